@@ -1,0 +1,107 @@
+"""Every error that this package raises on purpose.
+
+The three middle classes say what the caller may do: `RetryLaterError` (the same call may succeed
+later), `PermanentError` (it never will, until a person changes something), `OutcomeUnknownError`
+(it may or may not have taken effect; look before trying again). Adapters translate the errors of
+botocore, urllib3, obstore and Spark into these, with the original as the cause.
+
+Spark carries an executor's exception to the driver as text, so the messages alone must tell an
+operator which shard, table or field is meant and what to do.
+"""
+
+from __future__ import annotations
+
+
+class LakeStreamError(Exception):
+    """Root of all errors of the data plane."""
+
+
+class RetryLaterError(LakeStreamError):
+    """The cause is expected to pass: throttling, a server error, a lost connection."""
+
+
+class PermanentError(LakeStreamError):
+    """Trying again changes nothing; the message says what a person has to do."""
+
+
+class OutcomeUnknownError(LakeStreamError):
+    """The request may have taken effect although no answer came."""
+
+
+class InvalidValueError(PermanentError, ValueError):
+    """A value breaks an invariant of its type; the message quotes field and value."""
+
+
+class SettingsError(PermanentError):
+    """The LakeStream document asks for something impossible; the message names the field."""
+
+
+class SettingsChangedError(SettingsError):
+    """An immutable setting of an existing table or checkpoint was changed (record key, table type, …)."""
+
+
+class SchemaError(SettingsError):
+    """`spec.schema` or `spec.transform` is not what Spark accepts."""
+
+
+class IdentityMismatchError(PermanentError):
+    """The checkpoint belongs to another stream, or to one that was deleted and created again."""
+
+
+class FencedError(PermanentError):
+    """A driver with a higher epoch owns the checkpoint; this one must stop without writing."""
+
+
+class CorruptLogError(PermanentError):
+    """An object of the log cannot be decoded, or contradicts its neighbours."""
+
+
+class LogError(RetryLaterError):
+    """The object store under the checkpoint did not answer as it should."""
+
+
+class SinkError(LakeStreamError):
+    """A sink could not make a batch visible."""
+
+
+class QuarantineLimitError(PermanentError):
+    """More records than the configured fraction of a batch were unusable."""
+
+
+class DataLossError(PermanentError):
+    """Records were trimmed from the stream before they were read."""
+
+    @classmethod
+    def of(cls, shard_id: str, what: str) -> DataLossError:
+        return cls(
+            f"{shard_id}: {what}. To go on without these records set spec.source.kinesis.onDataLoss: skip; "
+            "to have more time in future raise the stream's retention period."
+        )
+
+
+class RangeError(PermanentError):
+    """A planned range cannot be read as planned: its records are not where the plan saw them."""
+
+
+class KinesisError(LakeStreamError):
+    """Kinesis refused a request, or its answer made no sense."""
+
+
+class KinesisRejectedError(KinesisError, PermanentError):
+    """A request that Kinesis will never accept: denied, malformed, unknown operation."""
+
+
+class StreamNotFoundError(KinesisRejectedError):
+    """The stream, or a shard of it, does not exist (any more)."""
+
+
+class ThrottledError(KinesisError, RetryLaterError):
+    """A read limit of the shard or the account is used up; it is shared with other consumers."""
+
+
+class KinesisUnavailableError(KinesisError, RetryLaterError):
+    """A server error, a timeout or a broken connection."""
+
+
+class ExpiredIteratorError(KinesisError, RetryLaterError):
+    """A shard iterator was not used for five minutes; a new one from the same place will do."""

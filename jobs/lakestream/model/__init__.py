@@ -1,0 +1,24 @@
+"""Domain types of the data plane: frozen, valid once built, without I/O."""
+
+from lakestream.model.commit import BatchCommit, FileEntry, ShardStats, SinkCommit
+from lakestream.model.cursors import Cursor, Finished, Reading, Unpinned, Waiting
+from lakestream.model.plan import BatchPlan
+from lakestream.model.ranges import Loss, Position, ShardRange, after, at
+
+__all__ = [
+    "BatchCommit",
+    "BatchPlan",
+    "Cursor",
+    "FileEntry",
+    "Finished",
+    "Loss",
+    "Position",
+    "Reading",
+    "ShardRange",
+    "ShardStats",
+    "SinkCommit",
+    "Unpinned",
+    "Waiting",
+    "after",
+    "at",
+]

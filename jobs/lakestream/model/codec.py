@@ -1,0 +1,74 @@
+"""JSON for what the log keeps: orjson bytes, a version first, times as ISO 8601, sequence numbers as strings.
+
+Sequence numbers have up to 56 digits, beyond any JSON number. Every document is one line without
+blanks, and what occurs once per shard is a short array instead of an object, so that a plan of
+10,000 shards stays near a megabyte (a tenth of that once compressed).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar
+
+import orjson
+
+from lakestream.errors import CorruptLogError, InvalidValueError
+
+VERSION = 1
+"""Version of the log's JSON. A reader refuses a higher one: it was written by a newer release."""
+
+T = TypeVar("T")
+
+
+def require_utc(name: str, value: datetime | None) -> None:
+    """Refuse times without a zone or in another one than UTC: comparisons would depend on the machine."""
+    if value is not None and value.utcoffset() != timedelta(0):
+        raise InvalidValueError(f"{name} must be a time in UTC, got {value!r}")
+
+
+def require_count(name: str, value: int) -> None:
+    """Refuse negative counts."""
+    if value < 0:
+        raise InvalidValueError(f"{name} must not be negative, got {value}")
+
+
+def time_to_json(value: datetime | None) -> str | None:
+    return None if value is None else value.isoformat()
+
+
+def time_from_json(value: str | None) -> datetime | None:
+    return None if value is None else datetime.fromisoformat(value).astimezone(UTC)
+
+
+def required_time(value: str | None) -> datetime:
+    time = time_from_json(value)
+    if time is None:
+        raise InvalidValueError("a time is missing")
+    return time
+
+
+def encode(kind: str, body: dict[str, Any]) -> bytes:
+    """One document: `{"version":1,"kind":…,…body}`."""
+    return orjson.dumps({"version": VERSION, "kind": kind, **body})
+
+
+def decode(kind: str, content: bytes, build: Callable[[dict[str, Any]], T]) -> T:
+    """Check version and kind of a document, and build the value from its fields.
+
+    Raises:
+        CorruptLogError: not JSON, another kind, a newer version, or a field missing or invalid.
+    """
+    try:
+        document = orjson.loads(content)
+        found = document["kind"], document["version"]
+    except (ValueError, KeyError, TypeError) as error:
+        raise CorruptLogError(f"not a {kind} document: {content[:80]!r}") from error
+    if found[0] != kind:
+        raise CorruptLogError(f"expected a {kind} document, found a {found[0]!r}")
+    if found[1] != VERSION:
+        raise CorruptLogError(f"{kind} document has version {found[1]!r}; this release reads version {VERSION}")
+    try:
+        return build(document)
+    except (InvalidValueError, KeyError, IndexError, TypeError, ValueError) as error:
+        raise CorruptLogError(f"{kind} document is damaged: {error!r}") from error

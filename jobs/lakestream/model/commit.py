@@ -1,0 +1,245 @@
+"""What a batch did, written once it is visible in the sink."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from lakestream.errors import InvalidValueError
+from lakestream.model.codec import (
+    decode,
+    encode,
+    require_count,
+    require_utc,
+    required_time,
+    time_from_json,
+    time_to_json,
+)
+from lakestream.model.cursors import Cursor, cursor_from_row, cursor_to_row
+from lakestream.model.plan import BatchPlan, require_sorted
+from lakestream.model.ranges import Loss
+
+
+@dataclass(frozen=True, slots=True)
+class FileEntry:
+    """One object that a sink wrote."""
+
+    path: str
+    """Relative to the sink's path."""
+    rows: int
+    bytes: int
+    """Size of the object as stored, compressed."""
+    partition: str
+    """Hive-style partition path (`dt=2026-01-31`), or "" without partitioning."""
+
+    def __post_init__(self) -> None:
+        require_count("rows", self.rows)
+        require_count("bytes", self.bytes)
+
+    def to_row(self) -> list[Any]:
+        return [self.path, self.rows, self.bytes, self.partition]
+
+    @classmethod
+    def from_row(cls, row: list[Any]) -> FileEntry:
+        path, rows, size, partition = row
+        return cls(path, rows, size, partition)
+
+
+@dataclass(frozen=True, slots=True)
+class SinkCommit:
+    """What a sink made visible for one batch."""
+
+    rows: int
+    bytes: int
+    files: tuple[FileEntry, ...] = ()
+    """Manifest of the batch; empty where the sink keeps its own (Hudi's timeline)."""
+    instant: str | None = None
+    """Hudi's instant time of the commit; None for other sinks, or if nothing had to be written."""
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    """Time by stage of the sink, in seconds."""
+
+    def __post_init__(self) -> None:
+        require_count("rows", self.rows)
+        require_count("bytes", self.bytes)
+
+    def to_fields(self) -> dict[str, Any]:
+        return {
+            "rows": self.rows,
+            "bytes": self.bytes,
+            "files": [entry.to_row() for entry in self.files],
+            "instant": self.instant,
+            "seconds": dict(self.seconds),
+        }
+
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> SinkCommit:
+        return cls(
+            rows=fields["rows"],
+            bytes=fields["bytes"],
+            files=tuple(FileEntry.from_row(row) for row in fields["files"]),
+            instant=fields["instant"],
+            seconds=fields["seconds"],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ShardStats:
+    """What one shard gave to a batch."""
+
+    shard_id: str
+    records: int
+    """User records, after KPL de-aggregation."""
+    bytes: int
+    """Their data, without partition keys."""
+    first_arrival: datetime
+    last_arrival: datetime
+
+    def __post_init__(self) -> None:
+        require_count("records", self.records)
+        require_count("bytes", self.bytes)
+        require_utc("first_arrival", self.first_arrival)
+        require_utc("last_arrival", self.last_arrival)
+
+    def to_row(self) -> list[Any]:
+        return [
+            self.shard_id,
+            self.records,
+            self.bytes,
+            time_to_json(self.first_arrival),
+            time_to_json(self.last_arrival),
+        ]
+
+    @classmethod
+    def from_row(cls, row: list[Any]) -> ShardStats:
+        shard_id, records, size, first_arrival, last_arrival = row
+        return cls(shard_id, records, size, required_time(first_arrival), required_time(last_arrival))
+
+
+@dataclass(frozen=True, slots=True)
+class BatchCommit:
+    """The last word on a batch: it is visible, exactly once, and `cursors` is where the next one starts."""
+
+    batch: int
+    epoch: int
+    """Epoch of the driver that committed; a replayed batch may have been planned by an earlier one."""
+    planned_at: datetime
+    """Kinesis time of the planning."""
+    committed_at: datetime
+    """Driver's time of the commit."""
+    base: datetime | None
+    """As in the plan."""
+    horizon: datetime
+    """As in the plan."""
+    caught_up: bool
+    """As in the plan."""
+    records: int
+    """User records read, after KPL de-aggregation."""
+    bytes: int
+    """Their data, without partition keys."""
+    quarantined: int
+    """How many of the records were kept in quarantine instead of going to the sink."""
+    sink: SinkCommit | None
+    """None for a heartbeat."""
+    cursors: tuple[Cursor, ...]
+    """The plan's cursors."""
+    shards: tuple[ShardStats, ...] = ()
+    """Shards that gave records, sorted."""
+    seconds: Mapping[str, float] = field(default_factory=dict)
+    """Time by stage of the engine, in seconds."""
+    losses: tuple[Loss, ...] = ()
+    """As in the plan."""
+
+    def __post_init__(self) -> None:
+        for name in ("batch", "epoch", "records", "bytes", "quarantined"):
+            require_count(name, getattr(self, name))
+        for name in ("planned_at", "committed_at", "base", "horizon"):
+            require_utc(name, getattr(self, name))
+        if self.quarantined > self.records:
+            raise InvalidValueError(f"batch {self.batch}: {self.quarantined} of {self.records} records quarantined")
+        require_sorted(f"batch {self.batch}: cursors", [c.shard_id for c in self.cursors])
+        require_sorted(f"batch {self.batch}: shards", [s.shard_id for s in self.shards])
+
+    @classmethod
+    def of(
+        cls,
+        plan: BatchPlan,
+        *,
+        epoch: int,
+        committed_at: datetime,
+        sink: SinkCommit | None = None,
+        quarantined: int = 0,
+        shards: tuple[ShardStats, ...] = (),
+        seconds: Mapping[str, float] | None = None,
+    ) -> BatchCommit:
+        """The commit of a plan; records and bytes are the sums over the shards."""
+        return cls(
+            batch=plan.batch,
+            epoch=epoch,
+            planned_at=plan.planned_at,
+            committed_at=committed_at,
+            base=plan.base,
+            horizon=plan.horizon,
+            caught_up=plan.caught_up,
+            records=sum(s.records for s in shards),
+            bytes=sum(s.bytes for s in shards),
+            quarantined=quarantined,
+            sink=sink,
+            cursors=plan.cursors,
+            shards=shards,
+            seconds=seconds or {},
+            losses=plan.losses,
+        )
+
+    @property
+    def rows_written(self) -> int:
+        """Rows that the sink made visible; deletes and duplicates within the batch make it differ from `records`."""
+        return 0 if self.sink is None else self.sink.rows
+
+    def to_json(self) -> bytes:
+        return encode(
+            "commit",
+            {
+                "batch": self.batch,
+                "epoch": self.epoch,
+                "plannedAt": time_to_json(self.planned_at),
+                "committedAt": time_to_json(self.committed_at),
+                "base": time_to_json(self.base),
+                "horizon": time_to_json(self.horizon),
+                "caughtUp": self.caught_up,
+                "records": self.records,
+                "bytes": self.bytes,
+                "quarantined": self.quarantined,
+                "sink": None if self.sink is None else self.sink.to_fields(),
+                "cursors": [cursor_to_row(c) for c in self.cursors],
+                "shards": [s.to_row() for s in self.shards],
+                "seconds": dict(self.seconds),
+                "losses": [loss.to_row() for loss in self.losses],
+            },
+        )
+
+    @classmethod
+    def from_json(cls, content: bytes) -> BatchCommit:
+        """Raises CorruptLogError if the content is not a commit that `to_json` wrote."""
+
+        def build(fields: dict[str, Any]) -> BatchCommit:
+            return cls(
+                batch=fields["batch"],
+                epoch=fields["epoch"],
+                planned_at=required_time(fields["plannedAt"]),
+                committed_at=required_time(fields["committedAt"]),
+                base=time_from_json(fields["base"]),
+                horizon=required_time(fields["horizon"]),
+                caught_up=fields["caughtUp"],
+                records=fields["records"],
+                bytes=fields["bytes"],
+                quarantined=fields["quarantined"],
+                sink=None if fields["sink"] is None else SinkCommit.from_fields(fields["sink"]),
+                cursors=tuple(cursor_from_row(row) for row in fields["cursors"]),
+                shards=tuple(ShardStats.from_row(row) for row in fields["shards"]),
+                seconds=fields["seconds"],
+                losses=tuple(Loss.from_row(row) for row in fields["losses"]),
+            )
+
+        return decode("commit", content, build)

@@ -1,0 +1,129 @@
+"""A batch, fixed before it is read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from lakestream.errors import InvalidValueError
+from lakestream.model.codec import (
+    decode,
+    encode,
+    require_count,
+    require_utc,
+    required_time,
+    time_from_json,
+    time_to_json,
+)
+from lakestream.model.cursors import Cursor, Reading, cursor_from_row, cursor_to_row
+from lakestream.model.ranges import Loss, ShardRange
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPlan:
+    """The ranges of one batch, and where every shard stands once it is committed.
+
+    Written to the log before anything is read, so that whoever repeats the batch reads the same
+    records. Without ranges it is a heartbeat: it only carries the cursors on.
+    """
+
+    batch: int
+    """From 0, without gaps."""
+    epoch: int
+    """Epoch of the driver that made the plan."""
+    planned_at: datetime
+    """Kinesis time of the planning."""
+    base: datetime | None
+    """Arrival time of the earliest record in the batch; None in a heartbeat."""
+    horizon: datetime
+    """Every record of a started shard that arrived before this time belongs to this batch or an earlier one."""
+    caught_up: bool
+    """Nothing older than the horizon is left unread in any shard, and the horizon was not held back by the batch's limits."""
+    ranges: tuple[ShardRange, ...]
+    """At most one per shard, sorted by shard."""
+    cursors: tuple[Cursor, ...]
+    """All known shards after this batch, sorted by shard."""
+    losses: tuple[Loss, ...] = ()
+    """What was skipped since `onDataLoss: skip` allows it."""
+
+    def __post_init__(self) -> None:
+        require_count("batch", self.batch)
+        require_count("epoch", self.epoch)
+        require_utc("planned_at", self.planned_at)
+        require_utc("base", self.base)
+        require_utc("horizon", self.horizon)
+        if (self.base is None) != (not self.ranges):
+            raise InvalidValueError(f"batch {self.batch}: a base is given exactly when there are ranges")
+        require_sorted(f"batch {self.batch}: ranges", [r.shard_id for r in self.ranges])
+        require_sorted(f"batch {self.batch}: cursors", [c.shard_id for c in self.cursors])
+        self._require_ends_are_cursors()
+        tasks = {r.task for r in self.ranges}
+        if tasks != set(range(len(tasks))):
+            raise InvalidValueError(
+                f"batch {self.batch}: tasks must be numbered from 0 without gaps, got {sorted(tasks)}"
+            )
+
+    def _require_ends_are_cursors(self) -> None:
+        positions = {c.shard_id: c.position for c in self.cursors if isinstance(c, Reading)}
+        for piece in self.ranges:
+            if not piece.closes_shard and positions.get(piece.shard_id) != piece.end:
+                raise InvalidValueError(
+                    f"batch {self.batch}: the range of {piece.shard_id} ends {piece.end}, "
+                    f"its cursor stands {positions.get(piece.shard_id)}"
+                )
+
+    @property
+    def is_heartbeat(self) -> bool:
+        return not self.ranges
+
+    @property
+    def tasks(self) -> tuple[tuple[ShardRange, ...], ...]:
+        """The ranges by the task that reads them; the index is the task's number."""
+        groups: list[list[ShardRange]] = [[] for _ in range(1 + max((r.task for r in self.ranges), default=-1))]
+        for piece in self.ranges:
+            groups[piece.task].append(piece)
+        return tuple(tuple(group) for group in groups)
+
+    def to_json(self) -> bytes:
+        return encode(
+            "plan",
+            {
+                "batch": self.batch,
+                "epoch": self.epoch,
+                "plannedAt": time_to_json(self.planned_at),
+                "base": time_to_json(self.base),
+                "horizon": time_to_json(self.horizon),
+                "caughtUp": self.caught_up,
+                "ranges": [r.to_row() for r in self.ranges],
+                "cursors": [cursor_to_row(c) for c in self.cursors],
+                "losses": [loss.to_row() for loss in self.losses],
+            },
+        )
+
+    @classmethod
+    def from_json(cls, content: bytes) -> BatchPlan:
+        """Raises CorruptLogError if the content is not a plan that `to_json` wrote."""
+
+        def build(fields: dict[str, Any]) -> BatchPlan:
+            return cls(
+                batch=fields["batch"],
+                epoch=fields["epoch"],
+                planned_at=required_time(fields["plannedAt"]),
+                base=time_from_json(fields["base"]),
+                horizon=required_time(fields["horizon"]),
+                caught_up=fields["caughtUp"],
+                ranges=tuple(ShardRange.from_row(row) for row in fields["ranges"]),
+                cursors=tuple(cursor_from_row(row) for row in fields["cursors"]),
+                losses=tuple(Loss.from_row(row) for row in fields["losses"]),
+            )
+
+        return decode("plan", content, build)
+
+
+def require_sorted(name: str, shard_ids: Sequence[str]) -> None:
+    """Refuse duplicates and disorder: equal plans must have equal bytes."""
+    for one, next_one in zip(shard_ids, shard_ids[1:], strict=False):
+        if one >= next_one:
+            raise InvalidValueError(f"{name} must be sorted by shard without duplicates: {one!r} precedes {next_one!r}")

@@ -1,0 +1,138 @@
+"""The Spark session of one writer: local mode on a laptop, or whatever master spark-submit was given."""
+
+import os
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.resources import as_file, files
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from lakestream.spark.jars import ensure_jars
+from lakestream.spark.java import java_home
+
+
+@dataclass(frozen=True)
+class S3Settings:
+    """How S3A reaches the lake; credentials come from the AWS default chain (environment, profile, role)."""
+
+    region: str
+    """AWS region of the buckets. S3A 3.4.2 got 400 on its first HEAD without one, also from servers that ignore it."""
+    endpoint: str | None = None
+    """URL of an S3 server other than AWS's; buckets are then addressed by path. None: AWS."""
+
+
+@dataclass(frozen=True)
+class SessionSettings:
+    """What a session is made from."""
+
+    app_name: str
+    """Shown in Spark's UI and by the cluster manager."""
+    cores: int | None = None
+    """Task slots of local mode. None: the master (and the class path) are spark-submit's."""
+    driver_memory: str = "2g"
+    """Heap of the driver's JVM; in local mode the tasks run in it too."""
+    hudi: bool = False
+    """Whether the session has Hudi's SQL extension and catalog."""
+    s3: S3Settings | None = None
+    """None: no path of this application is on S3."""
+    ui: bool = False
+    """Whether Spark's web UI is served."""
+    local_dir: Path | None = None
+    """Where blocks are spilled; None: Spark's default."""
+    conf: Mapping[str, str] = field(default_factory=dict)
+    """Any Spark configuration; it has the last word."""
+
+
+def build_session(settings: SessionSettings) -> SparkSession:
+    """Start Spark (in this process's one JVM), or return the session that runs already.
+
+    In local mode this resolves the pinned jars on first use and picks a Java 17.
+
+    Raises:
+        JavaNotFoundError, JarsUnavailableError: as told there.
+    """
+    builder = SparkSession.builder.appName(settings.app_name)
+    if settings.cores is not None:
+        # PySpark's launcher and its workers heed nothing but the environment for these.
+        os.environ["JAVA_HOME"] = str(java_home())
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        builder = builder.master(f"local[{settings.cores}]")
+        for key, value in local_conf(settings, ensure_jars()).items():
+            builder = builder.config(key, value)
+    for key, value in {**common_conf(settings), **settings.conf}.items():
+        builder = builder.config(key, value)
+    return builder.getOrCreate()
+
+
+def local_conf(settings: SessionSettings, jars: Path) -> dict[str, str]:
+    """What only a JVM started from here needs; on a cluster the image and spark-submit see to it."""
+    with as_file(files("lakestream.spark").joinpath("log4j2.properties")) as log4j2:
+        options = f"-Dlog4j2.configurationFile=file:{log4j2} -Djava.net.preferIPv4Stack=true -XX:+UseParallelGC"
+    conf = {
+        # Ahead of PySpark's own jars, because Hadoop 3.4.2 must win over its 3.3.4.
+        "spark.driver.extraClassPath": f"{jars}/*",
+        "spark.driver.memory": settings.driver_memory,
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.extraJavaOptions": options,
+    }
+    if settings.local_dir is not None:
+        conf["spark.local.dir"] = str(settings.local_dir)
+    return conf
+
+
+def common_conf(settings: SessionSettings) -> dict[str, str]:
+    """The configuration that holds wherever Spark runs."""
+    conf = {
+        "spark.ui.showConsoleProgress": "false",
+        "spark.ui.enabled": str(settings.ui).lower(),
+        "spark.eventLog.enabled": "false",
+        # The next batch is fetched while this one is written: neither may wait for all tasks of the other.
+        "spark.scheduler.mode": "FAIR",
+        "spark.sql.session.timeZone": "UTC",
+        "spark.sql.adaptive.enabled": "true",
+        # Batches are small (256 MiB by default); 200 shuffle partitions would be 200 tiny tasks.
+        "spark.sql.shuffle.partitions": "8",
+        "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
+        "spark.python.worker.reuse": "true",
+        # Rows are wide structs of strings, dead after the batch: columnar cache without statistics or compression.
+        "spark.sql.inMemoryColumnarStorage.compressed": "false",
+        # The Parquet that Hudi reads back must not be rebased: all timestamps are UTC instants after 1900.
+        "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
+        "spark.cleaner.periodicGC.interval": "10min",
+    }
+    if settings.hudi:
+        conf |= HUDI_CONF
+    if settings.s3 is not None:
+        conf |= s3a_conf(settings.s3)
+    return conf
+
+
+HUDI_CONF = {
+    # Hudi's records are only serializable with Kryo.
+    "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+    "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
+    "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
+}
+
+
+def s3a_conf(s3: S3Settings) -> dict[str, str]:
+    """S3A, also under the scheme `s3`, which Hadoop knows nothing of."""
+    conf = {
+        "fs.s3.impl": "org.apache.hadoop.fs.s3a.S3AFileSystem",
+        "fs.s3a.endpoint.region": s3.region,
+        "fs.s3a.aws.credentials.provider": "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider",
+        # Deleting parents' markers on every put is a bulk delete per file; readers of today do not mind them.
+        "fs.s3a.directory.marker.retention": "keep",
+    }
+    if s3.endpoint is not None:
+        conf |= {
+            "fs.s3a.endpoint": s3.endpoint,
+            "fs.s3a.path.style.access": "true",
+            "fs.s3a.connection.ssl.enabled": str(s3.endpoint.startswith("https:")).lower(),
+        }
+    return {f"spark.hadoop.{key}": value for key, value in conf.items()}

@@ -1,0 +1,236 @@
+"""Where a lake lives: one place that turns a path of the LakeStream document into an obstore store.
+
+The log, the JSON sink on the executors and the quarantine all come through here, so that a folder
+and S3 are told apart once. What crosses to an executor is the `StoreSettings` (picklable, no
+connection in it); each process opens its own store from them, and reuses it.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from functools import lru_cache
+from typing import TYPE_CHECKING, TypeAlias
+
+import botocore.session
+from botocore.credentials import RefreshableCredentials
+from obstore.exceptions import (
+    AlreadyExistsError,
+    BaseError,
+    InvalidPathError,
+    NotSupportedError,
+    PermissionDeniedError,
+    UnauthenticatedError,
+    UnknownConfigurationKeyError,
+)
+from obstore.store import LocalStore, S3Store
+
+from lakestream.errors import LakeStreamError
+
+if TYPE_CHECKING:
+    from botocore.credentials import Credentials
+    from obstore.store import ClientConfig, S3Config, S3Credential
+
+LakeStore: TypeAlias = LocalStore | S3Store
+
+
+class StorageError(LakeStreamError):
+    """A path that cannot be a lake, or a store that refuses us. Trying again will not help."""
+
+
+class StorageUnavailableError(LakeStreamError):
+    """The store did not answer, or failed; whether a write took effect is unknown. Try again."""
+
+
+class ObjectNotFoundError(StorageError, FileNotFoundError):
+    """No object of that name."""
+
+
+class ObjectExistsError(StorageError, FileExistsError):
+    """A put-if-absent found an object of that name."""
+
+
+class Scheme(StrEnum):
+    """The two kinds of place a lake can be in."""
+
+    FOLDER = "file"
+    S3 = "s3"
+
+
+@dataclass(frozen=True, slots=True)
+class LakePath:
+    """A folder, or a prefix of an S3 bucket."""
+
+    scheme: Scheme
+    bucket: str
+    """Empty for a folder."""
+    key: str
+    """No slash at either end; for a folder the absolute path without its first slash."""
+
+    @classmethod
+    def parse(cls, text: str) -> LakePath:
+        """Read a local path, `file:///…`, `s3://bucket/…` or `s3a://bucket/…`.
+
+        A relative folder is made absolute at once: executors may run in another directory.
+
+        Raises:
+            StorageError: another scheme, no bucket, or a path that an object key cannot hold.
+        """
+        scheme, separator, rest = text.partition("://")
+        if not separator:
+            if not text or text.startswith("file:"):
+                raise StorageError(f"{text!r} is no path: give a folder, file:///folder or s3a://bucket/prefix")
+            return cls(Scheme.FOLDER, "", _key(text, os.path.abspath(text)))
+        if scheme == "file":
+            if not rest.startswith("/"):
+                raise StorageError(f"{text!r} names a host: write file:///folder, with three slashes")
+            return cls(Scheme.FOLDER, "", _key(text, rest))
+        if scheme in ("s3", "s3a"):
+            bucket, _, key = rest.partition("/")
+            if not bucket:
+                raise StorageError(f"{text!r} has no bucket: write s3a://bucket/prefix")
+            return cls(Scheme.S3, bucket, _key(text, key))
+        raise StorageError(f"{text!r}: scheme {scheme!r} is not supported; use a folder, file://, s3:// or s3a://")
+
+    def __truediv__(self, name: str) -> LakePath:
+        return replace(self, key=_key(name, f"{self.key}/{name}"))
+
+    @property
+    def uri(self) -> str:
+        """The name that Spark and Hudi understand: `file:///…` or `s3a://…`."""
+        if self.scheme is Scheme.FOLDER:
+            return f"file:///{self.key}"
+        return f"s3a://{self.bucket}/{self.key}".rstrip("/")
+
+    def __str__(self) -> str:
+        return f"/{self.key}" if self.scheme is Scheme.FOLDER else self.uri
+
+
+@dataclass(frozen=True, slots=True)
+class S3Settings:
+    """How to reach S3. Credentials are not among them: each process finds its own."""
+
+    region: str
+    endpoint: str | None = None
+    """A server other than AWS; then buckets are in the path of the URL, and plain http is allowed."""
+
+    @classmethod
+    def from_environment(cls, environ: Mapping[str, str], region: str) -> S3Settings:
+        """Read AWS_ENDPOINT_URL_S3, AWS_ENDPOINT_URL, AWS_REGION and AWS_DEFAULT_REGION.
+
+        Args:
+            environ: the environment of the process.
+            region: of the Kinesis stream; the lake is taken to be beside it unless the environment says otherwise.
+        """
+        endpoint = environ.get("AWS_ENDPOINT_URL_S3") or environ.get("AWS_ENDPOINT_URL") or None
+        return cls(environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION") or region, endpoint)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreSettings:
+    """Everything that another process needs to open the same place."""
+
+    path: LakePath
+    s3: S3Settings
+    patience: timedelta = timedelta(minutes=3)
+    """How long a request is tried again (with backoff) before it fails; three minutes are obstore's default."""
+
+    def __truediv__(self, name: str) -> StoreSettings:
+        return replace(self, path=self.path / name)
+
+
+@lru_cache(maxsize=32)
+def open_store(settings: StoreSettings) -> LakeStore:
+    """Open a store whose keys are relative to the path. A folder is created if it is missing.
+
+    Cached per process: Spark's Python workers outlive their tasks, and so do the connections.
+
+    Raises:
+        StorageError: the folder cannot be created, or there are no AWS credentials.
+    """
+    path = settings.path
+    if path.scheme is Scheme.FOLDER:
+        try:
+            return LocalStore(str(path), mkdir=True)
+        except OSError as error:
+            raise StorageError(f"cannot create the folder {path}: {error}") from error
+    config: S3Config = {"region": settings.s3.region, "conditional_put": "etag"}
+    options: ClientConfig = {}
+    if settings.s3.endpoint is not None:
+        config["endpoint"] = settings.s3.endpoint
+        config["aws_endpoint_url_s3"] = settings.s3.endpoint
+        config["virtual_hosted_style_request"] = False
+        options["allow_http"] = settings.s3.endpoint.startswith("http://")
+    # The timeout of one attempt (30 s is obstore's default) may not outlast the patience for all.
+    options["timeout"] = min(timedelta(seconds=30), settings.patience)
+    return S3Store(
+        path.bucket,
+        prefix=path.key or None,
+        config=config,
+        client_options=options,
+        retry_config={"retry_timeout": settings.patience},
+        credential_provider=_CredentialChain(),
+    )
+
+
+@contextmanager
+def translated(what: str) -> Iterator[None]:
+    """Turn obstore's errors into ours; `what` says what was tried, e.g. "put batches/7"."""
+    try:
+        yield
+    except AlreadyExistsError as error:
+        raise ObjectExistsError(f"{what}: {_first_line(error)}") from error
+    except FileNotFoundError as error:
+        raise ObjectNotFoundError(f"{what}: {_first_line(error)}") from error
+    except (PermissionDeniedError, UnauthenticatedError) as error:
+        raise StorageError(
+            f"{what}: access denied; check the credentials and the policy: {_first_line(error)}"
+        ) from error
+    except (InvalidPathError, NotSupportedError, UnknownConfigurationKeyError, ValueError) as error:
+        raise StorageError(f"{what}: {_first_line(error)}") from error
+    except (BaseError, OSError) as error:
+        raise StorageUnavailableError(f"{what}: {_first_line(error)}") from error
+
+
+class _CredentialChain:
+    """Botocore's chain (environment, profile, IRSA, EKS Pod Identity, instance), as the Kinesis client uses it.
+
+    obstore's own chain knows neither profiles nor SSO, and two chains could pick two identities.
+    """
+
+    # Botocore renews credentials 10 to 15 min before they end; asking every 5 min always gets live ones.
+    _ASK_AGAIN = timedelta(minutes=5)
+
+    def __init__(self) -> None:
+        found: Credentials | None = botocore.session.Session().get_credentials()
+        if found is None:
+            raise StorageError(
+                "no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or the pod's role"
+            )
+        self._credentials = found
+
+    def __call__(self) -> S3Credential:
+        frozen = self._credentials.get_frozen_credentials()
+        renewed = isinstance(self._credentials, RefreshableCredentials)
+        return {
+            "access_key_id": frozen.access_key,
+            "secret_access_key": frozen.secret_key,
+            "token": frozen.token,
+            "expires_at": datetime.now(UTC) + self._ASK_AGAIN if renewed else None,
+        }
+
+
+def _key(given: str, path: str) -> str:
+    segments = path.strip("/").split("/")
+    if any(segment in ("", ".", "..") for segment in segments) and path.strip("/"):
+        raise StorageError(f"{given!r}: empty, '.' and '..' segments cannot be part of an object's key")
+    return "/".join(segments)
+
+
+def _first_line(error: BaseException) -> str:
+    # obstore appends a dump of its internals to the message.
+    return str(error).split("\n", 1)[0]
