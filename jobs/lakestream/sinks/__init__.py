@@ -1,0 +1,1 @@
+"""Where batches go, each exactly once: Hudi tables, JSON files, and the quarantine for what cannot be read."""
