@@ -15,14 +15,14 @@ from pathlib import Path
 
 import pyspark
 
-from lakestream.errors import LakeStreamError
+from lakestream.errors import RetryLaterError
 from lakestream.spark.java import java_home
 
 _RESOLVE_TIMEOUT_SECONDS = 900
 """140 MB in some 40 jars; one minute over a good connection."""
 
 
-class JarsUnavailableError(LakeStreamError):
+class JarsUnavailableError(RetryLaterError):
     """The jars that Spark needs could not be resolved; nothing was left behind, so that it can be tried again."""
 
 

@@ -5,12 +5,12 @@ import shutil
 from collections.abc import Mapping
 from pathlib import Path
 
-from lakestream.errors import LakeStreamError
+from lakestream.errors import PermanentError
 
 JAVA_MAJOR = 17
 
 
-class JavaNotFoundError(LakeStreamError):
+class JavaNotFoundError(PermanentError):
     """There is no Java 17 to run Spark on."""
 
 

@@ -11,16 +11,7 @@ from pyspark.sql import SparkSession
 
 from lakestream.spark.jars import ensure_jars
 from lakestream.spark.java import java_home
-
-
-@dataclass(frozen=True)
-class S3Settings:
-    """How S3A reaches the lake; credentials come from the AWS default chain (environment, profile, role)."""
-
-    region: str
-    """AWS region of the buckets. S3A 3.4.2 got 400 on its first HEAD without one, also from servers that ignore it."""
-    endpoint: str | None = None
-    """URL of an S3 server other than AWS's; buckets are then addressed by path. None: AWS."""
+from lakestream.storage import S3Settings
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,78 @@
+"""What the engine asks of a sink.
+
+A batch is written at least once and must be visible exactly once. A sink gets there in one of two ways: it finds the
+batch again in what it has made visible (`find`; Hudi keeps it in the commit's metadata), or writing a batch twice is
+writing it once (JSON: names and bytes are a function of the batch).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from lakestream.errors import InvalidValueError
+from lakestream.model import FileEntry, SinkCommit
+from lakestream.model.codec import require_count
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
+
+
+@dataclass(frozen=True, slots=True)
+class BatchRef:
+    """What tells a batch from every other one in the same table."""
+
+    batch: int
+    """Number of the batch in its checkpoint."""
+    checkpoint: str
+    """UUID of the checkpoint; another checkpoint's batches may be in the same table."""
+    settings: str
+    """Fingerprint of the settings (schema, transform, writer) that the batch is written with."""
+
+    def __post_init__(self) -> None:
+        require_count("batch", self.batch)
+        if not self.checkpoint:
+            raise InvalidValueError("checkpoint must not be empty")
+
+
+class Sink(Protocol):
+    """A place that batches are written to, in order, by one driver at a time."""
+
+    @property
+    def name(self) -> str:
+        """Kind of the sink, for logs and metrics: `hudi`, `json`."""
+        ...
+
+    def prepare(self, output: StructType) -> None:
+        """Create the place, or check that it is still the one that the settings describe.
+
+        Args:
+            output: the columns that every batch will have (those of `transform`).
+
+        Raises:
+            SettingsChangedError: record key, table type or partitioning differ from those of what is there.
+            SettingsError: a setting names a column that `output` lacks.
+        """
+        ...
+
+    def find(self, ref: BatchRef) -> SinkCommit | None:
+        """The batch as it is visible already, or None if it is not (or if writing it again changes nothing)."""
+        ...
+
+    def write(self, ref: BatchRef, rows: DataFrame, *, replay: bool) -> SinkCommit:
+        """Make the rows visible, all of them or none.
+
+        Args:
+            ref: the batch.
+            rows: the columns of `output`; persisted by the caller, so that reading them twice costs little.
+            replay: an earlier attempt may have left parts of the batch, perhaps under other settings.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of what runs beside the batches; waits for it to end."""
+        ...
+
+
+__all__ = ["BatchRef", "FileEntry", "Sink", "SinkCommit"]
