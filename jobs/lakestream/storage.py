@@ -29,7 +29,7 @@ from obstore.exceptions import (
 )
 from obstore.store import LocalStore, S3Store
 
-from lakestream.errors import LakeStreamError
+from lakestream.errors import PermanentError, RetryLaterError
 
 if TYPE_CHECKING:
     from botocore.credentials import Credentials
@@ -38,12 +38,12 @@ if TYPE_CHECKING:
 LakeStore: TypeAlias = LocalStore | S3Store
 
 
-class StorageError(LakeStreamError):
-    """A path that cannot be a lake, or a store that refuses us. Trying again will not help."""
+class StorageError(PermanentError):
+    """A path that cannot be a lake, or a store that refuses us."""
 
 
-class StorageUnavailableError(LakeStreamError):
-    """The store did not answer, or failed; whether a write took effect is unknown. Try again."""
+class StorageUnavailableError(RetryLaterError):
+    """The store failed or did not answer, after obstore's own retries. A write may have taken effect."""
 
 
 class ObjectNotFoundError(StorageError, FileNotFoundError):
@@ -217,8 +217,8 @@ class _CredentialChain:
         frozen = self._credentials.get_frozen_credentials()
         renewed = isinstance(self._credentials, RefreshableCredentials)
         return {
-            "access_key_id": frozen.access_key,
-            "secret_access_key": frozen.secret_key,
+            "access_key_id": frozen.access_key or "",
+            "secret_access_key": frozen.secret_key or "",
             "token": frozen.token,
             "expires_at": datetime.now(UTC) + self._ASK_AGAIN if renewed else None,
         }

@@ -20,7 +20,14 @@ from typing import Protocol
 import obstore
 from obstore.store import MemoryStore
 
-from lakestream.storage import LakeStore, ObjectExistsError, ObjectNotFoundError, translated
+from lakestream.errors import OutcomeUnknownError
+from lakestream.storage import (
+    LakeStore,
+    ObjectExistsError,
+    ObjectNotFoundError,
+    StorageUnavailableError,
+    translated,
+)
 
 
 class LogStore(Protocol):
@@ -83,4 +90,34 @@ class ObstoreLogStore:
                     obstore.delete(self._store, key)
 
 
-__all__ = ["LogStore", "ObjectExistsError", "ObjectNotFoundError", "ObstoreLogStore"]
+_ATTEMPTS = 3
+"""On top of obstore's retries, which leave a PUT alone once it has timed out."""
+
+
+def claim(store: LogStore, key: str, body: bytes) -> bool:
+    """Create an object; True if it now holds `body`, False if someone else's content was there first.
+
+    A request whose answer was lost may have taken effect, so an object that is there already and
+    equals `body` is ours: bodies that are claimed name their author (epoch or owner).
+
+    Raises:
+        OutcomeUnknownError: the store stayed unavailable; claiming the same body again is safe.
+    """
+    cause: StorageUnavailableError | None = None
+    for _ in range(_ATTEMPTS):
+        try:
+            store.create(key, body)
+            return True
+        except ObjectExistsError:
+            return _content(store, key) == body
+        except StorageUnavailableError as error:
+            cause = error
+    raise OutcomeUnknownError(f"{key} may or may not have been written; start again to find out: {cause}") from cause
+
+
+def _content(store: LogStore, key: str) -> bytes | None:
+    try:
+        return store.get(key)
+    except ObjectNotFoundError:
+        # Expired by a successor since our attempt to create it.
+        return None

@@ -1,0 +1,17 @@
+"""The log of one writer: what is planned, what is committed, and which driver may write."""
+
+from lakestream.log.checkpoint import CheckpointLog
+from lakestream.log.fence import Fence, FenceSettings, FenceWatch
+from lakestream.log.identity import Identity, Setting
+from lakestream.log.store import LogStore, ObstoreLogStore
+
+__all__ = [
+    "CheckpointLog",
+    "Fence",
+    "FenceSettings",
+    "FenceWatch",
+    "Identity",
+    "LogStore",
+    "ObstoreLogStore",
+    "Setting",
+]

@@ -1,0 +1,225 @@
+"""The log of one writer: plans, commits and epochs. It is the only truth about what has been written."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Protocol, TypeVar
+from uuid import UUID, uuid4
+
+from lakestream.errors import CorruptLogError, FencedError, InvalidValueError, LakeStreamError
+from lakestream.log.fence import Epoch, Fence, FenceSettings, take_epoch
+from lakestream.log.identity import Identity, claim_identity
+from lakestream.log.layout import (
+    BATCHES,
+    COMMITS,
+    EPOCHS,
+    batch_key,
+    closed_key,
+    commit_key,
+    number_of,
+    pack,
+    unpack,
+)
+from lakestream.log.store import LogStore, claim
+from lakestream.model import BatchCommit, BatchPlan
+from lakestream.model.codec import encode, time_to_json
+
+logger = logging.getLogger(__name__)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+class CheckpointLog:
+    """One driver's hold on a writer's log. Its methods may be called from several threads.
+
+    What it guarantees, to all drivers that ever open the log, whatever is killed or late:
+
+    1. A batch has at most one plan, and at most one commit, and they never change.
+    2. Plans and commits are numbered from 0 without gaps; nothing is committed that was not planned.
+    3. A plan that `put_plan` has accepted is seen by every later driver: the plan is written *before*
+       the look at the epochs, and a new driver takes its epoch *before* it reads the plans, so at
+       least one of the two sees the other.
+    4. A driver with a successor gets FencedError, at the latest when it commits a batch that the
+       successor has committed, or plans another one.
+    """
+
+    def __init__(
+        self,
+        store: LogStore,
+        checkpoint: UUID,
+        epoch: Epoch,
+        safe_to_write_at: datetime,
+        now: Callable[[], datetime],
+    ) -> None:
+        """Use `open`."""
+        self.checkpoint = checkpoint
+        """The checkpoint's UUID; goes into Hudi's commits, with the number of the batch."""
+        self.epoch = epoch.number
+        self.previous_closed = epoch.previous_closed
+        self.safe_to_write_at = safe_to_write_at
+        """Before this time nothing may be written to a sink: the predecessor may not have stopped yet."""
+        self._store = store
+        self._now = now
+        self._fence = Fence(store, epoch.number)
+        self._lock = threading.Lock()
+        self._epochs = store.list(EPOCHS)
+        self._entries = store.list(COMMITS)
+        self._last_commit = self._read_last_commit(self._entries)
+        batches = store.list(BATCHES)
+        self._entries += batches
+        self._plans = self._read_plans(batches)
+
+    @classmethod
+    def open(
+        cls,
+        store: LogStore,
+        identity: Identity,
+        *,
+        fence: FenceSettings = FenceSettings(),  # noqa: B008 - frozen
+        now: Callable[[], datetime] = _now,
+    ) -> CheckpointLog:
+        """Take over the log: check the identity, take the next epoch, read where things stand.
+
+        Raises:
+            IdentityMismatchError: it belongs to another stream or to other settings.
+            CorruptLogError: an object cannot be decoded, or a plan is missing.
+            StorageError, StorageUnavailableError, OutcomeUnknownError: of the store.
+        """
+        checkpoint = claim_identity(store, identity)
+        epoch = take_epoch(store, uuid4().hex, now())
+        # Counted from after the epoch became visible, by one clock only: the store's and the predecessor's
+        # may differ from ours.
+        taken = now()
+        return cls(store, checkpoint, epoch, taken if epoch.previous_closed else taken + fence.wait, now)
+
+    def last_commit(self) -> BatchCommit | None:
+        """The newest commit; None before the first."""
+        return self._last_commit
+
+    def pending_plans(self) -> tuple[BatchPlan, ...]:
+        """Plans that are not committed, ascending. A starting driver has to carry these out first."""
+        return self._plans
+
+    def put_plan(self, plan: BatchPlan) -> None:
+        """Fix a batch. Only after this may its records be read into the sink.
+
+        Raises:
+            FencedError: another driver has taken over; nothing may be written for this plan.
+            OutcomeUnknownError: the store is unavailable; the same plan may be put again.
+        """
+        with self._lock:
+            self._require(plan.batch, self._next_batch(), plan.epoch, "plan")
+            key = batch_key(plan.batch)
+            self._claim(key, pack(plan.to_json()))
+            self._fence.check()
+            self._entries.append(key)
+            self._plans = (*self._plans, plan)
+
+    def put_commit(self, commit: BatchCommit) -> None:
+        """Say that a batch is visible in the sink.
+
+        Raises:
+            FencedError: another driver has taken over; whether it commits this batch is now up to it.
+            OutcomeUnknownError: the store is unavailable; the same commit may be put again.
+        """
+        with self._lock:
+            if not self._plans:
+                raise InvalidValueError(f"commit of batch {commit.batch}: no plan is pending")
+            self._require(commit.batch, self._plans[0].batch, commit.epoch, "commit")
+            key = commit_key(commit.batch)
+            # A late driver could otherwise create a commit anew that its successors have expired already.
+            self._fence.check()
+            self._claim(key, pack(commit.to_json()))
+            self._entries.append(key)
+            self._last_commit = commit
+            self._plans = self._plans[1:]
+
+    def check_fence(self) -> None:
+        """Raise FencedError if a higher epoch exists."""
+        self._fence.check()
+
+    def expire(self, keep: int = 100) -> None:
+        """Remove all but the last `keep` commits, their plans, and as many epochs.
+
+        One request to delete two objects after each commit (and none to list), so that the log and
+        the time to open it stay as small after a year as after a day. The newest commit stays always.
+        """
+        if keep < 1:
+            raise InvalidValueError(f"keep must be at least 1, got {keep}")
+        with self._lock:
+            if self._last_commit is None:
+                return
+            oldest, oldest_epoch = self._last_commit.batch - keep + 1, self.epoch - keep + 1
+            stale = [key for key in self._entries if number_of(key) < oldest]
+            stale += [key for key in self._epochs if number_of(key) < oldest_epoch]
+            self._store.delete(stale)
+            gone = set(stale)
+            self._entries = [key for key in self._entries if key not in gone]
+            self._epochs = [key for key in self._epochs if key not in gone]
+
+    def close(self) -> None:
+        """Say that this driver writes no more, so that the next one need not wait.
+
+        A failure is only logged: the next driver waits a few seconds. Before `safe_to_write_at`
+        nothing is said, for the marker speaks for the predecessors as well.
+        """
+        if self._now() < self.safe_to_write_at:
+            return
+        body = encode("closed", {"epoch": self.epoch, "closedAt": time_to_json(self._now())})
+        try:
+            claim(self._store, closed_key(self.epoch), body)
+        except LakeStreamError as error:
+            logger.warning("epoch %d could not be marked as closed: %s", self.epoch, error)
+
+    def _claim(self, key: str, body: bytes) -> None:
+        if claim(self._store, key, body):
+            return
+        self._fence.check()
+        raise FencedError(
+            f"{key} was written by an earlier driver, just before it saw that epoch {self.epoch} has taken over. "
+            "Start this one again: it goes on from there."
+        )
+
+    def _next_batch(self) -> int:
+        return self._plans[-1].batch + 1 if self._plans else self._first_pending()
+
+    def _first_pending(self) -> int:
+        return 0 if self._last_commit is None else self._last_commit.batch + 1
+
+    def _require(self, batch: int, expected: int, epoch: int, what: str) -> None:
+        if batch != expected:
+            raise InvalidValueError(f"{what} of batch {batch}: batch {expected} is next")
+        if epoch != self.epoch:
+            raise InvalidValueError(f"{what} of batch {batch}: its epoch is {epoch}, this driver's {self.epoch}")
+
+    def _read_last_commit(self, keys: list[str]) -> BatchCommit | None:
+        if not keys:
+            return None
+        return self._read(keys[-1], BatchCommit.from_json)
+
+    def _read_plans(self, keys: list[str]) -> tuple[BatchPlan, ...]:
+        first = self._first_pending()
+        plans = tuple(self._read(key, BatchPlan.from_json) for key in keys if number_of(key) >= first)
+        for expected, plan in enumerate(plans, start=first):
+            if plan.batch != expected:
+                raise CorruptLogError(f"{batch_key(expected)} is missing, although {batch_key(plan.batch)} exists")
+        return plans
+
+    def _read(self, key: str, parse: Callable[[bytes], Numbered]) -> Numbered:
+        entry = unpack(key, self._store.get(key), parse)
+        if entry.batch != number_of(key):
+            raise CorruptLogError(f"{key} holds batch {entry.batch}")
+        return entry
+
+
+class _Numbered(Protocol):
+    @property
+    def batch(self) -> int: ...
+
+
+Numbered = TypeVar("Numbered", bound=_Numbered)

@@ -1,0 +1,103 @@
+"""What a checkpoint belongs to: one incarnation of one stream, and the settings that its table was made with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeAlias
+from uuid import UUID, uuid4
+
+from lakestream.errors import CorruptLogError, IdentityMismatchError
+from lakestream.log.layout import IDENTITY
+from lakestream.log.store import LogStore, claim
+from lakestream.model.codec import decode, encode, require_utc, required_time, time_to_json
+
+Setting: TypeAlias = str | tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Identity:
+    """What a driver is about to work for."""
+
+    stream_arn: str
+    stream_created_at: datetime
+    """Tells a stream from another one of the same name, created after this one was deleted."""
+    settings: Mapping[str, Setting]
+    """The writer's immutable settings by their path in the document, e.g. `hudi.recordKey`."""
+
+    def __post_init__(self) -> None:
+        require_utc("stream_created_at", self.stream_created_at)
+
+
+def claim_identity(store: LogStore, identity: Identity) -> UUID:
+    """Write the identity of a new checkpoint, or check that of an existing one; the checkpoint's UUID.
+
+    Raises:
+        IdentityMismatchError: the checkpoint belongs to something else; the message lists what differs.
+    """
+    checkpoint = uuid4()
+    if claim(store, IDENTITY, _encode(identity, checkpoint)):
+        return checkpoint
+    try:
+        found, checkpoint = decode("identity", store.get(IDENTITY), _build)
+    except CorruptLogError as error:
+        raise CorruptLogError(f"{IDENTITY}: {error}") from error
+    _require_same(found, identity)
+    return checkpoint
+
+
+def _require_same(old: Identity, new: Identity) -> None:
+    if old.stream_arn != new.stream_arn:
+        raise IdentityMismatchError(
+            f"the checkpoint belongs to the stream {old.stream_arn}, not to {new.stream_arn}. "
+            "Set spec.source.kinesis back, or give another spec.checkpoint for the other stream."
+        )
+    if old.stream_created_at != new.stream_created_at:
+        raise IdentityMismatchError(
+            f"the stream {new.stream_arn} was deleted and created again: it was created at "
+            f"{old.stream_created_at.isoformat()} when the checkpoint was made, and now at "
+            f"{new.stream_created_at.isoformat()}. Its positions mean nothing any more; give another spec.checkpoint."
+        )
+    changed = [
+        f"{name}: was {_show(old.settings.get(name))}, now {_show(new.settings.get(name))}"
+        for name in sorted({*old.settings, *new.settings})
+        if old.settings.get(name) != new.settings.get(name)
+    ]
+    if changed:
+        raise IdentityMismatchError(
+            "settings that cannot change after the first start were changed: "
+            + "; ".join(changed)
+            + ". Set them back; or, to write a new table, give another path and another spec.checkpoint."
+        )
+
+
+def _show(value: Setting | None) -> str:
+    match value:
+        case None:
+            return "not set"
+        case str():
+            return repr(value)
+        case _:
+            return f"[{', '.join(value)}]"
+
+
+def _encode(identity: Identity, checkpoint: UUID) -> bytes:
+    return encode(
+        "identity",
+        {
+            "checkpoint": str(checkpoint),
+            "streamArn": identity.stream_arn,
+            "streamCreatedAt": time_to_json(identity.stream_created_at),
+            "settings": dict(identity.settings),
+        },
+    )
+
+
+def _build(fields: dict[str, Any]) -> tuple[Identity, UUID]:
+    settings = {
+        name: value if isinstance(value, str) else tuple(str(part) for part in value)
+        for name, value in fields["settings"].items()
+    }
+    identity = Identity(fields["streamArn"], required_time(fields["streamCreatedAt"]), settings)
+    return identity, UUID(fields["checkpoint"])

@@ -1,0 +1,71 @@
+"""Names of the log's objects, relative to `<checkpoint>/<writer>/`.
+
+    identity.json                    what the checkpoint belongs to
+    epochs/000000000007.json         the seventh driver that was started
+    epochs/000000000007.closed.json  …ended cleanly; neither it nor an earlier one writes any more
+    batches/000000000042.json.gz     the plan of batch 42
+    commits/000000000042.json.gz     batch 42 is visible in the sink
+
+Numbers have twelve digits, so that the order of names is the order of numbers.
+"""
+
+from __future__ import annotations
+
+import gzip
+import zlib
+from collections.abc import Callable
+from typing import TypeVar
+
+from lakestream.errors import CorruptLogError
+
+IDENTITY = "identity.json"
+EPOCHS = "epochs"
+BATCHES = "batches"
+COMMITS = "commits"
+
+T = TypeVar("T")
+
+
+def epoch_key(epoch: int) -> str:
+    return f"{EPOCHS}/{epoch:012d}.json"
+
+
+def closed_key(epoch: int) -> str:
+    return f"{EPOCHS}/{epoch:012d}.closed.json"
+
+
+def batch_key(batch: int) -> str:
+    return f"{BATCHES}/{batch:012d}.json.gz"
+
+
+def commit_key(batch: int) -> str:
+    return f"{COMMITS}/{batch:012d}.json.gz"
+
+
+def number_of(key: str) -> int:
+    """The number in a key of `epochs/`, `batches/` or `commits/`.
+
+    Raises:
+        CorruptLogError: somebody put another object there.
+    """
+    digits = key.rpartition("/")[2].partition(".")[0]
+    if not digits.isdecimal():
+        raise CorruptLogError(f"{key} is no object of the log; remove it")
+    return int(digits)
+
+
+def pack(content: bytes) -> bytes:
+    # Without a time in the header, so that equal documents are equal objects.
+    return gzip.compress(content, mtime=0)
+
+
+def unpack(key: str, body: bytes, parse: Callable[[bytes], T]) -> T:
+    """Decode an object; errors name it.
+
+    Raises:
+        CorruptLogError: not what `pack` made, or `parse` refuses it.
+    """
+    try:
+        return parse(gzip.decompress(body))
+    except (gzip.BadGzipFile, EOFError, zlib.error, CorruptLogError) as error:
+        raise CorruptLogError(f"{key}: {error}") from error
