@@ -1,8 +1,8 @@
 """JSON for what the log keeps: orjson bytes, a version first, times as ISO 8601, sequence numbers as strings.
 
 Sequence numbers have up to 56 digits, beyond any JSON number. Every document is one line without
-blanks, and what occurs once per shard is a short array instead of an object, so that a plan of
-10,000 shards stays near a megabyte (a tenth of that once compressed).
+blanks, and what occurs once per shard is a short array instead of an object: a plan with a range
+in each of 10,000 shards is 4.4 MB, and 0.23 MB once compressed.
 """
 
 from __future__ import annotations

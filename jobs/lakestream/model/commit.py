@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -197,7 +198,7 @@ class BatchCommit:
         """Rows that the sink made visible; deletes and duplicates within the batch make it differ from `records`."""
         return 0 if self.sink is None else self.sink.rows
 
-    def to_json(self) -> bytes:
+    def to_json(self) -> builtins.bytes:
         return encode(
             "commit",
             {
@@ -220,7 +221,7 @@ class BatchCommit:
         )
 
     @classmethod
-    def from_json(cls, content: bytes) -> BatchCommit:
+    def from_json(cls, content: builtins.bytes) -> BatchCommit:
         """Raises CorruptLogError if the content is not a commit that `to_json` wrote."""
 
         def build(fields: dict[str, Any]) -> BatchCommit:

@@ -18,12 +18,12 @@ class Waiting:
     shard_id: str
     since: datetime | None
     """Start at the first record that arrived at or after this time; None: at TRIM_HORIZON."""
-    complete_at: datetime
-    """Kinesis time at which none of the shard's wanted records had been trimmed."""
+    unread_since: datetime | None
+    """No unread record arrived before this time; None: not known, and whatever the shard holds is what is wanted."""
 
     def __post_init__(self) -> None:
         require_utc("since", self.since)
-        require_utc("complete_at", self.complete_at)
+        require_utc("unread_since", self.unread_since)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,12 +33,12 @@ class Unpinned:
     shard_id: str
     since: datetime | None
     """As in `Waiting`."""
-    complete_at: datetime
+    unread_since: datetime | None
     """As in `Waiting`; moves on each time the shard is seen to be empty."""
 
     def __post_init__(self) -> None:
         require_utc("since", self.since)
-        require_utc("complete_at", self.complete_at)
+        require_utc("unread_since", self.unread_since)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,8 @@ class Reading:
             )
 
     @property
-    def complete_at(self) -> datetime:
-        """No unread record arrived before this time."""
+    def unread_since(self) -> datetime:
+        """No unread record arrived before this time: older than the stream's retention means data loss."""
         return self.arrival if self.tip_seen is None else max(self.arrival, self.tip_seen)
 
 
@@ -79,10 +79,10 @@ Cursor: TypeAlias = Waiting | Unpinned | Reading | Finished
 def cursor_to_row(cursor: Cursor) -> list[Any]:
     """A short array: shard, kind, and the kind's fields."""
     match cursor:
-        case Waiting(shard_id, since, complete_at):
-            return [shard_id, "waiting", time_to_json(since), time_to_json(complete_at)]
-        case Unpinned(shard_id, since, complete_at):
-            return [shard_id, "unpinned", time_to_json(since), time_to_json(complete_at)]
+        case Waiting(shard_id, since, unread_since):
+            return [shard_id, "waiting", time_to_json(since), time_to_json(unread_since)]
+        case Unpinned(shard_id, since, unread_since):
+            return [shard_id, "unpinned", time_to_json(since), time_to_json(unread_since)]
         case Reading(shard_id, position, arrival, tip_seen):
             return [shard_id, "reading", str(position), time_to_json(arrival), time_to_json(tip_seen)]
         case Finished(shard_id):
@@ -91,10 +91,10 @@ def cursor_to_row(cursor: Cursor) -> list[Any]:
 
 def cursor_from_row(row: list[Any]) -> Cursor:
     match row:
-        case [shard_id, "waiting", since, complete_at]:
-            return Waiting(shard_id, time_from_json(since), required_time(complete_at))
-        case [shard_id, "unpinned", since, complete_at]:
-            return Unpinned(shard_id, time_from_json(since), required_time(complete_at))
+        case [shard_id, "waiting", since, unread_since]:
+            return Waiting(shard_id, time_from_json(since), time_from_json(unread_since))
+        case [shard_id, "unpinned", since, unread_since]:
+            return Unpinned(shard_id, time_from_json(since), time_from_json(unread_since))
         case [shard_id, "reading", position, arrival, tip_seen]:
             return Reading(shard_id, Position.parse(position), required_time(arrival), time_from_json(tip_seen))
         case [shard_id, "finished"]:

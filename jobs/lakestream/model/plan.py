@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -36,11 +37,12 @@ class BatchPlan:
     planned_at: datetime
     """Kinesis time of the planning."""
     base: datetime | None
-    """Arrival time of the earliest record in the batch; None in a heartbeat."""
+    """Arrival time of the earliest first record of the ranges; None in a heartbeat."""
     horizon: datetime
-    """Every record of a started shard that arrived before this time belongs to this batch or an earlier one."""
+    """Bound of admission, an arrival time: the batch takes what arrived before it."""
     caught_up: bool
-    """Nothing older than the horizon is left unread in any shard, and the horizon was not held back by the batch's limits."""
+    """With this batch, everything that had arrived in the stream before the horizon is taken, and the horizon was
+    not held back by the batch's limits."""
     ranges: tuple[ShardRange, ...]
     """At most one per shard, sorted by shard."""
     cursors: tuple[Cursor, ...]
@@ -124,6 +126,6 @@ class BatchPlan:
 
 def require_sorted(name: str, shard_ids: Sequence[str]) -> None:
     """Refuse duplicates and disorder: equal plans must have equal bytes."""
-    for one, next_one in zip(shard_ids, shard_ids[1:], strict=False):
+    for one, next_one in itertools.pairwise(shard_ids):
         if one >= next_one:
             raise InvalidValueError(f"{name} must be sorted by shard without duplicates: {one!r} precedes {next_one!r}")
