@@ -1,0 +1,306 @@
+"""The micro-batch loop of one writer: plan → read → write → commit.
+
+The steps of a batch, and what a kill between two of them leaves for the next driver:
+
+1. the plan is put down, if absent      → it is replayed, range by range
+2. its records are fetched              → they are fetched again, the same ones
+3. unusable records are quarantined     → their objects are written again under the same names
+4. the sink makes the rows visible      → the sink finds the batch, or writes it again as the same one
+5. the commit is put down, if absent    → the next batch begins
+
+While a batch is in steps 3 to 5, the next one goes through steps 1 and 2 in a second thread. So there
+may be two plans without a commit; they are replayed in their order.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections import deque
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from typing import Generic, Protocol, TypeVar
+
+from lakestream.errors import QuarantineLimitError
+from lakestream.faults import reach
+from lakestream.model import BatchCommit, BatchPlan, Cursor, ShardStats, SinkCommit
+from lakestream.stopping import StopSignal
+
+logger = logging.getLogger(__name__)
+
+Rows = TypeVar("Rows")
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched(Generic[Rows]):
+    """The records of a batch, held by the executors until `release`."""
+
+    rows: Rows
+    """What goes to the sink."""
+    rejected: Rows
+    """What goes to quarantine: raw bytes and the reason."""
+    rejected_count: int
+    """How many records `rejected` has, of those that `shards` count."""
+    shards: tuple[ShardStats, ...]
+    """What each shard gave, sorted; user records, before any transform."""
+    arrivals: tuple[datetime, ...]
+    """Arrival times at evenly spaced quantiles of the batch, from the first to the last record."""
+    release: Callable[[], None]
+    """Frees the executors' memory. To be called once."""
+
+    @property
+    def records(self) -> int:
+        return sum(shard.records for shard in self.shards)
+
+
+class Planner(Protocol):
+    """Fixes the next batch. Used from one thread at a time."""
+
+    def plan(self, *, batch: int, epoch: int, cursors: tuple[Cursor, ...]) -> BatchPlan | None:
+        """The next batch, or None while there is nothing to do."""
+        ...
+
+    def observe(self, commit: BatchCommit) -> None:
+        """Learn from a finished batch how large the next ones should be."""
+        ...
+
+
+class Log(Protocol):
+    """What the engine needs of the checkpoint log."""
+
+    @property
+    def epoch(self) -> int: ...
+    @property
+    def safe_to_write_at(self) -> datetime: ...
+    def last_commit(self) -> BatchCommit | None: ...
+    def pending_plans(self) -> list[BatchPlan]: ...
+    def put_plan(self, plan: BatchPlan) -> None: ...
+    def put_commit(self, commit: BatchCommit) -> None: ...
+    def check_fence(self) -> None: ...
+    def expire(self) -> None: ...
+
+
+class Fetcher(Protocol[Rows]):
+    """Reads the ranges of a plan: the same records however often it is asked."""
+
+    def fetch(self, plan: BatchPlan) -> Fetched[Rows]: ...
+
+
+class Output(Protocol[Rows]):
+    """Where a batch goes: the sink and the quarantine, exactly once both."""
+
+    def quarantine(self, plan: BatchPlan, rejected: Rows) -> None: ...
+    def find(self, plan: BatchPlan) -> SinkCommit | None: ...
+    def write(self, plan: BatchPlan, rows: Rows, *, replay: bool) -> SinkCommit: ...
+
+
+class Observer(Protocol):
+    """Is told of every batch that was committed."""
+
+    def committed(self, commit: BatchCommit, arrivals: tuple[datetime, ...]) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class EngineSettings:
+    """When batches begin, and what fails one."""
+
+    interval: timedelta
+    """Between the beginnings of two batches; a backlog does not wait for it."""
+    max_rejected: float = 1.0
+    """Fraction of a batch's records that may be unusable before the job fails instead."""
+
+
+class Until(Enum):
+    """When a run ends by itself."""
+
+    STOPPED = "stopped"
+    """Never: SIGTERM or a drain request ends it."""
+    CAUGHT_UP = "caught up"
+    """Once a batch has reached the tip of every shard."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Time as the engine sees it. Tests drive it."""
+
+    now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
+
+
+@dataclass(slots=True)
+class _Prepared(Generic[Rows]):
+    """A batch after step 2."""
+
+    plan: BatchPlan
+    fetched: Fetched[Rows] | None
+    """None for a heartbeat."""
+    replay: bool
+    seconds: dict[str, float]
+
+
+class Engine(Generic[Rows]):
+    """Runs the batches of one writer, one after the other, until it is told to stop.
+
+    Raises what its parts raise. An error ends the run; whoever starts the writer again goes on with
+    the batch that failed.
+    """
+
+    def __init__(
+        self,
+        *,
+        settings: EngineSettings,
+        log: Log,
+        planner: Planner,
+        fetcher: Fetcher[Rows],
+        output: Output[Rows],
+        observer: Observer,
+        stop: StopSignal,
+        clock: Clock | None = None,
+    ) -> None:
+        self._settings = settings
+        self._log = log
+        self._planner = planner
+        self._fetcher = fetcher
+        self._output = output
+        self._observer = observer
+        self._stop = stop
+        self._clock = clock or Clock()
+        self._replays: deque[BatchPlan] = deque()
+        self._next_batch = 0
+        self._cursors: tuple[Cursor, ...] = ()
+        self._due = self._clock.now()
+        self._caught_up = False
+
+    def run(self, until: Until = Until.STOPPED) -> int:
+        """Run batches; returns how many were committed.
+
+        A stop ends the run after the batch being written. One that was fetched ahead keeps its plan,
+        and is replayed by the next run.
+        """
+        self._recover()
+        done = 0
+        with ThreadPoolExecutor(1, thread_name_prefix="prefetch") as ahead:
+            coming = ahead.submit(self._prepare, until)
+            try:
+                while (batch := coming.result()) is not None:
+                    self._stop.wait((self._log.safe_to_write_at - self._clock.now()).total_seconds())
+                    if self._stop.is_set():
+                        _release(batch)
+                        break
+                    coming = ahead.submit(self._prepare, until)
+                    self._finish(batch)
+                    done += 1
+            finally:
+                # Also after an error: the other thread must not go on to put a plan that nobody reads.
+                self._stop.set()
+                _discard(coming)
+        return done
+
+    def _recover(self) -> None:
+        last = self._log.last_commit()
+        self._replays.extend(self._log.pending_plans())
+        if last is not None:
+            self._next_batch, self._cursors = last.batch + 1, last.cursors
+            self._planner.observe(last)
+        if self._replays:
+            logger.info("replaying %d batches that were planned but not committed", len(self._replays))
+
+    def _prepare(self, until: Until) -> _Prepared[Rows] | None:
+        """Steps 1 and 2 of the next batch. None: there will be no next one."""
+        began = self._clock.now()
+        if replay := bool(self._replays):
+            plan: BatchPlan | None = self._replays.popleft()
+        else:
+            plan, began = self._next_plan(until)
+        if plan is None:
+            return None
+        self._next_batch, self._cursors, self._caught_up = plan.batch + 1, plan.cursors, plan.caught_up
+        planned = self._clock.now()
+        fetched = None if plan.is_heartbeat else self._fetcher.fetch(plan)
+        seconds = {"plan": _seconds(began, planned), "fetch": _seconds(planned, self._clock.now())}
+        return _Prepared(plan, fetched, replay, seconds)
+
+    def _next_plan(self, until: Until) -> tuple[BatchPlan | None, datetime]:
+        """Wait until a batch is due and there is something to do; the second value is when planning began."""
+        while True:
+            if self._caught_up:
+                if until is Until.CAUGHT_UP:
+                    return None, self._due
+                self._stop.wait((self._due - self._clock.now()).total_seconds())
+            if self._stop.is_set():
+                return None, self._due
+            began = self._clock.now()
+            self._due = began + self._settings.interval
+            plan = self._planner.plan(batch=self._next_batch, epoch=self._log.epoch, cursors=self._cursors)
+            if plan is not None:
+                self._log.put_plan(plan)
+                reach("planned")
+                return plan, began
+            self._caught_up = True
+
+    def _finish(self, batch: _Prepared[Rows]) -> None:
+        """Steps 3 to 5."""
+        began = self._clock.now()
+        sink: SinkCommit | None = None
+        if batch.fetched is not None:
+            try:
+                sink = self._write(batch, batch.fetched)
+            finally:
+                _release(batch)
+        written = self._clock.now()
+        reach("sink_committed")
+        commit = BatchCommit.of(
+            batch.plan,
+            epoch=self._log.epoch,
+            committed_at=written,
+            sink=sink,
+            quarantined=batch.fetched.rejected_count if batch.fetched else 0,
+            shards=batch.fetched.shards if batch.fetched else (),
+            seconds={**batch.seconds, "write": _seconds(began, written)},
+        )
+        self._log.put_commit(commit)
+        reach("committed")
+        self._planner.observe(commit)
+        self._observer.committed(commit, batch.fetched.arrivals if batch.fetched else ())
+        self._log.expire()
+
+    def _write(self, batch: _Prepared[Rows], fetched: Fetched[Rows]) -> SinkCommit:
+        self._require_few_rejected(batch.plan, fetched)
+        # The last look before the lake changes: a sink without a lock of its own trusts in it.
+        self._log.check_fence()
+        if fetched.rejected_count:
+            self._output.quarantine(batch.plan, fetched.rejected)
+        if batch.replay and (found := self._output.find(batch.plan)) is not None:
+            logger.info("batch %d is visible already; only its commit was missing", batch.plan.batch)
+            return found
+        return self._output.write(batch.plan, fetched.rows, replay=batch.replay)
+
+    def _require_few_rejected(self, plan: BatchPlan, fetched: Fetched[Rows]) -> None:
+        allowed = self._settings.max_rejected * fetched.records
+        if fetched.rejected_count > allowed:
+            raise QuarantineLimitError(
+                f"batch {plan.batch}: {fetched.rejected_count} of {fetched.records} records cannot be used, more than "
+                f"spec.quarantine.maxFraction {self._settings.max_rejected:g} allows. Nothing of the batch was written. "
+                "Mend the producer and spec.schema, or raise the limit to keep such records in quarantine."
+            )
+
+
+def _seconds(start: datetime, end: datetime) -> float:
+    return (end - start).total_seconds()
+
+
+def _release(batch: _Prepared[Rows]) -> None:
+    if batch.fetched is not None:
+        batch.fetched.release()
+
+
+def _discard(coming: Future[_Prepared[Rows] | None]) -> None:
+    """Wait for the batch that is being prepared, and let go of it; the error that ends the run comes first."""
+    try:
+        batch = coming.result()
+    except Exception:
+        logger.debug("the batch being prepared failed as well", exc_info=True)
+        return
+    if batch is not None:
+        _release(batch)

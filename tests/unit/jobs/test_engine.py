@@ -1,0 +1,303 @@
+"""The loop without Spark, Kinesis or storage: scripted parts, a driven clock, and an error or a stop at every step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from lakestream import engine as engine_module
+from lakestream.engine import Clock, Engine, EngineSettings, Fetched, Until
+from lakestream.errors import FencedError, QuarantineLimitError
+from lakestream.model import BatchCommit, BatchPlan, Cursor, Reading, ShardRange, ShardStats, SinkCommit, after, at
+from lakestream.stopping import StopSignal
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+SHARD = "shardId-000000000000"
+
+
+class Died(Exception):
+    """Stands for the death of the driver."""
+
+
+@dataclass
+class World:
+    """What outlives a driver: the stream, the log and the lake."""
+
+    available: int
+    """Batches of one record each that the stream has; record n has sequence number n + 1."""
+    plans: dict[int, BatchPlan] = field(default_factory=dict)
+    commits: dict[int, BatchCommit] = field(default_factory=dict)
+    lake: list[int] = field(default_factory=list)
+    visible: dict[int, SinkCommit] = field(default_factory=dict)
+    rejected: dict[int, list[int]] = field(default_factory=dict)
+    die_at: str = ""
+    on_reach: Callable[[str], None] | None = None
+    released: int = 0
+    fetched: int = 0
+    epoch: int = 0
+    now: datetime = START
+
+    def reach(self, step: str) -> None:
+        if self.on_reach:
+            self.on_reach(step)
+        if step == self.die_at:
+            self.die_at = ""
+            raise Died(step)
+
+
+def plan_of(batch: int, epoch: int, *, caught_up: bool) -> BatchPlan:
+    position = after(batch + 1)
+    piece = ShardRange(
+        shard_id=SHARD,
+        start=at(1) if batch == 0 else after(batch),
+        end=position,
+        first=batch + 1,
+        first_arrival=START,
+        end_arrival=START,
+        closes_shard=False,
+        expected_records=1,
+        task=0,
+    )
+    cursor = Reading(SHARD, position, START, None)
+    return BatchPlan(batch, epoch, START, START, START + timedelta(seconds=batch + 1), caught_up, (piece,), (cursor,))
+
+
+@dataclass
+class ScriptedPlanner:
+    world: World
+    learned: list[int] = field(default_factory=list)
+
+    def plan(self, *, batch: int, epoch: int, cursors: tuple[Cursor, ...]) -> BatchPlan | None:
+        expected = () if batch == 0 else (Reading(SHARD, after(batch), START, None),)
+        assert cursors == expected, "a batch begins where the one before ended"
+        if batch >= self.world.available:
+            return None
+        return plan_of(batch, epoch, caught_up=batch == self.world.available - 1)
+
+    def observe(self, commit: BatchCommit) -> None:
+        self.learned.append(commit.batch)
+
+
+class ScriptedLog:
+    def __init__(self, world: World) -> None:
+        world.epoch += 1
+        self.world, self.epoch = world, world.epoch
+        self.safe_to_write_at = START
+
+    def last_commit(self) -> BatchCommit | None:
+        return self.world.commits[max(self.world.commits)] if self.world.commits else None
+
+    def pending_plans(self) -> tuple[BatchPlan, ...]:
+        return tuple(plan for batch, plan in sorted(self.world.plans.items()) if batch not in self.world.commits)
+
+    def put_plan(self, plan: BatchPlan) -> None:
+        assert plan.batch not in self.world.plans
+        self.world.plans[plan.batch] = plan
+
+    def put_commit(self, commit: BatchCommit) -> None:
+        assert commit.batch == len(self.world.commits), "commits are contiguous"
+        self.world.commits[commit.batch] = commit
+
+    def check_fence(self) -> None:
+        if self.world.epoch > self.epoch:
+            raise FencedError("superseded")
+
+    def expire(self) -> None: ...
+
+
+@dataclass
+class ScriptedFetcher:
+    world: World
+    rejected_per_batch: int = 0
+
+    def fetch(self, plan: BatchPlan) -> Fetched[list[int]]:
+        self.world.fetched += 1
+        self.world.reach("fetch")
+        rows = [piece.first for piece in plan.ranges]
+        stats = ShardStats(SHARD, len(rows), 10, START, START)
+
+        def release() -> None:
+            self.world.released += 1
+
+        return Fetched(rows, rows[: self.rejected_per_batch], self.rejected_per_batch, (stats,), (START,), release)
+
+
+@dataclass
+class TransactionalOutput:
+    """Like Hudi: writing a batch twice would double it, so it has to be found."""
+
+    world: World
+
+    def quarantine(self, plan: BatchPlan, rejected: list[int]) -> None:
+        self.world.rejected[plan.batch] = rejected
+
+    def find(self, plan: BatchPlan) -> SinkCommit | None:
+        return self.world.visible.get(plan.batch)
+
+    def write(self, plan: BatchPlan, rows: list[int], *, replay: bool) -> SinkCommit:
+        self.world.reach("write")
+        self.world.lake.extend(rows)
+        self.world.visible[plan.batch] = SinkCommit(len(rows), 10)
+        return self.world.visible[plan.batch]
+
+
+@dataclass
+class Told:
+    commits: list[BatchCommit] = field(default_factory=list)
+
+    def committed(self, commit: BatchCommit, arrivals: tuple[datetime, ...]) -> None:
+        self.commits.append(commit)
+
+
+class InstantStop(StopSignal):
+    """Waiting moves the clock instead of the test's time."""
+
+    def __init__(self, world: World) -> None:
+        super().__init__()
+        self.world = world
+        self.waits: list[float] = []
+
+    def wait(self, seconds: float) -> None:
+        if seconds > 0 and not self.is_set():
+            self.waits.append(seconds)
+            self.world.now += timedelta(seconds=seconds)
+
+
+@dataclass
+class Driver:
+    world: World
+    engine: Engine[list[int]]
+    stop: InstantStop
+    planner: ScriptedPlanner
+    told: Told
+
+
+@pytest.fixture
+def start(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Driver]:
+    def _start(world: World, *, rejected: int = 0, max_rejected: float = 1.0) -> Driver:
+        monkeypatch.setattr(engine_module, "reach", world.reach)
+        stop, planner, told = InstantStop(world), ScriptedPlanner(world), Told()
+        engine: Engine[list[int]] = Engine(
+            settings=EngineSettings(timedelta(seconds=10), max_rejected),
+            log=ScriptedLog(world),
+            planner=planner,
+            fetcher=ScriptedFetcher(world, rejected),
+            output=TransactionalOutput(world),
+            observer=told,
+            stop=stop,
+            clock=Clock(lambda: world.now),
+        )
+        return Driver(world, engine, stop, planner, told)
+
+    return _start
+
+
+def test_a_backlog_is_worked_off_without_waiting(start: Any) -> None:
+    driver = start(World(available=5))
+    assert driver.engine.run(Until.CAUGHT_UP) == 5
+    assert driver.world.lake == [1, 2, 3, 4, 5]
+    assert driver.stop.waits == []
+    assert [commit.batch for commit in driver.told.commits] == [0, 1, 2, 3, 4]
+
+
+def test_all_that_was_fetched_is_released(start: Any) -> None:
+    driver = start(World(available=5))
+    driver.engine.run(Until.CAUGHT_UP)
+    assert driver.world.released == driver.world.fetched == 5
+
+
+def test_at_the_tip_batches_begin_an_interval_apart(start: Any) -> None:
+    world = World(available=1)
+    driver = start(world)
+
+    def arrive(step: str) -> None:
+        if step == "committed":
+            world.available += 1
+        if world.available > 4:
+            driver.stop.set()
+
+    world.on_reach = arrive
+    driver.engine.run()
+    assert driver.stop.waits
+    assert all(wait == 10 for wait in driver.stop.waits)
+
+
+@pytest.mark.parametrize("step", ["planned", "fetch", "write", "sink_committed", "committed"])
+@pytest.mark.parametrize("batches", [1, 2, 5])
+def test_a_death_at_any_step_loses_and_doubles_nothing(start: Any, step: str, batches: int) -> None:
+    world = World(available=batches, die_at=step)
+    with pytest.raises(Died):
+        start(world).engine.run(Until.CAUGHT_UP)
+    start(world).engine.run(Until.CAUGHT_UP)
+    assert world.lake == list(range(1, batches + 1))
+    assert sorted(world.commits) == list(range(batches))
+
+
+def test_a_stop_ends_after_the_batch_in_hand_and_leaves_the_next_to_replay(start: Any) -> None:
+    world = World(available=5)
+    driver = start(world)
+    world.on_reach = lambda step: driver.stop.set() if step == "write" else None
+    assert driver.engine.run() == 1
+    assert world.lake == [1]
+    start(world).engine.run(Until.CAUGHT_UP)
+    assert world.lake == [1, 2, 3, 4, 5]
+    assert world.released == world.fetched
+
+
+def test_a_superseded_driver_does_not_write(start: Any) -> None:
+    world = World(available=3)
+    driver = start(world)
+
+    def supersede(step: str) -> None:
+        if step == "fetch":
+            world.epoch += 1
+
+    world.on_reach = supersede
+    with pytest.raises(FencedError):
+        driver.engine.run(Until.CAUGHT_UP)
+    assert world.lake == []
+
+
+def test_nothing_is_written_before_the_predecessor_must_have_stopped(start: Any) -> None:
+    world = World(available=1)
+    driver = start(world)
+    driver.engine._log.safe_to_write_at = START + timedelta(seconds=4)
+    driver.engine.run(Until.CAUGHT_UP)
+    assert driver.stop.waits == [4]
+    assert world.lake == [1]
+
+
+def test_a_stop_while_waiting_for_the_predecessor_writes_nothing(start: Any) -> None:
+    world = World(available=1)
+    driver = start(world)
+    driver.engine._log.safe_to_write_at = START + timedelta(seconds=4)
+    world.on_reach = lambda step: driver.stop.set() if step == "fetch" else None
+    driver.engine.run(Until.CAUGHT_UP)
+    assert world.lake == []
+
+
+def test_unusable_records_go_to_quarantine_and_are_counted(start: Any) -> None:
+    driver = start(World(available=2), rejected=1)
+    driver.engine.run(Until.CAUGHT_UP)
+    assert driver.world.rejected == {0: [1], 1: [2]}
+    assert [commit.quarantined for commit in driver.told.commits] == [1, 1]
+
+
+def test_too_many_unusable_records_fail_the_batch_before_anything_is_written(start: Any) -> None:
+    driver = start(World(available=2), rejected=1, max_rejected=0.5)
+    with pytest.raises(QuarantineLimitError, match=r"1 of 1 records cannot be used.*maxFraction 0.5"):
+        driver.engine.run(Until.CAUGHT_UP)
+    assert driver.world.lake == []
+    assert driver.world.rejected == {}
+
+
+def test_the_planner_learns_from_commits_also_from_those_before_the_start(start: Any) -> None:
+    world = World(available=2)
+    start(world).engine.run(Until.CAUGHT_UP)
+    world.available = 3
+    driver = start(world)
+    driver.engine.run(Until.CAUGHT_UP)
+    assert driver.planner.learned == [1, 2]
