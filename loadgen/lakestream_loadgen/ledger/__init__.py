@@ -1,0 +1,12 @@
+"""The ledger: every record that was sent, and what became of it.
+
+A worker appends to a file of its own. A SENT frame is written *before* a record first leaves the process,
+a SETTLED frame when its outcome is known and before its user hears of it: a worker killed at any instant
+leaves a file that names every record which may be in the stream.
+"""
+
+from lakestream_loadgen.ledger.format import LEDGER_SCHEMA, Outcome, Settled
+from lakestream_loadgen.ledger.reader import read_ledger
+from lakestream_loadgen.ledger.writer import LedgerWriter
+
+__all__ = ["LEDGER_SCHEMA", "LedgerWriter", "Outcome", "Settled", "read_ledger"]

@@ -1,0 +1,141 @@
+"""Bytes of a ledger file: a header, then frames.
+
+    header: b"LSLEDGER" | u32 length | u32 crc32 | JSON {"version", "stream", "prefix"}
+    frame:  u8 kind | u32 length | u32 crc32(payload, kind) | u32 plain length | payload: an Arrow record batch, zstd
+
+Integers are little-endian. SENT rows are numbered through the file from 0; SETTLED rows refer to them.
+A file may end within a frame (the writer was killed); a bad checksum with more frames behind it is damage.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import NamedTuple
+from zlib import crc32
+
+import orjson
+import pyarrow as pa
+
+from lakestream_loadgen.errors import LedgerError
+
+_MAGIC = b"LSLEDGER"
+_VERSION = 1
+_HEADER = struct.Struct("<8sII")
+_FRAME = struct.Struct("<BIII")
+_CODEC = pa.Codec("zstd", compression_level=1)
+
+
+class Outcome(IntEnum):
+    """What became of a record."""
+
+    ACKNOWLEDGED = 1
+    """Kinesis gave a shard and a sequence number."""
+    FAILED = 2
+    """Given up; no attempt can have written it."""
+    UNKNOWN = 3
+    """Given up, or never settled; some attempt may have written it."""
+
+
+class Settled(NamedTuple):
+    """The outcome of one record."""
+
+    row: int
+    """Number of its SENT row."""
+    outcome: Outcome
+    shard_id: str | None
+    sequence_number: str | None
+    attempts: int
+    """Sends that may have written the record: more than one means that duplicates may be the producer's."""
+
+
+@dataclass(frozen=True)
+class LedgerHeader:
+    """What all entries of a file have in common."""
+
+    stream: str
+    prefix: str
+
+
+class FrameKind(IntEnum):
+    SENT = 1
+    SETTLED = 2
+
+
+SENT_SCHEMA = pa.schema([("event_id", pa.string()), ("checksum", pa.uint32()), ("malformed", pa.bool_())])
+SETTLED_SCHEMA = pa.schema(
+    [
+        ("row", pa.uint64()),
+        ("outcome", pa.uint8()),
+        ("shard_id", pa.string()),
+        ("sequence_number", pa.string()),
+        ("attempts", pa.int32()),
+    ]
+)
+LEDGER_SCHEMA = pa.schema(
+    [
+        *SENT_SCHEMA,
+        ("outcome", pa.uint8()),
+        ("shard_id", pa.string()),
+        ("sequence_number", pa.string()),
+        ("attempts", pa.int32()),
+    ]
+)
+"""Columns of a ledger that has been read: ``outcome`` as in Outcome; ``shard_id`` and ``sequence_number``
+are null unless acknowledged; ``attempts`` is -1 for a record whose writer was killed before it was settled."""
+
+_SCHEMAS = {FrameKind.SENT: SENT_SCHEMA, FrameKind.SETTLED: SETTLED_SCHEMA}
+
+
+def encode_header(header: LedgerHeader) -> bytes:
+    body = orjson.dumps({"version": _VERSION, "stream": header.stream, "prefix": header.prefix})
+    return _HEADER.pack(_MAGIC, len(body), crc32(body)) + body
+
+
+def encode_frame(kind: FrameKind, batch: pa.RecordBatch) -> bytes:
+    plain = batch.serialize()
+    payload = _CODEC.compress(plain, asbytes=True)
+    return _FRAME.pack(kind, len(payload), crc32(payload, kind), plain.size) + payload
+
+
+def decode_header(data: bytes, name: str) -> tuple[LedgerHeader, int]:
+    """The header of the file ``name`` and where the frames begin.
+
+    Raises:
+        LedgerError: no ledger, of another version, or with a damaged header.
+    """
+    if len(data) < _HEADER.size or not data.startswith(_MAGIC):
+        raise LedgerError(f"{name}: not a ledger file")
+    _, length, checksum = _HEADER.unpack_from(data)
+    body = data[_HEADER.size : _HEADER.size + length]
+    if len(body) < length or crc32(body) != checksum:
+        raise LedgerError(f"{name}: the header is damaged")
+    fields = orjson.loads(body)
+    if fields["version"] != _VERSION:
+        raise LedgerError(f"{name}: ledger version {fields['version']}, this program reads {_VERSION}")
+    return LedgerHeader(fields["stream"], fields["prefix"]), _HEADER.size + length
+
+
+def decode_frames(data: bytes, start: int, name: str) -> Iterator[tuple[FrameKind, pa.RecordBatch]]:
+    """The whole frames from ``start`` on; a torn one at the very end is left out.
+
+    Raises:
+        LedgerError: a frame is damaged that is not the last.
+    """
+    view = memoryview(data)
+    at = start
+    while at + _FRAME.size <= len(data):
+        kind, length, checksum, plain_length = _FRAME.unpack_from(data, at)
+        end = at + _FRAME.size + length
+        if end > len(data):
+            return
+        payload = view[at + _FRAME.size : end]
+        if kind not in _SCHEMAS or crc32(payload, kind) != checksum:
+            if end == len(data):
+                return
+            raise LedgerError(f"{name}: the frame at byte {at} is damaged, and {len(data) - end} bytes follow it")
+        plain = _CODEC.decompress(payload, decompressed_size=plain_length)
+        yield FrameKind(kind), pa.ipc.read_record_batch(plain, _SCHEMAS[FrameKind(kind)])
+        at = end

@@ -1,0 +1,75 @@
+"""Reads the ledgers of a run."""
+
+from __future__ import annotations
+
+import logging
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakestream_loadgen.errors import LedgerError
+from lakestream_loadgen.ledger.format import (
+    LEDGER_SCHEMA,
+    SENT_SCHEMA,
+    SETTLED_SCHEMA,
+    FrameKind,
+    Outcome,
+    decode_frames,
+    decode_header,
+)
+from lakestream_loadgen.storage import Folder
+
+logger = logging.getLogger(__name__)
+
+
+def read_ledger(location: str, *, stream: str | None = None) -> pa.Table:
+    """All entries of the ``*.ledger`` files under a folder or ``s3://`` prefix, as LEDGER_SCHEMA.
+
+    ``stream`` restricts them to the records of one stream.
+
+    Raises:
+        LedgerError: there is no ledger, or one is damaged.
+    """
+    folder = Folder(location)
+    names = [name for name in folder.names() if name.endswith(".ledger")]
+    if not names:
+        raise LedgerError(f"no *.ledger file under {location}")
+    tables = []
+    for name in names:
+        data = folder.read(name)
+        header, start = decode_header(data, name)
+        if stream is None or header.stream == stream:
+            tables.append(decode_ledger(data, start, name))
+    if not tables:
+        raise LedgerError(f"no ledger of stream {stream!r} under {location}")
+    return pa.concat_tables(tables)
+
+
+def decode_ledger(data: bytes, start: int, name: str) -> pa.Table:
+    """Join the SENT and SETTLED frames of one file."""
+    sent_batches, settled_batches = [], []
+    for kind, batch in decode_frames(data, start, name):
+        (sent_batches if kind is FrameKind.SENT else settled_batches).append(batch)
+    sent = pa.Table.from_batches(sent_batches, SENT_SCHEMA)
+    settled = pa.Table.from_batches(settled_batches, SETTLED_SCHEMA)
+    rows = settled["row"].to_numpy().astype(np.int64)
+    if len(rows) and (rows.max() >= len(sent) or len(np.unique(rows)) != len(rows)):
+        raise LedgerError(f"{name}: an outcome refers to a record that was never sent, or is given twice")
+    # Where the outcome of each sent row stands among the settled ones; null for the unsettled.
+    where = np.full(len(sent), -1, dtype=np.int64)
+    where[rows] = np.arange(len(rows))
+    unsettled = int((where < 0).sum())
+    if unsettled:
+        logger.info("%s: %d records were sent whose outcome is not known", name, unsettled)
+    index = pa.array(where, mask=where < 0)
+    outcome = pc.fill_null(settled["outcome"].take(index), pa.scalar(Outcome.UNKNOWN, pa.uint8()))
+    attempts = pc.fill_null(settled["attempts"].take(index), pa.scalar(-1, pa.int32()))
+    columns = [
+        *sent.columns,
+        outcome,
+        settled["shard_id"].take(index),
+        settled["sequence_number"].take(index),
+        attempts,
+    ]
+    return pa.Table.from_arrays(columns, schema=LEDGER_SCHEMA)

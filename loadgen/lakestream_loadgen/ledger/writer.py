@@ -1,0 +1,76 @@
+"""Appends to a ledger file."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from zlib import crc32
+
+import pyarrow as pa
+
+from lakestream_loadgen.errors import LedgerError
+from lakestream_loadgen.ledger.format import (
+    SENT_SCHEMA,
+    SETTLED_SCHEMA,
+    FrameKind,
+    LedgerHeader,
+    Settled,
+    encode_frame,
+    encode_header,
+)
+from lakestream_loadgen.records import Record
+
+
+class LedgerWriter:
+    """One worker's ledger file, ``<folder>/<prefix>.ledger``; must not exist yet.
+
+    Each frame is one unbuffered write, so it outlives the process as soon as the call returns; it is synced
+    to the disk only by ``close``, so a crash of the machine may lose the latest.
+    """
+
+    def __init__(self, folder: Path, *, stream: str, prefix: str) -> None:
+        folder.mkdir(parents=True, exist_ok=True)
+        self.path = folder / f"{prefix}.ledger"
+        try:
+            self._file = self.path.open("xb", buffering=0)
+        except FileExistsError as error:
+            raise LedgerError(f"{self.path} exists: two workers, or two runs, with the prefix {prefix!r}") from error
+        self._rows = 0
+        self._append(encode_header(LedgerHeader(stream, prefix)))
+
+    def sent(self, records: Sequence[Record]) -> int:
+        """Note that ``records`` are about to be sent; returns the row number of the first."""
+        first = self._rows
+        batch = pa.RecordBatch.from_arrays(
+            [
+                pa.array([record.event_id for record in records], pa.string()),
+                pa.array([crc32(record.data) for record in records], pa.uint32()),
+                pa.array([record.malformed for record in records], pa.bool_()),
+            ],
+            schema=SENT_SCHEMA,
+        )
+        self._append(encode_frame(FrameKind.SENT, batch))
+        self._rows += len(records)
+        return first
+
+    def settled(self, entries: Sequence[Settled]) -> None:
+        """Note the outcome of records sent before."""
+        if not entries:
+            return
+        columns = zip(*entries, strict=True)
+        arrays = [
+            pa.array(list(column), field.type) for column, field in zip(columns, SETTLED_SCHEMA, strict=True)
+        ]
+        self._append(encode_frame(FrameKind.SETTLED, pa.RecordBatch.from_arrays(arrays, schema=SETTLED_SCHEMA)))
+
+    def close(self) -> None:
+        if not self._file.closed:
+            os.fsync(self._file.fileno())
+            self._file.close()
+
+    def _append(self, data: bytes) -> None:
+        # A raw write may be short (a full disk): a frame behind half a frame would be lost with it.
+        written = self._file.write(data)
+        if written != len(data):
+            raise LedgerError(f"{self.path}: only {written} of {len(data)} bytes could be written")

@@ -1,0 +1,43 @@
+"""Pacing by tokens: one token is the right to write one record now."""
+
+from __future__ import annotations
+
+from lakestream_loadgen.shapes import Shape
+
+
+class TokenMeter:
+    """Tokens that a shape has released and nobody has taken yet.
+
+    A load that cannot be kept up with must not come back later as one huge burst: tokens older than
+    ``backlog_seconds`` are dropped and counted in ``dropped``.
+    """
+
+    def __init__(self, shape: Shape, *, backlog_seconds: float = 1.0) -> None:
+        self._shape = shape
+        self._backlog_seconds = backlog_seconds
+        self._until = 0.0
+        self._tokens = 0.0
+        self.dropped = 0.0
+
+    def advance(self, elapsed: float, share: float) -> None:
+        """Release what is due at ``elapsed`` seconds of the run; ``share`` is this process's part of the load."""
+        if elapsed <= self._until:
+            return
+        released = self._shape.records_until(elapsed) - self._shape.records_until(self._until)
+        self._until = elapsed
+        self._tokens += released * share
+        # At least one token may wait, or a rate below one per backlog_seconds would never write.
+        most = max(self._shape.records_per_second(elapsed) * share * self._backlog_seconds, 1.0)
+        if self._tokens > most:
+            self.dropped += self._tokens - most
+            self._tokens = most
+
+    def due(self) -> int:
+        """Whole tokens that can be taken now."""
+        return int(self._tokens + 1e-9)
+
+    def take(self, most: int) -> int:
+        """Take up to ``most`` tokens; returns how many."""
+        taken = min(self.due(), most)
+        self._tokens -= taken
+        return taken

@@ -1,0 +1,59 @@
+"""Files under a folder or an ``s3://`` (``s3a://``) prefix, for reading."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import obstore
+from obstore.exceptions import BaseError
+from obstore.store import LocalStore, S3Store
+
+from lakestream_loadgen.errors import LakeError
+
+
+class Folder:
+    """A place with files. ``AWS_ENDPOINT_URL_S3`` (or ``AWS_ENDPOINT_URL``) and the usual AWS variables count."""
+
+    def __init__(self, location: str) -> None:
+        self.location = location
+        self._store = _open(location)
+
+    def names(self) -> list[str]:
+        """Paths of all files, relative to the location, in order; hidden ones (``_…``, ``.…``) are left out."""
+        try:
+            found = [entry["path"] for page in obstore.list(self._store) for entry in page]
+        except (BaseError, OSError) as error:
+            raise LakeError(f"{self.location} cannot be listed: {error}") from error
+        return sorted(path for path in found if not any(part[0] in "_." for part in path.split("/")))
+
+    def read(self, name: str) -> bytes:
+        """The whole file."""
+        try:
+            return bytes(obstore.get(self._store, name).bytes())
+        except (BaseError, OSError) as error:
+            raise LakeError(f"{self.location}/{name} cannot be read: {error}") from error
+
+
+def _open(location: str) -> LocalStore | S3Store:
+    parts = urlsplit(location)
+    if parts.scheme in ("", "file"):
+        path = Path(parts.path if parts.scheme else location)
+        if not path.is_dir():
+            raise LakeError(f"{location} is not a folder")
+        return LocalStore(path)
+    if parts.scheme not in ("s3", "s3a"):
+        raise LakeError(f"{location}: give a folder, or an s3:// location")
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    prefix = parts.path.strip("/") or None
+    if endpoint is None:
+        return S3Store(parts.netloc, prefix=prefix)
+    # Servers of one's own are reached by path, often over plain HTTP.
+    return S3Store(
+        parts.netloc,
+        prefix=prefix,
+        endpoint=endpoint,
+        virtual_hosted_style_request=False,
+        client_options={"allow_http": True},
+    )
