@@ -1,0 +1,129 @@
+"""Types of single fields: names, locations, columns, SQL."""
+
+import re
+from typing import Annotated
+
+from pydantic import AfterValidator, WithJsonSchema
+
+_DNS_1035 = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
+_DNS_1123 = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/")
+_QUERY = re.compile(r"\s*(--[^\n]*\n\s*)*(select|with)\b", re.IGNORECASE)
+
+# An application is called <stream>-<writer>; its executor pods <application>-exec-<number>.
+# A pod's name must fit a DNS label of 63; Spark reserves 6 for "-exec-" and 10 for the number,
+# which leaves 47 = 30 + len("-") + 16.
+MAX_STREAM_NAME = 30
+MAX_WRITER_NAME = 16
+_MAX_DNS_LABEL = 63
+
+
+def _dns_1035(name: str, limit: int, reason: str) -> str:
+    if len(name) > limit:
+        raise ValueError(f"{name!r} has {len(name)} characters; {reason}")
+    if _DNS_1035.fullmatch(name) is None:
+        raise ValueError(
+            f"{name!r} is not a DNS-1035 name; use lower-case letters, digits and '-',"
+            " beginning with a letter and ending with a letter or digit"
+        )
+    return name
+
+
+def _stream_name(name: str) -> str:
+    reason = f"at most {MAX_STREAM_NAME} leave room for the names of its pods"
+    return _dns_1035(name, MAX_STREAM_NAME, reason)
+
+
+def _writer_name(name: str) -> str:
+    reason = f"at most {MAX_WRITER_NAME} leave room for the names of its pods"
+    return _dns_1035(name, MAX_WRITER_NAME, reason)
+
+
+def _namespace(name: str) -> str:
+    if len(name) > _MAX_DNS_LABEL or _DNS_1123.fullmatch(name) is None:
+        raise ValueError(
+            f"{name!r} is not a Kubernetes namespace; use at most {_MAX_DNS_LABEL}"
+            " lower-case letters, digits and '-', with a letter or digit at both ends"
+        )
+    return name
+
+
+def _location(text: str) -> str:
+    """A folder on S3 or on this machine, without a slash at its end."""
+    folder = text.rstrip("/")
+    if not folder or folder != folder.strip() or not folder.isprintable():
+        raise ValueError(f"{text!r} is not a location; give a folder as in s3a://bucket/folder")
+    scheme = _SCHEME.match(folder)
+    if scheme is None:
+        path = folder
+    elif scheme[1] in ("s3", "s3a"):
+        bucket, _, path = folder.partition("://")[2].partition("/")
+        if _BUCKET.fullmatch(bucket) is None:
+            raise ValueError(f"{text!r} names no valid bucket; write {scheme[1]}://bucket/folder")
+        if not path:
+            raise ValueError(f"{text!r} is a whole bucket; give a folder in it")
+    elif scheme[1] == "file" and folder.startswith("file:///"):
+        path = folder.removeprefix("file://")
+    elif scheme[1] == "file":
+        raise ValueError(f"{text!r} names a host; a local folder has three slashes: file:///folder")
+    else:
+        raise ValueError(
+            f"{text!r} has a scheme that LakeStream cannot write to;"
+            " use s3a://, s3://, file:/// or a local folder"
+        )
+    if any(part in ("", ".", "..") for part in path.lstrip("/").split("/")):
+        raise ValueError(f"{text!r} has empty, '.' or '..' steps; write the folder out in full")
+    return folder
+
+
+def overlap(first: str, second: str) -> bool:
+    """Whether one of two locations is the other, or lies in it (s3 and s3a are the same)."""
+    one, two = (
+        location.replace("s3a://", "s3://", 1).removeprefix("file://") + "/"
+        for location in (first, second)
+    )
+    return one.startswith(two) or two.startswith(one)
+
+
+def _columns(names: tuple[str, ...]) -> tuple[str, ...]:
+    for name in names:
+        if not name.strip():
+            raise ValueError("a column name is empty; name a column or remove it")
+        if names.count(name) > 1:
+            raise ValueError(f"column {name!r} is listed twice; list it once")
+    return names
+
+
+def _sql(text: str) -> str:
+    if not text.strip():
+        raise ValueError("is empty; write it or remove the field")
+    return text
+
+
+def _query(text: str) -> str:
+    if _QUERY.match(_sql(text)) is None:
+        raise ValueError("is not a query; write SELECT ... FROM events")
+    return text
+
+
+StreamName = Annotated[
+    str,
+    AfterValidator(_stream_name),
+    WithJsonSchema(
+        {"type": "string", "pattern": f"^{_DNS_1035.pattern}$", "maxLength": MAX_STREAM_NAME}
+    ),
+]
+WriterName = Annotated[
+    str,
+    AfterValidator(_writer_name),
+    WithJsonSchema(
+        {"type": "string", "pattern": f"^{_DNS_1035.pattern}$", "maxLength": MAX_WRITER_NAME}
+    ),
+]
+Namespace = Annotated[str, AfterValidator(_namespace)]
+Location = Annotated[str, AfterValidator(_location)]
+Columns = Annotated[tuple[str, ...], AfterValidator(_columns)]
+Column = Annotated[str, AfterValidator(_sql)]
+Sql = Annotated[str, AfterValidator(_sql)]
+Query = Annotated[str, AfterValidator(_query)]

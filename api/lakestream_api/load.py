@@ -1,0 +1,177 @@
+"""From YAML text to a LakeStream, with errors that a person can act on."""
+
+import difflib
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, get_args
+
+import yaml
+from pydantic import BaseModel, ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
+from lakestream_api.errors import InvalidDocumentError, Problem
+from lakestream_api.resource import LakeStream
+
+
+class _Loader(yaml.SafeLoader):
+    """YAML as JSON has it: times stay text, and a key that is given twice is an error."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        seen = set()
+        for key_node, _ in node.value:
+            if key_node.value in seen and key_node.tag != "tag:yaml.org,2002:merge":
+                raise yaml.constructor.ConstructorError(
+                    None, None, f"{key_node.value} is given twice", key_node.start_mark
+                )
+            seen.add(key_node.value)
+        return super().construct_mapping(node, deep)
+
+
+_Loader.yaml_implicit_resolvers = {
+    first: [(tag, regexp) for tag, regexp in resolvers if tag != "tag:yaml.org,2002:timestamp"]
+    for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+}
+
+
+def load_lakestream(text: str) -> LakeStream:
+    """Read a LakeStream from a YAML (or JSON) document.
+
+    Raises:
+        InvalidDocumentError: with every problem found, each with its path and what to do.
+    """
+    document = _parse(text)
+    try:
+        # Strict, and through JSON: what is valid here is what the CRD's schema would accept too.
+        return LakeStream.model_validate_json(
+            json.dumps(document), strict=True, by_alias=True, by_name=False
+        )
+    except ValidationError as error:
+        details = error.errors(include_url=False)
+        raise InvalidDocumentError([_problem(detail) for detail in details]) from error
+
+
+def _parse(text: str) -> Mapping[str, Any]:
+    try:
+        documents = list(yaml.load_all(text, Loader=_Loader))
+        json.dumps(documents)
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark
+        where = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
+        message = f"the document is not valid YAML{where}: {error.problem}"
+        raise InvalidDocumentError([Problem("", message)]) from error
+    except (yaml.YAMLError, TypeError, ValueError) as error:
+        message = f"the document is not valid YAML: {error}"
+        raise InvalidDocumentError([Problem("", message)]) from error
+    documents = [document for document in documents if document is not None]
+    if len(documents) != 1:
+        message = f"the text has {len(documents)} documents; give one LakeStream"
+        raise InvalidDocumentError([Problem("", message)])
+    if not isinstance(documents[0], dict):
+        message = "the document is not a mapping; begin with apiVersion: lakestream.dev/v1alpha1"
+        raise InvalidDocumentError([Problem("", message)])
+    return documents[0]
+
+
+def _problem(detail: ErrorDetails) -> Problem:
+    context = detail.get("ctx", {})
+    path = _path(detail["loc"])
+    if detail["type"] == "lakestream":
+        return Problem(f"{path}.{context['field']}", context["message"])
+    return Problem(path, _message(detail, context))
+
+
+def _path(location: Sequence[int | str]) -> str:
+    path = ""
+    for step in location:
+        if isinstance(step, int):
+            path += f"[{step}]"
+        elif step.isidentifier():
+            path += f".{step}"
+        elif step != "[key]":
+            path += f'["{step}"]'
+    return path.removeprefix(".")
+
+
+_WANTED = {
+    "string_type": "a text; put it in quotes",
+    "int_type": "a whole number, without quotes",
+    "int_from_float": "a whole number",
+    "float_type": "a number, without quotes",
+    "bool_type": "true or false",
+    "tuple_type": "a list; begin each entry with '-'",
+    "dict_type": "a mapping of names to texts",
+    "model_type": "a mapping of fields",
+    "model_attributes_type": "a mapping of fields",
+    "timezone_aware": 'a time with its zone, as in "2026-01-31T06:00:00Z"',
+    "finite_number": "a finite number",
+}
+_LIMITS = {
+    "greater_than_equal": ("ge", "must be at least {}"),
+    "greater_than": ("gt", "must be more than {}"),
+    "less_than_equal": ("le", "must be at most {}"),
+    "less_than": ("lt", "must be less than {}"),
+}
+
+
+def _message(detail: ErrorDetails, context: Mapping[str, Any]) -> str:
+    kind, given = detail["type"], detail["input"]
+    if kind == "missing":
+        return f"is required; add it: {_meaning(detail['loc'])}"
+    if kind == "extra_forbidden":
+        return _unknown_field(detail["loc"])
+    if kind == "value_error":
+        return str(context["error"])
+    if kind in ("literal_error", "enum"):
+        return f"is {_shown(given)}; choose {context['expected']}"
+    if kind == "too_short":
+        return "is empty; give at least one entry"
+    if kind.startswith("datetime"):
+        return f"is {_shown(given)}; must be {_WANTED['timezone_aware']}"
+    if kind in _WANTED:
+        return f"is {_shown(given)}; must be {_WANTED[kind]}"
+    if kind in _LIMITS:
+        key, text = _LIMITS[kind]
+        return f"is {_shown(given)}; {text.format(context[key])}"
+    return f"is {_shown(given)}; {detail['msg']}"
+
+
+def _shown(value: object) -> str:
+    if isinstance(value, dict):
+        return "a mapping"
+    if isinstance(value, list):
+        return "a list"
+    return json.dumps(value)
+
+
+def _unknown_field(location: Sequence[int | str]) -> str:
+    fields = _fields(_model_at(location[:-1]))
+    close = difflib.get_close_matches(str(location[-1]), fields, n=1)
+    if close:
+        return f"is not a field; did you mean {close[0]}?"
+    return f"is not a field; remove it (there are: {', '.join(fields)})"
+
+
+def _meaning(location: Sequence[int | str]) -> str:
+    field = _fields(_model_at(location[:-1]))[str(location[-1])]
+    return " ".join((field.description or "").split())
+
+
+def _fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    """The fields of a model by their names in documents."""
+    return {str(field.validation_alias): field for field in model.model_fields.values()}
+
+
+def _model_at(location: Sequence[int | str]) -> type[BaseModel]:
+    """The model that describes the mapping at a path of the document."""
+    model: type[BaseModel] = LakeStream
+    for step in location:
+        field = _fields(model).get(str(step))
+        model = (_model_in(field.annotation) if field else None) or model
+    return model
+
+
+def _model_in(annotation: Any) -> type[BaseModel] | None:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next(filter(None, map(_model_in, get_args(annotation))), None)

@@ -1,0 +1,134 @@
+"""What a driver publishes after each batch; the autoscaler's only view of the data plane."""
+
+from datetime import timedelta
+from typing import Self
+
+from pydantic import AwareDatetime, ConfigDict, Field, model_validator
+
+from lakestream_api.base import ApiModel
+from lakestream_api.quantities import Duration
+
+
+class ProgressModel(ApiModel):
+    """A part of the wire format. Unknown fields are passed over: a driver may be newer than its
+    reader, since the two are upgraded one after the other."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class StageSeconds(ProgressModel):
+    """Seconds that each stage of the batch took, waiting for the trigger excluded."""
+
+    plan: float = Field(ge=0)
+    """Finding the ranges and writing the plan down."""
+
+    fetch: float = Field(ge=0)
+    """Reading and parsing the records."""
+
+    write: float = Field(ge=0)
+    """Making the rows visible in the sink."""
+
+    commit: float = Field(ge=0)
+    """Writing the commit down."""
+
+    table_services: float = Field(default=0.0, ge=0)
+    """Compaction and cleaning that the batch had to wait for."""
+
+    @property
+    def total(self) -> float:
+        """Seconds of work in the batch: `T` of the autoscaler's model."""
+        return self.plan + self.fetch + self.write + self.commit + self.table_services
+
+
+class ShardProgress(ProgressModel):
+    """How far one shard is after the batch."""
+
+    shard_id: str
+    """Kinesis's id of the shard."""
+
+    last_arrival: AwareDatetime | None = None
+    """Arrival time of the last record committed; none before the first."""
+
+    tip_reached: bool
+    """Whether the batch ended at the shard's newest record."""
+
+    lag_seconds: float = Field(ge=0)
+    """0 at the tip, else the age of the last record committed."""
+
+    records: int = Field(ge=0)
+    """Records of this shard in the batch."""
+
+    bytes: int = Field(ge=0)
+    """Bytes of record data of this shard in the batch."""
+
+
+class Freshness(ProgressModel):
+    """Seconds from a record's arrival in Kinesis to its being visible in the output."""
+
+    p50_seconds: float = Field(ge=0)
+    """Half of the batch's records were visible sooner."""
+
+    p99_seconds: float = Field(ge=0)
+    """99 of 100 of the batch's records were visible sooner."""
+
+
+class Progress(ProgressModel):
+    """One batch of one writer, published when it is committed."""
+
+    stream: str
+    """Name of the LakeStream."""
+
+    writer: str
+    """Name of the writer."""
+
+    batch: int = Field(ge=0)
+    """Number of the batch; counts up without gaps."""
+
+    epoch: int = Field(ge=0)
+    """Number of the driver's start; a lower one than seen before is a driver that was replaced."""
+
+    finished_at: AwareDatetime
+    """When the batch was committed, by the driver's clock."""
+
+    records: int = Field(ge=0)
+    """Records read."""
+
+    bytes: int = Field(ge=0)
+    """Bytes of record data read."""
+
+    quarantined: int = Field(ge=0)
+    """Records that did not parse or had no key."""
+
+    rows_written: int = Field(ge=0)
+    """Rows that went to the sink, deletes included."""
+
+    seconds: StageSeconds
+    """Seconds of each stage."""
+
+    trigger_interval: Duration = Field(gt=timedelta(0))
+    """The interval in force: `I` of the autoscaler's model."""
+
+    executors: int = Field(ge=1)
+    """Executors that ran the batch."""
+
+    cores: int = Field(ge=1)
+    """Cores of each executor."""
+
+    shards: tuple[ShardProgress, ...]
+    """Every shard that is being read."""
+
+    lag_seconds: float = Field(ge=0)
+    """Lag of the stream: the maximum over its shards, 0 without any."""
+
+    freshness: Freshness | None = None
+    """Freshness of the batch; none when it had no records."""
+
+    caught_up: bool
+    """Whether every shard's tip was reached."""
+
+    @model_validator(mode="after")
+    def _lag_is_that_of_the_slowest_shard(self) -> Self:
+        slowest = max((shard.lag_seconds for shard in self.shards), default=0.0)
+        if self.lag_seconds != slowest:
+            raise ValueError(f"lagSeconds is {self.lag_seconds}, the slowest shard has {slowest}")
+        return self

@@ -1,0 +1,135 @@
+"""Durations ("10s", "1h30m") and sizes ("256Mi") as people write them in Kubernetes."""
+
+import re
+from datetime import timedelta
+from typing import Annotated
+
+from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+
+_DURATION = re.compile(r"(?:(\d{1,6})h)?(?:(\d{1,9})m)?(?:(\d{1,12})s)?(?:(\d{1,15})ms)?")
+_DURATION_SCHEMA = r"^([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?$"
+_SIZE = re.compile(r"(\d{1,18})(Ki|Mi|Gi|Ti)?")
+_SIZE_SCHEMA = r"^[0-9]+(Ki|Mi|Gi|Ti)?$"
+_UNITS = {"Ti": 1 << 40, "Gi": 1 << 30, "Mi": 1 << 20, "Ki": 1 << 10}
+_MEMORY = re.compile(r"(\d{1,6})([mg])")
+
+
+def parse_duration(text: str) -> timedelta:
+    """Read a duration such as "500ms", "10s", "5m" or "1h30m".
+
+    Raises:
+        ValueError: the text is not a duration; the message says what one looks like.
+    """
+    match = _DURATION.fullmatch(text)
+    if not text or match is None:
+        raise ValueError(
+            f"{text!r} is not a duration; write hours, minutes, seconds and milliseconds"
+            ' as in "500ms", "10s", "5m" or "1h30m"'
+        )
+    hours, minutes, seconds, millis = (int(part or 0) for part in match.groups())
+    return timedelta(hours=hours, minutes=minutes, seconds=seconds, milliseconds=millis)
+
+
+def format_duration(value: timedelta) -> str:
+    """Write a duration the shortest way that `parse_duration` reads back as the same."""
+    seconds, millis = divmod(value // timedelta(milliseconds=1), 1000)
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    parts = ((hours, "h"), (minutes, "m"), (seconds, "s"), (millis, "ms"))
+    return "".join(f"{number}{unit}" for number, unit in parts if number) or "0s"
+
+
+def parse_size(text: str) -> int:
+    """Read a number of bytes such as "1048576", "64Ki" or "256Mi".
+
+    Raises:
+        ValueError: the text is not a size; the message says what one looks like.
+    """
+    match = _SIZE.fullmatch(text)
+    if match is None:
+        raise ValueError(
+            f"{text!r} is not a size; write bytes with a unit of Ki, Mi, Gi or Ti"
+            ' as in "64Ki" or "256Mi"'
+        )
+    number, unit = match.groups()
+    return int(number) * _UNITS.get(unit, 1)
+
+
+def format_size(value: int) -> str:
+    """Write a number of bytes with the largest unit that divides it."""
+    for unit, factor in _UNITS.items():
+        if value and value % factor == 0:
+            return f"{value // factor}{unit}"
+    return str(value)
+
+
+def memory_mebibytes(memory: str) -> int:
+    """MiB of a memory setting in the JVM's notation: "512m" is 512, "2g" is 2048.
+
+    Raises:
+        ValueError: the text is not in that notation.
+    """
+    match = _MEMORY.fullmatch(memory)
+    if match is None:
+        raise ValueError(
+            f'{memory!r} is not a memory size; write it as the JVM does, as in "512m" or "2g"'
+        )
+    number, unit = match.groups()
+    return int(number) * (1024 if unit == "g" else 1)
+
+
+def _duration(value: object) -> timedelta:
+    if isinstance(value, timedelta):
+        if value < timedelta(0) or value % timedelta(milliseconds=1):
+            raise ValueError(f"{value} is not a whole, non-negative number of milliseconds")
+        return value
+    if isinstance(value, str):
+        return parse_duration(value)
+    raise ValueError(f'{value!r} has no unit; write a duration as in "10s" or "1h30m"')
+
+
+def _size(value: object) -> int:
+    if isinstance(value, str):
+        return parse_size(value)
+    if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+        return value
+    raise ValueError(f'{value!r} is not a size; write bytes with a unit as in "64Ki" or "256Mi"')
+
+
+def _memory(value: object) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f'{value!r} has no unit; write memory as the JVM does, as in "2g"')
+    # Spark refuses a heap below 1.5 times its reserved 300 MiB.
+    if memory_mebibytes(value) < 512:
+        raise ValueError(f"{value!r} is too little for Spark; give at least 512m")
+    return value
+
+
+Duration = Annotated[
+    timedelta,
+    BeforeValidator(_duration),
+    PlainSerializer(format_duration, return_type=str),
+    WithJsonSchema({"type": "string", "pattern": _DURATION_SCHEMA}),
+]
+"""A length of time, kept as a timedelta of whole milliseconds."""
+
+Size = Annotated[
+    int,
+    BeforeValidator(_size),
+    PlainSerializer(format_size, return_type=str),
+    WithJsonSchema(
+        {
+            "anyOf": [{"type": "integer"}, {"type": "string"}],
+            "pattern": _SIZE_SCHEMA,
+            "x-kubernetes-int-or-string": True,
+        }
+    ),
+]
+"""A number of bytes, kept as an int."""
+
+Memory = Annotated[
+    str,
+    BeforeValidator(_memory),
+    WithJsonSchema({"type": "string", "pattern": r"^[0-9]+[mg]$"}),
+]
+"""Memory of a JVM, kept in the JVM's own notation because Spark takes it as it is."""

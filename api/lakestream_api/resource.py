@@ -1,0 +1,230 @@
+"""The LakeStream resource: a stream, and the tables that it keeps fresh."""
+
+from datetime import timedelta
+from typing import Annotated, Final, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from lakestream_api.base import ApiModel, problem_at
+from lakestream_api.errors import InvalidDocumentError, Problem
+from lakestream_api.fields import Location, Namespace, Query, Sql, StreamName, overlap
+from lakestream_api.quantities import Duration, Memory, Size, format_duration, format_size
+from lakestream_api.source import Source
+from lakestream_api.writers import Writer
+
+API_VERSION: Final = "lakestream.dev/v1alpha1"
+
+_MIN_INTERVAL = timedelta(milliseconds=200)
+_MAX_INTERVAL = timedelta(hours=1)
+_MIN_BATCH_BYTES = 1 << 20
+
+
+def _interval(value: timedelta) -> timedelta:
+    # Kinesis answers five GetRecords a second and shard; a batch needs one at least.
+    if not _MIN_INTERVAL <= value <= _MAX_INTERVAL:
+        limits = f"{format_duration(_MIN_INTERVAL)} to {format_duration(_MAX_INTERVAL)}"
+        raise ValueError(f"is {format_duration(value)}; choose from {limits}")
+    return value
+
+
+def _batch_bytes(value: int) -> int:
+    # One record may have 1 MiB.
+    if value < _MIN_BATCH_BYTES:
+        raise ValueError(f"is {format_size(value)}; a batch must have room for 1Mi at least")
+    return value
+
+
+def _positive(value: timedelta) -> timedelta:
+    if not value:
+        raise ValueError("is 0s; give a time above zero")
+    return value
+
+
+PositiveDuration = Annotated[Duration, AfterValidator(_positive)]
+
+
+class Metadata(ApiModel):
+    """The resource's name and what is attached to it, as in any Kubernetes object."""
+
+    name: StreamName
+    """Name of the LakeStream: at most 30 lower-case letters, digits and `-`, beginning with a
+    letter, so that the names of its pods fit a DNS label."""
+
+    namespace: Namespace | None = None
+    """Kubernetes namespace; not used on a laptop."""
+
+    labels: dict[str, str] = Field(default_factory=dict)
+    """Labels, as in any Kubernetes object."""
+
+    annotations: dict[str, str] = Field(default_factory=dict)
+    """Annotations, as in any Kubernetes object."""
+
+
+class Trigger(ApiModel):
+    """When a batch begins, and how large it may get."""
+
+    interval: Annotated[Duration, AfterValidator(_interval)] = timedelta(seconds=10)
+    """Time between the beginnings of two batches, `200ms` to `1h`. While there is a backlog,
+    the next batch begins at once."""
+
+    max_records_per_batch: int = Field(default=500_000, ge=1, le=1_000_000_000)
+    """Records that a batch comes near to when there is a backlog."""
+
+    max_bytes_per_batch: Annotated[Size, AfterValidator(_batch_bytes)] = 256 << 20
+    """Bytes of record data that a batch comes near to when there is a backlog; at least `1Mi`."""
+
+
+class Quarantine(ApiModel):
+    """What becomes of records that do not parse or have no key."""
+
+    max_fraction: float = Field(default=1.0, ge=0.0, le=1.0)
+    """Share of a batch's records that may be quarantined; a batch with more fails the job.
+    `1.0` never fails, `0.0` fails on the first."""
+
+
+class Driver(ApiModel):
+    """Resources of the driver."""
+
+    cores: int = Field(default=1, ge=1, le=64)
+    """CPU cores."""
+
+    memory: Memory = "2g"
+    """Memory of the JVM in its own notation, at least `512m`."""
+
+
+class Executor(ApiModel):
+    """Resources of each executor."""
+
+    cores: int = Field(default=2, ge=1, le=64)
+    """CPU cores: tasks that run at once."""
+
+    memory: Memory = "4g"
+    """Memory of the JVM in its own notation, at least `512m`."""
+
+
+class Resources(ApiModel):
+    """Resources of each writer's application."""
+
+    driver: Driver = Driver()
+    """Resources of the driver."""
+
+    executor: Executor = Executor()
+    """Resources of each executor."""
+
+
+class Scaling(ApiModel):
+    """How many executors each writer gets, from its lag and its load."""
+
+    min_executors: int = Field(default=1, ge=1, le=10_000)
+    """Executors that always stay."""
+
+    max_executors: int = Field(default=10, ge=1, le=10_000)
+    """Executors that are never exceeded."""
+
+    max_lag: PositiveDuration = timedelta(seconds=60)
+    """Lag that calls for more executors. The lag of a stream is that of its slowest shard: 0 at
+    the tip, else the age of the last record committed."""
+
+    target_utilization: float = Field(default=0.7, gt=0.0, lt=1.0)
+    """Share of the trigger interval that batches should take up."""
+
+    catch_up: PositiveDuration = timedelta(minutes=10)
+    """Time in which a backlog should be worked off."""
+
+    @model_validator(mode="after")
+    def _min_is_at_most_max(self) -> Self:
+        if self.min_executors > self.max_executors:
+            raise problem_at(
+                "minExecutors",
+                f"is {self.min_executors}, above maxExecutors {self.max_executors};"
+                " lower it or raise maxExecutors",
+            )
+        return self
+
+
+class Spec(ApiModel):
+    """What a LakeStream should be."""
+
+    source: Source
+    """Where the records come from."""
+
+    event_schema: Sql = Field(validation_alias="schema", serialization_alias="schema")
+    """Columns of a record's JSON as Spark DDL, as in `order_id string, amount double`. Fields
+    that it lacks are kept in the column `_rescued`."""
+
+    transform: Query | None = None
+    """Spark SQL query `SELECT ... FROM events` that makes the output's rows. Without it, they
+    have the schema's columns and `_rescued`, `_shard_id`, `_sequence_number`, `_sub_sequence`,
+    `_arrival` and `_partition_key`."""
+
+    trigger: Trigger = Trigger()
+    """When a batch begins, and how large it may get."""
+
+    writers: tuple[Writer, ...] = Field(min_length=1)
+    """The outputs, each written by an application of its own."""
+
+    checkpoint: Location
+    """Folder of the logs that say how far each writer is: `s3a://`, `s3://`, `file:///` or a
+    local folder. Each writer has a folder of its own in it."""
+
+    quarantine: Quarantine = Quarantine()
+    """What becomes of records that do not parse or have no key."""
+
+    resources: Resources = Resources()
+    """Resources of each writer's application."""
+
+    scaling: Scaling = Scaling()
+    """How many executors each writer gets."""
+
+    suspend: bool = False
+    """Stop all writers at the end of their batch, and start none."""
+
+    @model_validator(mode="after")
+    def _writers_are_apart(self) -> Self:
+        for index, writer in enumerate(self.writers):
+            here = f"writers[{index}]"
+            output = f"{here}.{'json' if writer.hudi is None else 'hudi'}.path"
+            for other in self.writers[:index]:
+                if other.name == writer.name:
+                    raise problem_at(
+                        f"{here}.name", f"{writer.name!r} is taken; give each writer its own name"
+                    )
+                if overlap(writer.output.path, other.output.path):
+                    raise problem_at(
+                        output,
+                        f"overlaps with the folder of writer {other.name!r};"
+                        " give each writer a folder of its own",
+                    )
+            if overlap(writer.output.path, self.checkpoint):
+                raise problem_at(output, "overlaps with spec.checkpoint; keep the two apart")
+        return self
+
+
+class LakeStream(ApiModel):
+    """A Kinesis stream, and the tables that it keeps fresh."""
+
+    api_version: Literal["lakestream.dev/v1alpha1"] = API_VERSION
+    """Version of this document's form."""
+
+    kind: Literal["LakeStream"] = "LakeStream"
+    """Always `LakeStream`."""
+
+    metadata: Metadata
+    """Name of the resource."""
+
+    spec: Spec
+    """What it should be."""
+
+    def writer(self, name: str) -> Writer:
+        """The writer of that name.
+
+        Raises:
+            InvalidDocumentError: there is none; the message names those that there are.
+        """
+        for writer in self.spec.writers:
+            if writer.name == name:
+                return writer
+        names = ", ".join(writer.name for writer in self.spec.writers)
+        raise InvalidDocumentError(
+            [Problem("spec.writers", f"there is no writer {name!r}; choose one of: {names}")]
+        )

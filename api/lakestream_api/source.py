@@ -1,0 +1,100 @@
+"""Where the records come from."""
+
+import re
+from enum import StrEnum
+from typing import Annotated, Self
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, AwareDatetime, model_validator
+
+from lakestream_api.base import ApiModel, problem_at
+
+_STREAM = re.compile(r"[a-zA-Z0-9_.-]{1,128}")
+_REGION = re.compile(r"[a-z]{2,}(-[a-z]+)+-\d+")
+
+
+class StartingPosition(StrEnum):
+    """Kinesis's shard iterator types that a new checkpoint can begin at."""
+
+    TRIM_HORIZON = "TRIM_HORIZON"
+    LATEST = "LATEST"
+    AT_TIMESTAMP = "AT_TIMESTAMP"
+
+
+class OnDataLoss(StrEnum):
+    """What to do when records were trimmed before they were read."""
+
+    FAIL = "fail"
+    SKIP = "skip"
+
+
+def _stream(name: str) -> str:
+    if _STREAM.fullmatch(name) is None:
+        raise ValueError(
+            f"{name!r} is not the name of a Kinesis stream;"
+            " use 1 to 128 letters, digits, '_', '.' and '-' (a name, not an ARN)"
+        )
+    return name
+
+
+def _region(name: str) -> str:
+    if _REGION.fullmatch(name) is None:
+        raise ValueError(f"{name!r} is not an AWS region; write one as in eu-west-1")
+    return name
+
+
+def _endpoint(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"{url!r} is not an endpoint; write a URL as in http://127.0.0.1:4566")
+    return url.rstrip("/")
+
+
+class KinesisSource(ApiModel):
+    """A Kinesis data stream."""
+
+    stream: Annotated[str, AfterValidator(_stream)]
+    """Name of the stream, not its ARN."""
+
+    region: Annotated[str, AfterValidator(_region)]
+    """AWS region of the stream."""
+
+    endpoint: Annotated[str, AfterValidator(_endpoint)] | None = None
+    """URL of a Kinesis API other than the region's own. Without it, `AWS_ENDPOINT_URL_KINESIS`
+    and `AWS_ENDPOINT_URL` are honoured."""
+
+    starting_position: StartingPosition = StartingPosition.TRIM_HORIZON
+    """Where a new checkpoint begins: the oldest record retained (`TRIM_HORIZON`), what arrives
+    after the first start (`LATEST`), or the first record at or after `timestamp`
+    (`AT_TIMESTAMP`). A checkpoint that exists goes on from where it is."""
+
+    timestamp: AwareDatetime | None = None
+    """Arrival time to begin at, with a time zone. Goes with `AT_TIMESTAMP` only."""
+
+    on_data_loss: OnDataLoss = OnDataLoss.FAIL
+    """When records have left the stream's retention before they were read: `fail`, naming the
+    shard and how much is lost, or `skip` them and go on with the oldest that is left."""
+
+    @model_validator(mode="after")
+    def _timestamp_goes_with_at_timestamp(self) -> Self:
+        at_timestamp = self.starting_position is StartingPosition.AT_TIMESTAMP
+        if at_timestamp and self.timestamp is None:
+            raise problem_at(
+                "timestamp",
+                "is required with startingPosition AT_TIMESTAMP;"
+                ' add the time to begin at, as in "2026-01-31T06:00:00Z"',
+            )
+        if not at_timestamp and self.timestamp is not None:
+            raise problem_at(
+                "timestamp",
+                f"has no effect with startingPosition {self.starting_position};"
+                " remove it or set startingPosition: AT_TIMESTAMP",
+            )
+        return self
+
+
+class Source(ApiModel):
+    """The source of a LakeStream."""
+
+    kinesis: KinesisSource
+    """The Kinesis data stream to read."""

@@ -1,0 +1,199 @@
+"""Where the rows go: a writer is one independent application with one output."""
+
+from enum import StrEnum
+from typing import Annotated, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from lakestream_api.base import ApiModel, problem_at
+from lakestream_api.fields import Column, Columns, Location, Sql, WriterName
+
+
+class TableType(StrEnum):
+    """Hudi's table types."""
+
+    COPY_ON_WRITE = "COPY_ON_WRITE"
+    MERGE_ON_READ = "MERGE_ON_READ"
+
+
+class Operation(StrEnum):
+    """Hudi's write operations that a stream can use."""
+
+    UPSERT = "upsert"
+    INSERT = "insert"
+
+
+class IndexType(StrEnum):
+    """How Hudi finds the file that holds a key."""
+
+    BUCKET = "bucket"
+    SIMPLE = "simple"
+    BLOOM = "bloom"
+    GLOBAL_SIMPLE = "global_simple"
+    GLOBAL_BLOOM = "global_bloom"
+
+
+class Compression(StrEnum):
+    """Compression of whole objects."""
+
+    NONE = "none"
+    GZIP = "gzip"
+    ZSTD = "zstd"
+
+
+class HudiIndex(ApiModel):
+    """How upserts find the file that holds a key."""
+
+    type: IndexType = IndexType.BUCKET
+    """`bucket` computes the file from the key and looks nothing up: the cheapest for a stream.
+    All but the `global_` ones take a key as unique within its partition only."""
+
+    buckets: int = Field(default=4, ge=1, le=10_000)
+    """Files per partition with the `bucket` index, not used by others. Fixed once the table
+    exists; plan for 1 to 2 GB per bucket when the partition is full."""
+
+
+class HudiCompaction(ApiModel):
+    """Compaction of a MERGE_ON_READ table; runs beside ingestion."""
+
+    every_commits: int = Field(default=10, ge=1, le=10_000)
+    """Delta commits after which log files are merged into base files."""
+
+
+class HudiCleaning(ApiModel):
+    """Removal of file versions that newer commits have replaced."""
+
+    retain_commits: int = Field(default=30, ge=1, le=100_000)
+    """Commits whose files stay: how far back time travel and incremental queries reach, and how
+    many commits a running query may take."""
+
+
+# Options that say the same as a field; two truths could contradict each other.
+_OWNED_OPTIONS = {
+    "hoodie.table.type": "tableType",
+    "hoodie.datasource.write.table.type": "tableType",
+    "hoodie.datasource.write.operation": "operation",
+    "hoodie.table.recordkey.fields": "recordKey",
+    "hoodie.datasource.write.recordkey.field": "recordKey",
+    "hoodie.table.precombine.field": "orderingField",
+    "hoodie.table.ordering.fields": "orderingField",
+    "hoodie.datasource.write.precombine.field": "orderingField",
+    "hoodie.table.partition.fields": "partitionBy",
+    "hoodie.datasource.write.partitionpath.field": "partitionBy",
+    "hoodie.index.type": "index.type",
+    "hoodie.bucket.index.num.buckets": "index.buckets",
+    "hoodie.compact.inline.max.delta.commits": "compaction.everyCommits",
+    "hoodie.clean.commits.retained": "cleaning.retainCommits",
+    "hoodie.cleaner.commits.retained": "cleaning.retainCommits",
+}
+# Options on which exactly-once rests: how a batch is found in the table's timeline.
+_RESERVED_OPTIONS = ("hoodie.datasource.write.commitmeta.key.prefix",)
+
+
+def _hudi_options(options: dict[str, str]) -> dict[str, str]:
+    for key in options:
+        if not key.startswith("hoodie."):
+            raise ValueError(f"{key!r} is not an option of Hudi; their names begin with 'hoodie.'")
+        if key in _OWNED_OPTIONS:
+            raise ValueError(f"{key!r} has a field of its own; set {_OWNED_OPTIONS[key]} instead")
+        if key in _RESERVED_OPTIONS:
+            raise ValueError(f"{key!r} is what LakeStream finds its commits by; remove it")
+    return options
+
+
+class HudiOutput(ApiModel):
+    """A Hudi table."""
+
+    path: Location
+    """Folder of the table: `s3a://`, `s3://`, `file:///` or a local folder."""
+
+    table_type: TableType = TableType.MERGE_ON_READ
+    """`MERGE_ON_READ` has the faster commits, `COPY_ON_WRITE` the faster queries.
+    Fixed once the table exists."""
+
+    operation: Operation = Operation.UPSERT
+    """`upsert` keeps one row per record key, the one with the highest `orderingField`;
+    `insert` keeps every record as a row of its own."""
+
+    record_key: Columns = Field(min_length=1)
+    """Columns that identify a row. Fixed once the table exists."""
+
+    ordering_field: Column | None = None
+    """Column whose highest value wins between records of one key. Required for `upsert`."""
+
+    partition_by: Columns = ()
+    """Columns of the partition path, Hive style. They must not change during the life of a key,
+    unless the index is a `global_` one. Fixed once the table exists."""
+
+    delete_when: Sql | None = None
+    """SQL predicate over the output's columns: a record for which it is true deletes its key."""
+
+    index: HudiIndex = HudiIndex()
+    """How upserts find the file that holds a key."""
+
+    compaction: HudiCompaction = HudiCompaction()
+    """Compaction of a MERGE_ON_READ table."""
+
+    cleaning: HudiCleaning = HudiCleaning()
+    """Removal of replaced file versions."""
+
+    options: Annotated[dict[str, str], AfterValidator(_hudi_options)] = Field(default_factory=dict)
+    """Any other option of Hudi's writer, `hoodie.*`, as text."""
+
+    @model_validator(mode="after")
+    def _upsert_needs_an_order(self) -> Self:
+        if self.operation is Operation.UPSERT and self.ordering_field is None:
+            raise problem_at(
+                "orderingField",
+                "is required for upserts; name the column whose highest value wins,"
+                " or set operation: insert",
+            )
+        if self.operation is Operation.INSERT and self.delete_when is not None:
+            raise problem_at(
+                "deleteWhen", "deletes nothing with operation insert; remove it or use upsert"
+            )
+        return self
+
+
+class JsonOutput(ApiModel):
+    """Files of JSON lines, each record as a row."""
+
+    path: Location
+    """Folder of the files: `s3a://`, `s3://`, `file:///` or a local folder."""
+
+    partition_by: Columns = ()
+    """Columns of the partition path, Hive style (`dt=2026-01-31/`)."""
+
+    compression: Compression = Compression.GZIP
+    """Compression of each file."""
+
+
+class Writer(ApiModel):
+    """One output, written by an application of its own. Has exactly one of `hudi` and `json`."""
+
+    name: WriterName
+    """Name of the writer, unique within the LakeStream: at most 16 lower-case letters, digits
+    and `-`, beginning with a letter. Its part of the checkpoint bears this name."""
+
+    hudi: HudiOutput | None = None
+    """Write a Hudi table."""
+
+    json_files: JsonOutput | None = Field(
+        default=None, validation_alias="json", serialization_alias="json"
+    )
+    """Write files of JSON lines."""
+
+    @model_validator(mode="after")
+    def _has_one_output(self) -> Self:
+        if self.hudi is not None and self.json_files is not None:
+            raise ValueError("has both hudi and json; make them two writers")
+        if self.hudi is None and self.json_files is None:
+            raise ValueError("has no output; add hudi: or json:")
+        return self
+
+    @property
+    def output(self) -> HudiOutput | JsonOutput:
+        """The one output that the writer has."""
+        output = self.hudi or self.json_files
+        assert output is not None  # _has_one_output
+        return output
