@@ -1,0 +1,1 @@
+"""LakeStream from end to end on one machine: users, Kinesis, two Spark applications, a lake, an audit."""

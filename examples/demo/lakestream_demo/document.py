@@ -1,0 +1,76 @@
+"""The LakeStream document of a run: `examples/orders.yaml`, moved to this machine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+from lakestream_api import LakeStream, Writer, load_lakestream
+
+from lakestream_demo.errors import DemoError
+from lakestream_demo.settings import Table
+
+ORDERS = Path(__file__).resolve().parents[2] / "orders.yaml"
+
+
+@dataclass(frozen=True)
+class DemoDocument:
+    """The document and what the demo must know of it."""
+
+    text: str
+    lakestream: LakeStream
+
+    @property
+    def stream(self) -> str:
+        """Name of the Kinesis stream."""
+        return self.lakestream.spec.source.kinesis.stream
+
+    @property
+    def region(self) -> str:
+        return self.lakestream.spec.source.kinesis.region
+
+    @property
+    def hudi(self) -> Writer:
+        """The one writer of a Hudi table."""
+        return _only([writer for writer in self.lakestream.spec.writers if writer.hudi], "Hudi")
+
+    @property
+    def json_files(self) -> Writer:
+        """The one writer of JSON files."""
+        return _only([writer for writer in self.lakestream.spec.writers if writer.json_files], "JSON")
+
+    @property
+    def writers(self) -> tuple[Writer, Writer]:
+        return self.hudi, self.json_files
+
+
+def make_document(template: str, *, endpoint: str, lake: str, table: Table) -> DemoDocument:
+    """Move an example to this machine.
+
+    Args:
+        template: YAML text of the example.
+        endpoint: URL of the Kinesis API.
+        lake: folder or `s3a://` prefix that gets the outputs and the checkpoint.
+        table: type of the Hudi table.
+    """
+    example = load_lakestream(template).model_dump(mode="json", by_alias=True, exclude_unset=True)
+    spec: dict[str, Any] = example["spec"]
+    spec["source"]["kinesis"]["endpoint"] = endpoint
+    spec["checkpoint"] = f"{lake}/checkpoint"
+    for writer in spec["writers"]:
+        output = writer.get("hudi") or writer["json"]
+        output["path"] = f"{lake}/{Path(output['path']).name}"
+        if "hudi" in writer:
+            output["tableType"] = table.table_type.value
+    text = yaml.safe_dump(example, sort_keys=False, width=120)
+    document = DemoDocument(text, load_lakestream(text))
+    assert document.writers  # fails here rather than after a minute of load
+    return document
+
+
+def _only(writers: list[Writer], kind: str) -> Writer:
+    if len(writers) != 1:
+        raise DemoError(f"{ORDERS} has {len(writers)} {kind} writers", "The demo needs exactly one of each kind.")
+    return writers[0]

@@ -1,0 +1,101 @@
+"""What can be seen of a run at one instant. Values only; the view draws them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from lakestream_api import Progress
+
+
+@dataclass(frozen=True)
+class LoadSeen:
+    """What the users have done, as the load generator counts."""
+
+    users: int = 0
+    sent: int = 0
+    """Records offered to Kinesis, retries not counted."""
+    acknowledged: int = 0
+    """Records that Kinesis took."""
+    throttled: int = 0
+    """Refusals for a shard's limit; each is tried again."""
+    failed: int = 0
+    """Records given up."""
+
+
+@dataclass(frozen=True)
+class WriterSeen:
+    """What one application has published."""
+
+    name: str
+    batches: int = 0
+    records: int = 0
+    """Records read, in committed batches."""
+    rows: int = 0
+    quarantined: int = 0
+    lag_seconds: float | None = None
+    """As the driver last said; it grows unseen until the next batch. None before the first batch."""
+    last_seconds: float = 0.0
+    """What the last batch took, waiting for its trigger excluded."""
+    last_records: int = 0
+    freshness_seconds: float | None = None
+    """Median over the last batch's records, from arrival in Kinesis to visible in the lake."""
+
+    def after(self, progress: Progress) -> WriterSeen:
+        """The same writer one batch later."""
+        return replace(
+            self,
+            batches=self.batches + 1,
+            records=self.records + progress.records,
+            rows=self.rows + progress.rows_written,
+            quarantined=self.quarantined + progress.quarantined,
+            lag_seconds=progress.lag_seconds,
+            last_seconds=progress.seconds.total,
+            last_records=progress.records,
+            freshness_seconds=progress.freshness.p50_seconds if progress.freshness else self.freshness_seconds,
+        )
+
+
+@dataclass(frozen=True)
+class Observed:
+    """The whole pipeline at one instant."""
+
+    at: float
+    """Seconds on a monotonic clock."""
+    load: LoadSeen
+    stream_records: int
+    """Records in the stream, as Kinesis counts: also those whose acknowledgement was lost on the way."""
+    writers: tuple[WriterSeen, ...]
+
+    def backlog(self, writer: WriterSeen) -> int:
+        """Records in the stream that a writer has not made visible yet."""
+        return max(0, self.stream_records - writer.records)
+
+    @property
+    def drained(self) -> bool:
+        """Whether each writer has read everything that the stream holds."""
+        return all(self.backlog(writer) == 0 for writer in self.writers)
+
+
+@dataclass(frozen=True)
+class Rates:
+    """Records a second over the last few seconds."""
+
+    sent: float
+    acknowledged: float
+    writers: tuple[float, ...]
+
+
+def rates(window: Sequence[Observed]) -> Rates:
+    """Rates between the ends of a window of observations, which is in order of time."""
+    first, last = window[0], window[-1]
+    # A window of one observation has no length, and nothing happened in it.
+    seconds = (last.at - first.at) or 1.0
+    return Rates(
+        sent=(last.load.sent - first.load.sent) / seconds,
+        acknowledged=(last.load.acknowledged - first.load.acknowledged) / seconds,
+        writers=tuple(
+            (now.records - before.records) / seconds
+            for before, now in zip(first.writers, last.writers, strict=True)
+        ),
+    )

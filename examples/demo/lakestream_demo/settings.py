@@ -1,0 +1,97 @@
+"""What the demo is asked to do, checked before anything starts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from pathlib import Path
+
+from lakestream_api import TableType
+
+from lakestream_demo.errors import SettingError
+
+DEFAULT_RATE = 2_500
+"""Records/s that two cores carry together with Kinesis, the users and both Spark applications, lag not growing."""
+
+RECORDS_PER_SHARD = 1_000  # a second: Kinesis's write limit of a shard
+
+
+class Table(StrEnum):
+    """Hudi's table types by the short names that people use."""
+
+    MOR = "mor"
+    COW = "cow"
+
+    @property
+    def table_type(self) -> TableType:
+        return TableType.MERGE_ON_READ if self is Table.MOR else TableType.COPY_ON_WRITE
+
+
+class Lake(StrEnum):
+    """Where the tables lie."""
+
+    LOCAL = "local"
+    S3 = "s3"
+
+
+@dataclass(frozen=True)
+class DemoSettings:
+    """A run of the demo.
+
+    Raises:
+        SettingError: a value is out of bounds.
+    """
+
+    out: Path
+    """Folder for everything the run makes; absolute."""
+
+    duration: timedelta
+    """How long the users send."""
+
+    events: int
+    """Records that the users send within `duration`, evenly."""
+
+    shards: int
+    """Shards of the stream."""
+
+    users: int
+    """Locust users."""
+
+    table: Table
+    """Type of the Hudi table."""
+
+    lake: Lake
+    """Where the tables lie."""
+
+    def __post_init__(self) -> None:
+        _between("DURATION", self.duration.total_seconds(), 5, 24 * 3600, "seconds")
+        _between("SHARDS", self.shards, 1, 200, "shards")
+        _between("users", self.users, 1, 50_000, "users")
+        _between("EVENTS", self.events, self.users, 1_000_000_000, f"events, one for each of {self.users} users")
+
+    @property
+    def rate(self) -> float:
+        """Records/s that all users together aim at."""
+        return self.events / self.duration.total_seconds()
+
+    @property
+    def warning(self) -> str | None:
+        """What to expect of settings that are allowed but do not run smoothly."""
+        limit = self.shards * RECORDS_PER_SHARD
+        if self.rate <= limit:
+            return None
+        return (
+            f"{self.rate:,.0f} records/s are more than {self.shards} shards take ({limit:,}/s): "
+            "Kinesis will throttle, and the users will fall behind"
+        )
+
+
+def default_events(duration: timedelta) -> int:
+    """Events for a run of that length at the default rate."""
+    return int(DEFAULT_RATE * duration.total_seconds())
+
+
+def _between(name: str, value: float, low: int, high: int, what: str) -> None:
+    if not low <= value <= high:
+        raise SettingError(f"{name} is {value:g}", f"Choose from {low:,} to {high:,} {what}.")

@@ -1,0 +1,112 @@
+"""Draws a run while it runs: a small table that renews itself, or plain lines where there is no terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.progress_bar import ProgressBar
+from rich.spinner import Spinner
+from rich.table import Table
+from rich.text import Text
+
+from lakestream_demo.observed import Observed, WriterSeen, rates
+from lakestream_demo.steps import TITLES, Step, Timeline
+
+_BAR_WIDTH = 24
+_SPINNER = Spinner("dots", style="cyan")
+"""One for the whole run: each drawing of a new spinner would begin with its first frame."""
+
+
+def draw(headline: str, timeline: Timeline, window: Sequence[Observed], now: float) -> RenderableType:
+    """The whole live view.
+
+    Args:
+        headline: what is being run.
+        timeline: phases so far.
+        window: observations of the last few seconds, in order; empty before the pipeline runs.
+        now: seconds on the monotonic clock of the timeline.
+    """
+    parts: list[RenderableType] = [Text(headline, style="bold"), Text(), _steps(timeline, now)]
+    if window:
+        parts += [Text(), _figures(window), Text()]
+    return Group(*parts)
+
+
+def _steps(timeline: Timeline, now: float) -> Table:
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(width=1)
+    grid.add_column(width=13)
+    grid.add_column(ratio=1)
+    grid.add_column(justify="right")
+    for step in timeline.steps:
+        running = step.ended is None
+        mark: RenderableType = _SPINNER if running else Text("✓", style="green")
+        detail: RenderableType = Text(step.detail, overflow="ellipsis", no_wrap=True)
+        if running and step.expected is not None:
+            detail = _bar(step, now)
+        grid.add_row(mark, TITLES[step.phase], detail, f"{step.seconds(now):.1f} s")
+    return grid
+
+
+def _bar(step: Step, now: float) -> Table:
+    assert step.expected is not None
+    done = min(step.seconds(now), step.expected)
+    grid = Table.grid(padding=(0, 2))
+    grid.add_row(ProgressBar(step.expected, done, width=_BAR_WIDTH), f"{done:.0f} of {step.expected:.0f} s")
+    return grid
+
+
+def _figures(window: Sequence[Observed]) -> Table:
+    seen, speed = window[-1], rates(window)
+    table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="dim")
+    for heading in ("", "records", "records/s", "behind", "lag", "batches", "last batch", "fresh after"):
+        table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
+    load = seen.load
+    table.add_row("users sent", f"{load.sent:,}", f"{speed.sent:,.0f}")
+    table.add_row("Kinesis took", f"{load.acknowledged:,}", f"{speed.acknowledged:,.0f}")
+    for writer, per_second in zip(seen.writers, speed.writers, strict=True):
+        table.add_row(*_writer_cells(seen, writer, per_second))
+    return table
+
+
+def _writer_cells(seen: Observed, writer: WriterSeen, per_second: float) -> tuple[str, ...]:
+    name = f"{writer.name} wrote"
+    if not writer.batches:
+        return (name, "starting")
+    return (
+        name,
+        f"{writer.records:,}",
+        f"{per_second:,.0f}",
+        f"{seen.backlog(writer):,}",
+        _seconds(writer.lag_seconds),
+        f"{writer.batches:,}",
+        f"{writer.last_records:,} in {writer.last_seconds:.1f} s",
+        _seconds(writer.freshness_seconds),
+    )
+
+
+def trouble(seen: Observed) -> str:
+    """What the load generator met with, or an empty text."""
+    counts = ((seen.load.throttled, "throttled (sent again)"), (seen.load.failed, "given up"))
+    return ", ".join(f"{count:,} {what}" for count, what in counts if count)
+
+
+def line(timeline: Timeline, window: Sequence[Observed], now: float) -> str:
+    """The live view as one line of text."""
+    step = timeline.steps[-1]
+    parts = [f"{TITLES[step.phase]:<13} {step.seconds(now):5.0f} s"]
+    if window:
+        seen, speed = window[-1], rates(window)
+        parts.append(f"sent {seen.load.sent:,}, acknowledged {seen.load.acknowledged:,} ({speed.acknowledged:,.0f}/s)")
+        parts += [trouble(seen)] if trouble(seen) else []
+        parts += [
+            f"{writer.name} wrote {writer.records:,}, lag {_seconds(writer.lag_seconds)}" for writer in seen.writers
+        ]
+    elif step.detail:
+        parts.append(step.detail)
+    return " | ".join(parts)
+
+
+def _seconds(value: float | None) -> str:
+    return "–" if value is None else f"{value:.1f} s"
