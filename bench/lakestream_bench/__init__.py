@@ -1,0 +1,1 @@
+"""Measurements of LakeStream beside the obvious alternatives, each in the same run."""
