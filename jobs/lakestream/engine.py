@@ -47,8 +47,8 @@ class Fetched(Generic[Rows]):
     """What each shard gave, sorted; user records, before any transform."""
     arrivals: tuple[datetime, ...]
     """Arrival times at evenly spaced quantiles of the batch, from the first to the last record."""
-    release: Callable[[], None]
-    """Frees the executors' memory. To be called once."""
+    release: Callable[[], object]
+    """Frees the executors' memory."""
 
     @property
     def records(self) -> int:
@@ -56,7 +56,12 @@ class Fetched(Generic[Rows]):
 
 
 class Planner(Protocol):
-    """Fixes the next batch. Used from one thread at a time."""
+    """Fixes the next batch; `observe` is called from another thread than `plan`."""
+
+    @property
+    def caught_up_to(self) -> datetime | None:
+        """If the last plan left nothing unread that had arrived before this (Kinesis) time; else None."""
+        ...
 
     def plan(self, *, batch: int, epoch: int, cursors: tuple[Cursor, ...]) -> BatchPlan | None:
         """The next batch, or None while there is nothing to do."""
@@ -75,7 +80,7 @@ class Log(Protocol):
     @property
     def safe_to_write_at(self) -> datetime: ...
     def last_commit(self) -> BatchCommit | None: ...
-    def pending_plans(self) -> list[BatchPlan]: ...
+    def pending_plans(self) -> tuple[BatchPlan, ...]: ...
     def put_plan(self, plan: BatchPlan) -> None: ...
     def put_commit(self, commit: BatchCommit) -> None: ...
     def check_fence(self) -> None: ...
@@ -170,7 +175,7 @@ class Engine(Generic[Rows]):
         self._next_batch = 0
         self._cursors: tuple[Cursor, ...] = ()
         self._due = self._clock.now()
-        self._caught_up = False
+        self._rests = False
 
     def run(self, until: Until = Until.STOPPED) -> int:
         """Run batches; returns how many were committed.
@@ -215,7 +220,7 @@ class Engine(Generic[Rows]):
             plan, began = self._next_plan(until)
         if plan is None:
             return None
-        self._next_batch, self._cursors, self._caught_up = plan.batch + 1, plan.cursors, plan.caught_up
+        self._next_batch, self._cursors = plan.batch + 1, plan.cursors
         planned = self._clock.now()
         fetched = None if plan.is_heartbeat else self._fetcher.fetch(plan)
         seconds = {"plan": _seconds(began, planned), "fetch": _seconds(planned, self._clock.now())}
@@ -224,8 +229,8 @@ class Engine(Generic[Rows]):
     def _next_plan(self, until: Until) -> tuple[BatchPlan | None, datetime]:
         """Wait until a batch is due and there is something to do; the second value is when planning began."""
         while True:
-            if self._caught_up:
-                if until is Until.CAUGHT_UP:
+            if self._rests:
+                if until is Until.CAUGHT_UP and self._planner.caught_up_to is not None:
                     return None, self._due
                 self._stop.wait((self._due - self._clock.now()).total_seconds())
             if self._stop.is_set():
@@ -233,11 +238,12 @@ class Engine(Generic[Rows]):
             began = self._clock.now()
             self._due = began + self._settings.interval
             plan = self._planner.plan(batch=self._next_batch, epoch=self._log.epoch, cursors=self._cursors)
+            # Behind a backlog's batch the next one begins at once.
+            self._rests = plan is None or plan.caught_up
             if plan is not None:
                 self._log.put_plan(plan)
                 reach("planned")
                 return plan, began
-            self._caught_up = True
 
     def _finish(self, batch: _Prepared[Rows]) -> None:
         """Steps 3 to 5."""

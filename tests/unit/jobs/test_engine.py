@@ -69,13 +69,14 @@ def plan_of(batch: int, epoch: int, *, caught_up: bool) -> BatchPlan:
 class ScriptedPlanner:
     world: World
     learned: list[int] = field(default_factory=list)
+    caught_up_to: datetime | None = None
 
     def plan(self, *, batch: int, epoch: int, cursors: tuple[Cursor, ...]) -> BatchPlan | None:
         expected = () if batch == 0 else (Reading(SHARD, after(batch), START, None),)
         assert cursors == expected, "a batch begins where the one before ended"
-        if batch >= self.world.available:
-            return None
-        return plan_of(batch, epoch, caught_up=batch == self.world.available - 1)
+        caught_up = batch >= self.world.available - 1
+        self.caught_up_to = START if caught_up else None
+        return plan_of(batch, epoch, caught_up=caught_up) if batch < self.world.available else None
 
     def observe(self, commit: BatchCommit) -> None:
         self.learned.append(commit.batch)

@@ -1,0 +1,32 @@
+"""What failed in Spark, in our own words: an executor's exception reaches the driver as text only."""
+
+from __future__ import annotations
+
+import re
+
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from lakestream import errors
+from lakestream.errors import LakeStreamError, SinkError
+
+SPARK_ERRORS = (PySparkException, Py4JError)
+"""What PySpark raises, whatever went wrong."""
+
+# The last line of the traceback that Python workers send along.
+_RAISED = re.compile(r"lakestream\.[\w.]*?\.?(\w+Error): (.+)")
+_CAUSE = re.compile(r"^(?:Caused by: )?([\w.$]+(?:Exception|Error)): (.+)$", re.MULTILINE)
+
+
+def in_our_words(error: BaseException) -> LakeStreamError:
+    """The error that an executor raised, if it is one of ours; else the innermost cause that Spark tells of."""
+    text = str(error)
+    for name, message in reversed(_RAISED.findall(text)):
+        kind = getattr(errors, name, None)
+        if isinstance(kind, type) and issubclass(kind, LakeStreamError):
+            return kind(message.strip())
+    causes = _CAUSE.findall(text)
+    if causes:
+        kind, message = causes[-1]
+        return SinkError(f"a Spark job failed: {kind.rsplit('.', 1)[-1]}: {message.strip()}")
+    return SinkError(f"a Spark job failed: {text.strip().splitlines()[0] if text.strip() else type(error).__name__}")
