@@ -1,0 +1,157 @@
+"""The log's life on every store: opening, planning, committing, fencing, expiry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+
+import pytest
+
+from lakestream.errors import FencedError
+from lakestream.log import CheckpointLog, LogStore
+from lakestream.testing.logs import EPOCH_TIME, ORDERS, ManualClock, commit_of, plan_of
+
+Opener = Callable[[], LogStore]
+
+
+def open_log(open_same: Opener, clock: ManualClock | None = None) -> CheckpointLog:
+    return CheckpointLog.open(open_same(), ORDERS, now=clock or ManualClock())
+
+
+def run_batches(log: CheckpointLog, first: int, last: int) -> None:
+    for batch in range(first, last + 1):
+        plan = plan_of(batch, log.epoch)
+        log.put_plan(plan)
+        log.put_commit(commit_of(plan, log.epoch))
+
+
+def test_a_new_log_is_empty(open_same: Opener) -> None:
+    log = open_log(open_same)
+    assert (log.epoch, log.last_commit(), log.pending_plans(), log.previous_closed) == (1, None, (), True)
+
+
+def test_a_restarted_driver_finds_the_last_commit_and_the_plans_behind_it(open_same: Opener) -> None:
+    first = open_log(open_same)
+    run_batches(first, 0, 11)
+    plans = plan_of(12, first.epoch), plan_of(13, first.epoch)
+    for plan in plans:
+        first.put_plan(plan)
+
+    second = open_log(open_same)
+    assert second.checkpoint == first.checkpoint
+    assert second.epoch == 2
+    assert second.last_commit() == commit_of(plan_of(11, 1), 1)
+    assert second.pending_plans() == plans
+    # A replayed plan keeps the epoch that made it; the commit has the one that carried it out.
+    second.put_commit(commit_of(plans[0], second.epoch))
+    assert open_log(open_same).pending_plans() == plans[1:]
+
+
+def test_drivers_that_start_at_once_get_epochs_of_their_own(open_same: Opener) -> None:
+    with ThreadPoolExecutor(8) as pool:
+        logs = list(pool.map(lambda _: open_log(open_same), range(8)))
+    assert sorted(log.epoch for log in logs) == list(range(1, 9))
+    assert len({log.checkpoint for log in logs}) == 1
+
+
+def test_a_replaced_driver_can_neither_plan_nor_commit(open_same: Opener) -> None:
+    old = open_log(open_same)
+    run_batches(old, 0, 0)
+    old.put_plan(plan_of(1, old.epoch))
+    new = open_log(open_same)
+    with pytest.raises(FencedError, match="epoch 2 has taken over from this driver's epoch 1"):
+        old.check_fence()
+    with pytest.raises(FencedError):
+        old.put_commit(commit_of(plan_of(1, 1), old.epoch))
+    with pytest.raises(FencedError):
+        old.put_plan(plan_of(2, old.epoch))
+    new.check_fence()
+    new.put_commit(commit_of(plan_of(1, 1), new.epoch))
+    assert open_log(open_same).last_commit() == commit_of(plan_of(1, 1), new.epoch)
+
+
+def test_after_a_clean_end_the_next_driver_may_write_at_once(open_same: Opener) -> None:
+    clock = ManualClock()
+    first = open_log(open_same, clock)
+    assert first.safe_to_write_at == EPOCH_TIME
+    first.close()
+    second = open_log(open_same, clock)
+    assert second.previous_closed
+    assert second.safe_to_write_at == EPOCH_TIME
+
+
+def test_after_a_crash_the_next_driver_waits_twice_the_interval(open_same: Opener) -> None:
+    clock = ManualClock()
+    open_log(open_same, clock)
+    second = open_log(open_same, clock)
+    assert not second.previous_closed
+    assert second.safe_to_write_at == EPOCH_TIME + timedelta(seconds=4)
+
+
+def test_a_driver_that_ends_before_it_might_write_does_not_speak_for_its_predecessor(open_same: Opener) -> None:
+    clock = ManualClock()
+    open_log(open_same, clock)  # epoch 1 may still be writing
+    second = open_log(open_same, clock)
+    clock.advance(3.9)
+    second.close()
+    third = open_log(open_same, clock)
+    assert not third.previous_closed
+    clock.advance(4)
+    third.close()
+    assert open_log(open_same, clock).previous_closed
+
+
+def test_expiry_keeps_the_log_at_one_size(open_same: Opener) -> None:
+    store, log = open_same(), open_log(open_same)
+    run_batches(log, 0, 5)
+    log.expire(keep=4)
+    assert store.list("commits") == [f"commits/{batch:012d}.json.gz" for batch in range(2, 6)]
+    sizes = set()
+    for batch in range(6, 12):
+        run_batches(log, batch, batch)
+        log.expire(keep=4)
+        sizes.add((len(store.list("commits")), len(store.list("batches"))))
+    assert sizes == {(4, 4)}
+    assert open_log(open_same).last_commit() == commit_of(plan_of(11, 1), 1)
+
+
+def test_expiry_keeps_pending_plans_and_the_newest_commit(open_same: Opener) -> None:
+    log = open_log(open_same)
+    run_batches(log, 0, 3)
+    log.put_plan(plan_of(4, log.epoch))
+    log.expire(keep=1)
+    again = open_log(open_same)
+    assert again.last_commit() == commit_of(plan_of(3, 1), 1)
+    assert again.pending_plans() == (plan_of(4, 1),)
+
+
+def test_expiry_removes_epochs_and_their_markers(open_same: Opener) -> None:
+    store = open_same()
+    for _ in range(5):
+        open_log(open_same).close()
+    log = open_log(open_same)
+    run_batches(log, 0, 0)
+    log.expire(keep=2)
+    assert store.list("epochs") == [
+        "epochs/000000000005.closed.json",
+        "epochs/000000000005.json",
+        "epochs/000000000006.json",
+    ]
+
+
+def test_a_driver_that_slept_while_its_batches_expired_cannot_write_them_anew(open_same: Opener) -> None:
+    sleeper = open_log(open_same)
+    sleeper.put_plan(plan_of(0, 1))
+    for _ in range(3):
+        log = open_log(open_same)
+        for plan in log.pending_plans():
+            log.put_commit(commit_of(plan, log.epoch))
+        following = log.last_commit()
+        assert following is not None
+        run_batches(log, following.batch + 1, following.batch + 3)
+        log.expire(keep=1)
+    assert open_same().list("epochs") == ["epochs/000000000004.json"]
+    with pytest.raises(FencedError):
+        sleeper.put_commit(commit_of(plan_of(0, 1), 1))
+    assert open_same().list("commits") == ["commits/000000000009.json.gz"]

@@ -1,0 +1,176 @@
+"""The log under lost requests, lost answers, other drivers between two requests, and damage."""
+
+from __future__ import annotations
+
+import gzip
+import logging
+
+import pytest
+from obstore.store import MemoryStore
+
+from lakestream.errors import CorruptLogError, FencedError, InvalidValueError, OutcomeUnknownError
+from lakestream.log import CheckpointLog, LogStore, ObstoreLogStore
+from lakestream.testing.logs import ORDERS, Fault, FaultyLogStore, ManualClock, commit_of, plan_of
+
+PLAN, COMMIT = "batches/000000000000.json.gz", "commits/000000000000.json.gz"
+
+
+@pytest.fixture
+def store() -> FaultyLogStore:
+    return FaultyLogStore(ObstoreLogStore(MemoryStore()))
+
+
+def open_log(store: LogStore) -> CheckpointLog:
+    return CheckpointLog.open(store, ORDERS, now=ManualClock())
+
+
+@pytest.mark.parametrize("faults", [[Fault.LOST_ANSWER], [Fault.LOST_REQUEST], [Fault.LOST_REQUEST, Fault.LOST_ANSWER]])
+def test_a_put_whose_answer_was_lost_is_found_to_be_ours(store: FaultyLogStore, faults: list[Fault]) -> None:
+    log = open_log(store)
+    store.faults = list(faults)
+    log.put_plan(plan_of(0, 1))
+    store.faults = list(faults)
+    log.put_commit(commit_of(plan_of(0, 1), 1))
+    assert not store.faults
+    assert open_log(store).last_commit() == commit_of(plan_of(0, 1), 1)
+
+
+def test_taking_an_epoch_survives_a_lost_answer(store: FaultyLogStore) -> None:
+    store.faults = [Fault.LOST_ANSWER, Fault.LOST_ANSWER]  # identity, epoch
+    assert open_log(store).epoch == 1
+    assert store.list("epochs") == ["epochs/000000000001.json"]
+
+
+def test_a_store_that_stays_away_leaves_the_outcome_unknown_and_the_put_repeatable(store: FaultyLogStore) -> None:
+    log = open_log(store)
+    store.faults = [Fault.LOST_ANSWER, Fault.LOST_REQUEST, Fault.LOST_REQUEST]
+    # The second and third request do not even get to see that the first took effect.
+    with pytest.raises(OutcomeUnknownError, match=PLAN):
+        log.put_plan(plan_of(0, 1))
+    log.put_plan(plan_of(0, 1))
+    assert log.pending_plans() == (plan_of(0, 1),)
+
+
+def test_a_plan_is_refused_if_a_successor_came_while_it_was_written(store: FaultyLogStore) -> None:
+    log = open_log(store)
+
+    def successor_opens(key: str) -> None:
+        if key == PLAN:
+            open_log(store.store)
+
+    store.before_create = successor_opens
+    # The successor did not see the plan, so this driver must not carry it out.
+    with pytest.raises(FencedError, match="epoch 2"):
+        log.put_plan(plan_of(0, 1))
+    assert log.pending_plans() == ()
+
+
+def test_a_plan_that_was_accepted_is_seen_by_every_successor(store: FaultyLogStore) -> None:
+    log = open_log(store)
+    log.put_plan(plan_of(0, 1))
+    assert open_log(store).pending_plans() == (plan_of(0, 1),)
+
+
+def test_a_commit_that_lost_the_race_is_refused(store: FaultyLogStore) -> None:
+    log = open_log(store)
+    log.put_plan(plan_of(0, 1))
+
+    def successor_commits(key: str) -> None:
+        if key == COMMIT:
+            successor = open_log(store.store)
+            successor.put_commit(commit_of(plan_of(0, 1), successor.epoch))
+
+    store.before_create = successor_commits
+    with pytest.raises(FencedError, match="epoch 2 has taken over"):
+        log.put_commit(commit_of(plan_of(0, 1), 1))
+    assert open_log(store.store).last_commit() == commit_of(plan_of(0, 1), 2)
+
+
+def test_a_successor_that_meets_the_predecessors_last_commit_is_told_to_start_again(store: FaultyLogStore) -> None:
+    predecessor = open_log(store)
+    predecessor.put_plan(plan_of(0, 1))
+    successors: list[CheckpointLog] = []
+    # The predecessor has looked at the epochs and is about to write its commit, when the successor opens.
+    store.before_create = lambda key: successors.append(open_log(store.store))
+    predecessor.put_commit(commit_of(plan_of(0, 1), 1))
+    with pytest.raises(FencedError, match="Start this one again"):
+        successors[0].put_commit(commit_of(plan_of(0, 1), 2))
+    assert open_log(store.store).last_commit() == commit_of(plan_of(0, 1), 1)
+
+
+def test_of_two_starting_drivers_the_loser_takes_the_next_epoch(store: FaultyLogStore) -> None:
+    others: list[CheckpointLog] = []
+
+    def another_is_faster(key: str) -> None:
+        if key == "epochs/000000000001.json":
+            others.append(open_log(store.store))
+
+    store.before_create = another_is_faster
+    log = open_log(store)
+    assert (others[0].epoch, log.epoch) == (1, 2)
+    assert not log.previous_closed
+
+
+def test_the_order_of_plans_and_commits_is_kept(store: FaultyLogStore) -> None:
+    log = open_log(store)
+    with pytest.raises(InvalidValueError, match="plan of batch 1: batch 0 is next"):
+        log.put_plan(plan_of(1, 1))
+    with pytest.raises(InvalidValueError, match="its epoch is 2, this driver's 1"):
+        log.put_plan(plan_of(0, 2))
+    with pytest.raises(InvalidValueError, match="no plan is pending"):
+        log.put_commit(commit_of(plan_of(0, 1), 1))
+    log.put_plan(plan_of(0, 1))
+    log.put_plan(plan_of(1, 1))
+    with pytest.raises(InvalidValueError, match="commit of batch 1: batch 0 is next"):
+        log.put_commit(commit_of(plan_of(1, 1), 1))
+    assert store.list("commits") == []
+
+
+@pytest.mark.parametrize(
+    ("key", "body"),
+    [
+        (PLAN, b""),
+        (PLAN, b"not gzip"),
+        (PLAN, gzip.compress(plan_of(0, 1).to_json())[:-9]),
+        (PLAN, gzip.compress(b"{}")),
+        (PLAN, gzip.compress(plan_of(1, 1).to_json())),
+        (COMMIT, gzip.compress(plan_of(0, 1).to_json())),
+        ("batches/000000000001.json.gz", gzip.compress(plan_of(1, 1).to_json())),
+        ("commits/notes.txt", b"x"),
+    ],
+    ids=["empty", "not gzip", "cut off", "no plan", "wrong number", "plan as commit", "gap", "stray object"],
+)
+def test_damage_is_reported_with_the_object(store: FaultyLogStore, key: str, body: bytes) -> None:
+    store.create(key, body)
+    named = PLAN if key.startswith("batches") else key
+    with pytest.raises(CorruptLogError, match=named.replace(".", r"\.")):
+        open_log(store)
+
+
+def test_an_end_that_cannot_be_marked_only_costs_the_next_driver_its_wait(
+    store: FaultyLogStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    log = open_log(store)
+    store.faults = [Fault.LOST_REQUEST] * 3
+    with caplog.at_level(logging.WARNING):
+        log.close()
+    assert "epoch 1 could not be marked as closed" in caplog.text
+    assert not open_log(store).previous_closed
+
+
+def test_keeping_nothing_is_refused(store: FaultyLogStore) -> None:
+    with pytest.raises(InvalidValueError, match="keep must be at least 1"):
+        open_log(store).expire(keep=0)
+
+
+def test_expiry_makes_no_listing_and_one_deletion(store: FaultyLogStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = open_log(store)
+    for batch in range(5):
+        log.put_plan(plan_of(batch, 1))
+        log.put_commit(commit_of(plan_of(batch, 1), 1))
+    log.expire(keep=5)
+    deletions: list[list[str]] = []
+    monkeypatch.setattr(store, "delete", lambda keys: deletions.append(list(keys)))
+    monkeypatch.setattr(store, "list", None)
+    log.expire(keep=4)
+    assert deletions == [[PLAN, COMMIT]]

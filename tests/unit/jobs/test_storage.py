@@ -1,0 +1,138 @@
+"""Paths of a lake, and what reaches obstore of them."""
+
+from __future__ import annotations
+
+import pickle
+from pathlib import Path
+
+import pytest
+from obstore.exceptions import GenericError, PermissionDeniedError
+from obstore.store import LocalStore, S3Store
+
+from lakestream.storage import (
+    LakePath,
+    S3Settings,
+    Scheme,
+    StorageError,
+    StorageUnavailableError,
+    StoreSettings,
+    open_store,
+    translated,
+)
+
+AWS = S3Settings("eu-west-1")
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "uri"),
+    [
+        ("/lake/orders/", LakePath(Scheme.FOLDER, "", "lake/orders"), "file:///lake/orders"),
+        ("file:///lake/my orders", LakePath(Scheme.FOLDER, "", "lake/my orders"), "file:///lake/my orders"),
+        ("s3://lake/a/b", LakePath(Scheme.S3, "lake", "a/b"), "s3a://lake/a/b"),
+        ("s3a://lake/a/b/", LakePath(Scheme.S3, "lake", "a/b"), "s3a://lake/a/b"),
+        ("s3a://lake", LakePath(Scheme.S3, "lake", ""), "s3a://lake"),
+    ],
+)
+def test_paths(text: str, path: LakePath, uri: str) -> None:
+    assert LakePath.parse(text) == path
+    assert path.uri == uri
+    assert LakePath.parse(uri) == path
+    assert LakePath.parse(str(path)) == path
+
+
+def test_a_relative_folder_is_made_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert str(LakePath.parse("out/../lake")) == f"{tmp_path}/lake"
+
+
+def test_a_path_below_another() -> None:
+    assert (LakePath.parse("s3a://lake") / "hudi").uri == "s3a://lake/hudi"
+    assert str(LakePath.parse("/lake") / "a/b") == "/lake/a/b"
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("gs://lake/orders", "scheme 'gs' is not supported"),
+        ("s3a:///orders", "has no bucket"),
+        ("file://host/orders", "three slashes"),
+        ("file:/orders", "is no path"),
+        ("", "is no path"),
+        ("s3a://lake/a//b", "segments"),
+        ("s3a://lake/../b", "segments"),
+    ],
+)
+def test_bad_paths_are_quoted_with_what_to_do(text: str, what: str) -> None:
+    with pytest.raises(StorageError, match=what) as caught:
+        LakePath.parse(text)
+    assert repr(text) in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("environ", "settings"),
+    [
+        ({}, S3Settings("eu-west-1", None)),
+        ({"AWS_ENDPOINT_URL": "http://any", "AWS_ENDPOINT_URL_S3": "http://s3"}, S3Settings("eu-west-1", "http://s3")),
+        ({"AWS_ENDPOINT_URL": "http://any"}, S3Settings("eu-west-1", "http://any")),
+        ({"AWS_ENDPOINT_URL_S3": ""}, S3Settings("eu-west-1", None)),
+        ({"AWS_DEFAULT_REGION": "us-east-2"}, S3Settings("us-east-2", None)),
+        ({"AWS_DEFAULT_REGION": "us-east-2", "AWS_REGION": "us-west-1"}, S3Settings("us-west-1", None)),
+    ],
+)
+def test_the_environment_says_where_s3_is(environ: dict[str, str], settings: S3Settings) -> None:
+    assert S3Settings.from_environment(environ, "eu-west-1") == settings
+
+
+def test_settings_cross_to_an_executor_and_open_there(tmp_path: Path) -> None:
+    settings = StoreSettings(LakePath.parse(str(tmp_path)) / "not yet there", AWS)
+    received = pickle.loads(pickle.dumps(settings))
+    assert received == settings
+    store = open_store(received)
+    assert isinstance(store, LocalStore)
+    assert (tmp_path / "not yet there").is_dir()
+    assert open_store(settings) is store  # one connection pool per process
+
+
+def test_s3_is_opened_with_the_endpoint_in_path_style(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
+    settings = StoreSettings(LakePath.parse("s3a://lake/orders"), S3Settings("eu-west-1", "http://127.0.0.1:9"))
+    store = open_store(settings)
+    assert isinstance(store, S3Store)
+    assert store.prefix == "orders"
+    assert store.config["endpoint"] == "http://127.0.0.1:9"
+    assert store.config["region"] == "eu-west-1"
+    assert store.client_options is not None
+    assert store.client_options["allow_http"] in (True, "true")
+
+
+def test_without_credentials_the_message_says_what_to_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
+    with pytest.raises(StorageError, match="AWS_ACCESS_KEY_ID"):
+        open_store(StoreSettings(LakePath.parse("s3a://elsewhere"), AWS))
+
+
+def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(StorageError, match="cannot create the folder"):
+        open_store(StoreSettings(LakePath.parse(f"{tmp_path}/file/lake"), AWS))
+
+
+@pytest.mark.parametrize(
+    ("theirs", "ours"),
+    [
+        (PermissionDeniedError("403"), StorageError),
+        (ValueError("bad path"), StorageError),
+        (GenericError("timeout\n\nDebug source:\n…"), StorageUnavailableError),
+        (OSError("disk full"), StorageUnavailableError),
+    ],
+)
+def test_foreign_errors_become_ours_with_their_cause(theirs: Exception, ours: type[Exception]) -> None:
+    with pytest.raises(ours, match="put x") as caught, translated("put x"):
+        raise theirs
+    assert caught.value.__cause__ is theirs
+    assert "Debug source" not in str(caught.value)
