@@ -1,0 +1,73 @@
+"""Records of a shard as Arrow. Pure."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+
+from lakestream.kinesis.kpl import MAGIC, deaggregate
+from lakestream.kinesis.port import RecordPage
+
+SCHEMA = pa.schema(
+    [
+        pa.field("data", pa.binary(), nullable=False),
+        pa.field("partition_key", pa.string(), nullable=False),
+        pa.field("sequence_number", pa.string(), nullable=False),
+        pa.field("sub_sequence", pa.int64(), nullable=False),
+        pa.field("shard_id", pa.string(), nullable=False),
+        pa.field("arrival", pa.timestamp("us", tz="UTC"), nullable=False),
+    ]
+)
+"""What the reader gives, one row per user record:
+
+data             the bytes that the producer put
+partition_key    of the user record
+sequence_number  of the Kinesis record, decimal; order it as a number, not as text
+sub_sequence     0, or the user record's index within a KPL aggregate
+shard_id         of the shard that it was read from
+arrival          approximate arrival time of the Kinesis record, to the millisecond
+"""
+
+
+def record_batch(shard_id: str, page: RecordPage, end: int) -> pa.RecordBatch:
+    """The first `end` records of a page, KPL aggregates unpacked."""
+    data = page.data[:end]
+    if any(value.startswith(MAGIC) for value in data):
+        return _batch(shard_id, *_unpack(page, end))
+    return _batch(shard_id, data, page.partition_keys[:end], page.sequences[:end], [0] * end, page.arrivals[:end])
+
+
+def _unpack(page: RecordPage, end: int) -> tuple[list[bytes], list[str], list[str], list[int], list[int]]:
+    data: list[bytes] = []
+    keys: list[str] = []
+    sequences: list[str] = []
+    subs: list[int] = []
+    arrivals: list[int] = []
+    for index in range(end):
+        records = deaggregate(page.data[index])
+        if records is None:
+            data.append(page.data[index])
+            keys.append(page.partition_keys[index])
+            count = 1
+        else:
+            data.extend(record.data for record in records)
+            keys.extend(record.partition_key for record in records)
+            count = len(records)
+        subs.extend(range(count))
+        sequences.extend([page.sequences[index]] * count)
+        arrivals.extend([page.arrivals[index]] * count)
+    return data, keys, sequences, subs, arrivals
+
+
+def _batch(
+    shard_id: str, data: object, keys: object, sequences: object, subs: object, arrivals: object
+) -> pa.RecordBatch:
+    columns = [
+        pa.array(data, pa.binary()),
+        pa.array(keys, pa.string()),
+        pa.array(sequences, pa.string()),
+        pa.array(subs, pa.int64()),
+    ]
+    shard = pa.repeat(pa.scalar(shard_id, pa.string()), len(columns[0]))
+    return pa.RecordBatch.from_arrays(
+        [*columns, shard, pa.array(arrivals, pa.timestamp("us", tz="UTC"))], schema=SCHEMA
+    )

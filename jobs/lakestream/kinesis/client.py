@@ -1,0 +1,143 @@
+"""Kinesis over HTTP: urllib3's connections, botocore's credentials and endpoints, our own decoding."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import botocore.session
+import orjson
+import urllib3
+from botocore.credentials import Credentials
+from botocore.exceptions import BotoCoreError
+
+from lakestream.errors import InvalidValueError, KinesisRejectedError, KinesisUnavailableError, SettingsError
+from lakestream.kinesis import answers
+from lakestream.kinesis.clock import KinesisClock
+from lakestream.kinesis.port import IteratorStart, Monotonic, RecordPage, Shard, Sleep, StreamSummary
+from lakestream.kinesis.retry import Backoff
+from lakestream.kinesis.settings import KinesisSettings
+from lakestream.kinesis.signing import Signer
+from lakestream.model import Position
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+class HttpKinesisClient:
+    """Implements KinesisClient against AWS or anything that speaks its JSON 1.1 protocol."""
+
+    def __init__(
+        self, settings: KinesisSettings, *, sleep: Sleep = time.sleep, monotonic: Monotonic = time.monotonic
+    ) -> None:
+        """Raises SettingsError if there are no credentials, or no endpoint for the region."""
+        self._stream = settings.stream
+        self._url, self._credentials = _resolve(settings)
+        self._signer = Signer(settings.region, urlsplit(self._url).netloc)
+        self._pool = urllib3.PoolManager(
+            maxsize=settings.connections, block=True, timeout=settings.timeout, retries=False
+        )
+        self._backoff = Backoff(settings.patience, sleep, monotonic)
+        self._monotonic = monotonic
+        self._clock = KinesisClock()
+
+    def close(self) -> None:
+        self._pool.clear()
+
+    def now(self) -> datetime:
+        now = self._clock.now(self._monotonic())
+        if now is None:
+            self.describe_stream_summary()
+            now = self._clock.now(self._monotonic())
+        if now is None:
+            raise KinesisRejectedError(f"{self._url} sends no Date with its answers")
+        return now
+
+    def describe_stream_summary(self) -> StreamSummary:
+        return self._call("DescribeStreamSummary", {"StreamName": self._stream}, answers.stream_summary)
+
+    def list_shards(self) -> tuple[Shard, ...]:
+        shards, token = self._call("ListShards", {"StreamName": self._stream}, answers.shard_page)
+        while token is not None:
+            page, token = self._call("ListShards", {"NextToken": token}, answers.shard_page)
+            shards += page
+        return tuple(shards)
+
+    def get_shard_iterator(self, shard_id: str, start: IteratorStart) -> str:
+        request = {"StreamName": self._stream, "ShardId": shard_id, **_iterator_fields(start)}
+        iterator = self._call("GetShardIterator", request, lambda body: orjson.loads(body)["ShardIterator"])
+        return str(iterator)
+
+    def get_records(self, iterator: str, limit: int) -> RecordPage:
+        return self._call("GetRecords", {"ShardIterator": iterator, "Limit": limit}, answers.record_page)
+
+    def _call(self, operation: str, request: dict[str, Any], decode: Callable[[bytes], T]) -> T:
+        body = orjson.dumps(request)
+
+        def attempt() -> T:
+            answer = self._post(operation, body)
+            try:
+                return decode(answer)
+            except (ValueError, KeyError, TypeError) as error:
+                raise KinesisUnavailableError(f"{operation}: the answer makes no sense: {answer[:200]!r}") from error
+
+        return self._backoff.call(attempt)
+
+    def _post(self, operation: str, body: bytes) -> bytes:
+        fixed = {"content-type": "application/x-amz-json-1.1", "x-amz-target": f"Kinesis_20131202.{operation}"}
+        try:
+            frozen = self._credentials.get_frozen_credentials()
+            headers = self._signer.sign(frozen, datetime.now(UTC), fixed, body)
+            response = self._pool.request("POST", self._url, body=body, headers=headers, redirect=False)
+        except BotoCoreError as error:
+            raise KinesisUnavailableError(f"no credentials for {operation}: {error}") from error
+        except (urllib3.exceptions.HTTPError, OSError) as error:
+            raise KinesisUnavailableError(f"{operation} on {self._url}: {error}") from error
+        self._observe(response.headers.get("date"))
+        if response.status != 200:
+            raise answers.error(response.status, response.data)
+        return response.data
+
+    def _observe(self, date: str | None) -> None:
+        if date is not None:
+            self._clock.observe(parsedate_to_datetime(date), self._monotonic())
+
+
+def _iterator_fields(start: IteratorStart) -> dict[str, Any]:
+    match start:
+        case None:
+            return {"ShardIteratorType": "TRIM_HORIZON"}
+        case datetime():
+            return {"ShardIteratorType": "AT_TIMESTAMP", "Timestamp": _seconds(start)}
+        case Position(sequence, after):
+            kind = "AFTER_SEQUENCE_NUMBER" if after else "AT_SEQUENCE_NUMBER"
+            return {"ShardIteratorType": kind, "StartingSequenceNumber": str(sequence)}
+    raise InvalidValueError(f"not a place to start at: {start!r}")
+
+
+def _seconds(time: datetime) -> float:
+    """Seconds since 1970 with the three decimals that Kinesis keeps."""
+    return round(time.timestamp(), 3)
+
+
+def _resolve(settings: KinesisSettings) -> tuple[str, Credentials]:
+    """The endpoint and the credentials that any AWS SDK would use here."""
+    session = botocore.session.get_session()
+    credentials = session.get_credentials()
+    if credentials is None:
+        raise SettingsError(
+            "no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or give the pod a role"
+        )
+    try:
+        # Creating a client resolves AWS_ENDPOINT_URL(_KINESIS), profiles and partitions; nothing is sent.
+        client = session.create_client("kinesis", region_name=settings.region, endpoint_url=settings.endpoint)
+    except (BotoCoreError, ValueError) as error:
+        raise SettingsError(f"no endpoint for Kinesis in region {settings.region!r}: {error}") from error
+    url = str(client.meta.endpoint_url).rstrip("/") + "/"
+    client.close()
+    return url, credentials

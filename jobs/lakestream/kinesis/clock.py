@@ -1,0 +1,41 @@
+"""Kinesis time, told from the `Date` of its answers."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from threading import Lock
+
+_EPOCH = datetime.fromtimestamp(0, UTC)
+_WINDOW = 60.0
+
+
+class KinesisClock:
+    """The tightest lower bound of the server's time that its answers allow.
+
+    `Date` has whole seconds: the server's time was at least that when the answer left. Added to
+    the local monotonic time since, it stays a lower bound, and the best of many answers is exact to
+    a few milliseconds. Bounds older than one to two minutes are forgotten, so that two clocks that
+    run at different speeds do not drift apart by more than milliseconds.
+    """
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._window_start = float("-inf")
+        self._current: float | None = None
+        self._previous: float | None = None
+
+    def observe(self, date: datetime, received: float) -> None:
+        """Take note of an answer: its `Date`, and the local monotonic time at which it came."""
+        offset = (date - _EPOCH).total_seconds() - received
+        with self._lock:
+            if received - self._window_start > _WINDOW:
+                self._previous, self._current, self._window_start = self._current, None, received
+            self._current = offset if self._current is None else max(offset, self._current)
+
+    def now(self, monotonic: float) -> datetime | None:
+        """The bound at a local monotonic time, in whole milliseconds; None before the first answer."""
+        with self._lock:
+            offsets = [offset for offset in (self._previous, self._current) if offset is not None]
+        if not offsets:
+            return None
+        return _EPOCH + timedelta(milliseconds=int((max(offsets) + monotonic) * 1000))

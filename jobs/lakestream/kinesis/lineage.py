@@ -1,0 +1,149 @@
+"""Which shards there are, in which order they are read, and what may have been lost. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+
+from lakestream.errors import SettingsError
+from lakestream.kinesis.port import IteratorStart, Shard, StreamSummary
+from lakestream.kinesis.settings import StartingPosition
+from lakestream.model import Cursor, Finished, Reading, Unpinned, Waiting
+
+Shards = Mapping[str, Shard]
+Cursors = Mapping[str, Cursor]
+
+_DATE_RESOLUTION = timedelta(seconds=1)
+_TRIM_MARGIN = timedelta(minutes=5)
+"""Enough for a first batch to be planned and read, Spark's start included; 0.3 % of the shortest retention."""
+
+
+def first_cursors(shards: Shards, start: StartingPosition, now: datetime, stream: StreamSummary) -> dict[str, Cursor]:
+    """The cursors of a new checkpoint.
+
+    LATEST becomes the present Kinesis time, so that every later start means the same place. In a
+    stream that is trimming already, TRIM_HORIZON becomes a time a little younger than the oldest
+    record: that one would be gone between plan and read, which would look like data loss.
+
+    All shards begin at the same time; parents come before their children all the same, since a
+    child may have records only if its parents have none any more. A parent that ListShards no
+    longer has counts as finished.
+
+    Raises:
+        SettingsError: the starting timestamp lies in the future.
+    """
+    since = unread_since = None
+    safe = now - stream.retention + _TRIM_MARGIN
+    if isinstance(start, datetime):
+        if start > now:
+            raise SettingsError(
+                f"spec.source.kinesis.timestamp {start.isoformat()} is in the future: Kinesis has {now.isoformat()}"
+            )
+        since, unread_since = start, max(start, stream.created_at)
+    elif start == "LATEST":
+        since = unread_since = now
+    elif stream.created_at < safe:
+        since = unread_since = safe
+    waiting: dict[str, Cursor] = {shard_id: Waiting(shard_id, since, unread_since) for shard_id in shards}
+    return start_ready(waiting, shards)
+
+
+def adopt(cursors: Cursors, shards: Shards, created_at: datetime) -> dict[str, Cursor]:
+    """Add the shards that appeared since: children, to be read from their beginning after their parents.
+
+    A child has no record older than the oldest unread one of its parents.
+    """
+    known: dict[str, Cursor] = dict(cursors)
+    # Parents sort before children: shard ids are numbered in the order of creation.
+    for shard_id in sorted(shards):
+        if shard_id not in known:
+            bounds = [unread_since(known[p]) for p in shards[shard_id].parents if p in known]
+            known[shard_id] = Waiting(shard_id, None, max((b for b in bounds if b), default=created_at))
+    return known
+
+
+def start_ready(cursors: Cursors, shards: Shards) -> dict[str, Cursor]:
+    """Start the shards whose parents are all finished; forget finished ones that ListShards dropped."""
+    started: dict[str, Cursor] = {}
+    for shard_id, cursor in cursors.items():
+        shard = shards.get(shard_id)
+        if shard is None and isinstance(cursor, Finished):
+            continue
+        if isinstance(cursor, Waiting) and shard is not None and all(_is_done(p, cursors) for p in shard.parents):
+            started[shard_id] = Unpinned(shard_id, cursor.since, cursor.unread_since)
+        else:
+            started[shard_id] = cursor
+    return started
+
+
+def _is_done(parent: str, cursors: Cursors) -> bool:
+    return isinstance(cursors.get(parent), Finished | None)
+
+
+def finish(cursors: Cursors, finished: Mapping[str, datetime | None], shards: Shards) -> dict[str, Cursor]:
+    """Mark shards as read to their end. Their children are not older than what the shard was known to hold.
+
+    Args:
+        finished: by shard, a lower bound for the arrival of its last record, if known.
+    """
+    done: dict[str, Cursor] = {**cursors, **{shard_id: Finished(shard_id) for shard_id in finished}}
+    for shard_id, cursor in done.items():
+        if isinstance(cursor, Waiting) and shard_id in shards:
+            bounds = [finished.get(parent) for parent in shards[shard_id].parents]
+            latest = max((b for b in (*bounds, cursor.unread_since) if b is not None), default=None)
+            done[shard_id] = Waiting(shard_id, cursor.since, latest)
+    return done
+
+
+def can_finish(shard_id: str, shards: Shards) -> bool:
+    """Whether ListShards shows the end of a closed shard, and who follows it.
+
+    A parent that was finished before its children are known could be forgotten before they are
+    found, and what they lose in that time would go unnoticed.
+    """
+    shard = shards.get(shard_id)
+    return (
+        shard is not None
+        and shard.ending_sequence is not None
+        and any(shard_id in other.parents for other in shards.values())
+    )
+
+
+def vanished(cursors: Cursors, shards: Shards) -> list[Cursor]:
+    """Cursors of shards that were not finished, but that Kinesis has dropped with all their records."""
+    return [c for shard_id, c in cursors.items() if shard_id not in shards and not isinstance(c, Finished)]
+
+
+def place(cursor: Unpinned | Reading) -> IteratorStart:
+    """Where reading goes on."""
+    return cursor.position if isinstance(cursor, Reading) else cursor.since
+
+
+def unread_since(cursor: Cursor) -> datetime | None:
+    return None if isinstance(cursor, Finished) else cursor.unread_since
+
+
+def retained_since(now: datetime, retention: timedelta) -> datetime:
+    """Records that arrived before this time may be gone. `now` may lag behind by the resolution of `Date`."""
+    return now + _DATE_RESOLUTION - retention
+
+
+def may_be_trimmed(cursor: Cursor, floor: datetime) -> bool:
+    """Whether an unread record may have been trimmed. `floor`: see `retained_since`."""
+    bound = unread_since(cursor)
+    return bound is not None and bound < floor
+
+
+def worth_writing(old: Iterable[Cursor], new: Iterable[Cursor], interval: timedelta) -> bool:
+    """Whether cursors changed so much that they should be written down without a batch of records."""
+    before, now = {c.shard_id: c for c in old}, {c.shard_id: c for c in new}
+    return before.keys() != now.keys() or any(_moved(before[s], now[s], interval) for s in now)
+
+
+def _moved(old: Cursor, new: Cursor, interval: timedelta) -> bool:
+    if type(old) is not type(new):
+        return True
+    if isinstance(old, Reading) and isinstance(new, Reading) and old.position != new.position:
+        return True
+    was, is_now = unread_since(old), unread_since(new)
+    return is_now is not None and (was is None or is_now - was > interval)

@@ -1,0 +1,336 @@
+"""Fixes batches before they are read: asks Kinesis, decides, and writes the answer down as a BatchPlan."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import TypeVar
+
+from lakestream.errors import DataLossError, IdentityMismatchError, KinesisRejectedError
+from lakestream.kinesis.admission import Admission, admit, assign_tasks
+from lakestream.kinesis.lineage import (
+    adopt,
+    can_finish,
+    finish,
+    first_cursors,
+    may_be_trimmed,
+    place,
+    retained_since,
+    start_ready,
+    unread_since,
+    vanished,
+    worth_writing,
+)
+from lakestream.kinesis.port import IteratorStart, KinesisClient, Shard, Sleep, StreamSummary
+from lakestream.kinesis.probe import Before, Behind, Closed, Cut, Ended, Idle, Next, Peek, Prober, Record
+from lakestream.kinesis.rates import Rates
+from lakestream.kinesis.settings import PlannerSettings
+from lakestream.model import (
+    BatchCommit,
+    BatchPlan,
+    Cursor,
+    Finished,
+    Loss,
+    Position,
+    Reading,
+    ShardRange,
+    Unpinned,
+    Waiting,
+    after,
+    at,
+)
+
+log = logging.getLogger(__name__)
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+@dataclass(frozen=True, slots=True)
+class _Listing:
+    """What ListShards and DescribeStreamSummary said, and when."""
+
+    shards: dict[str, Shard]
+    summary: StreamSummary
+    at: datetime
+
+
+@dataclass(slots=True)
+class _Draft:
+    """A plan in the making."""
+
+    now: datetime
+    cursors: dict[str, Cursor]
+    losses: list[Loss]
+    is_complete: bool = True
+    """False: a shard that has something to give could not be taken."""
+
+
+class Planner:
+    """Plans the batches of one stream, one after the other.
+
+    A plan goes through these steps; the decisions in them are the pure functions of `lineage`,
+    `admission` and `rates`:
+
+    1. know the shards, and start those whose parents are finished
+    2. peek at what comes next in each started shard
+    3. look for what was trimmed before it was read
+    4. finish closed shards that have nothing left
+    5. choose the horizon: what arrived before it belongs to the batch
+    6. find the cut of each shard at the horizon
+    7. lay the ranges out in tasks
+
+    Between plans it remembers only what saves calls (live iterators, records already seen), each
+    with the place that it is true for; a planner that remembers nothing makes equally right plans.
+    """
+
+    def __init__(
+        self,
+        client: KinesisClient,
+        settings: PlannerSettings,
+        *,
+        slots: Callable[[], int],
+        sleep: Sleep = time.sleep,
+    ) -> None:
+        """`slots` is asked before each plan for the number of tasks that can run at once."""
+        self._client = client
+        self._settings = settings
+        self._slots = slots
+        self._prober = Prober(client, sleep)
+        self._pool = ThreadPoolExecutor(settings.threads, thread_name_prefix="planner")
+        self._listing: _Listing | None = None
+        self._known: dict[str, tuple[IteratorStart, Peek]] = {}
+        self._rates = Rates()
+        self._caught_up_to: datetime | None = None
+
+    def __enter__(self) -> Planner:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    @property
+    def caught_up_to(self) -> datetime | None:
+        """If the last call of `plan` left nothing unread that had arrived before this (Kinesis) time; else None."""
+        return self._caught_up_to
+
+    def observe(self, commit: BatchCommit) -> None:
+        """Learn from a finished batch how much the next ones should cover."""
+        self._rates = self._rates.observe(commit)
+
+    def plan(self, *, batch: int, epoch: int, cursors: Sequence[Cursor]) -> BatchPlan | None:
+        """The batch behind these cursors; None if there is nothing to read and nothing to write down.
+
+        Args:
+            cursors: those of the plan or commit before; none if the checkpoint is new.
+
+        Raises:
+            DataLossError: records were trimmed before they were read, and losses may not be skipped.
+            IdentityMismatchError: the stream was deleted and created again while we watched.
+            SettingsError: the starting timestamp lies in the future.
+            KinesisError: Kinesis did not answer.
+        """
+        self._caught_up_to = None
+        now = self._client.now()
+        draft = self._open(now, cursors)
+        nexts = self._peek(draft)
+        admission = admit(
+            (record.arrival for record in nexts.values()),
+            now,
+            self._settings.settle,
+            self._rates.slice(self._settings, len(nexts)),
+        )
+        ranges = self._cut(draft, nexts, admission)
+        laid_out = assign_tasks(ranges, self._slots(), self._settings.records_per_task)
+        after_batch = tuple(draft.cursors[shard_id] for shard_id in sorted(draft.cursors))
+        waits = any(isinstance(cursor, Waiting) for cursor in after_batch)
+        caught_up = draft.is_complete and not admission.is_limited and not waits
+        if caught_up:
+            self._caught_up_to = admission.horizon
+        if not ranges and not draft.losses and not worth_writing(cursors, after_batch, self._settings.heartbeat):
+            return None
+        return BatchPlan(
+            batch=batch,
+            epoch=epoch,
+            planned_at=now,
+            base=min((r.first_arrival for r in laid_out), default=None),
+            horizon=admission.horizon,
+            caught_up=caught_up,
+            ranges=laid_out,
+            cursors=after_batch,
+            losses=tuple(draft.losses),
+        )
+
+    # Step 1
+
+    def _open(self, now: datetime, cursors: Sequence[Cursor]) -> _Draft:
+        listing = self._list(now, force=False)
+        if not cursors:
+            first = first_cursors(listing.shards, self._settings.starting_position, now, listing.summary)
+            return _Draft(now, first, [])
+        draft = _Draft(now, {c.shard_id: c for c in cursors}, [])
+        self._take_in(draft, listing)
+        draft.cursors = start_ready(draft.cursors, listing.shards)
+        return draft
+
+    def _list(self, now: datetime, *, force: bool) -> _Listing:
+        old = self._listing
+        if old is not None and not force and now - old.at < self._settings.refresh:
+            return old
+        summary = self._client.describe_stream_summary()
+        shards = {shard.shard_id: shard for shard in self._client.list_shards()}
+        if old is not None and (summary.arn, summary.created_at) != (old.summary.arn, old.summary.created_at):
+            raise IdentityMismatchError(
+                f"{summary.arn} was deleted and created again at {summary.created_at.isoformat()}: its records have "
+                "nothing to do with those of this checkpoint. Give the new stream a new checkpoint."
+            )
+        self._listing = _Listing(shards, summary, now)
+        return self._listing
+
+    def _take_in(self, draft: _Draft, listing: _Listing) -> None:
+        """Bring the draft's cursors up to date with a listing: new shards, and vanished ones."""
+        for cursor in vanished(draft.cursors, listing.shards):
+            since = unread_since(cursor) or listing.summary.created_at
+            floor = max(since, retained_since(draft.now, listing.summary.retention))
+            self._lose(draft, Loss(cursor.shard_id, _position(cursor), None, since, floor))
+            draft.cursors[cursor.shard_id] = Finished(cursor.shard_id)
+        draft.cursors = adopt(draft.cursors, listing.shards, listing.summary.created_at)
+
+    # Steps 2 to 4
+
+    def _peek(self, draft: _Draft) -> dict[str, Record]:
+        """The next unread record of each shard that has one."""
+        listing = self._list(draft.now, force=False)
+        floor = retained_since(draft.now, listing.summary.retention)
+        started = [c for c in draft.cursors.values() if isinstance(c, Unpinned | Reading)]
+        peeks = self._concurrently(lambda cursor: self._peek_at(cursor, floor), started)
+        self._known = {c.shard_id: (place(c), peek) for c, peek in zip(started, peeks, strict=True)}
+        nexts: dict[str, Record] = {}
+        ended: dict[str, datetime | None] = {}
+        for cursor, peek in zip(started, peeks, strict=True):
+            if may_be_trimmed(cursor, floor):
+                self._check_loss(draft, cursor, peek, floor)
+            draft.cursors[cursor.shard_id] = _seen(cursor, peek)
+            if isinstance(peek, Next):
+                nexts[cursor.shard_id] = peek.record
+            elif isinstance(peek, Ended):
+                ended[cursor.shard_id] = unread_since(cursor)
+        self._finish(draft, ended)
+        return nexts
+
+    def _peek_at(self, cursor: Unpinned | Reading, floor: datetime) -> Peek:
+        start = place(cursor)
+        where, known = self._known.get(cursor.shard_id, (None, None))
+        if known is not None and where == start:
+            return self._prober.peek(cursor.shard_id, start, known) if isinstance(known, Idle) else known
+        # The cursor itself tells of the record that it stands at, unless that may be gone.
+        if isinstance(cursor, Reading) and not cursor.position.after and not may_be_trimmed(cursor, floor):
+            return Next(Record(cursor.position.sequence, cursor.arrival))
+        return self._prober.peek(cursor.shard_id, start)
+
+    def _check_loss(self, draft: _Draft, cursor: Unpinned | Reading, peek: Peek, floor: datetime) -> None:
+        """The cursor is older than what the stream retains: only the very record that it stands at disproves a loss."""
+        position, since = _position(cursor), unread_since(cursor) or floor
+        found = peek.record if isinstance(peek, Next) else None
+        if found is not None and position == at(found.sequence):
+            return
+        until = floor if found is None else max(since, min(found.arrival, floor))
+        self._lose(draft, Loss(cursor.shard_id, position, at(found.sequence) if found else None, since, until))
+
+    def _lose(self, draft: _Draft, loss: Loss) -> None:
+        if not self._settings.skip_losses:
+            raise DataLossError.of(loss.shard_id, f"records may have been trimmed before they were read: {loss}")
+        log.warning("skipping records that may have been trimmed before they were read: %s", loss)
+        draft.losses.append(loss)
+
+    def _finish(self, draft: _Draft, ended: dict[str, datetime | None]) -> None:
+        """Finish the closed shards that have nothing left, as soon as their children are known."""
+        ready = self._closable(draft, ended)
+        draft.is_complete &= len(ready) == len(ended)
+        draft.cursors = finish(draft.cursors, {s: ended[s] for s in ready}, self._list(draft.now, force=False).shards)
+
+    def _closable(self, draft: _Draft, ended: Iterable[str]) -> set[str]:
+        """Those of the ended shards whose end and children ListShards shows; asks it again if need be."""
+        ended = set(ended)
+        listing = self._list(draft.now, force=False)
+        if any(not can_finish(shard_id, listing.shards) for shard_id in ended):
+            listing = self._list(draft.now, force=True)
+            self._take_in(draft, listing)
+        return {shard_id for shard_id in ended if can_finish(shard_id, listing.shards)}
+
+    # Steps 5 to 7
+
+    def _cut(self, draft: _Draft, nexts: dict[str, Record], admission: Admission) -> list[ShardRange]:
+        horizon = admission.horizon
+        firsts = sorted((s, record) for s, record in nexts.items() if record.arrival < horizon)
+        cuts = self._concurrently(lambda first: self._prober.cut(first[0], first[1], horizon), firsts)
+        closed = {s: first.arrival for (s, first), cut in zip(firsts, cuts, strict=True) if isinstance(cut, Closed)}
+        closable = self._closable(draft, closed)
+        ranges = []
+        for (shard_id, first), cut in zip(firsts, cuts, strict=True):
+            cursor = draft.cursors[shard_id]
+            if isinstance(cursor, Reading) and (shard_id in closable or not isinstance(cut, Closed)):
+                ranges.append(self._range(draft, cursor, first, cut, horizon))
+            else:
+                draft.is_complete = False
+        shards = self._list(draft.now, force=False).shards
+        draft.cursors = finish(draft.cursors, {s: closed[s] for s in closable}, shards)
+        return ranges
+
+    def _range(self, draft: _Draft, cursor: Reading, first: Record, cut: Cut, horizon: datetime) -> ShardRange:
+        """The range up to the cut; moves the shard's cursor there."""
+        shard_id = cursor.shard_id
+        match cut:
+            case Before(record):
+                end, end_arrival = at(record.sequence), horizon
+                draft.cursors[shard_id] = Reading(shard_id, end, record.arrival, None)
+            case Behind(record, idle):
+                end, end_arrival = after(record.sequence), record.arrival
+                draft.cursors[shard_id] = Reading(shard_id, end, record.arrival, idle.seen_at)
+                self._known[shard_id] = (end, idle)
+            case Closed():
+                end, end_arrival = after(self._ending(shard_id, first)), horizon
+        span = max(end_arrival - first.arrival, timedelta(0))
+        return ShardRange(
+            shard_id=shard_id,
+            start=cursor.position,
+            end=end,
+            first=first.sequence,
+            first_arrival=first.arrival,
+            end_arrival=first.arrival + span,
+            closes_shard=isinstance(cut, Closed),
+            expected_records=self._rates.expect(shard_id, span),
+            task=0,
+        )
+
+    def _ending(self, shard_id: str, first: Record) -> int:
+        ending = self._listing.shards[shard_id].ending_sequence if self._listing else None
+        if ending is None or ending < first.sequence:
+            raise KinesisRejectedError(f"{shard_id} is closed with EndingSequenceNumber {ending}, but holds {first}")
+        return ending
+
+    def _concurrently(self, ask: Callable[[Key], Value], keys: Sequence[Key]) -> list[Value]:
+        return list(self._pool.map(ask, keys))
+
+
+def _position(cursor: Cursor) -> Position | None:
+    return cursor.position if isinstance(cursor, Reading) else None
+
+
+def _seen(cursor: Unpinned | Reading, peek: Peek) -> Cursor:
+    """The cursor with what a peek at its place adds: it is pinned, or nothing is unread up to now."""
+    match cursor, peek:
+        case Unpinned(shard_id), Next(record):
+            return Reading(shard_id, at(record.sequence), record.arrival, None)
+        case Unpinned(shard_id, since), Idle(seen_at):
+            return Unpinned(shard_id, since, seen_at)
+        case Reading(shard_id, position, arrival), Idle(seen_at):
+            return Reading(shard_id, after(position.sequence), arrival, seen_at)
+    return cursor

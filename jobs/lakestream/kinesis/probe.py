@@ -1,0 +1,153 @@
+"""The planner's questions to Kinesis: what comes next in a shard, and where to cut it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import TypeAlias
+
+from lakestream.kinesis.pages import arrival_micros, arrival_time, pages
+from lakestream.kinesis.port import MAX_RECORDS_PER_CALL, IteratorStart, KinesisClient, RecordPage, Sleep
+from lakestream.model import at
+
+_LONG_TAIL = timedelta(seconds=10)
+"""A tail that may cover more than this is halved by time instead of read: at full load it has 10 MB, one page."""
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Where a record is, and when it arrived."""
+
+    sequence: int
+    arrival: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """There is an unread record."""
+
+    record: Record
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """There is none yet."""
+
+    seen_at: datetime
+    """Kinesis time at which there was none."""
+    iterator: str
+    """Gives what comes next, for five minutes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """There is none, and the shard is closed."""
+
+
+Peek: TypeAlias = Next | Idle | Ended
+
+
+@dataclass(frozen=True, slots=True)
+class Before:
+    """Cut just before this record, the first at or after the horizon."""
+
+    record: Record
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """Cut just behind this record, the last of the shard so far."""
+
+    record: Record
+    idle: Idle
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """Take all the rest: the shard is closed, and nothing in it is at or after the horizon."""
+
+
+Cut: TypeAlias = Before | Behind | Closed
+
+
+def _one() -> int:
+    return 1
+
+
+def _full() -> int:
+    return MAX_RECORDS_PER_CALL
+
+
+class Prober:
+    """Asks one stream. Thread-safe; keeps nothing."""
+
+    def __init__(self, client: KinesisClient, sleep: Sleep) -> None:
+        self._client = client
+        self._sleep = sleep
+
+    def peek(self, shard_id: str, start: IteratorStart, live: Idle | None = None) -> Peek:
+        """What comes at `start`. With a `live` answer from the same place it costs one GetRecords call."""
+        iterator = None if live is None else live.iterator
+        seen_at = self._client.now()
+        for page in pages(self._client, shard_id, start, limit=_one, sleep=self._sleep, iterator=iterator):
+            if page.sequences:
+                return Next(_record(page, 0))
+            if page.next_iterator is None:
+                break
+            if page.at_tip:
+                return Idle(seen_at, page.next_iterator)
+            seen_at = self._client.now()
+        return Ended()
+
+    def cut(self, shard_id: str, first: Record, horizon: datetime) -> Cut:
+        """Where a range that begins with `first`, which arrived before the horizon, ends."""
+        match self.peek(shard_id, horizon):
+            case Next(record) if record.sequence > first.sequence:
+                return Before(record)
+            case Ended():
+                return Closed()
+            case _:
+                # Nothing that young, or (arrival times are approximate) only in front of `first`.
+                return self._read_tail(shard_id, first, horizon)
+
+    def _read_tail(self, shard_id: str, first: Record, horizon: datetime) -> Cut:
+        cut = self._walk(shard_id, first, horizon, long_tail=_LONG_TAIL)
+        while isinstance(cut, Record):
+            cut = self._walk(shard_id, self._skip_ahead(shard_id, cut, horizon), horizon, long_tail=None)
+        return cut
+
+    def _walk(self, shard_id: str, start: Record, horizon: datetime, long_tail: timedelta | None) -> Cut | Record:
+        """Read on from `start` until there is a place to cut. A record as answer: it is still far from there."""
+        last = start
+        bound = arrival_micros(horizon)
+        seen_at = self._client.now()
+        for page in pages(self._client, shard_id, at(start.sequence), limit=_full, sleep=self._sleep):
+            young = next((i for i, arrival in enumerate(page.arrivals) if arrival >= bound), None)
+            if young is not None:
+                return Before(_record(page, young))
+            if page.sequences:
+                last = _record(page, len(page) - 1)
+            if page.next_iterator is None:
+                break
+            if page.at_tip:
+                return Behind(last, Idle(seen_at, page.next_iterator))
+            if long_tail is not None and horizon - last.arrival > long_tail:
+                return last
+            seen_at = self._client.now()
+        return Closed()
+
+    def _skip_ahead(self, shard_id: str, start: Record, horizon: datetime) -> Record:
+        """A record at most a few seconds of arrival time before the horizon, or before the last one."""
+        low, high = start, horizon
+        while high - low.arrival > _LONG_TAIL:
+            middle = low.arrival + (high - low.arrival) / 2
+            match self.peek(shard_id, middle):
+                case Next(record) if record.sequence > low.sequence and record.arrival < horizon:
+                    low = record
+                case _:
+                    high = middle
+        return low
+
+
+def _record(page: RecordPage, index: int) -> Record:
+    return Record(int(page.sequences[index]), arrival_time(page.arrivals[index]))

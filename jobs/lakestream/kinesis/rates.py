@@ -1,0 +1,80 @@
+"""How much arrival time a batch may cover, so that it comes near its limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from lakestream.kinesis.settings import PlannerSettings
+from lakestream.model import BatchCommit
+
+_SHARD_RECORDS = 1_000.0
+_SHARD_BYTES = 1024.0 * 1024.0
+"""Kinesis's write limits per shard and second, so also the most that can arrive."""
+
+_MEMORY = 0.5
+"""What a batch counts for in the rates, one batch later."""
+_GROWTH = 2.0
+"""A slice is at most this many times the one before: traffic may be denser where we have not read yet."""
+_MAX_BURST = 16.0
+"""For the same reason a slice is at most this many times as long as one at the write limits would be…"""
+_SHORT = timedelta(seconds=60)
+"""…but never held below this on that ground: streams of thousands of shards are never full in all of them."""
+_LEAST = timedelta(milliseconds=1)
+"""Resolution of arrival times."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Records and bytes per second of *arrival* time, as the last batches had them; recent ones count more.
+
+    Counted in user records, after KPL de-aggregation.
+    """
+
+    records: float = 0.0
+    bytes: float = 0.0
+    seconds: float = 0.0
+    """Decayed sums over batches; a rate is a ratio of two."""
+    last: timedelta = timedelta(0)
+    """Arrival time that the last batch covered."""
+    by_shard: Mapping[str, float] = field(default_factory=dict)
+    """Records per second in the last batch that had the shard."""
+
+    def observe(self, commit: BatchCommit) -> Rates:
+        """The rates once this batch is known too. A heartbeat says nothing."""
+        if commit.base is None:
+            return self
+        span = max(commit.horizon - commit.base, _LEAST)
+        seconds = span.total_seconds()
+        return Rates(
+            records=self.records * _MEMORY + commit.records,
+            bytes=self.bytes * _MEMORY + commit.bytes,
+            seconds=self.seconds * _MEMORY + seconds,
+            last=span,
+            by_shard={**self.by_shard, **{s.shard_id: s.records / seconds for s in commit.shards}},
+        )
+
+    def slice(self, settings: PlannerSettings, shards: int) -> timedelta:
+        """The arrival time that the next batch may cover, with so many shards to read from.
+
+        Before anything was observed: what is within the limits even if all shards were full.
+        """
+        shards = max(shards, 1)
+        full = min(settings.max_records / (_SHARD_RECORDS * shards), settings.max_bytes / (_SHARD_BYTES * shards))
+        if self.seconds == 0:
+            return max(_floor(full), _LEAST)
+        wanted = self.seconds * min(
+            settings.max_records / max(self.records, 1.0), settings.max_bytes / max(self.bytes, 1.0)
+        )
+        grown = max(_GROWTH * self.last.total_seconds(), full)
+        capped = max(_MAX_BURST * full, _SHORT.total_seconds())
+        return max(_floor(min(wanted, grown, capped)), _LEAST)
+
+    def expect(self, shard_id: str, span: timedelta) -> int:
+        """Estimate of the records of a shard in a span of arrival time; 0: no idea."""
+        return round(self.by_shard.get(shard_id, 0.0) * span.total_seconds())
+
+
+def _floor(seconds: float) -> timedelta:
+    return timedelta(milliseconds=int(seconds * 1000))

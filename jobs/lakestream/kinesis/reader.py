@@ -1,0 +1,180 @@
+"""Reads the ranges of a plan on an executor: the same records however often, or an error."""
+
+from __future__ import annotations
+
+import logging
+import time
+from bisect import bisect_left
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import islice
+
+import pyarrow as pa
+
+from lakestream.errors import DataLossError, RangeError, StreamNotFoundError
+from lakestream.kinesis.batches import record_batch
+from lakestream.kinesis.client import HttpKinesisClient
+from lakestream.kinesis.pages import arrival_micros, pages
+from lakestream.kinesis.port import MAX_RECORDS_PER_CALL, KinesisClient, Monotonic, RecordPage, Sleep
+from lakestream.kinesis.settings import KinesisSettings
+from lakestream.model import ShardRange, after, at
+
+log = logging.getLogger(__name__)
+
+_RANGES_AT_ONCE = 4
+"""Ranges of one task that are asked for at once; each holds at most one page, 10 MB, ahead of Spark."""
+_MARGIN = 1.25
+"""Ask for so many times the records that are expected: a second call costs more than some records too many."""
+_LEAST_LIMIT = 100
+
+
+def read_ranges(settings: KinesisSettings, ranges: Sequence[ShardRange]) -> Iterator[pa.RecordBatch]:
+    """The user records of the ranges, range by range and in the order of each shard; columns as in `batches.SCHEMA`.
+
+    A resumable task derives everything from its arguments, so that a retry gives the same rows.
+
+    Raises:
+        DataLossError: records of a range were trimmed, and the settings do not allow to skip them.
+        RangeError: a range cannot be read as planned.
+        KinesisError: Kinesis did not answer.
+    """
+    reader = RangeReader(_client(settings), settings)
+    return in_order([reader.read(piece) for piece in ranges], _RANGES_AT_ONCE)
+
+
+@lru_cache(maxsize=4)
+def _client(settings: KinesisSettings) -> HttpKinesisClient:
+    """Spark uses a Python worker for many tasks: they share connections and credentials."""
+    return HttpKinesisClient(settings)
+
+
+@dataclass(slots=True)
+class _Progress:
+    """How far a range has been read."""
+
+    last: int | None = None
+    """Sequence number of the last record seen."""
+    limit: int = MAX_RECORDS_PER_CALL
+    """Most records that the next call should give."""
+    tip_since: float | None = None
+    """Monotonic time since when there has been nothing behind the last record."""
+
+
+class RangeReader:
+    """Reads ranges of one stream. Thread-safe."""
+
+    def __init__(
+        self,
+        client: KinesisClient,
+        settings: KinesisSettings,
+        *,
+        sleep: Sleep = time.sleep,
+        monotonic: Monotonic = time.monotonic,
+    ) -> None:
+        self._client = client
+        self._settings = settings
+        self._sleep = sleep
+        self._monotonic = monotonic
+
+    def read(self, piece: ShardRange) -> Iterator[pa.RecordBatch]:
+        """One batch per page that has records of the range. Raises as `read_ranges`."""
+        progress = _Progress(limit=_limit(piece.expected_records))
+        try:
+            for page in self._pages(piece, progress):
+                count = _count_before_end(page, piece)
+                if page.sequences:
+                    self._check_first(piece, progress, page)
+                    progress.last = int(page.sequences[-1])
+                if count:
+                    yield record_batch(piece.shard_id, page, count)
+                if count < len(page) or (count and after(int(page.sequences[count - 1])) >= piece.end):
+                    return
+                if self._is_out_of_patience(progress, page):
+                    self._end_early(piece, progress, is_closed=False)
+                    return
+                progress.limit = _next_limit(piece, page)
+        except StreamNotFoundError as error:
+            self._lose(piece, f"the shard is gone ({error})", error)
+            return
+        self._end_early(piece, progress, is_closed=True)
+
+    def _pages(self, piece: ShardRange, progress: _Progress) -> Iterator[RecordPage]:
+        return pages(self._client, piece.shard_id, at(piece.first), limit=lambda: progress.limit, sleep=self._sleep)
+
+    def _check_first(self, piece: ShardRange, progress: _Progress, page: RecordPage) -> None:
+        """Records are trimmed from the front, so the first one stands for all."""
+        found = int(page.sequences[0])
+        if progress.last is None and found != piece.first:
+            self._lose(piece, f"its first record {piece.first} was trimmed, the oldest left is {found}")
+
+    def _is_out_of_patience(self, progress: _Progress, page: RecordPage) -> bool:
+        """Whether the shard has had nothing behind the last record for too long, although the range goes on."""
+        if page.sequences or not page.at_tip:
+            progress.tip_since = None
+            return False
+        now = self._monotonic()
+        progress.tip_since = now if progress.tip_since is None else progress.tip_since
+        return now - progress.tip_since >= self._settings.patience
+
+    def _end_early(self, piece: ShardRange, progress: _Progress, *, is_closed: bool) -> None:
+        """Nothing comes any more. Right only where the end of a closed shard is the planned end."""
+        if progress.last is None:
+            self._lose(piece, f"none of its records is left, the first was {piece.first}")
+        elif not (is_closed and piece.closes_shard):
+            raise RangeError(
+                f"{piece.shard_id}: the shard's records end after {progress.last}, before the planned end {piece.end}. "
+                "The stream is not the one that the batch was planned for, or Kinesis lost records that it had shown."
+            )
+
+    def _lose(self, piece: ShardRange, what: str, cause: Exception | None = None) -> None:
+        message = f"records from {piece.start} to {piece.end} were trimmed before they were read: {what}"
+        if not self._settings.skip_losses:
+            raise DataLossError.of(piece.shard_id, message) from cause
+        log.warning("%s: skipping: %s", piece.shard_id, message)
+
+
+def _count_before_end(page: RecordPage, piece: ShardRange) -> int:
+    """How many of the page's records belong to the range."""
+    return bisect_left(page.sequences, True, key=lambda sequence: at(int(sequence)) >= piece.end)
+
+
+def _limit(expected: int) -> int:
+    if expected == 0:
+        return MAX_RECORDS_PER_CALL
+    return max(_LEAST_LIMIT, min(int(expected * _MARGIN), MAX_RECORDS_PER_CALL))
+
+
+def _next_limit(piece: ShardRange, page: RecordPage) -> int:
+    """As many records as the rest of the range should have, if they come as densely as on the last page.
+
+    What is read behind the range's end counts against the shard's 2 MB/s all the same.
+    """
+    if len(page) < 2:
+        return MAX_RECORDS_PER_CALL
+    span = page.arrivals[-1] - page.arrivals[0]
+    rest = arrival_micros(piece.end_arrival) - page.arrivals[-1]
+    if span <= 0 or rest <= 0:
+        return MAX_RECORDS_PER_CALL
+    return _limit(max(1, len(page) * rest // span))
+
+
+def in_order(parts: Iterable[Iterator[pa.RecordBatch]], ahead: int) -> Iterator[pa.RecordBatch]:
+    """The batches of all parts, part by part, while the next batch of the next `ahead` parts is being fetched."""
+    coming = iter(parts)
+    pool = ThreadPoolExecutor(ahead, thread_name_prefix="reader")
+    try:
+        running: deque[tuple[Iterator[pa.RecordBatch], Future[pa.RecordBatch | None]]] = deque(
+            (part, pool.submit(next, part, None)) for part in islice(coming, ahead)
+        )
+        while running:
+            part, future = running.popleft()
+            while (batch := future.result()) is not None:
+                future = pool.submit(next, part, None)
+                yield batch
+            running.extend((part, pool.submit(next, part, None)) for part in islice(coming, 1))
+    finally:
+        # Not waited for: a task that Spark ends early must not hang on a call that is being retried.
+        pool.shutdown(wait=False, cancel_futures=True)
