@@ -84,6 +84,8 @@ def common_conf(settings: SessionSettings) -> dict[str, str]:
         # The next batch is fetched while this one is written: neither may wait for all tasks of the other.
         "spark.scheduler.mode": "FAIR",
         "spark.sql.session.timeZone": "UTC",
+        # The default fails the whole batch on one date that Spark 2 might have read in another way.
+        "spark.sql.legacy.timeParserPolicy": "CORRECTED",
         "spark.sql.adaptive.enabled": "true",
         # Batches are small (256 MiB by default); 200 shuffle partitions would be 200 tiny tasks.
         "spark.sql.shuffle.partitions": "8",

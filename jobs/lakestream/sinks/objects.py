@@ -1,0 +1,116 @@
+"""Objects that executors write, named by batch, task and checkpoint, so that writing one twice is writing it once."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
+from typing import TYPE_CHECKING, TypeAlias
+
+import obstore
+import pyarrow as pa
+from pyspark import TaskContext
+from pyspark.sql import DataFrame
+from pyspark.sql.types import LongType, StringType, StructField, StructType
+
+from lakestream.model import FileEntry
+from lakestream.sinks.contract import BatchRef
+from lakestream.storage import ObjectNotFoundError, StoreSettings, open_store, translated
+
+if TYPE_CHECKING:
+    Content: TypeAlias = bytes | pa.Buffer
+
+_CONCURRENT_PUTS = 8
+"""Objects that one task puts at a time: a put on S3 takes some 30 ms, and a task may have one for each partition."""
+
+_MANIFEST = StructType(
+    [
+        StructField("path", StringType()),
+        StructField("rows", LongType()),
+        StructField("bytes", LongType()),
+        StructField("partition", StringType()),
+    ]
+)
+
+
+def object_name(ref: BatchRef, task: int, suffix: str) -> str:
+    """`b000000000012-00003-5e0c11aa.json.gz`: batch, task, the beginning of the checkpoint's UUID.
+
+    With the checkpoint in it, a second one that writes to the same path adds to it instead of replacing some files.
+    """
+    return f"b{ref.batch:012d}-{task:05d}-{ref.checkpoint[:8]}.{suffix}"
+
+
+def batch_pattern(ref: BatchRef) -> re.Pattern[str]:
+    """Matches the paths of all objects that any attempt at this batch may have written."""
+    return re.compile(rf"(?:.*/)?b{ref.batch:012d}-\d{{5,}}-{re.escape(ref.checkpoint[:8])}\.[^/]*")
+
+
+TaskFiles = Callable[[int, "Iterator[pa.RecordBatch]"], "Iterator[tuple[FileEntry, Content]]"]
+"""Makes the files of one task out of its number and rows. Runs on executors, so it is pickled; it must make the same
+files of the same rows."""
+
+
+def write_objects(rows: DataFrame, store: StoreSettings, files_of: TaskFiles) -> tuple[FileEntry, ...]:
+    """Write the objects of a batch from the executors; returns them sorted by path."""
+
+    def write_task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        context = TaskContext.get()
+        assert context is not None  # mapInArrow runs in tasks only
+        files = list(files_of(context.partitionId(), iter(batches)))
+        put_all(store, {entry.path: content for entry, content in files})
+        if files:
+            yield _to_arrow([entry for entry, _ in files])
+
+    manifest = rows.mapInArrow(write_task, _MANIFEST).collect()
+    return tuple(sorted((FileEntry(*row) for row in manifest), key=lambda entry: entry.path))
+
+
+def put_all(settings: StoreSettings, objects: Mapping[str, Content]) -> None:
+    """Put objects, each whole or not at all, in the place of those that have the same name.
+
+    Raises:
+        StorageError, StorageUnavailableError: some may have been written.
+    """
+    store = open_store(settings)
+
+    def put(item: tuple[str, Content]) -> None:
+        path, content = item
+        with translated(f"put {path} under {settings.path}"):
+            obstore.put(store, path, content)
+
+    if len(objects) == 1:
+        put(next(iter(objects.items())))
+    elif objects:
+        with ThreadPoolExecutor(min(_CONCURRENT_PUTS, len(objects))) as pool:
+            list(pool.map(put, objects.items()))
+
+
+def remove_leftovers(settings: StoreSettings, ref: BatchRef, keep: tuple[FileEntry, ...]) -> tuple[str, ...]:
+    """Delete what earlier attempts at a batch wrote and this one did not; returns their paths.
+
+    An attempt under other settings may have made other partitions, more tasks or another suffix. This lists the whole
+    path, which is why only a replay does it.
+    """
+    store = open_store(settings)
+    pattern, kept = batch_pattern(ref), {entry.path for entry in keep}
+    with translated(f"list {settings.path}"):
+        listed = chain.from_iterable(obstore.list(store))
+        leftovers = [meta["path"] for meta in listed if pattern.fullmatch(meta["path"]) and meta["path"] not in kept]
+    for path in leftovers:
+        try:
+            with translated(f"delete {path} under {settings.path}"):
+                obstore.delete(store, path)
+        except ObjectNotFoundError:
+            continue  # a folder, unlike S3, says so when another driver was quicker
+    return tuple(leftovers)
+
+
+def _to_arrow(entries: list[FileEntry]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist(
+        [{"path": e.path, "rows": e.rows, "bytes": e.bytes, "partition": e.partition} for e in entries],
+        schema=pa.schema(
+            [("path", pa.string()), ("rows", pa.int64()), ("bytes", pa.int64()), ("partition", pa.string())]
+        ),
+    )

@@ -1,0 +1,57 @@
+"""Where records go that cannot be used: Parquet files with their raw bytes and the reason, beside the log.
+
+spark.read.parquet("<checkpoint>/<writer>/quarantine").groupBy("reason").count()
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as sf
+
+from lakestream.model import FileEntry
+from lakestream.sinks.contract import BatchRef
+from lakestream.sinks.objects import object_name, remove_leftovers, write_objects
+from lakestream.storage import StoreSettings
+
+if TYPE_CHECKING:
+    from lakestream.sinks.objects import Content
+
+COLUMNS = ("data", "partition_key", "sequence_number", "sub_sequence", "shard_id", "arrival", "reason")
+
+
+class Quarantine:
+    """Keeps the rejected records of a writer."""
+
+    def __init__(self, store: StoreSettings) -> None:
+        self._store = store
+
+    def write(self, ref: BatchRef, rejected: DataFrame, *, replay: bool) -> tuple[FileEntry, ...]:
+        """Write the batch's rejected records, in the place of those that an earlier attempt wrote.
+
+        Args:
+            ref: the batch.
+            rejected: raw columns and `_reason`.
+            replay: an earlier attempt may have rejected more, under another schema.
+        """
+        rows = rejected.withColumn("reason", sf.col("_reason")).select(*COLUMNS)
+        files = write_objects(rows, self._store, partial(_task_files, ref))
+        if replay:
+            remove_leftovers(self._store, ref, files)
+        return files
+
+
+def _task_files(ref: BatchRef, task: int, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[FileEntry, Content]]:
+    filled = [batch for batch in batches if batch.num_rows]
+    if not filled:
+        return
+    table = pa.Table.from_batches(filled)
+    buffer = pa.BufferOutputStream()
+    pq.write_table(table, buffer, compression="zstd")
+    content = buffer.getvalue()
+    yield FileEntry(object_name(ref, task, "parquet"), table.num_rows, content.size, ""), content

@@ -1,0 +1,103 @@
+"""Step 2 of a batch: its records, read once, parsed, and kept by the executors until they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Generic
+
+from pyspark import StorageLevel
+from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import functions as sf
+
+from lakestream.engine import Fetched
+from lakestream.model import BatchPlan, ShardStats
+from lakestream.spark.pipeline import Pipeline
+from lakestream.spark.read import ClientSettings, Reader, read_batch
+
+_QUANTILES = [step / 20 for step in range(21)]
+"""Arrival times per shard that stand for all of them: the first, every 5 %, the last."""
+
+
+class SparkFetcher(Generic[ClientSettings]):
+    """Reads plans with Spark; the engine's `Fetcher[DataFrame]`."""
+
+    def __init__(
+        self,
+        spark: SparkSession,
+        client_settings: ClientSettings,
+        pipeline: Pipeline,
+        reader: Reader[ClientSettings],
+    ) -> None:
+        self._spark = spark
+        self._client_settings = client_settings
+        self._pipeline = pipeline
+        self._reader = reader
+
+    def fetch(self, plan: BatchPlan) -> Fetched[DataFrame]:
+        """Read and parse the plan's ranges, in one job that also fills the executors' memory."""
+        raw = read_batch(self._spark, self._client_settings, plan, self._pipeline.fields, self._reader)
+        # Spilled to disk rather than read from Kinesis a second time, whose read limits others share.
+        parsed = self._pipeline.parse(raw).persist(StorageLevel.MEMORY_AND_DISK)
+        found = sorted(_shard_rows(parsed), key=lambda row: row["shard_id"])
+        return Fetched(
+            rows=self._pipeline.rows(parsed),
+            rejected=self._pipeline.rejected(parsed),
+            rejected_count=sum(row["rejected"] for row in found),
+            shards=tuple(_stats(row) for row in found),
+            arrivals=merge_quantiles([(row["records"], row["arrivals"]) for row in found]),
+            release=lambda: _unpersist(parsed),
+        )
+
+
+def _shard_rows(parsed: DataFrame) -> list[Row]:
+    micros = sf.unix_micros("arrival")
+    return (
+        parsed.groupBy("shard_id")
+        .agg(
+            sf.count("*").alias("records"),
+            sf.sum(sf.length("data")).alias("bytes"),
+            sf.count("_reason").alias("rejected"),
+            sf.min(micros).alias("first"),
+            sf.max(micros).alias("last"),
+            sf.percentile_approx(micros, _QUANTILES, 1000).alias("arrivals"),
+        )
+        .collect()
+    )
+
+
+def _stats(row: Row) -> ShardStats:
+    return ShardStats(
+        shard_id=row["shard_id"],
+        records=row["records"],
+        bytes=row["bytes"],
+        first_arrival=_time(row["first"]),
+        last_arrival=_time(row["last"]),
+    )
+
+
+def merge_quantiles(samples: Sequence[tuple[int, Sequence[int]]]) -> tuple[datetime, ...]:
+    """Quantiles of all records from those of each shard, each weighing as much as its shard has records.
+
+    Args:
+        samples: per shard, its number of records and evenly spaced quantiles in microseconds since the epoch.
+    """
+    weighted = sorted(
+        (value, records / len(quantiles)) for records, quantiles in samples for value in quantiles if records
+    )
+    total = sum(weight for _, weight in weighted)
+    merged: list[datetime] = []
+    below = 0.0
+    for value, weight in weighted:
+        below += weight
+        while len(merged) < len(_QUANTILES) and below >= _QUANTILES[len(merged)] * total - 1e-6:
+            merged.append(_time(value))
+    return tuple(merged)
+
+
+def _time(micros: int) -> datetime:
+    return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
+
+
+def _unpersist(parsed: DataFrame) -> None:
+    parsed.unpersist()

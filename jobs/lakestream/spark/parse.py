@@ -1,0 +1,140 @@
+"""From raw records to typed events, by the schema of the document.
+
+- A field's value must fit its type; a number is a fine string (as its JSON text), a string is no number. A field may be
+  absent or null, unless the schema says NOT NULL.
+- Times are ISO 8601 (`2026-01-31T12:00:00.123456Z`), without an offset in UTC, or seconds since the epoch as a whole
+  number. Spark keeps microseconds.
+- Field names are matched exactly, with case: `Status` is not `status`, and goes to `_rescued`. Of a name that occurs
+  twice in a record, the last value counts.
+- NaN and Infinity, which JSON has not, are refused, as strings as well.
+"""
+
+import json
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.types import StringType, StructField, StructType
+
+from lakestream.errors import SchemaError
+
+MISMATCH = "does not match the schema"
+MISSING = "missing"
+
+METADATA = ("_rescued", "_shard_id", "_sequence_number", "_sub_sequence", "_arrival", "_partition_key")
+"""Columns that every event has beside those of the schema."""
+
+_EVENT = "_event"
+_CORRUPT = "_corrupt"
+_OPTIONS = {
+    "mode": "PERMISSIVE",
+    "columnNameOfCorruptRecord": _CORRUPT,
+    "allowNonNumericNumbers": "false",
+    "allowSingleQuotes": "false",
+}
+
+
+def parse_schema(spark: SparkSession, ddl: str) -> StructType:
+    """Read `spec.schema` with Spark's own parser.
+
+    Raises:
+        SchemaError: no DDL, no columns, a name twice (in any case) or one that LakeStream or Hudi uses.
+    """
+    try:
+        parsed = jvm(spark).org.apache.spark.sql.types.StructType.fromDDL(ddl)
+    except (ParseException, AnalysisException) as error:
+        raise SchemaError(f"spec.schema: {first_line(error)}") from error
+    schema = StructType.fromJson(json.loads(parsed.json()))
+    if not schema.fields:
+        raise SchemaError(f"spec.schema: give columns as 'name type, …', not {ddl!r}")
+    seen: dict[str, str] = {}
+    for name in schema.names:
+        # Spark resolves columns without regard to case.
+        if (folded := name.lower()) in seen:
+            raise SchemaError(f"spec.schema: columns {seen[folded]} and {name} differ at most in case; keep one")
+        seen[folded] = name
+        if folded in (*METADATA, _CORRUPT) or folded.startswith("_hoodie_"):
+            raise SchemaError(f"spec.schema: the name of column {name} is taken; LakeStream or Hudi writes it")
+    return schema
+
+
+def parse(raw: DataFrame, schema: StructType, required: Sequence[str] = ()) -> DataFrame:
+    """Add the typed event to raw records (`RAW_SCHEMA` of `read`), and to `_reason` what is wrong with the others.
+
+    Args:
+        raw: screened records.
+        schema: of the events.
+        required: columns that may not be null, beside those that are NOT NULL in the schema.
+
+    Returns:
+        The columns of `raw`, and a struct for `transform` to take apart; `_reason` is null for good rows.
+    """
+    text = sf.col("data").cast("string")
+    nullable = StructType([StructField(field.name, field.dataType) for field in schema.fields])
+    target = nullable.add(_CORRUPT, StringType())
+    # Rows without JSON are not parsed again: from_json of null is null.
+    event = sf.from_json(sf.when(sf.col("_reason").isNull(), text), target, _OPTIONS)
+    events = raw.withColumn(_EVENT, event)
+    needed = [field.name for field in schema.fields if not field.nullable or field.name in required]
+    reason = sf.coalesce(
+        sf.col("_reason"),
+        sf.when(_field(_CORRUPT).isNotNull(), _mismatch(text, schema)),
+        *(sf.when(_field(name).isNull(), sf.lit(f"{MISSING}: {name}")) for name in needed),
+    )
+    return events.withColumn("_reason", reason)
+
+
+def good_events(parsed: DataFrame, schema: StructType) -> DataFrame:
+    """The rows without a reason, as `spec.transform` sees them: the columns of the schema, and `METADATA`."""
+    return parsed.where(sf.col("_reason").isNull()).select(
+        *(_field(name).alias(name) for name in schema.names),
+        "_rescued",
+        sf.col("shard_id").alias("_shard_id"),
+        sf.col("sequence_number").alias("_sequence_number"),
+        sf.col("sub_sequence").alias("_sub_sequence"),
+        sf.col("arrival").alias("_arrival"),
+        sf.col("partition_key").alias("_partition_key"),
+    )
+
+
+def rejected_records(parsed: DataFrame) -> DataFrame:
+    """The rows with a reason, as they were read, for quarantine."""
+    return parsed.where(sf.col("_reason").isNotNull()).drop(_EVENT, "_rescued")
+
+
+def jvm(spark: SparkSession) -> Any:
+    """The JVM's packages through py4j, which has no types."""
+    return spark._jvm
+
+
+def first_line(error: BaseException) -> str:
+    """Spark appends its whole plan to what it has to say."""
+    return str(error).strip().split("\n", 1)[0]
+
+
+def _field(name: str) -> Column:
+    return sf.col(f"{_EVENT}.{quoted(name)}")
+
+
+def quoted(name: str) -> str:
+    """A column name as SQL writes any name."""
+    return "`" + name.replace("`", "``") + "`"
+
+
+def _mismatch(text: Column, schema: StructType) -> Column:
+    """`does not match the schema: <field>`; only evaluated for the rows that do not.
+
+    The first field of the schema that has a value in the JSON and none in the event is the one.
+    """
+    fields: Iterable[Column] = (
+        sf.when(_field(name).isNull() & sf.get_json_object(text, f"$['{name}']").isNotNull(), sf.lit(f": {name}"))
+        # Spark's JSON paths have no escape for a quote.
+        for name in schema.names
+        if "'" not in name
+    )
+    return sf.concat(sf.lit(MISMATCH), sf.coalesce(*fields, sf.lit("")))
+
+
+__all__ = ["METADATA", "MISMATCH", "MISSING", "first_line", "good_events", "jvm", "parse", "parse_schema", "quoted"]

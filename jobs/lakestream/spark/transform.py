@@ -1,0 +1,59 @@
+"""The optional SQL of the document: `SELECT … FROM events`."""
+
+import threading
+
+from pyspark.errors import AnalysisException, ParseException
+from pyspark.sql import DataFrame, SparkSession
+
+from lakestream.errors import SchemaError
+from lakestream.spark.parse import first_line, jvm
+
+VIEW = "events"
+
+_view = threading.Lock()
+"""The name of a view is the session's: while one thread has its SQL analysed, no other may take the name."""
+
+
+def transform(events: DataFrame, sql: str | None) -> DataFrame:
+    """Apply `spec.transform` to the events of a batch (`good_events`); without one they stay as they are.
+
+    Raises:
+        SchemaError: no single query over `events`, or a column or function that does not exist.
+    """
+    if sql is None:
+        return events
+    spark = events.sparkSession
+    try:
+        _require_query(spark, sql)
+        with _view:
+            events.createOrReplaceTempView(VIEW)
+            try:
+                return spark.sql(sql)
+            finally:
+                spark.catalog.dropTempView(VIEW)
+    except (ParseException, AnalysisException) as error:
+        raise SchemaError(f"spec.transform: {first_line(error)}") from error
+
+
+def unchanged(events: DataFrame, rows: DataFrame) -> dict[str, str]:
+    """The columns of `rows` that are columns of `events` as they are, by name: {name in rows: name in events}.
+
+    Catalyst gives a column an id when it is made and keeps it for as long as nobody changes it, whatever is
+    filtered, joined or left out around it.
+    """
+    before = dict(_columns(events))
+    return {name: before[identity] for identity, name in _columns(rows) if identity in before}
+
+
+def _columns(frame: DataFrame) -> list[tuple[int, str]]:
+    output = frame._jdf.queryExecution().analyzed().output()
+    attributes = [output.apply(position) for position in range(output.size())]
+    return [(attribute.exprId().id(), attribute.name()) for attribute in attributes]
+
+
+def _require_query(spark: SparkSession, sql: str) -> None:
+    # spark.sql runs a command at once: a DROP TABLE would be done before anyone could refuse it.
+    plan = spark._jsparkSession.sessionState().sqlParser().parsePlan(sql)
+    command = jvm(spark).java.lang.Class.forName("org.apache.spark.sql.catalyst.plans.logical.Command")
+    if command.isInstance(plan) or "InsertInto" in plan.nodeName():
+        raise SchemaError(f"spec.transform: write one SELECT … FROM {VIEW}, not {sql.strip()[:80]!r}")
