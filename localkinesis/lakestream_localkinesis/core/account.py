@@ -1,0 +1,167 @@
+"""One account in one region: its streams, and the quotas they share."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from lakestream_localkinesis.core.limits import CallRate, Limits
+from lakestream_localkinesis.core.shard import Shard
+from lakestream_localkinesis.core.stream import Stream, StreamMode, StreamStatus, Transition
+from lakestream_localkinesis.core.token import TokenSealer
+from lakestream_localkinesis.errors import (
+    LimitExceededException,
+    ResourceInUseException,
+    ResourceNotFoundException,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AccountSettings:
+    """What is fixed about an account."""
+
+    id: str = "000000000000"
+    region: str = "us-east-1"
+    limits: Limits = field(default_factory=Limits)
+    shard_quota: int = 20_000
+    """Open provisioned shards; 20,000 is Kinesis's default in its largest regions."""
+    transition_ms: int = 0
+    """How long a stream stays CREATING, UPDATING or DELETING; tens of seconds in Kinesis, nothing by default here."""
+
+
+# Calls a second per account. Source: the Kinesis Data Streams API reference, operation by operation.
+OPERATION_RATES = {
+    "CreateStream": 5,
+    "DeleteStream": 5,
+    "DescribeStream": 10,
+    "DescribeStreamSummary": 20,
+    "ListStreams": 5,
+    "ListShards": 1000,
+    "SplitShard": 5,
+    "MergeShards": 5,
+    "IncreaseStreamRetentionPeriod": 5,
+    "DecreaseStreamRetentionPeriod": 5,
+    "AddTagsToStream": 5,
+    "RemoveTagsFromStream": 5,
+    "ListTagsForStream": 5,
+}
+
+
+class Account:
+    """The streams of an account by name."""
+
+    def __init__(self, settings: AccountSettings) -> None:
+        self.settings = settings
+        self.sealer = TokenSealer()
+        self.streams: dict[str, Stream] = {}
+        rated = OPERATION_RATES if settings.limits.operation_rates else {}
+        self._rates = {operation: CallRate(rate) for operation, rate in rated.items()}
+
+    def admit(self, operation: str, now_ms: int) -> None:
+        """Count a call of a control operation, or refuse it."""
+        rate = self._rates.get(operation)
+        if rate and not rate.admit(now_ms):
+            raise LimitExceededException(f"Rate exceeded for account {self.settings.id}.")
+
+    def arn(self, name: str) -> str:
+        """The ARN of a stream."""
+        return f"arn:aws:kinesis:{self.settings.region}:{self.settings.id}:stream/{name}"
+
+    def settle(self, now_ms: int) -> None:
+        """Bring all streams up to date, also those that nobody asks about: retention bounds memory."""
+        for stream in list(self.streams.values()):
+            stream.settle(now_ms)
+
+    def stream(self, name: str, now_ms: int) -> Stream:
+        """A stream, up to date."""
+        stream = self.streams.get(name)
+        if stream:
+            stream.settle(now_ms)
+            # Settling may have ended a deletion.
+            if name in self.streams:
+                return stream
+        raise self.not_found(name)
+
+    def active_stream(self, name: str, now_ms: int) -> Stream:
+        """A stream that can be changed."""
+        stream = self.stream(name, now_ms)
+        if stream.status is not StreamStatus.ACTIVE:
+            raise ResourceInUseException(
+                f"Stream {name} under account {self.settings.id} not ACTIVE, instead in state {stream.status}"
+            )
+        return stream
+
+    def data_stream(self, name: str, now_ms: int) -> Stream:
+        """A stream that can be written to."""
+        stream = self.stream(name, now_ms)
+        if stream.status not in (StreamStatus.ACTIVE, StreamStatus.UPDATING):
+            raise self.not_found(name)
+        return stream
+
+    def create(self, name: str, mode: StreamMode, shards: int, tags: dict[str, str], now_ms: int) -> Stream:
+        """Create a stream."""
+        self.settle(now_ms)
+        if name in self.streams:
+            raise ResourceInUseException(f"Stream {name} under account {self.settings.id} already exists.")
+        if mode is StreamMode.PROVISIONED:
+            self.check_shard_quota(shards)
+        ident = f"{secrets.token_hex(10)}-{secrets.token_hex(2)[:3]}"
+        stream = Stream(name, self.arn(name), ident, now_ms, mode, self.settings.limits, tags=dict(tags))
+        self.streams[name] = stream
+        due_ms = now_ms + self.settings.transition_ms
+        stream.begin(Transition(StreamStatus.CREATING, due_ms, lambda at: stream.open_evenly(shards, at)), now_ms)
+        return stream
+
+    def delete(self, stream: Stream, now_ms: int) -> None:
+        """Delete a stream with all it holds."""
+        due_ms = now_ms + self.settings.transition_ms
+        stream.begin(Transition(StreamStatus.DELETING, due_ms, lambda _: self._forget(stream)), now_ms)
+
+    def update(self, stream: Stream, apply: Callable[[int], None], now_ms: int) -> None:
+        """Change a stream that is ACTIVE."""
+        due_ms = now_ms + self.settings.transition_ms
+        stream.begin(Transition(StreamStatus.UPDATING, due_ms, apply), now_ms)
+
+    def not_found(self, name: str) -> ResourceNotFoundException:
+        """The error for a stream that is not there."""
+        return ResourceNotFoundException(f"Stream {name} under account {self.settings.id} not found.")
+
+    def check_shard_quota(self, more: int) -> None:
+        """Refuse what would open too many shards."""
+        current = sum(
+            len(stream.open_shards()) for stream in self.streams.values() if stream.mode is StreamMode.PROVISIONED
+        )
+        quota = self.settings.shard_quota
+        if current + more > quota:
+            raise LimitExceededException(
+                f"This request would exceed the shard limit for the account {self.settings.id} in "
+                f"{self.settings.region}. Current shard count for the account: {current}. Limit: {quota}. "
+                f"Number of additional shards that would have resulted from this request: {more}. "
+                "Refer to the AWS Service Limits page "
+                "(http://docs.aws.amazon.com/general/latest/gr/aws_service_limits.html) "
+                "for current limits and how to request higher limits."
+            )
+
+    def _forget(self, stream: Stream) -> None:
+        del self.streams[stream.name]
+
+
+def find_shard(account: Account, stream: Stream, name: str) -> Shard:
+    """The shard of that name that is open or retained."""
+    digits = name.rpartition("-")[2]
+    if not (digits.isascii() and digits.isdigit()):
+        raise ResourceNotFoundException(
+            f"Could not find shard {name} in stream {stream.name} under account {account.settings.id}."
+        )
+    shard = stream.shards.get(int(digits))
+    if shard is None:
+        raise missing_shard(account, stream.name, name)
+    return shard
+
+
+def missing_shard(account: Account, stream: str, shard: str) -> ResourceNotFoundException:
+    """The error for a shard that is not there (any more)."""
+    return ResourceNotFoundException(
+        f"Shard {shard} in stream {stream} under account {account.settings.id} does not exist"
+    )

@@ -1,0 +1,63 @@
+"""Clocks: the only places that know what time it is."""
+
+from __future__ import annotations
+
+import time
+from typing import Protocol
+
+from lakestream_localkinesis.errors import SettingsError
+
+
+class Clock(Protocol):
+    """Milliseconds since the epoch, never going backward."""
+
+    def now_ms(self) -> int:
+        """The current time."""
+        ...
+
+
+class SystemClock:
+    """The machine's clock; a step backward (NTP) holds it still instead."""
+
+    def __init__(self) -> None:
+        self._last = 0
+
+    def now_ms(self) -> int:
+        """The current time."""
+        self._last = max(self._last, time.time_ns() // 1_000_000)
+        return self._last
+
+
+class DrivenClock:
+    """A clock that tests drive: it follows a base clock at an offset, or stands still."""
+
+    def __init__(self, base: Clock, *, frozen_at_ms: int | None = None) -> None:
+        self._base = base
+        self._offset = 0
+        self._frozen = frozen_at_ms
+
+    def now_ms(self) -> int:
+        """The current time."""
+        return self._base.now_ms() + self._offset if self._frozen is None else self._frozen
+
+    def advance(self, milliseconds: int) -> None:
+        """Move forward at once."""
+        if milliseconds < 0:
+            raise SettingsError(f"the clock only goes forward: advance by {milliseconds} ms refused")
+        if self._frozen is None:
+            self._offset += milliseconds
+        else:
+            self._frozen += milliseconds
+
+    def set(self, now_ms: int) -> None:
+        """Move forward to an instant."""
+        self.advance(now_ms - self.now_ms())
+
+    def freeze(self) -> None:
+        """Stand still until `resume`."""
+        self._frozen = self.now_ms()
+
+    def resume(self) -> None:
+        """Run on from where the clock stands."""
+        self._offset = self.now_ms() - self._base.now_ms()
+        self._frozen = None

@@ -1,0 +1,223 @@
+"""One shard: its place in the key space, its records, its rates."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from dataclasses import dataclass, field
+
+from lakestream_localkinesis.core.hashing import HashRange
+from lakestream_localkinesis.core.limits import CallRate, Limits, ReadRate, WriteRate
+from lakestream_localkinesis.core.sequence import (
+    first_sequence,
+    last_sequence,
+    record_sequence,
+    sequence_base,
+)
+
+PAGE_BYTES = 10 * 1024 * 1024
+PAGE_RECORDS = 10_000
+
+SCAN_SPAN_MS = 15 * 60 * 1000
+"""Shard time that one GetRecords call looks through when it finds nothing.
+
+Kinesis answers with empty pages while a reader crosses a stretch without records; the documentation promises
+no length for it. A day of silence is 96 empty pages here.
+"""
+
+# Expired records are dropped in bulk: removing the head of a list costs a move of all the rest.
+_DROP_AT_LEAST = 1024
+_DROP_FRACTION = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """Where a shard iterator stands."""
+
+    position: int
+    """The lowest sequence number that may still be returned."""
+    scanned_ms: int
+    """Shard time looked through so far: nothing unread has arrived before it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """One answer of GetRecords."""
+
+    records: list[bytes]
+    """Each record as the JSON object that goes into the answer."""
+    size: int
+    """Bytes of data and partition keys."""
+    behind_ms: int
+    """From the page's end to now; 0 when nothing is left."""
+    following: Cursor | None
+    """None at the end of a closed shard."""
+
+
+@dataclass(slots=True)
+class ShardCounters:
+    """What has passed through a shard since it was created."""
+
+    incoming_records: int = 0
+    incoming_bytes: int = 0
+    write_throttles: int = 0
+    outgoing_records: int = 0
+    outgoing_bytes: int = 0
+    read_throttles: int = 0
+    iterator_age_ms: int = 0
+    """MillisBehindLatest of the latest GetRecords."""
+
+
+@dataclass(eq=False, slots=True)
+class Shard:
+    """A shard, open or closed."""
+
+    index: int
+    hash_range: HashRange
+    created_ms: int
+    created_s: int
+    """The second in its sequence numbers: above that of its parents, even if created in the same second."""
+    limits: Limits
+    parents: tuple[str, ...] = ()
+    closed_ms: int | None = None
+    counters: ShardCounters = field(default_factory=ShardCounters)
+    id: str = field(init=False)
+    start_sequence: int = field(init=False)
+    end_sequence: int | None = field(init=False, default=None)
+    read_rate: ReadRate = field(init=False)
+    iterator_rate: CallRate = field(init=False)
+    _write_rate: WriteRate = field(init=False)
+    _base: int = field(init=False)
+    _appended: int = field(init=False, default=0)
+    # Parallel lists, in order of arrival; entries before _head have expired.
+    _head: int = field(init=False, default=0)
+    _sequences: list[int] = field(init=False, default_factory=list)
+    _arrivals: list[int] = field(init=False, default_factory=list)
+    _sizes_before: list[int] = field(init=False, default_factory=list)
+    _records: list[bytes] = field(init=False, default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.id = shard_id(self.index)
+        self.start_sequence = first_sequence(self.index, self.created_s)
+        self.read_rate = ReadRate(self.limits)
+        self.iterator_rate = CallRate(self.limits.iterators)
+        self._write_rate = WriteRate(self.limits)
+        self._base = sequence_base(self.index, self.created_s)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the shard takes records."""
+        return self.closed_ms is None
+
+    def append(self, data: str, partition_key: str, size: int, now_ms: int) -> str | None:
+        """Add a record and return its sequence number, or None if the shard's rate is used up.
+
+        `data` is base64, `partition_key` a JSON string with its quotes; both go into answers as they are.
+        """
+        counters = self.counters
+        if not self._write_rate.admit(now_ms, size):
+            counters.write_throttles += 1
+            return None
+        self._appended += 1
+        seconds, millis = divmod(now_ms, 1000)
+        number = record_sequence(self._base, self._appended, seconds)
+        text = str(number)
+        self._sequences.append(number)
+        self._arrivals.append(now_ms)
+        self._sizes_before.append(counters.incoming_bytes)
+        counters.incoming_records += 1
+        counters.incoming_bytes += size
+        self._records.append(
+            f'{{"SequenceNumber":"{text}","ApproximateArrivalTimestamp":{seconds}.{millis:03d},'
+            f'"Data":"{data}","PartitionKey":{partition_key}}}'.encode()
+        )
+        return text
+
+    def close(self, now_ms: int) -> None:
+        """End the shard: it takes no more records."""
+        self.closed_ms = now_ms
+        # The second it bears may lie ahead: it was put above that of its parents.
+        closed_s = max(now_ms // 1000, self.created_s)
+        self.end_sequence = last_sequence(self.index, self.created_s, closed_s)
+
+    def trim(self, horizon_ms: int) -> None:
+        """Forget records that arrived before the horizon."""
+        arrivals = self._arrivals
+        head = self._head
+        if head == len(arrivals) or arrivals[head] >= horizon_ms:
+            return
+        head = bisect_left(arrivals, horizon_ms, lo=head)
+        if head == len(arrivals) or head >= max(_DROP_AT_LEAST, len(arrivals) // _DROP_FRACTION):
+            for column in (self._sequences, arrivals, self._sizes_before, self._records):
+                del column[:head]
+            head = 0
+        self._head = head
+
+    def at_horizon(self) -> Cursor:
+        """The oldest record retained."""
+        return Cursor(0, self.created_ms)
+
+    def at_tip(self, now_ms: int) -> Cursor:
+        """Behind the newest record."""
+        return Cursor(self._tip(), now_ms)
+
+    def at_time(self, timestamp_ms: int) -> Cursor:
+        """The first record that arrived at or after a time that is not in the future."""
+        found = bisect_left(self._arrivals, timestamp_ms, lo=self._head)
+        position = self._sequences[found] if found < len(self._sequences) else self._tip()
+        return Cursor(position, max(timestamp_ms, self.created_ms))
+
+    def at_sequence(self, position: int) -> Cursor:
+        """The first record with this sequence number or a higher one."""
+        found = bisect_left(self._sequences, position, lo=self._head)
+        # The scan goes on from the record before: nothing between the two is unread.
+        scanned_ms = self._arrivals[found - 1] if found > self._head else self.created_ms
+        return Cursor(position, scanned_ms)
+
+    def read(self, cursor: Cursor, limit: int, now_ms: int, horizon_ms: int) -> Page:
+        """The page at a cursor: at most `limit` records and 10 MiB."""
+        start = bisect_left(self._sequences, cursor.position, lo=self._head)
+        count = len(self._sequences)
+        if start == count:
+            return self._page_at_end(cursor, now_ms)
+        scan_end_ms = max(cursor.scanned_ms, horizon_ms) + SCAN_SPAN_MS
+        if self._arrivals[start] > scan_end_ms:
+            return Page([], 0, now_ms - scan_end_ms, Cursor(cursor.position, scan_end_ms))
+        end = self._page_end(start, limit)
+        size = self._bytes_before(end) - self._bytes_before(start)
+        arrived_ms = self._arrivals[end - 1]
+        following = Cursor(self._sequences[end - 1] + 1, arrived_ms)
+        if end < count:
+            return Page(self._records[start:end], size, now_ms - arrived_ms, following)
+        return Page(self._records[start:], size, 0, following if self.is_open else None)
+
+    def records(self) -> list[bytes]:
+        """All records retained, as in a page."""
+        return self._records[self._head :]
+
+    def __len__(self) -> int:
+        return len(self._records) - self._head
+
+    def _page_at_end(self, cursor: Cursor, now_ms: int) -> Page:
+        if not self.is_open:
+            return Page([], 0, 0, None)
+        return Page([], 0, 0, Cursor(max(cursor.position, self._tip()), now_ms))
+
+    def _page_end(self, start: int, limit: int) -> int:
+        through = self._sizes_before[start] + PAGE_BYTES
+        end = min(start + limit, len(self._records))
+        if self._bytes_before(end) <= through:
+            return end
+        return bisect_right(self._sizes_before, through, lo=start, hi=end) - 1
+
+    def _bytes_before(self, index: int) -> int:
+        sizes = self._sizes_before
+        return sizes[index] if index < len(sizes) else self.counters.incoming_bytes
+
+    def _tip(self) -> int:
+        # Not above the next record's number, whenever that arrives.
+        return record_sequence(self._base, self._appended + 1, 0)
+
+
+def shard_id(index: int) -> str:
+    """The name Kinesis gives to a stream's shard number `index`."""
+    return f"shardId-{index:012d}"

@@ -1,0 +1,173 @@
+"""One stream: its shards and what becomes of them."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from lakestream_localkinesis.core.hashing import HashRange, even_ranges, hash_key
+from lakestream_localkinesis.core.limits import Limits
+from lakestream_localkinesis.core.ondemand import Demand
+from lakestream_localkinesis.core.shard import Shard
+
+HOUR_MS = 3600 * 1000
+DEFAULT_RETENTION_HOURS = 24
+SWEEP_MS = 1000
+
+
+class StreamStatus(StrEnum):
+    """The StreamStatus of the API."""
+
+    CREATING = "CREATING"
+    DELETING = "DELETING"
+    ACTIVE = "ACTIVE"
+    UPDATING = "UPDATING"
+
+
+class StreamMode(StrEnum):
+    """The StreamMode of the API."""
+
+    PROVISIONED = "PROVISIONED"
+    ON_DEMAND = "ON_DEMAND"
+
+
+@dataclass(frozen=True, slots=True)
+class Transition:
+    """A change under way; the stream shows `status` until it takes effect."""
+
+    status: StreamStatus
+    due_ms: int
+    apply: Callable[[int], None]
+    """Called once with the time at which the change takes effect."""
+
+
+@dataclass(eq=False, slots=True)
+class Stream:
+    """A stream with all shards that are open or retained, by index."""
+
+    name: str
+    arn: str
+    id: str
+    created_ms: int
+    mode: StreamMode
+    limits: Limits
+    shards: dict[int, Shard] = field(default_factory=dict)
+    tags: dict[str, str] = field(default_factory=dict)
+    retention_hours: int = DEFAULT_RETENTION_HOURS
+    reshardings_ms: list[int] = field(default_factory=list)
+    """When UpdateShardCount was called, for its quota of ten a day."""
+    mode_changes_ms: list[int] = field(default_factory=list)
+    _transition: Transition | None = None
+    _demand: Demand = field(default_factory=Demand)
+    _swept_ms: int = 0
+    _next_index: int = 0
+    _route_starts: list[int] = field(default_factory=list)
+    _route_shards: list[Shard] = field(default_factory=list)
+
+    @property
+    def status(self) -> StreamStatus:
+        """The status as of the last `settle`."""
+        return self._transition.status if self._transition else StreamStatus.ACTIVE
+
+    def begin(self, transition: Transition, now_ms: int) -> None:
+        """Start a change; one that is due takes effect at once."""
+        self._transition = transition
+        self.settle(now_ms)
+
+    def settle(self, now_ms: int) -> None:
+        """Bring the stream up to date: changes that are due; once a second, retention and on-demand growth."""
+        transition = self._transition
+        if transition and transition.due_ms <= now_ms:
+            self._transition = None
+            transition.apply(transition.due_ms)
+        if now_ms - self._swept_ms >= SWEEP_MS:
+            self._swept_ms = now_ms
+            self._sweep(now_ms)
+
+    def horizon_ms(self, now_ms: int) -> int:
+        """The arrival time before which records are gone."""
+        return now_ms - self.retention_hours * HOUR_MS
+
+    def first_opened_ms(self) -> int:
+        """When the oldest shard that is listed was opened."""
+        return min((shard.created_ms for shard in self.shards.values()), default=self.created_ms)
+
+    def open_shards(self) -> list[Shard]:
+        """The shards that take records, by hash key."""
+        return self._route_shards
+
+    def open_evenly(self, count: int, now_ms: int) -> None:
+        """Open the first shards of a new stream."""
+        self._reroute(0, 0, [self._open(part, now_ms) for part in even_ranges(count)])
+
+    def shard_for(self, partition_key: bytes, explicit_hash_key: int | None = None) -> Shard:
+        """The open shard that takes a partition key."""
+        key = hash_key(partition_key) if explicit_hash_key is None else explicit_hash_key
+        return self._route_shards[self._route(key)]
+
+    def split(self, shard: Shard, new_start: int, now_ms: int) -> None:
+        """Close a shard and open two children, the second from `new_start`."""
+        shard.close(now_ms)
+        whole = shard.hash_range
+        parts = (HashRange(whole.start, new_start - 1), HashRange(new_start, whole.end))
+        self._reroute(self._route(whole.start), 1, [self._open(part, now_ms, (shard,)) for part in parts])
+
+    def merge(self, lower: Shard, upper: Shard, now_ms: int) -> None:
+        """Close two adjacent shards and open their child."""
+        lower.close(now_ms)
+        upper.close(now_ms)
+        whole = HashRange(lower.hash_range.start, upper.hash_range.end)
+        self._reroute(self._route(whole.start), 2, [self._open(whole, now_ms, (lower, upper))])
+
+    def scale_evenly(self, count: int, now_ms: int) -> None:
+        """Reshard to `count` equal ranges by splits, then merges: a child has two parents at most.
+
+        Shards that exist only between the two steps stay behind, closed and empty, as in Kinesis.
+        """
+        starts = {part.start for part in even_ranges(count)}
+        for start in sorted(starts - set(self._route_starts)):
+            self.split(self._route_shards[self._route(start)], start, now_ms)
+        for start in sorted(set(self._route_starts) - starts):
+            upper = self._route(start)
+            self.merge(self._route_shards[upper - 1], self._route_shards[upper], now_ms)
+
+    def children(self, parent: Shard) -> list[Shard]:
+        """The shards that go on where a closed one ended."""
+        return [shard for shard in self.shards.values() if parent.id in shard.parents]
+
+    def _open(self, hash_range: HashRange, now_ms: int, parents: tuple[Shard, ...] = ()) -> Shard:
+        created_s = max([now_ms // 1000, *(parent.created_s + 1 for parent in parents)])
+        names = tuple(parent.id for parent in parents)
+        shard = Shard(self._next_index, hash_range, now_ms, created_s, self.limits, names)
+        self.shards[shard.index] = shard
+        self._next_index += 1
+        return shard
+
+    def _route(self, key: int) -> int:
+        return bisect_right(self._route_starts, key) - 1
+
+    def _reroute(self, at: int, closed: int, opened: list[Shard]) -> None:
+        self._route_shards[at : at + closed] = opened
+        self._route_starts[at : at + closed] = [shard.hash_range.start for shard in opened]
+
+    def _sweep(self, now_ms: int) -> None:
+        horizon_ms = self.horizon_ms(now_ms)
+        for shard in list(self.shards.values()):
+            shard.trim(horizon_ms)
+            if shard.closed_ms is not None and shard.closed_ms < horizon_ms:
+                del self.shards[shard.index]
+        if self.mode is StreamMode.ON_DEMAND and self.status is StreamStatus.ACTIVE:
+            self._grow(now_ms)
+
+    def _grow(self, now_ms: int) -> None:
+        totals = [shard.counters for shard in self.shards.values()]
+        self._demand = self._demand.observe(
+            now_ms,
+            records=sum(total.incoming_records for total in totals),
+            size=sum(total.incoming_bytes for total in totals),
+        )
+        wanted = self._demand.shards()
+        if wanted > len(self._route_shards):
+            self.scale_evenly(wanted, now_ms)

@@ -1,0 +1,89 @@
+# ruff: noqa: N818 - the classes bear the API's own names for its errors.
+"""Errors of the local Kinesis: one root, and one class per error type of the Kinesis API."""
+
+from __future__ import annotations
+
+
+class LocalKinesisError(Exception):
+    """Root of everything this package raises on purpose."""
+
+
+class SettingsError(LocalKinesisError):
+    """A setting or a control command makes no sense; the message names it."""
+
+
+class StartupError(LocalKinesisError):
+    """The server could not be started, or did not answer in time."""
+
+
+class ApiError(LocalKinesisError):
+    """An error that a Kinesis client is told about.
+
+    The class name is the wire's `__type`, the text its `message`. Source: the Errors section of each
+    operation in the Kinesis Data Streams API reference, and "Common Errors".
+    """
+
+    status = 400
+
+    @property
+    def code(self) -> str:
+        """The error type as clients know it."""
+        return type(self).__name__
+
+
+class AccessDeniedException(ApiError):
+    """The request names no operation."""
+
+    status = 403
+
+
+class ExpiredIteratorException(ApiError):
+    """A shard iterator is older than five minutes."""
+
+
+class ExpiredNextTokenException(ApiError):
+    """A ListShards token is older than five minutes."""
+
+
+class InternalFailure(ApiError):
+    """The service failed; whether the request took effect is unknown to the client."""
+
+    status = 500
+
+
+class InvalidArgumentException(ApiError):
+    """A parameter is well-formed, and wrong for this stream."""
+
+
+class LimitExceededException(ApiError):
+    """A limit of the account or of an operation's rate."""
+
+
+class ProvisionedThroughputExceededException(ApiError):
+    """A shard's rate is used up: try again with backoff."""
+
+
+class RequestEntityTooLarge(ApiError):
+    """The body is larger than any valid request."""
+
+    status = 413
+
+
+class ResourceInUseException(ApiError):
+    """The stream exists, or is not ACTIVE."""
+
+
+class ResourceNotFoundException(ApiError):
+    """No such stream or shard."""
+
+
+class SerializationException(ApiError):
+    """The body does not parse, or a field has the wrong type."""
+
+
+class UnknownOperationException(ApiError):
+    """An operation that this server does not have."""
+
+
+class ValidationException(ApiError):
+    """A parameter violates a constraint of the API's model."""

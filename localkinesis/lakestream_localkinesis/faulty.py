@@ -1,0 +1,53 @@
+"""An operation under faults that change its outcome."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+
+from lakestream_localkinesis.core.account import Account
+from lakestream_localkinesis.errors import InternalFailure, ProvisionedThroughputExceededException
+from lakestream_localkinesis.faults import FaultKind, FaultPlan
+from lakestream_localkinesis.fields import Fields
+from lakestream_localkinesis.operations import OPERATIONS
+from lakestream_localkinesis.operations.answer import Answer
+from lakestream_localkinesis.operations.get_records import empty_page
+
+_THROTTLED = frozenset({"PutRecord", "GetRecords", "GetShardIterator"})
+"""Operations that Kinesis throttles as a whole."""
+
+
+def execute_with_faults(plan: FaultPlan, operation: str, account: Account, fields: Fields, now_ms: int) -> Answer:
+    """Execute an operation, unless a fault befalls it."""
+    if plan.strikes(FaultKind.INTERNAL_FAILURE, operation):
+        raise InternalFailure("The request processing has failed because of an unknown error, exception or failure.")
+    if operation == "PutRecords":
+        return _put_records(plan, account, fields, now_ms)
+    if operation in _THROTTLED and plan.strikes(FaultKind.THROTTLE, operation):
+        raise ProvisionedThroughputExceededException(_message(account))
+    if operation == "GetRecords" and plan.strikes(FaultKind.EMPTY_PAGE, operation):
+        return empty_page(account, fields, now_ms)
+    return OPERATIONS[operation](account, fields, now_ms)
+
+
+def _put_records(plan: FaultPlan, account: Account, fields: Fields, now_ms: int) -> Answer:
+    """Hold back the records that are befallen, put the others, and answer in the order of the request."""
+    members = fields.values.get("Records") or []
+    throttled = [plan.strikes(FaultKind.THROTTLE, "PutRecords") is not None for _ in members]
+    if not any(throttled):
+        return OPERATIONS["PutRecords"](account, fields, now_ms)
+    passed = [member for member, held in zip(members, throttled, strict=True) if not held]
+    answer: dict[str, Any] = {"FailedRecordCount": 0, "Records": [], "EncryptionType": "NONE"}
+    if passed:
+        put = OPERATIONS["PutRecords"](account, Fields({**fields.values, "Records": passed}), now_ms)
+        answer = orjson.loads(put) if isinstance(put, bytes) else put
+    failure = {"ErrorCode": ProvisionedThroughputExceededException.__name__, "ErrorMessage": _message(account)}
+    results = iter(answer["Records"])
+    answer["Records"] = [failure if held else next(results) for held in throttled]
+    answer["FailedRecordCount"] += sum(throttled)
+    return answer
+
+
+def _message(account: Account) -> str:
+    return f"Rate exceeded for a shard under account {account.settings.id} (a fault that is switched on)."

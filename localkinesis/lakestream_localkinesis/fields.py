@@ -1,0 +1,221 @@
+"""Reading a request's fields: types and constraints as the Kinesis API states them.
+
+A wrong type is a SerializationException at once. Violated constraints are collected and reported together by
+`check`, with Kinesis's wording; until then, a placeholder stands for a value that is not valid.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from lakestream_localkinesis.core.hashing import KEY_SPACE
+from lakestream_localkinesis.errors import (
+    InvalidArgumentException,
+    SerializationException,
+    ValidationException,
+)
+
+TAG_KEY_LENGTH = 128
+TAG_VALUE_LENGTH = 256
+_MOST_REPORTED = 10
+_UNEXPECTED_LIST = "Start of list found where not expected"
+_UNEXPECTED_MAP = "Start of structure or map found where not expected."
+_T = TypeVar("_T")
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Constraints of a string."""
+
+    pattern: str | None = None
+    shortest: int = 0
+    longest: int | None = None
+    choices: tuple[str, ...] = ()
+
+    def violations(self, value: str) -> list[str]:
+        """What the value violates, in Kinesis's words."""
+        found = []
+        if self.pattern and not re.fullmatch(self.pattern, value):
+            found.append(f"Member must satisfy regular expression pattern: {self.pattern}")
+        if len(value) < self.shortest:
+            found.append(f"Member must have length greater than or equal to {self.shortest}")
+        if self.longest is not None and len(value) > self.longest:
+            found.append(f"Member must have length less than or equal to {self.longest}")
+        if self.choices and value not in self.choices:
+            found.append(f"Member must satisfy enum value set: [{', '.join(self.choices)}]")
+        return found
+
+
+STREAM_NAME = Text("[a-zA-Z0-9_.-]+", 1, 128)
+STREAM_ARN = Text(r"arn:aws.*:kinesis:.*:\d{12}:stream/\S+", 1, 2048)
+SHARD_ID = Text("[a-zA-Z0-9_.-]+", 1, 128)
+SEQUENCE_NUMBER = Text(r"0|([1-9]\d{0,128})")
+HASH_KEY = Text(r"0|([1-9]\d{0,38})")
+
+
+class Fields:
+    """The fields of one request."""
+
+    def __init__(self, values: dict[str, Any], path: str = "") -> None:
+        self.values = values
+        self._path = path
+        self._violations: list[str] = []
+
+    def names(self) -> set[str]:
+        """The fields that are given."""
+        return {name for name, value in self.values.items() if value is not None}
+
+    def check(self) -> None:
+        """Raise what was found wrong so far."""
+        found = self._violations
+        if found:
+            plural = "s" if len(found) > 1 else ""
+            listed = "; ".join(found[:_MOST_REPORTED])
+            raise ValidationException(f"{len(found)} validation error{plural} detected: {listed}")
+
+    def text(self, name: str, rule: Text) -> str:
+        """A required string."""
+        value = self.optional_text(name, rule)
+        return self._missing(name, "") if value is None else value
+
+    def optional_text(self, name: str, rule: Text) -> str | None:
+        """A string, or None."""
+        value = self.values.get(name)
+        if value is None:
+            return None
+        if not isinstance(value, str):
+            raise _wrong_type(value, "String")
+        for violation in rule.violations(value):
+            self._violate(name, f"'{value}'", violation)
+        return value
+
+    def integer(self, name: str, least: int = 1, most: int | None = None) -> int:
+        """A required integer."""
+        value = self.optional_integer(name, least, most)
+        return self._missing(name, least) if value is None else value
+
+    def optional_integer(self, name: str, least: int = 1, most: int | None = None) -> int | None:
+        """An integer, or None."""
+        value = self.values.get(name)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise _wrong_type(value, "Integer")
+        number = int(value)
+        if number < least:
+            self._violate(name, f"'{number}'", f"Member must have value greater than or equal to {least}")
+        if most is not None and number > most:
+            self._violate(name, f"'{number}'", f"Member must have value less than or equal to {most}")
+        return number
+
+    def timestamp_ms(self, name: str) -> int | None:
+        """A time in milliseconds since the epoch (seconds on the wire), or None."""
+        value = self.values.get(name)
+        if value is None:
+            return None
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise SerializationException(f"{_java_class(value)} can not be converted to milliseconds since epoch")
+        return round(value * 1000)
+
+    def structure(self, name: str) -> Fields | None:
+        """A structure, or None; its violations are reported with this one's."""
+        value = self.values.get(name)
+        if value is None:
+            return None
+        if not isinstance(value, dict):
+            raise SerializationException("Expected null" if not isinstance(value, list) else _UNEXPECTED_LIST)
+        inner = Fields(value, f"{self._path}{_lower_first(name)}.")
+        inner._violations = self._violations
+        return inner
+
+    def items(self, name: str, most: int) -> list[Any]:
+        """A required list of 1 to `most` members."""
+        value = self.values.get(name)
+        if value is None:
+            return self._missing(name, [])
+        if not isinstance(value, list):
+            raise SerializationException(_UNEXPECTED_MAP if isinstance(value, dict) else "Expected list or null")
+        self._check_length(name, "'[...]'", len(value), most)
+        return value
+
+    def tags(self, name: str, most: int) -> dict[str, str]:
+        """A map of tags, empty if absent."""
+        value = self.values.get(name)
+        if value is None:
+            return {}
+        if not isinstance(value, dict):
+            raise SerializationException("Expected map or null")
+        for key, tag in value.items():
+            if not isinstance(tag, str):
+                raise _wrong_type(tag, "String")
+            if not 1 <= len(key) <= TAG_KEY_LENGTH or len(tag) > TAG_VALUE_LENGTH:
+                self._violate(name, f"'{{{key}={tag}}}'", "Map keys and values must satisfy their length constraints")
+        self._check_length(name, "'{...}'", len(value), most)
+        return value
+
+    def stream_name(self) -> str:
+        """The stream that StreamName or StreamARN says."""
+        name = self.optional_text("StreamName", STREAM_NAME)
+        arn = self.optional_text("StreamARN", STREAM_ARN)
+        if arn is None:
+            return self._missing("StreamName", "") if name is None else name
+        named = arn.partition(":stream/")[2]
+        if name not in (None, named):
+            raise InvalidArgumentException(f"StreamName {name} and StreamARN {arn} refer to different streams.")
+        return named
+
+    def _check_length(self, name: str, shown: str, length: int, most: int) -> None:
+        if length < 1:
+            self._violate(name, shown, "Member must have length greater than or equal to 1")
+        if length > most:
+            self._violate(name, shown, f"Member must have length less than or equal to {most}")
+
+    def _missing(self, name: str, placeholder: _T) -> _T:
+        self._violate(name, "null", "Member must not be null")
+        return placeholder
+
+    def _violate(self, name: str, shown: str, constraint: str) -> None:
+        member = f"{self._path}{_lower_first(name)}"
+        self._violations.append(f"Value {shown} at '{member}' failed to satisfy constraint: {constraint}")
+
+
+def read_hash_key(name: str, value: object) -> int:
+    """A hash key given as decimal text."""
+    if not isinstance(value, str):
+        raise _wrong_type(value, "String")
+    if not re.fullmatch(HASH_KEY.pattern or "", value):
+        raise ValidationException(
+            f"1 validation error detected: Value '{value}' at '{_lower_first(name)}' failed to satisfy constraint: "
+            f"Member must satisfy regular expression pattern: {HASH_KEY.pattern}"
+        )
+    key = int(value)
+    if key >= KEY_SPACE:
+        raise InvalidArgumentException(
+            f"Invalid {name}. {name} must be in the range: [0, 2^128-1]. Specified value was {value}"
+        )
+    return key
+
+
+def _wrong_type(value: object, wanted: str) -> SerializationException:
+    if isinstance(value, list):
+        return SerializationException(_UNEXPECTED_LIST)
+    if isinstance(value, dict):
+        return SerializationException(_UNEXPECTED_MAP)
+    return SerializationException(f"{_java_class(value)} can not be converted to an {wanted}")
+
+
+def _java_class(value: object) -> str:
+    # Kinesis names the classes of its own parser.
+    match value:
+        case bool():
+            return "class java.lang.Boolean"
+        case str():
+            return "class java.lang.String"
+        case _:
+            return "class com.amazon.coral.value.json.numbers.TruncatingBigNumber"
+
+
+def _lower_first(name: str) -> str:
+    return name[:1].lower() + name[1:]

@@ -1,0 +1,116 @@
+"""HTTP/2 with prior knowledge (h2c) over the h2 library: bytes to requests, responses to bytes. No sockets.
+
+The SDKs for JavaScript v3 and Java v2 (asynchronous) speak HTTP/2 to Kinesis by default.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from h2.config import H2Configuration
+from h2.connection import H2Connection
+from h2.events import (
+    DataReceived,
+    Event,
+    RequestReceived,
+    StreamEnded,
+    StreamReset,
+    WindowUpdated,
+)
+from h2.exceptions import StreamClosedError
+
+from lakestream_localkinesis.http import Request, Response
+
+PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+_WINDOW = 16 * 1024 * 1024
+"""Room for a whole PutRecords: a client need not wait for credit in the middle of one."""
+
+
+@dataclass(slots=True)
+class _Incoming:
+    headers: dict[str, str]
+    body: list[bytes] = field(default_factory=list)
+
+
+class Http2:
+    """One connection's requests, by stream."""
+
+    def __init__(self) -> None:
+        self._connection = H2Connection(H2Configuration(client_side=False, header_encoding="utf-8"))
+        self._connection.local_settings.initial_window_size = _WINDOW
+        self._connection.initiate_connection()
+        self._connection.increment_flow_control_window(_WINDOW)
+        self._incoming: dict[int, _Incoming] = {}
+        self._unsent: dict[int, memoryview] = {}
+
+    def receive(self, data: bytes) -> list[tuple[int, Request]]:
+        """The requests that are complete with these bytes; h2.exceptions.ProtocolError if they are none."""
+        done = []
+        for event in self._connection.receive_data(data):
+            request = self._on_event(event)
+            if request:
+                done.append(request)
+        return done
+
+    def respond(self, stream_id: int, response: Response, date: str) -> None:
+        """Send a response, as far as the client's credit goes now."""
+        headers = [
+            (":status", str(response.status)),
+            ("date", date),
+            ("content-type", response.content_type),
+            ("content-length", str(len(response.body))),
+            *((name.lower(), value) for name, value in response.headers.items()),
+        ]
+        try:
+            self._connection.send_headers(stream_id, headers)
+        except StreamClosedError:
+            # The client gave this request up; others on the connection go on.
+            return
+        self._unsent[stream_id] = memoryview(response.body)
+        self._send(stream_id)
+
+    def data_to_send(self) -> bytes:
+        """What is to go out now."""
+        return self._connection.data_to_send()
+
+    def _on_event(self, event: Event) -> tuple[int, Request] | None:
+        match event:
+            case RequestReceived(stream_id=int(stream_id)):
+                self._incoming[stream_id] = _Incoming(dict(event.headers))
+            case DataReceived(stream_id=int(stream_id)):
+                self._incoming[stream_id].body.append(event.data)
+                self._connection.acknowledge_received_data(event.flow_controlled_length, stream_id)
+            case StreamEnded(stream_id=int(stream_id)):
+                return stream_id, _request(self._incoming.pop(stream_id))
+            case StreamReset(stream_id=int(stream_id)):
+                self._incoming.pop(stream_id, None)
+                self._unsent.pop(stream_id, None)
+            case WindowUpdated():
+                for stream_id in list(self._unsent):
+                    self._send(stream_id)
+            case _:
+                pass
+        return None
+
+    def _send(self, stream_id: int) -> None:
+        rest = self._unsent[stream_id]
+        connection = self._connection
+        while rest:
+            room = min(connection.local_flow_control_window(stream_id), connection.max_outbound_frame_size)
+            if room <= 0:
+                self._unsent[stream_id] = rest
+                return
+            connection.send_data(stream_id, rest[:room])
+            rest = rest[room:]
+        connection.end_stream(stream_id)
+        del self._unsent[stream_id]
+
+
+def _request(incoming: _Incoming) -> Request:
+    headers = incoming.headers
+    return Request(
+        method=headers.get(":method", ""),
+        path=headers.get(":path", "/").partition("?")[0],
+        headers=headers,
+        body=b"".join(incoming.body),
+    )

@@ -1,0 +1,23 @@
+"""DescribeStreamSummary."""
+
+from __future__ import annotations
+
+from lakestream_localkinesis.core.account import Account
+from lakestream_localkinesis.fields import Fields
+from lakestream_localkinesis.operations.answer import Answer, describe_identity, describe_settings
+
+
+def describe_stream_summary(account: Account, fields: Fields, now_ms: int) -> Answer:
+    """The stream without its shards."""
+    name = fields.stream_name()
+    fields.check()
+    stream = account.stream(name, now_ms)
+    return {
+        "StreamDescriptionSummary": {
+            **describe_identity(stream),
+            **describe_settings(stream),
+            "OpenShardCount": len(stream.open_shards()),
+            "ConsumerCount": 0,
+            "MaxRecordSizeInKiB": 1024,
+        }
+    }

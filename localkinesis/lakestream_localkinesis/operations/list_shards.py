@@ -1,0 +1,155 @@
+"""ListShards: every filter, in pages."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lakestream_localkinesis.core.account import Account, find_shard
+from lakestream_localkinesis.core.shard import Shard
+from lakestream_localkinesis.core.stream import Stream
+from lakestream_localkinesis.errors import ExpiredNextTokenException, InvalidArgumentException
+from lakestream_localkinesis.fields import SHARD_ID, Fields, Text
+from lakestream_localkinesis.operations.answer import Answer, describe_shard
+from lakestream_localkinesis.operations.list_streams import NEXT_TOKEN
+
+DEFAULT_SHARDS = 1000
+MOST_SHARDS = 10_000
+TOKEN_LIFETIME_MS = 300_000
+_KIND = "shards"
+
+FILTER_TYPE = Text(
+    choices=("AFTER_SHARD_ID", "AT_TRIM_HORIZON", "FROM_TRIM_HORIZON", "AT_LATEST", "AT_TIMESTAMP", "FROM_TIMESTAMP")
+)
+
+
+@dataclass(frozen=True, slots=True)
+class ShardFilter:
+    """Which shards are listed; the default is all that are open or retained."""
+
+    type: str = "FROM_TRIM_HORIZON"
+    after_index: int = -1
+    timestamp_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """What a NextToken goes on with."""
+
+    stream: str
+    stream_id: str
+    after_index: int
+    filter: ShardFilter
+
+
+def list_shards(account: Account, fields: Fields, now_ms: int) -> Answer:
+    """A page of a stream's shards, oldest first."""
+    limit = fields.optional_integer("MaxResults", most=MOST_SHARDS) or DEFAULT_SHARDS
+    token = fields.optional_text("NextToken", NEXT_TOKEN)
+    if token is None:
+        listing = _new_listing(account, fields, now_ms)
+    else:
+        listing = _continued(account, fields, token, now_ms)
+    stream = account.stream(listing.stream, now_ms)
+    if stream.id != listing.stream_id:
+        raise InvalidArgumentException("NextToken belongs to a stream that has been deleted.")
+    listed = _filter(stream, listing.filter, now_ms)
+    shards = [shard for shard in listed if shard.index > listing.after_index]
+    page = shards[:limit]
+    answer: Answer = {"Shards": [describe_shard(shard) for shard in page]}
+    if len(shards) > limit:
+        chosen = listing.filter
+        answer["NextToken"] = account.sealer.seal(
+            [
+                _KIND,
+                stream.name,
+                stream.id,
+                page[-1].index,
+                chosen.type,
+                chosen.after_index,
+                chosen.timestamp_ms,
+                now_ms,
+            ]
+        )
+    return answer
+
+
+def _new_listing(account: Account, fields: Fields, now_ms: int) -> Listing:
+    name = fields.stream_name()
+    after = fields.optional_text("ExclusiveStartShardId", SHARD_ID)
+    created_ms = fields.timestamp_ms("StreamCreationTimestamp")
+    wanted = fields.structure("ShardFilter")
+    kind = wanted.text("Type", FILTER_TYPE) if wanted else None
+    filter_shard = wanted.optional_text("ShardId", SHARD_ID) if wanted else None
+    filter_ms = wanted.timestamp_ms("Timestamp") if wanted else None
+    fields.check()
+    stream = account.stream(name, now_ms)
+    # The API takes seconds; streams that differ by less cannot be told apart by it.
+    if created_ms is not None and created_ms // 1000 != stream.created_ms // 1000:
+        raise account.not_found(name)
+    after_index = -1 if after is None else find_shard(account, stream, after).index
+    chosen = ShardFilter() if kind is None else _new_filter(account, stream, kind, filter_shard, filter_ms, now_ms)
+    return Listing(name, stream.id, after_index, chosen)
+
+
+def _new_filter(
+    account: Account, stream: Stream, kind: str, shard: str | None, timestamp_ms: int | None, now_ms: int
+) -> ShardFilter:
+    if kind == "AFTER_SHARD_ID":
+        if shard is None:
+            raise InvalidArgumentException("ShardId must be provided in ShardFilter of type AFTER_SHARD_ID.")
+        return ShardFilter(kind, after_index=find_shard(account, stream, shard).index)
+    if kind.endswith("_TIMESTAMP"):
+        if timestamp_ms is None:
+            raise InvalidArgumentException(f"Timestamp must be provided in ShardFilter of type {kind}.")
+        if timestamp_ms > now_ms:
+            raise InvalidArgumentException(
+                f"Timestamp in ShardFilter must not be in the future. Timestamp: {timestamp_ms}, current: {now_ms}"
+            )
+        return ShardFilter(kind, timestamp_ms=timestamp_ms)
+    return ShardFilter(kind)
+
+
+def _continued(account: Account, fields: Fields, token: str, now_ms: int) -> Listing:
+    fields.check()
+    if fields.names() & {"StreamName", "StreamCreationTimestamp", "ExclusiveStartShardId", "ShardFilter"}:
+        raise InvalidArgumentException("NextToken and StreamName cannot be provided together.")
+    match account.sealer.open(token):
+        case [
+            kind,
+            str(name),
+            str(ident),
+            int(after),
+            str(filter_type),
+            int(filter_after),
+            int(filter_ms),
+            int(at),
+        ] if kind == _KIND:
+            if now_ms - at > TOKEN_LIFETIME_MS:
+                raise ExpiredNextTokenException("The pagination token has expired.")
+            return Listing(name, ident, after, ShardFilter(filter_type, filter_after, filter_ms))
+        case _:
+            raise InvalidArgumentException("NextToken is invalid.")
+
+
+def _filter(stream: Stream, chosen: ShardFilter, now_ms: int) -> list[Shard]:
+    # Before the stream was there nothing was open: its first shards stand for the time before.
+    horizon_ms = max(stream.horizon_ms(now_ms), stream.first_opened_ms())
+    at_ms = max(chosen.timestamp_ms, horizon_ms)
+    shards = list(stream.shards.values())
+    match chosen.type:
+        case "AFTER_SHARD_ID":
+            return [shard for shard in shards if shard.index > chosen.after_index]
+        case "AT_LATEST":
+            return [shard for shard in shards if shard.is_open]
+        case "AT_TRIM_HORIZON" | "AT_TIMESTAMP":
+            return [shard for shard in shards if shard.created_ms <= at_ms and _open_past(shard, at_ms)]
+        case _:
+            return [shard for shard in shards if _retained(shard, at_ms)]
+
+
+def _open_past(shard: Shard, at_ms: int) -> bool:
+    return shard.closed_ms is None or shard.closed_ms > at_ms
+
+
+def _retained(shard: Shard, from_ms: int) -> bool:
+    return shard.closed_ms is None or shard.closed_ms >= from_ms

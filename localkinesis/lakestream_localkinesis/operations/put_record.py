@@ -1,0 +1,31 @@
+"""PutRecord."""
+
+from __future__ import annotations
+
+from lakestream_localkinesis.core.account import Account
+from lakestream_localkinesis.errors import ProvisionedThroughputExceededException
+from lakestream_localkinesis.fields import SEQUENCE_NUMBER, Fields
+from lakestream_localkinesis.operations.answer import Answer
+from lakestream_localkinesis.operations.entry import read_entry
+
+
+def put_record(account: Account, fields: Fields, now_ms: int) -> Answer:
+    """Add one record, or refuse it if its shard's rate is used up.
+
+    SequenceNumberForOrdering is checked and otherwise without effect: one server orders all puts anyway.
+    """
+    name = fields.stream_name()
+    fields.optional_text("SequenceNumberForOrdering", SEQUENCE_NUMBER)
+    fields.check()
+    entry = read_entry(fields.values)
+    stream = account.data_stream(name, now_ms)
+    shard = stream.shard_for(entry.partition_key, entry.explicit_hash_key)
+    sequence = shard.append(entry.data, entry.key_json, entry.size, now_ms)
+    if sequence is None:
+        raise ProvisionedThroughputExceededException(rate_exceeded(account, name, shard.id))
+    return {"ShardId": shard.id, "SequenceNumber": sequence, "EncryptionType": "NONE"}
+
+
+def rate_exceeded(account: Account, stream: str, shard: str) -> str:
+    """Kinesis's words for a shard whose rate is used up."""
+    return f"Rate exceeded for shard {shard} in stream {stream} under account {account.settings.id}."

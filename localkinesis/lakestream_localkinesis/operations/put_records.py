@@ -1,0 +1,43 @@
+"""PutRecords: each record succeeds or fails by itself."""
+
+from __future__ import annotations
+
+from lakestream_localkinesis.core.account import Account
+from lakestream_localkinesis.core.limits import MIB
+from lakestream_localkinesis.errors import InvalidArgumentException, SerializationException
+from lakestream_localkinesis.fields import Fields
+from lakestream_localkinesis.operations.answer import Answer
+from lakestream_localkinesis.operations.entry import read_entry
+from lakestream_localkinesis.operations.put_record import rate_exceeded
+
+MOST_RECORDS = 500
+MOST_BYTES = 10 * MIB
+
+
+def put_records(account: Account, fields: Fields, now_ms: int) -> Answer:
+    """Add up to 500 records. All are checked before the first is added: a bad one fails the request."""
+    name = fields.stream_name()
+    members = fields.items("Records", MOST_RECORDS)
+    fields.check()
+    if not all(isinstance(member, dict) for member in members):
+        raise SerializationException("Expected null")
+    entries = [read_entry(member, f"records.{place}.member.") for place, member in enumerate(members, 1)]
+    if sum(entry.size for entry in entries) > MOST_BYTES:
+        raise InvalidArgumentException("Records size exceeds 10 MB limit")
+    stream = account.data_stream(name, now_ms)
+    failed = 0
+    results = []
+    for entry in entries:
+        shard = stream.shard_for(entry.partition_key, entry.explicit_hash_key)
+        sequence = shard.append(entry.data, entry.key_json, entry.size, now_ms)
+        if sequence is None:
+            failed += 1
+            results.append(_throttled(rate_exceeded(account, name, shard.id)))
+        else:
+            results.append(f'{{"SequenceNumber":"{sequence}","ShardId":"{shard.id}"}}')
+    return f'{{"FailedRecordCount":{failed},"Records":[{",".join(results)}],"EncryptionType":"NONE"}}'.encode()
+
+
+def _throttled(message: str) -> str:
+    # Neither text needs escaping.
+    return f'{{"ErrorCode":"ProvisionedThroughputExceededException","ErrorMessage":"{message}"}}'

@@ -1,0 +1,40 @@
+"""UpdateStreamMode: provisioned or on demand."""
+
+from __future__ import annotations
+
+from lakestream_localkinesis.core.account import Account
+from lakestream_localkinesis.core.stream import Stream, StreamMode
+from lakestream_localkinesis.errors import LimitExceededException, ValidationException
+from lakestream_localkinesis.fields import Fields
+from lakestream_localkinesis.operations.answer import Answer
+from lakestream_localkinesis.operations.create_stream import MODE
+from lakestream_localkinesis.operations.update_shard_count import DAY_MS
+
+CHANGES_A_DAY = 2
+
+
+def update_stream_mode(account: Account, fields: Fields, now_ms: int) -> Answer:
+    """Change a stream's mode, twice in 24 hours at most; its shards stay as they are."""
+    name = fields.stream_name()
+    details = fields.structure("StreamModeDetails")
+    if details is None:
+        raise ValidationException(
+            "1 validation error detected: Value null at 'streamModeDetails' failed to satisfy constraint: "
+            "Member must not be null"
+        )
+    wanted = details.text("StreamMode", MODE)
+    fields.check()
+    mode = StreamMode(wanted)
+    stream = account.active_stream(name, now_ms)
+    recent = [at for at in stream.mode_changes_ms if at > now_ms - DAY_MS]
+    if len(recent) >= CHANGES_A_DAY:
+        raise LimitExceededException(
+            f"Stream {name} has changed its mode {CHANGES_A_DAY} times in the last 24 hours, which is the limit."
+        )
+    stream.mode_changes_ms = [*recent, now_ms]
+    account.update(stream, lambda _: _set_mode(stream, mode), now_ms)
+    return {}
+
+
+def _set_mode(stream: Stream, mode: StreamMode) -> None:
+    stream.mode = mode

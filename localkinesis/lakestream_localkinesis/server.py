@@ -1,0 +1,188 @@
+"""The only module that owns sockets: asyncio protocols around the application."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from email.utils import formatdate
+from typing import cast
+
+import httptools
+import uvloop
+from h2.exceptions import ProtocolError
+
+from lakestream_localkinesis.application import Application
+from lakestream_localkinesis.errors import StartupError
+from lakestream_localkinesis.http import Request, Response
+from lakestream_localkinesis.http1 import Http1, render
+from lakestream_localkinesis.http2 import PREFACE, Http2
+
+logger = logging.getLogger(__name__)
+
+SETTLE_SECONDS = 1.0
+"""How often streams are brought up to date that nobody asks about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where to listen; port 0 takes a free one."""
+
+    host: str = "127.0.0.1"
+    port: int = 4567
+
+
+class Dates:
+    """The Date header at the application's time, made once a second."""
+
+    def __init__(self, application: Application) -> None:
+        self._application = application
+        self._second = -1
+        self._text = ""
+
+    def now(self) -> str:
+        """RFC 9110's IMF-fixdate."""
+        second = self._application.clock.now_ms() // 1000
+        if second != self._second:
+            self._second = second
+            self._text = formatdate(second, usegmt=True)
+        return self._text
+
+
+class Connection(asyncio.Protocol):
+    """One client: HTTP/2 if it begins with that preface, HTTP/1.1 otherwise."""
+
+    def __init__(self, application: Application, dates: Dates) -> None:
+        self._application = application
+        self._dates = dates
+        self._transport: asyncio.Transport
+        self._first = b""
+        self._http1: Http1 | None = None
+        self._http2: Http2 | None = None
+        # HTTP/1.1 answers go out in the order of the requests, also when one is held back.
+        self._waiting: deque[Request] = deque()
+        self._held = False
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Called by asyncio."""
+        # uvloop's transports have asyncio.Transport's methods and are none.
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Called by asyncio."""
+        try:
+            if self._http1:
+                self._receive1(self._http1, data)
+            elif self._http2:
+                self._receive2(self._http2, data)
+            else:
+                self._begin(self._first + data)
+        except (httptools.HttpParserError, ProtocolError) as error:
+            logger.warning("connection closed: %s", error)
+            self._transport.close()
+
+    def pause_writing(self) -> None:
+        """Called by asyncio: a client that does not read its answers gets no more of them."""
+        self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        """Called by asyncio."""
+        self._transport.resume_reading()
+
+    def _begin(self, data: bytes) -> None:
+        if data.startswith(PREFACE):
+            self._http2 = Http2()
+            self._receive2(self._http2, data)
+        elif PREFACE.startswith(data):
+            self._first = data
+        else:
+            self._http1 = Http1()
+            self._receive1(self._http1, data)
+
+    def _receive1(self, http1: Http1, data: bytes) -> None:
+        self._waiting.extend(http1.receive(data))
+        interim = http1.interim()
+        if interim:
+            self._transport.write(interim)
+        self._serve_waiting()
+
+    def _serve_waiting(self) -> None:
+        while self._waiting and not self._held and not self._transport.is_closing():
+            request = self._waiting.popleft()
+            response = self._application.handle(request)
+            if response.delay_ms:
+                self._held = True
+                self._later(response.delay_ms, self._release, request, response)
+            else:
+                self._answer1(request, response)
+
+    def _release(self, request: Request, response: Response) -> None:
+        self._held = False
+        self._answer1(request, response)
+        self._serve_waiting()
+
+    def _answer1(self, request: Request, response: Response) -> None:
+        if response.drop:
+            self._transport.abort()
+            return
+        self._transport.write(render(response, self._dates.now(), keep_alive=request.keep_alive))
+        if not request.keep_alive:
+            self._transport.close()
+
+    def _receive2(self, http2: Http2, data: bytes) -> None:
+        requests = http2.receive(data)
+        self._transport.write(http2.data_to_send())
+        for stream_id, request in requests:
+            response = self._application.handle(request)
+            if response.delay_ms:
+                self._later(response.delay_ms, self._answer2, http2, stream_id, response)
+            else:
+                self._answer2(http2, stream_id, response)
+
+    def _answer2(self, http2: Http2, stream_id: int, response: Response) -> None:
+        if response.drop:
+            self._transport.abort()
+        elif not self._transport.is_closing():
+            http2.respond(stream_id, response, self._dates.now())
+            self._transport.write(http2.data_to_send())
+
+    def _later(self, delay_ms: int, call: Callable[..., None], *arguments: object) -> None:
+        asyncio.get_running_loop().call_later(delay_ms / 1000, call, *arguments)
+
+
+class Server:
+    """A listening server in the running event loop."""
+
+    def __init__(self, application: Application, address: Address) -> None:
+        self._application = application
+        self._address = address
+
+    async def start(self) -> Address:
+        """Listen, and say where."""
+        loop = asyncio.get_running_loop()
+        dates = Dates(self._application)
+        host, port = self._address.host, self._address.port
+        try:
+            self._server = await loop.create_server(lambda: Connection(self._application, dates), host, port)
+        except OSError as error:
+            raise StartupError(f"cannot listen on {host}:{port}: {error}") from error
+        self._settling = loop.create_task(self._settle())
+        bound = self._server.sockets[0].getsockname()
+        return Address(bound[0], bound[1])
+
+    async def stop(self) -> None:
+        """Stop listening."""
+        self._settling.cancel()
+        self._server.close()
+
+    async def _settle(self) -> None:
+        while True:
+            await asyncio.sleep(SETTLE_SECONDS)
+            self._application.settle()
+
+
+def new_event_loop() -> asyncio.AbstractEventLoop:
+    """The loop that servers run on."""
+    return uvloop.new_event_loop()
