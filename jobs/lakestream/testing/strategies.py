@@ -1,0 +1,93 @@
+"""Hypothesis strategies for the model."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import strategies as st
+
+from lakestream.model import (
+    BatchPlan,
+    Cursor,
+    Finished,
+    Loss,
+    Position,
+    Reading,
+    ShardRange,
+    ShardStats,
+    Unpinned,
+    Waiting,
+    after,
+    at,
+)
+
+sequences = st.integers(min_value=0, max_value=10**56)
+positions = st.builds(Position, sequences, st.booleans())
+times = st.datetimes(datetime(2020, 1, 1), datetime(2040, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
+counts = st.integers(min_value=0, max_value=2**53)
+
+
+def shard_ids(number: int) -> str:
+    return f"shardId-{number:012d}"
+
+
+def idle_cursors(shard_id: str) -> st.SearchStrategy[Cursor]:
+    """Cursors of a shard that has no range in the batch."""
+    optional = st.none() | times
+    return st.one_of(
+        st.builds(Waiting, st.just(shard_id), optional, optional),
+        st.builds(Unpinned, st.just(shard_id), optional, optional),
+        st.builds(Reading, st.just(shard_id), st.builds(at, sequences), times, st.none()),
+        st.builds(Reading, st.just(shard_id), st.builds(after, sequences), times, optional),
+        st.just(Finished(shard_id)),
+    )
+
+
+@st.composite
+def ranges(draw: st.DrawFn, shard_id: str, task: int) -> ShardRange:
+    """A range with its parts in order."""
+    first, arrival = draw(sequences), draw(times)
+    start = draw(st.sampled_from([at(first), at(max(0, first - 3)), after(max(0, first - 1))]))
+    closes = draw(st.booleans())
+    end = draw(st.builds(after if closes else at, st.integers(first + 1, 10**57)))
+    span = draw(st.timedeltas(timedelta(0), timedelta(days=1)))
+    return ShardRange(shard_id, min(start, at(first)), end, first, arrival, arrival + span, closes, draw(counts), task)
+
+
+def _cursor_behind(piece: ShardRange) -> Cursor:
+    return (
+        Finished(piece.shard_id) if piece.closes_shard else Reading(piece.shard_id, piece.end, piece.end_arrival, None)
+    )
+
+
+@st.composite
+def plans(draw: st.DrawFn, max_shards: int = 5) -> BatchPlan:
+    """Plans with ranges in some shards, and cursors of all kinds in the others."""
+    pieces: list[ShardRange] = []
+    cursors: list[Cursor] = []
+    for number in range(draw(st.integers(0, max_shards))):
+        if draw(st.booleans()):
+            pieces.append(draw(ranges(shard_ids(number), len(pieces))))
+            cursors.append(_cursor_behind(pieces[-1]))
+        else:
+            cursors.append(draw(idle_cursors(shard_ids(number))))
+    since = draw(times)
+    loss = st.builds(Loss, st.builds(shard_ids, counts), st.none() | positions, st.none() | positions, times, times)
+    return BatchPlan(
+        batch=draw(counts),
+        epoch=draw(counts),
+        planned_at=since,
+        base=min((piece.first_arrival for piece in pieces), default=None),
+        horizon=draw(times),
+        caught_up=draw(st.booleans()),
+        ranges=tuple(pieces),
+        cursors=tuple(cursors),
+        losses=tuple(draw(st.lists(loss, max_size=2))),
+    )
+
+
+def stats_of(plan: BatchPlan) -> st.SearchStrategy[tuple[ShardStats, ...]]:
+    """Stats of every shard that has a range."""
+    return st.tuples(
+        *(st.builds(ShardStats, st.just(piece.shard_id), counts, counts, times, times) for piece in plan.ranges)
+    )
