@@ -4,39 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Generic
 
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql import functions as sf
 
 from lakestream.engine import Fetched
+from lakestream.kinesis import KinesisSettings, read_ranges
 from lakestream.model import BatchPlan, ShardStats
 from lakestream.spark.pipeline import Pipeline
-from lakestream.spark.read import ClientSettings, Reader, read_batch
+from lakestream.spark.read import Reader, read_batch
 
 _QUANTILES = [step / 20 for step in range(21)]
 """Arrival times per shard that stand for all of them: the first, every 5 %, the last."""
 
 
-class SparkFetcher(Generic[ClientSettings]):
+class SparkFetcher:
     """Reads plans with Spark; the engine's `Fetcher[DataFrame]`."""
 
     def __init__(
         self,
         spark: SparkSession,
-        client_settings: ClientSettings,
+        settings: KinesisSettings,
         pipeline: Pipeline,
-        reader: Reader[ClientSettings],
+        reader: Reader = read_ranges,
     ) -> None:
         self._spark = spark
-        self._client_settings = client_settings
+        self._settings = settings
         self._pipeline = pipeline
         self._reader = reader
 
     def fetch(self, plan: BatchPlan) -> Fetched[DataFrame]:
         """Read and parse the plan's ranges, in one job that also fills the executors' memory."""
-        raw = read_batch(self._spark, self._client_settings, plan, self._pipeline.fields, self._reader)
+        raw = read_batch(self._spark, self._settings, plan, self._pipeline.fields, self._reader)
         # Spilled to disk rather than read from Kinesis a second time, whose read limits others share.
         parsed = self._pipeline.parse(raw).persist(StorageLevel.MEMORY_AND_DISK)
         found = sorted(_shard_rows(parsed), key=lambda row: row["shard_id"])

@@ -1,8 +1,7 @@
 """Read the ranges of a plan with Spark: each task of the plan is a partition, without a shuffle."""
 
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import (
@@ -14,13 +13,12 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from lakestream.kinesis import KinesisSettings, read_ranges
 from lakestream.model import BatchPlan, ShardRange
 from lakestream.spark.screen import screen
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-ClientSettings = TypeVar("ClientSettings")
 
 RAW_SCHEMA = StructType(
     [
@@ -36,15 +34,15 @@ RAW_SCHEMA = StructType(
 )
 """One row per user record: the reader's columns, and those of `screen`."""
 
-Reader = Callable[[ClientSettings, Sequence[ShardRange]], "Iterator[pa.RecordBatch]"]
+Reader = Callable[[KinesisSettings, Sequence[ShardRange]], "Iterator[pa.RecordBatch]"]
 
 
 def read_batch(
     spark: SparkSession,
-    client_settings: ClientSettings,
+    settings: KinesisSettings,
     plan: BatchPlan,
     fields: frozenset[str],
-    reader: Reader[ClientSettings],
+    reader: Reader = read_ranges,
 ) -> DataFrame:
     """The records of a plan, with the columns of `RAW_SCHEMA`.
 
@@ -52,24 +50,16 @@ def read_batch(
 
     Args:
         spark: the session.
-        client_settings: how executors reach Kinesis; pickled.
+        settings: how executors reach Kinesis; pickled.
         plan: has at least one range.
         fields: top-level names of the schema; what else a record has is rescued.
-        reader: `lakestream.kinesis.reader.read_ranges`; pickled.
+        reader: yields the records of ranges, with the columns of `lakestream.kinesis.SCHEMA`; pickled.
     """
-    tasks = ranges_by_task(plan.ranges)
+    tasks = plan.tasks
 
     def read(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         for batch in batches:
             for task in batch.column(0).to_pylist():
-                yield from screen(reader(client_settings, tasks[task]), fields)
+                yield from screen(reader(settings, tasks[task]), fields)
 
     return spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(read, RAW_SCHEMA)
-
-
-def ranges_by_task(ranges: Sequence[ShardRange]) -> list[list[ShardRange]]:
-    """The ranges of each task, by its number; a plan numbers its tasks from 0 without gaps."""
-    by_task: defaultdict[int, list[ShardRange]] = defaultdict(list)
-    for piece in ranges:
-        by_task[piece.task].append(piece)
-    return [by_task[task] for task in sorted(by_task)]

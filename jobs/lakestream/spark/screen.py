@@ -11,18 +11,6 @@ from collections.abc import Iterable, Iterator
 import orjson
 import pyarrow as pa
 
-RAW_SCHEMA = pa.schema(
-    [
-        pa.field("data", pa.binary()),
-        pa.field("partition_key", pa.string()),
-        pa.field("sequence_number", pa.string()),
-        pa.field("sub_sequence", pa.int64()),
-        pa.field("shard_id", pa.string()),
-        pa.field("arrival", pa.timestamp("us", tz="UTC")),
-    ]
-)
-"""What the reader yields: one row per user record."""
-
 EMPTY = "empty"
 NOT_UTF8 = "not UTF-8"
 NOT_JSON = "not JSON"
