@@ -13,6 +13,7 @@ from pathlib import Path
 
 import psutil
 import pytest
+
 from lakestream_demo.errors import ChildFailedError, InterruptedDemoError
 from lakestream_demo.interrupt import Interrupt
 from lakestream_demo.processes import Child, Command, Supervisor
@@ -86,13 +87,23 @@ def test_a_child_that_ends_early_is_shown_with_its_last_words(tmp_path: Path) ->
     assert caught.value.advice == "Look after writer."
 
 
-def test_an_orderly_stop_lets_a_child_finish_what_it_does(tmp_path: Path) -> None:
+def test_leaving_lets_a_child_finish_what_it_does(tmp_path: Path) -> None:
     with Supervisor(tmp_path, Interrupt()) as supervisor:
         child = supervisor.start(command("patient", PATIENT))
         until(says(child, "ready"))
-        supervisor.stop(child)
-        assert child.status == 0
-        assert "draining" in child.log.read_text()
+    assert child.status == 0
+    assert "draining" in child.log.read_text()
+
+
+def test_a_child_that_fails_when_asked_to_stop_is_an_error(tmp_path: Path) -> None:
+    with Supervisor(tmp_path, Interrupt()) as supervisor:
+        stopped = supervisor.start(command("stopped", "import time; time.sleep(600)"))
+        broken = supervisor.start(command("broken", "raise SystemExit(4)"))
+        stopped.terminate()
+        until(lambda: stopped.status is not None and broken.status is not None)
+        supervisor.finish(stopped)
+        with pytest.raises(ChildFailedError, match="broken ended with status 4"):
+            supervisor.finish(broken)
 
 
 def test_a_second_request_does_not_wait_for_a_deaf_child(tmp_path: Path) -> None:

@@ -7,12 +7,14 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from lakestream_api import LakeStream, Writer, load_lakestream
 
+from lakestream_api import LakeStream, Writer, load_lakestream
 from lakestream_demo.errors import DemoError
 from lakestream_demo.settings import Table
 
 ORDERS = Path(__file__).resolve().parents[2] / "orders.yaml"
+INTERVAL = "2s"
+"""Trigger of the demo: a minute should see some thirty batches. An MoR commit takes a second or two."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,13 @@ class DemoDocument:
     def stream(self) -> str:
         """Name of the Kinesis stream."""
         return self.lakestream.spec.source.kinesis.stream
+
+    @property
+    def endpoint(self) -> str:
+        """URL of the Kinesis API."""
+        endpoint = self.lakestream.spec.source.kinesis.endpoint
+        assert endpoint is not None  # make_document sets it
+        return endpoint
 
     @property
     def region(self) -> str:
@@ -52,22 +61,29 @@ def make_document(template: str, *, endpoint: str, lake: str, table: Table) -> D
     Args:
         template: YAML text of the example.
         endpoint: URL of the Kinesis API.
-        lake: folder or `s3a://` prefix that gets the outputs and the checkpoint.
+        lake: folder or bucket (`s3a://…`) that takes the place of the example's bucket.
         table: type of the Hudi table.
     """
     example = load_lakestream(template).model_dump(mode="json", by_alias=True, exclude_unset=True)
     spec: dict[str, Any] = example["spec"]
     spec["source"]["kinesis"]["endpoint"] = endpoint
-    spec["checkpoint"] = f"{lake}/checkpoint"
+    spec["trigger"]["interval"] = INTERVAL
+    spec["checkpoint"] = _moved(spec["checkpoint"], lake)
     for writer in spec["writers"]:
         output = writer.get("hudi") or writer["json"]
-        output["path"] = f"{lake}/{Path(output['path']).name}"
+        output["path"] = _moved(output["path"], lake)
         if "hudi" in writer:
             output["tableType"] = table.table_type.value
     text = yaml.safe_dump(example, sort_keys=False, width=120)
     document = DemoDocument(text, load_lakestream(text))
     assert document.writers  # fails here rather than after a minute of load
     return document
+
+
+def _moved(location: str, lake: str) -> str:
+    """`s3a://lake/orders` -> `<lake>/orders`."""
+    _bucket, _, folder = location.partition("://")[2].partition("/")
+    return f"{lake}/{folder}"
 
 
 def _only(writers: list[Writer], kind: str) -> Writer:

@@ -10,17 +10,31 @@ from lakestream_api import Progress
 
 @dataclass(frozen=True)
 class LoadSeen:
-    """What the users have done, as the load generator counts."""
+    """What the users have done, as Locust counts."""
 
-    users: int = 0
-    sent: int = 0
-    """Records offered to Kinesis, retries not counted."""
     acknowledged: int = 0
     """Records that Kinesis took."""
-    throttled: int = 0
-    """Refusals for a shard's limit; each is tried again."""
     failed: int = 0
     """Records given up."""
+
+    def grown(self, later: LoadSeen) -> LoadSeen:
+        """What is known after another look, which may have missed something: these counters never shrink."""
+        return LoadSeen(max(self.acknowledged, later.acknowledged), max(self.failed, later.failed))
+
+
+@dataclass(frozen=True)
+class StreamSeen:
+    """What has reached the stream, as Kinesis counts."""
+
+    records: int = 0
+    """Records taken: also those whose acknowledgement was lost on the way."""
+    throttled: int = 0
+    """Records refused for a shard's limit; each is sent again, and may count several times."""
+
+    @property
+    def sent(self) -> int:
+        """Records that arrived at Kinesis's door, those sent again counted each time."""
+        return self.records + self.throttled
 
 
 @dataclass(frozen=True)
@@ -63,13 +77,12 @@ class Observed:
     at: float
     """Seconds on a monotonic clock."""
     load: LoadSeen
-    stream_records: int
-    """Records in the stream, as Kinesis counts: also those whose acknowledgement was lost on the way."""
+    stream: StreamSeen
     writers: tuple[WriterSeen, ...]
 
     def backlog(self, writer: WriterSeen) -> int:
         """Records in the stream that a writer has not made visible yet."""
-        return max(0, self.stream_records - writer.records)
+        return max(0, self.stream.records - writer.records)
 
     @property
     def drained(self) -> bool:
@@ -92,10 +105,9 @@ def rates(window: Sequence[Observed]) -> Rates:
     # A window of one observation has no length, and nothing happened in it.
     seconds = (last.at - first.at) or 1.0
     return Rates(
-        sent=(last.load.sent - first.load.sent) / seconds,
+        sent=(last.stream.sent - first.stream.sent) / seconds,
         acknowledged=(last.load.acknowledged - first.load.acknowledged) / seconds,
         writers=tuple(
-            (now.records - before.records) / seconds
-            for before, now in zip(first.writers, last.writers, strict=True)
+            (now.records - before.records) / seconds for before, now in zip(first.writers, last.writers, strict=True)
         ),
     )

@@ -17,6 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 from lakestream_demo import reaper
 from lakestream_demo.errors import ChildFailedError
@@ -24,9 +25,8 @@ from lakestream_demo.interrupt import Interrupt
 
 TAIL_LINES = 12
 POLL_SECONDS = 0.1
-# An orderly stop waits for the batch in hand; Ctrl-C does not: exactly-once does not depend on it.
-STOP_SECONDS = 60.0
-INTERRUPTED_STOP_SECONDS = 6.0
+# Ctrl-C does not wait for a long batch in hand: exactly-once does not depend on it.
+STOP_SECONDS = 6.0
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Supervisor:
         self._children: list[Child] = []
         self._reaper: subprocess.Popen[bytes] | None = None
 
-    def __enter__(self) -> Supervisor:
+    def __enter__(self) -> Self:
         self._reaper = subprocess.Popen(
             (sys.executable, "-m", "lakestream_demo.reaper", self._token),
             stdin=subprocess.PIPE,
@@ -106,10 +106,11 @@ class Supervisor:
         try:
             for child in reversed(self._children):
                 child.terminate()
-            self._await_end(self._children, INTERRUPTED_STOP_SECONDS)
+            self._await_end(self._children, STOP_SECONDS)
         finally:
             reaper.sweep(self._token, grace=0.0)
-            assert self._reaper is not None and self._reaper.stdin is not None
+            assert self._reaper is not None
+            assert self._reaper.stdin is not None
             self._reaper.stdin.close()
             self._reaper.wait()
 
@@ -138,25 +139,14 @@ class Supervisor:
             if child.status is not None:
                 raise child.failure(describe_status(child.status))
 
-    def stop(self, child: Child) -> None:
-        """Ask a child to end (SIGTERM) and wait for it.
-
-        Raises:
-            ChildFailedError: it had to be killed, or ended with an error.
-        """
-        child.terminate()
-        self._await_end([child], STOP_SECONDS)
-        if child.status not in (0, -signal.SIGTERM):
-            assert child.status is not None
-            raise child.failure(f"was asked to stop and {describe_status(child.status)}")
-
     def finish(self, child: Child) -> None:
-        """Note that a child which ends by itself has done so.
+        """Note that a child has ended, by itself or because it was asked to.
 
         Raises:
             ChildFailedError: it ended with an error.
         """
-        if child.status:
+        if child.status not in (0, -signal.SIGTERM):
+            assert child.status is not None
             raise child.failure(describe_status(child.status))
 
     def _await_end(self, children: Sequence[Child], seconds: float) -> None:

@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import time
+from contextlib import suppress
 
 import psutil
 
@@ -54,10 +55,8 @@ def sweep(token: str, grace: float) -> int:
 
 def _signal_all(processes: list[psutil.Process], number: signal.Signals) -> None:
     for process in processes:
-        try:
+        with suppress(psutil.NoSuchProcess):
             process.send_signal(number)
-        except psutil.NoSuchProcess:
-            pass
 
 
 def main() -> None:

@@ -8,11 +8,12 @@ from enum import StrEnum
 from pathlib import Path
 
 from lakestream_api import TableType
-
 from lakestream_demo.errors import SettingError
 
-DEFAULT_RATE = 2_500
-"""Records/s that two cores carry together with Kinesis, the users and both Spark applications, lag not growing."""
+DEFAULT_EVENTS = 2_500
+"""Events/s that two cores carry together with Kinesis, the users and both Spark applications, lag not growing."""
+DEFAULT_USERS = 2_000
+DEFAULT_SHARDS = 4
 
 RECORDS_PER_SHARD = 1_000  # a second: Kinesis's write limit of a shard
 
@@ -50,7 +51,7 @@ class DemoSettings:
     """How long the users send."""
 
     events: int
-    """Records that the users send within `duration`, evenly."""
+    """Events per second that all users together send; an event is a record."""
 
     shards: int
     """Shards of the stream."""
@@ -68,28 +69,18 @@ class DemoSettings:
         _between("DURATION", self.duration.total_seconds(), 5, 24 * 3600, "seconds")
         _between("SHARDS", self.shards, 1, 200, "shards")
         _between("users", self.users, 1, 50_000, "users")
-        _between("EVENTS", self.events, self.users, 1_000_000_000, f"events, one for each of {self.users} users")
-
-    @property
-    def rate(self) -> float:
-        """Records/s that all users together aim at."""
-        return self.events / self.duration.total_seconds()
+        _between("EVENTS", self.events, 1, 200_000, "events per second")
 
     @property
     def warning(self) -> str | None:
         """What to expect of settings that are allowed but do not run smoothly."""
         limit = self.shards * RECORDS_PER_SHARD
-        if self.rate <= limit:
+        if self.events <= limit:
             return None
         return (
-            f"{self.rate:,.0f} records/s are more than {self.shards} shards take ({limit:,}/s): "
+            f"{self.events:,} events/s are more than {self.shards} shards take ({limit:,}/s): "
             "Kinesis will throttle, and the users will fall behind"
         )
-
-
-def default_events(duration: timedelta) -> int:
-    """Events for a run of that length at the default rate."""
-    return int(DEFAULT_RATE * duration.total_seconds())
 
 
 def _between(name: str, value: float, low: int, high: int, what: str) -> None:

@@ -11,24 +11,22 @@ class Phase(StrEnum):
     """The phases, in their order; the values are the keys of `seconds` in result.json."""
 
     CHECKS = "checks"
-    KINESIS = "kinesis"
+    SERVERS = "servers"
     START = "start"
     LOAD = "load"
     DRAIN = "drain"
     STOP = "stop"
-    AUDIT = "audit"
-    QUERIES = "queries"
+    INSPECTION = "inspection"
 
 
 TITLES: Mapping[Phase, str] = {
-    Phase.CHECKS: "Java and jars",
-    Phase.KINESIS: "Kinesis",
-    Phase.START: "applications",
+    Phase.CHECKS: "Java, jars",
+    Phase.SERVERS: "Kinesis",
+    Phase.START: "start",
     Phase.LOAD: "load",
     Phase.DRAIN: "drain",
     Phase.STOP: "stop",
-    Phase.AUDIT: "audit",
-    Phase.QUERIES: "queries",
+    Phase.INSPECTION: "audit, queries",
 }
 
 
@@ -67,9 +65,7 @@ class Timeline:
 
     def seconds(self) -> dict[str, float]:
         """Seconds of each phase that has ended."""
-        return {
-            step.phase.value: round(step.ended - step.began, 3) for step in self.steps if step.ended is not None
-        }
+        return {step.phase.value: round(step.ended - step.began, 3) for step in self.steps if step.ended is not None}
 
     def _with_last(self, *, ended: float | None = None, detail: str | None = None) -> Timeline:
         last = self.steps[-1]

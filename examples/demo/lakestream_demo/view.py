@@ -29,14 +29,14 @@ def draw(headline: str, timeline: Timeline, window: Sequence[Observed], now: flo
     """
     parts: list[RenderableType] = [Text(headline, style="bold"), Text(), _steps(timeline, now)]
     if window:
-        parts += [Text(), _figures(window), Text()]
+        parts += [Text(), _figures(window), Text(trouble(window[-1]), style="yellow")]
     return Group(*parts)
 
 
 def _steps(timeline: Timeline, now: float) -> Table:
     grid = Table.grid(padding=(0, 2))
     grid.add_column(width=1)
-    grid.add_column(width=13)
+    grid.add_column(width=14)
     grid.add_column(ratio=1)
     grid.add_column(justify="right")
     for step in timeline.steps:
@@ -59,19 +59,18 @@ def _bar(step: Step, now: float) -> Table:
 
 def _figures(window: Sequence[Observed]) -> Table:
     seen, speed = window[-1], rates(window)
-    table = Table(box=None, pad_edge=False, padding=(0, 2), header_style="dim")
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
     for heading in ("", "records", "records/s", "behind", "lag", "batches", "last batch", "fresh after"):
         table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
-    load = seen.load
-    table.add_row("users sent", f"{load.sent:,}", f"{speed.sent:,.0f}")
-    table.add_row("Kinesis took", f"{load.acknowledged:,}", f"{speed.acknowledged:,.0f}")
+    table.add_row("sent", f"{seen.stream.sent:,}", f"{speed.sent:,.0f}")
+    table.add_row("acknowledged", f"{seen.load.acknowledged:,}", f"{speed.acknowledged:,.0f}")
     for writer, per_second in zip(seen.writers, speed.writers, strict=True):
         table.add_row(*_writer_cells(seen, writer, per_second))
     return table
 
 
 def _writer_cells(seen: Observed, writer: WriterSeen, per_second: float) -> tuple[str, ...]:
-    name = f"{writer.name} wrote"
+    name = f"written, {writer.name}"
     if not writer.batches:
         return (name, "starting")
     return (
@@ -88,17 +87,19 @@ def _writer_cells(seen: Observed, writer: WriterSeen, per_second: float) -> tupl
 
 def trouble(seen: Observed) -> str:
     """What the load generator met with, or an empty text."""
-    counts = ((seen.load.throttled, "throttled (sent again)"), (seen.load.failed, "given up"))
+    counts = ((seen.stream.throttled, "throttled (sent again)"), (seen.load.failed, "given up"))
     return ", ".join(f"{count:,} {what}" for count, what in counts if count)
 
 
 def line(timeline: Timeline, window: Sequence[Observed], now: float) -> str:
     """The live view as one line of text."""
     step = timeline.steps[-1]
-    parts = [f"{TITLES[step.phase]:<13} {step.seconds(now):5.0f} s"]
+    parts = [f"{TITLES[step.phase]:<14} {step.seconds(now):5.0f} s"]
     if window:
         seen, speed = window[-1], rates(window)
-        parts.append(f"sent {seen.load.sent:,}, acknowledged {seen.load.acknowledged:,} ({speed.acknowledged:,.0f}/s)")
+        parts.append(
+            f"sent {seen.stream.sent:,}, acknowledged {seen.load.acknowledged:,} ({speed.acknowledged:,.0f}/s)"
+        )
         parts += [trouble(seen)] if trouble(seen) else []
         parts += [
             f"{writer.name} wrote {writer.records:,}, lag {_seconds(writer.lag_seconds)}" for writer in seen.writers

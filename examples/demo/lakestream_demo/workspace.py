@@ -12,8 +12,8 @@ from pathlib import Path
 from lakestream_demo.errors import WorkspaceError
 
 MARKER = ".lakestream-demo"
-_FOLDERS = ("lake", "ledger", "logs", "progress")
-_FILES = ("lakestream.yaml", "queries.sql", "result.json")
+_FOLDERS = ("lake", "ledger", "logs", "progress", "statistics", "tmp")
+_FILES = ("inspection.json", "lakestream.yaml", "queries.sql", "result.json")
 
 
 @dataclass(frozen=True)
@@ -41,6 +41,21 @@ class Workspace:
     @property
     def ledger(self) -> Path:
         return self.root / "ledger"
+
+    @property
+    def inspection(self) -> Path:
+        """What the child that reads the lake found."""
+        return self.root / "inspection.json"
+
+    @property
+    def load_statistics(self) -> Path:
+        """Prefix of Locust's CSV files."""
+        return self.root / "statistics" / "load"
+
+    @property
+    def scratch(self) -> Path:
+        """Where Spark spills to."""
+        return self.root / "tmp"
 
     @property
     def logs(self) -> Path:

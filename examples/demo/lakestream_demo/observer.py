@@ -1,0 +1,59 @@
+"""Looks at the running pipeline, through the doors that anyone could use."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+
+from lakestream_demo.loopback import get
+from lakestream_demo.observed import LoadSeen, Observed, StreamSeen, WriterSeen
+from lakestream_demo.sources import after_lines, load_seen, stream_seen
+from lakestream_demo.tailing import LineTail
+from lakestream_demo.workspace import Workspace
+
+WINDOW_SECONDS = 6.0
+"""Over what rates are taken: long enough to hold a few batches."""
+
+
+class Observer:
+    """Keeps the last few seconds of what was seen."""
+
+    def __init__(self, workspace: Workspace, endpoint: str, stream: str, writers: Sequence[str]) -> None:
+        self._metrics = f"{endpoint}/metrics"
+        self._stream = stream
+        self._statistics = workspace.load_statistics.with_name(workspace.load_statistics.name + "_stats.csv")
+        self._tails = [LineTail(workspace.progress(name)) for name in writers]
+        self._last = Observed(0.0, LoadSeen(), StreamSeen(), tuple(WriterSeen(name) for name in writers))
+        self._window: deque[Observed] = deque()
+
+    @property
+    def window(self) -> Sequence[Observed]:
+        """The last few seconds, in order."""
+        return self._window
+
+    @property
+    def last(self) -> Observed:
+        return self._last
+
+    def look(self, now: float) -> None:
+        """Add an observation; what cannot be seen just now stays as it was."""
+        metrics = get(self._metrics)
+        self._last = Observed(
+            at=now,
+            load=self._look_at_load(),
+            stream=self._last.stream if metrics is None else stream_seen(metrics, self._stream),
+            writers=tuple(
+                after_lines(writer, tail.new_lines())
+                for writer, tail in zip(self._last.writers, self._tails, strict=True)
+            ),
+        )
+        self._window.append(self._last)
+        while now - self._window[0].at > WINDOW_SECONDS:
+            self._window.popleft()
+
+    def _look_at_load(self) -> LoadSeen:
+        try:
+            table = self._statistics.read_text()
+        except FileNotFoundError:
+            return self._last.load
+        return self._last.load.grown(load_seen(table, self._stream))

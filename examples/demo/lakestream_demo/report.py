@@ -1,0 +1,101 @@
+"""Draws a finished run: what was made, whether it is right, and three looks at the table."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.rule import Rule
+from rich.syntax import Syntax
+from rich.table import Table
+from rich.text import Text
+
+from lakestream_demo.result import CheckResult, DemoResult, QueryResult, TableResult
+
+
+def draw_report(result: DemoResult, folder: str) -> RenderableType:
+    """The whole report; `folder` is where the run's files are, as the person would write it."""
+    return Group(
+        Rule("What was made", align="left", style="dim"),
+        _tables(result),
+        Text(),
+        Rule("Three looks at the Hudi table", align="left", style="dim"),
+        *(_query(query) for query in result.queries),
+        Rule("Is it right?", align="left", style="dim"),
+        _audit(result.audit),
+        Text(),
+        _verdict(result),
+        Text(f"Files: {folder}  (result.json, queries.sql, lakestream.yaml, lake/, logs/)", style="dim"),
+    )
+
+
+def _grid(*headings: str) -> Table:
+    """A table whose first column is text, and all others numbers."""
+    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
+    for index, heading in enumerate(headings):
+        table.add_column(heading, justify="right" if index else "left", no_wrap=True)
+    return table
+
+
+def _tables(result: DemoResult) -> Table:
+    table = _grid("", "records", "rows", "files", "size", "batches", "s/batch", "fresh p50", "p99")
+    table.add_row("stream", f"{result.load.acknowledged:,}")
+    for made in result.tables:
+        table.add_row(*_table_cells(made))
+    return table
+
+
+def _table_cells(made: TableResult) -> tuple[str, ...]:
+    fresh = made.freshness
+    return (
+        f"{made.writer} ({made.kind})",
+        f"{made.records:,}",
+        f"{made.rows:,}",
+        f"{made.files:,}",
+        size(made.bytes),
+        f"{made.batches:,}",
+        f"{made.batch_seconds_p50:.2f}",
+        f"{fresh.p50_seconds:.1f} s" if fresh else "–",
+        f"{fresh.p99_seconds:.1f} s" if fresh else "–",
+    )
+
+
+def _query(query: QueryResult) -> RenderableType:
+    rows = _grid(*query.columns)
+    for row in query.rows:
+        rows.add_row(*row)
+    heading = Text.assemble((query.name, "bold"), (f"  {query.seconds:.1f} s", "dim"))
+    sql = Syntax(query.sql, "sql", theme="ansi_dark", background_color="default", word_wrap=True)
+    return Group(Text(), heading, sql, Padding(rows, (0, 0, 1, 2)))
+
+
+def _audit(checks: Sequence[CheckResult]) -> Table:
+    table = _grid("", "expected", "found", "missing", "doubled", "altered", "unexpected", "")
+    for check in checks:
+        counts = (check.missing, check.doubled, check.altered, check.unexpected)
+        table.add_row(
+            check.name,
+            f"{check.expected:,}",
+            f"{check.found:,}",
+            *(Text(f"{count:,}", style="bold red" if count else "") for count in counts),
+            Text("✓", style="green") if check.passed else Text("✗", style="bold red"),
+        )
+    return table
+
+
+def _verdict(result: DemoResult) -> Text:
+    if result.passed:
+        return Text.assemble(
+            ("PASSED", "bold green"),
+            f"  All {result.load.acknowledged:,} acknowledged records are in the lake, each exactly once.",
+        )
+    return Text.assemble(("FAILED", "bold red"), "  The lake is not what was sent: see the counts above.")
+
+
+def size(count: int) -> str:
+    """Bytes as people read them."""
+    for power, unit in ((3, "GiB"), (2, "MiB"), (1, "KiB")):
+        if count >= 1024**power:
+            return f"{count / 1024**power:.1f} {unit}"
+    return f"{count} B"
