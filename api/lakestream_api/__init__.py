@@ -11,7 +11,6 @@ from lakestream_api.quantities import (
     parse_size,
 )
 from lakestream_api.resource import (
-    API_VERSION,
     Driver,
     Executor,
     LakeStream,
@@ -37,7 +36,6 @@ from lakestream_api.writers import (
 )
 
 __all__ = [
-    "API_VERSION",
     "Compression",
     "Driver",
     "Executor",

@@ -56,7 +56,7 @@ def _location(text: str) -> str:
         raise ValueError(f"{text!r} is not a location; give a folder as in s3a://bucket/folder")
     scheme = _SCHEME.match(folder)
     if scheme is None:
-        path = folder
+        path = folder.removeprefix("./")
     elif scheme[1] in ("s3", "s3a"):
         bucket, _, path = folder.partition("://")[2].partition("/")
         if _BUCKET.fullmatch(bucket) is None:
@@ -69,8 +69,7 @@ def _location(text: str) -> str:
         raise ValueError(f"{text!r} names a host; a local folder has three slashes: file:///folder")
     else:
         raise ValueError(
-            f"{text!r} has a scheme that LakeStream cannot write to;"
-            " use s3a://, s3://, file:/// or a local folder"
+            f"{text!r} has a scheme that LakeStream cannot write to; use s3a://, s3://, file:/// or a local folder"
         )
     if any(part in ("", ".", "..") for part in path.lstrip("/").split("/")):
         raise ValueError(f"{text!r} has empty, '.' or '..' steps; write the folder out in full")
@@ -79,10 +78,7 @@ def _location(text: str) -> str:
 
 def overlap(first: str, second: str) -> bool:
     """Whether one of two locations is the other, or lies in it (s3 and s3a are the same)."""
-    one, two = (
-        location.replace("s3a://", "s3://", 1).removeprefix("file://") + "/"
-        for location in (first, second)
-    )
+    one, two = (location.replace("s3a://", "s3://", 1).removeprefix("file://") + "/" for location in (first, second))
     return one.startswith(two) or two.startswith(one)
 
 
@@ -110,16 +106,12 @@ def _query(text: str) -> str:
 StreamName = Annotated[
     str,
     AfterValidator(_stream_name),
-    WithJsonSchema(
-        {"type": "string", "pattern": f"^{_DNS_1035.pattern}$", "maxLength": MAX_STREAM_NAME}
-    ),
+    WithJsonSchema({"type": "string", "pattern": f"^{_DNS_1035.pattern}$", "maxLength": MAX_STREAM_NAME}),
 ]
 WriterName = Annotated[
     str,
     AfterValidator(_writer_name),
-    WithJsonSchema(
-        {"type": "string", "pattern": f"^{_DNS_1035.pattern}$", "maxLength": MAX_WRITER_NAME}
-    ),
+    WithJsonSchema({"type": "string", "pattern": f"^{_DNS_1035.pattern}$", "maxLength": MAX_WRITER_NAME}),
 ]
 Namespace = Annotated[str, AfterValidator(_namespace)]
 Location = Annotated[str, AfterValidator(_location)]

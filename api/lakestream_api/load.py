@@ -43,11 +43,12 @@ def load_lakestream(text: str) -> LakeStream:
     document = _parse(text)
     try:
         # Strict, and through JSON: what is valid here is what the CRD's schema would accept too.
-        return LakeStream.model_validate_json(
-            json.dumps(document), strict=True, by_alias=True, by_name=False
-        )
+        return LakeStream.model_validate_json(json.dumps(document), strict=True, by_alias=True, by_name=False)
     except ValidationError as error:
-        details = error.errors(include_url=False)
+        # A list whose entries are all invalid counts as too short, though it is not empty.
+        details = [
+            detail for detail in error.errors(include_url=False) if detail["type"] != "too_short" or not detail["input"]
+        ]
         raise InvalidDocumentError([_problem(detail) for detail in details]) from error
 
 

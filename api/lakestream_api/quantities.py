@@ -6,12 +6,12 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
 
-_DURATION = re.compile(r"(?:(\d{1,6})h)?(?:(\d{1,9})m)?(?:(\d{1,12})s)?(?:(\d{1,15})ms)?")
+_DURATION = re.compile(r"(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,12})s)?(?:(\d{1,15})ms)?", re.ASCII)
 _DURATION_SCHEMA = r"^([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?$"
-_SIZE = re.compile(r"(\d{1,18})(Ki|Mi|Gi|Ti)?")
+_SIZE = re.compile(r"(\d{1,18})(Ki|Mi|Gi|Ti)?", re.ASCII)
 _SIZE_SCHEMA = r"^[0-9]+(Ki|Mi|Gi|Ti)?$"
 _UNITS = {"Ti": 1 << 40, "Gi": 1 << 30, "Mi": 1 << 20, "Ki": 1 << 10}
-_MEMORY = re.compile(r"(\d{1,6})([mg])")
+_MEMORY = re.compile(r"(\d{1,6})([mg])", re.ASCII)
 
 
 def parse_duration(text: str) -> timedelta:
@@ -47,10 +47,7 @@ def parse_size(text: str) -> int:
     """
     match = _SIZE.fullmatch(text)
     if match is None:
-        raise ValueError(
-            f"{text!r} is not a size; write bytes with a unit of Ki, Mi, Gi or Ti"
-            ' as in "64Ki" or "256Mi"'
-        )
+        raise ValueError(f'{text!r} is not a size; write bytes with a unit of Ki, Mi, Gi or Ti as in "64Ki" or "256Mi"')
     number, unit = match.groups()
     return int(number) * _UNITS.get(unit, 1)
 
@@ -71,9 +68,7 @@ def memory_mebibytes(memory: str) -> int:
     """
     match = _MEMORY.fullmatch(memory)
     if match is None:
-        raise ValueError(
-            f'{memory!r} is not a memory size; write it as the JVM does, as in "512m" or "2g"'
-        )
+        raise ValueError(f'{memory!r} is not a memory size; write it as the JVM does, as in "512m" or "2g"')
     number, unit = match.groups()
     return int(number) * (1024 if unit == "g" else 1)
 

@@ -1,7 +1,7 @@
 """The LakeStream resource: a stream, and the tables that it keeps fresh."""
 
 from datetime import timedelta
-from typing import Annotated, Final, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -11,8 +11,6 @@ from lakestream_api.fields import Location, Namespace, Query, Sql, StreamName, o
 from lakestream_api.quantities import Duration, Memory, Size, format_duration, format_size
 from lakestream_api.source import Source
 from lakestream_api.writers import Writer
-
-API_VERSION: Final = "lakestream.dev/v1alpha1"
 
 _MIN_INTERVAL = timedelta(milliseconds=200)
 _MAX_INTERVAL = timedelta(hours=1)
@@ -136,8 +134,7 @@ class Scaling(ApiModel):
         if self.min_executors > self.max_executors:
             raise problem_at(
                 "minExecutors",
-                f"is {self.min_executors}, above maxExecutors {self.max_executors};"
-                " lower it or raise maxExecutors",
+                f"is {self.min_executors}, above maxExecutors {self.max_executors}; lower it or raise maxExecutors",
             )
         return self
 
@@ -186,14 +183,11 @@ class Spec(ApiModel):
             output = f"{here}.{'json' if writer.hudi is None else 'hudi'}.path"
             for other in self.writers[:index]:
                 if other.name == writer.name:
-                    raise problem_at(
-                        f"{here}.name", f"{writer.name!r} is taken; give each writer its own name"
-                    )
+                    raise problem_at(f"{here}.name", f"{writer.name!r} is taken; give each writer its own name")
                 if overlap(writer.output.path, other.output.path):
                     raise problem_at(
                         output,
-                        f"overlaps with the folder of writer {other.name!r};"
-                        " give each writer a folder of its own",
+                        f"overlaps with the folder of writer {other.name!r}; give each writer a folder of its own",
                     )
             if overlap(writer.output.path, self.checkpoint):
                 raise problem_at(output, "overlaps with spec.checkpoint; keep the two apart")
@@ -203,11 +197,11 @@ class Spec(ApiModel):
 class LakeStream(ApiModel):
     """A Kinesis stream, and the tables that it keeps fresh."""
 
-    api_version: Literal["lakestream.dev/v1alpha1"] = API_VERSION
-    """Version of this document's form."""
+    api_version: Literal["lakestream.dev/v1alpha1"]
+    """The version of the document's form: `lakestream.dev/v1alpha1`."""
 
-    kind: Literal["LakeStream"] = "LakeStream"
-    """Always `LakeStream`."""
+    kind: Literal["LakeStream"]
+    """What the document describes: `LakeStream`."""
 
     metadata: Metadata
     """Name of the resource."""
@@ -225,6 +219,4 @@ class LakeStream(ApiModel):
             if writer.name == name:
                 return writer
         names = ", ".join(writer.name for writer in self.spec.writers)
-        raise InvalidDocumentError(
-            [Problem("spec.writers", f"there is no writer {name!r}; choose one of: {names}")]
-        )
+        raise InvalidDocumentError([Problem("spec.writers", f"there is no writer {name!r}; choose one of: {names}")])

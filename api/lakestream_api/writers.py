@@ -145,13 +145,10 @@ class HudiOutput(ApiModel):
         if self.operation is Operation.UPSERT and self.ordering_field is None:
             raise problem_at(
                 "orderingField",
-                "is required for upserts; name the column whose highest value wins,"
-                " or set operation: insert",
+                "is required for upserts; name the column whose highest value wins, or set operation: insert",
             )
         if self.operation is Operation.INSERT and self.delete_when is not None:
-            raise problem_at(
-                "deleteWhen", "deletes nothing with operation insert; remove it or use upsert"
-            )
+            raise problem_at("deleteWhen", "deletes nothing with operation insert; remove it or use upsert")
         return self
 
 
@@ -178,9 +175,7 @@ class Writer(ApiModel):
     hudi: HudiOutput | None = None
     """Write a Hudi table."""
 
-    json_files: JsonOutput | None = Field(
-        default=None, validation_alias="json", serialization_alias="json"
-    )
+    json_files: JsonOutput | None = Field(default=None, validation_alias="json", serialization_alias="json")
     """Write files of JSON lines."""
 
     @model_validator(mode="after")
