@@ -1,4 +1,4 @@
-"""Kinesis: the client port and its adapter, the planner that fixes batches, the reader that reads them. No Spark here."""
+"""Kinesis without Spark: the client and its adapter, the planner that fixes batches, the reader that reads them."""
 
 from lakestream.kinesis.batches import SCHEMA
 from lakestream.kinesis.client import HttpKinesisClient

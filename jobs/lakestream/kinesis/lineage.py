@@ -32,7 +32,8 @@ def first_cursors(shards: Shards, start: StartingPosition, now: datetime, stream
     Raises:
         SettingsError: the starting timestamp lies in the future.
     """
-    since = unread_since = None
+    since: datetime | None = None
+    unread_since = stream.created_at
     safe = now - stream.retention + _TRIM_MARGIN
     if isinstance(start, datetime):
         if start > now:
@@ -80,19 +81,23 @@ def _is_done(parent: str, cursors: Cursors) -> bool:
     return isinstance(cursors.get(parent), Finished | None)
 
 
-def finish(cursors: Cursors, finished: Mapping[str, datetime | None], shards: Shards) -> dict[str, Cursor]:
+def finish(cursors: Cursors, finished: Mapping[str, datetime], shards: Shards) -> dict[str, Cursor]:
     """Mark shards as read to their end. Their children are not older than what the shard was known to hold.
 
     Args:
-        finished: by shard, a lower bound for the arrival of its last record, if known.
+        finished: by shard, a lower bound for the arrival of its last record.
     """
     done: dict[str, Cursor] = {**cursors, **{shard_id: Finished(shard_id) for shard_id in finished}}
     for shard_id, cursor in done.items():
-        if isinstance(cursor, Waiting) and shard_id in shards:
-            bounds = [finished.get(parent) for parent in shards[shard_id].parents]
-            latest = max((b for b in (*bounds, cursor.unread_since) if b is not None), default=None)
-            done[shard_id] = Waiting(shard_id, cursor.since, latest)
+        if isinstance(cursor, Waiting) and not finished.keys().isdisjoint(parents_of(shard_id, shards)):
+            bounds = [finished[parent] for parent in parents_of(shard_id, shards) if parent in finished]
+            done[shard_id] = Waiting(shard_id, cursor.since, max(cursor.unread_since, *bounds))
     return done
+
+
+def parents_of(shard_id: str, shards: Shards) -> tuple[str, ...]:
+    """Parents of a shard; none if ListShards does not have it."""
+    return shards[shard_id].parents if shard_id in shards else ()
 
 
 def can_finish(shard_id: str, shards: Shards) -> bool:
@@ -109,7 +114,7 @@ def can_finish(shard_id: str, shards: Shards) -> bool:
     )
 
 
-def vanished(cursors: Cursors, shards: Shards) -> list[Cursor]:
+def vanished(cursors: Cursors, shards: Shards) -> list[Waiting | Unpinned | Reading]:
     """Cursors of shards that were not finished, but that Kinesis has dropped with all their records."""
     return [c for shard_id, c in cursors.items() if shard_id not in shards and not isinstance(c, Finished)]
 
@@ -120,6 +125,7 @@ def place(cursor: Unpinned | Reading) -> IteratorStart:
 
 
 def unread_since(cursor: Cursor) -> datetime | None:
+    """No unread record of the shard arrived before this time; None: there is none left."""
     return None if isinstance(cursor, Finished) else cursor.unread_since
 
 
@@ -146,4 +152,4 @@ def _moved(old: Cursor, new: Cursor, interval: timedelta) -> bool:
     if isinstance(old, Reading) and isinstance(new, Reading) and old.position != new.position:
         return True
     was, is_now = unread_since(old), unread_since(new)
-    return is_now is not None and (was is None or is_now - was > interval)
+    return was is not None and is_now is not None and is_now - was > interval

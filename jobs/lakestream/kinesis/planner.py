@@ -22,7 +22,6 @@ from lakestream.kinesis.lineage import (
     place,
     retained_since,
     start_ready,
-    unread_since,
     vanished,
     worth_writing,
 )
@@ -197,9 +196,9 @@ class Planner:
     def _take_in(self, draft: _Draft, listing: _Listing) -> None:
         """Bring the draft's cursors up to date with a listing: new shards, and vanished ones."""
         for cursor in vanished(draft.cursors, listing.shards):
-            since = unread_since(cursor) or listing.summary.created_at
-            floor = max(since, retained_since(draft.now, listing.summary.retention))
-            self._lose(draft, Loss(cursor.shard_id, _position(cursor), None, since, floor))
+            since = cursor.unread_since
+            until = max(since, retained_since(draft.now, listing.summary.retention))
+            self._lose(draft, Loss(cursor.shard_id, _position(cursor), None, since, until))
             draft.cursors[cursor.shard_id] = Finished(cursor.shard_id)
         draft.cursors = adopt(draft.cursors, listing.shards, listing.summary.created_at)
 
@@ -213,7 +212,7 @@ class Planner:
         peeks = self._concurrently(lambda cursor: self._peek_at(cursor, floor), started)
         self._known = {c.shard_id: (place(c), peek) for c, peek in zip(started, peeks, strict=True)}
         nexts: dict[str, Record] = {}
-        ended: dict[str, datetime | None] = {}
+        ended: dict[str, datetime] = {}
         for cursor, peek in zip(started, peeks, strict=True):
             if may_be_trimmed(cursor, floor):
                 self._check_loss(draft, cursor, peek, floor)
@@ -221,7 +220,7 @@ class Planner:
             if isinstance(peek, Next):
                 nexts[cursor.shard_id] = peek.record
             elif isinstance(peek, Ended):
-                ended[cursor.shard_id] = unread_since(cursor)
+                ended[cursor.shard_id] = cursor.unread_since
         self._finish(draft, ended)
         return nexts
 
@@ -237,7 +236,7 @@ class Planner:
 
     def _check_loss(self, draft: _Draft, cursor: Unpinned | Reading, peek: Peek, floor: datetime) -> None:
         """The cursor is older than what the stream retains: only the very record that it stands at disproves a loss."""
-        position, since = _position(cursor), unread_since(cursor) or floor
+        position, since = _position(cursor), cursor.unread_since
         found = peek.record if isinstance(peek, Next) else None
         if found is not None and position == at(found.sequence):
             return
@@ -250,7 +249,7 @@ class Planner:
         log.warning("skipping records that may have been trimmed before they were read: %s", loss)
         draft.losses.append(loss)
 
-    def _finish(self, draft: _Draft, ended: dict[str, datetime | None]) -> None:
+    def _finish(self, draft: _Draft, ended: dict[str, datetime]) -> None:
         """Finish the closed shards that have nothing left, as soon as their children are known."""
         ready = self._closable(draft, ended)
         draft.is_complete &= len(ready) == len(ended)

@@ -18,8 +18,8 @@ class Waiting:
     shard_id: str
     since: datetime | None
     """Start at the first record that arrived at or after this time; None: at TRIM_HORIZON."""
-    unread_since: datetime | None
-    """No unread record arrived before this time; None: not known, and whatever the shard holds is what is wanted."""
+    unread_since: datetime
+    """No unread record arrived before this time: once the stream retains less, there may be data loss."""
 
     def __post_init__(self) -> None:
         require_utc("since", self.since)
@@ -33,7 +33,7 @@ class Unpinned:
     shard_id: str
     since: datetime | None
     """As in `Waiting`."""
-    unread_since: datetime | None
+    unread_since: datetime
     """As in `Waiting`; moves on each time the shard is seen to be empty."""
 
     def __post_init__(self) -> None:
@@ -50,7 +50,7 @@ class Reading:
     arrival: datetime
     """Arrival time of the unread record at the position (`at`), or of the last one read (`after`)."""
     tip_seen: datetime | None
-    """Kinesis time at which there was last seen to be nothing behind the position; None: never, or it is `at` a record."""
+    """Kinesis time at which nothing was last seen behind the position; None: never, or it is `at` a record."""
 
     def __post_init__(self) -> None:
         require_utc("arrival", self.arrival)
@@ -62,7 +62,7 @@ class Reading:
 
     @property
     def unread_since(self) -> datetime:
-        """No unread record arrived before this time: older than the stream's retention means data loss."""
+        """As in `Waiting`."""
         return self.arrival if self.tip_seen is None else max(self.arrival, self.tip_seen)
 
 
@@ -92,9 +92,9 @@ def cursor_to_row(cursor: Cursor) -> list[Any]:
 def cursor_from_row(row: list[Any]) -> Cursor:
     match row:
         case [shard_id, "waiting", since, unread_since]:
-            return Waiting(shard_id, time_from_json(since), time_from_json(unread_since))
+            return Waiting(shard_id, time_from_json(since), required_time(unread_since))
         case [shard_id, "unpinned", since, unread_since]:
-            return Unpinned(shard_id, time_from_json(since), time_from_json(unread_since))
+            return Unpinned(shard_id, time_from_json(since), required_time(unread_since))
         case [shard_id, "reading", position, arrival, tip_seen]:
             return Reading(shard_id, Position.parse(position), required_time(arrival), time_from_json(tip_seen))
         case [shard_id, "finished"]:

@@ -68,7 +68,7 @@ class ShardRange:
     expected_records: int
     """Estimate that sizes the reader's first page; 0: unknown."""
     task: int
-    """Number of the Spark task, from 0, that reads the range. Part of the plan, so that a replay makes the same files."""
+    """Number, from 0, of the Spark task that reads the range. Planned, so that a replay makes the same files."""
 
     def __post_init__(self) -> None:
         if not self.shard_id:

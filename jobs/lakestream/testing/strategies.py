@@ -35,8 +35,8 @@ def idle_cursors(shard_id: str) -> st.SearchStrategy[Cursor]:
     """Cursors of a shard that has no range in the batch."""
     optional = st.none() | times
     return st.one_of(
-        st.builds(Waiting, st.just(shard_id), optional, optional),
-        st.builds(Unpinned, st.just(shard_id), optional, optional),
+        st.builds(Waiting, st.just(shard_id), optional, times),
+        st.builds(Unpinned, st.just(shard_id), optional, times),
         st.builds(Reading, st.just(shard_id), st.builds(at, sequences), times, st.none()),
         st.builds(Reading, st.just(shard_id), st.builds(after, sequences), times, optional),
         st.just(Finished(shard_id)),

@@ -19,9 +19,13 @@ def tiling_faults(plans: Iterable[BatchPlan]) -> list[str]:
             if piece.shard_id in closed:
                 faults.append(f"batch {plan.batch}: {piece.shard_id} goes on behind its end")
             if (expected := ends.get(piece.shard_id, piece.start)) != piece.start:
-                faults.append(f"batch {plan.batch}: {piece.shard_id} starts {piece.start}, the one before ended {expected}")
+                faults.append(
+                    f"batch {plan.batch}: {piece.shard_id} starts {piece.start}, the one before ended {expected}"
+                )
             if piece.closes_shard != (piece.shard_id in finished):
-                faults.append(f"batch {plan.batch}: {piece.shard_id} closes, but its cursor is not finished, or vice versa")
+                faults.append(
+                    f"batch {plan.batch}: {piece.shard_id} closes, but its cursor is not finished, or vice versa"
+                )
             ends[piece.shard_id] = piece.end
         closed |= finished
     return faults

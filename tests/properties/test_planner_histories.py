@@ -1,0 +1,223 @@
+"""Whatever happens to a stream and to the driver: batches tile every shard, and give each record exactly once.
+
+A state machine plays producers, resharding, time, expired iterators, and a driver that loses plans,
+stops between plan and commit, replays and starts again. The model is the stream's own history.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+
+from lakestream.errors import DataLossError, ExpiredIteratorError
+from lakestream.kinesis import KinesisSettings, Planner, PlannerSettings, RangeReader
+from lakestream.model import BatchCommit, BatchPlan, Cursor, ShardRange, ShardStats
+from lakestream.testing.fake_kinesis import START, FakeKinesis
+from lakestream.testing.verdicts import delivery_faults, order_faults, tiling_faults
+
+SEED_STARTS = ("TRIM_HORIZON", "LATEST", "AT_TIMESTAMP")
+MARGIN = timedelta(minutes=5)
+
+
+class History(RuleBasedStateMachine):
+    """The stream is never trimmed: nothing may be missing."""
+
+    retention = timedelta(days=365)
+
+    @initialize(
+        shards=st.integers(1, 3),
+        start=st.sampled_from(SEED_STARTS),
+        page_size=st.integers(1, 4),
+        empty_pages=st.integers(0, 2),
+        max_records=st.sampled_from([1, 50, 5_000_000]),
+    )
+    def begin(self, shards: int, start: str, page_size: int, empty_pages: int, max_records: int) -> None:
+        self.stream = FakeKinesis(shards, retention=self.retention)
+        self.stream.page_size, self.stream.empty_pages = page_size, empty_pages
+        self.start = start
+        self.max_records = max_records
+        self.since: datetime | None = None
+        self.plans: list[BatchPlan] = []
+        self.commits: list[BatchCommit] = []
+        self.batches: list[list[tuple[str, int]]] = []
+        self.lossy: set[str] = set()
+        self.at_first_start: set[str] = set()
+        self.restart()
+
+    # The stream
+
+    @rule(shard=st.integers(0, 99), count=st.integers(1, 5), late=st.integers(0, 1500))
+    def put(self, shard: int, count: int, late: int) -> None:
+        shards = self.stream.open_shards()
+        # Late arrivals make "since a time" ambiguous; where all is wanted, they are allowed.
+        lateness = timedelta(milliseconds=late if self.wants_all else 0)
+        for _ in range(count):
+            self.stream.put(shards[shard % len(shards)], b"x", late=lateness)
+
+    @rule(by=st.sampled_from([0.001, 0.1, 0.3, 1.0, 15.0, 70.0, 400.0]))
+    def pass_time(self, by: float) -> None:
+        self.stream.sleep(by)
+
+    @rule(shard=st.integers(0, 99))
+    @precondition(lambda self: len(self.stream.shards) < 12)
+    def split(self, shard: int) -> None:
+        shards = self.stream.open_shards()
+        self.stream.split(shards[shard % len(shards)])
+
+    @rule()
+    @precondition(lambda self: len(self.stream.open_shards()) > 1)
+    def merge(self) -> None:
+        one, other = self.stream.open_shards()[:2]
+        self.stream.merge(one, other)
+
+    @rule()
+    def expire_an_iterator(self) -> None:
+        self.stream.failures.append(ExpiredIteratorError("ExpiredIteratorException"))
+
+    # The driver
+
+    @rule()
+    def restart(self) -> None:
+        """Only what was put down survives."""
+        start = START + timedelta(minutes=1) if self.start == "AT_TIMESTAMP" else self.start
+        skip = self.retention < timedelta(days=1)
+        self.planner = Planner(
+            self.stream,
+            PlannerSettings(start, max_records=self.max_records, skip_losses=skip, threads=1),  # type: ignore[arg-type]
+            slots=lambda: 2,
+            sleep=self.stream.sleep,
+        )
+        if self.commits:
+            self.planner.observe(self.commits[-1])
+
+    @rule()
+    def lose_a_plan(self) -> None:
+        self._plan()
+
+    @rule()
+    def plan(self) -> None:
+        plan = self._plan()
+        if plan is not None:
+            if not self.plans:
+                self._fix_start(plan)
+            self.plans.append(BatchPlan.from_json(plan.to_json()))
+
+    @rule()
+    @precondition(lambda self: len(self.commits) < len(self.plans))
+    def half_read(self) -> None:
+        self._read(self.plans[len(self.commits)])
+
+    @rule()
+    @precondition(lambda self: len(self.commits) < len(self.plans))
+    def commit(self) -> None:
+        plan = self.plans[len(self.commits)]
+        rows = self._read(plan)
+        assert self.retention < timedelta(days=1) or rows == self._read(plan), "a replay gives other records"
+        shards = [
+            ShardStats(r.shard_id, sum(s == r.shard_id for s, _ in rows), 1, r.first_arrival, r.end_arrival)
+            for r in plan.ranges
+        ]
+        self.batches.append(rows)
+        commit = BatchCommit.of(plan, epoch=1, committed_at=self.stream.time, shards=tuple(shards))
+        self.commits.append(BatchCommit.from_json(commit.to_json()))
+        self.planner.observe(commit)
+
+    def teardown(self) -> None:
+        if not hasattr(self, "stream"):
+            return
+        self.pass_time(400.0)
+        until = self.stream.time - timedelta(seconds=1)
+        for _ in range(2_000):
+            self.plan()
+            while len(self.commits) < len(self.plans):
+                self.commit()
+            if self.planner.caught_up_to is not None and self.planner.caught_up_to >= until:
+                break
+        else:
+            pytest.fail("never catches up")
+        self.judge()
+
+    def judge(self) -> None:
+        assert tiling_faults(self.plans) == []
+        assert delivery_faults(self._wanted(), [s for batch in self.batches for _, s in batch]) == {}
+        assert order_faults(self.batches, {s.shard_id: s.parents for s in self.stream.shards.values()}) == []
+
+    # Inside
+
+    @property
+    def wants_all(self) -> bool:
+        return self.start == "TRIM_HORIZON" and self.retention > timedelta(days=1)
+
+    def _cursors(self) -> tuple[Cursor, ...]:
+        return self.plans[-1].cursors if self.plans else ()
+
+    def _plan(self) -> BatchPlan | None:
+        if self.start == "AT_TIMESTAMP" and self.stream.time < START + timedelta(minutes=1):
+            self.stream.sleep(60)
+        return self.planner.plan(batch=len(self.plans), epoch=1, cursors=self._cursors())
+
+    def _fix_start(self, plan: BatchPlan) -> None:
+        match self.start:
+            case "AT_TIMESTAMP":
+                self.since = START + timedelta(minutes=1)
+            case "LATEST":
+                self.since = plan.planned_at
+            case _ if plan.planned_at - self.retention + MARGIN > START:
+                self.since = plan.planned_at - self.retention + MARGIN
+
+    def _wanted(self) -> list[int]:
+        return [r.sequence for r in self.stream.history() if self.since is None or r.arrival >= self.since]
+
+    def _read(self, plan: BatchPlan) -> list[tuple[str, int]]:
+        return [row for piece in plan.ranges for row in self._read_range(piece)]
+
+    def _read_range(self, piece: ShardRange) -> list[tuple[str, int]]:
+        try:
+            return self._rows(piece, skip=False)
+        except DataLossError:
+            assert self.retention < timedelta(days=1), "nothing was trimmed"
+            self.lossy.add(piece.shard_id)
+            return self._rows(piece, skip=True)
+
+    def _rows(self, piece: ShardRange, *, skip: bool) -> list[tuple[str, int]]:
+        reader = RangeReader(
+            self.stream,
+            KinesisSettings("fake", "eu-west-1", skip_losses=skip, patience=2),
+            sleep=self.stream.sleep,
+            monotonic=self.stream.monotonic,
+        )
+        sequences = [s for batch in reader.read(piece) for s in batch.column("sequence_number").to_pylist()]
+        return [(piece.shard_id, int(sequence)) for sequence in sequences]
+
+
+class TrimmedHistory(History):
+    """The stream keeps records so briefly that some go unread: each one missing must have been announced."""
+
+    retention = timedelta(minutes=30)
+
+    @rule(minutes=st.sampled_from([9, 29, 31]))
+    def sleep_long(self, minutes: int) -> None:
+        self.stream.sleep(minutes * 60)
+
+    def judge(self) -> None:
+        faults = delivery_faults(self._wanted(), [s for batch in self.batches for _, s in batch])
+        missing = set(faults.pop("missing", []))
+        assert faults == {}
+        lossy = self.lossy | {loss.shard_id for plan in self.plans for loss in plan.losses}
+        known = {cursor.shard_id for plan in self.plans for cursor in plan.cursors}
+        for record in self.stream.history():
+            if record.sequence in missing:
+                assert record.arrival < self.stream.time - self.retention, "missing, but not even trimmed"
+                # Shards that came and went while the driver was down are lost with their parent.
+                assert record.shard_id in lossy or (record.shard_id not in known and lossy), f"{record} went silently"
+
+
+common = settings(max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck))
+TestHistory = History.TestCase
+TestHistory.settings = common
+TestTrimmedHistory = TrimmedHistory.TestCase
+TestTrimmedHistory.settings = common
