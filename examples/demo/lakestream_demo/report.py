@@ -49,7 +49,7 @@ def _tables(result: DemoResult) -> Table:
 def _table_cells(made: TableResult) -> tuple[str, ...]:
     fresh = made.freshness
     return (
-        f"{made.writer} ({made.kind})",
+        f"{made.writer}: {made.kind}",
         f"{made.records:,}",
         f"{made.rows:,}",
         f"{made.files:,}",
@@ -71,15 +71,15 @@ def _query(query: QueryResult) -> RenderableType:
 
 
 def _audit(checks: Sequence[CheckResult]) -> Table:
-    table = _grid("", "expected", "found", "missing", "doubled", "altered", "unexpected", "")
+    table = _grid("  ", "expected", "found", "missing", "doubled", "altered", "unexpected")
     for check in checks:
+        mark = ("✓ ", "green") if check.passed else ("✗ ", "bold red")
         counts = (check.missing, check.doubled, check.altered, check.unexpected)
         table.add_row(
-            check.name,
+            Text.assemble(mark, check.name),
             f"{check.expected:,}",
             f"{check.found:,}",
             *(Text(f"{count:,}", style="bold red" if count else "") for count in counts),
-            Text("✓", style="green") if check.passed else Text("✗", style="bold red"),
         )
     return table
 
