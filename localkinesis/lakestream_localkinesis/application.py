@@ -41,7 +41,7 @@ class Application:
     def handle(self, request: Request) -> Response:
         """Answer a request."""
         target = request.headers.get("x-amz-target")
-        if target is not None or request.method == "POST" and not request.path.startswith(CONTROL_PATH):
+        if target is not None or (request.method == "POST" and not request.path.startswith(CONTROL_PATH)):
             return self._call(target or "", request)
         now_ms = self.clock.now_ms()
         match request.method, request.path:

@@ -2,7 +2,7 @@
 
 GET    /_testing/clock                       {"now_ms": …}
 POST   /_testing/clock                       {"action": "advance" | "set" | "freeze" | "resume", "ms": …}
-POST   /_testing/faults                      {"kind": …, "operations": […], "times": …, "probability": …, "latency_ms": …}
+POST   /_testing/faults                      {"kind": …, and any other field of Fault}
 DELETE /_testing/faults
 POST   /_testing/streams                     {"name": …, "shards": …, "mode": …}
 GET    /_testing/records/<stream>            {"records": [{…, "ShardId": …}, …]}

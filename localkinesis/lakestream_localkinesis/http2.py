@@ -18,6 +18,7 @@ from h2.events import (
     WindowUpdated,
 )
 from h2.exceptions import StreamClosedError
+from h2.settings import SettingCodes
 
 from lakestream_localkinesis.http import Request, Response
 
@@ -37,8 +38,8 @@ class Http2:
 
     def __init__(self) -> None:
         self._connection = H2Connection(H2Configuration(client_side=False, header_encoding="utf-8"))
-        self._connection.local_settings.initial_window_size = _WINDOW
         self._connection.initiate_connection()
+        self._connection.update_settings({SettingCodes.INITIAL_WINDOW_SIZE: _WINDOW})
         self._connection.increment_flow_control_window(_WINDOW)
         self._incoming: dict[int, _Incoming] = {}
         self._unsent: dict[int, memoryview] = {}
@@ -76,7 +77,7 @@ class Http2:
     def _on_event(self, event: Event) -> tuple[int, Request] | None:
         match event:
             case RequestReceived(stream_id=int(stream_id)):
-                self._incoming[stream_id] = _Incoming(dict(event.headers))
+                self._incoming[stream_id] = _Incoming({str(name): str(value) for name, value in event.headers})
             case DataReceived(stream_id=int(stream_id)):
                 self._incoming[stream_id].body.append(event.data)
                 self._connection.acknowledge_received_data(event.flow_controlled_length, stream_id)

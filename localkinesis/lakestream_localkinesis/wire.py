@@ -62,8 +62,7 @@ def encode_error(wire: WireFormat, error: ApiError) -> bytes:
     return cbor2.dumps(fields) if wire is WireFormat.CBOR else orjson.dumps(fields)
 
 
-def _epoch_seconds(decoder: cbor2.CBORDecoder) -> float:
-    value = decoder.decode()
+def _epoch_seconds(value: Any, _immutable: bool) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise SerializationException("A timestamp is not a number.")
     # Integers are AWS's milliseconds; floats are seconds, as in the RFC and in Smithy's own CBOR protocol.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from lakestream_localkinesis.errors import (
     LimitExceededException,
     ResourceInUseException,
     ResourceNotFoundException,
+    SettingsError,
 )
 
 
@@ -28,6 +30,12 @@ class AccountSettings:
     """Open provisioned shards; 20,000 is Kinesis's default in its largest regions."""
     transition_ms: int = 0
     """How long a stream stays CREATING, UPDATING or DELETING; tens of seconds in Kinesis, nothing by default here."""
+
+    def __post_init__(self) -> None:
+        if not re.fullmatch(r"\d{12}", self.id):
+            raise SettingsError(f"account: {self.id!r} is not 12 digits")
+        if self.transition_ms < 0:
+            raise SettingsError(f"transition: {self.transition_ms} ms is below 0")
 
 
 # Calls a second per account. Source: the Kinesis Data Streams API reference, operation by operation.

@@ -11,7 +11,6 @@ from lakestream_localkinesis.core.token import TokenSealer
 from lakestream_localkinesis.errors import ExpiredIteratorException, InvalidArgumentException
 
 LIFETIME_MS = 300_000
-_KIND = "iterator"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,13 +28,13 @@ class ShardIterator:
 def seal_iterator(sealer: TokenSealer, stream: Stream, shard: Shard, cursor: Cursor, now_ms: int) -> str:
     """The token for a cursor in a shard."""
     position = f"{cursor.position:x}"
-    return sealer.seal([_KIND, stream.name, stream.id, shard.index, position, cursor.scanned_ms, now_ms])
+    return sealer.seal(["iterator", stream.name, stream.id, shard.index, position, cursor.scanned_ms, now_ms])
 
 
 def open_iterator(sealer: TokenSealer, token: str, now_ms: int) -> ShardIterator:
     """Read a token; one that is not ours, or too old, is an error."""
     match sealer.open(token):
-        case [str(kind), str(name), str(ident), int(index), str(position), int(scanned), int(issued)] if kind == _KIND:
+        case ["iterator", str(name), str(ident), int(index), str(position), int(scanned), int(issued)]:
             iterator = ShardIterator(name, ident, index, Cursor(int(position, 16), scanned), issued)
         case _:
             raise InvalidArgumentException("Invalid ShardIterator.")

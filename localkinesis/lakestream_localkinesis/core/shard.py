@@ -18,7 +18,7 @@ PAGE_BYTES = 10 * 1024 * 1024
 PAGE_RECORDS = 10_000
 
 SCAN_SPAN_MS = 15 * 60 * 1000
-"""Shard time that one GetRecords call looks through when it finds nothing.
+"""Shard time that one GetRecords call looks through.
 
 Kinesis answers with empty pages while a reader crosses a stretch without records; the documentation promises
 no length for it. A day of silence is 96 empty pages here.
@@ -182,12 +182,13 @@ class Shard:
         scan_end_ms = max(cursor.scanned_ms, horizon_ms) + SCAN_SPAN_MS
         if self._arrivals[start] > scan_end_ms:
             return Page([], 0, now_ms - scan_end_ms, Cursor(cursor.position, scan_end_ms))
-        end = self._page_end(start, limit)
+        end = min(self._page_end(start, limit), bisect_right(self._arrivals, scan_end_ms, lo=start))
         size = self._bytes_before(end) - self._bytes_before(start)
         arrived_ms = self._arrivals[end - 1]
         following = Cursor(self._sequences[end - 1] + 1, arrived_ms)
         if end < count:
-            return Page(self._records[start:end], size, now_ms - arrived_ms, following)
+            # Also when all arrived in one millisecond: 0 would say that nothing is left.
+            return Page(self._records[start:end], size, max(1, now_ms - arrived_ms), following)
         return Page(self._records[start:], size, 0, following if self.is_open else None)
 
     def records(self) -> list[bytes]:

@@ -35,8 +35,10 @@ def get_records(account: Account, fields: Fields, now_ms: int) -> Answer:
     shard.trim(horizon_ms)
     page = shard.read(iterator.cursor, limit, now_ms, horizon_ms)
     _count(shard, page)
-    following = page.following and seal_iterator(account.sealer, stream, shard, page.following, now_ms)
-    return _page_json(page.records, following, page.behind_ms, None if page.following else _children(stream, shard))
+    if page.following is None:
+        return _page_json(page.records, None, page.behind_ms, _children(stream, shard))
+    following = seal_iterator(account.sealer, stream, shard, page.following, now_ms)
+    return _page_json(page.records, following, page.behind_ms, None)
 
 
 def empty_page(account: Account, fields: Fields, now_ms: int) -> Answer:

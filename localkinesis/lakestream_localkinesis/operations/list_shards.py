@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Any
 
 from lakestream_localkinesis.core.account import Account, find_shard
 from lakestream_localkinesis.core.shard import Shard
 from lakestream_localkinesis.core.stream import Stream
+from lakestream_localkinesis.core.token import Payload
 from lakestream_localkinesis.errors import ExpiredNextTokenException, InvalidArgumentException
 from lakestream_localkinesis.fields import SHARD_ID, Fields, Text
 from lakestream_localkinesis.operations.answer import Answer, describe_shard
@@ -15,7 +17,6 @@ from lakestream_localkinesis.operations.list_streams import NEXT_TOKEN
 DEFAULT_SHARDS = 1000
 MOST_SHARDS = 10_000
 TOKEN_LIFETIME_MS = 300_000
-_KIND = "shards"
 
 FILTER_TYPE = Text(
     choices=("AFTER_SHARD_ID", "AT_TRIM_HORIZON", "FROM_TRIM_HORIZON", "AT_LATEST", "AT_TIMESTAMP", "FROM_TIMESTAMP")
@@ -45,31 +46,16 @@ def list_shards(account: Account, fields: Fields, now_ms: int) -> Answer:
     """A page of a stream's shards, oldest first."""
     limit = fields.optional_integer("MaxResults", most=MOST_SHARDS) or DEFAULT_SHARDS
     token = fields.optional_text("NextToken", NEXT_TOKEN)
-    if token is None:
-        listing = _new_listing(account, fields, now_ms)
-    else:
-        listing = _continued(account, fields, token, now_ms)
+    listing = _new_listing(account, fields, now_ms) if token is None else _continued(account, fields, token, now_ms)
     stream = account.stream(listing.stream, now_ms)
     if stream.id != listing.stream_id:
         raise InvalidArgumentException("NextToken belongs to a stream that has been deleted.")
     listed = _filter(stream, listing.filter, now_ms)
     shards = [shard for shard in listed if shard.index > listing.after_index]
     page = shards[:limit]
-    answer: Answer = {"Shards": [describe_shard(shard) for shard in page]}
+    answer: dict[str, Any] = {"Shards": [describe_shard(shard) for shard in page]}
     if len(shards) > limit:
-        chosen = listing.filter
-        answer["NextToken"] = account.sealer.seal(
-            [
-                _KIND,
-                stream.name,
-                stream.id,
-                page[-1].index,
-                chosen.type,
-                chosen.after_index,
-                chosen.timestamp_ms,
-                now_ms,
-            ]
-        )
+        answer["NextToken"] = _seal(account, replace(listing, after_index=page[-1].index), now_ms)
     return answer
 
 
@@ -114,21 +100,18 @@ def _continued(account: Account, fields: Fields, token: str, now_ms: int) -> Lis
     if fields.names() & {"StreamName", "StreamCreationTimestamp", "ExclusiveStartShardId", "ShardFilter"}:
         raise InvalidArgumentException("NextToken and StreamName cannot be provided together.")
     match account.sealer.open(token):
-        case [
-            kind,
-            str(name),
-            str(ident),
-            int(after),
-            str(filter_type),
-            int(filter_after),
-            int(filter_ms),
-            int(at),
-        ] if kind == _KIND:
+        case ["shards", str(name), str(ident), int(after), str(kind), int(filter_after), int(filter_ms), int(at)]:
             if now_ms - at > TOKEN_LIFETIME_MS:
                 raise ExpiredNextTokenException("The pagination token has expired.")
-            return Listing(name, ident, after, ShardFilter(filter_type, filter_after, filter_ms))
+            return Listing(name, ident, after, ShardFilter(kind, filter_after, filter_ms))
         case _:
             raise InvalidArgumentException("NextToken is invalid.")
+
+
+def _seal(account: Account, listing: Listing, now_ms: int) -> str:
+    chosen = listing.filter
+    where: Payload = [chosen.type, chosen.after_index, chosen.timestamp_ms]
+    return account.sealer.seal(["shards", listing.stream, listing.stream_id, listing.after_index, *where, now_ms])
 
 
 def _filter(stream: Stream, chosen: ShardFilter, now_ms: int) -> list[Shard]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from lakestream_localkinesis.core.account import Account
 from lakestream_localkinesis.errors import InvalidArgumentException
 from lakestream_localkinesis.fields import STREAM_NAME, Fields, Text
@@ -23,7 +25,7 @@ def list_streams(account: Account, fields: Fields, now_ms: int) -> Answer:
     account.settle(now_ms)
     names = sorted(name for name in account.streams if after is None or name > after)
     page = names[:limit]
-    answer: Answer = {
+    answer: dict[str, Any] = {
         "StreamNames": page,
         "HasMoreStreams": len(names) > limit,
         "StreamSummaries": [describe_identity(account.streams[name]) for name in page],

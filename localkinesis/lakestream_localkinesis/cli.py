@@ -1,0 +1,102 @@
+"""`lakestream kinesis serve`."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import signal
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from lakestream_localkinesis.application import Application
+from lakestream_localkinesis.control import Control
+from lakestream_localkinesis.core.account import AccountSettings
+from lakestream_localkinesis.core.clock import DrivenClock, SystemClock
+from lakestream_localkinesis.core.limits import Limits
+from lakestream_localkinesis.core.ondemand import INITIAL_SHARDS
+from lakestream_localkinesis.core.stream import StreamMode
+from lakestream_localkinesis.errors import LocalKinesisError, SettingsError
+from lakestream_localkinesis.faults import FaultPlan
+from lakestream_localkinesis.server import Address, Server, new_event_loop
+
+logger = logging.getLogger(__name__)
+
+app = typer.Typer(help="A local Kinesis.", no_args_is_help=True)
+
+ON_DEMAND = "on-demand"
+
+
+@app.callback()
+def group() -> None:
+    """A local Kinesis."""
+
+
+@dataclass(frozen=True, slots=True)
+class InitialStream:
+    """A stream to create at the start."""
+
+    name: str
+    shards: int
+    mode: StreamMode
+
+    @classmethod
+    def parse(cls, text: str) -> InitialStream:
+        """NAME:SHARDS or NAME:on-demand."""
+        name, _, size = text.partition(":")
+        if name and size == ON_DEMAND:
+            return cls(name, INITIAL_SHARDS, StreamMode.ON_DEMAND)
+        if name and size.isascii() and size.isdigit() and int(size) > 0:
+            return cls(name, int(size), StreamMode.PROVISIONED)
+        raise SettingsError(f"--create-stream: {text!r} is neither NAME:SHARDS nor NAME:{ON_DEMAND}")
+
+
+@app.command()
+def serve(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one and logs it.")] = 4567,
+    create_stream: Annotated[
+        list[str] | None, typer.Option(metavar="NAME:SHARDS", help="Create a stream; NAME:on-demand as well.")
+    ] = None,
+    region: Annotated[str, typer.Option(help="Region in ARNs.")] = "us-east-1",
+    account: Annotated[str, typer.Option(help="Account in ARNs, 12 digits.")] = "000000000000",
+    transition: Annotated[float, typer.Option(help="Seconds a stream stays CREATING, UPDATING or DELETING.")] = 0.0,
+    limits: Annotated[bool, typer.Option(help="Keep Kinesis's rates per shard and operation.")] = True,
+    testing: Annotated[bool, typer.Option(help="Let clients drive the clock and switch on faults.")] = False,
+) -> None:
+    """Serve the Kinesis API until SIGINT or SIGTERM."""
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
+    rates = Limits() if limits else Limits.none()
+    try:
+        settings = AccountSettings(id=account, region=region, limits=rates, transition_ms=round(transition * 1000))
+        streams = [InitialStream.parse(text) for text in create_stream or ()]
+        application = _application(settings, testing=testing)
+        now_ms = application.clock.now_ms()
+        for stream in streams:
+            application.account.create(stream.name, stream.mode, stream.shards, {}, now_ms)
+        with asyncio.Runner(loop_factory=new_event_loop) as runner:
+            runner.run(_serve(application, Address(host, port)))
+    except SettingsError as error:
+        raise typer.BadParameter(str(error)) from error
+    except LocalKinesisError as error:
+        logger.error("%s", error)
+        raise typer.Exit(1) from error
+
+
+def _application(settings: AccountSettings, *, testing: bool) -> Application:
+    if not testing:
+        return Application(settings, SystemClock())
+    clock = DrivenClock(SystemClock())
+    return Application(settings, clock, Control(clock, FaultPlan()))
+
+
+async def _serve(application: Application, address: Address) -> None:
+    stopped = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    server = Server(application, address)
+    bound = await server.start()
+    logger.info("serving Kinesis at http://%s:%d", bound.host, bound.port)
+    await stopped.wait()
+    await server.stop()

@@ -1,0 +1,115 @@
+"""The application without sockets, under a clock that stands still until it is driven."""
+
+from __future__ import annotations
+
+import base64
+from dataclasses import dataclass
+from typing import Any
+
+import orjson
+import pytest
+
+from lakestream_localkinesis.application import Application
+from lakestream_localkinesis.control import Control
+from lakestream_localkinesis.core.account import AccountSettings
+from lakestream_localkinesis.core.clock import DrivenClock, SystemClock
+from lakestream_localkinesis.core.limits import Limits
+from lakestream_localkinesis.faults import FaultPlan
+from lakestream_localkinesis.http import Request, Response
+
+START_MS = 1_700_000_000_000
+
+
+class RefusedError(Exception):
+    """An error answer."""
+
+    def __init__(self, status: int, code: str, message: str) -> None:
+        super().__init__(f"{code}: {message}")
+        self.status = status
+        self.code = code
+        self.message = message
+
+
+@dataclass(frozen=True)
+class Api:
+    """Calls operations as a client does, JSON in and out."""
+
+    application: Application
+    clock: DrivenClock
+    faults: FaultPlan
+
+    def respond(self, operation: str, **fields: Any) -> Response:
+        headers = {"x-amz-target": f"Kinesis_20131202.{operation}", "content-type": "application/x-amz-json-1.1"}
+        return self.application.handle(Request("POST", "/", headers, orjson.dumps(fields)))
+
+    def call(self, operation: str, **fields: Any) -> dict[str, Any]:
+        response = self.respond(operation, **fields)
+        answer = orjson.loads(response.body) if response.body else {}
+        if response.status != 200:
+            raise RefusedError(response.status, answer["__type"], answer["message"])
+        return answer
+
+    def refused(self, operation: str, **fields: Any) -> RefusedError:
+        with pytest.raises(RefusedError) as caught:
+            self.call(operation, **fields)
+        return caught.value
+
+    @staticmethod
+    def encoded(data: bytes) -> str:
+        return base64.b64encode(data).decode()
+
+    @staticmethod
+    def payloads(page: dict[str, Any]) -> list[bytes]:
+        return [base64.b64decode(record["Data"]) for record in page["Records"]]
+
+    def put(self, stream: str, data: bytes, key: str = "key", **fields: Any) -> dict[str, Any]:
+        return self.call("PutRecord", StreamName=stream, Data=self.encoded(data), PartitionKey=key, **fields)
+
+    def put_many(self, stream: str, *records: tuple[bytes, str]) -> dict[str, Any]:
+        entries = [{"Data": self.encoded(data), "PartitionKey": key} for data, key in records]
+        return self.call("PutRecords", StreamName=stream, Records=entries)
+
+    def shards(self, stream: str, **fields: Any) -> list[dict[str, Any]]:
+        return self.call("ListShards", StreamName=stream, **fields)["Shards"]
+
+    def iterator(self, stream: str, shard: str, kind: str = "TRIM_HORIZON", **fields: Any) -> str:
+        return self.call("GetShardIterator", StreamName=stream, ShardId=shard, ShardIteratorType=kind, **fields)[
+            "ShardIterator"
+        ]
+
+    def read(self, iterator: str, **fields: Any) -> dict[str, Any]:
+        return self.call("GetRecords", ShardIterator=iterator, **fields)
+
+    def read_all(self, stream: str, shard: str) -> list[bytes]:
+        """All data of a shard, following pages until the tip or the end."""
+        iterator: str | None = self.iterator(stream, shard)
+        data: list[bytes] = []
+        while iterator:
+            page = self.read(iterator)
+            data += self.payloads(page)
+            iterator = page["NextShardIterator"] if page["MillisBehindLatest"] else None
+        return data
+
+
+def build_api(settings: AccountSettings) -> Api:
+    clock = DrivenClock(SystemClock(), frozen_at_ms=START_MS)
+    faults = FaultPlan()
+    return Api(Application(settings, clock, Control(clock, faults)), clock, faults)
+
+
+@pytest.fixture
+def api() -> Api:
+    """An account without rates; sizes and rules hold."""
+    return build_api(AccountSettings(limits=Limits.none()))
+
+
+@pytest.fixture
+def limited() -> Api:
+    """An account with Kinesis's rates."""
+    return build_api(AccountSettings())
+
+
+@pytest.fixture
+def slow() -> Api:
+    """An account whose streams take 10 s to change."""
+    return build_api(AccountSettings(limits=Limits.none(), transition_ms=10_000))

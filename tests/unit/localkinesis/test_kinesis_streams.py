@@ -1,0 +1,224 @@
+"""Streams: creation, description, quotas, tags, retention, modes."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import pytest
+
+from lakestream_localkinesis.core.stream import HOUR_MS
+
+if TYPE_CHECKING:
+    from tests.unit.localkinesis.conftest import Api
+
+
+def test_a_new_stream_is_described(api: Api):
+    api.call("CreateStream", StreamName="orders", ShardCount=3, Tags={"team": "lake"})
+
+    described = api.call("DescribeStream", StreamName="orders")["StreamDescription"]
+
+    assert described["StreamARN"] == "arn:aws:kinesis:us-east-1:000000000000:stream/orders"
+    assert described["StreamStatus"] == "ACTIVE"
+    assert described["StreamModeDetails"] == {"StreamMode": "PROVISIONED"}
+    assert described["RetentionPeriodHours"] == 24
+    assert described["StreamCreationTimestamp"] == 1_700_000_000.0
+    assert described["HasMoreShards"] is False
+    assert [shard["ShardId"] for shard in described["Shards"]] == [f"shardId-{i:012d}" for i in range(3)]
+    ranges = [shard["HashKeyRange"] for shard in described["Shards"]]
+    assert ranges[0]["StartingHashKey"] == "0"
+    assert ranges[-1]["EndingHashKey"] == str(2**128 - 1)
+    assert all(int(before["EndingHashKey"]) + 1 == int(after["StartingHashKey"]) for before, after in pairwise(ranges))
+
+
+def test_the_arn_names_the_stream_as_well(api: Api):
+    api.call("CreateStream", StreamName="orders", ShardCount=1)
+    arn = "arn:aws:kinesis:us-east-1:000000000000:stream/orders"
+
+    assert api.call("DescribeStreamSummary", StreamARN=arn)["StreamDescriptionSummary"]["StreamName"] == "orders"
+    assert api.refused("DescribeStreamSummary", StreamARN=arn, StreamName="x").code == "InvalidArgumentException"
+
+
+def test_description_comes_in_pages(api: Api):
+    api.call("CreateStream", StreamName="orders", ShardCount=5)
+    first = api.call("DescribeStream", StreamName="orders", Limit=3)["StreamDescription"]
+    rest = api.call("DescribeStream", StreamName="orders", ExclusiveStartShardId=first["Shards"][-1]["ShardId"])
+
+    assert first["HasMoreShards"] is True
+    assert [shard["ShardId"][-1] for shard in rest["StreamDescription"]["Shards"]] == ["3", "4"]
+
+
+def test_a_stream_takes_its_time_to_change(slow: Api):
+    slow.call("CreateStream", StreamName="orders", ShardCount=2)
+
+    def status() -> str:
+        return slow.call("DescribeStreamSummary", StreamName="orders")["StreamDescriptionSummary"]["StreamStatus"]
+
+    assert status() == "CREATING"
+    assert slow.refused("PutRecord", StreamName="orders", Data="", PartitionKey="k").code == "ResourceNotFoundException"
+    slow.clock.advance(9_999)
+    assert status() == "CREATING"
+    slow.clock.advance(1)
+    assert status() == "ACTIVE"
+    slow.call("SplitShard", StreamName="orders", ShardToSplit="shardId-000000000000", NewStartingHashKey="1000")
+    assert status() == "UPDATING"
+    assert slow.put("orders", b"still open", ExplicitHashKey="5")["ShardId"] == "shardId-000000000000"
+    refused = slow.refused("UpdateShardCount", StreamName="orders", TargetShardCount=4, ScalingType="UNIFORM_SCALING")
+    assert refused.code == "ResourceInUseException"
+    assert refused.message == "Stream orders under account 000000000000 not ACTIVE, instead in state UPDATING"
+    slow.clock.advance(10_000)
+    assert slow.put("orders", b"moved", ExplicitHashKey="5")["ShardId"] == "shardId-000000000002"
+    slow.call("DeleteStream", StreamName="orders")
+    assert status() == "DELETING"
+    slow.clock.advance(10_000)
+    assert slow.refused("DescribeStreamSummary", StreamName="orders").code == "ResourceNotFoundException"
+
+
+def test_what_is_missing_or_there_already_is_said(api: Api):
+    missing = api.refused("DescribeStream", StreamName="orders")
+    api.call("CreateStream", StreamName="orders", ShardCount=1)
+    double = api.refused("CreateStream", StreamName="orders", ShardCount=1)
+
+    assert (missing.status, missing.code) == (400, "ResourceNotFoundException")
+    assert missing.message == "Stream orders under account 000000000000 not found."
+    assert double.code == "ResourceInUseException"
+    assert double.message == "Stream orders under account 000000000000 already exists."
+
+
+def test_the_accounts_shard_quota(api: Api):
+    api.call("CreateStream", StreamName="orders", ShardCount=19_999)
+    refused = api.refused("CreateStream", StreamName="more", ShardCount=2)
+
+    assert refused.code == "LimitExceededException"
+    assert "Current shard count for the account: 19999. Limit: 20000." in refused.message
+
+
+def test_control_operations_have_a_rate(limited: Api):
+    for number in range(5):
+        limited.call("CreateStream", StreamName=f"s{number}", ShardCount=1)
+
+    refused = limited.refused("CreateStream", StreamName="s5", ShardCount=1)
+    assert (refused.code, refused.message) == ("LimitExceededException", "Rate exceeded for account 000000000000.")
+    limited.clock.advance(1000)
+    limited.call("CreateStream", StreamName="s5", ShardCount=1)
+
+
+def test_streams_are_listed_in_pages(api: Api):
+    for name in ("c", "a", "d", "b"):
+        api.call("CreateStream", StreamName=name, ShardCount=1)
+
+    first = api.call("ListStreams", Limit=3)
+    second = api.call("ListStreams", NextToken=first["NextToken"])
+
+    assert (first["StreamNames"], first["HasMoreStreams"]) == (["a", "b", "c"], True)
+    assert (second["StreamNames"], second["HasMoreStreams"]) == (["d"], False)
+    assert "NextToken" not in second
+    assert api.call("ListStreams", ExclusiveStartStreamName="b")["StreamNames"] == ["c", "d"]
+    assert api.refused("ListStreams", NextToken="forged").code == "InvalidArgumentException"
+
+
+def test_tags_are_added_listed_in_pages_and_removed(api: Api):
+    api.call("CreateStream", StreamName="orders", ShardCount=1, Tags={"a": "1"})
+    api.call("AddTagsToStream", StreamName="orders", Tags={"b": "2", "c": "3", "a": "9"})
+    api.call("RemoveTagsFromStream", StreamName="orders", TagKeys=["b", "unknown"])
+
+    assert api.call("ListTagsForStream", StreamName="orders", Limit=1) == {
+        "Tags": [{"Key": "a", "Value": "9"}],
+        "HasMoreTags": True,
+    }
+    assert api.call("ListTagsForStream", StreamName="orders", ExclusiveStartTagKey="a")["Tags"] == [
+        {"Key": "c", "Value": "3"}
+    ]
+    assert api.refused("AddTagsToStream", StreamName="orders", Tags={"a;b": "1"}).code == "InvalidArgumentException"
+    many = {f"k{i}": "" for i in range(49)}
+    assert "cannot have more than 50 tags" in api.refused("AddTagsToStream", StreamName="orders", Tags=many).message
+
+
+def test_retention_is_bounded_and_trims(api: Api):
+    api.call("CreateStream", StreamName="orders", ShardCount=1)
+    api.put("orders", b"old")
+    api.clock.advance(12 * HOUR_MS)
+    api.put("orders", b"new")
+    shard = "shardId-000000000000"
+
+    api.clock.advance(12 * HOUR_MS)
+    assert api.read_all("orders", shard) == [b"old", b"new"]
+    api.clock.advance(1)
+    assert api.read_all("orders", shard) == [b"new"]
+    api.call("IncreaseStreamRetentionPeriod", StreamName="orders", RetentionPeriodHours=48)
+    api.clock.advance(20 * HOUR_MS)
+    assert api.read_all("orders", shard) == [b"new"]
+    api.call("DecreaseStreamRetentionPeriod", StreamName="orders", RetentionPeriodHours=24)
+    assert api.read_all("orders", shard) == []
+
+
+@pytest.mark.parametrize(
+    ("operation", "hours", "message"),
+    [
+        ("IncreaseStreamRetentionPeriod", 23, "Minimum allowed retention period is 24 hours"),
+        ("IncreaseStreamRetentionPeriod", 8761, "Maximum allowed retention period is 8760 hours"),
+        ("IncreaseStreamRetentionPeriod", 47, "can not be shorter than existing retention period (48 hours)"),
+        ("DecreaseStreamRetentionPeriod", 49, "can not be longer than existing retention period (48 hours)"),
+    ],
+)
+def test_retention_that_is_refused(api: Api, operation: str, hours: int, message: str):
+    api.call("CreateStream", StreamName="orders", ShardCount=1)
+    api.call("IncreaseStreamRetentionPeriod", StreamName="orders", RetentionPeriodHours=48)
+
+    refused = api.refused(operation, StreamName="orders", RetentionPeriodHours=hours)
+
+    assert refused.code == "InvalidArgumentException"
+    assert message in refused.message
+
+
+def test_memory_is_freed_of_streams_that_nobody_asks_about(api: Api):
+    api.call("CreateStream", StreamName="orders", ShardCount=1)
+    for _ in range(10):
+        api.put_many("orders", *((b"x" * 100, "k") for _ in range(500)))
+    shard = api.application.account.streams["orders"].shards[0]
+    assert len(shard._records) == 5000
+
+    api.clock.advance(24 * HOUR_MS + 1)
+    api.application.settle()
+
+    assert len(shard._records) == len(shard._sequences) == len(shard._arrivals) == len(shard._sizes_before) == 0
+
+
+def test_an_on_demand_stream_grows_with_what_it_takes(api: Api):
+    api.call("CreateStream", StreamName="orders", StreamModeDetails={"StreamMode": "ON_DEMAND"})
+
+    def open_shards() -> int:
+        return api.call("DescribeStreamSummary", StreamName="orders")["StreamDescriptionSummary"]["OpenShardCount"]
+
+    assert open_shards() == 4
+    # As if 3,500 records a second had come for a minute.
+    api.application.account.streams["orders"].shards[0].counters.incoming_records = 210_000
+    api.clock.advance(59_000)
+    assert open_shards() == 4
+    api.clock.advance(1000)
+    # Room for twice that is 7 shards.
+    assert open_shards() == 7
+    api.clock.advance(60_000)
+    assert open_shards() == 7
+
+
+def test_the_mode_changes_twice_a_day(api: Api):
+    api.call("CreateStream", StreamName="orders", ShardCount=2)
+    arn = "arn:aws:kinesis:us-east-1:000000000000:stream/orders"
+    for mode in ("ON_DEMAND", "PROVISIONED"):
+        api.call("UpdateStreamMode", StreamARN=arn, StreamModeDetails={"StreamMode": mode})
+        summary = api.call("DescribeStreamSummary", StreamName="orders")["StreamDescriptionSummary"]
+        assert summary["StreamModeDetails"] == {"StreamMode": mode}
+
+    third = api.refused("UpdateStreamMode", StreamARN=arn, StreamModeDetails={"StreamMode": "ON_DEMAND"})
+
+    assert third.code == "LimitExceededException"
+
+
+def test_on_demand_refuses_a_shard_count(api: Api):
+    mode = {"StreamMode": "ON_DEMAND"}
+    assert (
+        api.refused("CreateStream", StreamName="s", ShardCount=2, StreamModeDetails=mode).code
+        == "InvalidArgumentException"
+    )
+    assert api.refused("CreateStream", StreamName="s").code == "InvalidArgumentException"
