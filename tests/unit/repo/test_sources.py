@@ -1,0 +1,63 @@
+"""House rules that no linter checks."""
+
+import ast
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+PACKAGES = {
+    "lakestream_api": "api",
+    "lakestream": "jobs",
+    "lakestream_loadgen": "loadgen",
+    "lakestream_localkinesis": "localkinesis",
+    "lakestream_bench": "bench",
+    "lakestream_demo": "examples/demo",
+}
+MODULES = sorted(path for name, folder in PACKAGES.items() for path in (ROOT / folder / name).rglob("*.py"))
+MAX_MODULE_LINES = 400
+MAX_FUNCTION_LINES = 50
+
+
+def _functions(module: Path) -> Iterator[tuple[str, int]]:
+    for node in ast.walk(ast.parse(module.read_text("utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            assert node.end_lineno is not None
+            yield node.name, node.end_lineno - node.lineno + 1
+
+
+def test_modules_are_short() -> None:
+    lines = {str(module.relative_to(ROOT)): len(module.read_text("utf-8").splitlines()) for module in MODULES}
+    assert len(lines) > 20
+    assert {module: count for module, count in lines.items() if count > MAX_MODULE_LINES} == {}
+
+
+def test_functions_are_short() -> None:
+    found = [(module, *function) for module in MODULES for function in _functions(module)]
+    long = [
+        f"{module.relative_to(ROOT)}: {name}, {lines} lines"
+        for module, name, lines in found
+        if lines > MAX_FUNCTION_LINES
+    ]
+    assert long == []
+
+
+@pytest.mark.parametrize("folder", PACKAGES.values())
+def test_every_package_says_that_it_is_typed(folder: str) -> None:
+    (name,) = [name for name, where in PACKAGES.items() if where == folder]
+    assert (ROOT / folder / name / "py.typed").exists()
+
+
+def test_every_package_is_checked_and_installed() -> None:
+    folders = {str(found.parent.relative_to(ROOT)) for found in ROOT.glob("*/pyproject.toml")}
+    folders |= {str(found.parent.relative_to(ROOT)) for found in ROOT.glob("examples/*/pyproject.toml")}
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    (installed,) = [line for line in makefile.splitlines() if line.startswith("PACKAGES := ")]
+    assert folders == set(PACKAGES.values())
+    assert set(installed.removeprefix("PACKAGES := ").split()) == folders
+    assert set(tools["mypy"]["mypy_path"]) == folders
+    assert set(tools["mypy"]["files"]) == {f"{folder}/{name}" for name, folder in PACKAGES.items()}
+    assert set(tools["importlinter"]["root_packages"]) == set(PACKAGES)
