@@ -8,6 +8,7 @@ import argparse
 import pkgutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -29,11 +30,11 @@ def _is_program(name: str) -> bool:
     return 'if __name__ == "__main__":' in Path(found.origin).read_text("utf-8")
 
 
-def main() -> int:
+def main(arguments: Sequence[str]) -> int:
     """Run the benchmarks asked for, by default all; the exit status is 1 if any failed."""
     parser = argparse.ArgumentParser(prog="lakestream_bench", description="Run benchmarks.")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"some of: {', '.join(benchmarks())}")
-    names = parser.parse_args().names or benchmarks()
+    names = parser.parse_args(arguments).names or benchmarks()
     if unknown := set(names) - set(benchmarks()):
         parser.error(f"there is no benchmark {', '.join(sorted(unknown))}; choose from: {', '.join(benchmarks())}")
     RESULTS.mkdir(parents=True, exist_ok=True)
@@ -51,4 +52,4 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

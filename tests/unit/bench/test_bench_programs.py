@@ -1,0 +1,26 @@
+"""How benchmarks are found and run."""
+
+from pathlib import Path
+
+import pytest
+
+import lakestream_bench
+from lakestream_bench.__main__ import benchmarks, main
+
+
+def test_a_benchmark_is_a_module_that_can_be_run() -> None:
+    assert "producer" in benchmarks()
+    assert "__main__" not in benchmarks()
+
+
+@pytest.mark.parametrize("name", benchmarks())
+def test_every_benchmark_takes_a_file_for_its_figures(name: str) -> None:
+    folder = Path(lakestream_bench.__path__[0])
+    assert '"--out"' in (folder / f"{name}.py").read_text("utf-8")
+
+
+def test_an_unknown_benchmark_is_answered_with_those_that_there_are(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["produce"])
+    assert ended.value.code == 2
+    assert "there is no benchmark produce; choose from: " in capsys.readouterr().err
