@@ -1,0 +1,108 @@
+"""Progress as Prometheus metrics. A port is opened only by `serve_metrics`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
+
+from lakestream_api import Progress
+
+_SECONDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0)
+_MOST_SHARDS = 100
+"""Beyond this the lag per shard is left out: a series for each of thousands would cost more than it tells."""
+
+
+class PrometheusProgress:
+    """Metrics of one writer. Every series has the labels `stream` and `writer`."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        names = ("stream", "writer")
+        self._batches = Counter("lakestream_batches", "Batches committed.", names, registry=registry)
+        self._records = Counter("lakestream_records", "Records read and committed.", names, registry=registry)
+        self._bytes = Counter("lakestream_record_bytes", "Bytes of record data committed.", names, registry=registry)
+        self._quarantined = Counter(
+            "lakestream_quarantined_records", "Records kept in quarantine.", names, registry=registry
+        )
+        self._rows = Counter("lakestream_rows_written", "Rows given to the sink.", names, registry=registry)
+        self._batch_seconds = Histogram(
+            "lakestream_batch_duration_seconds",
+            "Work of a batch, waiting for the trigger excluded.",
+            names,
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        self._stage_seconds = Histogram(
+            "lakestream_stage_duration_seconds",
+            "Work of a batch by stage.",
+            (*names, "stage"),
+            buckets=_SECONDS,
+            registry=registry,
+        )
+        self._lag = Gauge("lakestream_lag_seconds", "Lag of the slowest shard; 0 at its tip.", names, registry=registry)
+        self._shard_lag = Gauge(
+            "lakestream_shard_lag_seconds", "Lag of each shard, up to 100.", (*names, "shard"), registry=registry
+        )
+        self._shards = Gauge("lakestream_shards", "Shards being read.", names, registry=registry)
+        self._freshness = Gauge(
+            "lakestream_freshness_seconds",
+            "Age at which half (0.5) and 99 of 100 (0.99) of the last batch's records became visible, or younger.",
+            (*names, "quantile"),
+            registry=registry,
+        )
+        self._committed = Gauge(
+            "lakestream_last_commit_timestamp_seconds",
+            "When the last batch was committed; a lag is as old as this.",
+            names,
+            registry=registry,
+        )
+        self._batch = Gauge("lakestream_last_batch", "Number of the last batch.", names, registry=registry)
+        self._epoch = Gauge("lakestream_epoch", "Number of the driver's start.", names, registry=registry)
+        self._executors = Gauge("lakestream_executors", "Executors that ran the last batch.", names, registry=registry)
+        self._cores = Gauge("lakestream_executor_cores", "Cores of each executor.", names, registry=registry)
+
+    def publish(self, progress: Progress) -> None:
+        job = (progress.stream, progress.writer)
+        self._batches.labels(*job).inc()
+        self._records.labels(*job).inc(progress.records)
+        self._bytes.labels(*job).inc(progress.bytes)
+        self._quarantined.labels(*job).inc(progress.quarantined)
+        self._rows.labels(*job).inc(progress.rows_written)
+        self._batch_seconds.labels(*job).observe(progress.seconds.total)
+        for stage in type(progress.seconds).model_fields:
+            self._stage_seconds.labels(*job, stage).observe(getattr(progress.seconds, stage))
+        self._lag.labels(*job).set(progress.lag_seconds)
+        self._shards.labels(*job).set(len(progress.shards))
+        self._publish_shards(progress)
+        if progress.freshness is not None:
+            self._freshness.labels(*job, "0.5").set(progress.freshness.p50_seconds)
+            self._freshness.labels(*job, "0.99").set(progress.freshness.p99_seconds)
+        self._committed.labels(*job).set(progress.finished_at.timestamp())
+        self._batch.labels(*job).set(progress.batch)
+        self._epoch.labels(*job).set(progress.epoch)
+        self._executors.labels(*job).set(progress.executors)
+        self._cores.labels(*job).set(progress.cores)
+
+    def _publish_shards(self, progress: Progress) -> None:
+        # Afresh each time: a shard that was split would keep its last lag for ever.
+        self._shard_lag.clear()
+        if len(progress.shards) <= _MOST_SHARDS:
+            for shard in progress.shards:
+                self._shard_lag.labels(progress.stream, progress.writer, shard.shard_id).set(shard.lag_seconds)
+
+
+@contextmanager
+def serve_metrics(registry: CollectorRegistry, port: int, address: str = "0.0.0.0") -> Iterator[int]:
+    """Serve a registry at `/metrics` until the end of the context; the port, also if 0 was asked for.
+
+    Raises:
+        OSError: the port is taken.
+    """
+    server, thread = start_http_server(port, address, registry)
+    try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()

@@ -1,0 +1,194 @@
+"""From a commit to the progress that is published: the signals of the autoscaler, and no I/O.
+
+Lag is the age of what may be unread. A shard whose tip was reached has none, whatever has arrived
+since: that is the next batch's. The stream's lag is that of its slowest shard, never a sum or a mean,
+for a reader of the table waits for the slowest.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+
+from lakestream.model import BatchCommit, Cursor, Reading, ShardStats, Unpinned
+from lakestream_api import Freshness, Progress, ShardProgress, StageSeconds
+
+logger = logging.getLogger(__name__)
+
+TABLE_SERVICES = frozenset({"compaction", "cleaning", "clustering"})
+"""Stages of a sink that keep its table in shape; the time of a batch apart from them is what writing costs."""
+
+
+class ProgressPublisher(Protocol):
+    """Where progress goes: a file, Prometheus, later a ConfigMap."""
+
+    def publish(self, progress: Progress) -> None:
+        """Publish one batch. May fail with any error: ingestion goes on without."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """What progress says of the job itself."""
+
+    stream: str
+    """Name of the LakeStream."""
+    writer: str
+    trigger_interval: timedelta
+    cores: int
+    """Of each executor."""
+
+
+def progress_of(
+    commit: BatchCommit,
+    job: Job,
+    *,
+    executors: int,
+    arrivals: Sequence[datetime] = (),
+    commit_seconds: float = 0.0,
+    previous: Progress | None = None,
+) -> Progress:
+    """The progress of a committed batch.
+
+    Args:
+        commit: the batch.
+        job: the job.
+        executors: that ran the batch.
+        arrivals: arrival times at evenly spaced quantiles of the batch's records, first to last.
+        commit_seconds: what writing the commit down took.
+        previous: of the batch before; knows the last arrival of a shard that gave nothing to this one.
+    """
+    known = {} if previous is None else {shard.shard_id: shard.last_arrival for shard in previous.shards}
+    stats = {shard.shard_id: shard for shard in commit.shards}
+    shards = tuple(
+        _shard(cursor, commit, stats.get(cursor.shard_id), known.get(cursor.shard_id))
+        for cursor in commit.cursors
+        if isinstance(cursor, (Reading, Unpinned))
+    )
+    return Progress(
+        stream=job.stream,
+        writer=job.writer,
+        batch=commit.batch,
+        epoch=commit.epoch,
+        finished_at=commit.committed_at,
+        records=commit.records,
+        bytes=commit.bytes,
+        quarantined=commit.quarantined,
+        rows_written=commit.rows_written,
+        seconds=_stages(commit, commit_seconds),
+        trigger_interval=job.trigger_interval,
+        executors=executors,
+        cores=job.cores,
+        shards=shards,
+        lag_seconds=max((shard.lag_seconds for shard in shards), default=0.0),
+        freshness=_freshness(arrivals, commit.committed_at),
+        caught_up=commit.caught_up,
+    )
+
+
+def _shard(
+    cursor: Reading | Unpinned, commit: BatchCommit, stats: ShardStats | None, known: datetime | None
+) -> ShardProgress:
+    # A caught-up batch left nothing unread in any shard, although busy ones stand before a record by now.
+    tip = commit.caught_up or isinstance(cursor, Unpinned) or cursor.tip_seen is not None
+    since = commit.committed_at if tip or cursor.unread_since is None else cursor.unread_since
+    return ShardProgress(
+        shard_id=cursor.shard_id,
+        last_arrival=_last_arrival(cursor, stats, known),
+        tip_reached=tip,
+        # Kinesis's clock and ours differ a little.
+        lag_seconds=max(0.0, (commit.committed_at - since).total_seconds()),
+        records=stats.records if stats else 0,
+        bytes=stats.bytes if stats else 0,
+    )
+
+
+def _last_arrival(cursor: Cursor, stats: ShardStats | None, known: datetime | None) -> datetime | None:
+    if stats is not None:
+        return stats.last_arrival
+    if isinstance(cursor, Reading) and cursor.position.after:
+        return cursor.arrival
+    return known
+
+
+def _stages(commit: BatchCommit, commit_seconds: float) -> StageSeconds:
+    sink: Mapping[str, float] = commit.sink.seconds if commit.sink else {}
+    services = sum(seconds for stage, seconds in sink.items() if stage in TABLE_SERVICES)
+    return StageSeconds(
+        plan=commit.seconds.get("plan", 0.0),
+        fetch=commit.seconds.get("fetch", 0.0),
+        write=max(0.0, commit.seconds.get("write", 0.0) - services),
+        commit=max(0.0, commit_seconds),
+        table_services=services,
+    )
+
+
+def _freshness(arrivals: Sequence[datetime], visible: datetime) -> Freshness | None:
+    if not arrivals:
+        return None
+    # The later a record arrived, the fresher it is: 99 of 100 are fresher than the one at quantile 0.01.
+    return Freshness(p50_seconds=_age(arrivals, 0.5, visible), p99_seconds=_age(arrivals, 0.01, visible))
+
+
+def _age(arrivals: Sequence[datetime], quantile: float, visible: datetime) -> float:
+    place = quantile * (len(arrivals) - 1)
+    below = int(place)
+    above = min(below + 1, len(arrivals) - 1)
+    arrival = arrivals[below] + (place - below) * (arrivals[above] - arrivals[below])
+    return max(0.0, (visible - arrival).total_seconds())
+
+
+class ProgressReporter:
+    """The engine's observer: makes the progress of each batch and hands it to every publisher."""
+
+    def __init__(
+        self,
+        job: Job,
+        publishers: Sequence[ProgressPublisher],
+        *,
+        executors: Callable[[], int],
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """Make a reporter.
+
+        Args:
+            job: the job.
+            publishers: asked in this order.
+            executors: how many there are now; asked once a batch.
+            now: the driver's clock, by which the commit was timed too.
+        """
+        self._job = job
+        self._publishers = tuple(publishers)
+        self._executors = executors
+        self._now = now
+        self._previous: Progress | None = None
+
+    def committed(self, commit: BatchCommit, arrivals: tuple[datetime, ...]) -> None:
+        """Publish a batch, as soon as its commit is written down."""
+        progress = progress_of(
+            commit,
+            self._job,
+            executors=self._executors(),
+            arrivals=arrivals,
+            commit_seconds=(self._now() - commit.committed_at).total_seconds(),
+            previous=self._previous,
+        )
+        self._previous = progress
+        logger.info(
+            "batch %d: %d records, %d rows, %d in quarantine, %.1f s of work, lag %.1f s",
+            progress.batch,
+            progress.records,
+            progress.rows_written,
+            progress.quarantined,
+            progress.seconds.total,
+            progress.lag_seconds,
+        )
+        for publisher in self._publishers:
+            try:
+                publisher.publish(progress)
+            except Exception:
+                # The batch is committed. Progress that is missing makes the autoscaler hold, and nothing worse.
+                logger.exception("the progress of batch %d could not be published", progress.batch)

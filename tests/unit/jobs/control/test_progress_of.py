@@ -1,0 +1,159 @@
+"""What a commit becomes as progress: lag, freshness, stages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+import pytest
+
+from lakestream.control import Job, progress_of
+from lakestream.model import (
+    BatchCommit,
+    Cursor,
+    Finished,
+    Reading,
+    ShardStats,
+    SinkCommit,
+    Unpinned,
+    Waiting,
+    after,
+    at,
+)
+from lakestream.testing.logs import EPOCH_TIME
+from lakestream_api import Progress
+
+JOB = Job("orders", "hudi", timedelta(seconds=10), cores=2)
+
+
+def second(seconds: float) -> datetime:
+    """Arrival times are negative, the commit is at 0."""
+    return EPOCH_TIME + timedelta(seconds=seconds)
+
+
+def commit(
+    *cursors: Cursor,
+    caught_up: bool = False,
+    shards: tuple[ShardStats, ...] = (),
+    seconds: Mapping[str, float] | None = None,
+    sink: SinkCommit | None = None,
+) -> BatchCommit:
+    return BatchCommit(
+        batch=7,
+        epoch=3,
+        planned_at=second(-2),
+        committed_at=second(0),
+        base=None,
+        horizon=second(-3),
+        caught_up=caught_up,
+        records=sum(shard.records for shard in shards),
+        bytes=sum(shard.bytes for shard in shards),
+        quarantined=0,
+        sink=sink,
+        cursors=cursors,
+        shards=shards,
+        seconds=seconds or {},
+    )
+
+
+def progress(commit: BatchCommit, previous: Progress | None = None) -> Progress:
+    return progress_of(commit, JOB, executors=3, previous=previous)
+
+
+BEHIND = Reading("shard-0", at(50), arrival=second(-40), tip_seen=None)
+FURTHER_BEHIND = Reading("shard-1", at(90), arrival=second(-95), tip_seen=None)
+AT_TIP = Reading("shard-2", after(70), arrival=second(-500), tip_seen=second(-2))
+
+
+def test_the_lag_is_that_of_the_slowest_shard_and_a_shard_at_its_tip_has_none() -> None:
+    found = progress(commit(BEHIND, FURTHER_BEHIND, AT_TIP))
+    assert [(s.shard_id, s.lag_seconds, s.tip_reached) for s in found.shards] == [
+        ("shard-0", 40, False),
+        ("shard-1", 95, False),
+        ("shard-2", 0, True),
+    ]
+    assert found.lag_seconds == 95
+    assert not found.caught_up
+
+
+def test_a_busy_shard_of_a_caught_up_batch_has_no_lag_although_a_record_waits() -> None:
+    found = progress(commit(BEHIND, caught_up=True))
+    assert (found.lag_seconds, found.shards[0].tip_reached, found.caught_up) == (0, True, True)
+
+
+def test_only_shards_that_are_read_count() -> None:
+    found = progress(
+        commit(
+            AT_TIP,
+            Finished("shard-3"),
+            Waiting("shard-4", since=None, unread_since=second(-900)),
+            Unpinned("shard-5", since=None, unread_since=second(-900)),
+        )
+    )
+    assert [(s.shard_id, s.lag_seconds) for s in found.shards] == [("shard-2", 0), ("shard-5", 0)]
+    assert progress(commit(Finished("shard-3"))).lag_seconds == 0
+
+
+def test_a_clock_behind_that_of_kinesis_gives_no_negative_lag() -> None:
+    assert progress(commit(Reading("shard-0", at(50), arrival=second(3), tip_seen=None))).lag_seconds == 0
+
+
+def test_the_last_arrival_is_of_a_committed_record() -> None:
+    stats = ShardStats("shard-0", 10, 1000, second(-60), second(-41))
+    first = progress(commit(BEHIND, FURTHER_BEHIND, AT_TIP, shards=(stats,)))
+    # shard-1 stands before a record that is not committed, and gave none so far.
+    assert [s.last_arrival for s in first.shards] == [second(-41), None, second(-500)]
+    assert [(s.records, s.bytes) for s in first.shards] == [(10, 1000), (0, 0), (0, 0)]
+    following = progress(commit(BEHIND, FURTHER_BEHIND, AT_TIP), previous=first)
+    assert following.shards[0].last_arrival == second(-41)
+
+
+def test_table_services_are_told_apart_from_writing() -> None:
+    sink = SinkCommit(rows=5, bytes=100, seconds={"upsert": 2.5, "compaction": 1.0, "cleaning": 0.5})
+    seconds = {"plan": 0.25, "fetch": 1.5, "write": 4.0}
+    found = progress_of(commit(BEHIND, seconds=seconds, sink=sink), JOB, executors=3, commit_seconds=0.125)
+    stages = found.seconds
+    assert (stages.plan, stages.fetch, stages.write, stages.commit, stages.table_services) == (
+        0.25,
+        1.5,
+        2.5,
+        0.125,
+        1.5,
+    )
+    assert stages.total == 5.875
+    assert found.rows_written == 5
+
+
+def test_a_heartbeat_has_no_freshness_and_wrote_nothing() -> None:
+    found = progress(commit(AT_TIP, caught_up=True))
+    assert (found.freshness, found.records, found.rows_written) == (None, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("ages", "p50", "p99"),
+    [
+        ([8.0], 8.0, 8.0),
+        ([9.0, 5.0, 1.0], 5.0, 8.92),  # the first record to arrive is the oldest
+        ([100.0, *[2.0] * 100], 2.0, 2.0),  # one in a hundred may be older
+        ([-1.0], 0.0, 0.0),  # clocks differ
+    ],
+)
+def test_freshness_is_read_off_the_quantiles(ages: list[float], p50: float, p99: float) -> None:
+    arrivals = [second(-age) for age in ages]
+    found = progress_of(commit(BEHIND), JOB, executors=3, arrivals=arrivals).freshness
+    assert found is not None
+    assert found.p50_seconds == pytest.approx(p50)
+    assert found.p99_seconds == pytest.approx(p99)
+
+
+def test_the_job_is_named() -> None:
+    found = progress(commit(BEHIND))
+    assert (found.stream, found.writer, found.batch, found.epoch, found.executors, found.cores) == (
+        "orders",
+        "hudi",
+        7,
+        3,
+        3,
+        2,
+    )
+    assert (found.trigger_interval, found.finished_at) == (timedelta(seconds=10), second(0))

@@ -1,0 +1,180 @@
+"""Where progress goes: reporter, file, Prometheus."""
+
+from __future__ import annotations
+
+import logging
+import urllib.request
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from prometheus_client import CollectorRegistry
+
+from lakestream.control import (
+    Job,
+    JsonLinesProgress,
+    ProgressReporter,
+    PrometheusProgress,
+    read_progress,
+    serve_metrics,
+)
+from lakestream.testing.logs import EPOCH_TIME, ManualClock, commit_of, plan_of
+from lakestream_api import Freshness, Progress, ShardProgress, StageSeconds
+
+LABELS = {"stream": "orders", "writer": "hudi"}
+
+
+def progress(batch: int, *, shards: int = 2, lag: float = 3.0, freshness: Freshness | None = None) -> Progress:
+    return Progress(
+        stream="orders",
+        writer="hudi",
+        batch=batch,
+        epoch=4,
+        finished_at=EPOCH_TIME,
+        records=100,
+        bytes=25_000,
+        quarantined=2,
+        rows_written=98,
+        seconds=StageSeconds(plan=0.5, fetch=1.0, write=2.0, commit=0.25, table_services=0.25),
+        trigger_interval=timedelta(seconds=10),
+        executors=3,
+        cores=2,
+        shards=tuple(
+            ShardProgress(shard_id=f"shard-{n}", tip_reached=False, lag_seconds=lag, records=50, bytes=12_500)
+            for n in range(shards)
+        ),
+        lag_seconds=lag if shards else 0.0,
+        freshness=freshness,
+        caught_up=False,
+    )
+
+
+@dataclass
+class Memory:
+    published: list[Progress] = field(default_factory=list)
+    error: Exception | None = None
+
+    def publish(self, progress: Progress) -> None:
+        if self.error is not None:
+            raise self.error
+        self.published.append(progress)
+
+
+def test_the_reporter_times_the_commit_and_asks_for_the_executors_of_each_batch() -> None:
+    clock, memory, executors = ManualClock(), Memory(), iter([1, 4])
+    job = Job("orders", "hudi", timedelta(seconds=10), cores=2)
+    reporter = ProgressReporter(job, [memory], executors=lambda: next(executors), now=clock)
+    for batch in range(2):
+        commit = commit_of(plan_of(batch, 1), 1)
+        clock.time = commit.committed_at + timedelta(seconds=0.5)
+        reporter.committed(commit, ())
+    assert [p.batch for p in memory.published] == [0, 1]
+    assert [p.executors for p in memory.published] == [1, 4]
+    assert [p.seconds.commit for p in memory.published] == [0.5, 0.5]
+
+
+def test_a_publisher_that_fails_stops_neither_the_others_nor_the_engine(caplog: pytest.LogCaptureFixture) -> None:
+    broken, memory = Memory(error=OSError("disk full")), Memory()
+    job = Job("orders", "hudi", timedelta(seconds=10), cores=2)
+    reporter = ProgressReporter(job, [broken, memory], executors=lambda: 1, now=ManualClock())
+    with caplog.at_level(logging.ERROR):
+        reporter.committed(commit_of(plan_of(0, 1), 1), ())
+    assert len(memory.published) == 1
+    assert "progress of batch 0" in caplog.text
+    assert "disk full" in caplog.text
+
+
+def test_a_file_has_a_line_for_each_batch_over_restarts(tmp_path: Path) -> None:
+    path = tmp_path / "progress.jsonl"
+    assert read_progress(path) == []
+    batches = [progress(number, freshness=Freshness(p50_seconds=1, p99_seconds=2)) for number in range(3)]
+    JsonLinesProgress(path).publish(batches[0])
+    restarted = JsonLinesProgress(path)
+    restarted.publish(batches[1])
+    restarted.publish(batches[2])
+    assert read_progress(path) == batches
+    assert path.read_text().count("\n") == 3
+
+
+def test_a_reader_leaves_out_a_line_that_is_being_written(tmp_path: Path) -> None:
+    path = tmp_path / "progress.jsonl"
+    JsonLinesProgress(path).publish(progress(0))
+    with path.open("a") as file:
+        file.write('{"stream":"ord')
+    assert [p.batch for p in read_progress(path)] == [0]
+
+
+def test_a_torn_line_does_not_take_the_next_one_with_it(tmp_path: Path) -> None:
+    path = tmp_path / "progress.jsonl"
+    JsonLinesProgress(path).publish(progress(0))
+    with path.open("r+b") as file:
+        file.truncate(path.stat().st_size - 10)
+    JsonLinesProgress(path).publish(progress(1))
+    assert Progress.model_validate_json(path.read_bytes().splitlines()[-1]).batch == 1
+
+
+def test_a_large_file_is_put_aside(tmp_path: Path) -> None:
+    path = tmp_path / "progress.jsonl"
+    line = len(progress(0).model_dump_json()) + 1
+    publisher = JsonLinesProgress(path, max_bytes=3 * line)
+    for number in range(10):
+        publisher.publish(progress(number))
+    assert [p.batch for p in read_progress(path.with_name("progress.jsonl.1"))] == [4, 5, 6, 7]
+    assert [p.batch for p in read_progress(path)] == [8, 9]
+
+
+def test_counters_add_up_and_gauges_show_the_last_batch() -> None:
+    registry = CollectorRegistry()
+    publisher = PrometheusProgress(registry)
+    publisher.publish(progress(6, lag=30, freshness=Freshness(p50_seconds=1, p99_seconds=2)))
+    publisher.publish(progress(7, lag=3))
+
+    def value(name: str, **labels: str) -> float | None:
+        return registry.get_sample_value(name, {**LABELS, **labels})
+
+    assert value("lakestream_batches_total") == 2
+    assert value("lakestream_records_total") == 200
+    assert value("lakestream_record_bytes_total") == 50_000
+    assert value("lakestream_quarantined_records_total") == 4
+    assert value("lakestream_rows_written_total") == 196
+    assert value("lakestream_lag_seconds") == 3
+    assert value("lakestream_shards") == 2
+    assert value("lakestream_last_batch") == 7
+    assert value("lakestream_epoch") == 4
+    assert value("lakestream_executors") == 3
+    assert value("lakestream_executor_cores") == 2
+    assert value("lakestream_last_commit_timestamp_seconds") == EPOCH_TIME.timestamp()
+    assert value("lakestream_batch_duration_seconds_sum") == 8
+    assert value("lakestream_batch_duration_seconds_bucket", le="5.0") == 2
+    assert value("lakestream_batch_duration_seconds_bucket", le="2.5") == 0
+    assert value("lakestream_stage_duration_seconds_sum", stage="table_services") == 0.5
+    assert value("lakestream_freshness_seconds", quantile="0.99") == 2
+    assert value("lakestream_shard_lag_seconds", shard="shard-1") == 3
+
+
+def test_shards_that_are_gone_or_too_many_have_no_series() -> None:
+    registry = CollectorRegistry()
+    publisher = PrometheusProgress(registry)
+
+    def shards() -> int:
+        return sum(
+            sample.name == "lakestream_shard_lag_seconds" for metric in registry.collect() for sample in metric.samples
+        )
+
+    for count, series in ((100, 100), (4, 4), (101, 0)):
+        publisher.publish(progress(1, shards=count))
+        assert shards() == series
+        assert registry.get_sample_value("lakestream_shards", LABELS) == count
+
+
+def test_metrics_are_served_until_the_end() -> None:
+    registry = CollectorRegistry()
+    PrometheusProgress(registry).publish(progress(7))
+    with serve_metrics(registry, 0, "127.0.0.1") as port:
+        url = f"http://127.0.0.1:{port}/metrics"
+        with urllib.request.urlopen(url, timeout=10) as answer:
+            body = answer.read().decode()
+        assert 'lakestream_last_batch{stream="orders",writer="hudi"} 7.0' in body
+    with pytest.raises(OSError, match="refused"):
+        urllib.request.urlopen(url, timeout=10)
