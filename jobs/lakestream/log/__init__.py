@@ -1,6 +1,6 @@
 """The log of one writer: what is planned, what is committed, and which driver may write."""
 
-from lakestream.log.checkpoint import CheckpointLog
+from lakestream.log.checkpoint import CheckpointLog, StaleLogError
 from lakestream.log.fence import Fence, FenceSettings, FenceWatch
 from lakestream.log.identity import Identity, Setting
 from lakestream.log.store import LogStore, ObstoreLogStore
@@ -14,4 +14,5 @@ __all__ = [
     "LogStore",
     "ObstoreLogStore",
     "Setting",
+    "StaleLogError",
 ]

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Protocol, TypeVar
 from uuid import UUID, uuid4
 
-from lakestream.errors import CorruptLogError, FencedError, InvalidValueError, LakeStreamError
+from lakestream.errors import CorruptLogError, InvalidValueError, LakeStreamError, RetryLaterError
 from lakestream.log.fence import Epoch, Fence, FenceSettings, take_epoch
 from lakestream.log.identity import Identity, claim_identity
 from lakestream.log.layout import (
@@ -34,18 +34,22 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
+class StaleLogError(RetryLaterError):
+    """A predecessor has written to the log since this driver read it; a new start reads it again."""
+
+
 class CheckpointLog:
     """One driver's hold on a writer's log. Its methods may be called from several threads.
 
     What it guarantees, to all drivers that ever open the log, whatever is killed or late:
 
-    1. A batch has at most one plan, and at most one commit, and they never change.
+    1. A batch has at most one commit, and until then at most one plan, and they never change.
     2. Plans and commits are numbered from 0 without gaps; nothing is committed that was not planned.
     3. A plan that `put_plan` has accepted is seen by every later driver: the plan is written *before*
        the look at the epochs, and a new driver takes its epoch *before* it reads the plans, so at
        least one of the two sees the other.
-    4. A driver with a successor gets FencedError, at the latest when it commits a batch that the
-       successor has committed, or plans another one.
+    4. A driver with a successor can have no plan accepted, and no commit but one that was under way
+       when the successor started; it gets FencedError.
     """
 
     def __init__(
@@ -110,6 +114,7 @@ class CheckpointLog:
 
         Raises:
             FencedError: another driver has taken over; nothing may be written for this plan.
+            StaleLogError: a predecessor, fenced since, has planned this batch.
             OutcomeUnknownError: the store is unavailable; the same plan may be put again.
         """
         with self._lock:
@@ -125,6 +130,7 @@ class CheckpointLog:
 
         Raises:
             FencedError: another driver has taken over; whether it commits this batch is now up to it.
+            StaleLogError: a predecessor, fenced since, has committed this batch.
             OutcomeUnknownError: the store is unavailable; the same commit may be put again.
         """
         with self._lock:
@@ -180,7 +186,7 @@ class CheckpointLog:
         if claim(self._store, key, body):
             return
         self._fence.check()
-        raise FencedError(
+        raise StaleLogError(
             f"{key} was written by an earlier driver, just before it saw that epoch {self.epoch} has taken over. "
             "Start this one again: it goes on from there."
         )

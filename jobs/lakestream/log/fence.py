@@ -25,10 +25,11 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Self
 
-from lakestream.errors import FencedError
+from lakestream.errors import FencedError, LakeStreamError
 from lakestream.log.layout import EPOCHS, closed_key, epoch_key, number_of
 from lakestream.log.store import LogStore, claim
 from lakestream.model.codec import encode, time_to_json
+from lakestream.storage import StorageUnavailableError
 
 logger = logging.getLogger(__name__)
 
@@ -97,7 +98,7 @@ class Fence:
 
 
 class FenceWatch:
-    """A thread that looks for a higher epoch, and calls `on_fenced` once when there is one.
+    """A thread that looks for a higher epoch, and calls `on_lost` once when the checkpoint may not be ours any more.
 
     Give it a store of its own, with a `patience` of seconds: the log's may try a request for minutes.
     """
@@ -105,7 +106,7 @@ class FenceWatch:
     def __init__(
         self,
         fence: Fence,
-        on_fenced: Callable[[FencedError], None],
+        on_lost: Callable[[LakeStreamError], None],
         settings: FenceSettings,
         *,
         clock: Callable[[], float] = time.monotonic,
@@ -115,13 +116,14 @@ class FenceWatch:
 
         Args:
             fence: what is looked at.
-            on_fenced: called in the watch's thread; must end all writing.
+            on_lost: called in the watch's thread; must end all writing. Gets a FencedError if there is a
+                successor, a StorageUnavailableError if nobody can tell.
             settings: how often, and for how long without an answer.
             clock: seconds.
             wait: waits so many seconds; True ends the watch.
         """
         self._fence = fence
-        self._on_fenced = on_fenced
+        self._on_lost = on_lost
         self._settings = settings
         self._clock = clock
         self._stopped = threading.Event()
@@ -148,15 +150,15 @@ class FenceWatch:
                 self._fence.check()
                 verified = asked
             except FencedError as error:
-                self._on_fenced(error)
+                self._on_lost(error)
                 return
             except Exception as error:  # noqa: BLE001 - a watch that dies of anything is a driver without a fence
                 unseen = self._clock() - verified
                 logger.warning("cannot tell for %.1f s whether another driver has taken over: %s", unseen, error)
                 if unseen >= self._settings.patience.total_seconds():
-                    self._on_fenced(
-                        FencedError(
-                            f"the log could not be read for {unseen:.0f} s, so that another driver may have taken over; "
+                    self._on_lost(
+                        StorageUnavailableError(
+                            f"the log could not be read for {unseen:.0f} s, and another driver may have taken over; "
                             f"this one (epoch {self._fence.epoch}) stops without writing: {error}"
                         )
                     )

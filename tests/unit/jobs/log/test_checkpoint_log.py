@@ -9,7 +9,7 @@ import pytest
 from obstore.store import MemoryStore
 
 from lakestream.errors import CorruptLogError, FencedError, InvalidValueError, OutcomeUnknownError
-from lakestream.log import CheckpointLog, LogStore, ObstoreLogStore
+from lakestream.log import CheckpointLog, LogStore, ObstoreLogStore, StaleLogError
 from lakestream.testing.logs import ORDERS, Fault, FaultyLogStore, ManualClock, commit_of, plan_of
 
 PLAN, COMMIT = "batches/000000000000.json.gz", "commits/000000000000.json.gz"
@@ -93,7 +93,7 @@ def test_a_successor_that_meets_the_predecessors_last_commit_is_told_to_start_ag
     # The predecessor has looked at the epochs and is about to write its commit, when the successor opens.
     store.before_create = lambda key: successors.append(open_log(store.store))
     predecessor.put_commit(commit_of(plan_of(0, 1), 1))
-    with pytest.raises(FencedError, match="Start this one again"):
+    with pytest.raises(StaleLogError, match="Start this one again"):
         successors[0].put_commit(commit_of(plan_of(0, 1), 2))
     assert open_log(store.store).last_commit() == commit_of(plan_of(0, 1), 1)
 

@@ -6,10 +6,11 @@ import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 
 from obstore.store import MemoryStore
 
-from lakestream.errors import FencedError
+from lakestream.errors import FencedError, LakeStreamError
 from lakestream.log import Fence, FenceSettings, FenceWatch, ObstoreLogStore
 from lakestream.log.fence import take_epoch
 from lakestream.storage import StorageUnavailableError
@@ -23,7 +24,7 @@ class Script:
     """Time as the watch sees it: each wait moves it on, and lets something happen."""
 
     seconds: float = 0.0
-    at: dict[float, Callable[[], None]] = field(default_factory=dict)
+    at: dict[float, Callable[[], object]] = field(default_factory=dict)
     end: float = 100.0
 
     def clock(self) -> float:
@@ -50,18 +51,18 @@ class FailingStore(ObstoreLogStore):
         return super().list(folder, after)
 
 
-def watch(store: FailingStore, script: Script) -> list[tuple[float, str]]:
-    fenced: list[tuple[float, str]] = []
+def watch(store: FailingStore, script: Script) -> list[tuple[float, LakeStreamError]]:
+    lost: list[tuple[float, LakeStreamError]] = []
     epoch = take_epoch(store, "a", EPOCH_TIME)
     watch = FenceWatch(
         Fence(store, epoch.number),
-        lambda error: fenced.append((script.seconds, str(error))),
+        lambda error: lost.append((script.seconds, error)),
         SETTINGS,
         clock=script.clock,
         wait=script.wait,
     )
     watch.run()
-    return fenced
+    return lost
 
 
 def test_a_driver_without_successor_is_left_alone() -> None:
@@ -72,10 +73,11 @@ def test_a_driver_without_successor_is_left_alone() -> None:
 
 def test_a_successor_is_noticed_within_the_interval_and_reported_once() -> None:
     store, script = FailingStore(), Script()
-    script.at[10.0] = lambda: None if take_epoch(store, "b", EPOCH_TIME) else None
-    ((second, message),) = watch(store, script)
+    script.at[10.0] = partial(take_epoch, store, "b", EPOCH_TIME)
+    ((second, error),) = watch(store, script)
     assert second == 10.0
-    assert "epoch 2 has taken over" in message
+    assert isinstance(error, FencedError)
+    assert "epoch 2 has taken over" in str(error)
 
 
 def test_a_store_that_fails_for_less_than_the_patience_is_borne() -> None:
@@ -85,20 +87,21 @@ def test_a_store_that_fails_for_less_than_the_patience_is_borne() -> None:
     assert watch(store, script) == []
 
 
-def test_a_store_that_fails_for_longer_counts_as_fenced() -> None:
+def test_a_store_that_fails_for_longer_ends_the_driver_but_may_be_started_again() -> None:
     store, script = FailingStore(), Script()
     script.at[10.0] = lambda: setattr(store, "error", StorageUnavailableError("list epochs: timeout"))
-    ((second, message),) = watch(store, script)
+    ((second, error),) = watch(store, script)
     assert second == 38.0  # 30 s after the last look that was answered, at 8
-    assert "could not be read for 30 s" in message
-    assert "list epochs: timeout" in message
+    assert isinstance(error, StorageUnavailableError)
+    assert "could not be read for 30 s" in str(error)
+    assert "list epochs: timeout" in str(error)
 
 
 def test_an_unforeseen_error_does_not_end_the_watch_in_silence() -> None:
     store, script = FailingStore(), Script()
     script.at[2.0] = lambda: setattr(store, "error", ZeroDivisionError("a bug"))
-    ((_, message),) = watch(store, script)
-    assert "a bug" in message
+    ((_, error),) = watch(store, script)
+    assert "a bug" in str(error)
 
 
 def test_the_thread_ends_with_its_context() -> None:
@@ -112,14 +115,14 @@ def test_the_thread_ends_with_its_context() -> None:
 
 def test_the_watch_thread_reports_a_successor() -> None:
     store, reported = FailingStore(), threading.Event()
-    errors: list[FencedError] = []
+    errors: list[LakeStreamError] = []
 
-    def on_fenced(error: FencedError) -> None:
+    def on_lost(error: LakeStreamError) -> None:
         errors.append(error)
         reported.set()
 
     epoch = take_epoch(store, "a", EPOCH_TIME)
     take_epoch(store, "b", EPOCH_TIME)
-    with FenceWatch(Fence(store, epoch.number), on_fenced, SETTINGS, wait=lambda seconds: False):
+    with FenceWatch(Fence(store, epoch.number), on_lost, SETTINGS, wait=lambda seconds: False):
         assert reported.wait(timeout=10)
     assert len(errors) == 1

@@ -28,7 +28,9 @@ def test_two_checkpoints_have_different_ids(store: ObstoreLogStore) -> None:
 
 
 def test_every_changed_setting_is_named_with_both_values(store: ObstoreLogStore) -> None:
-    claim_identity(store, replace(ORDERS, settings={"recordKey": ("a", "b"), "tableType": "COPY_ON_WRITE", "same": "x"}))
+    claim_identity(
+        store, replace(ORDERS, settings={"recordKey": ("a", "b"), "tableType": "COPY_ON_WRITE", "same": "x"})
+    )
     changed = replace(ORDERS, settings={"recordKey": ("a",), "index": "bucket", "same": "x"})
     with pytest.raises(IdentityMismatchError) as caught:
         claim_identity(store, changed)
