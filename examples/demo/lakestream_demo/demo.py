@@ -16,6 +16,7 @@ from lakestream_demo.document import ORDERS, DemoDocument, make_document
 from lakestream_demo.errors import DeadlineError, DemoError
 from lakestream_demo.inspected import Inspection
 from lakestream_demo.interrupt import Interrupt
+from lakestream_demo.ledger import ledger_seen
 from lakestream_demo.loopback import HOST, create_bucket, free_port, get
 from lakestream_demo.observed import Observed
 from lakestream_demo.observer import Observer
@@ -137,6 +138,8 @@ class Run:
         self._begin(Phase.LOAD, expected=seconds)
         self._until(lambda: load.status is not None, seconds + LOAD_GRACE_SECONDS, "the end of the load")
         self._supervisor.finish(load)
+        assert self._observer is not None
+        self._observer.settle(ledger_seen(str(self._workspace.ledger)))
         self._look()
         self._describe(f"{self._seen.stream.records:,} records in the stream")
 
@@ -176,8 +179,8 @@ class Run:
                 seconds=seconds[Phase.LOAD],
                 sent=self._seen.stream.sent,
                 throttled=self._seen.stream.throttled,
-                acknowledged=inspection.acknowledged,
-                failed=inspection.failed,
+                acknowledged=self._seen.load.acknowledged,
+                failed=self._seen.load.failed,
             ),
             tables=inspection.tables,
             audit=inspection.audit,

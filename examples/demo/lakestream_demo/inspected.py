@@ -15,10 +15,6 @@ from lakestream_demo.result import CheckResult, QueryResult, TableResult
 class Inspection:
     """Tables, audit and queries."""
 
-    acknowledged: int
-    """Records that Kinesis acknowledged, by the ledger."""
-    failed: int
-    """Records given up, by the ledger."""
     tables: tuple[TableResult, ...]
     audit: tuple[CheckResult, ...]
     queries: tuple[QueryResult, ...]

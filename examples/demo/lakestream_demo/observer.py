@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
 
 from lakestream_demo.loopback import get
 from lakestream_demo.observed import LoadSeen, Observed, StreamSeen, WriterSeen
@@ -50,6 +51,10 @@ class Observer:
         self._window.append(self._last)
         while now - self._window[0].at > WINDOW_SECONDS:
             self._window.popleft()
+
+    def settle(self, load: LoadSeen) -> None:
+        """Take over the final figures of a load that has ended: Locust's tables lack the last second."""
+        self._last = replace(self._last, load=self._last.load.grown(load))
 
     def _look_at_load(self) -> LoadSeen:
         try:

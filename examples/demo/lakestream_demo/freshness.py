@@ -1,0 +1,60 @@
+"""How soon records became visible, from when each arrived and what each batch covered. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from lakestream_api import Progress
+from lakestream_demo.result import Freshness
+
+Microseconds = npt.NDArray[np.int64]
+"""Times since the epoch."""
+
+
+def freshness(arrivals: Mapping[str, Microseconds], batches: Sequence[Progress]) -> Freshness | None:
+    """Freshness of every record that arrived once the writer had caught up for the first time.
+
+    What arrived before waited for Spark to start, which says nothing about a running application.
+
+    Args:
+        arrivals: arrival times of all records of the stream by shard, in any order.
+        batches: of one writer, in order.
+
+    Returns:
+        None if no record arrived after the writer had caught up.
+    """
+    caught_up = next((_microseconds(batch.finished_at.timestamp()) for batch in batches if batch.caught_up), None)
+    if caught_up is None:
+        return None
+    waits = [_waits(times[times >= caught_up], *_steps(shard_id, batches)) for shard_id, times in arrivals.items()]
+    waited = np.concatenate(waits) / 1e6 if waits else np.empty(0)
+    if not len(waited):
+        return None
+    p50, p99 = np.percentile(waited, (50, 99))
+    return Freshness(round(float(p50), 3), round(float(p99), 3), len(waited))
+
+
+def _steps(shard_id: str, batches: Sequence[Progress]) -> tuple[Microseconds, Microseconds]:
+    """Up to which arrival each batch covers a shard, and when that was visible."""
+    covered, visible = [], []
+    for batch in batches:
+        for shard in batch.shards:
+            if shard.shard_id == shard_id and shard.last_arrival is not None:
+                covered.append(_microseconds(shard.last_arrival.timestamp()))
+                visible.append(_microseconds(batch.finished_at.timestamp()))
+    return np.array(covered, np.int64), np.array(visible, np.int64)
+
+
+def _waits(arrivals: Microseconds, covered: Microseconds, visible: Microseconds) -> Microseconds:
+    """A record became visible with the first batch that covers its arrival."""
+    batch = np.searchsorted(covered, arrivals, side="left")
+    seen = batch < len(covered)
+    waits: Microseconds = visible[batch[seen]] - arrivals[seen]
+    return waits
+
+
+def _microseconds(seconds: float) -> int:
+    return round(seconds * 1e6)

@@ -1,0 +1,21 @@
+"""The final figures of the load."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakestream_demo.errors import DemoError
+from lakestream_demo.observed import LoadSeen
+from lakestream_loadgen.errors import LoadgenError
+from lakestream_loadgen.ledger import Outcome, read_ledger
+
+
+def ledger_seen(folder: str) -> LoadSeen:
+    """What became of all records, by the ledger that the users kept."""
+    try:
+        outcomes = read_ledger(folder)["outcome"]
+    except LoadgenError as error:
+        raise DemoError(str(error)) from error
+    acknowledged: int = pc.sum(pc.equal(outcomes, pa.scalar(Outcome.ACKNOWLEDGED, pa.uint8()))).as_py() or 0
+    return LoadSeen(acknowledged, len(outcomes) - acknowledged)
