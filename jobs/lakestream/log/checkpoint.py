@@ -15,7 +15,6 @@ from lakestream.log.identity import Identity, claim_identity
 from lakestream.log.layout import (
     BATCHES,
     COMMITS,
-    EPOCHS,
     batch_key,
     closed_key,
     commit_key,
@@ -71,7 +70,7 @@ class CheckpointLog:
         self._now = now
         self._fence = Fence(store, epoch.number)
         self._lock = threading.Lock()
-        self._epochs = store.list(EPOCHS)
+        self._epochs = list(epoch.keys)
         self._entries = store.list(COMMITS)
         self._last_commit = self._read_last_commit(self._entries)
         batches = store.list(BATCHES)

@@ -58,6 +58,8 @@ class Epoch:
     """From 1."""
     previous_closed: bool
     """No earlier driver can still be writing: the last one said so when it ended, or there was none."""
+    keys: tuple[str, ...]
+    """What is in `epochs/`, this one included."""
 
 
 def take_epoch(store: LogStore, owner: str, now: datetime) -> Epoch:
@@ -71,9 +73,10 @@ def take_epoch(store: LogStore, owner: str, now: datetime) -> Epoch:
     while True:
         keys = store.list(EPOCHS)
         last = max(map(number_of, keys), default=0)
+        key = epoch_key(last + 1)
         body = encode("epoch", {"epoch": last + 1, "owner": owner, "startedAt": time_to_json(now)})
-        if claim(store, epoch_key(last + 1), body):
-            return Epoch(last + 1, previous_closed=last == 0 or closed_key(last) in keys)
+        if claim(store, key, body):
+            return Epoch(last + 1, last == 0 or closed_key(last) in keys, (*keys, key))
 
 
 @dataclass(frozen=True, slots=True)
