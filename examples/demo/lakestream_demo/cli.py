@@ -85,18 +85,19 @@ def _settings(events: int, shards: int, table: Table, duration: str, lake: Lake,
 
 
 def _explain(console: Console, error: DemoError, out: Path) -> None:
+    logs = f"Logs: {out / 'logs'}"
     if isinstance(error, InterruptedDemoError):
         name = signal.Signals(error.signal_number).name
-        console.print(Text(f"Stopped by {name}; nothing is left running. Logs: {out / 'logs'}", style="yellow"))
+        console.print(f"Stopped by {name}; nothing is left running. {logs}", style="yellow", soft_wrap=True)
         return
-    console.print(Text(str(error), style="bold red"))
+    console.print(Text(str(error)), style="bold red", soft_wrap=True)
     if isinstance(error, ChildFailedError):
         for line in error.tail:
-            console.print(Text(f"  {line}", style="dim"))
+            console.print(Text(f"  {line}"), style="dim", soft_wrap=True)
     if error.advice:
-        console.print(Text(error.advice))
+        console.print(Text(error.advice), soft_wrap=True)
     if not isinstance(error, SettingError | WorkspaceError):
-        console.print(Text(f"Nothing is left running. Logs: {out / 'logs'}"))
+        console.print(f"Nothing is left running. {logs}", soft_wrap=True)
 
 
 def _status(error: DemoError) -> int:

@@ -70,6 +70,17 @@ class Run:
         Raises:
             DemoError: something failed, took too long, or was interrupted.
         """
+        try:
+            inspection = self._phases()
+        except DemoError:
+            self._timeline = self._timeline.fail(time.monotonic())
+            self._show()
+            raise
+        self._timeline = self._timeline.end(time.monotonic())
+        self._show()
+        return self._result(inspection)
+
+    def _phases(self) -> Inspection:
         self._check()
         kinesis, s3 = self._start_servers()
         load, writers = self._start_pipeline()
@@ -79,9 +90,7 @@ class Run:
         inspection = self._inspect()
         if s3 is not None:
             self._stop([s3])
-        self._timeline = self._timeline.end(time.monotonic())
-        self._show()
-        return self._result(inspection)
+        return inspection
 
     def _make_document(self, endpoint: str) -> DemoDocument:
         lake = str(self._workspace.lake) if self._s3 is None else f"s3a://{commands.BUCKET}"

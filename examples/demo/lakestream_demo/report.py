@@ -25,8 +25,8 @@ def draw_report(result: DemoResult, folder: str) -> RenderableType:
         Rule("Is it right?", align="left", style="dim"),
         _audit(result.audit),
         Text(),
+        Text(f"Everything is in {folder}: result.json, queries.sql, lakestream.yaml, lake/, logs/", style="dim"),
         _verdict(result),
-        Text(f"Files: {folder}  (result.json, queries.sql, lakestream.yaml, lake/, logs/)", style="dim"),
     )
 
 

@@ -11,7 +11,7 @@ from rich.live import Live
 
 from lakestream_demo.observed import Observed
 from lakestream_demo.steps import Timeline
-from lakestream_demo.view import draw, line
+from lakestream_demo.view import draw, ended_line, running_line
 
 _REFRESHES_PER_SECOND = 8  # enough for the spinner to turn
 _SECONDS_BETWEEN_LINES = 5.0
@@ -35,18 +35,24 @@ class LiveScreen:
 
 
 class LineScreen:
-    """Prints a line when a phase begins, and every few seconds."""
+    """Prints a line when a phase has ended, and every few seconds while one goes on."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._steps = 0
-        self._last = 0.0
+        self._ended = 0
+        self._last: float | None = None
 
     def show(self, timeline: Timeline, window: Sequence[Observed], now: float) -> None:
-        if len(timeline.steps) == self._steps and now - self._last < _SECONDS_BETWEEN_LINES:
-            return
-        self._steps, self._last = len(timeline.steps), now
-        self._console.print(line(timeline, window, now), highlight=False, soft_wrap=True)
+        ended = [step for step in timeline.steps if step.ended is not None]
+        for step in ended[self._ended :]:
+            self._print(ended_line(step), now)
+        self._ended = len(ended)
+        if len(timeline.steps) > len(ended) and (self._last is None or now - self._last >= _SECONDS_BETWEEN_LINES):
+            self._print(running_line(timeline.steps[-1], window, now), now)
+
+    def _print(self, text: str, now: float) -> None:
+        self._last = now
+        self._console.print(text, highlight=False, soft_wrap=True)
 
 
 @contextmanager

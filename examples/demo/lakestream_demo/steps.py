@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Any
 
 
 class Phase(StrEnum):
@@ -41,6 +42,7 @@ class Step:
     detail: str = ""
     expected: float | None = None
     """Seconds that it will take, where that is known beforehand."""
+    failed: bool = False
 
     def seconds(self, now: float) -> float:
         return (now if self.ended is None else self.ended) - self.began
@@ -50,7 +52,7 @@ class Step:
 class Timeline:
     """The phases so far; at most the last one is under way."""
 
-    steps: tuple[Step, ...] = field(default=())
+    steps: tuple[Step, ...] = ()
 
     def begin(self, phase: Phase, now: float, *, detail: str = "", expected: float | None = None) -> Timeline:
         """End what is under way, and begin the next phase."""
@@ -58,6 +60,10 @@ class Timeline:
 
     def end(self, now: float) -> Timeline:
         return self._with_last(ended=now) if self.steps and self.steps[-1].ended is None else self
+
+    def fail(self, now: float) -> Timeline:
+        """End what is under way, in vain."""
+        return self._with_last(ended=now, failed=True)
 
     def describe(self, detail: str) -> Timeline:
         """Say what the last phase is doing, or what came of it."""
@@ -67,11 +73,5 @@ class Timeline:
         """Seconds of each phase that has ended."""
         return {step.phase.value: round(step.ended - step.began, 3) for step in self.steps if step.ended is not None}
 
-    def _with_last(self, *, ended: float | None = None, detail: str | None = None) -> Timeline:
-        last = self.steps[-1]
-        changed = replace(
-            last,
-            ended=last.ended if ended is None else ended,
-            detail=last.detail if detail is None else detail,
-        )
-        return Timeline((*self.steps[:-1], changed))
+    def _with_last(self, **changed: Any) -> Timeline:
+        return Timeline((*self.steps[:-1], replace(self.steps[-1], **changed)))

@@ -14,6 +14,7 @@ from lakestream_demo.observed import Observed, WriterSeen, rates
 from lakestream_demo.steps import TITLES, Step, Timeline
 
 _BAR_WIDTH = 24
+_DONE, _FAILED = Text("✓", style="green"), Text("✗", style="bold red")
 _SPINNER = Spinner("dots", style="cyan")
 """One for the whole run: each drawing of a new spinner would begin with its first frame."""
 
@@ -41,7 +42,7 @@ def _steps(timeline: Timeline, now: float) -> Table:
     grid.add_column(justify="right")
     for step in timeline.steps:
         running = step.ended is None
-        mark: RenderableType = _SPINNER if running else Text("✓", style="green")
+        mark: RenderableType = _SPINNER if running else _FAILED if step.failed else _DONE
         detail: RenderableType = Text(step.detail, overflow="ellipsis", no_wrap=True)
         if running and step.expected is not None:
             detail = _bar(step, now)
@@ -91,22 +92,22 @@ def trouble(seen: Observed) -> str:
     return ", ".join(f"{count:,} {what}" for count, what in counts if count)
 
 
-def line(timeline: Timeline, window: Sequence[Observed], now: float) -> str:
+def ended_line(step: Step) -> str:
+    """A phase that is over, as one line of text."""
+    return f"{'✗' if step.failed else '✓'} {TITLES[step.phase]:<14} {step.seconds(step.began):6.1f} s  {step.detail}"
+
+
+def running_line(step: Step, window: Sequence[Observed], now: float) -> str:
     """The live view as one line of text."""
-    step = timeline.steps[-1]
-    parts = [f"{TITLES[step.phase]:<14} {step.seconds(now):5.0f} s"]
-    if window:
-        seen, speed = window[-1], rates(window)
-        parts.append(
-            f"sent {seen.stream.sent:,}, acknowledged {seen.load.acknowledged:,} ({speed.acknowledged:,.0f}/s)"
-        )
-        parts += [trouble(seen)] if trouble(seen) else []
-        parts += [
-            f"{writer.name} wrote {writer.records:,}, lag {_seconds(writer.lag_seconds)}" for writer in seen.writers
-        ]
-    elif step.detail:
-        parts.append(step.detail)
-    return " | ".join(parts)
+    parts = [f"  {TITLES[step.phase]:<14} {step.seconds(now):6.1f} s"]
+    if not window:
+        return " ".join([*parts, "", step.detail])
+    seen, speed = window[-1], rates(window)
+    acknowledged = f"acknowledged {seen.load.acknowledged:,} ({speed.acknowledged:,.0f}/s)"
+    parts.append(f" sent {seen.stream.sent:,}, {acknowledged}")
+    parts += [trouble(seen)] if trouble(seen) else []
+    parts += [f"{writer.name} wrote {writer.records:,}, lag {_seconds(writer.lag_seconds)}" for writer in seen.writers]
+    return " | ".join(parts).replace(" |  ", "  ", 1)
 
 
 def _seconds(value: float | None) -> str:

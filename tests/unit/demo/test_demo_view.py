@@ -13,7 +13,7 @@ from lakestream_demo.report import draw_report, size
 from lakestream_demo.result import CheckResult, DemoResult, Freshness, LoadResult, QueryResult, TableResult
 from lakestream_demo.screen import LineScreen
 from lakestream_demo.steps import Phase, Timeline
-from lakestream_demo.view import draw, line
+from lakestream_demo.view import draw, running_line
 
 EARLIER = Observed(
     at=30.0,
@@ -84,21 +84,27 @@ def test_the_view_fits_the_terminal(width: int) -> None:
 
 
 def test_a_line_says_the_same_in_short() -> None:
-    assert line(TIMELINE, [EARLIER, LATER], 36.0) == (
-        "load              30 s | sent 65,312, acknowledged 65,000 (2,500/s) | 12 throttled (sent again)"
+    assert running_line(TIMELINE.steps[-1], [EARLIER, LATER], 36.0) == (
+        "  load             30.0 s  sent 65,312, acknowledged 65,000 (2,500/s) | 12 throttled (sent again)"
         " | hudi wrote 0, lag – | json wrote 55,000, lag 1.2 s"
     )
 
 
-def test_lines_come_at_each_new_phase_and_every_few_seconds() -> None:
+def test_lines_come_when_a_phase_has_ended_and_every_few_seconds() -> None:
     output = StringIO()
     screen = LineScreen(Console(width=300, file=output))
-    begun = Timeline().begin(Phase.CHECKS, 100.0)
+    checks = Timeline().begin(Phase.CHECKS, 100.0).describe("Java 17")
     for now in (100.0, 101.0, 104.9, 105.0, 105.1):
-        screen.show(begun, (), now)
-    screen.show(begun.begin(Phase.SERVERS, 105.2), (), 105.2)
-    shown = output.getvalue().splitlines()
-    assert [row.split()[0] for row in shown] == ["Java,", "Java,", "Kinesis"]
+        screen.show(checks, (), now)
+    servers = checks.begin(Phase.SERVERS, 105.2).describe("http://127.0.0.1:4567")
+    screen.show(servers, (), 105.2)
+    screen.show(servers.fail(106.2), (), 106.2)
+    assert output.getvalue().splitlines() == [
+        "  Java, jars        0.0 s  Java 17",
+        "  Java, jars        5.0 s  Java 17",
+        "✓ Java, jars        5.2 s  Java 17",
+        "✗ Kinesis           1.0 s  http://127.0.0.1:4567",
+    ]
 
 
 def test_seconds_are_those_of_phases_that_ended() -> None:

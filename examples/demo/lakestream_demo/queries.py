@@ -1,0 +1,87 @@
+"""Three looks at the Hudi table: as it is, what changed, as it was."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from lakestream_demo.result import QueryResult
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+TABLE = "orders"
+
+
+@dataclass(frozen=True)
+class Query:
+    """A query and what it is about."""
+
+    name: str
+    sql: str
+
+
+@dataclass(frozen=True)
+class TableCommit:
+    """A commit of the Hudi table, as `CALL show_commits` tells it."""
+
+    instant: str
+    completed: str
+    """Completion time, in the form of an instant."""
+
+
+def choose_instant(commits: Sequence[TableCommit], retained: int) -> str:
+    """The moment to look back to: half-way through the run, unless cleaning has already gone beyond it.
+
+    A completion time, which time travel and incremental queries understand alike: what was complete then is in the
+    one, and all the rest in the other.
+
+    Args:
+        commits: completed ones, at least one.
+        retained: commits whose files cleaning keeps.
+    """
+    in_order = sorted(commits, key=lambda commit: commit.completed)
+    back = min(len(in_order) // 2, retained // 2)
+    return in_order[len(in_order) - 1 - back].completed
+
+
+def three_looks(instant: str) -> tuple[Query, Query, Query]:
+    """A snapshot, an incremental and a time travel query."""
+    summary = "SELECT status, count(*) AS orders, round(sum(amount), 2) AS amount"
+    grouped = "GROUP BY status ORDER BY status"
+    return (
+        Query("Snapshot: the orders as they are", f"{summary}\nFROM {TABLE}\n{grouped}"),
+        Query(
+            "Incremental: the orders that changed since half-way",
+            "SELECT status, count(*) AS changed, max(version) AS highest_version\n"
+            f"FROM hudi_table_changes('{TABLE}', 'latest_state', '{instant}')\n{grouped}",
+        ),
+        Query(
+            "Time travel: the orders as they were half-way",
+            f"{summary}\nFROM {TABLE} TIMESTAMP AS OF '{instant}'\n{grouped}",
+        ),
+    )
+
+
+def script(location: str, queries: Sequence[Query]) -> str:
+    """The queries as a file for `spark-sql`."""
+    statements = [f"CREATE TABLE {TABLE} USING hudi LOCATION '{location}';"]
+    statements += [f"-- {query.name}\n{query.sql};" for query in queries]
+    return "\n\n".join(statements) + "\n"
+
+
+def open_table(spark: SparkSession, location: str) -> tuple[TableCommit, ...]:
+    """Name the table at a location; returns its commits, in no order."""
+    spark.sql(f"CREATE TABLE {TABLE} USING hudi LOCATION '{location}'")
+    rows = spark.sql(f"CALL show_commits(table => '{TABLE}', limit => 1000000)").collect()
+    return tuple(TableCommit(row["commit_time"], row["state_transition_time"]) for row in rows)
+
+
+def ask(spark: SparkSession, query: Query) -> QueryResult:
+    """Run a query."""
+    began = time.monotonic()
+    frame = spark.sql(query.sql)
+    rows = tuple(tuple(str(value) for value in row) for row in frame.collect())
+    return QueryResult(query.name, query.sql, tuple(frame.columns), rows, round(time.monotonic() - began, 3))
