@@ -31,6 +31,7 @@ from lakestream.stopping import StopSignal
 logger = logging.getLogger(__name__)
 
 Rows = TypeVar("Rows")
+RowsIn_contra = TypeVar("RowsIn_contra", contravariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +94,12 @@ class Fetcher(Protocol[Rows]):
     def fetch(self, plan: BatchPlan) -> Fetched[Rows]: ...
 
 
-class Output(Protocol[Rows]):
+class Output(Protocol[RowsIn_contra]):
     """Where a batch goes: the sink and the quarantine, exactly once both."""
 
-    def quarantine(self, plan: BatchPlan, rejected: Rows) -> None: ...
+    def quarantine(self, plan: BatchPlan, rejected: RowsIn_contra, *, replay: bool) -> None: ...
     def find(self, plan: BatchPlan) -> SinkCommit | None: ...
-    def write(self, plan: BatchPlan, rows: Rows, *, replay: bool) -> SinkCommit: ...
+    def write(self, plan: BatchPlan, rows: RowsIn_contra, *, replay: bool) -> SinkCommit: ...
 
 
 class Observer(Protocol):
@@ -276,7 +277,7 @@ class Engine(Generic[Rows]):
         # The last look before the lake changes: a sink without a lock of its own trusts in it.
         self._log.check_fence()
         if fetched.rejected_count:
-            self._output.quarantine(batch.plan, fetched.rejected)
+            self._output.quarantine(batch.plan, fetched.rejected, replay=batch.replay)
         if batch.replay and (found := self._output.find(batch.plan)) is not None:
             logger.info("batch %d is visible already; only its commit was missing", batch.plan.batch)
             return found
@@ -287,7 +288,7 @@ class Engine(Generic[Rows]):
         if fetched.rejected_count > allowed:
             raise QuarantineLimitError(
                 f"batch {plan.batch}: {fetched.rejected_count} of {fetched.records} records cannot be used, more than "
-                f"spec.quarantine.maxFraction {self._settings.max_rejected:g} allows. Nothing of the batch was written. "
+                f"spec.quarantine.maxFraction {self._settings.max_rejected:g} allows. Nothing of it was written. "
                 "Mend the producer and spec.schema, or raise the limit to keep such records in quarantine."
             )
 

@@ -1,4 +1,8 @@
-"""The `lakestream` command. Other packages add sub-commands through the entry-point group `lakestream.commands`."""
+"""The `lakestream` command.
+
+Other packages add sub-commands through the entry-point group `lakestream.commands`: a Typer app each, in a module that
+imports what it needs only when a command runs.
+"""
 
 from __future__ import annotations
 
@@ -6,49 +10,18 @@ import logging
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import cache
-from importlib.metadata import EntryPoint, entry_points
+from contextlib import contextmanager, suppress
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated
 
-import click
 import typer
+
+from lakestream.errors import LakeStreamError
+from lakestream.exits import Exit, exit_of
 from lakestream_api import InvalidDocumentError, LakeStream, load_lakestream
-from typer.core import TyperGroup
-
-from lakestream.errors import DataLossError, FencedError, LakeStreamError, PermanentError, SettingsError
-
-EXIT_FAILED = 1
-"""Something that may pass: start the writer again."""
-EXIT_SETTINGS = 2
-"""The document asks for something impossible; the same number as for a wrong command line."""
-EXIT_PERMANENT = 3
-"""Starting again changes nothing until a person acts."""
-EXIT_FENCED = 4
-"""Another driver has taken over; this one must not be started again."""
-EXIT_DATA_LOSS = 5
-"""Records were trimmed before they were read."""
-
-
-class Commands(TyperGroup):
-    """Our commands and those of installed packages, which are only imported when they are called."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return [*super().list_commands(ctx), *_plugins()]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        plugin = _plugins().get(cmd_name)
-        return typer.main.get_command(plugin.load()) if plugin else super().get_command(ctx, cmd_name)
-
-
-@cache
-def _plugins() -> dict[str, EntryPoint]:
-    return {found.name: found for found in sorted(entry_points(group="lakestream.commands"))}
-
 
 app = typer.Typer(
-    cls=Commands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -64,12 +37,15 @@ File = Annotated[
 def ingest(
     file: File,
     writer: Annotated[str, typer.Option(help="Name of the writer to run, one of spec.writers.")],
-    until_caught_up: Annotated[bool, typer.Option(help="End once the tip of every shard is reached.")] = False,
+    until_caught_up: Annotated[
+        bool, typer.Option("--until-caught-up", help="End once the tip of every shard is reached.")
+    ] = False,
     cores: Annotated[
         int | None, typer.Option(min=1, help="Task slots of local Spark. Default: all cores of the machine.")
     ] = None,
     cluster: Annotated[
-        bool, typer.Option(help="Take master and class path from spark-submit instead of running Spark here.")
+        bool,
+        typer.Option("--cluster", help="Take master and class path from spark-submit instead of running Spark here."),
     ] = False,
     progress_file: Annotated[
         Path | None, typer.Option(help="Append the progress of each batch to this file, as a line of JSON.")
@@ -120,27 +96,13 @@ def _explained() -> Iterator[None]:
     try:
         yield
     except InvalidDocumentError as error:
-        _fail(str(error), EXIT_SETTINGS)
+        _fail(str(error), Exit.SETTINGS)
     except LakeStreamError as error:
         logging.getLogger(__name__).debug("failed", exc_info=True)
-        _fail(str(error), _exit_status(error))
+        _fail(str(error), exit_of(error))
 
 
-def _exit_status(error: LakeStreamError) -> int:
-    match error:
-        case FencedError():
-            return EXIT_FENCED
-        case DataLossError():
-            return EXIT_DATA_LOSS
-        case SettingsError():
-            return EXIT_SETTINGS
-        case PermanentError():
-            return EXIT_PERMANENT
-        case _:
-            return EXIT_FAILED
-
-
-def _fail(message: str, status: int) -> None:
+def _fail(message: str, status: Exit) -> None:
     typer.echo(f"lakestream: {message}", err=True)
     raise typer.Exit(status)
 
@@ -153,6 +115,10 @@ def _log_to_stderr() -> None:
     )
     logging.getLogger("py4j").setLevel(logging.WARNING)
 
+
+for _plugin in sorted(entry_points(group="lakestream.commands")):
+    with suppress(ModuleNotFoundError):  # TEMPORARY until all commands are written
+        app.add_typer(_plugin.load(), name=_plugin.name)
 
 if __name__ == "__main__":
     app()

@@ -27,8 +27,6 @@ class BatchRef:
     """Number of the batch in its checkpoint."""
     checkpoint: str
     """UUID of the checkpoint; another checkpoint's batches may be in the same table."""
-    settings: str
-    """Fingerprint of the settings (schema, transform, writer) that the batch is written with."""
 
     def __post_init__(self) -> None:
         require_count("batch", self.batch)

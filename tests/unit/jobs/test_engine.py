@@ -132,7 +132,7 @@ class TransactionalOutput:
 
     world: World
 
-    def quarantine(self, plan: BatchPlan, rejected: list[int]) -> None:
+    def quarantine(self, plan: BatchPlan, rejected: list[int], *, replay: bool) -> None:
         self.world.rejected[plan.batch] = rejected
 
     def find(self, plan: BatchPlan) -> SinkCommit | None:

@@ -1,0 +1,173 @@
+"""Puts the parts of one writer together and runs it: the only module that knows them all."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from prometheus_client import CollectorRegistry
+
+from lakestream import settings
+from lakestream.control import (
+    Job,
+    JsonLinesProgress,
+    ProgressPublisher,
+    ProgressReporter,
+    PrometheusProgress,
+    serve_metrics,
+)
+from lakestream.engine import Engine, Until
+from lakestream.errors import LakeStreamError
+from lakestream.exits import exit_of
+from lakestream.kinesis import HttpKinesisClient, Planner, read_ranges
+from lakestream.log import CheckpointLog, Fence, FenceSettings, FenceWatch, Identity, ObstoreLogStore
+from lakestream.output import SparkOutput
+from lakestream.sinks.contract import Sink
+from lakestream.sinks.hudi import HudiSink
+from lakestream.sinks.json_files import JsonSink
+from lakestream.sinks.quarantine import Quarantine
+from lakestream.spark.failures import SPARK_ERRORS, in_our_words
+from lakestream.spark.fetch import SparkFetcher
+from lakestream.spark.pipeline import Pipeline
+from lakestream.spark.session import build_session
+from lakestream.stopping import StopSignal, stop_on_signals
+from lakestream.storage import S3Settings, StoreSettings, open_store
+from lakestream_api import LakeStream, Writer
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class RunSettings:
+    """How a writer is run, beside what its document says."""
+
+    cores: int | None
+    """Task slots of local Spark; None: spark-submit has set the master."""
+    until_caught_up: bool
+    progress_file: Path | None
+    """Gets a line of JSON per batch."""
+    metrics_port: int | None
+    """Serves Prometheus metrics; None: not at all."""
+
+
+def run(document: LakeStream, writer_name: str, run_settings: RunSettings) -> int:
+    """Run one writer until it is stopped or, if so asked, has caught up; returns the number of batches committed.
+
+    What is cheap to check is checked before Spark is started, and the log is taken over before that
+    too: a driver that was replaced has the time of Spark's start to stop.
+
+    Raises:
+        InvalidDocumentError: there is no such writer.
+        LakeStreamError: any other, as told there.
+    """
+    writer = document.writer(writer_name)
+    source = settings.kinesis_settings(document.spec.source.kinesis)
+    s3 = S3Settings.from_environment(os.environ, source.region)
+    stop = StopSignal()
+    with ExitStack() as stack:
+        stack.enter_context(stop_on_signals(stop))
+        client = HttpKinesisClient(source)
+        stack.callback(client.close)
+        place = settings.checkpoint_settings(document, writer, s3)
+        log = _open_log(client, place, writer)
+        stack.callback(log.close)
+        logger.info("epoch %d of checkpoint %s at %s", log.epoch, log.checkpoint, place.path)
+        stack.enter_context(_watch(place, log.epoch))
+        stack.enter_context(_spark_errors_in_our_words())
+        spark = build_session(settings.session_settings(document, writer, s3, run_settings.cores))
+        stack.callback(spark.stop)
+        keys = writer.hudi.record_key if writer.hudi else ()
+        pipeline = Pipeline.of(spark, document.spec.event_schema, document.spec.transform, keys)
+        sink = _sink(spark, document, writer, s3)
+        stack.callback(sink.close)
+        sink.prepare(pipeline.output)
+        planner = stack.enter_context(
+            Planner(client, settings.planner_settings(document), slots=lambda: spark.sparkContext.defaultParallelism)
+        )
+        engine: Engine[DataFrame] = Engine(
+            settings=settings.engine_settings(document),
+            log=log,
+            planner=planner,
+            fetcher=SparkFetcher(spark, source, pipeline, read_ranges),
+            output=SparkOutput(sink, Quarantine(place / settings.QUARANTINE), log.checkpoint),
+            observer=_reporter(stack, spark, document, writer, run_settings),
+            stop=stop,
+        )
+        done = engine.run(Until.CAUGHT_UP if run_settings.until_caught_up else Until.STOPPED)
+        logger.info("ended after %d batches", done)
+        return done
+
+
+def _open_log(client: HttpKinesisClient, place: StoreSettings, writer: Writer) -> CheckpointLog:
+    stream = client.describe_stream_summary()
+    identity = Identity(stream.arn, stream.created_at, settings.immutable_settings(writer.output))
+    return CheckpointLog.open(ObstoreLogStore(open_store(place)), identity)
+
+
+def _watch(place: StoreSettings, epoch: int) -> FenceWatch:
+    fence = FenceSettings()
+    # A store of its own that gives up soon: the log's own tries a request for minutes.
+    store = ObstoreLogStore(open_store(replace(place, patience=fence.interval)))
+    return FenceWatch(Fence(store, epoch), _end_at_once, fence)
+
+
+def _end_at_once(error: LakeStreamError) -> None:
+    """Another driver writes from now on, so this process must be gone within the time that it waits.
+
+    The JVM ends when the pipe from this process closes, and the Python workers with it. An orderly stop could
+    wait for a Hudi commit, which is just what must not come any more.
+    """
+    logger.error("%s", error)
+    logging.shutdown()
+    os._exit(exit_of(error))
+
+
+@contextmanager
+def _spark_errors_in_our_words() -> Iterator[None]:
+    try:
+        yield
+    except SPARK_ERRORS as error:
+        logger.debug("Spark failed", exc_info=True)
+        raise in_our_words(error) from error
+
+
+def _sink(spark: SparkSession, document: LakeStream, writer: Writer, s3: S3Settings) -> Sink:
+    if writer.json_files is not None:
+        return JsonSink(settings.json_settings(writer.json_files, s3))
+    assert writer.hudi is not None  # the model: a writer has one output
+    return HudiSink(spark, settings.hudi_settings(writer.hudi, f"{document.metadata.name}_{writer.name}"))
+
+
+def _reporter(
+    stack: ExitStack, spark: SparkSession, document: LakeStream, writer: Writer, run_settings: RunSettings
+) -> ProgressReporter:
+    local = run_settings.cores is not None
+    publishers: list[ProgressPublisher] = []
+    if run_settings.progress_file is not None:
+        publishers.append(JsonLinesProgress(run_settings.progress_file))
+    if run_settings.metrics_port is not None:
+        registry = CollectorRegistry()
+        # In a pod Prometheus comes from outside; on a laptop nobody does.
+        stack.enter_context(serve_metrics(registry, run_settings.metrics_port, "127.0.0.1" if local else "0.0.0.0"))
+        publishers.append(PrometheusProgress(registry))
+    job = Job(
+        stream=document.metadata.name,
+        writer=writer.name,
+        trigger_interval=document.spec.trigger.interval,
+        cores=run_settings.cores or document.spec.resources.executor.cores,
+    )
+    return ProgressReporter(job, publishers, executors=lambda: _executors(spark))
+
+
+def _executors(spark: SparkSession) -> int:
+    """Executors that have registered; in local mode the driver is the one."""
+    block_managers: int = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()
+    return max(1, block_managers - 1)

@@ -1,0 +1,33 @@
+"""The engine's output: a sink and a quarantine, told which batch it is in their own terms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from uuid import UUID
+
+from pyspark.sql import DataFrame
+
+from lakestream.model import BatchPlan, SinkCommit
+from lakestream.sinks.contract import BatchRef, Sink
+from lakestream.sinks.quarantine import Quarantine
+
+
+@dataclass(frozen=True, slots=True)
+class SparkOutput:
+    """The `Output[DataFrame]` of one writer."""
+
+    sink: Sink
+    rejects: Quarantine
+    checkpoint: UUID
+
+    def quarantine(self, plan: BatchPlan, rejected: DataFrame, *, replay: bool) -> None:
+        self.rejects.write(self._ref(plan), rejected, replay=replay)
+
+    def find(self, plan: BatchPlan) -> SinkCommit | None:
+        return self.sink.find(self._ref(plan))
+
+    def write(self, plan: BatchPlan, rows: DataFrame, *, replay: bool) -> SinkCommit:
+        return self.sink.write(self._ref(plan), rows, replay=replay)
+
+    def _ref(self, plan: BatchPlan) -> BatchRef:
+        return BatchRef(plan.batch, str(self.checkpoint))

@@ -1,0 +1,103 @@
+"""From the LakeStream document to the settings of each part of one writer. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC
+
+from lakestream.engine import EngineSettings
+from lakestream.kinesis import KinesisSettings, PlannerSettings, StartingPosition
+from lakestream.sinks.hudi.settings import HudiSettings
+from lakestream.sinks.json_files import Compression, JsonSettings
+from lakestream.spark.session import SessionSettings
+from lakestream.storage import LakePath, S3Settings, Scheme, StoreSettings
+from lakestream_api import HudiOutput, JsonOutput, KinesisSource, LakeStream, OnDataLoss, Writer
+from lakestream_api import StartingPosition as Start
+
+QUARANTINE = "quarantine"
+"""Folder of the unusable records, in the writer's part of the checkpoint."""
+
+
+def kinesis_settings(source: KinesisSource) -> KinesisSettings:
+    """How the driver and its executors reach the stream."""
+    return KinesisSettings(
+        stream=source.stream,
+        region=source.region,
+        endpoint=source.endpoint,
+        skip_losses=source.on_data_loss is OnDataLoss.SKIP,
+    )
+
+
+def planner_settings(document: LakeStream) -> PlannerSettings:
+    """How batches are cut."""
+    source, trigger = document.spec.source.kinesis, document.spec.trigger
+    return PlannerSettings(
+        starting_position=_start(source),
+        max_records=trigger.max_records_per_batch,
+        max_bytes=trigger.max_bytes_per_batch,
+        skip_losses=source.on_data_loss is OnDataLoss.SKIP,
+    )
+
+
+def _start(source: KinesisSource) -> StartingPosition:
+    match source.starting_position:
+        case Start.TRIM_HORIZON:
+            return "TRIM_HORIZON"
+        case Start.LATEST:
+            return "LATEST"
+        case Start.AT_TIMESTAMP:
+            assert source.timestamp is not None  # the model sees to it
+            return source.timestamp.astimezone(UTC)
+
+
+def engine_settings(document: LakeStream) -> EngineSettings:
+    """When batches begin, and what fails one."""
+    return EngineSettings(document.spec.trigger.interval, document.spec.quarantine.max_fraction)
+
+
+def session_settings(document: LakeStream, writer: Writer, s3: S3Settings, cores: int | None) -> SessionSettings:
+    """Spark for one writer; `cores` None: on a cluster."""
+    paths = (document.spec.checkpoint, writer.output.path)
+    return SessionSettings(
+        app_name=f"{document.metadata.name}-{writer.name}",
+        cores=cores,
+        driver_memory=document.spec.resources.driver.memory,
+        hudi=writer.hudi is not None,
+        s3=s3 if any(LakePath.parse(path).scheme is Scheme.S3 for path in paths) else None,
+    )
+
+
+def checkpoint_settings(document: LakeStream, writer: Writer, s3: S3Settings) -> StoreSettings:
+    """Where the writer's log is."""
+    return StoreSettings(LakePath.parse(document.spec.checkpoint), s3) / writer.name
+
+
+def json_settings(output: JsonOutput, s3: S3Settings) -> JsonSettings:
+    """A JSON sink's settings."""
+    return JsonSettings(
+        store=StoreSettings(LakePath.parse(output.path), s3),
+        partition_by=output.partition_by,
+        compression=Compression(output.compression.value),
+    )
+
+
+def hudi_settings(output: HudiOutput, table: str) -> HudiSettings:
+    """A Hudi sink's settings; `table` is the name that the table bears in its own properties."""
+    return HudiSettings.of(output, table)
+
+
+def immutable_settings(output: HudiOutput | JsonOutput) -> Mapping[str, str | tuple[str, ...]]:
+    """What the table under a checkpoint was made with, by its place in the document."""
+    path = str(LakePath.parse(output.path))
+    match output:
+        case HudiOutput():
+            return {
+                "hudi.path": path,
+                "hudi.tableType": output.table_type.value,
+                "hudi.operation": output.operation.value,
+                "hudi.recordKey": output.record_key,
+                "hudi.orderingField": output.ordering_field or "",
+                "hudi.partitionBy": output.partition_by,
+            }
+        case JsonOutput():
+            return {"json.path": path, "json.partitionBy": output.partition_by}
