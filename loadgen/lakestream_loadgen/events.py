@@ -24,8 +24,13 @@ EVENT_DDL = (
 """Schema of the events, as the LakeStream document takes it."""
 
 _BLOCK = 4096
+"""Random numbers drawn at a time."""
 _new_record = tuple.__new__  # skips Record's own constructor: half the cost of building one
-_STATUSES = ("", "created", "paid", "packed", "shipped", "delivered")
+# By version; JSON as it stands in an event between version and customer.
+_UPDATES = ("", *(f',"op":"u","status":"{status}' for status in ("created", "paid", "packed", "shipped", "delivered")))
+_INSERTED = ',"op":"i","status":"created'
+_DELETED = ',"op":"d","status":"cancelled'
+_RETURNED = ',"op":"u","status":"returned'
 # Without quotes, backslashes and control characters, so that a field is its own JSON text; with characters
 # beyond ASCII, so that a reader that mixes up encodings is found out.
 _NOTES = (
@@ -75,12 +80,16 @@ class EventMix:
 
 
 class _Order:
-    __slots__ = ("created_at", "customer", "held", "order_id", "version")
+    """An order, with the parts of its events' text that never change: writing an event is most of its cost."""
+
+    __slots__ = ("created", "customer", "customer_text", "held", "id_text", "order_id", "version")
 
     def __init__(self, order_id: str, customer: str, created_at: str) -> None:
         self.order_id = order_id
         self.customer = customer
-        self.created_at = created_at
+        self.id_text = f'","order_id":"{order_id}","version":'
+        self.customer_text = f'","customer_id":"{customer}","amount":'
+        self.created = f',"created_at":"{created_at}","updated_at":"'
         self.version = 1
         self.held = 0  # late events of this order that are still to be handed out
 
@@ -102,18 +111,24 @@ class OrderEvents:
         ranks = np.arange(1, mix.customers + 1, dtype=np.float64) ** -mix.zipf
         self._popularity = np.cumsum(ranks / ranks.sum())
         self._bounds = np.cumsum([mix.inserts, mix.deletes, mix.late, mix.malformed])
+        cents = self._random.integers(100, 1_000_000, _BLOCK).tolist()
+        self._amounts = [f"{amount // 100}.{amount % 100:02d}" for amount in cents]
         self._live: list[_Order] = []
         self._late: list[tuple[float, int, Record, _Order]] = []
         self._events = 0
         self._orders = 0
         self._at = _BLOCK
-        self._now = 0.0
+        self._customers_left: list[int] = []
+        self._now = -1.0
         self._stamp = ""
+        self._ends: list[str] = []
 
     def take(self, count: int, now: float) -> list[Record]:
         """The next ``count`` events at ``now`` (seconds since the epoch): late ones that are due come first."""
-        self._now = now
-        self._stamp = iso_timestamp(now)
+        if now != self._now:
+            self._now = now
+            self._stamp = iso_timestamp(now)
+            self._ends = [f'{self._stamp}","note":"{note}"}}' for note in _NOTES]
         taken: list[Record] = []
         while self._late and self._late[0][0] <= now and len(taken) < count:
             _, _, record, order = heapq.heappop(self._late)
@@ -125,40 +140,30 @@ class OrderEvents:
                 taken.append(record_or_held)
         return taken
 
-    def _draw_block(self) -> None:
-        random, mix = self._random, self._mix
-        self._kinds = np.searchsorted(self._bounds, random.random(_BLOCK), side="right").tolist()
-        self._picks = random.random(_BLOCK).tolist()
-        customers = np.searchsorted(self._popularity, random.random(_BLOCK), side="right")
-        self._customers = np.minimum(customers, mix.customers - 1).tolist()
-        self._amounts = [f"{cents // 100}.{cents % 100:02d}" for cents in random.integers(100, 1_000_000, _BLOCK).tolist()]
-        self._at = 0
-
     def _next(self) -> Record | None:
         """Make one event; None when it is a late one, held back until it is due."""
         at = self._at
         if at == _BLOCK:
-            self._draw_block()
+            self._kinds = np.searchsorted(self._bounds, self._random.random(_BLOCK), side="right").tolist()
+            self._picks = self._random.random(_BLOCK).tolist()
             at = 0
         self._at = at + 1
         kind = self._kinds[at]
         live = self._live
         if kind == _MALFORMED:
-            return self._malformed(at)
+            return self._malformed(self._picks[at])
         if kind == _INSERT or not live:
-            return self._insert(at)
+            return self._insert(self._picks[at])
         index = int(self._picks[at] * len(live))
         order = live[index]
         version = order.version = order.version + 1
-        if kind == _UPDATE:
-            return self._record(order, at, "u", _STATUSES[version] if version < 6 else "returned")
         # A delete is its order's last event, so not while a late update is still to come.
         if kind == _DELETE and not order.held:
             live[index] = live[-1]
             live.pop()
-            return self._record(order, at, "d", "cancelled")
-        record = self._record(order, at, "u", _STATUSES[version] if version < 6 else "returned")
-        if kind == _DELETE:
+            return self._record(order, _DELETED, True)
+        record = self._record(order, _UPDATES[version] if version < 6 else _RETURNED, False)
+        if kind != _LATE:
             return record
         order.held += 1
         # Drawn from the bits of `picks` that the choice of the order has not used up.
@@ -166,34 +171,34 @@ class OrderEvents:
         heapq.heappush(self._late, (self._now + lateness, self._events, record, order))
         return None
 
-    def _insert(self, at: int) -> Record:
-        order = self._new_order(at)
+    def _insert(self, pick: float) -> Record:
+        order = self._new_order()
         if len(self._live) < self._mix.max_live:
             self._live.append(order)
         else:
-            self._live[int(self._picks[at] * len(self._live))] = order
-        return self._record(order, at, "i", "created")
+            self._live[int(pick * len(self._live))] = order
+        return self._record(order, _INSERTED, False)
 
-    def _new_order(self, at: int) -> _Order:
+    def _new_order(self) -> _Order:
         self._orders += 1
-        return _Order(f"{self._prefix}-o{self._orders}", f"c{self._customers[at]}", self._stamp)
+        if not self._customers_left:
+            drawn = np.searchsorted(self._popularity, self._random.random(_BLOCK), side="right")
+            self._customers_left = np.minimum(drawn, self._mix.customers - 1).tolist()
+        return _Order(f"{self._prefix}-o{self._orders}", f"c{self._customers_left.pop()}", self._stamp)
 
-    def _record(self, order: _Order, at: int, op: str, status: str) -> Record:
+    def _record(self, order: _Order, op_and_status: str, last: bool) -> Record:
         number = self._events = self._events + 1
         event_id = f"{self._prefix}-{number}"
-        order_id = order.order_id
-        customer = order.customer
         text = (
-            f'{{"event_id":"{event_id}","order_id":"{order_id}","version":{order.version},"op":"{op}",'
-            f'"status":"{status}","customer_id":"{customer}","amount":{self._amounts[at]},'
-            f'"created_at":"{order.created_at}","updated_at":"{self._stamp}","note":"{_NOTES[number & 7]}"}}'
+            f'{{"event_id":"{event_id}{order.id_text}{order.version}{op_and_status}{order.customer_text}'
+            f"{self._amounts[number & 4095]}{order.created}{self._ends[number & 7]}"
         )
-        return _new_record(Record, (event_id, customer, text.encode(), False, order_id, op == "d"))
+        return _new_record(Record, (event_id, order.customer, text.encode(), False, order.order_id, last))
 
-    def _malformed(self, at: int) -> Record:
+    def _malformed(self, pick: float) -> Record:
         """An insert of an order that never lives, broken in one of four ways."""
-        good = self._record(self._new_order(at), at, "i", "created")
-        match int(self._picks[at] * 4):
+        good = self._record(self._new_order(), _INSERTED, False)
+        match int(pick * 4):
             case 0:  # cut off
                 data = good.data[:-12]
             case 1:  # not UTF-8

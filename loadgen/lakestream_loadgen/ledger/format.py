@@ -10,10 +10,9 @@ A file may end within a frame (the writer was killed); a bad checksum with more 
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import NamedTuple
 from zlib import crc32
 
 import orjson
@@ -39,16 +38,18 @@ class Outcome(IntEnum):
     """Given up, or never settled; some attempt may have written it."""
 
 
-class Settled(NamedTuple):
-    """The outcome of one record."""
+@dataclass(frozen=True)
+class Settled:
+    """The outcome of records, in columns."""
 
-    row: int
-    """Number of its SENT row."""
     outcome: Outcome
-    shard_id: str | None
-    sequence_number: str | None
-    attempts: int
-    """Sends that may have written the record: more than one means that duplicates may be the producer's."""
+    rows: Sequence[int]
+    """Numbers of their SENT rows."""
+    attempts: Sequence[int]
+    """Sends that may have written each: more than one means that duplicates may be the producer's."""
+    shard_ids: Sequence[str | None] = ()
+    """Given for acknowledged records only, as are the sequence numbers."""
+    sequence_numbers: Sequence[str | None] = ()
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from zlib import crc32
 
+import numpy as np
 import pyarrow as pa
 
 from lakestream_loadgen.errors import LedgerError
@@ -42,25 +43,26 @@ class LedgerWriter:
     def sent(self, records: Sequence[Record]) -> int:
         """Note that ``records`` are about to be sent; returns the row number of the first."""
         first = self._rows
+        event_ids, _, data, malformed, _, _ = zip(*records, strict=True)
+        checksums = np.fromiter(map(crc32, data), np.uint32, len(data))
         batch = pa.RecordBatch.from_arrays(
-            [
-                pa.array([record.event_id for record in records], pa.string()),
-                pa.array([crc32(record.data) for record in records], pa.uint32()),
-                pa.array([record.malformed for record in records], pa.bool_()),
-            ],
+            [pa.array(event_ids, pa.string()), pa.array(checksums), pa.array(malformed, pa.bool_())],
             schema=SENT_SCHEMA,
         )
         self._append(encode_frame(FrameKind.SENT, batch))
         self._rows += len(records)
         return first
 
-    def settled(self, entries: Sequence[Settled]) -> None:
+    def settled(self, settled: Settled) -> None:
         """Note the outcome of records sent before."""
-        if not entries:
-            return
-        columns = zip(*entries, strict=True)
+        count = len(settled.rows)
+        nothing = pa.nulls(count, pa.string())
         arrays = [
-            pa.array(list(column), field.type) for column, field in zip(columns, SETTLED_SCHEMA, strict=True)
+            pa.array(settled.rows, pa.uint64()),
+            pa.repeat(pa.scalar(int(settled.outcome), pa.uint8()), count),
+            pa.array(settled.shard_ids, pa.string()) if settled.shard_ids else nothing,
+            pa.array(settled.sequence_numbers, pa.string()) if settled.sequence_numbers else nothing,
+            pa.array(settled.attempts, pa.int32()),
         ]
         self._append(encode_frame(FrameKind.SETTLED, pa.RecordBatch.from_arrays(arrays, schema=SETTLED_SCHEMA)))
 

@@ -1,0 +1,107 @@
+"""The one call that a producer makes, over gevent sockets."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from typing import Protocol
+
+import gevent.socket
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
+from botocore.exceptions import BotoCoreError
+from botocore.session import get_session
+from geventhttpclient import HTTPClient
+from geventhttpclient.response import HTTPParseError
+
+from lakestream_loadgen.errors import NotWrittenError, OutcomeUnknownError, SettingsError
+from lakestream_loadgen.kinesis.wire import call_error
+
+
+class PutRecordsClient(Protocol):
+    """Sends one PutRecords request."""
+
+    def put_records(self, body: bytes) -> bytes:
+        """Send the request body; returns the body of the answer with status 200.
+
+        Raises:
+            PutRecordsError: no answer per record; its type says whether the records may have been written.
+        """
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True)
+class KinesisEndpoint:
+    """Where requests go and who signs them."""
+
+    url: str
+    region: str
+    credentials: Credentials
+
+    @classmethod
+    def from_environment(cls) -> KinesisEndpoint:
+        """As botocore finds it: AWS_ENDPOINT_URL_KINESIS, AWS_DEFAULT_REGION, profiles, roles.
+
+        AWS_REGION counts too, and first, as in the other SDKs; botocore does not know it.
+
+        Raises:
+            SettingsError: no region or no credentials.
+        """
+        session = get_session()
+        credentials = session.get_credentials()
+        if credentials is None:
+            raise SettingsError("no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile or role")
+        try:
+            client = session.create_client("kinesis", region_name=os.environ.get("AWS_REGION"))
+        except (BotoCoreError, ValueError) as error:
+            raise SettingsError(f"Kinesis endpoint: {error} (set AWS_REGION?)") from error
+        return cls(client.meta.endpoint_url, client.meta.region_name, credentials)
+
+
+class HttpKinesisClient:
+    """Keep-alive connections, as many as calls may be under way.
+
+    geventhttpclient rather than urllib3: 220 against 500 µs of CPU for a request of 500 records. It sends no
+    POST a second time by itself, which would write duplicates that the ledger knows nothing of.
+    """
+
+    def __init__(self, endpoint: KinesisEndpoint, *, connections: int, timeout: float = 30.0) -> None:
+        self._url = endpoint.url.rstrip("/") + "/"
+        self._signer = SigV4Auth(endpoint.credentials, "kinesis", endpoint.region)
+        self._http = HTTPClient.from_url(
+            self._url, concurrency=connections, block_size=65536, connection_timeout=10.0, network_timeout=timeout
+        )
+
+    def put_records(self, body: bytes) -> bytes:
+        headers = self._signed_headers(body)
+        try:
+            response = self._http.post("/", body, headers)
+        except (gevent.socket.gaierror, ConnectionRefusedError) as error:
+            raise NotWrittenError("ConnectionFailed", f"{self._url}: {error}") from error
+        except (OSError, HTTPParseError) as error:
+            raise OutcomeUnknownError("ConnectionLost", f"{self._url}: {error or type(error).__name__}") from error
+        try:
+            answer = bytes(response.read())
+        except (OSError, HTTPParseError) as error:
+            raise OutcomeUnknownError("ConnectionLost", f"{self._url}: {error or type(error).__name__}") from error
+        if response.status_code != 200:
+            raise call_error(response.status_code, answer)
+        return answer
+
+    def close(self) -> None:
+        self._http.close()
+
+    def _signed_headers(self, body: bytes) -> dict[str, str]:
+        request = AWSRequest(
+            "POST",
+            self._url,
+            data=body,
+            headers={
+                "Content-Type": "application/x-amz-json-1.1",
+                "X-Amz-Target": "Kinesis_20131202.PutRecords",
+            },
+        )
+        self._signer.add_auth(request)
+        return dict(request.headers.items())

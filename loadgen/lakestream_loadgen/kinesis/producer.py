@@ -1,0 +1,310 @@
+"""The producer that all users of a process share: batches, sends, tries again, keeps the ledger."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from random import Random
+from typing import Protocol
+
+import gevent
+from gevent.event import Event
+from gevent.lock import BoundedSemaphore
+from gevent.timeout import Timeout
+
+from lakestream_loadgen.errors import LoadgenError, NotWrittenError, OutcomeUnknownError, PutRecordsError
+from lakestream_loadgen.kinesis.batching import Accumulator, BatchLimits, Parcel, parcels
+from lakestream_loadgen.kinesis.client import PutRecordsClient
+from lakestream_loadgen.kinesis.groups import Groups
+from lakestream_loadgen.kinesis.retry import RetryPolicy
+from lakestream_loadgen.kinesis.wire import THROTTLED, Answer, decode_answer, encode_request
+from lakestream_loadgen.ledger import Outcome, Settled
+from lakestream_loadgen.records import Record
+
+logger = logging.getLogger(__name__)
+
+
+class Observer(Protocol):
+    """Hears of all that happens, for statistics."""
+
+    def called(self, seconds: float, request_bytes: int, error: PutRecordsError | None) -> None:
+        """A PutRecords call ended, well or not."""
+
+    def acknowledged(self, records: int, data_bytes: int, latencies: Counter[float]) -> None:
+        """Records were written; ``latencies``: seconds from hand-in to acknowledgement → records."""
+
+    def throttled(self, records: int) -> None:
+        """Records were refused for the throughput of their shard; they are sent again."""
+
+    def given_up(self, records: int, outcome: Outcome, code: str) -> None:
+        """Records were not acknowledged and are not sent again."""
+
+
+class Ledger(Protocol):
+    """What the producer needs of a ledger; see LedgerWriter."""
+
+    def sent(self, records: Sequence[Record]) -> int: ...
+
+    def settled(self, settled: Settled) -> None: ...
+
+
+@dataclass(frozen=True)
+class ProducerSettings:
+    """How a producer batches and retries."""
+
+    stream: str
+    connections: int = 16
+    """PutRecords calls under way at a time."""
+    limits: BatchLimits = field(default_factory=BatchLimits)
+    retry: RetryPolicy = field(default_factory=RetryPolicy)
+
+
+class _Ticket:
+    """A user's wait for its records."""
+
+    __slots__ = ("acknowledged", "done", "left")
+
+    def __init__(self, records: int) -> None:
+        self.left = records
+        self.acknowledged = 0
+        self.done = Event()
+
+    def settled(self, records: int, *, acknowledged: bool) -> None:
+        self.left -= records
+        if acknowledged:
+            self.acknowledged += records
+        if not self.left:
+            self.done.set()
+
+
+class KinesisProducer:
+    """Writes the records of many greenlets to one stream in shared PutRecords calls.
+
+    For each batch, in this order: (1) its new records are noted in the ledger as sent, (2) the call is made,
+    (3) outcomes are noted in the ledger, (4) the users are woken, and records to be sent again are queued.
+    """
+
+    def __init__(
+        self,
+        settings: ProducerSettings,
+        client: PutRecordsClient,
+        *,
+        ledger: Ledger,
+        observer: Observer,
+        random: Random,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._settings = settings
+        self._client = client
+        self._ledger = ledger
+        self._observer = observer
+        self._random = random
+        self._clock = clock
+        self._queue = Accumulator(settings.limits)
+        self._groups = Groups()
+        self._unsettled = 0
+        self._wake = Event()
+        self._turn = BoundedSemaphore(1)
+        self._idle = Event()
+        self._idle.set()
+        self._tickets: set[_Ticket] = set()
+        self._failure: BaseException | None = None
+        self._senders = [gevent.spawn(self._send_forever) for _ in range(settings.connections)]
+        for sender in self._senders:
+            sender.link_exception(self._broken)
+
+    def put(self, records: Sequence[Record]) -> int:
+        """Write records, and wait until each is settled; returns how many were acknowledged.
+
+        Raises:
+            LoadgenError: the producer is broken (its ledger cannot be written).
+        """
+        if not records:
+            return 0
+        self._check()
+        now = self._clock()
+        ticket = _Ticket(len(records))
+        self._unsettled += len(records)
+        self._idle.clear()
+        for parcel in parcels(records, ticket, now, self._settings.limits):
+            self._enqueue(self._groups.admit(parcel), now)
+        self._tickets.add(ticket)
+        ticket.done.wait()
+        self._tickets.discard(ticket)
+        self._check()
+        return ticket.acknowledged
+
+    def drain(self, seconds: float) -> int:
+        """Wait until everything that was handed in is settled; returns what is not after ``seconds``."""
+        self._idle.wait(timeout=seconds)
+        return self._unsettled
+
+    def close(self) -> None:
+        """Stop sending; what is not settled by now is noted as such, and its users are released."""
+        gevent.killall(self._senders)
+        self._client.close()
+        left = [*self._queue.clear(), *self._groups.clear()]
+        self._give_up(left, "Stopped")
+
+    def _check(self) -> None:
+        if self._failure is not None:
+            raise LoadgenError(f"the producer of {self._settings.stream} is broken: {self._failure}") from self._failure
+
+    def _broken(self, sender: gevent.Greenlet) -> None:
+        """Without a ledger or a sender nothing may be sent: let everybody know instead of waiting for ever."""
+        self._failure = sender.exception
+        logger.critical("the producer of %s stops: %s", self._settings.stream, self._failure)
+        gevent.killall(self._senders, block=False)
+        for ticket in self._tickets:
+            ticket.done.set()
+        self._idle.set()
+
+    def _enqueue(self, parcel: Parcel | None, now: float) -> None:
+        if parcel is not None and self._queue.add(parcel, now):
+            self._wake.set()
+
+    def _send_forever(self) -> None:
+        while True:
+            self._send(self._next_batch())
+
+    def _next_batch(self) -> list[Parcel]:
+        # One sender at a time looks at the queue; the others wait for their turn, not for the same event.
+        with self._turn:
+            while True:
+                now = self._clock()
+                batch = self._queue.take(now)
+                if batch:
+                    return batch
+                self._wake.clear()
+                due = self._queue.next_due(now)
+                self._wake.wait(timeout=None if due is None else max(due - now, 0.0))
+
+    def _send(self, batch: list[Parcel]) -> None:
+        self._note_sent(batch)
+        entries = list(chain.from_iterable([parcel.entries for parcel in batch]))
+        body = encode_request(self._settings.stream, entries)
+        started = self._clock()
+        error: PutRecordsError | None = None
+        try:
+            answer = decode_answer(self._client.put_records(body), len(entries))
+        except PutRecordsError as failure:
+            error = failure
+        except gevent.GreenletExit:
+            # Stopped in mid-call: the request may have arrived.
+            for parcel in batch:
+                parcel.possible += 1
+            self._give_up(batch, "Stopped")
+            raise
+        self._observer.called(self._clock() - started, len(body), error)
+        if error is not None:
+            self._call_failed(batch, error)
+        elif answer.errors:
+            self._partly_written(batch, answer)
+        else:
+            self._written(batch, answer.shard_ids, answer.sequence_numbers)
+
+    def _note_sent(self, batch: list[Parcel]) -> None:
+        fresh = [parcel for parcel in batch if not parcel.rows]
+        if fresh:
+            row = self._ledger.sent(list(chain.from_iterable([parcel.records for parcel in fresh])))
+            for parcel in fresh:
+                parcel.rows = range(row, row + len(parcel))
+                row += len(parcel)
+        for parcel in batch:
+            parcel.attempts += 1
+
+    def _call_failed(self, batch: list[Parcel], error: PutRecordsError) -> None:
+        if isinstance(error, OutcomeUnknownError):
+            for parcel in batch:
+                parcel.possible += 1
+        if isinstance(error, OutcomeUnknownError | NotWrittenError):
+            self._again(batch, error.code)
+        else:
+            logger.error("PutRecords is refused: %s", error)
+            self._give_up(batch, error.code)
+
+    def _partly_written(self, batch: list[Parcel], answer: Answer) -> None:
+        written: list[Parcel] = []
+        again: dict[str, list[Parcel]] = {}
+        at = 0
+        for parcel in batch:
+            by_error: dict[str | None, list[int]] = {}
+            for index, error in enumerate(answer.errors[at : at + len(parcel)]):
+                by_error.setdefault(error, []).append(index)
+            at += len(parcel)
+            for error, indices in by_error.items():
+                part = parcel.part(indices)
+                if error is None:
+                    written.append(part)
+                    continue
+                # An internal failure of Kinesis's own says nothing about what was stored.
+                part.possible += error != THROTTLED
+                again.setdefault(error, []).append(part)
+        if written:
+            places = [index for index, error in enumerate(answer.errors) if error is None]
+            self._written(
+                written,
+                [answer.shard_ids[index] for index in places],
+                [answer.sequence_numbers[index] for index in places],
+            )
+        for code, parts in again.items():
+            if code == THROTTLED:
+                self._observer.throttled(sum(len(part) for part in parts))
+            self._again(parts, code)
+
+    def _written(
+        self, batch: Sequence[Parcel], shard_ids: Sequence[str | None], sequence_numbers: Sequence[str | None]
+    ) -> None:
+        self._ledger.settled(
+            Settled(
+                Outcome.ACKNOWLEDGED,
+                list(chain.from_iterable([parcel.rows for parcel in batch])),
+                [parcel.possible + 1 for parcel in batch for _ in parcel.rows],
+                shard_ids,
+                sequence_numbers,
+            )
+        )
+        now = self._clock()
+        latencies: Counter[float] = Counter()
+        for parcel in batch:
+            latencies[now - parcel.since] += len(parcel)
+        data_bytes = sum([parcel.data_bytes for parcel in batch])
+        self._observer.acknowledged(len(shard_ids), data_bytes, latencies)
+        self._settle(batch, acknowledged=True)
+
+    def _again(self, batch: Sequence[Parcel], code: str) -> None:
+        now = self._clock()
+        for parcel in batch:
+            delay = self._settings.retry.delay(parcel.attempts, self._random)
+            if delay is None:
+                self._give_up([parcel], code)
+            else:
+                self._queue.add_later(parcel, now + delay)
+        self._wake.set()
+
+    def _give_up(self, batch: Sequence[Parcel], code: str) -> None:
+        for outcome in (Outcome.FAILED, Outcome.UNKNOWN):
+            group = [parcel for parcel in batch if (parcel.possible > 0) is (outcome is Outcome.UNKNOWN)]
+            if not group:
+                continue
+            # What never left has no rows in the ledger, and needs none.
+            rows = [row for parcel in group for row in parcel.rows]
+            if rows:
+                attempts = [parcel.possible for parcel in group for _ in parcel.rows]
+                self._ledger.settled(Settled(outcome, rows, attempts))
+            self._observer.given_up(sum(len(parcel) for parcel in group), outcome, code)
+            self._settle(group, acknowledged=False)
+
+    def _settle(self, batch: Sequence[Parcel], *, acknowledged: bool) -> None:
+        for parcel in batch:
+            parcel.waiting.settled(len(parcel), acknowledged=acknowledged)
+            self._unsettled -= len(parcel)
+        now = self._clock()
+        for released in self._groups.settle(list(chain.from_iterable([parcel.records for parcel in batch]))):
+            self._enqueue(released, now)
+        if not self._unsettled:
+            self._idle.set()

@@ -1,0 +1,105 @@
+"""PutRecords as bytes: the request built by hand, the answer read in one pass. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from operator import itemgetter
+
+import orjson
+from orjson import dumps
+from pybase64 import b64encode
+
+from lakestream_loadgen.errors import NotWrittenError, OutcomeUnknownError, PutRecordsError, RefusedError
+from lakestream_loadgen.records import Record
+
+MAX_RECORDS = 500
+"""Records in a PutRecords request, at most (Kinesis's limit)."""
+MAX_BYTES = 5 * 1024 * 1024
+"""Data and partition keys of a request, at most. Kinesis takes 10 MiB by now, older endpoints 5."""
+
+_PARTITION_KEY = itemgetter(1)
+_DATA = itemgetter(2)
+
+THROTTLED = "ProvisionedThroughputExceededException"
+
+_THROTTLES = frozenset({THROTTLED, "LimitExceededException", "KMSThrottlingException", "ThrottlingException"})
+# A new signature, with the credentials of that time, may do.
+_SIGN_AGAIN = frozenset({"ExpiredTokenException", "RequestExpired", "InvalidSignatureException"})
+
+
+def encode_entry(record: Record) -> bytes:
+    """One element of ``Records``; kept, so that a retry does not encode again."""
+    return b'{"Data":"%b","PartitionKey":%b}' % (b64encode(record[2]), dumps(record[1]))
+
+
+def size_of(record: Record) -> int:
+    """Bytes that count against the limits: data and partition key, before base64."""
+    return len(record[1]) + len(record[2])
+
+
+def sizes_of(records: Sequence[Record]) -> tuple[int, int]:
+    """Bytes of data, and those that count against the limits, of many records."""
+    data = sum(map(len, map(_DATA, records)))
+    return data, data + sum(map(len, map(_PARTITION_KEY, records)))
+
+
+def encode_request(stream: str, entries: Iterable[bytes]) -> bytes:
+    """The body of a PutRecords request."""
+    return b'{"StreamName":%b,"Records":[%b]}' % (orjson.dumps(stream), b",".join(entries))
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Per record, in the order of the request: where it was written, or why not."""
+
+    shard_ids: Sequence[str | None]
+    sequence_numbers: Sequence[str | None]
+    errors: Sequence[str | None] = ()
+    """Error codes, None for what was written; empty when everything was."""
+
+
+def decode_answer(body: bytes, count: int) -> Answer:
+    """Read the answer to a request of ``count`` records.
+
+    Raises:
+        OutcomeUnknownError: the answer is not one to such a request, so the records may have been written.
+    """
+    try:
+        answer = orjson.loads(body)
+        entries = answer["Records"]
+        if len(entries) != count:
+            raise ValueError(f"{len(entries)} records in the answer, {count} in the request")
+        if not answer["FailedRecordCount"]:
+            return Answer([entry["ShardId"] for entry in entries], [entry["SequenceNumber"] for entry in entries])
+        errors = [entry.get("ErrorCode") for entry in entries]
+        if any(error is None and not entry["SequenceNumber"] for entry, error in zip(entries, errors, strict=True)):
+            raise ValueError("a record with neither an error nor a sequence number")
+        return Answer(
+            [entry.get("ShardId") for entry in entries],
+            [entry.get("SequenceNumber") for entry in entries],
+            errors,
+        )
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise OutcomeUnknownError("UnreadableAnswer", str(error)) from error
+
+
+def call_error(status: int, body: bytes) -> PutRecordsError:
+    """What an HTTP status other than 200 means for the records of the call."""
+    code, message = _error_of(body)
+    code = code or f"HTTP {status}"
+    if code in _THROTTLES or code in _SIGN_AGAIN:
+        return NotWrittenError(code, message)
+    if status >= 500:
+        return OutcomeUnknownError(code, message)
+    return RefusedError(code, message)
+
+
+def _error_of(body: bytes) -> tuple[str, str]:
+    try:
+        answer = orjson.loads(body)
+        # Some services put a namespace before the name: "com.amazonaws…#ResourceNotFoundException".
+        code = str(answer.get("__type", "")).rpartition("#")[2]
+        return code, str(answer.get("message") or answer.get("Message") or "")
+    except (ValueError, AttributeError):
+        return "", ""

@@ -1,0 +1,14 @@
+"""``locust -f`` this file, or ``lakestream load``: order events to a Kinesis stream."""
+
+from __future__ import annotations
+
+from locust import events
+
+from lakestream_loadgen.run import LoadRun
+from lakestream_loadgen.settings import add_arguments
+from lakestream_loadgen.users import OrderShape, OrderUser
+
+__all__ = ["OrderShape", "OrderUser"]
+
+events.init_command_line_parser.add_listener(add_arguments)
+events.init.add_listener(LoadRun.install)

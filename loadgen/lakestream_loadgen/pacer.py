@@ -1,0 +1,79 @@
+"""Hands the tokens of a TokenMeter to waiting users."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import deque
+from collections.abc import Callable
+
+import gevent
+from gevent.event import Event
+
+from lakestream_loadgen.pacing import TokenMeter, portion
+from lakestream_loadgen.shapes import Shape
+
+logger = logging.getLogger(__name__)
+
+_TICK = 0.01
+_REPORT = 10.0
+
+
+class _Waiter:
+    __slots__ = ("gone", "most", "ready", "tokens")
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.tokens = 0
+        self.gone = False
+        self.ready = Event()
+
+
+class Pacer:
+    """One per process and run. ``share``: this process's part of the load, asked at every tick."""
+
+    def __init__(self, shape: Shape, share: Callable[[], float]) -> None:
+        self._meter = TokenMeter(shape)
+        self._share = share
+        self._waiting: deque[_Waiter] = deque()
+        self._greenlet = gevent.spawn(self._run)
+
+    def take(self, most: int) -> int:
+        """Wait for tokens, in turn; returns how many, at most ``most``."""
+        waiter = _Waiter(most)
+        self._waiting.append(waiter)
+        try:
+            waiter.ready.wait()
+        finally:
+            # A user that Locust has stopped in its wait must not be given any.
+            waiter.gone = True
+        return waiter.tokens
+
+    def stop(self) -> None:
+        """No more tokens; who waits goes on waiting."""
+        self._greenlet.kill()
+
+    def _run(self) -> None:
+        started = reported = time.monotonic()
+        dropped = 0.0
+        while True:
+            now = time.monotonic()
+            self._meter.advance(now - started, self._share())
+            self._hand_out()
+            if now - reported >= _REPORT:
+                if self._meter.dropped > dropped:
+                    logger.warning(
+                        "the load is %.0f events/s short of its shape: all users wait for acknowledgements "
+                        "(more users, connections, workers or shards?)",
+                        (self._meter.dropped - dropped) / (now - reported),
+                    )
+                reported, dropped = now, self._meter.dropped
+            gevent.sleep(_TICK)
+
+    def _hand_out(self) -> None:
+        size = self._meter.due()
+        while self._waiting and self._meter.due():
+            waiter = self._waiting.popleft()
+            if not waiter.gone:
+                waiter.tokens = self._meter.take(portion(size, waiter.most))
+                waiter.ready.set()

@@ -1,0 +1,200 @@
+"""A load run in one process, tied to Locust's events: what users share, and how it starts and ends.
+
+On a worker, or in a run of one process: test_start opens ledger and producer; test_stopping stops the tokens
+and waits for what is under way; test_stop, when all users are gone, closes. The master writes nothing: it
+tells the workers how many they are, and lets them drain before it stops them, so that the last
+acknowledgements are in the statistics that it shows.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from random import Random
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import gevent
+from gevent.event import Event
+from locust.env import Environment
+from locust.runners import MasterRunner, WorkerRunner
+
+from lakestream_loadgen.errors import LoadgenError, SettingsError
+from lakestream_loadgen.events import OrderEvents
+from lakestream_loadgen.kinesis.batching import BatchLimits
+from lakestream_loadgen.kinesis.client import HttpKinesisClient, KinesisEndpoint
+from lakestream_loadgen.kinesis.producer import KinesisProducer, ProducerSettings
+from lakestream_loadgen.ledger import LedgerWriter
+from lakestream_loadgen.ledger.none import NoLedger
+from lakestream_loadgen.pacer import Pacer
+from lakestream_loadgen.settings import LoadSettings, load_settings
+from lakestream_loadgen.statistics import LocustStatistics, records_lost
+
+logger = logging.getLogger(__name__)
+
+DRAIN_SECONDS = 40.0
+"""How long the end of a run waits for outcomes: longer than a record is tried (see RetryPolicy)."""
+
+_WORKERS = "lakestream_workers"
+_DRAIN = "lakestream_drain"
+_DRAINED = "lakestream_drained"
+
+
+def run_prefix(started: float, worker: int) -> str:
+    """Leads every id of one worker in one run, e.g. ``mb3k9x2f-w0``: milliseconds since the epoch in base 36."""
+    digits, number = "", int(started * 1000)
+    while number:
+        number, digit = divmod(number, 36)
+        digits = "0123456789abcdefghijklmnopqrstuvwxyz"[digit] + digits
+    return f"{digits}-w{worker}"
+
+
+class LoadRun:
+    """What the users of a process share. ``producer``, ``events`` and ``pacer`` exist while a test runs."""
+
+    producer: KinesisProducer
+    events: OrderEvents
+    pacer: Pacer
+
+    _runs: WeakKeyDictionary[Environment, LoadRun] = WeakKeyDictionary()
+
+    def __init__(self, environment: Environment) -> None:
+        self._environment = environment
+        self._workers = 1
+        self._ledger: LedgerWriter | NoLedger | None = None
+
+    @classmethod
+    def install(cls, environment: Environment, **_: Any) -> None:
+        """Listener for Locust's init event. Ends the process with a clear message if the settings are wrong."""
+        run = cls._runs[environment] = cls(environment)
+        try:
+            logger.info("load: %s", run.settings)
+            if not isinstance(environment.runner, MasterRunner):
+                run._endpoint = KinesisEndpoint.from_environment()
+        except SettingsError as error:
+            sys.exit(f"lakestream load: {error}")
+        if isinstance(environment.runner, MasterRunner):
+            _Master(environment.runner)
+        else:
+            run._listen()
+        environment.events.quitting.add_listener(run._quitting)
+
+    @classmethod
+    def of(cls, environment: Environment) -> LoadRun:
+        """The run of a Locust environment.
+
+        Raises:
+            LoadgenError: the locustfile did not install it.
+        """
+        if environment not in cls._runs:
+            raise LoadgenError("add to the locustfile: events.init.add_listener(LoadRun.install)")
+        return cls._runs[environment]
+
+    @property
+    def settings(self) -> LoadSettings:
+        """As the options say now: the web page may have changed them, and a master sends them to its workers."""
+        if self._environment.parsed_options is None:
+            raise SettingsError("Locust has parsed no options")
+        return load_settings(self._environment.parsed_options)
+
+    def _listen(self) -> None:
+        events = self._environment.events
+        events.test_start.add_listener(self._start)
+        events.test_stopping.add_listener(lambda **_: self.drain())
+        events.test_stop.add_listener(self._stop)
+        runner = self._environment.runner
+        if isinstance(runner, WorkerRunner):
+            runner.register_message(_WORKERS, self._on_workers)
+            runner.register_message(_DRAIN, self._on_drain, concurrent=True)
+
+    def _start(self, **_: Any) -> None:
+        try:
+            self._open(self.settings, time.time())
+        except (LoadgenError, OSError) as error:
+            logger.critical("the load cannot start: %s", error)
+            self._environment.process_exit_code = 2
+            gevent.spawn(self._environment.runner.quit)
+
+    def _open(self, settings: LoadSettings, now: float) -> None:
+        worker = max(getattr(self._environment.runner, "worker_index", 0), 0)
+        prefix = run_prefix(now, worker)
+        if settings.ledger is None:
+            self._ledger = NoLedger()
+        else:
+            self._ledger = LedgerWriter(settings.ledger, stream=settings.stream, prefix=prefix)
+        self.events = OrderEvents(seed=settings.seed, worker=worker, prefix=prefix, mix=settings.mix)
+        self.producer = KinesisProducer(
+            ProducerSettings(settings.stream, settings.connections, BatchLimits(linger=settings.linger)),
+            HttpKinesisClient(self._endpoint, connections=settings.connections),
+            ledger=self._ledger,
+            observer=LocustStatistics(self._environment, settings.stream),
+            random=Random(),
+        )
+        self.pacer = Pacer(settings.shape, lambda: 1.0 / self._workers)
+
+    def drain(self) -> None:
+        """Stop the tokens and wait until everything under way is settled; at once if nothing is."""
+        if self._ledger is None:
+            return
+        self.pacer.stop()
+        left = self.producer.drain(DRAIN_SECONDS)
+        if left:
+            logger.warning("%d records are not settled after %.0f s", left, DRAIN_SECONDS)
+
+    def _stop(self, **_: Any) -> None:
+        if self._ledger is None:
+            return
+        self.producer.close()
+        self._ledger.close()
+        self._ledger = None
+
+    def _quitting(self, environment: Environment, **_: Any) -> None:
+        # After SIGTERM Locust asks for the exit code before it stops the users.
+        self.drain()
+        if environment.process_exit_code is None:
+            environment.process_exit_code = 1 if records_lost(environment.stats) else 0
+
+    def _on_workers(self, environment: Environment, msg: Any) -> None:
+        self._workers = max(int(msg.data), 1)
+
+    def _on_drain(self, environment: Environment, msg: Any) -> None:
+        self.drain()
+        environment.runner.send_message(_DRAINED)
+
+
+class _Master:
+    """The master's side: shares the load among the workers that are there, and drains them at the end."""
+
+    def __init__(self, runner: MasterRunner) -> None:
+        self._runner = runner
+        self._drained: set[str] = set()
+        self._news = Event()
+        self._greenlet: gevent.Greenlet | None = None
+        runner.register_message(_DRAINED, self._on_drained)
+        runner.environment.events.test_start.add_listener(self._start)
+        runner.environment.events.test_stopping.add_listener(self._drain)
+
+    def _start(self, **_: Any) -> None:
+        # Before the workers are told to spawn users: Locust sends those messages after this event.
+        self._runner.send_message(_WORKERS, self._runner.worker_count)
+        self._greenlet = gevent.spawn(self._tell_workers)
+
+    def _tell_workers(self) -> None:
+        while True:
+            gevent.sleep(1.0)
+            self._runner.send_message(_WORKERS, self._runner.worker_count)
+
+    def _drain(self, **_: Any) -> None:
+        if self._greenlet is not None:
+            self._greenlet.kill()
+        self._drained.clear()
+        self._runner.send_message(_DRAIN)
+        deadline = time.monotonic() + DRAIN_SECONDS + 5.0
+        while len(self._drained) < self._runner.worker_count and time.monotonic() < deadline:
+            self._news.clear()
+            self._news.wait(timeout=1.0)
+
+    def _on_drained(self, environment: Environment, msg: Any) -> None:
+        self._drained.add(msg.node_id)
+        self._news.set()

@@ -1,0 +1,80 @@
+"""Settings of a load run, from Locust's custom arguments."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser, Namespace
+from dataclasses import dataclass
+from pathlib import Path
+
+from lakestream_loadgen.errors import SettingsError
+from lakestream_loadgen.events import EventMix
+from lakestream_loadgen.shapes import SHAPES, Shape, make_shape
+
+
+@dataclass(frozen=True)
+class LoadSettings:
+    """What to write, how fast, and where to note it."""
+
+    stream: str
+    shape: Shape
+    mix: EventMix
+    seed: int
+    ledger: Path | None
+    """Folder of the ledgers; None writes none, and then nothing can be audited."""
+    linger: float
+    """Seconds that a record may wait for others to share its request."""
+    connections: int
+    """PutRecords calls that a process has under way at a time."""
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """Declare our arguments to Locust; each can be given as an environment variable too, and in the web page."""
+
+    def add(name: str, kind: type, default: object, text: str, **more: object) -> None:
+        env_var = f"LAKESTREAM_{name.upper().replace('-', '_')}"
+        parser.add_argument(f"--{name}", type=kind, default=default, help=text, env_var=env_var, **more)  # type: ignore[arg-type]
+
+    add("stream", str, "orders", "Name of the Kinesis stream")
+    add("events", float, 1000.0, "Events per second of all workers together, at the shape's peak")
+    add("shape", str, "constant", "Load over time", choices=list(SHAPES))
+    add("shape-period", float, 300.0, "Seconds of one period of the shape")
+    add("seed", int, 1, "Seed of the events: the same seed gives the same orders")
+    add("ledger", str, "", "Folder for the ledger of acknowledged events (none: no audit)", include_in_web_ui=False)
+    add("inserts", float, EventMix.inserts, "Share of inserts")
+    add("deletes", float, EventMix.deletes, "Share of deletes")
+    add("late", float, EventMix.late, "Share of late events")
+    add("max-lateness", float, EventMix.max_lateness, "Seconds that late events are late, at most")
+    add("malformed", float, EventMix.malformed, "Share of malformed events")
+    add("customers", int, EventMix.customers, "Number of partition keys")
+    add("zipf", float, EventMix.zipf, "Skew of the partition keys: 0 is uniform, 1.2 makes hot shards")
+    add("linger", float, 0.05, "Seconds that a record may wait for others in its request")
+    add("connections", int, 16, "Requests under way per process")
+
+
+def load_settings(options: Namespace) -> LoadSettings:
+    """Check Locust's parsed options.
+
+    Raises:
+        SettingsError: a value is out of its range; the message names the argument.
+    """
+    if not options.stream:
+        raise SettingsError("stream: give the name of a Kinesis stream")
+    if options.linger < 0 or options.connections < 1 or options.seed < 0:
+        raise SettingsError("linger and seed must not be negative, and connections at least 1")
+    return LoadSettings(
+        stream=options.stream,
+        shape=make_shape(options.shape, options.events, options.shape_period),
+        mix=EventMix(
+            inserts=options.inserts,
+            deletes=options.deletes,
+            late=options.late,
+            malformed=options.malformed,
+            max_lateness=options.max_lateness,
+            customers=options.customers,
+            zipf=options.zipf,
+        ),
+        seed=options.seed,
+        ledger=Path(options.ledger) if options.ledger else None,
+        linger=options.linger,
+        connections=options.connections,
+    )

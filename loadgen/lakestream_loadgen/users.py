@@ -1,0 +1,60 @@
+"""Locust users that write to Kinesis."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from locust import LoadTestShape, User, task
+
+from lakestream_loadgen.errors import LoadgenError
+from lakestream_loadgen.kinesis.producer import KinesisProducer
+from lakestream_loadgen.run import LoadRun
+from lakestream_loadgen.shapes import users_at
+
+
+class KinesisUser(User):  # type: ignore[misc]
+    """A user with ``self.producer``, the process's producer: ``self.producer.put([Record(…), …])``.
+
+    ``put`` waits until Kinesis has answered for each of the records, as a request of an HTTP user does.
+    However many users there are, they share the producer, its requests and its connections.
+    """
+
+    abstract = True
+
+    def __init__(self, environment: Any) -> None:
+        super().__init__(environment)
+        self.run_of_load = LoadRun.of(environment)
+
+    @property
+    def producer(self) -> KinesisProducer:
+        return self.run_of_load.producer
+
+
+class OrderUser(KinesisUser):
+    """Writes order events as fast as the load shape allows: waits for tokens, writes, waits for the answer."""
+
+    burst = 100
+    """Events that a user writes at a time, at most; one at low rates, so that many users take part."""
+
+    @task
+    def write_orders(self) -> None:
+        run = self.run_of_load
+        tokens = run.pacer.take(self.burst)
+        run.producer.put(run.events.take(tokens, time.time()))
+
+
+class OrderShape(LoadTestShape):  # type: ignore[misc]
+    """Users in proportion to the load; ``--users`` is their number at its peak, ``--run-time`` ends the run."""
+
+    use_common_options = True
+
+    def tick(self) -> tuple[int, float] | None:
+        if self.runner is None or self.runner.environment.parsed_options is None:
+            raise LoadgenError("the load shape needs a runner with options")
+        options = self.runner.environment.parsed_options
+        elapsed = self.get_run_time()
+        if options.run_time and elapsed >= options.run_time:
+            return None
+        shape = LoadRun.of(self.runner.environment).settings.shape
+        return users_at(shape, elapsed, options.num_users or 1), options.spawn_rate or 1.0
