@@ -1,0 +1,6 @@
+"""The Hudi sink."""
+
+from lakestream.sinks.hudi.settings import HudiSettings
+from lakestream.sinks.hudi.sink import HudiSink
+
+__all__ = ["HudiSettings", "HudiSink"]

@@ -1,0 +1,143 @@
+"""Writing to the table, through Hudi's SparkRDDWriteClient (py4j).
+
+The DataFrame writer (`df.write.format("hudi")`) makes a client for each batch, reads the table's properties and schema
+several times, and commits in the same call. A client that is kept does that once, can be stopped between writing and
+committing, and hands over the write statistics. The classes are those of Hudi 1.2.0, which ivy.xml pins.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from pyspark.sql import DataFrame
+from pyspark.sql.types import StructType
+
+from lakestream.errors import SinkError
+from lakestream.sinks.hudi.metaclient import HudiTable
+from lakestream.sinks.hudi.stats import WriteStat
+
+_RECORDS = "org.apache.hudi.HoodieCreateRecordUtils$"
+
+
+@dataclass(frozen=True)
+class Written:
+    """Files that are there, and that no reader sees yet."""
+
+    instant: str
+    java_stats: Any
+    stats: list[WriteStat]
+
+
+class HudiClient:
+    """A write client with its options, for rows of one schema. Each thread needs one of its own."""
+
+    def __init__(self, table: HudiTable, options: Mapping[str, str], columns: StructType) -> None:
+        self._table = table
+        self._hudi = table.hudi
+        self._spark = table.spark
+        self._schema = table.hudi_schema(columns)
+        self._name, self._namespace = table.record_name()
+        self._table_config = table.meta_client().getTableConfig()
+        self._action = "deltacommit" if table.settings.merges_on_read else "commit"
+        operation = table.settings.operation.value.upper()
+        self._operation = getattr(self._hudi.common.model.WriteOperationType, operation)
+        scala = table.jvm.org.apache.spark.api.python.PythonUtils.toScalaMap({**options, "path": table.settings.path})
+        self._parameters = self._hudi.HoodieWriterUtils.parametersWithWriteDefaults(scala)
+        java = table.jvm.scala.collection.JavaConverters.mapAsJavaMapConverter(self._parameters).asJava()
+        self._client = self._hudi.DataSourceUtils.createHoodieClient(
+            table.spark._jsc, self._schema.toString(), table.settings.path, table.settings.table, java
+        )
+
+    def start(self) -> str:
+        """Begin a commit; returns its instant."""
+        return str(self._client.startCommit(self._action))
+
+    def write(self, instant: str, rows: DataFrame) -> Written:
+        """Write the files of a commit.
+
+        Raises:
+            SinkError: a row could not be written; the message has the first one's key.
+        """
+        self._set_parallelism()
+        records = self._records(instant, rows)
+        self._client.setOperationType(self._operation)
+        write = self._client.upsert if self._table.settings.upserts else self._client.insert
+        stats = self._table.jvm.java.util.ArrayList()
+        for status in write(records, instant).collect():
+            _require_written(status)
+            stats.add(status.getStat())
+        return Written(instant, stats, json.loads(self._hudi.common.util.JsonUtils.toString(stats)))
+
+    def commit(self, written: Written, marks: Mapping[str, str]) -> None:
+        """Make a commit visible, with marks in its metadata.
+
+        Raises:
+            SinkError: Hudi says no without saying why.
+        """
+        extra = self._hudi.common.util.Option.of(self._table.jvm.java.util.HashMap(dict(marks)))
+        if not self._client.commitStats(written.instant, written.java_stats, extra, self._action):
+            raise SinkError(f"Hudi did not commit {written.instant}")
+
+    def schedule_compaction(self) -> str | None:
+        """Plan a compaction if enough delta commits have come since the last one; returns its instant."""
+        planned = self._client.scheduleCompaction(self._hudi.common.util.Option.empty())
+        return str(planned.get()) if planned.isPresent() else None
+
+    def compact(self, instant: str) -> None:
+        """Run a planned compaction, also one that was begun by a driver that died, and commit it."""
+        self._client.compact(instant, True)
+
+    def clean(self) -> None:
+        """Delete what the retained commits do not need, and what failed writes left."""
+        self._client.clean()
+
+    def archive(self) -> None:
+        """Move old instants out of the active timeline."""
+        self._client.archive()
+
+    def rollback_failed_writes(self) -> None:
+        """Undo the commits that were begun and not completed. Only for a client with the EAGER policy."""
+        self._client.rollbackFailedWrites(self._table.meta_client())
+
+    def close(self) -> None:
+        """Stop the client's heartbeats."""
+        self._client.close()
+
+    def _records(self, instant: str, rows: DataFrame) -> Any:
+        # Names with a $ are Scala's: an object, and a case class within it.
+        module = getattr(getattr(self._table.jvm, _RECORDS), "MODULE$")
+        arguments = getattr(self._table.jvm, f"{_RECORDS}createHoodieRecordRddArgs")
+        return module.createHoodieRecordRdd(
+            arguments(
+                rows._jdf,
+                self._client.getConfig(),
+                self._parameters,
+                self._name,
+                self._namespace,
+                self._schema,
+                self._schema,
+                self._operation,
+                instant,
+                False,  # not prepared by Spark SQL,
+                False,  # by MERGE INTO,
+                False,  # or by anyone else
+                self._table_config,
+            )
+        )
+
+    def _set_parallelism(self) -> None:
+        # Left alone, Hudi takes spark.sql.shuffle.partitions: eight tasks of a few rows for each of three stages. The
+        # number of slots changes with the executors, so it is asked for each time.
+        slots = str(self._spark.sparkContext.defaultParallelism)
+        for shuffle in ("upsert", "insert"):
+            self._client.getConfig().setValue(f"hoodie.{shuffle}.shuffle.parallelism", slots)
+
+
+def _require_written(status: Any) -> None:
+    if status.hasErrors():
+        errors = dict(status.getErrors())
+        key, error = next(iter(errors.items()), ("", status.getGlobalError()))
+        raise SinkError(f"Hudi could not write {status.getTotalErrorRecords()} rows, the first being {key}: {error}")

@@ -1,0 +1,201 @@
+"""Deletes, and versions that arrive after a delete of their key: what `tombstones` knows, applied to a batch."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Protocol
+
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.types import (
+    ByteType,
+    DataType,
+    DateType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    ShortType,
+    StringType,
+    StructType,
+    TimestampNTZType,
+    TimestampType,
+)
+
+from lakestream.errors import SettingsError
+from lakestream.sinks.contract import BatchRef
+from lakestream.sinks.hudi.tombstones import Ordering, Tombstone, Tombstones, decode, encode
+from lakestream.spark.parse import first_line, quoted
+
+logger = logging.getLogger(__name__)
+
+IS_DELETED = "_hoodie_is_deleted"
+"""Hudi's own column: a row with true in it deletes its key."""
+
+_FILES = 64
+"""Files with one batch's deletes each, after which one with all of them takes their place: what a start has to read."""
+
+_KEY, _HASH, _ORDERING, _DELETED = "_key", "_hash", "_ordering", "_deleted"
+
+
+class Files(Protocol):
+    """Small files beside the table's own, by name."""
+
+    def put(self, name: str, content: bytes) -> None:
+        """Write a file, in the place of one that has the name."""
+        ...
+
+    def get(self, name: str) -> bytes: ...
+    def list(self) -> list[str]: ...
+    def delete(self, name: str) -> None: ...
+
+
+@dataclass(frozen=True)
+class DeleteRule:
+    """Which rows delete, and what of."""
+
+    predicate: str
+    """SQL over the output's columns; true for a row that deletes its key."""
+    identity: tuple[str, ...]
+    """Columns that tell rows apart."""
+    ordering_field: str
+    """Column whose highest value wins."""
+    retain: timedelta
+    """How long a delete is remembered."""
+
+
+class DeleteGuard:
+    """Keeps rows out of the table whose key was deleted at a higher version."""
+
+    def __init__(self, rule: DeleteRule, files: Files, clock: Callable[[], float] = time.time) -> None:
+        self._rule = rule
+        self._files = files
+        self._clock = clock
+        self._known = Tombstones(rule.retain.total_seconds())
+        self._names: list[str] = []
+
+    def load(self) -> None:
+        """Read what earlier drivers have left."""
+        self._names = sorted(self._files.list())
+        for name in self._names:
+            self._known.add(decode(self._files.get(name)), self._clock())
+        if self._names:
+            logger.info("%d deleted keys are remembered", len(self._known))
+
+    def apply(self, ref: BatchRef, rows: DataFrame) -> DataFrame:
+        """Remember the deletes of a batch, and leave out what older ones have overtaken.
+
+        One Spark job over the persisted rows brings the deletes to the driver, and with them the few rows whose key may
+        have been deleted; rows are joined only if one of these was indeed overtaken.
+        """
+        keyed = self._keyed(rows)
+        now = self._clock()
+        suspects = keyed.filter(sf.col(_DELETED) | self._maybe_deleted()).collect()
+        overtaken = {
+            row[_KEY]: self._known.deleted_at(row[_KEY])
+            for row in suspects
+            if self._known.overtakes(row[_KEY], row[_ORDERING])
+        }
+        # Before the batch is written: a driver that finds the batch in the table will find its deletes here.
+        self._remember(ref, [Tombstone(r[_KEY], r[_HASH], r[_ORDERING], now) for r in suspects if r[_DELETED]], now)
+        return self._without(rows, overtaken) if overtaken else rows
+
+    def _remember(self, ref: BatchRef, tombstones: list[Tombstone], now: float) -> None:
+        if not tombstones:
+            return
+        self._known.add(tombstones, now)
+        name = f"b{ref.batch:012d}-{ref.checkpoint[:8]}"
+        if len(self._names) < _FILES:
+            self._files.put(name, encode(tombstones))
+            self._names.append(name)
+            return
+        self._files.put(name, encode(self._known))
+        for replaced in self._names:
+            if replaced != name:
+                self._files.delete(replaced)
+        self._names = [name]
+
+    def _keyed(self, rows: DataFrame) -> DataFrame:
+        key = self._key()
+        return rows.select(
+            key.alias(_KEY),
+            sf.xxhash64(key).alias(_HASH),
+            self._ordering(rows).alias(_ORDERING),
+            sf.expr(is_deleted(self._rule.predicate)).alias(_DELETED),
+        )
+
+    def _ordering(self, rows: DataFrame) -> Column:
+        return comparable(self._rule.ordering_field, rows.schema[self._rule.ordering_field].dataType)
+
+    def _key(self) -> Column:
+        return sf.to_json(sf.struct(*(sf.col(quoted(name)) for name in self._rule.identity)))
+
+    def _maybe_deleted(self) -> Column:
+        """`slots` of tombstones.py, in Spark's SQL."""
+        if not len(self._known):
+            return sf.lit(False)
+        filled, mask = sf.lit(self._known.filter), len(self._known.filter) - 1
+        first, second = (
+            filled.substr(half.bitwiseAND(mask).cast("int") + 1, sf.lit(1)) == sf.lit(bytearray([1]))
+            for half in (sf.col(_HASH), sf.shiftright(sf.col(_HASH), 32))
+        )
+        return first & second
+
+    def _without(self, rows: DataFrame, overtaken: dict[str, Ordering]) -> DataFrame:
+        types = f"{_KEY} string, {_ORDERING} {_SQL_TYPES[type(next(iter(overtaken.values())))]}"
+        deleted = sf.broadcast(rows.sparkSession.createDataFrame(list(overtaken.items()), types))
+        older = (deleted[_KEY] == self._key()) & (self._ordering(rows) < deleted[_ORDERING])
+        return rows.join(deleted, older, "left_anti")
+
+
+_SQL_TYPES = {int: "long", float: "double", str: "string"}
+
+
+def is_deleted(predicate: str) -> str:
+    """The predicate as a column that is never null: `op = 'd'` of a row without op does not delete."""
+    return f"coalesce(cast(({predicate}) as boolean), false)"
+
+
+def comparable(name: str, type: DataType) -> Column:
+    """The ordering field as something that Python compares as Hudi does.
+
+    Raises:
+        SettingsError: a type that has no such thing.
+    """
+    column = sf.col(quoted(name))
+    match type:
+        case ByteType() | ShortType() | IntegerType() | LongType():
+            return column.cast("long")
+        case FloatType() | DoubleType():
+            return column.cast("double")
+        case TimestampType():
+            return sf.unix_micros(column)
+        case TimestampNTZType():
+            return sf.unix_micros(column.cast("timestamp"))
+        case DateType():
+            return sf.unix_date(column).cast("long")
+        case StringType():
+            return column
+    raise SettingsError(
+        f"hudi.orderingField: column {name} is a {type.simpleString()}, by which deletes cannot be ordered; "
+        "make it a long, a double, a string, a date or a timestamp in spec.transform"
+    )
+
+
+def require_predicate(spark: SparkSession, output: StructType, predicate: str) -> None:
+    """Check `deleteWhen` against the columns that rows will have.
+
+    Raises:
+        SettingsError: says what Spark says.
+    """
+    try:
+        checked = spark.createDataFrame([], output).select(sf.expr(f"({predicate})"))
+    except PySparkException as error:
+        raise SettingsError(f"hudi.deleteWhen: {first_line(error)}") from error
+    if checked.schema[0].dataType.simpleString() != "boolean":
+        raise SettingsError(f"hudi.deleteWhen: {predicate!r} is not a condition; write one, as op = 'd'")

@@ -1,0 +1,173 @@
+"""The table as it is: properties, schema and timeline, through Hudi's HoodieTableMetaClient (py4j)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from lakestream.sinks.hudi.options import key_generator, merge_mode
+from lakestream.sinks.hudi.settings import HudiSettings
+from lakestream.sinks.hudi.stats import BATCH, CHECKPOINT, WriteStat, batch_of
+from lakestream.sinks.hudi.table import LAYOUT
+
+
+class HudiTable:
+    """One table; every call reads it anew."""
+
+    def __init__(self, spark: SparkSession, settings: HudiSettings) -> None:
+        self.spark = spark
+        self.settings = settings
+        jvm: Any = spark._jvm
+        assert jvm is not None  # a session that runs has one
+        self.jvm = jvm
+        self.hudi = jvm.org.apache.hudi
+        self._conf = self.hudi.hadoop.fs.HadoopFSUtils.getStorageConf(spark._jsc.hadoopConfiguration())
+
+    def exists(self) -> bool:
+        return bool(self.storage().exists(self.path(".hoodie/hoodie.properties")))
+
+    def create(self, columns: StructType) -> None:
+        """Make an empty table, whose columns readers see before the first commit."""
+        settings = self.settings
+        (
+            self.hudi.common.table.HoodieTableMetaClient.newTableBuilder()
+            .setTableType(settings.table_type.value)
+            .setTableName(settings.table)
+            .setRecordKeyFields(",".join(settings.record_key))
+            .setPartitionFields(",".join(settings.partition_by))
+            .setOrderingFields(settings.ordering_field)
+            .setRecordMergeMode(getattr(self.hudi.common.config.RecordMergeMode, merge_mode(settings)))
+            .setKeyGeneratorType(key_generator(settings))
+            .setArchiveLogFolder("history")
+            .setHiveStylePartitioningEnable(True)
+            .setUrlEncodePartitioning(True)
+            # Instants are compared as text: drivers in two time zones would disagree on what came first.
+            .setCommitTimezone(self.hudi.common.model.HoodieTimelineTimeZone.UTC)
+            .setTableCreateSchema(self.hudi_schema(columns).toString())
+            .initTable(self._conf, settings.path)
+        )
+
+    def properties(self) -> dict[str, str]:
+        """`hoodie.properties`."""
+        return dict(self.meta_client().getTableConfig().getProps())
+
+    def keep_layout(self) -> None:
+        """Write the bucket count into the table's properties."""
+        properties = self.jvm.java.util.Properties()
+        properties.setProperty(LAYOUT, self.settings.layout)
+        self.hudi.common.table.HoodieTableConfig.update(self.storage(), self.path(".hoodie"), properties)
+
+    def columns(self) -> StructType | None:
+        """The table's columns without Hudi's own, or None if it has none yet."""
+        found = self.hudi.common.table.TableSchemaResolver(self.meta_client()).getTableSchemaIfPresent(False)
+        return self._to_spark(found.get()) if found.isPresent() else None
+
+    def as_stored(self, columns: StructType) -> StructType:
+        """Columns as they would come back from a table: a short is an int there."""
+        return self._to_spark(self.hudi_schema(columns))
+
+    def hudi_schema(self, columns: StructType) -> Any:
+        """The columns as a HoodieSchema. All may be null, as a column that is added later must."""
+        nullable = StructType([field.__class__(field.name, field.dataType, True) for field in columns.fields])
+        java = self.spark._jsparkSession.parseDataType(nullable.json())
+        return self.hudi.HoodieSchemaConversionUtils.convertStructTypeToHoodieSchema(java, *self.record_name())
+
+    def record_name(self) -> tuple[str, str]:
+        """Name and namespace of the table's records in Avro."""
+        names = self.hudi.HoodieSchemaConversionUtils.getRecordNameAndNamespace(self.settings.table)
+        return names._1(), names._2()
+
+    def find(self, batch: int, checkpoint: str) -> tuple[str, list[WriteStat]] | None:
+        """Instant and write statistics of the completed commit that was made for a batch, or None.
+
+        A checkpoint's batches are committed in their order, and the oldest are archived first. So the first older
+        batch that is met says that this one is not there, and the archive is only read if none is met.
+        """
+        client = self.meta_client()
+        for metadata, instant in self._completed(client.getActiveTimeline()):
+            marked = _marked(metadata, checkpoint)
+            if marked == batch:
+                return instant, _write_stats(metadata)
+            if marked is not None and marked < batch:
+                return None
+        archived = client.getArchivedTimeline()
+        archived.loadCompletedInstantDetailsInMemory()
+        for metadata, instant in self._completed(archived):
+            if _marked(metadata, checkpoint) == batch:
+                return instant, _write_stats(metadata)
+        return None
+
+    def pending_compactions(self) -> list[str]:
+        """Instants of compactions that were planned, and perhaps begun, but not completed; oldest first."""
+        pending = self.meta_client().getActiveTimeline().filterPendingCompactionTimeline()
+        return [instant.requestedTime() for instant in pending.getInstants()]
+
+    def meta_client(self) -> Any:
+        builder = self.hudi.common.table.HoodieTableMetaClient.builder()
+        return builder.setConf(self._conf).setBasePath(self.settings.path).build()
+
+    def storage(self) -> Any:
+        """Hudi's file system, with the table's credentials."""
+        return self.hudi.storage.HoodieStorageUtils.getStorage(self.path(""), self._conf)
+
+    def path(self, below: str) -> Any:
+        """A StoragePath in the table's folder."""
+        base = self.settings.path
+        return self.hudi.storage.StoragePath(f"{base}/{below}" if below else base)
+
+    def _completed(self, timeline: Any) -> Iterator[tuple[Any, str]]:
+        commits = timeline.getCommitsTimeline().filterCompletedInstants()
+        for instant in commits.getReverseOrderedInstants().toList():
+            yield timeline.readCommitMetadata(instant), instant.requestedTime()
+
+    def _to_spark(self, schema: Any) -> StructType:
+        converted = self.hudi.HoodieSchemaConversionUtils.convertHoodieSchemaToStructType(schema)
+        return StructType.fromJson(json.loads(converted.json()))
+
+
+class SideFiles:
+    """Small files in a folder of the table's `.hoodie`, where neither readers nor the cleaner look."""
+
+    def __init__(self, table: HudiTable, folder: str) -> None:
+        self._table = table
+        self._folder = f".hoodie/lakestream/{folder}"
+
+    def put(self, name: str, content: bytes) -> None:
+        stream = self._table.storage().create(self._path(name), True)
+        try:
+            stream.write(content)
+        finally:
+            stream.close()
+
+    def get(self, name: str) -> bytes:
+        stream = self._table.storage().open(self._path(name))
+        try:
+            return bytes(stream.readAllBytes())
+        finally:
+            stream.close()
+
+    def list(self) -> list[str]:
+        storage, folder = self._table.storage(), self._table.path(self._folder)
+        if not storage.exists(folder):
+            return []
+        return [entry.getPath().getName() for entry in storage.listDirectEntries(folder)]
+
+    def delete(self, name: str) -> None:
+        self._table.storage().deleteFile(self._path(name))
+
+    def _path(self, name: str) -> Any:
+        return self._table.path(f"{self._folder}/{name}")
+
+
+def _marked(metadata: Any, checkpoint: str) -> int | None:
+    marks = {key: metadata.getMetadata(key) for key in (BATCH, CHECKPOINT)}
+    return batch_of(marks, checkpoint)
+
+
+def _write_stats(metadata: Any) -> list[WriteStat]:
+    by_partition = json.loads(metadata.toJsonString())["partitionToWriteStats"]
+    return [stat for stats in by_partition.values() for stat in stats]

@@ -1,0 +1,157 @@
+"""The options that Hudi is given: pure."""
+
+from __future__ import annotations
+
+from lakestream.errors import SettingsError
+from lakestream.sinks.hudi.settings import HudiSettings
+from lakestream_api import IndexType
+
+KEY_GENERATORS = {
+    "NON_PARTITION": "org.apache.hudi.keygen.NonpartitionedKeyGenerator",
+    "SIMPLE": "org.apache.hudi.keygen.SimpleKeyGenerator",
+    "COMPLEX": "org.apache.hudi.keygen.ComplexKeyGenerator",
+}
+
+MARKED_COMMITS = 20
+"""Commits that stay in the active timeline at least, with our marks in them. Two plans at most are without a commit
+when a driver starts; the rest is for writers beside us (a backfill, a compaction by hand)."""
+
+_FINDS = "by it LakeStream finds a batch that is visible already"
+_ONE_ROW = "the newest version of a key, and only that, would not be kept any more"
+_ONE_EACH = "a record could be dropped, or written twice"
+_BESIDE = "LakeStream runs compaction, cleaning and archiving itself, beside the batches"
+_LOCKS = "ingestion and the compaction beside it could undo each other's commits"
+
+REFUSED = {
+    "hoodie.datasource.write.commitmeta.key.prefix": _FINDS,
+    "hoodie.allow.empty.commit": _FINDS,
+    "hoodie.keep.min.commits": f"{_FINDS}; it follows from cleaning.retainCommits",
+    "hoodie.keep.max.commits": f"{_FINDS}; it follows from cleaning.retainCommits",
+    "hoodie.write.concurrency.mode": _LOCKS,
+    "hoodie.write.lock.provider": _LOCKS,
+    "hoodie.clean.failed.writes.policy": _LOCKS,
+    "hoodie.cleaner.policy.failed.writes": _LOCKS,
+    "hoodie.record.merge.mode": _ONE_ROW,
+    "hoodie.write.record.merge.mode": _ONE_ROW,
+    "hoodie.datasource.write.payload.class": _ONE_ROW,
+    "hoodie.compaction.payload.class": _ONE_ROW,
+    "hoodie.combine.before.upsert": _ONE_ROW,
+    "hoodie.combine.before.insert": _ONE_EACH,
+    "hoodie.datasource.write.insert.drop.duplicates": _ONE_EACH,
+    "hoodie.datasource.insert.dup.policy": _ONE_EACH,
+    "hoodie.merge.allow.duplicate.on.inserts": _ONE_EACH,
+    "hoodie.populate.meta.fields": "compaction and time travel need these columns",
+    "hoodie.index.bucket.engine": "the number of buckets of a table is fixed",
+    "hoodie.compact.inline": _BESIDE,
+    "hoodie.compact.schedule.inline": _BESIDE,
+    "hoodie.clean.automatic": _BESIDE,
+    "hoodie.clean.async.enabled": _BESIDE,
+    "hoodie.archive.automatic": _BESIDE,
+    "hoodie.archive.async": _BESIDE,
+    "hoodie.datasource.compaction.async.enable": _BESIDE,
+    "hoodie.table.services.enabled": _BESIDE,
+}
+"""Options that exactly-once rests on, and why."""
+
+
+def write_options(settings: HudiSettings) -> dict[str, str]:
+    """Everything that the table is written with.
+
+    Raises:
+        SettingsError: an option of the document is one of `REFUSED`.
+    """
+    for key in settings.options:
+        if key in REFUSED:
+            raise SettingsError(f"hudi.options: {key} cannot be set, because {REFUSED[key]}; remove it")
+    return {
+        **_TUNED,
+        **_table(settings),
+        **_index(settings),
+        **_retention(settings),
+        **settings.options,
+        **_REQUIRED,
+    }
+
+
+def key_generator(settings: HudiSettings) -> str:
+    """Type of the key generator: the cheapest that can make the record key and the partition path."""
+    if not settings.partition_by:
+        return "NON_PARTITION"
+    single = len(settings.record_key) == 1 and len(settings.partition_by) == 1
+    return "SIMPLE" if single else "COMPLEX"
+
+
+_TUNED = {
+    # Measured with 1,000 rows a batch: the metadata table doubles to triples the time of a commit. It pays with very
+    # many files per partition, on a store that lists slowly; then hudi.options can turn it on before the first start.
+    "hoodie.metadata.enable": "false",
+    # Markers by a server need one started for each commit; plain files cost one small object per file written.
+    "hoodie.write.markers.type": "DIRECT",
+    "hoodie.embed.timeline.server": "false",
+}
+
+_REQUIRED = {
+    # Compaction commits from a second thread of this process.
+    "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",
+    "hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.InProcessLockProvider",
+    "hoodie.clean.failed.writes.policy": "LAZY",
+    # A batch whose rows were all overtaken still leaves its mark.
+    "hoodie.allow.empty.commit": "true",
+    "hoodie.combine.before.upsert": "true",
+    "hoodie.combine.before.insert": "false",
+    "hoodie.merge.allow.duplicate.on.inserts": "true",
+    # Not `hoodie.table.services.enabled=false`: Hudi logs a warning for each service on each commit.
+    "hoodie.compact.inline": "false",
+    "hoodie.compact.schedule.inline": "false",
+    "hoodie.clean.automatic": "false",
+    "hoodie.archive.automatic": "false",
+}
+
+
+def _table(settings: HudiSettings) -> dict[str, str]:
+    options = {
+        "hoodie.table.name": settings.table,
+        "hoodie.datasource.write.table.type": settings.table_type.value,
+        "hoodie.datasource.write.operation": settings.operation.value,
+        "hoodie.datasource.write.recordkey.field": ",".join(settings.record_key),
+        "hoodie.datasource.write.partitionpath.field": ",".join(settings.partition_by),
+        "hoodie.datasource.write.keygenerator.class": KEY_GENERATORS[key_generator(settings)],
+        "hoodie.datasource.write.hive_style_partitioning": "true",
+        # A value with a slash in it would be two folders.
+        "hoodie.datasource.write.partitionpath.urlencode": "true",
+        "hoodie.record.merge.mode": merge_mode(settings),
+    }
+    if settings.ordering_field is not None:
+        options["hoodie.table.ordering.fields"] = settings.ordering_field
+        options["hoodie.datasource.write.precombine.field"] = settings.ordering_field
+    return options
+
+
+def merge_mode(settings: HudiSettings) -> str:
+    """Which of two versions of a key wins: the one with the higher ordering value, whichever was written first."""
+    return "COMMIT_TIME_ORDERING" if settings.ordering_field is None else "EVENT_TIME_ORDERING"
+
+
+def _index(settings: HudiSettings) -> dict[str, str]:
+    if not settings.upserts:
+        # Inserts look nothing up. Not the bucket index: it would put them into log files, which are merged by key.
+        return {"hoodie.index.type": "SIMPLE"}
+    if settings.index is not IndexType.BUCKET:
+        return {"hoodie.index.type": settings.index.value.upper()}
+    return {
+        "hoodie.index.type": "BUCKET",
+        "hoodie.index.bucket.engine": "SIMPLE",
+        "hoodie.bucket.index.num.buckets": str(settings.buckets),
+    }
+
+
+def _retention(settings: HudiSettings) -> dict[str, str]:
+    # Hudi wants the active timeline to reach further back than the cleaner.
+    keep = max(settings.retain_commits + 10, MARKED_COMMITS)
+    return {
+        "hoodie.compact.inline.max.delta.commits": str(settings.compact_every),
+        "hoodie.clean.policy": "KEEP_LATEST_COMMITS",
+        "hoodie.clean.commits.retained": str(settings.retain_commits),
+        "hoodie.keep.min.commits": str(keep),
+        "hoodie.keep.max.commits": str(keep + 10),
+    }

@@ -1,0 +1,92 @@
+"""What a Hudi table is made with and written by."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from lakestream.sinks.hudi.deletes import DeleteRule
+from lakestream.storage import LakePath
+from lakestream_api import HudiOutput, IndexType, Operation, TableType
+
+_GLOBAL = (IndexType.GLOBAL_SIMPLE, IndexType.GLOBAL_BLOOM)
+
+
+@dataclass(frozen=True)
+class HudiSettings:
+    """One table, as the LakeStream document describes it."""
+
+    path: str
+    """`file:///…` or `s3a://…`."""
+    table: str
+    """Name that the table bears in its own properties."""
+    record_key: tuple[str, ...]
+    ordering_field: str | None = None
+    """Never None for upserts."""
+    table_type: TableType = TableType.MERGE_ON_READ
+    operation: Operation = Operation.UPSERT
+    partition_by: tuple[str, ...] = ()
+    delete_when: str | None = None
+    """SQL predicate over the output's columns."""
+    index: IndexType = IndexType.BUCKET
+    """How upserts find the file of a key; inserts look nothing up."""
+    buckets: int = 4
+    """Files per partition with the bucket index."""
+    compact_every: int = 10
+    """Delta commits between two compactions."""
+    retain_commits: int = 30
+    """Commits whose files the cleaner keeps."""
+    options: Mapping[str, str] = field(default_factory=dict)
+    """The document's own `hoodie.*` options."""
+    tombstones: timedelta = timedelta(hours=1)
+    """How long a deleted key is remembered, so that an older version of it that arrives later does not bring it back.
+    Kinesis keeps the order of a partition key, so lateness is that of a producer's retries: seconds to minutes."""
+
+    @classmethod
+    def of(cls, output: HudiOutput, table: str) -> HudiSettings:
+        """From the document; `table` is the name that the table gets if it does not exist yet."""
+        return cls(
+            path=LakePath.parse(output.path).uri,
+            table=table,
+            record_key=output.record_key,
+            ordering_field=output.ordering_field,
+            table_type=output.table_type,
+            operation=output.operation,
+            partition_by=output.partition_by,
+            delete_when=output.delete_when,
+            index=output.index.type,
+            buckets=output.index.buckets,
+            compact_every=output.compaction.every_commits,
+            retain_commits=output.cleaning.retain_commits,
+            options=dict(output.options),
+        )
+
+    @property
+    def upserts(self) -> bool:
+        """Whether the table has one row per key."""
+        return self.operation is Operation.UPSERT
+
+    @property
+    def merges_on_read(self) -> bool:
+        """Whether the table has log files to compact."""
+        return self.table_type is TableType.MERGE_ON_READ
+
+    @property
+    def identity(self) -> tuple[str, ...]:
+        """Columns that tell rows apart; all indexes but the global ones take a key as unique in its partition only."""
+        return self.record_key if self.index in _GLOBAL else (*self.record_key, *self.partition_by)
+
+    @property
+    def layout(self) -> str:
+        """How keys are spread over files, as far as a table cannot change it: `bucket:4`, or `free`."""
+        if self.upserts and self.index is IndexType.BUCKET:
+            return f"bucket:{self.buckets}"
+        return "free"
+
+    @property
+    def delete_rule(self) -> DeleteRule | None:
+        """Which rows delete; None if none does."""
+        if self.delete_when is None or self.ordering_field is None:
+            return None
+        return DeleteRule(self.delete_when, self.identity, self.ordering_field, self.tombstones)

@@ -1,0 +1,191 @@
+"""The Hudi sink: each batch is one commit of the table, with the batch's number in its metadata."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
+from pyspark.sql.types import BooleanType, StructType
+
+from lakestream.faults import reach
+from lakestream.model import SinkCommit
+from lakestream.sinks.contract import BatchRef
+from lakestream.sinks.hudi.client import HudiClient
+from lakestream.sinks.hudi.deletes import IS_DELETED, DeleteGuard, comparable, is_deleted, require_predicate
+from lakestream.sinks.hudi.metaclient import HudiTable, SideFiles
+from lakestream.sinks.hudi.options import write_options
+from lakestream.sinks.hudi.services import ServicesStatus, TableServices
+from lakestream.sinks.hudi.settings import HudiSettings
+from lakestream.sinks.hudi.stats import marks, sink_commit
+from lakestream.sinks.hudi.table import LAYOUT, marks_deletes, require_columns, require_evolution, require_same_table
+from lakestream.spark.parse import quoted
+
+logger = logging.getLogger(__name__)
+
+_SERVICES_POOL = "table-services"
+"""Of Spark's fair scheduler: a compaction gets as many slots as a batch, not all of them."""
+
+
+class HudiSink:
+    """Writes batches to a Hudi table; a `Sink`."""
+
+    name = "hudi"
+
+    def __init__(self, spark: SparkSession, settings: HudiSettings) -> None:
+        """Raises SettingsError if an option of the document is one that exactly-once rests on."""
+        self._spark = spark
+        self._settings = settings
+        self._options = write_options(settings)
+        self._rule = settings.delete_rule
+        self._table = HudiTable(spark, settings)
+        self._guard: DeleteGuard | None = None
+        self._client: HudiClient | None = None
+        self._beside: HudiClient | None = None
+        self._services: TableServices | None = None
+        self._marks_deletes = False
+
+    def prepare(self, output: StructType) -> None:
+        """Create the table, or check it; then undo what a driver that died has left.
+
+        1. The table is made, without its layout.     A kill leaves a table without commits, of this same kind.
+        2. The layout is written down.
+        3. Commits that were begun and not completed are rolled back; the engine has made sure that no other driver
+           is still writing them.
+
+        Raises:
+            SettingsError: a column that a setting names does not exist, or `deleteWhen` is no condition.
+            SettingsChangedError: the table is of another kind.
+        """
+        settings, table = self._settings, self._table
+        require_columns(output, settings)
+        if self._rule is not None:
+            require_predicate(self._spark, output, self._rule.predicate)
+            comparable(self._rule.ordering_field, output[self._rule.ordering_field].dataType)
+        exists = table.exists()
+        properties = table.properties() if exists else {}
+        found = table.columns() if exists else None
+        self._marks_deletes = marks_deletes(found, settings)
+        columns = self._with_mark(output)
+        if exists:
+            require_same_table(properties, settings)
+            if found is not None:
+                require_evolution(found, table.as_stored(columns), settings)
+        else:
+            table.create(columns)
+            logger.info("created the %s table %s", settings.table_type.value, settings.path)
+        if LAYOUT not in properties:
+            table.keep_layout()
+        self._roll_back(columns)
+        self._open(columns)
+
+    def find(self, ref: BatchRef) -> SinkCommit | None:
+        """The commit that was made for the batch, found by its mark in the timeline."""
+        found = self._table.find(ref.batch, ref.checkpoint)
+        return None if found is None else sink_commit(*found)
+
+    def write(self, ref: BatchRef, rows: DataFrame, *, replay: bool) -> SinkCommit:
+        """Write the batch as one commit.
+
+        1. Deletes are remembered; versions older than a delete are left out.
+        2. An instant is begun.
+        3. Files are written. A kill leaves an instant that readers do not see, and `prepare` rolls it back.
+        4. The instant is completed, with the batch in its metadata: now it is visible, and `find` finds it.
+        """
+        assert self._client is not None  # prepare comes first
+        assert self._services is not None
+        clock = _StopClock()
+        clock.seconds["wait"] = self._services.throttle()
+        clock.lap()
+        kept = self._guard.apply(ref, rows) if self._guard else rows
+        clock.lap("deletes")
+        instant = self._client.start()
+        clock.lap("start")
+        written = self._client.write(instant, self._marked(kept))
+        clock.lap("write")
+        reach("written")
+        self._client.commit(written, marks(ref.batch, ref.checkpoint))
+        clock.lap("commit")
+        self._services.committed()
+        return sink_commit(instant, written.stats, clock.seconds)
+
+    def close(self) -> None:
+        """End compaction and cleaning after the round that runs."""
+        if self._services is not None:
+            self._services.close()
+        for client in (self._client, self._beside):
+            if client is not None:
+                client.close()
+
+    @property
+    def services(self) -> ServicesStatus:
+        """How compaction and cleaning go, which never fail a batch."""
+        return ServicesStatus() if self._services is None else self._services.status
+
+    def finish_services(self) -> None:
+        """Wait until compaction and cleaning have nothing to do."""
+        if self._services is not None:
+            self._services.drain()
+
+    def _with_mark(self, output: StructType) -> StructType:
+        return StructType([*output.fields]).add(IS_DELETED, BooleanType()) if self._marks_deletes else output
+
+    def _marked(self, rows: DataFrame) -> DataFrame:
+        """The rows with Hudi's delete mark, and without nulls in the ordering field."""
+        columns = [self._ordered(rows, name) for name in rows.columns]
+        if self._marks_deletes:
+            deleted = sf.lit(False) if self._rule is None else sf.expr(is_deleted(self._rule.predicate))
+            columns.append(deleted.alias(IS_DELETED))
+        return rows.select(*columns)
+
+    def _ordered(self, rows: DataFrame, name: str) -> Column:
+        column = sf.col(quoted(name))
+        if name != self._settings.ordering_field:
+            return column
+        # Hudi takes null for the oldest version in one place and for the newest in another.
+        refuse = sf.raise_error(f"hudi.orderingField: a row has no {name}; give it one in spec.transform, or filter it")
+        return sf.coalesce(column, refuse.cast(rows.schema[name].dataType)).alias(name)
+
+    def _roll_back(self, columns: StructType) -> None:
+        # One that died a moment ago still has a fresh heartbeat, which the LAZY policy would wait for.
+        eager = {"hoodie.write.concurrency.mode": "SINGLE_WRITER", "hoodie.clean.failed.writes.policy": "EAGER"}
+        client = HudiClient(self._table, {**self._options, **eager}, columns)
+        try:
+            client.rollback_failed_writes()
+        finally:
+            client.close()
+
+    def _open(self, columns: StructType) -> None:
+        if self._rule is not None:
+            self._guard = DeleteGuard(self._rule, SideFiles(self._table, "tombstones"))
+            self._guard.load()
+        self._client = HudiClient(self._table, self._options, columns)
+        self._beside = HudiClient(self._table, self._options, columns)
+        self._services = TableServices(self._work_beside, self._settings.compact_every)
+
+    def _work_beside(self) -> None:
+        """One round: compact what is due, clean, archive."""
+        assert self._beside is not None
+        self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", _SERVICES_POOL)
+        if self._settings.merges_on_read:
+            for instant in self._table.pending_compactions():
+                self._beside.compact(instant)
+            if (planned := self._beside.schedule_compaction()) is not None:
+                self._beside.compact(planned)
+        self._beside.clean()
+        self._beside.archive()
+
+
+class _StopClock:
+    """Time by stage."""
+
+    def __init__(self) -> None:
+        self.seconds: dict[str, float] = {}
+        self._since = time.monotonic()
+
+    def lap(self, stage: str | None = None) -> None:
+        now = time.monotonic()
+        if stage is not None:
+            self.seconds[stage] = now - self._since
+        self._since = now

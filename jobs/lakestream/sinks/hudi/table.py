@@ -1,0 +1,83 @@
+"""Whether a table that exists is the one that the settings describe: pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from pyspark.sql.types import StructType
+
+from lakestream.errors import SettingsChangedError, SettingsError
+from lakestream.sinks.hudi.deletes import IS_DELETED
+from lakestream.sinks.hudi.settings import HudiSettings
+
+LAYOUT = "lakestream.layout"
+"""Our property of the table: its bucket count, which Hudi does not keep, and which nobody may change."""
+
+_ANEW = "Set it back; or, to write a new table, give another path and another spec.checkpoint"
+
+
+def require_same_table(found: Mapping[str, str], settings: HudiSettings) -> None:
+    """Compare a table's properties (`hoodie.properties`) with the settings.
+
+    Raises:
+        SettingsChangedError: names the field, what the table has, and what to do.
+    """
+    wanted = {
+        "tableType": ("hoodie.table.type", settings.table_type.value),
+        "recordKey": ("hoodie.table.recordkey.fields", ",".join(settings.record_key)),
+        "partitionBy": ("hoodie.table.partition.fields", ",".join(settings.partition_by)),
+        "orderingField": ("hoodie.table.ordering.fields", settings.ordering_field or ""),
+        "index": (LAYOUT, settings.layout),
+    }
+    for field, (name, value) in wanted.items():
+        # A table that somebody else made has no layout of ours: then it is what the settings say from now on.
+        has = found.get(name, value if name == LAYOUT else "")
+        if has != value:
+            raise SettingsChangedError(
+                f"hudi.{field}: the table at {settings.path} has {has or 'none'!r}, the document says "
+                f"{value or 'none'!r}; this cannot change once a table exists. {_ANEW}."
+            )
+
+
+def require_columns(output: StructType, settings: HudiSettings) -> None:
+    """Check that the columns that the settings name are there.
+
+    Raises:
+        SettingsError: names the field and the column.
+    """
+    ordering = () if settings.ordering_field is None else (settings.ordering_field,)
+    fields = {"recordKey": settings.record_key, "orderingField": ordering, "partitionBy": settings.partition_by}
+    for field, columns in fields.items():
+        for column in columns:
+            if column not in output.names:
+                raise SettingsError(f"hudi.{field}: there is no column {column}; there are {', '.join(output.names)}")
+    if reserved := [name for name in output.names if name.startswith("_hoodie_")]:
+        raise SettingsError(
+            f"column {reserved[0]}: names that begin with _hoodie_ are Hudi's; rename it in spec.transform"
+        )
+
+
+def require_evolution(table: StructType, output: StructType, settings: HudiSettings) -> None:
+    """Check that the rows only add columns to those of the table; both as Hudi gives types back, without its own.
+
+    Raises:
+        SettingsChangedError: a column is gone, or has another type.
+    """
+    types = {field.name: field.dataType.simpleString() for field in output.fields}
+    for field in table.fields:
+        has, now = field.dataType.simpleString(), types.get(field.name)
+        if now is None:
+            raise SettingsChangedError(
+                f"column {field.name} of the table at {settings.path} is not in the output any more, and a table only "
+                f"gains columns. Bring it back, as CAST(NULL AS {has}) AS {field.name} in spec.transform if need be."
+            )
+        if now != has:
+            raise SettingsChangedError(
+                f"column {field.name} of the table at {settings.path} is a {has}, and the output has a {now}. "
+                f"CAST it AS {has} in spec.transform, or give the new one another name."
+            )
+
+
+def marks_deletes(table: StructType | None, settings: HudiSettings) -> bool:
+    """Whether rows get the column `_hoodie_is_deleted`: once a table has it, it is there to stay."""
+    return settings.delete_when is not None or (table is not None and IS_DELETED in table.names)
