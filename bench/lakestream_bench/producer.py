@@ -62,6 +62,7 @@ def measure_locust(seconds: float, users: int) -> Run:
     import gevent
     from locust.argument_parser import get_parser
     from locust.env import Environment
+
     from lakestream_loadgen.run import LoadRun
     from lakestream_loadgen.settings import add_arguments
     from lakestream_loadgen.users import OrderUser
@@ -101,9 +102,7 @@ def measure_boto3(name: str, seconds: float) -> Run:
             answer = client.put_records(StreamName="orders", Records=pending)
             records += len(pending) - answer["FailedRecordCount"]
             pending = [
-                record
-                for record, result in zip(pending, answer["Records"], strict=True)
-                if "ErrorCode" in result
+                record for record, result in zip(pending, answer["Records"], strict=True) if "ErrorCode" in result
             ]
     return Run(name, records, time.perf_counter() - wall, time.process_time() - cpu)
 
@@ -212,9 +211,7 @@ def main() -> None:
         print(json.dumps(asdict(run)))
         return
     runs = [
-        measure(contender, options.seconds, options.users)
-        for _ in range(options.rounds)
-        for contender in CONTENDERS
+        measure(contender, options.seconds, options.users) for _ in range(options.rounds) for contender in CONTENDERS
     ]
     results = summarize(runs)
     print(table(results))

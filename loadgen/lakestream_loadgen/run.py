@@ -12,13 +12,13 @@ import logging
 import sys
 import time
 from random import Random
-from typing import Any
+from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import gevent
 from gevent.event import Event
 from locust.env import Environment
-from locust.runners import MasterRunner, WorkerRunner
+from locust.runners import MasterRunner, Runner, WorkerRunner
 
 from lakestream_loadgen.errors import LoadgenError, SettingsError
 from lakestream_loadgen.events import OrderEvents
@@ -56,8 +56,9 @@ class LoadRun:
     producer: KinesisProducer
     events: OrderEvents
     pacer: Pacer
+    _endpoint: KinesisEndpoint
 
-    _runs: WeakKeyDictionary[Environment, LoadRun] = WeakKeyDictionary()
+    _runs: ClassVar[WeakKeyDictionary[Environment, LoadRun]] = WeakKeyDictionary()
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
@@ -98,12 +99,18 @@ class LoadRun:
             raise SettingsError("Locust has parsed no options")
         return load_settings(self._environment.parsed_options)
 
+    @property
+    def _runner(self) -> Runner:
+        if self._environment.runner is None:
+            raise LoadgenError("the Locust environment has no runner")
+        return self._environment.runner
+
     def _listen(self) -> None:
         events = self._environment.events
         events.test_start.add_listener(self._start)
         events.test_stopping.add_listener(lambda **_: self.drain())
         events.test_stop.add_listener(self._stop)
-        runner = self._environment.runner
+        runner = self._runner
         if isinstance(runner, WorkerRunner):
             runner.register_message(_WORKERS, self._on_workers)
             runner.register_message(_DRAIN, self._on_drain, concurrent=True)
@@ -114,7 +121,7 @@ class LoadRun:
         except (LoadgenError, OSError) as error:
             logger.critical("the load cannot start: %s", error)
             self._environment.process_exit_code = 2
-            gevent.spawn(self._environment.runner.quit)
+            gevent.spawn(self._runner.quit)
 
     def _open(self, settings: LoadSettings, now: float) -> None:
         worker = max(getattr(self._environment.runner, "worker_index", 0), 0)
@@ -156,11 +163,11 @@ class LoadRun:
             environment.process_exit_code = 1 if records_lost(environment.stats) else 0
 
     def _on_workers(self, environment: Environment, msg: Any) -> None:
-        self._workers = max(int(msg.data), 1)
+        self._workers = max(int(msg.data["workers"]), 1)
 
     def _on_drain(self, environment: Environment, msg: Any) -> None:
         self.drain()
-        environment.runner.send_message(_DRAINED)
+        self._runner.send_message(_DRAINED)
 
 
 class _Master:
@@ -177,13 +184,16 @@ class _Master:
 
     def _start(self, **_: Any) -> None:
         # Before the workers are told to spawn users: Locust sends those messages after this event.
-        self._runner.send_message(_WORKERS, self._runner.worker_count)
-        self._greenlet = gevent.spawn(self._tell_workers)
+        self._tell_workers()
+        self._greenlet = gevent.spawn(self._keep_telling)
 
-    def _tell_workers(self) -> None:
+    def _keep_telling(self) -> None:
         while True:
             gevent.sleep(1.0)
-            self._runner.send_message(_WORKERS, self._runner.worker_count)
+            self._tell_workers()
+
+    def _tell_workers(self) -> None:
+        self._runner.send_message(_WORKERS, {"workers": self._runner.worker_count})
 
     def _drain(self, **_: Any) -> None:
         if self._greenlet is not None:

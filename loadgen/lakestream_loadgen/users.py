@@ -13,7 +13,7 @@ from lakestream_loadgen.run import LoadRun
 from lakestream_loadgen.shapes import users_at
 
 
-class KinesisUser(User):  # type: ignore[misc]
+class KinesisUser(User):
     """A user with ``self.producer``, the process's producer: ``self.producer.put([Record(…), …])``.
 
     ``put`` waits until Kinesis has answered for each of the records, as a request of an HTTP user does.
@@ -44,7 +44,7 @@ class OrderUser(KinesisUser):
         run.producer.put(run.events.take(tokens, time.time()))
 
 
-class OrderShape(LoadTestShape):  # type: ignore[misc]
+class OrderShape(LoadTestShape):
     """Users in proportion to the load; ``--users`` is their number at its peak, ``--run-time`` ends the run."""
 
     use_common_options = True
@@ -53,7 +53,7 @@ class OrderShape(LoadTestShape):  # type: ignore[misc]
         if self.runner is None or self.runner.environment.parsed_options is None:
             raise LoadgenError("the load shape needs a runner with options")
         options = self.runner.environment.parsed_options
-        elapsed = self.get_run_time()
+        elapsed = time.perf_counter() - self.start_time
         if options.run_time and elapsed >= options.run_time:
             return None
         shape = LoadRun.of(self.runner.environment).settings.shape

@@ -52,7 +52,9 @@ class KinesisEndpoint:
         session = get_session()
         credentials = session.get_credentials()
         if credentials is None:
-            raise SettingsError("no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile or role")
+            raise SettingsError(
+                "no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile or role"
+            )
         try:
             client = session.create_client("kinesis", region_name=os.environ.get("AWS_REGION"))
         except (BotoCoreError, ValueError) as error:

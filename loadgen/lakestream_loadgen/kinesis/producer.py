@@ -14,7 +14,6 @@ from typing import Protocol
 import gevent
 from gevent.event import Event
 from gevent.lock import BoundedSemaphore
-from gevent.timeout import Timeout
 
 from lakestream_loadgen.errors import LoadgenError, NotWrittenError, OutcomeUnknownError, PutRecordsError
 from lakestream_loadgen.kinesis.batching import Accumulator, BatchLimits, Parcel, parcels

@@ -97,7 +97,7 @@ def encode_header(header: LedgerHeader) -> bytes:
 
 def encode_frame(kind: FrameKind, batch: pa.RecordBatch) -> bytes:
     plain = batch.serialize()
-    payload = _CODEC.compress(plain, asbytes=True)
+    payload: bytes = _CODEC.compress(plain, asbytes=True)
     return _FRAME.pack(kind, len(payload), crc32(payload, kind), plain.size) + payload
 
 

@@ -48,11 +48,9 @@ def read_ledger(location: str, *, stream: str | None = None) -> pa.Table:
 
 def decode_ledger(data: bytes, start: int, name: str) -> pa.Table:
     """Join the SENT and SETTLED frames of one file."""
-    sent_batches, settled_batches = [], []
-    for kind, batch in decode_frames(data, start, name):
-        (sent_batches if kind is FrameKind.SENT else settled_batches).append(batch)
-    sent = pa.Table.from_batches(sent_batches, SENT_SCHEMA)
-    settled = pa.Table.from_batches(settled_batches, SETTLED_SCHEMA)
+    frames = list(decode_frames(data, start, name))
+    sent = pa.Table.from_batches([batch for kind, batch in frames if kind is FrameKind.SENT], SENT_SCHEMA)
+    settled = pa.Table.from_batches([batch for kind, batch in frames if kind is FrameKind.SETTLED], SETTLED_SCHEMA)
     rows = settled["row"].to_numpy().astype(np.int64)
     if len(rows) and (rows.max() >= len(sent) or len(np.unique(rows)) != len(rows)):
         raise LedgerError(f"{name}: an outcome refers to a record that was never sent, or is given twice")

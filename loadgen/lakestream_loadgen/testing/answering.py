@@ -124,7 +124,8 @@ def _same_answer(records: int) -> bytes:
 async def _serve(server: AnsweringServer) -> None:
     loop = asyncio.get_running_loop()
     listener = await loop.create_server(lambda: _Connection(server), "127.0.0.1", 0)
-    print(listener.sockets[0].getsockname()[1], flush=True)  # the protocol with whoever started us
+    sys.stdout.write(f"{listener.sockets[0].getsockname()[1]}\n")
+    sys.stdout.flush()
     await loop.run_in_executor(None, sys.stdin.read)
     listener.close()
 

@@ -13,7 +13,8 @@ def answering_server(*arguments: str) -> Iterator[str]:
     """The URL of a server that lives as long as the context; ``arguments`` as in testing.answering."""
     command = [sys.executable, "-m", "lakestream_loadgen.testing.answering", *arguments]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdin is not None and process.stdout is not None
+        assert process.stdin is not None
+        assert process.stdout is not None
         try:
             yield f"http://127.0.0.1:{int(process.stdout.readline())}"
         finally:

@@ -1,0 +1,72 @@
+"""``lakestream load`` and ``lakestream audit``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import typer
+from typer.core import TyperGroup
+
+from lakestream_loadgen.audit import audit, compare, fold, read_json_lake, read_parquet, read_quarantine
+from lakestream_loadgen.audit.report import report_json, report_text
+from lakestream_loadgen.errors import LoadgenError
+from lakestream_loadgen.ledger import read_ledger
+
+
+class _LocustCommand(TyperGroup):
+    """No group of commands: everything after ``load``, ``--help`` too, is for Locust."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        ctx.args = args
+        return args
+
+    def invoke(self, ctx: Any) -> NoReturn:
+        # Replaced rather than started: signals, and the exit status, are then Locust's own.
+        locustfile = Path(__file__).with_name("locustfile.py")
+        # Locust would serve its page, which starts load without asking who you are, on all interfaces.
+        environment = {"LOCUST_WEB_HOST": "127.0.0.1", **os.environ}
+        os.execve(sys.executable, [sys.executable, "-m", "locust", "-f", str(locustfile), *ctx.args], environment)
+
+
+load_app = typer.Typer(
+    cls=_LocustCommand,
+    help="Write order events to a Kinesis stream with Locust; takes Locust's options and those of our users.",
+    add_completion=False,
+)
+audit_app = typer.Typer(help="Hold a lake against the ledger of what was acknowledged.", add_completion=False)
+
+
+@load_app.callback(invoke_without_command=True)
+def load() -> None:
+    """Write order events to a Kinesis stream with Locust; takes Locust's options and those of our users."""
+
+
+@audit_app.callback(invoke_without_command=True)
+def audit_command(
+    ledger: Annotated[str, typer.Option(help="Folder or s3:// prefix of the ledger.")],
+    json: Annotated[str, typer.Option(help="Folder or s3:// prefix of the JSON table.")],
+    quarantine: Annotated[str | None, typer.Option(help="Folder or s3:// prefix of the quarantine.")] = None,
+    snapshot: Annotated[str | None, typer.Option(help="Parquet dump of a table kept by upserts and deletes.")] = None,
+    stream: Annotated[str | None, typer.Option(help="Only the ledgers of this stream.")] = None,
+    files: Annotated[Path | None, typer.Option(help="Text file: the JSON files that count, one a line.")] = None,
+    report: Annotated[Path | None, typer.Option(help="Write the verdict here as JSON.")] = None,
+) -> None:
+    """Exit status: 0 nothing missing, doubled or altered; 1 something is; 2 the audit could not be done."""
+    try:
+        listed = None if files is None else files.read_text().split()
+        rows = read_json_lake(json, listed)
+        verdict = audit(
+            read_ledger(ledger, stream=stream), rows, None if quarantine is None else read_quarantine(quarantine)
+        )
+        compared = None if snapshot is None else compare(fold(rows), read_parquet(snapshot))
+    except (LoadgenError, OSError) as error:
+        typer.echo(f"lakestream audit: {error}", err=True)
+        raise typer.Exit(2) from error
+    if report is not None:
+        report.write_bytes(report_json(verdict, compared))
+    typer.echo(report_text(verdict, compared))
+    passed = verdict.ok and (compared is None or compared.ok)
+    raise typer.Exit(0 if passed else 1)
