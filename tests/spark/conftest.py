@@ -1,10 +1,26 @@
 """One Spark session for all Spark tests: a JVM starts once, and Hudi's classes load once."""
 
-from collections.abc import Iterator
+from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+
+import pyarrow as pa
 import pytest
+from lakestream.kinesis import SCHEMA, KinesisSettings
+from lakestream.model import BatchPlan, Reading, ShardRange, after, at
+from lakestream.spark.read import Reader
 from lakestream.spark.session import SessionSettings, build_session
 from pyspark.sql import SparkSession
+
+ARRIVAL = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    # PySpark 3.5 compares pandas' version with what it brought along from distutils.
+    config.addinivalue_line("filterwarnings", "ignore:distutils Version classes are deprecated:DeprecationWarning")
+    # It leaves the socket that brought a job's rows to the garbage collector.
+    config.addinivalue_line("filterwarnings", "ignore:unclosed <socket:ResourceWarning")
 
 
 @pytest.fixture(scope="session")
@@ -19,3 +35,65 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     )
     yield session
     session.stop()
+
+
+@pytest.fixture(scope="session")
+def kinesis() -> KinesisSettings:
+    """Settings for readers that never ask Kinesis."""
+    return KinesisSettings("orders", "eu-west-1")
+
+
+@pytest.fixture(scope="session")
+def scripted() -> Callable[[Sequence[Sequence[bytes]]], tuple[BatchPlan, Reader]]:
+    """A plan and a reader of given records, one list for each task (and shard); they arrive a second apart."""
+    return _scripted
+
+
+def _scripted(tasks: Sequence[Sequence[bytes]]) -> tuple[BatchPlan, Reader]:
+    ranges = tuple(_range(task, max(1, len(records))) for task, records in enumerate(tasks))
+    plan = BatchPlan(
+        batch=0,
+        epoch=1,
+        planned_at=ARRIVAL + timedelta(hours=1),
+        base=ARRIVAL,
+        horizon=ARRIVAL + timedelta(hours=1),
+        caught_up=True,
+        ranges=ranges,
+        cursors=tuple(Reading(piece.shard_id, piece.end, ARRIVAL, None) for piece in ranges),
+    )
+
+    def read(_: KinesisSettings, pieces: Sequence[ShardRange]) -> Iterator[pa.RecordBatch]:
+        for piece in pieces:
+            if records := tasks[piece.task]:
+                yield _page(piece.shard_id, records)
+
+    return plan, read
+
+
+def _range(task: int, records: int) -> ShardRange:
+    return ShardRange(
+        shard_id=f"shardId-{task:012d}",
+        start=at(1),
+        end=after(records),
+        first=1,
+        first_arrival=ARRIVAL,
+        end_arrival=ARRIVAL + timedelta(seconds=records),
+        closes_shard=False,
+        expected_records=records,
+        task=task,
+    )
+
+
+def _page(shard_id: str, records: Sequence[bytes]) -> pa.RecordBatch:
+    numbers = range(1, len(records) + 1)
+    return pa.RecordBatch.from_arrays(
+        [
+            pa.array(records, pa.binary()),
+            pa.array([f"key-{n}" for n in numbers]),
+            pa.array([str(n) for n in numbers]),
+            pa.array([0] * len(records), pa.int64()),
+            pa.array([shard_id] * len(records)),
+            pa.array([ARRIVAL + timedelta(seconds=n - 1) for n in numbers], pa.timestamp("us", tz="UTC")),
+        ],
+        schema=SCHEMA,
+    )

@@ -62,8 +62,8 @@ def _zstd(lines: pa.Buffer) -> bytes:
     return compressed
 
 
-def _plain(lines: pa.Buffer) -> pa.Buffer:
-    return lines
+def _plain(lines: pa.Buffer) -> memoryview:
+    return memoryview(lines).cast("B")  # obstore takes no other elements than unsigned bytes
 
 
 _COMPRESS: Mapping[Compression, tuple[str, Callable[[pa.Buffer], Content]]] = {
@@ -122,7 +122,7 @@ class JsonSink:
         A kill in between leaves files of a batch without a commit; the replay writes them again.
         """
         began = time.monotonic()
-        files_of = partial(_task_files, ref, self._settings.partition_by, self._settings.compression)
+        files_of = partial(task_files, ref, self._settings.partition_by, self._settings.compression)
         files = write_objects(_to_lines(rows, self._settings.partition_by), self._settings.store, files_of)
         reach("written")
         wrote = time.monotonic()
@@ -150,7 +150,7 @@ class _Part:
     chunks: list[Content] = field(default_factory=list)
 
 
-def _task_files(
+def task_files(
     ref: BatchRef,
     partition_by: tuple[str, ...],
     compression: Compression,

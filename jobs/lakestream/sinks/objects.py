@@ -19,7 +19,7 @@ from lakestream.sinks.contract import BatchRef
 from lakestream.storage import ObjectNotFoundError, StoreSettings, open_store, translated
 
 if TYPE_CHECKING:
-    Content: TypeAlias = bytes | pa.Buffer
+    Content: TypeAlias = bytes | memoryview
 
 _CONCURRENT_PUTS = 8
 """Objects that one task puts at a time: a put on S3 takes some 30 ms, and a task may have one for each partition."""

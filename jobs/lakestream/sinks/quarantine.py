@@ -53,5 +53,5 @@ def _task_files(ref: BatchRef, task: int, batches: Iterator[pa.RecordBatch]) -> 
     table = pa.Table.from_batches(filled)
     buffer = pa.BufferOutputStream()
     pq.write_table(table, buffer, compression="zstd")
-    content = buffer.getvalue()
-    yield FileEntry(object_name(ref, task, "parquet"), table.num_rows, content.size, ""), content
+    content = memoryview(buffer.getvalue()).cast("B")
+    yield FileEntry(object_name(ref, task, "parquet"), table.num_rows, len(content), ""), content

@@ -13,7 +13,7 @@ import json
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from pyspark.errors import AnalysisException, ParseException
+from pyspark.errors import AnalysisException, ParseException, PySparkValueError
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructField, StructType
@@ -44,11 +44,9 @@ def parse_schema(spark: SparkSession, ddl: str) -> StructType:
     """
     try:
         parsed = jvm(spark).org.apache.spark.sql.types.StructType.fromDDL(ddl)
-    except (ParseException, AnalysisException) as error:
+        schema = StructType.fromJson(json.loads(parsed.json()))
+    except (ParseException, AnalysisException, PySparkValueError) as error:
         raise SchemaError(f"spec.schema: {first_line(error)}") from error
-    schema = StructType.fromJson(json.loads(parsed.json()))
-    if not schema.fields:
-        raise SchemaError(f"spec.schema: give columns as 'name type, …', not {ddl!r}")
     seen: dict[str, str] = {}
     for name in schema.names:
         # Spark resolves columns without regard to case.
@@ -68,6 +66,9 @@ def parse(raw: DataFrame, schema: StructType, required: Sequence[str] = ()) -> D
         schema: of the events.
         required: columns that may not be null, beside those that are NOT NULL in the schema.
 
+    Raises:
+        SchemaError: the schema has a type that JSON cannot be read into.
+
     Returns:
         The columns of `raw`, and a struct for `transform` to take apart; `_reason` is null for good rows.
     """
@@ -76,7 +77,10 @@ def parse(raw: DataFrame, schema: StructType, required: Sequence[str] = ()) -> D
     target = nullable.add(_CORRUPT, StringType())
     # Rows without JSON are not parsed again: from_json of null is null.
     event = sf.from_json(sf.when(sf.col("_reason").isNull(), text), target, _OPTIONS)
-    events = raw.withColumn(_EVENT, event)
+    try:
+        events = raw.withColumn(_EVENT, event)
+    except AnalysisException as error:
+        raise SchemaError(f"spec.schema: {first_line(error)}") from error
     needed = [field.name for field in schema.fields if not field.nullable or field.name in required]
     reason = sf.coalesce(
         sf.col("_reason"),

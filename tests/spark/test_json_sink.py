@@ -1,0 +1,236 @@
+"""The JSON sink and the quarantine, with real Spark on a folder."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from lakestream.engine import Fetched
+from lakestream.errors import SettingsError
+from lakestream.kinesis import KinesisSettings
+from lakestream.sinks.contract import BatchRef
+from lakestream.sinks.json_files import Compression, JsonSettings, JsonSink
+from lakestream.sinks.quarantine import Quarantine
+from lakestream.spark.fetch import SparkFetcher
+from lakestream.spark.pipeline import Pipeline
+from lakestream.storage import LakePath, S3Settings, StoreSettings
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+pytestmark = pytest.mark.spark
+
+REF = BatchRef(batch=7, checkpoint="5e0c11aa-1111-4222-8333-444455556666")
+DDL = "id string, n long, at timestamp, amount double, dt string"
+TASKS = [
+    [
+        b'{"id":"a","n":1,"at":"2026-01-31T12:00:00.000001Z","amount":1.5,"dt":"2026-01-31","new":true}',
+        b'{"id":"b","n":2,"dt":"2026-02-01"}',
+        b"{oops",
+        b'{"id":"c","n":3,"dt":null}',
+    ],
+    [],
+    [b'{"id":"d","n":4,"dt":"2026-02-01"}', b'{"id":"x\xff"}', b'{"n":"5"}'],
+]
+
+
+@dataclass(frozen=True)
+class Lake:
+    """A folder, and what is in it."""
+
+    folder: Path
+
+    @property
+    def store(self) -> StoreSettings:
+        return StoreSettings(LakePath.parse(str(self.folder)), S3Settings("eu-west-1"))
+
+    def files(self) -> dict[str, bytes]:
+        return {
+            str(path.relative_to(self.folder)): path.read_bytes()
+            for path in sorted(self.folder.rglob("*"))
+            if path.is_file()
+        }
+
+    def lines(self) -> list[dict[str, Any]]:
+        texts = [_plain(path, content) for path, content in self.files().items()]
+        return [orjson.loads(line) for text in texts for line in text.splitlines()]
+
+
+def _plain(path: str, content: bytes) -> bytes:
+    if path.endswith(".gz"):
+        return gzip.decompress(content)
+    if path.endswith(".zst"):
+        with pa.CompressedInputStream(pa.BufferReader(content), "zstd") as stream:
+            return bytes(stream.read())
+    return content
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Lake(tmp_path / "lake")
+
+
+Fetch = Callable[..., Fetched[DataFrame]]
+
+
+@pytest.fixture
+def fetch(spark: SparkSession, kinesis: KinesisSettings, scripted: Callable[..., Any]) -> Iterator[Fetch]:
+    held: list[Fetched[DataFrame]] = []
+
+    def fetch(sql: str | None = None, tasks: list[list[bytes]] = TASKS) -> Fetched[DataFrame]:
+        plan, reader = scripted(tasks)
+        held.append(SparkFetcher(spark, kinesis, Pipeline.of(spark, DDL, sql), reader).fetch(plan))
+        return held[-1]
+
+    yield fetch
+    for fetched in held:
+        fetched.release()
+
+
+def sink(lake: Lake, *partition_by: str, compression: Compression = Compression.NONE) -> JsonSink:
+    return JsonSink(JsonSettings(lake.store, partition_by, compression))
+
+
+def test_what_is_fetched_is_counted_by_shard(fetch: Fetch) -> None:
+    fetched = fetch()
+    assert [(s.shard_id, s.records, s.bytes) for s in fetched.shards] == [
+        ("shardId-000000000000", 4, sum(map(len, TASKS[0]))),
+        ("shardId-000000000002", 3, sum(map(len, TASKS[2]))),
+    ]
+    assert (fetched.records, fetched.rejected_count, fetched.rows.count()) == (7, 3, 4)
+    assert (fetched.shards[0].last_arrival - fetched.shards[0].first_arrival).total_seconds() == 3
+    assert fetched.arrivals[0] == fetched.shards[0].first_arrival
+    assert fetched.arrivals[-1] == fetched.shards[0].last_arrival
+
+
+def test_lines_are_rows_and_folders_partitions(lake: Lake, fetch: Fetch) -> None:
+    commit = sink(lake, "dt").write(REF, fetch("SELECT id, n, at, amount, _rescued, dt FROM events").rows, replay=False)
+    assert lake.files() == {
+        "dt=2026-01-31/b000000000007-00000-5e0c11aa.json": (
+            b'{"id":"a","n":1,"at":"2026-01-31T12:00:00.000001Z","amount":1.5,"_rescued":"{\\"new\\":true}"}\n'
+        ),
+        "dt=2026-02-01/b000000000007-00000-5e0c11aa.json": b'{"id":"b","n":2}\n',
+        "dt=2026-02-01/b000000000007-00002-5e0c11aa.json": b'{"id":"d","n":4}\n',
+        "dt=__HIVE_DEFAULT_PARTITION__/b000000000007-00000-5e0c11aa.json": b'{"id":"c","n":3}\n',
+    }
+    assert [(f.path, f.rows, f.bytes, f.partition) for f in commit.files] == [
+        (path, 1, len(content), path.rsplit("/", 1)[0]) for path, content in lake.files().items()
+    ]
+    assert (commit.rows, commit.bytes) == (4, sum(map(len, lake.files().values())))
+
+
+def test_spark_reads_the_files_back(spark: SparkSession, lake: Lake, fetch: Fetch) -> None:
+    sink(lake, "dt", compression=Compression.GZIP).write(REF, fetch().rows, replay=False)
+    rows = spark.read.schema(DDL).json(lake.store.path.uri).orderBy("n").collect()
+    assert [(row["id"], row["n"], row["dt"]) for row in rows] == [
+        ("a", 1, "2026-01-31"),
+        ("b", 2, "2026-02-01"),
+        ("c", 3, None),
+        ("d", 4, "2026-02-01"),
+    ]
+
+
+@pytest.mark.parametrize("compression", list(Compression))
+def test_writing_a_batch_again_is_writing_it_once(lake: Lake, fetch: Fetch, compression: Compression) -> None:
+    writer = sink(lake, "dt", compression=compression)
+    first = writer.write(REF, fetch().rows, replay=False)
+    files = lake.files()
+    again = writer.write(REF, fetch().rows, replay=True)
+    assert (again.files, lake.files()) == (first.files, files)
+    assert sorted(line["n"] for line in lake.lines()) == [1, 2, 3, 4]
+
+
+def test_a_task_that_runs_again_writes_the_same_bytes(spark: SparkSession, lake: Lake) -> None:
+    rows = spark.range(0, 50_000, 1, 2).selectExpr("id", "cast(id % 3 as string) as dt")
+    writer = sink(lake, "dt", compression=Compression.GZIP)
+    writer.write(REF, rows, replay=False)
+    files = lake.files()
+    # As if the task had died in the middle of its files, the first of them still the one of another attempt.
+    paths = sorted(files)
+    (lake.folder / paths[0]).write_bytes(b"other")
+    (lake.folder / paths[1]).unlink()
+    writer.write(REF, rows, replay=False)
+    assert lake.files() == files
+
+
+def test_a_replay_under_other_settings_leaves_nothing_of_the_first_attempt(lake: Lake, fetch: Fetch) -> None:
+    other = BatchRef(batch=6, checkpoint=REF.checkpoint)
+    sink(lake, compression=Compression.NONE).write(other, fetch().rows, replay=False)
+    before = lake.files()
+    sink(lake, "dt", compression=Compression.NONE).write(REF, fetch().rows, replay=False)
+    commit = sink(lake, compression=Compression.ZSTD).write(REF, fetch().rows, replay=True)
+    assert set(lake.files()) == set(before) | {entry.path for entry in commit.files}
+    assert sorted(line["n"] for line in lake.lines()) == [1, 1, 2, 2, 3, 3, 4, 4]
+
+
+def test_another_checkpoint_adds_to_the_path(lake: Lake, fetch: Fetch) -> None:
+    sink(lake).write(REF, fetch().rows, replay=False)
+    sink(lake).write(BatchRef(7, "ffffffff-2222"), fetch().rows, replay=True)
+    assert sorted(line["n"] for line in lake.lines()) == [1, 1, 2, 2, 3, 3, 4, 4]
+
+
+def test_a_batch_without_rows_has_no_files(lake: Lake, fetch: Fetch) -> None:
+    commit = sink(lake).write(REF, fetch(tasks=[[b"bad"], []]).rows, replay=False)
+    assert (commit.rows, commit.files, lake.files()) == (0, (), {})
+
+
+@pytest.mark.parametrize(
+    ("partition_by", "message"),
+    [
+        (("nope",), "json.partitionBy: there is no column nope; there are a, s"),
+        (("s",), "json.partitionBy: column s is a struct<x:int>"),
+        (("a", "s"), "json.partitionBy: column s"),
+    ],
+)
+def test_partitions_that_cannot_be_are_refused(lake: Lake, partition_by: tuple[str, ...], message: str) -> None:
+    output = StructType.fromJson(
+        {
+            "type": "struct",
+            "fields": [
+                {"name": "a", "type": "string", "nullable": True, "metadata": {}},
+                {
+                    "name": "s",
+                    "type": {
+                        "type": "struct",
+                        "fields": [{"name": "x", "type": "integer", "nullable": True, "metadata": {}}],
+                    },
+                    "nullable": True,
+                    "metadata": {},
+                },
+            ],
+        }
+    )
+    with pytest.raises(SettingsError, match=message):
+        sink(lake, *partition_by).prepare(output)
+
+
+def test_quarantine_keeps_bytes_place_and_reason(lake: Lake, fetch: Fetch) -> None:
+    files = Quarantine(lake.store).write(REF, fetch().rejected, replay=False)
+    assert [entry.path for entry in files] == [
+        "b000000000007-00000-5e0c11aa.parquet",
+        "b000000000007-00002-5e0c11aa.parquet",
+    ]
+    rows = [row for entry in files for row in pq.read_table(lake.folder / entry.path).to_pylist()]
+    assert [(r["data"], r["reason"], r["shard_id"], r["sequence_number"]) for r in rows] == [
+        (b"{oops", "not JSON", "shardId-000000000000", "3"),
+        (b'{"id":"x\xff"}', "not UTF-8", "shardId-000000000002", "2"),
+        (b'{"n":"5"}', "does not match the schema: n", "shardId-000000000002", "3"),
+    ]
+    assert rows[0]["arrival"].isoformat() == "2026-01-31T12:00:02+00:00"
+
+
+def test_quarantine_is_written_once_however_often(lake: Lake, fetch: Fetch) -> None:
+    quarantine = Quarantine(lake.store)
+    quarantine.write(REF, fetch().rejected, replay=False)
+    before = lake.files()
+    quarantine.write(REF, fetch().rejected, replay=True)
+    assert lake.files() == before
+    # A schema that takes more leaves less to reject.
+    quarantine.write(REF, fetch().rejected.where("shard_id = 'shardId-000000000000'"), replay=True)
+    assert set(lake.files()) == {"b000000000007-00000-5e0c11aa.parquet"}

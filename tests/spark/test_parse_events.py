@@ -1,0 +1,152 @@
+"""Raw records to typed events, with real Spark."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from lakestream.errors import SchemaError
+from lakestream.kinesis import KinesisSettings
+from lakestream.spark.parse import good_events, parse_schema
+from lakestream.spark.pipeline import Pipeline
+from lakestream.spark.read import read_batch
+from pyspark.sql import Row, SparkSession
+
+pytestmark = pytest.mark.spark
+
+DDL = (
+    "id string, n long, small int, t timestamp, d double, flag boolean, day date, price decimal(5,2), "
+    "tags array<int>, inner struct<x:int>, blob binary, local timestamp_ntz, `it's` int"
+)
+MEBIBYTE = b"x" * (1 << 20)
+
+GOOD: list[tuple[bytes, dict[str, Any]]] = [
+    (b'{"id":"a","n":1}', {"id": "a", "n": 1}),
+    (b"{}", {}),
+    (b'{"id":null}', {}),
+    (b'{"id":7}', {"id": "7"}),
+    (b'{"id":{"z": 1}}', {"id": '{"z":1}'}),
+    (b'{"id":"x","id":"y"}', {"id": "y"}),
+    ('{"id":"Zoë \\u00e9 😀"}'.encode(), {"id": "Zoë é 😀"}),
+    (b'{"id":"\\u0000"}', {"id": "\x00"}),
+    (b'{"n":9223372036854775807}', {"n": 2**63 - 1}),
+    (b'{"t":"2026-01-31T12:00:00.123456Z"}', {"t": datetime(2026, 1, 31, 12, 0, 0, 123456)}),
+    (b'{"t":"2026-01-31T12:00:00+02:00"}', {"t": datetime(2026, 1, 31, 10)}),
+    (b'{"t":"2026-01-31T12:00:00"}', {"t": datetime(2026, 1, 31, 12)}),
+    (b'{"t":1769860800}', {"t": datetime(2026, 1, 31, 12)}),
+    (b'{"day":"2026-01-31","price":123.45}', {"day": date(2026, 1, 31), "price": Decimal("123.45")}),
+    (b'{"d":1,"flag":true,"tags":[1,2]}', {"d": 1.0, "flag": True, "tags": [1, 2]}),
+    (b'{"inner":{"x":1},"blob":"AQI="}', {"inner": Row(x=1), "blob": bytearray(b"\x01\x02")}),
+    (b'{"id":"' + MEBIBYTE + b'"}', {"id": MEBIBYTE.decode()}),
+]
+
+BAD: list[tuple[bytes, str]] = [
+    (b"", "empty"),
+    (b'{"id":', "not JSON"),
+    (b'{"n":1}{"n":2}', "not JSON"),
+    (b'{"d":NaN}', "not JSON"),
+    (b'{"id":"\xc3\x28"}', "not UTF-8"),
+    (bytes(range(256)), "not UTF-8"),
+    (b"[]", "not a JSON object"),
+    (b'{"id":"' + MEBIBYTE, "not JSON"),
+    (b'{"n":"5"}', "does not match the schema: n"),
+    (b'{"id":"a","n":5.5}', "does not match the schema: n"),
+    (b'{"n":9223372036854775808}', "does not match the schema: n"),
+    (b'{"small":3000000000}', "does not match the schema: small"),
+    (b'{"t":"yesterday"}', "does not match the schema: t"),
+    (b'{"t":"2026-02-31T12:00:00Z"}', "does not match the schema: t"),
+    # Spark's own default would fail the batch on this one.
+    (b'{"day":"2026-13-01"}', "does not match the schema: day"),
+    (b'{"d":"NaN"}', "does not match the schema: d"),
+    (b'{"flag":"true"}', "does not match the schema: flag"),
+    (b'{"price":123456}', "does not match the schema: price"),
+    (b'{"tags":[1,"x"]}', "does not match the schema: tags"),
+    (b'{"tags":1}', "does not match the schema: tags"),
+    (b'{"blob":"not base64!"}', "does not match the schema: blob"),
+    # Spark keeps the outer field of a bad inner one, and its JSON paths cannot name a quote.
+    (b'{"inner":{"x":"q"}}', "does not match the schema"),
+    (b'{"it\'s":"x"}', "does not match the schema"),
+]
+
+
+@pytest.fixture(scope="module")
+def parsed(
+    spark: SparkSession, kinesis: KinesisSettings, scripted: Callable[..., Any]
+) -> Callable[..., tuple[Pipeline, list[Row]]]:
+    def parse(records: list[bytes], ddl: str = DDL, keys: tuple[str, ...] = ()) -> tuple[Pipeline, list[Row]]:
+        pipeline = Pipeline.of(spark, ddl, None, keys)
+        plan, reader = scripted([records])
+        return pipeline, pipeline.parse(read_batch(spark, kinesis, plan, pipeline.fields, reader)).collect()
+
+    return parse
+
+
+def test_good_records_become_events(parsed: Callable[..., tuple[Pipeline, list[Row]]]) -> None:
+    pipeline, rows = parsed([record for record, _ in GOOD])
+    for (record, fields), row in zip(GOOD, rows, strict=True):
+        found = {name: row["_event"][name] for name in pipeline.schema.names}
+        assert (row["_reason"], found) == (None, dict.fromkeys(pipeline.schema.names) | fields), record[:80]
+
+
+def test_bad_records_keep_their_bytes_and_have_a_reason(parsed: Callable[..., tuple[Pipeline, list[Row]]]) -> None:
+    _, rows = parsed([record for record, _ in BAD])
+    for (record, reason), row in zip(BAD, rows, strict=True):
+        assert (row["_reason"], bytes(row["data"]) == record) == (reason, True), record[:80]
+
+
+def test_unknown_fields_are_rescued_beside_a_good_event(parsed: Callable[..., tuple[Pipeline, list[Row]]]) -> None:
+    _, (row,) = parsed([b'{"id":"a","ID":"b","new":{"x":[1]}}'])
+    assert (row["_event"]["id"], row["_rescued"]) == ("a", '{"ID":"b","new":{"x":[1]}}')
+
+
+def test_a_missing_key_is_a_reason(parsed: Callable[..., tuple[Pipeline, list[Row]]]) -> None:
+    records = [b'{"id":"a","n":1}', b'{"n":1}', b'{"id":null,"n":1}', b'{"id":"a"}', b"oops"]
+    _, rows = parsed(records, "id string, n long not null", ("id",))
+    assert [row["_reason"] for row in rows] == [None, "missing: id", "missing: id", "missing: n", "not JSON"]
+
+
+def test_events_have_the_columns_of_the_schema_and_of_kinesis(
+    spark: SparkSession, kinesis: KinesisSettings, scripted: Callable[..., Any]
+) -> None:
+    pipeline = Pipeline.of(spark, "id string", None)
+    plan, reader = scripted([[b'{"id":"a"}', b"bad"], [b'{"id":"b","x":1}']])
+    raw = read_batch(spark, kinesis, plan, pipeline.fields, reader)
+    rows = [row.asDict() for row in good_events(pipeline.parse(raw), pipeline.schema).collect()]
+    arrival = datetime(2026, 1, 31, 12)
+    common = {"_sequence_number": "1", "_sub_sequence": 0, "_arrival": arrival, "_partition_key": "key-1"}
+    assert rows == [
+        {"id": "a", "_rescued": None, "_shard_id": "shardId-000000000000", **common},
+        {"id": "b", "_rescued": '{"x":1}', "_shard_id": "shardId-000000000001", **common},
+    ]
+
+
+@pytest.mark.parametrize(
+    ("ddl", "message"),
+    [
+        ("", "spec.schema: .*syntax error"),
+        ("id strin", "spec.schema: .*strin"),
+        ("id string,, n long", "spec.schema: .*[Ss]yntax error"),
+        ("id string, ID long", "spec.schema: columns id and ID differ at most in case"),
+        ("id string, _arrival timestamp", "spec.schema: the name of column _arrival is taken"),
+        ("_hoodie_record_key string", "spec.schema: the name of column _hoodie_record_key is taken"),
+        ("id string, m map<int,string>", "spec.schema: .*map"),
+        ("id string, m interval", "spec.schema: .*interval"),
+        ("id varchar(3", "spec.schema: .*syntax error"),
+    ],
+)
+def test_a_wrong_schema_is_refused_by_name(spark: SparkSession, ddl: str, message: str) -> None:
+    with pytest.raises(SchemaError, match=f"(?i){message}"):
+        Pipeline.of(spark, ddl, None)
+
+
+def test_a_key_that_is_no_column_is_refused(spark: SparkSession) -> None:
+    with pytest.raises(SchemaError, match=re.escape("spec.schema has no column order_id")):
+        Pipeline.of(spark, "id string", None, ("order_id",))
+
+
+def test_not_null_is_kept_in_the_schema(spark: SparkSession) -> None:
+    assert [field.nullable for field in parse_schema(spark, "id string not null, n long").fields] == [False, True]

@@ -1,0 +1,36 @@
+"""The session's configuration, which is a function of its settings."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lakestream.spark.session import SessionSettings, common_conf, local_conf
+from lakestream.storage import S3Settings
+
+
+def test_without_s3_and_hudi_nothing_of_them_is_configured() -> None:
+    conf = common_conf(SessionSettings("app", cores=2))
+    assert not [key for key in conf if "s3a" in key or "extensions" in key or "serializer" in key]
+
+
+def test_a_server_other_than_aws_is_addressed_by_path() -> None:
+    conf = common_conf(SessionSettings("app", s3=S3Settings("eu-west-1", "http://127.0.0.1:7070")))
+    assert conf["spark.hadoop.fs.s3a.endpoint"] == "http://127.0.0.1:7070"
+    assert conf["spark.hadoop.fs.s3a.endpoint.region"] == "eu-west-1"
+    assert conf["spark.hadoop.fs.s3a.path.style.access"] == "true"
+    assert conf["spark.hadoop.fs.s3a.connection.ssl.enabled"] == "false"
+
+
+def test_aws_is_addressed_as_it_wants_to_be() -> None:
+    conf = common_conf(SessionSettings("app", s3=S3Settings("eu-west-1")))
+    assert conf["spark.hadoop.fs.s3a.endpoint.region"] == "eu-west-1"
+    assert "spark.hadoop.fs.s3a.endpoint" not in conf
+    assert "spark.hadoop.fs.s3a.path.style.access" not in conf
+
+
+def test_local_mode_puts_our_hadoop_before_pysparks() -> None:
+    conf = local_conf(SessionSettings("app", cores=2, driver_memory="3g"), Path("/jars"))
+    assert conf["spark.driver.extraClassPath"] == "/jars/*"
+    assert conf["spark.driver.memory"] == "3g"
+    log4j2 = conf["spark.driver.extraJavaOptions"].split("log4j2.configurationFile=file:")[1].split(" ")[0]
+    assert Path(log4j2).is_file()
