@@ -137,6 +137,8 @@ class Planner:
             KinesisError: Kinesis did not answer.
         """
         self._caught_up_to = None
+        # A fresh listing tells the time too: after a long sleep the one known before would hide a loss.
+        self._list(self._client.now(), force=False)
         now = self._client.now()
         draft = self._open(now, cursors)
         nexts = self._peek(draft)

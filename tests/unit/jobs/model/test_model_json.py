@@ -1,0 +1,72 @@
+"""The log's JSON: what is written is what is read, and nothing else is accepted."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lakestream.errors import CorruptLogError
+from lakestream.model import BatchCommit, BatchPlan, FileEntry, SinkCommit
+from lakestream.testing.strategies import plans, stats_of
+
+NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
+SINK = SinkCommit(7, 99, (FileEntry("dt=1/b0.json", 7, 99, "dt=1"),), "20260131120000000", {"put": 0.5})
+
+
+@given(plans())
+def test_a_plan_survives_json(plan: BatchPlan) -> None:
+    assert BatchPlan.from_json(plan.to_json()) == plan
+
+
+@given(plans(), st.none() | st.just(SINK), st.data())
+def test_a_commit_survives_json(plan: BatchPlan, sink: SinkCommit | None, data: st.DataObject) -> None:
+    shards = data.draw(stats_of(plan))
+    commit = BatchCommit.of(plan, epoch=3, committed_at=NOW, sink=sink, shards=shards, seconds={"plan": 0.1})
+    assert BatchCommit.from_json(commit.to_json()) == commit
+    assert commit.records == sum(s.records for s in shards)
+    assert commit.rows_written == (7 if sink else 0)
+
+
+@given(plans())
+def test_equal_plans_have_equal_bytes(plan: BatchPlan) -> None:
+    assert BatchPlan.from_json(plan.to_json()).to_json() == plan.to_json()
+
+
+def an_empty_plan() -> BatchPlan:
+    return BatchPlan(0, 1, NOW, None, NOW, True, (), ())
+
+
+def changed(**fields: object) -> bytes:
+    return orjson.dumps({**orjson.loads(an_empty_plan().to_json()), **fields})
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "not a plan document"),
+        (b"[]", "not a plan document"),
+        (b'{"kind":"plan"}', "not a plan document"),
+        (changed(kind="commit"), "expected a plan document, found a 'commit'"),
+        (changed(version=2), "has version 2; this release reads version 1"),
+        (changed(batch=-1), "batch must not be negative"),
+        (changed(horizon=None), "a time is missing"),
+        (changed(cursors=[["shardId-0", "dancing"]]), "not a cursor"),
+        (changed(cursors=[["shardId-0", "reading", "near 5", "2026-01-31T12:00:00Z", None]]), "not a position: 'near 5'"),
+        (changed(ranges=[["shardId-0"]]), "damaged"),
+    ],
+)
+def test_a_damaged_plan_is_refused(content: bytes, message: str) -> None:
+    with pytest.raises(CorruptLogError, match=message):
+        BatchPlan.from_json(content)
+
+
+def test_a_commit_is_not_a_plan() -> None:
+    commit = BatchCommit.of(an_empty_plan(), epoch=1, committed_at=NOW)
+    with pytest.raises(CorruptLogError, match="expected a plan document"):
+        BatchPlan.from_json(commit.to_json())
+    with pytest.raises(CorruptLogError, match="expected a commit document"):
+        BatchCommit.from_json(an_empty_plan().to_json())

@@ -1,0 +1,106 @@
+"""Values of the model are valid once built."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lakestream.errors import InvalidValueError
+from lakestream.model import BatchCommit, BatchPlan, Finished, Position, Reading, ShardRange, after, at
+from lakestream.testing.strategies import positions, sequences
+
+NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
+
+
+@given(positions)
+def test_a_position_survives_text(position: Position) -> None:
+    assert Position.parse(str(position)) == position
+
+
+@given(sequences, sequences)
+def test_cuts_are_ordered_as_the_records_around_them(one: int, other: int) -> None:
+    assert at(one) < after(one)
+    if one < other:
+        assert after(one) < at(other)
+
+
+@given(sequences, st.booleans())
+def test_sequence_numbers_are_ordered_as_numbers(sequence: int, is_after: bool) -> None:
+    # As text, "9" would come behind "10".
+    assert Position(sequence, is_after) < at(sequence * 10 + 1)
+
+
+def a_range(**changes: object) -> ShardRange:
+    made = ShardRange("shardId-0", at(10), at(20), 10, NOW, NOW, False, 0, 0)
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+def a_plan(**changes: object) -> BatchPlan:
+    cursor = Reading("shardId-0", at(20), NOW, None)
+    made = BatchPlan(0, 1, NOW, NOW, NOW, True, (a_range(),), (cursor,))
+    return replace(made, **changes)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"first": 9}, "first record 9 is not in"),
+        ({"first": 20}, "first record 20 is not in"),
+        ({"start": after(10)}, "first record 10 is not in"),
+        ({"shard_id": ""}, "shard_id"),
+        ({"closes_shard": True}, "ends after a record, not at 20"),
+        ({"first_arrival": datetime(2026, 1, 31)}, "first_arrival must be a time in UTC"),  # noqa: DTZ001
+        ({"end_arrival": NOW.astimezone(timezone(timedelta(hours=1)))}, "end_arrival must be a time in UTC"),
+        ({"task": -1}, "task must not be negative, got -1"),
+    ],
+)
+def test_a_range_is_checked(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(InvalidValueError, match=message):
+        a_range(**changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"base": None}, "a base is given exactly when there are ranges"),
+        ({"ranges": ()}, "a base is given exactly when there are ranges"),
+        ({"cursors": ()}, "the range of shardId-0 ends at 20, its cursor stands None"),
+        ({"cursors": (Finished("shardId-0"),)}, "its cursor stands None"),
+        ({"cursors": (Reading("shardId-0", after(20), NOW, None),)}, "its cursor stands after 20"),
+        ({"ranges": (a_range(task=1),)}, "tasks must be numbered from 0"),
+        ({"ranges": (a_range(), a_range())}, "ranges must be sorted by shard without duplicates"),
+    ],
+)
+def test_a_plan_is_checked(changes: dict[str, object], message: str) -> None:
+    with pytest.raises(InvalidValueError, match=message):
+        a_plan(**changes)
+
+
+def test_a_known_record_is_not_the_tip() -> None:
+    with pytest.raises(InvalidValueError, match="it is not the tip"):
+        Reading("shardId-0", at(1), NOW, tip_seen=NOW)
+
+
+def test_what_is_unread_is_younger_than_the_last_record_and_the_tip() -> None:
+    later = NOW + timedelta(hours=1)
+    assert Reading("s", at(1), NOW, None).unread_since == NOW
+    assert Reading("s", after(1), NOW, None).unread_since == NOW
+    assert Reading("s", after(1), NOW, later).unread_since == later
+
+
+def test_ranges_are_grouped_by_task() -> None:
+    cursors = tuple(Reading(f"shardId-{i}", at(20), NOW, None) for i in range(3))
+    pieces = tuple(a_range(shard_id=f"shardId-{i}", task=task) for i, task in enumerate((1, 0, 1)))
+    plan = a_plan(ranges=pieces, cursors=cursors)
+    assert plan.tasks == ((pieces[1],), (pieces[0], pieces[2]))
+    assert a_plan(ranges=(), base=None).tasks == ()
+    assert a_plan(ranges=(), base=None).is_heartbeat
+
+
+def test_no_more_records_are_quarantined_than_were_read() -> None:
+    with pytest.raises(InvalidValueError, match="1 of 0 records quarantined"):
+        BatchCommit.of(a_plan(), epoch=1, committed_at=NOW, quarantined=1)
