@@ -7,11 +7,12 @@ from datetime import UTC, datetime, timedelta
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import SparkSession
+
 from lakestream.kinesis import SCHEMA, KinesisSettings
 from lakestream.model import BatchPlan, Reading, ShardRange, after, at
 from lakestream.spark.read import Reader
 from lakestream.spark.session import SessionSettings, build_session
-from pyspark.sql import SparkSession
 
 ARRIVAL = datetime(2026, 1, 31, 12, tzinfo=UTC)
 

@@ -12,6 +12,9 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
 from lakestream.engine import Fetched
 from lakestream.errors import SettingsError
 from lakestream.kinesis import KinesisSettings
@@ -21,8 +24,6 @@ from lakestream.sinks.quarantine import Quarantine
 from lakestream.spark.fetch import SparkFetcher
 from lakestream.spark.pipeline import Pipeline
 from lakestream.storage import LakePath, S3Settings, StoreSettings
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
 
 pytestmark = pytest.mark.spark
 

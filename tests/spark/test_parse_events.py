@@ -9,12 +9,13 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from pyspark.sql import Row, SparkSession
+
 from lakestream.errors import SchemaError
 from lakestream.kinesis import KinesisSettings
 from lakestream.spark.parse import good_events, parse_schema
 from lakestream.spark.pipeline import Pipeline
 from lakestream.spark.read import read_batch
-from pyspark.sql import Row, SparkSession
 
 pytestmark = pytest.mark.spark
 

@@ -7,11 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
+
 from lakestream.errors import SchemaError
 from lakestream.kinesis import KinesisSettings
 from lakestream.spark.pipeline import Pipeline
 from lakestream.spark.read import read_batch
-from pyspark.sql import SparkSession
 
 pytestmark = pytest.mark.spark
 

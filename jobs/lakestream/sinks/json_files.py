@@ -84,11 +84,6 @@ class JsonSettings:
     compression: Compression = Compression.GZIP
     """May change between batches."""
 
-    @property
-    def immutable(self) -> dict[str, str | tuple[str, ...]]:
-        """What may not change under a checkpoint: manifests are relative to the path, queries go by the partitions."""
-        return {"json.path": str(self.store.path), "json.partitionBy": self.partition_by}
-
 
 class JsonSink:
     """Writes batches as files of JSON lines; a `Sink`."""

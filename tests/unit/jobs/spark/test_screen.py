@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+
 from lakestream.kinesis import SCHEMA
 from lakestream.spark.screen import look_at, screen
 
