@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import signal
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
-from rich.text import Text
 
 from lakestream_api import parse_duration
-from lakestream_demo.demo import Run
 from lakestream_demo.errors import ChildFailedError, DemoError, InterruptedDemoError, SettingError, WorkspaceError
-from lakestream_demo.interrupt import Interrupt
-from lakestream_demo.processes import Supervisor
-from lakestream_demo.report import draw_report
-from lakestream_demo.result import DemoResult
-from lakestream_demo.screen import open_screen
 from lakestream_demo.settings import DEFAULT_EVENTS, DEFAULT_SHARDS, DEFAULT_USERS, DemoSettings, Lake, Table
-from lakestream_demo.workspace import fresh_workspace
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from lakestream_demo.interrupt import Interrupt
+    from lakestream_demo.result import DemoResult
 
 EXIT_AUDIT = 1
 """The lake is not what was sent."""
@@ -28,10 +25,10 @@ EXIT_SETTINGS = 2
 EXIT_BROKEN = 3
 """The demo could not be carried out."""
 
-app = typer.Typer(help="Run everything on this machine for a minute, and audit it.")
+app = typer.Typer()
 
 
-@app.command()
+@app.callback(invoke_without_command=True)
 def demo(
     events: Annotated[int, typer.Option(help="Events per second that all users together send.")] = DEFAULT_EVENTS,
     shards: Annotated[int, typer.Option(help="Shards of the stream.")] = DEFAULT_SHARDS,
@@ -45,6 +42,12 @@ def demo(
 
     The exit status is 0 if the audit passed, 1 if it failed, 2 for a wrong option, 3 if the demo broke.
     """
+    # Only now: all commands are imported whenever one of them is called.
+    from rich.console import Console
+
+    from lakestream_demo.interrupt import Interrupt
+    from lakestream_demo.report import draw_report
+
     console = Console(highlight=False)
     interrupt = Interrupt()
     try:
@@ -65,13 +68,18 @@ def run_demo(settings: DemoSettings, interrupt: Interrupt, console: Console) -> 
     Raises:
         DemoError: it could not be carried out, or was interrupted.
     """
+    from lakestream_demo.demo import Run
+    from lakestream_demo.processes import Supervisor
+    from lakestream_demo.screen import open_screen
+    from lakestream_demo.workspace import fresh_workspace
+
     headline = (
         f"LakeStream demo: {settings.users:,} users → Kinesis, {settings.shards} shards → "
         f"Hudi ({settings.table.table_type}) and JSON, {settings.events:,} events/s"
     )
     with fresh_workspace(settings.out) as workspace, Supervisor(workspace.logs, interrupt) as supervisor:
         if settings.warning:
-            console.print(Text(f"Note: {settings.warning}", style="yellow"))
+            console.print(f"Note: {settings.warning}", style="yellow")
         with open_screen(console, headline) as screen:
             return Run(settings, workspace, supervisor, interrupt, screen).run()
 
@@ -85,6 +93,8 @@ def _settings(events: int, shards: int, table: Table, duration: str, lake: Lake,
 
 
 def _explain(console: Console, error: DemoError, out: Path) -> None:
+    from rich.text import Text
+
     logs = f"Logs: {out / 'logs'}"
     if isinstance(error, InterruptedDemoError):
         name = signal.Signals(error.signal_number).name

@@ -140,6 +140,7 @@ class Run:
         self._until(
             lambda: self._seen.stream.records > 0 or load.status is not None, FIRST_RECORD_SECONDS, "the first record"
         )
+        self._supervisor.check([load])
         return load, writers
 
     def _await_load(self, load: Child) -> None:
