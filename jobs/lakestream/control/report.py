@@ -8,7 +8,7 @@ for a reader of the table waits for the slowest.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Protocol
@@ -18,8 +18,8 @@ from lakestream_api import Freshness, Progress, ShardProgress, StageSeconds
 
 logger = logging.getLogger(__name__)
 
-TABLE_SERVICES = frozenset({"compaction", "cleaning", "clustering"})
-"""Stages of a sink that keep its table in shape; the time of a batch apart from them is what writing costs."""
+TABLE_SERVICES = "wait"
+"""Stage of a sink in which a batch waits for compaction or cleaning; apart from it, its time is what writing costs."""
 
 
 class ProgressPublisher(Protocol):
@@ -115,8 +115,7 @@ def _last_arrival(cursor: Cursor, stats: ShardStats | None, known: datetime | No
 
 
 def _stages(commit: BatchCommit, commit_seconds: float) -> StageSeconds:
-    sink: Mapping[str, float] = commit.sink.seconds if commit.sink else {}
-    services = sum(seconds for stage, seconds in sink.items() if stage in TABLE_SERVICES)
+    services = commit.sink.seconds.get(TABLE_SERVICES, 0.0) if commit.sink else 0.0
     return StageSeconds(
         plan=commit.seconds.get("plan", 0.0),
         fetch=commit.seconds.get("fetch", 0.0),

@@ -108,8 +108,8 @@ def test_the_last_arrival_is_of_a_committed_record() -> None:
     assert following.shards[0].last_arrival == second(-41)
 
 
-def test_table_services_are_told_apart_from_writing() -> None:
-    sink = SinkCommit(rows=5, bytes=100, seconds={"upsert": 2.5, "compaction": 1.0, "cleaning": 0.5})
+def test_waiting_for_table_services_is_told_apart_from_writing() -> None:
+    sink = SinkCommit(rows=5, bytes=100, seconds={"wait": 1.5, "write": 2.0, "commit": 0.5})
     seconds = {"plan": 0.25, "fetch": 1.5, "write": 4.0}
     found = progress_of(commit(BEHIND, seconds=seconds, sink=sink), JOB, executors=3, commit_seconds=0.125)
     stages = found.seconds
