@@ -94,7 +94,7 @@ def _shard(
 ) -> ShardProgress:
     # A caught-up batch left nothing unread in any shard, although busy ones stand before a record by now.
     tip = commit.caught_up or isinstance(cursor, Unpinned) or cursor.tip_seen is not None
-    since = commit.committed_at if tip or cursor.unread_since is None else cursor.unread_since
+    since = commit.committed_at if tip else cursor.unread_since
     return ShardProgress(
         shard_id=cursor.shard_id,
         last_arrival=_last_arrival(cursor, stats, known),
