@@ -34,7 +34,7 @@ from lakestream.sinks.quarantine import Quarantine
 from lakestream.spark.failures import SPARK_ERRORS, in_our_words
 from lakestream.spark.fetch import SparkFetcher
 from lakestream.spark.pipeline import Pipeline
-from lakestream.spark.session import build_session
+from lakestream.spark.session import build_session, stop_session
 from lakestream.stopping import StopSignal, stop_on_signals
 from lakestream.storage import S3Settings, StoreSettings, open_store
 from lakestream_api import LakeStream, Writer
@@ -83,7 +83,7 @@ def run(document: LakeStream, writer_name: str, run_settings: RunSettings) -> in
         stack.enter_context(_watch(place, log.epoch))
         stack.enter_context(_spark_errors_in_our_words())
         spark = build_session(settings.session_settings(document, writer, s3, run_settings.cores))
-        stack.callback(spark.stop)
+        stack.callback(stop_session, spark)
         keys = writer.hudi.record_key if writer.hudi else ()
         pipeline = Pipeline.of(spark, document.spec.event_schema, document.spec.transform, keys)
         sink = _sink(spark, document, writer, s3)

@@ -1,5 +1,6 @@
 """The Spark session of one writer: local mode on a laptop, or whatever master spark-submit was given."""
 
+import logging
 import os
 import sys
 from collections.abc import Mapping
@@ -7,11 +8,16 @@ from dataclasses import dataclass, field
 from importlib.resources import as_file, files
 from pathlib import Path
 
+from py4j.protocol import Py4JError
+from pyspark import SparkConf, SparkContext
+from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
 from lakestream.spark.jars import ensure_jars
 from lakestream.spark.java import java_home
 from lakestream.storage import S3Settings
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -44,18 +50,33 @@ def build_session(settings: SessionSettings) -> SparkSession:
     Raises:
         JavaNotFoundError, JarsUnavailableError: as told there.
     """
-    builder = SparkSession.builder.appName(settings.app_name)
+    conf = SparkConf(loadDefaults=settings.cores is None).setAppName(settings.app_name)
     if settings.cores is not None:
-        # PySpark's launcher and its workers heed nothing but the environment for these.
+        # bin/java is looked up by PySpark's launcher script, which only heeds the environment.
         os.environ["JAVA_HOME"] = str(java_home())
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        builder = builder.master(f"local[{settings.cores}]")
-        for key, value in local_conf(settings, ensure_jars()).items():
-            builder = builder.config(key, value)
-    for key, value in {**common_conf(settings), **settings.conf}.items():
-        builder = builder.config(key, value)
-    return builder.getOrCreate()
+        conf.setMaster(f"local[{settings.cores}]").setAll(list(local_conf(settings, ensure_jars()).items()))
+    conf.setAll(list({**common_conf(settings), **settings.conf}.items()))
+    if settings.cores is not None:
+        _start_jvm(conf)
+    return SparkSession.builder.config(conf=conf).getOrCreate()
+
+
+def stop_session(spark: SparkSession) -> None:
+    """Stop Spark; a JVM that died has stopped already, and the error that it died of comes first."""
+    try:
+        spark.stop()
+    except (Py4JError, OSError):
+        logger.warning("the JVM of Spark is gone")
+
+
+def _start_jvm(conf: SparkConf) -> None:
+    """Start the JVM in a session of its own: a SIGTERM or Ctrl-C for our process group asks us to end, and must not
+    kill the JVM under the batch in hand. It ends with us, since it reads a pipe from us."""
+    if SparkContext._gateway is None:
+        gateway = launch_gateway(conf, popen_kwargs={"start_new_session": True})  # type: ignore[no-untyped-call]
+        SparkContext._ensure_initialized(gateway=gateway)
 
 
 def local_conf(settings: SessionSettings, jars: Path) -> dict[str, str]:
