@@ -92,7 +92,7 @@ class Tombstones:
             gone.append(tombstone.key)
         for key in gone:
             del self._known[key]
-        wanted = max(_MIN_SLOTS, 1 << (len(self._known) * _SLOTS_PER_KEY).bit_length() - 1)
+        wanted = max(_MIN_SLOTS, 1 << (len(self._known) * _SLOTS_PER_KEY).bit_length())
         # A quarter, so that it does not go to and fro between two sizes. Slots of forgotten keys stay set until then.
         if len(self.filter) < wanted or len(self.filter) > 4 * wanted:
             self.filter = bytearray(wanted)

@@ -1,0 +1,351 @@
+"""The Hudi sink on real tables, held against the fold of what was written."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from lakestream.errors import SettingsChangedError, SettingsError
+from lakestream.model import SinkCommit
+from lakestream.sinks.contract import BatchRef
+from lakestream.sinks.hudi import HudiSettings, HudiSink
+from lakestream.sinks.hudi.client import HudiClient
+from lakestream.sinks.hudi.metaclient import HudiTable
+from lakestream.sinks.hudi.options import write_options
+from lakestream.sinks.hudi.stats import marks
+from lakestream_api import IndexType, Operation, TableType
+
+pytestmark = pytest.mark.spark
+
+COLUMNS = "order_id string, version long, note string, dt string, op string"
+CHECKPOINT = str(uuid.UUID(int=7))
+TABLE_TYPES = pytest.mark.parametrize("table_type", list(TableType), ids=["cow", "mor"])
+
+
+@dataclass(frozen=True)
+class Order:
+    """One version of an order; its day is a function of its key."""
+
+    key: str
+    version: int
+    op: str = "u"
+
+    @property
+    def row(self) -> tuple[str, int, str, str, str]:
+        day = sum(self.key.encode()) % 2 + 1
+        return self.key, self.version, f"{self.key}@{self.version}", f"2026-01-0{day}", self.op
+
+
+def upserts(path: Path, table_type: TableType) -> HudiSettings:
+    return HudiSettings(
+        path=f"file://{path}/orders",
+        table="orders",
+        record_key=("order_id",),
+        ordering_field="version",
+        table_type=table_type,
+        partition_by=("dt",),
+        delete_when="op = 'd'",
+        buckets=2,
+        compact_every=2,
+        retain_commits=3,
+    )
+
+
+@contextmanager
+def opened(spark: SparkSession, settings: HudiSettings, columns: str = COLUMNS) -> Iterator[HudiSink]:
+    sink = HudiSink(spark, settings)
+    try:
+        sink.prepare(rows_of(spark, [], columns).schema)
+        yield sink
+    finally:
+        sink.close()
+
+
+def rows_of(spark: SparkSession, orders: Iterable[Order], columns: str = COLUMNS) -> DataFrame:
+    return spark.createDataFrame([order.row for order in orders], columns).coalesce(2)
+
+
+def ref(batch: int) -> BatchRef:
+    return BatchRef(batch, CHECKPOINT)
+
+
+def snapshot(spark: SparkSession, settings: HudiSettings) -> dict[str, int]:
+    found = spark.read.format("hudi").load(settings.path).select("order_id", "version", "note").collect()
+    versions = {row.order_id: row.version for row in found}
+    assert len(versions) == len(found), "a key has two rows"
+    assert all(row.note == f"{row.order_id}@{row.version}" for row in found)
+    return versions
+
+
+def fold(orders: Iterable[Order]) -> dict[str, int]:
+    newest: dict[str, Order] = {}
+    for order in orders:
+        if order.key not in newest or newest[order.key].version < order.version:
+            newest[order.key] = order
+    return {key: order.version for key, order in newest.items() if order.op != "d"}
+
+
+@TABLE_TYPES
+def test_the_newest_version_wins_in_whatever_order_versions_come(
+    spark: SparkSession, tmp_path: Path, table_type: TableType
+) -> None:
+    settings = upserts(tmp_path, table_type)
+    batches = [
+        # Several versions in one batch; a delete that is the newest, the oldest, and alone.
+        [Order("a", 3), Order("a", 5), Order("a", 4), Order("b", 2), Order("b", 3, "d"), Order("c", 1, "d"),
+         Order("c", 2), Order("d", 4, "d"), Order("e", 5)],
+        # Late updates, late deletes, and updates that come after a delete and are older than it.
+        [Order("a", 1), Order("b", 1), Order("c", 1, "d"), Order("d", 3), Order("e", 4, "d"), Order("f", 1)],
+        [Order("e", 6, "d"), Order("f", 2, "d"), Order("b", 4)],
+        [Order("e", 3), Order("e", 5), Order("f", 1), Order("d", 2)],
+        # All of it overtaken: a commit with no rows.
+        [Order("e", 2), Order("f", 1)],
+    ]  # fmt: skip
+    with opened(spark, settings) as sink:
+        for batch, orders in enumerate(batches):
+            sink.write(ref(batch), rows_of(spark, orders), replay=False)
+            sink.finish_services()  # after a compaction, Hudi itself knows no deletes any more
+            assert snapshot(spark, settings) == fold(order for done in batches[: batch + 1] for order in done)
+        assert sink.services.failures == 0
+        assert sink.find(ref(4)) is not None
+
+
+@TABLE_TYPES
+def test_any_history_with_restarts_and_replays_gives_the_fold(
+    spark: SparkSession, tmp_path: Path, table_type: TableType
+) -> None:
+    chance = random.Random(20260131)
+    settings = upserts(tmp_path, table_type)
+    written: list[Order] = []
+    batch = 0
+    for _ in range(3):
+        with opened(spark, settings) as sink:
+            # A driver that died between the sink's commit and the log's looks for the batch first.
+            if batch:
+                found = sink.find(ref(batch - 1))
+                assert found is not None
+                assert found.instant is not None
+            for _ in range(4):
+                orders = [
+                    Order(f"k{chance.randrange(40)}", chance.randrange(1, 60), "d" if chance.random() < 0.2 else "u")
+                    for _ in range(60)
+                ]
+                # One event per version of a key, as in a real log.
+                known = {(order.key, order.version): order for order in reversed(written + orders)}
+                orders = [known[order.key, order.version] for order in orders]
+                assert sink.find(ref(batch)) is None
+                sink.write(ref(batch), rows_of(spark, orders).persist(), replay=False)
+                written += orders
+                batch += 1
+            assert snapshot(spark, settings) == fold(written)
+            sink.finish_services()
+            assert (sink.services.failures, sink.services.error) == (0, None)
+            assert snapshot(spark, settings) == fold(written)
+    actions = {name.rsplit(".", 1)[-1] for name in timeline(tmp_path)}
+    assert "clean" in actions
+    if table_type is TableType.MERGE_ON_READ:
+        assert {"commit", "deltacommit"} <= actions, "nothing was compacted"
+
+
+@TABLE_TYPES
+def test_inserts_keep_every_record(spark: SparkSession, tmp_path: Path, table_type: TableType) -> None:
+    settings = replace(upserts(tmp_path, table_type), operation=Operation.INSERT, ordering_field=None, delete_when=None)
+    orders = [Order("a", 1), Order("a", 1), Order("a", 2), Order("b", 1, "d")]
+    with opened(spark, settings) as sink:
+        for batch in range(3):
+            commit = sink.write(ref(batch), rows_of(spark, orders), replay=False)
+            assert commit.rows == 4
+        sink.finish_services()
+        found = sink.find(ref(1))
+    rows = spark.read.format("hudi").load(settings.path).select("order_id", "version").collect()
+    assert sorted(map(tuple, rows)) == sorted((order.key, order.version) for order in orders * 3)
+    assert found is not None
+    assert found.rows == 4
+
+
+@TABLE_TYPES
+def test_a_commit_says_what_it_wrote_and_is_found_as_the_same(
+    spark: SparkSession, tmp_path: Path, table_type: TableType
+) -> None:
+    settings = upserts(tmp_path, table_type)
+    with opened(spark, settings) as sink:
+        first = sink.write(ref(0), rows_of(spark, [Order("a", 1), Order("b", 1), Order("b", 2)]), replay=False)
+        second = sink.write(ref(1), rows_of(spark, [Order("a", 2), Order("c", 1)]), replay=False)
+        assert (first.rows, second.rows) == (2, 2)
+        for commit, batch in ((first, 0), (second, 1)):
+            assert sink.find(ref(batch)) == replace(commit, seconds={})
+            for entry in commit.files:
+                assert (tmp_path / "orders" / entry.path).stat().st_size >= entry.bytes > 0
+                assert entry.path.startswith(f"{entry.partition}/")
+            assert set(commit.seconds) == {"wait", "deletes", "start", "write", "commit"}
+        assert sink.find(ref(2)) is None
+        assert sink.find(BatchRef(1, str(uuid.UUID(int=8)))) is None
+
+
+@TABLE_TYPES
+def test_what_a_dead_driver_had_not_committed_is_undone(
+    spark: SparkSession, tmp_path: Path, table_type: TableType
+) -> None:
+    settings = upserts(tmp_path, table_type)
+    with opened(spark, settings) as sink:
+        sink.write(ref(0), rows_of(spark, [Order("a", 1)]), replay=False)
+    table = HudiTable(spark, replace(settings, delete_when=None))
+    columns = rows_of(spark, []).schema.add("_hoodie_is_deleted", "boolean")
+    dead = HudiClient(table, write_options(settings), columns)
+    dead.start()
+    marked = rows_of(spark, [Order("a", 2), Order("z", 1)]).selectExpr("*", "false as _hoodie_is_deleted")
+    instant = dead.start()
+    dead.write(instant, marked)
+    assert snapshot(spark, settings) == {"a": 1}
+    with opened(spark, settings) as sink:
+        assert not [name for name in timeline(tmp_path) if name.startswith(instant)]
+        assert sink.find(ref(1)) is None
+        assert snapshot(spark, settings) == {"a": 1}
+        sink.write(ref(1), rows_of(spark, [Order("a", 2), Order("z", 1)]), replay=True)
+        assert snapshot(spark, settings) == {"a": 2, "z": 1}
+    dead.close()
+
+
+def test_a_batch_is_found_in_the_archive(spark: SparkSession, tmp_path: Path) -> None:
+    settings = replace(upserts(tmp_path, TableType.COPY_ON_WRITE), delete_when=None)
+    with opened(spark, settings) as sink:
+        commit = sink.write(ref(0), rows_of(spark, [Order("a", 1)]), replay=False)
+        # Somebody else's commits, so many that ours leaves the active timeline.
+        table = HudiTable(spark, settings)
+        archives = {
+            "hoodie.keep.min.commits": "3",
+            "hoodie.keep.max.commits": "4",
+            "hoodie.clean.commits.retained": "1",
+        }
+        other = HudiClient(table, {**write_options(settings), **archives}, rows_of(spark, []).schema)
+        for number in range(6):
+            other.commit(other.write(other.start(), rows_of(spark, [Order("b", number)])), marks(number, "other"))
+        other.archive()
+        other.close()
+        assert commit.instant is not None
+        assert not [name for name in timeline(tmp_path) if name.startswith(commit.instant)]
+        assert sink.find(ref(0)) == replace(commit, seconds={})
+        assert sink.find(ref(1)) is None
+
+
+def test_deletes_outlive_the_driver_and_are_forgotten_in_time(spark: SparkSession, tmp_path: Path) -> None:
+    settings = upserts(tmp_path, TableType.COPY_ON_WRITE)
+    with opened(spark, settings) as sink:
+        sink.write(ref(0), rows_of(spark, [Order("a", 5), Order("a", 6, "d")]), replay=False)
+    with opened(spark, settings) as sink:
+        sink.write(ref(1), rows_of(spark, [Order("a", 4)]), replay=False)
+        assert snapshot(spark, settings) == {}
+    with opened(spark, replace(settings, tombstones=timedelta(0))) as sink:
+        sink.write(ref(2), rows_of(spark, [Order("a", 4)]), replay=False)
+        assert snapshot(spark, settings) == {"a": 4}
+
+
+@TABLE_TYPES
+def test_columns_can_be_added_and_not_taken_away(spark: SparkSession, tmp_path: Path, table_type: TableType) -> None:
+    settings = upserts(tmp_path, table_type)
+    with opened(spark, settings) as sink:
+        sink.write(ref(0), rows_of(spark, [Order("a", 1), Order("b", 1)]), replay=False)
+    wider = f"{COLUMNS}, amount double"
+    with opened(spark, settings, wider) as sink:
+        rows = rows_of(spark, [Order("a", 2)]).selectExpr("*", "1.5D as amount")
+        sink.write(ref(1), rows, replay=False)
+        sink.finish_services()
+        found = spark.read.format("hudi").load(settings.path).select("order_id", "amount").collect()
+        assert sorted(map(tuple, found)) == [("a", 1.5), ("b", None)]
+    sink = HudiSink(spark, settings)
+    with pytest.raises(SettingsChangedError, match="column amount of the table"):
+        sink.prepare(rows_of(spark, []).schema)
+    with pytest.raises(SettingsChangedError, match=r"column amount .* is a double, and the output has a string"):
+        sink.prepare(rows_of(spark, [], wider.replace("double", "string")).schema)
+    sink.close()
+
+
+def test_settings_that_a_table_cannot_change_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    settings = upserts(tmp_path, TableType.MERGE_ON_READ)
+    with opened(spark, settings):
+        pass  # a table without commits is a table
+    for field, changed in (
+        ("tableType", replace(settings, table_type=TableType.COPY_ON_WRITE)),
+        ("recordKey", replace(settings, record_key=("order_id", "note"))),
+        ("partitionBy", replace(settings, partition_by=())),
+        ("orderingField", replace(settings, ordering_field="note")),
+        ("index", replace(settings, buckets=3)),
+        ("index", replace(settings, index=IndexType.SIMPLE)),
+    ):
+        with pytest.raises(SettingsChangedError, match=f"hudi.{field}: the table at"):
+            HudiSink(spark, changed).prepare(rows_of(spark, []).schema)
+
+
+def test_predicates_and_ordering_fields_are_checked_before_anything_is_made(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    settings = upserts(tmp_path, TableType.MERGE_ON_READ)
+    output = rows_of(spark, []).schema
+    with pytest.raises(SettingsError, match=r"hudi.deleteWhen: .*UNRESOLVED_COLUMN"):
+        HudiSink(spark, replace(settings, delete_when="operation = 'd'")).prepare(output)
+    with pytest.raises(SettingsError, match=r"hudi.deleteWhen: 'version' is not a condition"):
+        HudiSink(spark, replace(settings, delete_when="version")).prepare(output)
+    decimals = rows_of(spark, [], COLUMNS.replace("version long", "version decimal(20,0)")).schema
+    with pytest.raises(SettingsError, match=r"hudi.orderingField: column version is a decimal"):
+        HudiSink(spark, settings).prepare(decimals)
+    assert not (tmp_path / "orders").exists()
+
+
+@pytest.mark.parametrize(
+    ("type", "value"),
+    [
+        ("int", "{n}"),
+        ("double", "{n} + 0.5D"),
+        ("date", "date_add(date'2026-01-01', {n})"),
+        ("timestamp", "timestamp_micros({n})"),
+        ("timestamp_ntz", "cast(timestamp_micros({n}) as timestamp_ntz)"),
+        ("string", "lpad('{n}', 4, '0')"),
+    ],
+)
+def test_deletes_are_ordered_by_any_usual_type(spark: SparkSession, tmp_path: Path, type: str, value: str) -> None:
+    settings = replace(upserts(tmp_path, TableType.COPY_ON_WRITE), partition_by=())
+    columns = f"order_id string, version {type}, op string"
+
+    def write(sink: HudiSink, batch: int, number: int, op: str) -> SinkCommit:
+        row = f"select 'a' as order_id, {value.format(n=number)} as version, '{op}' as op"
+        return sink.write(ref(batch), spark.sql(row), replay=False)
+
+    with opened(spark, settings, columns) as sink:
+        write(sink, 0, 9, "u")
+        write(sink, 1, 10, "d")
+        assert write(sink, 2, 9, "u").rows == 0
+        assert write(sink, 3, 11, "u").rows == 1
+
+
+def test_odd_partitions_and_keys_of_several_columns(spark: SparkSession, tmp_path: Path) -> None:
+    settings = replace(
+        upserts(tmp_path, TableType.MERGE_ON_READ), record_key=("order_id", "note"), partition_by=("dt", "op"),
+        delete_when=None,
+    )  # fmt: skip
+    rows = [("a", 1, "x", "a/b c", "é"), ("a", 2, "y", "a/b c", "é"), ("a", 3, "x", None, "é")]
+    with opened(spark, settings) as sink:
+        for batch in range(2):
+            sink.write(ref(batch), spark.createDataFrame(rows, COLUMNS), replay=False)
+    found = spark.read.format("hudi").load(settings.path).select("order_id", "version", "note", "dt", "op").collect()
+    assert sorted(map(tuple, found), key=lambda row: row[1])[:2] == rows[:2]
+    assert len(found) == 3
+
+
+def test_a_row_without_an_order_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    settings = upserts(tmp_path, TableType.MERGE_ON_READ)
+    with opened(spark, settings) as sink:
+        rows = spark.sql("select 'a' as order_id, cast(null as long) as version, 'n' as note, 'd' as dt, 'u' as op")
+        with pytest.raises(Exception, match=r"hudi.orderingField: a row has no version"):
+            sink.write(ref(0), rows, replay=False)
+
+
+def timeline(path: Path) -> list[str]:
+    return [entry.name for entry in (path / "orders" / ".hoodie" / "timeline").iterdir()]

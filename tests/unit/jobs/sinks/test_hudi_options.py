@@ -1,0 +1,123 @@
+import pytest
+
+from lakestream.errors import SettingsError
+from lakestream.sinks.hudi.options import REFUSED, key_generator, write_options
+from lakestream.sinks.hudi.settings import HudiSettings
+from lakestream_api import HudiOutput, IndexType, Operation, TableType
+
+ORDERS = HudiSettings(
+    path="file:///lake/orders",
+    table="orders",
+    record_key=("order_id",),
+    ordering_field="version",
+    partition_by=("dt",),
+)
+
+
+def settings(**changes: object) -> HudiSettings:
+    return HudiSettings(**{**vars(ORDERS), **changes})
+
+
+def test_settings_are_taken_from_the_document() -> None:
+    document = {
+        "path": "s3://lake/orders",
+        "tableType": "COPY_ON_WRITE",
+        "recordKey": ["order_id", "line"],
+        "orderingField": "version",
+        "partitionBy": ["dt"],
+        "deleteWhen": "op = 'd'",
+        "index": {"type": "simple", "buckets": 7},
+        "compaction": {"everyCommits": 3},
+        "cleaning": {"retainCommits": 5},
+        "options": {"hoodie.parquet.compression.codec": "zstd"},
+    }
+    assert HudiSettings.of(HudiOutput.model_validate(document), "orders_hudi") == HudiSettings(
+        path="s3a://lake/orders",
+        table="orders_hudi",
+        record_key=("order_id", "line"),
+        ordering_field="version",
+        table_type=TableType.COPY_ON_WRITE,
+        partition_by=("dt",),
+        delete_when="op = 'd'",
+        index=IndexType.SIMPLE,
+        buckets=7,
+        compact_every=3,
+        retain_commits=5,
+        options={"hoodie.parquet.compression.codec": "zstd"},
+    )
+
+
+def test_upserts_use_the_bucket_index_and_order_by_the_field() -> None:
+    options = write_options(ORDERS)
+    assert options["hoodie.index.type"] == "BUCKET"
+    assert options["hoodie.bucket.index.num.buckets"] == "4"
+    assert options["hoodie.parquet.bloom.filter.enabled"] == "false"
+    assert options["hoodie.record.merge.mode"] == "EVENT_TIME_ORDERING"
+    assert options["hoodie.table.ordering.fields"] == "version"
+
+
+def test_inserts_never_use_an_index_that_would_merge_their_rows() -> None:
+    options = write_options(settings(operation=Operation.INSERT, ordering_field=None))
+    assert options["hoodie.index.type"] == "SIMPLE"
+    assert options["hoodie.combine.before.insert"] == "false"
+    assert options["hoodie.record.merge.mode"] == "COMMIT_TIME_ORDERING"
+    assert "hoodie.table.ordering.fields" not in options
+
+
+def test_other_indexes_keep_their_filters() -> None:
+    options = write_options(settings(index=IndexType.GLOBAL_BLOOM))
+    assert options["hoodie.index.type"] == "GLOBAL_BLOOM"
+    assert "hoodie.parquet.bloom.filter.enabled" not in options
+    assert "hoodie.bucket.index.num.buckets" not in options
+
+
+@pytest.mark.parametrize(
+    ("keys", "partitions", "expected"),
+    [
+        (("a",), (), "NON_PARTITION"),
+        (("a", "b"), (), "NON_PARTITION"),
+        (("a",), ("p",), "SIMPLE"),
+        (("a", "b"), ("p",), "COMPLEX"),
+        (("a",), ("p", "q"), "COMPLEX"),
+    ],
+)
+def test_key_generator(keys: tuple[str, ...], partitions: tuple[str, ...], expected: str) -> None:
+    assert key_generator(settings(record_key=keys, partition_by=partitions)) == expected
+
+
+@pytest.mark.parametrize("retain", [1, 30, 500])
+def test_the_timeline_reaches_back_further_than_the_cleaner_and_the_replays(retain: int) -> None:
+    options = write_options(settings(retain_commits=retain))
+    assert int(options["hoodie.keep.min.commits"]) >= max(retain + 1, 20)
+    assert int(options["hoodie.keep.max.commits"]) > int(options["hoodie.keep.min.commits"])
+
+
+def test_an_option_of_the_document_beats_a_tuned_one() -> None:
+    assert write_options(ORDERS)["hoodie.metadata.enable"] == "false"
+    changed = write_options(settings(options={"hoodie.metadata.enable": "true"}))
+    assert changed["hoodie.metadata.enable"] == "true"
+
+
+@pytest.mark.parametrize("name", sorted(REFUSED))
+def test_options_that_exactly_once_rests_on_are_refused_by_name(name: str) -> None:
+    with pytest.raises(SettingsError, match=f"hudi.options: {name} cannot be set, because .*; remove it"):
+        write_options(settings(options={name: "x"}))
+
+
+def test_no_option_can_undo_one_that_is_required() -> None:
+    for name, value in write_options(ORDERS).items():
+        if name in REFUSED:
+            continue
+        # Whatever is not refused may be changed, and then has the changed value.
+        assert write_options(settings(options={name: f"{value}!"}))[name] == f"{value}!"
+
+
+def test_rows_are_told_apart_by_the_partition_too_unless_the_index_is_global() -> None:
+    assert ORDERS.identity == ("order_id", "dt")
+    assert settings(index=IndexType.GLOBAL_SIMPLE).identity == ("order_id",)
+
+
+def test_the_layout_that_a_table_cannot_change() -> None:
+    assert ORDERS.layout == "bucket:4"
+    assert settings(index=IndexType.BLOOM).layout == "free"
+    assert settings(operation=Operation.INSERT).layout == "free"

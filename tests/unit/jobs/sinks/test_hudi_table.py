@@ -1,0 +1,116 @@
+import pytest
+from pyspark.sql.types import BooleanType, IntegerType, LongType, StringType, StructType
+
+from lakestream.errors import SettingsChangedError, SettingsError
+from lakestream.sinks.hudi.settings import HudiSettings
+from lakestream.sinks.hudi.stats import batch_of, marks, sink_commit
+from lakestream.sinks.hudi.table import (
+    LAYOUT,
+    marks_deletes,
+    require_columns,
+    require_evolution,
+    require_same_table,
+)
+from lakestream_api import TableType
+
+ORDERS = HudiSettings(
+    path="file:///lake/orders", table="orders", record_key=("order_id",), ordering_field="version", partition_by=("dt",)
+)
+PROPERTIES = {
+    "hoodie.table.type": "MERGE_ON_READ",
+    "hoodie.table.recordkey.fields": "order_id",
+    "hoodie.table.partition.fields": "dt",
+    "hoodie.table.ordering.fields": "version",
+    LAYOUT: "bucket:4",
+}
+COLUMNS = StructType().add("order_id", StringType()).add("version", LongType()).add("dt", StringType())
+
+
+def settings(**changes: object) -> HudiSettings:
+    return HudiSettings(**{**vars(ORDERS), **changes})
+
+
+def test_the_same_table_is_accepted() -> None:
+    require_same_table(PROPERTIES, ORDERS)
+
+
+def test_a_table_that_somebody_else_made_has_no_layout_to_compare() -> None:
+    require_same_table({name: value for name, value in PROPERTIES.items() if name != LAYOUT}, ORDERS)
+
+
+@pytest.mark.parametrize(
+    ("changed", "message"),
+    [
+        ({"table_type": TableType.COPY_ON_WRITE}, "hudi.tableType: .* has 'MERGE_ON_READ', the document says 'COPY"),
+        ({"record_key": ("order_id", "line")}, "hudi.recordKey: .* has 'order_id', the document says 'order_id,line'"),
+        ({"partition_by": ()}, "hudi.partitionBy: .* has 'dt', the document says 'none'"),
+        ({"ordering_field": "updated_at"}, "hudi.orderingField: .* has 'version', the document says 'updated_at'"),
+        ({"buckets": 8}, "hudi.index: .* has 'bucket:4', the document says 'bucket:8'"),
+    ],
+)
+def test_another_table_is_refused_with_what_to_do(changed: dict[str, object], message: str) -> None:
+    with pytest.raises(SettingsChangedError, match=f"{message}.*Set it back; or, to write a new table"):
+        require_same_table(PROPERTIES, settings(**changed))
+
+
+@pytest.mark.parametrize(
+    ("changed", "field"),
+    [
+        ({"record_key": ("id",)}, "recordKey"),
+        ({"ordering_field": "ts"}, "orderingField"),
+        ({"partition_by": ("day",)}, "partitionBy"),
+    ],
+)
+def test_settings_that_name_no_column_are_refused(changed: dict[str, object], field: str) -> None:
+    with pytest.raises(SettingsError, match=f"hudi.{field}: there is no column .*there are order_id, version, dt"):
+        require_columns(COLUMNS, settings(**changed))
+
+
+def test_columns_named_as_hudis_are_refused() -> None:
+    with pytest.raises(SettingsError, match=r"column _hoodie_is_deleted: .* rename it"):
+        require_columns(StructType([*COLUMNS.fields]).add("_hoodie_is_deleted", BooleanType()), ORDERS)
+
+
+def test_columns_may_be_added() -> None:
+    require_evolution(COLUMNS, StructType([*COLUMNS.fields]).add("note", StringType()), ORDERS)
+
+
+def test_columns_may_not_go() -> None:
+    with pytest.raises(SettingsChangedError, match=r"column dt of the table .*CAST\(NULL AS string\) AS dt"):
+        require_evolution(COLUMNS, StructType(COLUMNS.fields[:2]), ORDERS)
+
+
+def test_columns_may_not_change_their_type() -> None:
+    changed = StructType([COLUMNS.fields[0]]).add("version", IntegerType()).add("dt", StringType())
+    with pytest.raises(SettingsChangedError, match=r"column version of the table .* is a bigint, .* has a int"):
+        require_evolution(COLUMNS, changed, ORDERS)
+
+
+def test_a_table_that_has_the_delete_mark_keeps_it() -> None:
+    assert not marks_deletes(None, ORDERS)
+    assert marks_deletes(None, settings(delete_when="op = 'd'"))
+    assert marks_deletes(StructType().add("_hoodie_is_deleted", BooleanType()), ORDERS)
+
+
+def test_a_commit_is_found_by_its_marks() -> None:
+    written = marks(12, "5e0c11aa")
+    assert batch_of(written, "5e0c11aa") == 12
+    assert batch_of(written, "another") is None
+    assert batch_of({}, "5e0c11aa") is None
+
+
+def test_statistics_of_a_commit() -> None:
+    def stat(path: str | None, **counts: int) -> dict[str, object]:
+        base = {"numWrites": 0, "numInserts": 0, "numUpdateWrites": 0, "totalWriteBytes": 0}
+        return {"path": path, "partitionPath": "dt=2026-01-31", **base, **counts}
+
+    commit = sink_commit(
+        "20260131120000000",
+        [
+            stat("dt=2026-01-31/b.parquet", numWrites=10, numInserts=2, numUpdateWrites=1, totalWriteBytes=1000),
+            stat("dt=2026-01-31/a.parquet", numWrites=3, numInserts=3, totalWriteBytes=500),
+            stat(None, numWrites=-1, numInserts=-1),
+        ],
+    )
+    assert (commit.rows, commit.bytes, commit.instant) == (6, 1500, "20260131120000000")
+    assert [(entry.path[-9:], entry.rows) for entry in commit.files] == [("a.parquet", 3), ("b.parquet", 10)]
