@@ -1,0 +1,64 @@
+"""Pages as Arrow."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import UTC, datetime
+
+from lakestream.kinesis.batches import SCHEMA, record_batch
+from lakestream.kinesis.pages import arrival_micros
+from lakestream.kinesis.port import RecordPage
+
+NOW = datetime(2026, 1, 31, 12, 0, 0, 123000, tzinfo=UTC)
+# Made by the format's description: keys "a", "b"; records (b, "x"), (a, "").
+MESSAGE = bytes.fromhex("0a01610a0162" + "1a0508011a0178" + "1a0408001a00")
+AGGREGATE = bytes.fromhex("f3899ac2") + MESSAGE + hashlib.md5(MESSAGE, usedforsecurity=False).digest()
+
+
+def page(*data: bytes) -> RecordPage:
+    return RecordPage(
+        sequences=[str(100 + i) for i in range(len(data))],
+        arrivals=[arrival_micros(NOW)] * len(data),
+        partition_keys=[f"k{i}" for i in range(len(data))],
+        data=list(data),
+        next_iterator=None,
+        millis_behind=0,
+    )
+
+
+def test_plain_records() -> None:
+    batch = record_batch("s-0", page(b"one", b"\xff\x00", b""), 2)
+    assert batch.schema == SCHEMA
+    assert batch.to_pylist() == [
+        {
+            "data": data,
+            "partition_key": key,
+            "sequence_number": sequence,
+            "sub_sequence": 0,
+            "shard_id": "s-0",
+            "arrival": NOW,
+        }
+        for data, key, sequence in ((b"one", "k0", "100"), (b"\xff\x00", "k1", "101"))
+    ]
+
+
+def test_aggregates_among_plain_records() -> None:
+    batch = record_batch("s-0", page(b"one", AGGREGATE, b"two"), 3)
+    columns = batch.select(["data", "partition_key", "sequence_number", "sub_sequence"]).to_pydict()
+    assert columns == {
+        "data": [b"one", b"x", b"", b"two"],
+        "partition_key": ["k0", "b", "a", "k2"],
+        "sequence_number": ["100", "101", "101", "102"],
+        "sub_sequence": [0, 0, 1, 0],
+    }
+    assert batch.column("arrival").to_pylist() == [NOW] * 4
+
+
+def test_an_aggregate_behind_the_end_is_left() -> None:
+    assert record_batch("s-0", page(b"one", AGGREGATE), 1).num_rows == 1
+
+
+def test_a_malformed_aggregate_is_one_record() -> None:
+    batch = record_batch("s-0", page(AGGREGATE[:-1]), 1)
+    assert batch.column("data").to_pylist() == [AGGREGATE[:-1]]
+    assert batch.column("partition_key").to_pylist() == ["k0"]

@@ -1,0 +1,60 @@
+"""Kinesis time is a lower bound of the server's, and a tight one."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lakestream.kinesis.clock import KinesisClock
+
+T0 = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
+
+
+def test_unknown_at_first() -> None:
+    assert KinesisClock().now(5.0) is None
+
+
+@given(
+    start=st.floats(0, 1e6),
+    steps=st.lists(st.tuples(st.floats(0.001, 40.0), st.floats(0, 0.5)), min_size=1, max_size=30),
+)
+def test_never_ahead_and_never_a_second_behind_what_was_heard(start: float, steps: list[tuple[float, float]]) -> None:
+    clock = KinesisClock()
+    elapsed = 0.0
+    for step, delay in steps:
+        elapsed += step
+        answered = T0 + timedelta(seconds=elapsed)
+        elapsed += delay
+        clock.observe(answered.replace(microsecond=0), start + elapsed)
+        told = clock.now(start + elapsed)
+        server = T0 + timedelta(seconds=elapsed)
+        assert told is not None
+        assert server - timedelta(seconds=1.5, milliseconds=2) < told <= server + timedelta(milliseconds=1)
+
+
+def test_many_answers_make_it_exact() -> None:
+    clock = KinesisClock()
+    for tick in range(0, 2000, 7):
+        clock.observe(T0 + timedelta(seconds=tick // 1000), tick / 1000)
+    now = clock.now(2.5)
+    assert now is not None
+    assert abs(now - (T0 + timedelta(seconds=2.5))) <= timedelta(milliseconds=8)
+
+
+def test_a_jump_forward_is_followed_at_once() -> None:
+    clock = KinesisClock()
+    clock.observe(T0, 0.0)
+    clock.observe(T0 + timedelta(hours=25), 1.0)
+    assert clock.now(1.0) == T0 + timedelta(hours=25)
+
+
+def test_old_bounds_are_forgotten() -> None:
+    # The local clock runs 1 % fast; after two windows only recent answers count.
+    clock = KinesisClock()
+    for second in range(1000):
+        clock.observe(T0 + timedelta(seconds=second), second * 1.01)
+    now = clock.now(999 * 1.01)
+    assert now is not None
+    assert now - (T0 + timedelta(seconds=999)) < timedelta(seconds=1.3)

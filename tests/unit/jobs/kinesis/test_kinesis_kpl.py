@@ -1,0 +1,96 @@
+"""KPL aggregates are unpacked, and what merely looks like one is left alone."""
+
+from __future__ import annotations
+
+import hashlib
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from lakestream.kinesis.kpl import MAGIC, UserRecord, deaggregate
+
+
+def varint(number: int) -> bytes:
+    low, rest = number & 0x7F, number >> 7
+    return bytes([low | 0x80]) + varint(rest) if rest else bytes([low])
+
+
+def field(number: int, content: bytes | int) -> bytes:
+    if isinstance(content, int):
+        return varint(number << 3) + varint(content)
+    return varint(number << 3 | 2) + varint(len(content)) + content
+
+
+def sealed(message: bytes) -> bytes:
+    return MAGIC + message + hashlib.md5(message, usedforsecurity=False).digest()
+
+
+def aggregate(records: list[tuple[str, str | None, bytes]]) -> bytes:
+    """As the KPL makes it: tables of keys, then records that refer to them."""
+    keys = sorted({key for key, _, _ in records})
+    hashes = sorted({key for _, key, _ in records if key is not None})
+    message = b"".join(field(1, key.encode()) for key in keys) + b"".join(field(2, h.encode()) for h in hashes)
+    for key, hash_key, data in records:
+        inner = field(1, keys.index(key))
+        if hash_key is not None:
+            inner += field(2, hashes.index(hash_key))
+        message += field(3, inner + field(3, data))
+    return sealed(message)
+
+
+@given(st.lists(st.tuples(st.text(max_size=300), st.none() | st.just("170141"), st.binary(max_size=300)), max_size=20))
+def test_all_user_records_in_order(records: list[tuple[str, str | None, bytes]]) -> None:
+    assert deaggregate(aggregate(records)) == [UserRecord(key, data) for key, _, data in records]
+
+
+def test_known_bytes() -> None:
+    """Field for field as in the format's description, with a tag that we skip."""
+    tag = field(1, b"name") + field(2, b"value")
+    message = bytes.fromhex("0a01610a0162120131") + field(3, bytes.fromhex("080110001a0178") + field(4, tag))
+    assert deaggregate(sealed(message)) == [UserRecord("b", b"x")]
+
+
+GOOD = aggregate([("a", None, b"one"), ("b", "7", b"two")])
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"",
+        b"plain",
+        MAGIC,
+        MAGIC + bytes(15),
+        GOOD[:-1],
+        GOOD[:-16] + bytes(16),
+        GOOD[1:],
+        sealed(field(3, field(1, 0) + field(3, b"x"))),
+        sealed(field(1, b"a") + field(3, field(1, 1) + field(3, b"x"))),
+        sealed(field(1, b"a") + field(3, field(1, 0) + field(2, 0) + field(3, b"x"))),
+        sealed(field(1, b"a") + field(3, field(1, 0))),
+        sealed(field(1, b"a") + field(3, field(3, b"x"))),
+        sealed(field(1, b"\xff") + field(3, field(1, 0) + field(3, b"x"))),
+        sealed(field(1, 5)),
+        sealed(field(3, 5)),
+        sealed(b"\x0a\x05ab"),
+        sealed(b"\x0b"),
+        sealed(b"\x80"),
+        sealed(b"\x80" * 10 + b"\x01"),
+        sealed(b"\x0d\x00\x00\x00"),
+    ],
+)
+def test_anything_else_is_an_ordinary_record(data: bytes) -> None:
+    assert deaggregate(data) is None
+
+
+def test_unknown_fields_are_skipped() -> None:
+    extra = field(9, 300) + varint(10 << 3 | 1) + bytes(8) + varint(11 << 3 | 5) + bytes(4) + field(12, b"new")
+    message = GOOD[4:-16] + extra
+    assert deaggregate(sealed(message)) == [UserRecord("a", b"one"), UserRecord("b", b"two")]
+
+
+@given(st.binary(max_size=100))
+@example(b"")
+def test_no_message_breaks_it(message: bytes) -> None:
+    found = deaggregate(sealed(message))
+    assert found is None or isinstance(found, list)

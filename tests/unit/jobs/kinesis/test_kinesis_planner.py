@@ -1,0 +1,365 @@
+"""The planner's decisions and its thrift, on a stream in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import pytest
+
+from lakestream.errors import DataLossError, ExpiredIteratorError, IdentityMismatchError, SettingsError
+from lakestream.kinesis import Planner, PlannerSettings
+from lakestream.model import BatchPlan, Cursor, Finished, Reading, Unpinned, Waiting, after, at
+from lakestream.testing.fake_kinesis import START, FakeKinesis
+
+SETTLE = timedelta(milliseconds=250)
+S0, S1, S2 = (f"shardId-{i:012d}" for i in range(3))
+
+
+def seconds(value: float) -> timedelta:
+    return timedelta(seconds=value)
+
+
+def planner_of(stream: FakeKinesis, **settings: object) -> Planner:
+    chosen = PlannerSettings(**{"starting_position": "TRIM_HORIZON", "threads": 2, **settings})  # type: ignore[arg-type]
+    return Planner(stream, chosen, slots=lambda: 4, sleep=stream.sleep)
+
+
+def plan_of(planner: Planner, cursors: Sequence[Cursor] = (), batch: int = 0) -> BatchPlan:
+    plan = planner.plan(batch=batch, epoch=7, cursors=cursors)
+    assert plan is not None
+    return plan
+
+
+def test_a_backlog_is_cut_before_the_first_record_at_the_horizon() -> None:
+    stream = FakeKinesis()
+    records = []
+    for _ in range(10):
+        records.append(stream.put(S0, b"x"))
+        stream.advance(seconds(1))
+    # 3,000 records are 3 s of a shard at its write limit.
+    plan = plan_of(planner_of(stream, max_records=3000))
+    (piece,) = plan.ranges
+    assert (piece.start, piece.first, piece.end) == (
+        at(records[0].sequence),
+        records[0].sequence,
+        at(records[3].sequence),
+    )
+    assert (plan.base, plan.horizon) == (records[0].arrival, records[0].arrival + seconds(3))
+    assert plan.cursors == (Reading(S0, at(records[3].sequence), records[3].arrival, None),)
+    assert (plan.batch, plan.epoch, plan.caught_up, plan.planned_at) == (0, 7, False, stream.time)
+
+
+def test_at_the_tip_the_cut_is_behind_the_last_record() -> None:
+    stream = FakeKinesis()
+    last = [stream.put(S0, b"x") for _ in range(3)][-1]
+    stream.advance(seconds(1))
+    planner = planner_of(stream)
+    plan = plan_of(planner)
+    assert plan.ranges[0].end == after(last.sequence)
+    assert plan.cursors == (Reading(S0, after(last.sequence), last.arrival, tip_seen=stream.time),)
+    assert plan.caught_up
+    assert planner.caught_up_to == plan.horizon == stream.time - SETTLE
+
+
+def test_records_younger_than_the_settle_time_are_left() -> None:
+    stream = FakeKinesis()
+    stream.advance(seconds(1))
+    young = stream.put(S0, b"x")
+    stream.advance(SETTLE)
+    planner = planner_of(stream)
+    pinned = plan_of(planner)
+    assert pinned.is_heartbeat
+    assert pinned.cursors == (Reading(S0, at(young.sequence), young.arrival, None),)
+    assert planner.plan(batch=1, epoch=7, cursors=pinned.cursors) is None
+    stream.advance(seconds(0.001))
+    assert plan_of(planner, pinned.cursors, 1).ranges[0].first == young.sequence
+
+
+def test_nothing_new_is_no_plan_and_costs_one_call() -> None:
+    stream = FakeKinesis()
+    stream.put(S0, b"x")
+    stream.advance(seconds(1))
+    planner = planner_of(stream)
+    cursors = plan_of(planner).cursors
+    for _ in range(5):
+        stream.advance(seconds(10))
+        stream.calls.clear()
+        assert planner.plan(batch=1, epoch=7, cursors=cursors) is None
+        assert stream.calls == {"GetRecords": 1}
+        assert planner.caught_up_to == stream.time - SETTLE
+
+
+def test_a_busy_shard_costs_one_iterator_and_one_record() -> None:
+    stream = FakeKinesis()
+    planner = planner_of(stream)
+    cursors: Sequence[Cursor] = ()
+    for batch in range(5):
+        for _ in range(40):
+            stream.put(S0, b"x")
+            stream.advance(seconds(0.1))
+        stream.calls.clear()
+        cursors = plan_of(planner, cursors, batch).cursors
+    assert stream.calls == {"GetShardIterator": 1, "GetRecords": 1}
+
+
+def test_an_expired_iterator_of_an_idle_shard_is_replaced() -> None:
+    stream = FakeKinesis()
+    planner = planner_of(stream)
+    plan = plan_of(planner)
+    stream.failures.append(ExpiredIteratorError("old"))
+    stream.put(S0, b"x")
+    stream.advance(seconds(1))
+    assert plan_of(planner, plan.cursors, 1).ranges
+
+
+def test_idling_is_written_down_so_that_it_is_not_taken_for_loss() -> None:
+    stream = FakeKinesis()
+    stream.put(S0, b"x")
+    stream.advance(seconds(1))
+    planner = planner_of(stream)
+    cursors, beats = plan_of(planner).cursors, 0
+    for _ in range(26 * 6):
+        stream.advance(timedelta(minutes=10, seconds=1))
+        plan = planner.plan(batch=1, epoch=7, cursors=cursors)
+        if plan is not None:
+            assert plan.is_heartbeat
+            cursors, beats = plan.cursors, beats + 1
+    assert beats >= 26 * 6 - 1
+    assert planner_of(stream).plan(batch=2, epoch=8, cursors=cursors) is None
+
+
+def test_latest_is_fixed_at_the_first_plan() -> None:
+    stream = FakeKinesis(shards=2)
+    stream.put(S0, b"before")
+    stream.advance(seconds(5))
+    first = plan_of(planner_of(stream, starting_position="LATEST"))
+    assert first.cursors == tuple(Unpinned(s, START + seconds(5), START + seconds(5)) for s in (S0, S1))
+    stream.advance(seconds(5))
+    record = stream.put(S1, b"after")
+    stream.advance(seconds(5))
+    second = plan_of(planner_of(stream, starting_position="LATEST"), first.cursors, 1)
+    assert [(r.shard_id, r.first) for r in second.ranges] == [(S1, record.sequence)]
+
+
+def test_a_timestamp_in_the_future_is_refused() -> None:
+    stream = FakeKinesis()
+    with pytest.raises(SettingsError, match=r"timestamp 2026-01-31T12:00:01\+00:00 is in the future"):
+        planner_of(stream, starting_position=START + seconds(1)).plan(batch=0, epoch=7, cursors=())
+
+
+def test_a_timestamp_older_than_the_retention_is_loss() -> None:
+    stream = FakeKinesis()
+    stream.advance(timedelta(days=3))
+    with pytest.raises(DataLossError, match=S0):
+        planner_of(stream, starting_position=START + seconds(1)).plan(batch=0, epoch=7, cursors=())
+
+
+def test_a_timestamp_older_than_the_stream_is_its_beginning() -> None:
+    stream = FakeKinesis()
+    stream.put(S0, b"x")
+    stream.advance(seconds(1))
+    assert plan_of(planner_of(stream, starting_position=START - timedelta(days=9))).ranges
+
+
+def test_trim_horizon_keeps_clear_of_what_is_being_trimmed() -> None:
+    stream = FakeKinesis()
+    for _ in range(26 * 60):
+        stream.put(S0, b"x")
+        stream.advance(timedelta(minutes=1))
+    plan = plan_of(planner_of(stream, max_records=1))
+    assert plan.ranges[0].first_arrival == stream.time - timedelta(hours=24) + timedelta(minutes=5)
+
+
+def test_children_wait_for_all_parents() -> None:
+    stream = FakeKinesis(shards=2)
+    stream.put(S0, b"x")
+    stream.advance(seconds(1))
+    planner = planner_of(stream)
+    cursors = plan_of(planner).cursors
+    stream.put(S1, b"y")
+    stream.merge(S0, S1)
+    stream.put(S2, b"z")
+    stream.advance(seconds(1))
+    closing = plan_of(planner, cursors, 1)
+    assert [(r.shard_id, r.closes_shard) for r in closing.ranges] == [(S1, True)]
+    assert closing.ranges[0].end == after(stream.shards[S1].ending_sequence or 0)
+    assert closing.cursors[:2] == (Finished(S0), Finished(S1))
+    assert isinstance(closing.cursors[2], Waiting)
+    assert not closing.caught_up
+    child = plan_of(planner, closing.cursors, 2)
+    assert [r.shard_id for r in child.ranges] == [S2]
+    assert child.cursors[:2] == (Finished(S0), Finished(S1))
+
+
+def test_an_unread_parent_holds_its_child_back() -> None:
+    stream = FakeKinesis()
+    for _ in range(5):
+        stream.put(S0, b"x")
+        stream.advance(seconds(1))
+    stream.split(S0)
+    stream.put(S1, b"y")
+    stream.advance(seconds(1))
+    planner = planner_of(stream, max_records=1000)
+    cursors: Sequence[Cursor] = ()
+    read: list[str] = []
+    for batch in range(6):
+        plan = plan_of(planner, cursors, batch)
+        cursors = plan.cursors
+        read += [r.shard_id for r in plan.ranges]
+    assert read == [S0] * 5 + [S1]
+
+
+def test_a_closed_shard_is_not_finished_before_its_children_are_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = FakeKinesis()
+    stream.put(S0, b"x")
+    stream.advance(seconds(1))
+    planner = planner_of(stream)
+    cursors = plan_of(planner).cursors
+    stream.split(S0)
+    stream.put(S1, b"y")
+    stream.advance(seconds(1))
+    full = FakeKinesis.list_shards
+    monkeypatch.setattr(FakeKinesis, "list_shards", lambda self: full(self)[:1])
+    assert planner.plan(batch=1, epoch=7, cursors=cursors) is None
+    assert planner.caught_up_to is None, "a child is missing, so nothing can be said of the tip"
+    monkeypatch.undo()
+    assert isinstance(plan_of(planner, cursors, 1).cursors[0], Finished)
+
+
+def test_finished_shards_are_kept_while_listed() -> None:
+    stream = FakeKinesis()
+    stream.split(S0)
+    stream.advance(seconds(1))
+    planner = planner_of(stream)
+    cursors = plan_of(planner).cursors
+    assert isinstance(cursors[0], Finished)
+    stream.shards[S0].is_listed = False
+    stream.advance(seconds(61))
+    assert [c.shard_id for c in plan_of(planner, cursors, 1).cursors] == [S1, S2]
+
+
+def test_a_parent_that_was_gone_before_the_first_start_counts_as_finished() -> None:
+    stream = FakeKinesis()
+    stream.split(S0)
+    stream.shards[S0].is_listed = False
+    stream.put(S1, b"x")
+    stream.advance(seconds(1))
+    assert [r.shard_id for r in plan_of(planner_of(stream)).ranges] == [S1]
+
+
+def test_the_shard_list_is_asked_for_once_a_minute() -> None:
+    stream = FakeKinesis()
+    planner = planner_of(stream)
+    cursors = plan_of(planner).cursors
+    for _ in range(12):
+        stream.advance(seconds(10))
+        planner.plan(batch=1, epoch=7, cursors=cursors)
+    assert stream.calls["ListShards"] == 3
+
+
+def test_a_stream_created_again_is_refused() -> None:
+    stream = FakeKinesis()
+    planner = planner_of(stream)
+    cursors = plan_of(planner).cursors
+    stream.created_at += seconds(30)
+    stream.advance(seconds(61))
+    with pytest.raises(IdentityMismatchError, match="created again at 2026-01-31T12:00:30"):
+        planner.plan(batch=1, epoch=7, cursors=cursors)
+
+
+def losing(stream: FakeKinesis) -> tuple[tuple[Cursor, ...], int, datetime]:
+    """Two records; the first is read, the second is trimmed before it is."""
+    first = stream.put(S0, b"read")
+    stream.advance(seconds(10))
+    lost = stream.put(S0, b"lost")
+    stream.advance(seconds(10))
+    cursors = plan_of(planner_of(stream, max_records=1000)).cursors
+    assert cursors == (Reading(S0, at(lost.sequence), lost.arrival, None),)
+    stream.advance(timedelta(hours=25))
+    return cursors, first.sequence, lost.arrival
+
+
+def test_an_unread_record_that_was_trimmed_is_loss() -> None:
+    stream = FakeKinesis()
+    cursors, _, since = losing(stream)
+    stream.put(S0, b"new")
+    stream.advance(seconds(1))
+    with pytest.raises(
+        DataLossError, match=f"{S0}: .*arrived {since.isoformat()} to .*onDataLoss: skip".replace("+", r"\+")
+    ):
+        planner_of(stream).plan(batch=1, epoch=7, cursors=cursors)
+
+
+def test_losses_can_be_skipped_and_are_written_down() -> None:
+    stream = FakeKinesis()
+    cursors, _, since = losing(stream)
+    new = stream.put(S0, b"new")
+    stream.advance(seconds(1))
+    plan = plan_of(planner_of(stream, skip_losses=True), cursors, 1)
+    (loss,) = plan.losses
+    assert (loss.shard_id, loss.end, loss.since) == (S0, at(new.sequence), since)
+    assert plan.ranges[0].first == new.sequence
+    assert isinstance(cursors[0], Reading)
+    assert plan.ranges[0].start == cursors[0].position, "the ranges no longer tile"
+
+
+def test_a_record_at_the_edge_of_the_retention_is_no_loss_while_it_is_there() -> None:
+    stream = FakeKinesis()
+    stream.put(S0, b"read")
+    stream.advance(seconds(10))
+    unread = stream.put(S0, b"unread")
+    stream.advance(seconds(10))
+    cursors = plan_of(planner_of(stream, max_records=1000)).cursors
+    stream.advance(timedelta(hours=24) - seconds(10))
+    assert stream.shards[S0].trimmed == 1
+    assert plan_of(planner_of(stream), cursors, 1).ranges[0].first == unread.sequence
+
+
+def test_a_shard_that_vanished_unread_is_loss() -> None:
+    stream = FakeKinesis()
+    stream.put(S0, b"x")
+    stream.advance(seconds(1))
+    cursors = plan_of(planner_of(stream)).cursors
+    stream.split(S0)
+    stream.advance(timedelta(hours=25))
+    with pytest.raises(DataLossError, match=f"{S0}: .*to its end"):
+        planner_of(stream).plan(batch=1, epoch=7, cursors=cursors)
+    plan = plan_of(planner_of(stream, skip_losses=True), cursors, 1)
+    assert S0 in {loss.shard_id for loss in plan.losses}
+    assert S0 not in {c.shard_id for c in plan.cursors}
+
+
+def test_a_long_tail_is_halved_by_time_not_read() -> None:
+    """A producer stopped ten minutes before the horizon, half an hour into its backlog."""
+    stream = FakeKinesis()
+    stream.page_size = 10
+    for _ in range(1800):
+        stream.put(S0, b"x")
+        stream.advance(seconds(1))
+    last = stream.put(S0, b"x")
+    stream.advance(timedelta(minutes=10))
+    plan = plan_of(planner_of(stream, max_records=50_000_000, max_bytes=10**12))
+    assert plan.ranges[0].end == after(last.sequence)
+    assert stream.calls["GetRecords"] < 25, "the tail was read page by page (180 pages)"
+
+
+def test_empty_pages_are_followed() -> None:
+    stream = FakeKinesis()
+    stream.empty_pages = 3
+    stream.put(S0, b"x")
+    stream.advance(seconds(1))
+    assert plan_of(planner_of(stream)).ranges
+
+
+def test_a_plan_that_was_lost_changes_nothing() -> None:
+    stream = FakeKinesis(shards=2)
+    for _ in range(20):
+        stream.put(S0, b"x")
+        stream.put(S1, b"x")
+        stream.advance(seconds(0.5))
+    planner = planner_of(stream, max_records=4000)
+    lost = plan_of(planner)
+    again = plan_of(planner)
+    assert lost == again
+    assert plan_of(planner_of(stream, max_records=4000)) == again

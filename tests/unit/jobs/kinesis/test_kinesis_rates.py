@@ -1,0 +1,118 @@
+"""How much a batch may cover, and who reads it."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lakestream.kinesis.admission import Admission, admit, assign_tasks
+from lakestream.kinesis.rates import Rates
+from lakestream.kinesis.settings import PlannerSettings
+from lakestream.model import BatchCommit, ShardRange, ShardStats, at
+
+T = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
+MIB = 1024 * 1024
+SETTINGS = PlannerSettings("TRIM_HORIZON", max_records=100_000, max_bytes=64 * MIB)
+
+
+def seconds(value: float) -> timedelta:
+    return timedelta(seconds=value)
+
+
+def commit(records: int, size: int, span: float, shard_id: str = "s-0") -> BatchCommit:
+    stats = ShardStats(shard_id, records, size, T, T)
+    return BatchCommit(0, 1, T, T, T, T + seconds(span), False, records, size, 0, None, (), (stats,) if records else ())
+
+
+@pytest.mark.parametrize(("shards", "expected"), [(1, 64.0), (4, 16.0), (1000, 0.064), (100_000, 0.001), (0, 64.0)])
+def test_the_first_slice_fits_even_full_shards(shards: int, expected: float) -> None:
+    assert Rates().slice(SETTINGS, shards) == seconds(expected)
+
+
+def test_a_heartbeat_says_nothing() -> None:
+    heartbeat = BatchCommit(0, 1, T, T, None, T, True, 0, 0, 0, None, ())
+    assert Rates().observe(heartbeat) == Rates()
+
+
+def test_a_steady_backlog_comes_to_fill_the_batches() -> None:
+    rates, covered = Rates(), Rates().slice(SETTINGS, 4)
+    for _ in range(10):
+        n = int(500 * covered.total_seconds())
+        rates = rates.observe(commit(n, n * 100, covered.total_seconds()))
+        covered = rates.slice(SETTINGS, 4)
+    assert 500 * covered.total_seconds() == pytest.approx(100_000, rel=0.01)
+
+
+def test_bytes_bound_a_batch_of_large_records() -> None:
+    rates = Rates().observe(commit(100, 100 * MIB, 100.0))
+    assert rates.slice(SETTINGS, 4) == seconds(64.0)
+
+
+def test_aggregates_hold_more_records_than_a_shard_may_take() -> None:
+    # 50,000 user records per second in 4 shards: only KPL aggregates make that.
+    rates = Rates().observe(commit(800_000, 8 * MIB, 16.0))
+    assert rates.slice(SETTINGS, 4) == seconds(2.0)
+
+
+def test_a_slice_grows_by_steps() -> None:
+    """After a quiet night the morning may begin anywhere in the backlog."""
+    rates = Rates().observe(commit(1, 100, 20.0))
+    assert rates.slice(SETTINGS, 4) == seconds(40.0)
+    assert Rates().observe(commit(1, 100, 10_000.0)).slice(SETTINGS, 4) == seconds(256.0)
+
+
+def test_many_quiet_shards_do_not_hold_a_batch_back() -> None:
+    rates = Rates()
+    for _ in range(30):
+        rates = rates.observe(commit(1, 100, rates.slice(SETTINGS, 10_000).total_seconds()))
+    assert rates.slice(SETTINGS, 10_000) == seconds(60.0)
+
+
+def test_recent_batches_count_more() -> None:
+    rates = Rates()
+    for n in (1000, 1000, 1000, 3000):
+        rates = rates.observe(commit(n, n, 10.0))
+    assert 150 < rates.records / rates.seconds < 300
+
+
+def test_what_is_expected_of_a_shard() -> None:
+    rates = Rates().observe(commit(500, 1, 10.0, "hot"))
+    assert rates.expect("hot", seconds(2)) == 100
+    assert rates.expect("never seen", seconds(2)) == 0
+
+
+def test_admission() -> None:
+    settle = seconds(1)
+    assert admit([], T, settle, seconds(5)) == Admission(T - settle, is_limited=False)
+    assert admit([T - seconds(3)], T, settle, seconds(5)) == Admission(T - settle, is_limited=False)
+    backlog = [T - seconds(50), T - seconds(60)]
+    assert admit(backlog, T, settle, seconds(5)) == Admission(T - seconds(55), is_limited=True)
+    assert admit([T + seconds(9)], T, settle, seconds(5)) == Admission(T - settle, is_limited=False)
+
+
+def piece(number: int, expected: int) -> ShardRange:
+    return ShardRange(f"s-{number:03d}", at(1), at(2), 1, T, T, False, expected, 0)
+
+
+@given(st.lists(st.integers(0, 10_000), max_size=50), st.integers(1, 10), st.integers(1, 5_000))
+def test_tasks_are_numbered_and_even(expected: list[int], slots: int, worth: int) -> None:
+    laid_out = assign_tasks([piece(i, n) for i, n in enumerate(expected)], slots, worth)
+    assert [r.shard_id for r in laid_out] == [f"s-{i:03d}" for i in range(len(expected))]
+    loads: dict[int, int] = {}
+    for r in laid_out:
+        loads[r.task] = loads.get(r.task, 0) + max(r.expected_records, 1)
+    assert sorted(loads) == list(range(len(loads)))
+    assert len(loads) <= slots
+    if loads:
+        assert max(loads.values()) - min(loads.values()) <= max(*expected, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("expected", "tasks"), [([10] * 8, 1), ([1000] * 8, 1), ([5000] * 8, 4), ([0] * 8, 4), ([9999, 1], 1), ([0], 1)]
+)
+def test_small_batches_make_fewer_tasks(expected: list[int], tasks: int) -> None:
+    laid_out = assign_tasks([piece(i, n) for i, n in enumerate(expected)], 4, 10_000)
+    assert len({r.task for r in laid_out}) == tasks

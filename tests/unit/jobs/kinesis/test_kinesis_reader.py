@@ -1,0 +1,210 @@
+"""The reader's rules, on a stream in memory."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+
+import pyarrow as pa
+import pytest
+
+from lakestream.errors import DataLossError, ExpiredIteratorError, RangeError
+from lakestream.kinesis import KinesisSettings, RangeReader, RecordPage
+from lakestream.kinesis.reader import in_order
+from lakestream.model import ShardRange, after, at
+from lakestream.testing.fake_kinesis import FakeKinesis, FakeRecord
+
+S0 = "shardId-000000000000"
+
+
+def filled(count: int = 10) -> tuple[FakeKinesis, list[FakeRecord]]:
+    stream = FakeKinesis()
+    records = []
+    for number in range(count):
+        records.append(stream.put(S0, b"%d" % number))
+        stream.advance(timedelta(seconds=1))
+    return stream, records
+
+
+def range_of(first: FakeRecord, last: FakeRecord, **changes: object) -> ShardRange:
+    """From one record through another."""
+    piece = ShardRange(
+        S0, at(first.sequence), after(last.sequence), first.sequence, first.arrival, last.arrival, False, 0, 0
+    )
+    return replace(piece, **changes)  # type: ignore[arg-type]
+
+
+def reader_of(stream: FakeKinesis, *, skip: bool = False) -> RangeReader:
+    settings = KinesisSettings("fake", "eu-west-1", skip_losses=skip, patience=30.0)
+    return RangeReader(stream, settings, sleep=stream.sleep, monotonic=stream.monotonic)
+
+
+def numbers(batches: Iterator[pa.RecordBatch]) -> list[int]:
+    return [int(value) for batch in batches for value in batch.column("data").to_pylist()]
+
+
+@pytest.mark.parametrize("page_size", [1, 3, 10_000])
+@pytest.mark.parametrize("empty_pages", [0, 2])
+def test_a_range_is_read_exactly(page_size: int, empty_pages: int) -> None:
+    stream, records = filled()
+    stream.page_size, stream.empty_pages = page_size, empty_pages
+    assert numbers(reader_of(stream).read(range_of(records[2], records[6]))) == [2, 3, 4, 5, 6]
+    until = range_of(records[2], records[6], end=at(records[6].sequence))
+    assert numbers(reader_of(stream).read(until)) == [2, 3, 4, 5]
+
+
+def test_reading_ends_with_the_last_record_without_another_call() -> None:
+    stream, records = filled()
+    stream.page_size = 5
+    assert len(numbers(reader_of(stream).read(range_of(records[0], records[9])))) == 10
+    assert stream.calls["GetRecords"] == 2
+
+
+def test_a_range_that_was_planned_behind_an_earlier_one_starts_at_its_first_record() -> None:
+    stream, records = filled()
+    piece = range_of(records[3], records[4], start=after(records[2].sequence))
+    assert numbers(reader_of(stream).read(piece)) == [3, 4]
+
+
+def test_an_expired_iterator_goes_on_behind_the_last_record() -> None:
+    stream, records = filled()
+    stream.page_size = 4
+    batches = reader_of(stream).read(range_of(records[0], records[9]))
+    assert numbers(iter([next(batches)])) == [0, 1, 2, 3]
+    stream.advance(timedelta(minutes=6))
+    stream.failures.append(ExpiredIteratorError("again"))
+    assert numbers(batches) == [4, 5, 6, 7, 8, 9]
+
+
+def test_the_end_of_a_closed_shard() -> None:
+    stream, records = filled()
+    stream.page_size = 3
+    stream.split(S0)
+    end = after(stream.shards[S0].ending_sequence or 0)
+    closing = range_of(records[7], records[9], end=end, closes_shard=True)
+    assert numbers(reader_of(stream).read(closing)) == [7, 8, 9]
+
+
+def test_an_empty_last_page_of_a_closed_shard() -> None:
+    stream, records = filled()
+    stream.page_size = 3
+    batches = reader_of(stream).read(range_of(records[7], records[9], end=after(10**55), closes_shard=True))
+    first = next(batches)
+    stream.split(S0)
+    assert numbers(iter([first])) == [7, 8, 9]
+    assert numbers(batches) == []
+
+
+def test_a_closed_shard_that_ends_before_an_ordinary_range_does() -> None:
+    stream, records = filled()
+    stream.split(S0)
+    with pytest.raises(RangeError, match=f"{S0}: the shard's records end after {records[9].sequence}"):
+        numbers(reader_of(stream).read(range_of(records[7], records[9], end=at(10**55))))
+
+
+def test_the_tip_before_the_end_is_waited_for_and_then_an_error() -> None:
+    stream, records = filled()
+    began = stream.time
+    with pytest.raises(RangeError, match="before the planned end"):
+        numbers(reader_of(stream).read(range_of(records[7], records[9], end=at(10**55))))
+    assert timedelta(seconds=30) <= stream.time - began < timedelta(seconds=31)
+
+
+def test_a_record_that_shows_up_late_ends_the_wait() -> None:
+    stream, records = filled()
+    piece = range_of(records[7], records[9], end=after(10**55))
+    batches = reader_of(stream).read(piece)
+    assert numbers(iter([next(batches)])) == [7, 8, 9]
+    stream.put(S0, b"10")
+    assert numbers(iter([next(batches)])) == [10]
+
+
+def trimmed(stream: FakeKinesis, count: int) -> None:
+    stream.shards[S0].trimmed = count
+
+
+def test_a_trimmed_first_record_is_loss() -> None:
+    stream, records = filled()
+    trimmed(stream, 4)
+    piece = range_of(records[2], records[6])
+    with pytest.raises(DataLossError, match=f"{S0}: records from {piece.start} to {piece.end} were trimmed.*skip"):
+        numbers(reader_of(stream).read(piece))
+    assert numbers(reader_of(stream, skip=True).read(piece)) == [4, 5, 6]
+
+
+@pytest.mark.parametrize("left", [7, 10])
+def test_a_range_that_was_trimmed_altogether(left: int) -> None:
+    """Records behind the range are left, or none at all."""
+    stream, records = filled()
+    trimmed(stream, left)
+    piece = range_of(records[2], records[6])
+    with pytest.raises(DataLossError, match=f"{records[2].sequence}"):
+        numbers(reader_of(stream).read(piece))
+    assert numbers(reader_of(stream, skip=True).read(piece)) == []
+
+
+def test_a_shard_that_is_gone_is_loss() -> None:
+    stream, records = filled()
+    stream.shards[S0].is_listed = False
+    piece = range_of(records[2], records[6])
+    with pytest.raises(DataLossError, match="the shard is gone"):
+        numbers(reader_of(stream).read(piece))
+    assert numbers(reader_of(stream, skip=True).read(piece)) == []
+
+
+def test_no_more_is_asked_for_than_the_range_should_hold() -> None:
+    stream, records = filled(1000)
+    limits: list[int] = []
+    ask = stream.get_records
+
+    def get_records(iterator: str, limit: int) -> RecordPage:
+        limits.append(limit)
+        return ask(iterator, limit)
+
+    stream.get_records = get_records  # type: ignore[method-assign]
+    piece = range_of(records[0], records[499], expected_records=200)
+    assert len(numbers(reader_of(stream).read(piece))) == 500
+    # 200 were expected; the first page shows that there are 250 more.
+    assert limits[0] == 250
+    assert sum(limits) < 700
+    limits.clear()
+    assert len(numbers(reader_of(stream).read(replace(piece, expected_records=0)))) == 500
+    assert limits == [10_000]
+
+
+def batch_of(value: int) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pydict({"data": [b"%d" % value]})
+
+
+def test_batches_come_in_order_although_they_are_fetched_ahead() -> None:
+    other_began = threading.Event()
+
+    def slow() -> Iterator[pa.RecordBatch]:
+        yield batch_of(0)
+        assert other_began.wait(10), "the second range is not fetched while the first one is read"
+        yield batch_of(1)
+
+    def quick() -> Iterator[pa.RecordBatch]:
+        other_began.set()
+        yield batch_of(2)
+        yield batch_of(3)
+
+    def empty() -> Iterator[pa.RecordBatch]:
+        yield from ()
+
+    parts = [slow(), quick(), empty(), iter([batch_of(4)]), iter([batch_of(5)])]
+    assert numbers(in_order(parts, ahead=2)) == [0, 1, 2, 3, 4, 5]
+    assert numbers(in_order([], ahead=2)) == []
+
+
+def test_an_error_of_any_range_ends_the_task() -> None:
+    def broken() -> Iterator[pa.RecordBatch]:
+        yield batch_of(1)
+        raise RangeError("broken")
+
+    batches = in_order([iter([batch_of(0)]), broken()], ahead=2)
+    assert numbers(iter([next(batches), next(batches)])) == [0, 1]
+    with pytest.raises(RangeError):
+        next(batches)

@@ -1,0 +1,64 @@
+"""Backoff: what passes is waited out, what does not is raised at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from lakestream.errors import ExpiredIteratorError, KinesisRejectedError, KinesisUnavailableError, ThrottledError
+from lakestream.kinesis.retry import Backoff
+
+
+class Time:
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.waits: list[float] = []
+        self.bounds: list[float] = []
+
+    def sleep(self, seconds: float) -> None:
+        self.waits.append(seconds)
+        self.now += seconds
+
+    def uniform(self, low: float, high: float) -> float:
+        assert low == 0
+        self.bounds.append(high)
+        return high
+
+    def backoff(self, patience: float = 60.0) -> Backoff:
+        return Backoff(patience, self.sleep, lambda: self.now, self.uniform)
+
+
+def failing(times: int, error: Exception) -> Callable[[], str]:
+    left = [error] * times
+
+    def attempt() -> str:
+        if left:
+            raise left.pop()
+        return "done"
+
+    return attempt
+
+
+@pytest.mark.parametrize("error", [ThrottledError("t"), KinesisUnavailableError("u")])
+def test_what_passes_is_repeated(error: Exception) -> None:
+    time = Time()
+    assert time.backoff().call(failing(8, error)) == "done"
+    assert time.bounds == [0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0]
+    assert time.waits == time.bounds
+
+
+@pytest.mark.parametrize("error", [KinesisRejectedError("r"), ExpiredIteratorError("e"), ValueError()])
+def test_the_rest_is_raised_at_once(error: Exception) -> None:
+    time = Time()
+    with pytest.raises(type(error)):
+        time.backoff().call(failing(1, error))
+    assert time.waits == []
+
+
+def test_patience_ends() -> None:
+    time = Time()
+    with pytest.raises(ThrottledError):
+        time.backoff(patience=10.0).call(failing(1000, ThrottledError("t")))
+    assert time.now <= 10.0
+    assert len(time.waits) == 6
