@@ -25,8 +25,12 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from lakestream_loadgen.testing import answering_server
+
+if TYPE_CHECKING:
+    from mypy_boto3_kinesis.type_defs import PutRecordsRequestEntryTypeDef
 
 CONTENDERS = ("locust", "boto3", "boto3-events")
 
@@ -107,13 +111,13 @@ def measure_boto3(name: str, seconds: float) -> Run:
     return Run(name, records, time.perf_counter() - wall, time.process_time() - cpu)
 
 
-def obvious_events() -> list[dict[str, object]]:
+def obvious_events() -> list[PutRecordsRequestEntryTypeDef]:
     """500 events of the same fields and size as ours, as one would write it first."""
     import random
     import uuid
     from datetime import UTC, datetime
 
-    events = []
+    events: list[PutRecordsRequestEntryTypeDef] = []
     for _ in range(500):
         now = datetime.now(UTC).isoformat(timespec="milliseconds")
         customer = f"c{random.randrange(100_000)}"
@@ -133,13 +137,13 @@ def obvious_events() -> list[dict[str, object]]:
     return events
 
 
-def generated_events() -> Callable[[], list[dict[str, object]]]:
+def generated_events() -> Callable[[], list[PutRecordsRequestEntryTypeDef]]:
     """Batches of 500 of the generator that our users use."""
     from lakestream_loadgen.events import EventMix, OrderEvents
 
     events = OrderEvents(seed=1, worker=0, prefix="bench", mix=EventMix())
 
-    def batch() -> list[dict[str, object]]:
+    def batch() -> list[PutRecordsRequestEntryTypeDef]:
         taken = events.take(500, time.time())
         return [{"Data": record.data, "PartitionKey": record.partition_key} for record in taken]
 

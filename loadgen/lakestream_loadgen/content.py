@@ -7,6 +7,7 @@ A record in quarantine still has its raw bytes.
 
 from __future__ import annotations
 
+from itertools import pairwise
 from zlib import crc32
 
 import numpy as np
@@ -80,7 +81,7 @@ def _checksums_of_chunk(values: pa.Array) -> npt.NDArray[np.uint32]:
     offsets = np.frombuffer(offset_buffer, dtype=np.int64)[values.offset : values.offset + len(values) + 1].tolist()
     view = memoryview(data)
     return np.fromiter(
-        (crc32(view[start:end]) for start, end in zip(offsets, offsets[1:], strict=False)), np.uint32, len(values)
+        (crc32(view[start:end]) for start, end in pairwise(offsets)), np.uint32, len(values)
     )
 
 

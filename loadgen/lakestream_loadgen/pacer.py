@@ -71,9 +71,9 @@ class Pacer:
             gevent.sleep(_TICK)
 
     def _hand_out(self) -> None:
-        size = self._meter.due()
+        due, waiting = self._meter.due(), len(self._waiting)
         while self._waiting and self._meter.due():
             waiter = self._waiting.popleft()
             if not waiter.gone:
-                waiter.tokens = self._meter.take(portion(size, waiter.most))
+                waiter.tokens = self._meter.take(portion(due, waiting, waiter.most))
                 waiter.ready.set()

@@ -43,9 +43,10 @@ class TokenMeter:
         return taken
 
 
-def portion(due: int, most: int) -> int:
-    """Tokens for one user when ``due`` wait: a twentieth, so that about twenty users act per tick.
+def portion(due: int, waiting: int, most: int) -> int:
+    """Tokens for one of ``waiting`` users when ``due`` can be taken.
 
-    One each would be fairer, but waking a user costs more than writing a record.
+    An even share; but at least a twentieth, so that about twenty users act per tick: to give one token to
+    each of very many would be fairer, but waking a user costs more than writing a record.
     """
-    return max(1, min(due // 20, most))
+    return min(max(due // 20, -(-due // waiting), 1), most)

@@ -73,6 +73,7 @@ class LoadRun:
             logger.info("load: %s", run.settings)
             if not isinstance(environment.runner, MasterRunner):
                 run._endpoint = KinesisEndpoint.from_environment()
+                environment.host = run._endpoint.url
         except SettingsError as error:
             sys.exit(f"lakestream load: {error}")
         if isinstance(environment.runner, MasterRunner):

@@ -21,6 +21,7 @@ class KinesisUser(User):
     """
 
     abstract = True
+    host = "kinesis"  # Locust's page asks for one if there is none
 
     def __init__(self, environment: Any) -> None:
         super().__init__(environment)

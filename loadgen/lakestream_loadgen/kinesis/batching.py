@@ -158,5 +158,3 @@ class Accumulator:
         while self._later and self._later[0][0] <= now:
             _, _, parcel = heapq.heappop(self._later)
             self.add(parcel, now)
-            # It has waited long enough: let it leave with whatever is there.
-            self._oldest = now - self._limits.linger

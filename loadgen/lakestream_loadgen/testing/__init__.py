@@ -1,4 +1,4 @@
-"""Doubles for tests and measurements of producers."""
+"""What measurements of producers need."""
 
 from lakestream_loadgen.testing.server import answering_server
 

@@ -9,9 +9,9 @@ from contextlib import contextmanager
 
 
 @contextmanager
-def answering_server(*arguments: str) -> Iterator[str]:
-    """The URL of a server that lives as long as the context; ``arguments`` as in testing.answering."""
-    command = [sys.executable, "-m", "lakestream_loadgen.testing.answering", *arguments]
+def answering_server() -> Iterator[str]:
+    """The URL of a server that lives as long as the context."""
+    command = [sys.executable, "-m", "lakestream_loadgen.testing.answering"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None
         assert process.stdout is not None
