@@ -80,9 +80,7 @@ def _checksums_of_chunk(values: pa.Array) -> npt.NDArray[np.uint32]:
         return np.zeros(len(values), dtype=np.uint32)
     offsets = np.frombuffer(offset_buffer, dtype=np.int64)[values.offset : values.offset + len(values) + 1].tolist()
     view = memoryview(data)
-    return np.fromiter(
-        (crc32(view[start:end]) for start, end in pairwise(offsets)), np.uint32, len(values)
-    )
+    return np.fromiter((crc32(view[start:end]) for start, end in pairwise(offsets)), np.uint32, len(values))
 
 
 def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:

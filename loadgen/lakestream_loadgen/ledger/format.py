@@ -1,10 +1,11 @@
 """Bytes of a ledger file: a header, then frames.
 
     header: b"LSLEDGER" | u32 length | u32 crc32 | JSON {"version", "stream", "prefix"}
-    frame:  u8 kind | u32 length | u32 crc32(payload, kind) | u32 plain length | payload: an Arrow record batch, zstd
+    frame:  head: u8 kind | u32 length | u32 plain length | u32 crc32(payload) | u32 crc32(head so far)
+            payload: an Arrow record batch, zstd
 
 Integers are little-endian. SENT rows are numbered through the file from 0; SETTLED rows refer to them.
-A file may end within a frame (the writer was killed); a bad checksum with more frames behind it is damage.
+A file may end within a frame (the writer was killed); a bad checksum anywhere else is damage.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from lakestream_loadgen.errors import LedgerError
 _MAGIC = b"LSLEDGER"
 _VERSION = 1
 _HEADER = struct.Struct("<8sII")
-_FRAME = struct.Struct("<BIII")
+_HEAD = struct.Struct("<BIII")
+_CRC = struct.Struct("<I")
 _CODEC = pa.Codec("zstd", compression_level=1)
 
 
@@ -98,7 +100,8 @@ def encode_header(header: LedgerHeader) -> bytes:
 def encode_frame(kind: FrameKind, batch: pa.RecordBatch) -> bytes:
     plain = batch.serialize()
     payload: bytes = _CODEC.compress(plain, asbytes=True)
-    return _FRAME.pack(kind, len(payload), crc32(payload, kind), plain.size) + payload
+    head = _HEAD.pack(kind, len(payload), plain.size, crc32(payload))
+    return head + _CRC.pack(crc32(head)) + payload
 
 
 def decode_header(data: bytes, name: str) -> tuple[LedgerHeader, int]:
@@ -127,13 +130,17 @@ def decode_frames(data: bytes, start: int, name: str) -> Iterator[tuple[FrameKin
     """
     view = memoryview(data)
     at = start
-    while at + _FRAME.size <= len(data):
-        kind, length, checksum, plain_length = _FRAME.unpack_from(data, at)
-        end = at + _FRAME.size + length
+    while at + _HEAD.size + _CRC.size <= len(data):
+        kind, length, plain_length, checksum = _HEAD.unpack_from(data, at)
+        body = at + _HEAD.size + _CRC.size
+        end = body + length
+        # Checked apart: a wrong length would make whatever follows look like a torn tail.
+        if crc32(view[at : at + _HEAD.size]) != _CRC.unpack_from(data, at + _HEAD.size)[0]:
+            raise LedgerError(f"{name}: the head of the frame at byte {at} is damaged")
         if end > len(data):
             return
-        payload = view[at + _FRAME.size : end]
-        if kind not in _SCHEMAS or crc32(payload, kind) != checksum:
+        payload = view[body:end]
+        if crc32(payload) != checksum:
             if end == len(data):
                 return
             raise LedgerError(f"{name}: the frame at byte {at} is damaged, and {len(data) - end} bytes follow it")

@@ -6,6 +6,7 @@ from collections import defaultdict
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from lakestream_loadgen.kinesis import groups as groups_module
 from lakestream_loadgen.kinesis.batching import Accumulator, BatchLimits, Parcel, parcels
 from lakestream_loadgen.kinesis.groups import Groups

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from lakestream_loadgen.errors import SettingsError
 from lakestream_loadgen.pacing import TokenMeter, portion
 from lakestream_loadgen.shapes import SHAPES, Constant, make_shape, users_at

@@ -10,6 +10,7 @@ from datetime import datetime
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from lakestream_loadgen.errors import SettingsError
 from lakestream_loadgen.events import EventMix, OrderEvents, iso_timestamp
 from lakestream_loadgen.records import Record

@@ -9,6 +9,7 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from lakestream_loadgen.errors import NotWrittenError, OutcomeUnknownError, PutRecordsError, RefusedError
 from lakestream_loadgen.kinesis.retry import RetryPolicy
 from lakestream_loadgen.kinesis.wire import call_error, decode_answer, encode_entry, encode_request, sizes_of
@@ -75,9 +76,7 @@ def test_an_answer_to_something_else_leaves_the_outcome_unknown(body: bytes) -> 
         (503, b"[1]", OutcomeUnknownError, "HTTP 503"),
     ],
 )
-def test_what_an_error_means_for_the_records(
-    status: int, body: bytes, kind: type[PutRecordsError], code: str
-) -> None:
+def test_what_an_error_means_for_the_records(status: int, body: bytes, kind: type[PutRecordsError], code: str) -> None:
     error = call_error(status, body)
     assert type(error) is kind
     assert code in str(error)
