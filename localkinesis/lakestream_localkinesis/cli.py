@@ -100,3 +100,7 @@ async def _serve(application: Application, address: Address) -> None:
     logger.info("serving Kinesis at http://%s:%d", bound.host, bound.port)
     await stopped.wait()
     await server.stop()
+
+
+if __name__ == "__main__":
+    app()

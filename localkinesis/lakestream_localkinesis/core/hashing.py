@@ -20,9 +20,14 @@ class HashRange:
         return self.start <= hash_key <= self.end
 
 
-def hash_key(partition_key: bytes) -> int:
-    """The hash key of a partition key (UTF-8)."""
-    return int.from_bytes(hashlib.md5(partition_key, usedforsecurity=False).digest())
+def key_digest(partition_key: bytes) -> bytes:
+    """The hash key of a partition key (UTF-8), as 16 bytes, which order as the integer does."""
+    return hashlib.md5(partition_key, usedforsecurity=False).digest()
+
+
+def key_bytes(hash_key: int) -> bytes:
+    """A hash key as 16 bytes."""
+    return hash_key.to_bytes(16)
 
 
 def even_ranges(count: int) -> list[HashRange]:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from lakestream_localkinesis.core.hashing import HashRange, even_ranges, hash_key
+from lakestream_localkinesis.core.hashing import HashRange, even_ranges, key_bytes
 from lakestream_localkinesis.core.limits import Limits
 from lakestream_localkinesis.core.ondemand import Demand
 from lakestream_localkinesis.core.shard import Shard
@@ -63,7 +63,7 @@ class Stream:
     _demand: Demand = field(default_factory=Demand)
     _swept_ms: int = 0
     _next_index: int = 0
-    _route_starts: list[int] = field(default_factory=list)
+    _route_starts: list[bytes] = field(default_factory=list)
     _route_shards: list[Shard] = field(default_factory=list)
 
     @property
@@ -102,10 +102,9 @@ class Stream:
         """Open the first shards of a new stream."""
         self._reroute(0, 0, [self._open(part, now_ms) for part in even_ranges(count)])
 
-    def shard_for(self, partition_key: bytes, explicit_hash_key: int | None = None) -> Shard:
-        """The open shard that takes a partition key."""
-        key = hash_key(partition_key) if explicit_hash_key is None else explicit_hash_key
-        return self._route_shards[self._route(key)]
+    def shard_for(self, digest: bytes) -> Shard:
+        """The open shard that takes a hash key, given as 16 bytes."""
+        return self._route_shards[bisect_right(self._route_starts, digest) - 1]
 
     def split(self, shard: Shard, new_start: int, now_ms: int) -> None:
         """Close a shard and open two children, the second from `new_start`."""
@@ -126,10 +125,11 @@ class Stream:
 
         Shards that exist only between the two steps stay behind, closed and empty, as in Kinesis.
         """
-        starts = {part.start for part in even_ranges(count)}
-        for start in sorted(starts - set(self._route_starts)):
+        wanted = {part.start for part in even_ranges(count)}
+        present = {shard.hash_range.start for shard in self._route_shards}
+        for start in sorted(wanted - present):
             self.split(self._route_shards[self._route(start)], start, now_ms)
-        for start in sorted(set(self._route_starts) - starts):
+        for start in sorted(present - wanted):
             upper = self._route(start)
             self.merge(self._route_shards[upper - 1], self._route_shards[upper], now_ms)
 
@@ -146,11 +146,11 @@ class Stream:
         return shard
 
     def _route(self, key: int) -> int:
-        return bisect_right(self._route_starts, key) - 1
+        return bisect_right(self._route_starts, key_bytes(key)) - 1
 
     def _reroute(self, at: int, closed: int, opened: list[Shard]) -> None:
         self._route_shards[at : at + closed] = opened
-        self._route_starts[at : at + closed] = [shard.hash_range.start for shard in opened]
+        self._route_starts[at : at + closed] = [key_bytes(shard.hash_range.start) for shard in opened]
 
     def _sweep(self, now_ms: int) -> None:
         horizon_ms = self.horizon_ms(now_ms)

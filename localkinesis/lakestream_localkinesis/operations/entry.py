@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import binascii
-from typing import Any, NamedTuple
+from typing import Any
 
 import orjson
-import pybase64
+from pybase64 import b64decode
 
+from lakestream_localkinesis.core.hashing import key_bytes
 from lakestream_localkinesis.core.limits import MIB
 from lakestream_localkinesis.errors import SerializationException, ValidationException
 from lakestream_localkinesis.fields import read_hash_key
@@ -16,44 +17,36 @@ RECORD_BYTES = 1 * MIB
 KEY_CHARACTERS = 256
 
 
-class Entry(NamedTuple):
-    """A record to be put."""
-
-    data: str
-    """Base64, as received."""
-    partition_key: bytes
-    key_json: str
-    """The partition key as JSON, with its quotes."""
-    explicit_hash_key: int | None
-    size: int
-    """Bytes of data and partition key, which is what limits count."""
+# A plain tuple: a class costs as much to build as the partition key's MD5, and there are 500 to a request.
+Entry = tuple[str, bytes, str, bytes | None, int]
+"""A record to be put: data (base64, as received), partition key (UTF-8), the same as JSON with its quotes, explicit
+hash key (16 bytes), and the bytes of data and partition key, which is what limits count."""
 
 
-def read_entry(values: dict[str, Any], path: str = "") -> Entry:
-    """Check a record's fields; `path` says where it stands in the request."""
+def read_entry(values: dict[str, Any], place: int | None = None) -> Entry:
+    """Check a record's fields; `place` is where it stands in a PutRecords, from 1."""
     data = values.get("Data")
     key = values.get("PartitionKey")
     if not (isinstance(data, str) and isinstance(key, str)):
-        raise _not_text(data, key, path)
+        raise _not_text(data, key, _path(place))
     if not 0 < len(key) <= KEY_CHARACTERS:
         side = f"less than or equal to {KEY_CHARACTERS}" if key else "greater than or equal to 1"
-        raise _violation(f"'{key}'", f"{path}partitionKey", f"Member must have length {side}")
+        raise _violation(f"'{key}'", f"{_path(place)}partitionKey", f"Member must have length {side}")
     try:
-        size = len(pybase64.b64decode(data, validate=True))
+        size = len(b64decode(data, validate=True))
     except (binascii.Error, ValueError) as error:
         raise SerializationException(f"'{data[:64]}' can not be converted to a Blob: {error}") from error
     if size > RECORD_BYTES:
         shown = f"'java.nio.HeapByteBuffer[pos=0 lim={size} cap={size}]'"
-        raise _violation(shown, f"{path}data", f"Member must have length less than or equal to {RECORD_BYTES}")
+        raise _violation(shown, f"{_path(place)}data", f"Member must have length less than or equal to {RECORD_BYTES}")
     encoded = key.encode()
     explicit = values.get("ExplicitHashKey")
-    return Entry(
-        data,
-        encoded,
-        orjson.dumps(key).decode(),
-        None if explicit is None else read_hash_key("ExplicitHashKey", explicit),
-        size + len(encoded),
-    )
+    digest = None if explicit is None else key_bytes(read_hash_key("ExplicitHashKey", explicit))
+    return data, encoded, orjson.dumps(key).decode(), digest, size + len(encoded)
+
+
+def _path(place: int | None) -> str:
+    return "" if place is None else f"records.{place}.member."
 
 
 def _not_text(data: object, key: object, path: str) -> SerializationException | ValidationException:

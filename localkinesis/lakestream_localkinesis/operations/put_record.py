@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from lakestream_localkinesis.core.account import Account
+from lakestream_localkinesis.core.hashing import key_digest
+from lakestream_localkinesis.core.shard import Arrival
 from lakestream_localkinesis.errors import ProvisionedThroughputExceededException
 from lakestream_localkinesis.fields import SEQUENCE_NUMBER, Fields
 from lakestream_localkinesis.operations.answer import Answer
@@ -17,10 +19,10 @@ def put_record(account: Account, fields: Fields, now_ms: int) -> Answer:
     name = fields.stream_name()
     fields.optional_text("SequenceNumberForOrdering", SEQUENCE_NUMBER)
     fields.check()
-    entry = read_entry(fields.values)
+    data, key, key_json, explicit, size = read_entry(fields.values)
     stream = account.data_stream(name, now_ms)
-    shard = stream.shard_for(entry.partition_key, entry.explicit_hash_key)
-    sequence = shard.append(entry.data, entry.key_json, entry.size, now_ms)
+    shard = stream.shard_for(explicit or key_digest(key))
+    sequence = shard.append(data, key_json, size, Arrival(now_ms))
     if sequence is None:
         raise ProvisionedThroughputExceededException(rate_exceeded(account, name, shard.id))
     return {"ShardId": shard.id, "SequenceNumber": sequence, "EncryptionType": "NONE"}

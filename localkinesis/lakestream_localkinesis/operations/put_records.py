@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from lakestream_localkinesis.core.account import Account
+from lakestream_localkinesis.core.hashing import key_digest
 from lakestream_localkinesis.core.limits import MIB
+from lakestream_localkinesis.core.shard import Arrival
 from lakestream_localkinesis.errors import InvalidArgumentException, SerializationException
 from lakestream_localkinesis.fields import Fields
 from lakestream_localkinesis.operations.answer import Answer
@@ -21,15 +23,16 @@ def put_records(account: Account, fields: Fields, now_ms: int) -> Answer:
     fields.check()
     if not all(isinstance(member, dict) for member in members):
         raise SerializationException("Expected null")
-    entries = [read_entry(member, f"records.{place}.member.") for place, member in enumerate(members, 1)]
-    if sum(entry.size for entry in entries) > MOST_BYTES:
+    entries = [read_entry(member, place) for place, member in enumerate(members, 1)]
+    if sum([size for *_, size in entries]) > MOST_BYTES:
         raise InvalidArgumentException("Records size exceeds 10 MB limit")
     stream = account.data_stream(name, now_ms)
     failed = 0
     results = []
-    for entry in entries:
-        shard = stream.shard_for(entry.partition_key, entry.explicit_hash_key)
-        sequence = shard.append(entry.data, entry.key_json, entry.size, now_ms)
+    arrival = Arrival(now_ms)
+    for data, key, key_json, explicit, size in entries:
+        shard = stream.shard_for(explicit or key_digest(key))
+        sequence = shard.append(data, key_json, size, arrival)
         if sequence is None:
             failed += 1
             results.append(_throttled(rate_exceeded(account, name, shard.id)))

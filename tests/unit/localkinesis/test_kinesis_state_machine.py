@@ -13,12 +13,14 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from lakestream_localkinesis.application import Application
 from lakestream_localkinesis.core.account import AccountSettings
 from lakestream_localkinesis.core.clock import DrivenClock, SystemClock
-from lakestream_localkinesis.core.hashing import KEY_SPACE, HashRange, hash_key
+from lakestream_localkinesis.core.hashing import KEY_SPACE, HashRange, key_digest
 from lakestream_localkinesis.core.limits import Limits
 from lakestream_localkinesis.http import Request
 
 HOUR_MS = 3600 * 1000
 STREAM = "orders"
+# A day in empty pages, and all records a history can put, one by one.
+MOST_PAGES = 1000
 
 
 class Shard:
@@ -81,7 +83,11 @@ class KinesisMachine(RuleBasedStateMachine):
         answer = self.call("PutRecords", StreamName=STREAM, Records=entries)
         assert answer["FailedRecordCount"] == 0
         for value, key, result in zip(data, keys, answer["Records"], strict=True):
-            [name] = [name for name in self.open_shards() if hash_key(key.encode()) in self.model[name].range]
+            [name] = [
+                name
+                for name in self.open_shards()
+                if int.from_bytes(key_digest(key.encode())) in self.model[name].range
+            ]
             assert result["ShardId"] == name
             self.sequences[value] = int(result["SequenceNumber"])
             self.model[name].records.append((self.clock.now_ms(), value))
@@ -149,7 +155,7 @@ class KinesisMachine(RuleBasedStateMachine):
         answer = self.call("GetShardIterator", StreamName=STREAM, ShardId=name, ShardIteratorType=kind, **fields)
         iterator = answer["ShardIterator"]
         data: list[bytes] = []
-        while True:
+        for _ in range(MOST_PAGES):
             page = self.call("GetRecords", ShardIterator=iterator, Limit=limit)
             assert len(page["Records"]) <= limit
             data += [base64.b64decode(record["Data"]) for record in page["Records"]]
@@ -161,6 +167,7 @@ class KinesisMachine(RuleBasedStateMachine):
             if page["MillisBehindLatest"] == 0:
                 assert self.model[name].closed_ms is None
                 return data
+        raise AssertionError(f"no end of {name} after {MOST_PAGES} pages")
 
     def listed(self) -> list[str]:
         horizon_ms = self.horizon_ms()
