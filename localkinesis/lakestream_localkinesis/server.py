@@ -54,9 +54,10 @@ class Dates:
 class Connection(asyncio.Protocol):
     """One client: HTTP/2 if it begins with that preface, HTTP/1.1 otherwise."""
 
-    def __init__(self, application: Application, dates: Dates) -> None:
+    def __init__(self, application: Application, dates: Dates, opened: set[Connection]) -> None:
         self._application = application
         self._dates = dates
+        self._opened = opened
         self._transport: asyncio.Transport
         self._first = b""
         self._http1: Http1 | None = None
@@ -69,6 +70,15 @@ class Connection(asyncio.Protocol):
         """Called by asyncio."""
         # uvloop's transports have asyncio.Transport's methods and are none.
         self._transport = cast(asyncio.Transport, transport)
+        self._opened.add(self)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        """Called by asyncio."""
+        self._opened.discard(self)
+
+    def abort(self) -> None:
+        """Close at once; what is not sent yet is lost."""
+        self._transport.abort()
 
     def data_received(self, data: bytes) -> None:
         """Called by asyncio."""
@@ -125,7 +135,7 @@ class Connection(asyncio.Protocol):
 
     def _answer1(self, request: Request, response: Response) -> None:
         if response.drop:
-            self._transport.abort()
+            self.abort()
             return
         self._transport.write(render(response, self._dates.now(), keep_alive=request.keep_alive))
         if not request.keep_alive:
@@ -143,7 +153,7 @@ class Connection(asyncio.Protocol):
 
     def _answer2(self, http2: Http2, stream_id: int, response: Response) -> None:
         if response.drop:
-            self._transport.abort()
+            self.abort()
         elif not self._transport.is_closing():
             http2.respond(stream_id, response, self._dates.now())
             self._transport.write(http2.data_to_send())
@@ -158,6 +168,7 @@ class Server:
     def __init__(self, application: Application, address: Address) -> None:
         self._application = application
         self._address = address
+        self._opened: set[Connection] = set()
 
     async def start(self) -> Address:
         """Listen, and say where."""
@@ -165,7 +176,7 @@ class Server:
         dates = Dates(self._application)
         host, port = self._address.host, self._address.port
         try:
-            self._server = await loop.create_server(lambda: Connection(self._application, dates), host, port)
+            self._server = await loop.create_server(self._connection(dates), host, port)
         except OSError as error:
             raise StartupError(f"cannot listen on {host}:{port}: {error}") from error
         self._settling = loop.create_task(self._settle())
@@ -173,9 +184,17 @@ class Server:
         return Address(bound[0], bound[1])
 
     async def stop(self) -> None:
-        """Stop listening."""
+        """Stop listening and close all connections."""
         self._settling.cancel()
+        await asyncio.gather(self._settling, return_exceptions=True)
         self._server.close()
+        for connection in list(self._opened):
+            connection.abort()
+        while self._opened:
+            await asyncio.sleep(0)
+
+    def _connection(self, dates: Dates) -> Callable[[], Connection]:
+        return lambda: Connection(self._application, dates, self._opened)
 
     async def _settle(self) -> None:
         while True:

@@ -1,0 +1,104 @@
+"""The endpoints that the Kinesis suite runs against.
+
+`LAKESTREAM_KINESIS_ENDPOINTS` (comma-separated names, default: local) chooses them: `local` is ours, `kinesis-local`
+the npm package, `aws` the real service with the credentials and region of the environment (it costs a little).
+"""
+
+from __future__ import annotations
+
+import os
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import boto3
+import pytest
+from botocore.config import Config
+
+from lakestream_localkinesis.core.limits import Limits
+from lakestream_localkinesis.testing import local_kinesis
+
+if TYPE_CHECKING:
+    from mypy_boto3_kinesis import KinesisClient
+
+NPM_FOLDER = Path(__file__).parents[3] / "build/bench/npm"
+READY_SECONDS = 60.0
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """A Kinesis to hold the suite against."""
+
+    name: str
+    client: KinesisClient
+
+    def await_active(self, stream: str) -> None:
+        """Wait until a stream can be changed again; fails with its last status."""
+        deadline = time.monotonic() + READY_SECONDS
+        status = "unknown"
+        while time.monotonic() < deadline:
+            summary = self.client.describe_stream_summary(StreamName=stream)["StreamDescriptionSummary"]
+            status = summary["StreamStatus"]
+            if status == "ACTIVE":
+                return
+            time.sleep(0.1)
+        pytest.fail(f"{stream} is still {status} after {READY_SECONDS} s")
+
+
+def _endpoints() -> list[object]:
+    names = os.environ.get("LAKESTREAM_KINESIS_ENDPOINTS", "").split(",")
+    chosen = [name for name in names if name] or ["local", "kinesis-local"]
+    return [pytest.param(name, marks=pytest.mark.slow if name != "local" else ()) for name in chosen]
+
+
+@pytest.fixture(scope="module", params=_endpoints())
+def endpoint(request: pytest.FixtureRequest) -> Iterator[Endpoint]:
+    """Each endpoint in turn."""
+    match request.param:
+        case "local":
+            with local_kinesis(limits=Limits.none()) as server:
+                yield Endpoint("local", server.client())
+        case "kinesis-local":
+            yield from _kinesis_local()
+        case "aws":
+            yield Endpoint("aws", boto3.client("kinesis", config=Config(retries={"mode": "adaptive"})))
+        case unknown:
+            raise ValueError(f"LAKESTREAM_KINESIS_ENDPOINTS: there is no endpoint {unknown!r}")
+
+
+def _kinesis_local() -> Iterator[Endpoint]:
+    contenders = pytest.importorskip("lakestream_bench._kinesis_contenders")
+    try:
+        contenders.install_npm_servers(NPM_FOLDER)
+    except contenders.UnavailableError as error:
+        pytest.skip(f"kinesis-local cannot be installed: {error}")
+    with contenders.running("kinesis-local", NPM_FOLDER) as port:
+        client = boto3.client(
+            "kinesis",
+            endpoint_url=f"http://127.0.0.1:{port}",
+            region_name="us-east-1",
+            aws_access_key_id="local",
+            aws_secret_access_key="local",
+            config=Config(retries={"total_max_attempts": 1}),
+        )
+        yield Endpoint("kinesis-local", client)
+
+
+@pytest.fixture
+def new_stream(endpoint: Endpoint) -> Iterator[Callable[[int], str]]:
+    """Creates streams with a number of shards, and deletes them afterwards."""
+    names: list[str] = []
+
+    def create(shards: int) -> str:
+        name = f"conformance-{uuid.uuid4()}"
+        endpoint.client.create_stream(StreamName=name, ShardCount=shards)
+        names.append(name)
+        endpoint.await_active(name)
+        return name
+
+    yield create
+    for name in names:
+        endpoint.client.delete_stream(StreamName=name)
