@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+
 from lakestream import engine as engine_module
 from lakestream.engine import Clock, Engine, EngineSettings, Fetched, Until
 from lakestream.errors import FencedError, QuarantineLimitError

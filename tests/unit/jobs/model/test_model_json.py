@@ -55,7 +55,10 @@ def changed(**fields: object) -> bytes:
         (changed(batch=-1), "batch must not be negative"),
         (changed(horizon=None), "a time is missing"),
         (changed(cursors=[["shardId-0", "dancing"]]), "not a cursor"),
-        (changed(cursors=[["shardId-0", "reading", "near 5", "2026-01-31T12:00:00Z", None]]), "not a position: 'near 5'"),
+        (
+            changed(cursors=[["shardId-0", "reading", "near 5", "2026-01-31T12:00:00Z", None]]),
+            "not a position: 'near 5'",
+        ),
         (changed(ranges=[["shardId-0"]]), "damaged"),
     ],
 )
