@@ -14,7 +14,6 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from lakestream.errors import SettingsChangedError, SettingsError
-from lakestream.model import SinkCommit
 from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.hudi import HudiSettings, HudiSink
 from lakestream.sinks.hudi.client import HudiClient
@@ -293,36 +292,39 @@ def test_predicates_and_ordering_fields_are_checked_before_anything_is_made(
         HudiSink(spark, replace(settings, delete_when="operation = 'd'")).prepare(output)
     with pytest.raises(SettingsError, match=r"hudi.deleteWhen: 'version' is not a condition"):
         HudiSink(spark, replace(settings, delete_when="version")).prepare(output)
-    decimals = rows_of(spark, [], COLUMNS.replace("version long", "version decimal(20,0)")).schema
-    with pytest.raises(SettingsError, match=r"hudi.orderingField: column version is a decimal"):
-        HudiSink(spark, settings).prepare(decimals)
+    for type in ("decimal(20,0)", "date"):
+        columns = COLUMNS.replace("version long", f"version {type}")
+        with pytest.raises(SettingsError, match=rf"hudi.orderingField: column version is a {type[:4]}"):
+            HudiSink(spark, settings).prepare(rows_of(spark, [], columns).schema)
     assert not (tmp_path / "orders").exists()
 
 
 @pytest.mark.parametrize(
-    ("type", "value"),
+    ("table_type", "type", "value"),
     [
-        ("int", "{n}"),
-        ("double", "{n} + 0.5D"),
-        ("date", "date_add(date'2026-01-01', {n})"),
-        ("timestamp", "timestamp_micros({n})"),
-        ("timestamp_ntz", "cast(timestamp_micros({n}) as timestamp_ntz)"),
-        ("string", "lpad('{n}', 4, '0')"),
+        (TableType.MERGE_ON_READ, "int", "{n}"),
+        (TableType.MERGE_ON_READ, "string", "lpad('{n}', 4, '0')"),
+        (TableType.MERGE_ON_READ, "timestamp", "timestamp_micros({n})"),
+        (TableType.COPY_ON_WRITE, "timestamp_ntz", "cast(timestamp_micros({n}) as timestamp_ntz)"),
+        (TableType.COPY_ON_WRITE, "double", "{n} + 0.5D"),
     ],
 )
-def test_deletes_are_ordered_by_any_usual_type(spark: SparkSession, tmp_path: Path, type: str, value: str) -> None:
-    settings = replace(upserts(tmp_path, TableType.COPY_ON_WRITE), partition_by=())
-    columns = f"order_id string, version {type}, op string"
-
-    def write(sink: HudiSink, batch: int, number: int, op: str) -> SinkCommit:
-        row = f"select 'a' as order_id, {value.format(n=number)} as version, '{op}' as op"
-        return sink.write(ref(batch), spark.sql(row), replay=False)
-
+def test_versions_are_ordered_by_any_type_that_is_accepted(
+    spark: SparkSession, tmp_path: Path, table_type: TableType, type: str, value: str
+) -> None:
+    settings = replace(upserts(tmp_path, table_type), partition_by=())
+    columns = f"order_id string, version {type}, number int, op string"
+    history = [(9, "u"), (12, "u"), (10, "u"), (11, "d"), (13, "d"), (8, "u"), (14, "u")]
+    expected = [[9], [12], [12], [12], [], [], [14]]
     with opened(spark, settings, columns) as sink:
-        write(sink, 0, 9, "u")
-        write(sink, 1, 10, "d")
-        assert write(sink, 2, 9, "u").rows == 0
-        assert write(sink, 3, 11, "u").rows == 1
+        for batch, (number, op) in enumerate(history):
+            version = value.format(n=number)
+            row = f"select 'a' as order_id, {version} as version, {number} as number, '{op}' as op"
+            sink.write(ref(batch), spark.sql(row), replay=False)
+            found = spark.read.format("hudi").load(settings.path).select("number").collect()
+            assert [row.number for row in found] == expected[batch]
+            sink.finish_services()
+        assert sink.services.failures == 0
 
 
 def test_odd_partitions_and_keys_of_several_columns(spark: SparkSession, tmp_path: Path) -> None:

@@ -15,7 +15,6 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import (
     ByteType,
     DataType,
-    DateType,
     DoubleType,
     FloatType,
     IntegerType,
@@ -165,7 +164,8 @@ def comparable(name: str, type: DataType) -> Column:
     """The ordering field as something that Python compares as Hudi does.
 
     Raises:
-        SettingsError: a type that has no such thing.
+        SettingsError: another type than those that are tested. Hudi 1.2.0 accepts a date, and fails as soon as it
+            merges two (it compares java.lang.Integer with java.time.LocalDate).
     """
     column = sf.col(quoted(name))
     match type:
@@ -177,13 +177,11 @@ def comparable(name: str, type: DataType) -> Column:
             return sf.unix_micros(column)
         case TimestampNTZType():
             return sf.unix_micros(column.cast("timestamp"))
-        case DateType():
-            return sf.unix_date(column).cast("long")
         case StringType():
             return column
     raise SettingsError(
-        f"hudi.orderingField: column {name} is a {type.simpleString()}, by which deletes cannot be ordered; "
-        "make it a long, a double, a string, a date or a timestamp in spec.transform"
+        f"hudi.orderingField: column {name} is a {type.simpleString()}, which Hudi does not order by reliably; "
+        "CAST it AS bigint, double, string or timestamp in spec.transform"
     )
 
 

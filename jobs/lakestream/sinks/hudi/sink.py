@@ -62,7 +62,8 @@ class HudiSink:
         require_columns(output, settings)
         if self._rule is not None:
             require_predicate(self._spark, output, self._rule.predicate)
-            comparable(self._rule.ordering_field, output[self._rule.ordering_field].dataType)
+        if settings.ordering_field is not None:
+            comparable(settings.ordering_field, output[settings.ordering_field].dataType)
         exists = table.exists()
         properties = table.properties() if exists else {}
         found = table.columns() if exists else None

@@ -17,7 +17,7 @@ from typing import TypeAlias
 import orjson
 
 Ordering: TypeAlias = int | float | str
-"""A value of the ordering field; times are microseconds or days since 1970."""
+"""A value of the ordering field; times are microseconds since 1970."""
 
 _SLOTS_PER_KEY = 16
 _MIN_SLOTS = 1 << 14

@@ -1,0 +1,258 @@
+"""The fixed cost of a Hudi commit: ours beside Hudi's defaults, on the same batches in the same run.
+
+    python -m lakestream_bench.hudi_commits [--commits 30] [--rows 200 2000] [--in-a-row 200] [--out hudi_commits.json]
+
+Upserts of order events, four partitions, one fifth of them new keys. Of each batch, every contender makes a commit of
+its own table, in changing order:
+
+    ours      the sink as `lakestream ingest` runs it: bucket index; compaction and cleaning in its second thread
+    deletes   ours with `deleteWhen`: deleted keys are remembered, and looked up for each batch
+    defaults  `df.write.format("hudi")` with key, partition and ordering field, and nothing else
+
+A contender's time is from the call to the visible commit. What ours does beside is waited for before the next contender
+begins, and reported apart. Then ours alone makes many commits in a row: does the time of one grow?
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from lakestream.sinks.contract import BatchRef
+from lakestream.sinks.hudi import HudiSettings, HudiSink
+from lakestream.spark.session import SessionSettings, build_session
+from lakestream_api import TableType
+
+WARM_UP = 6
+"""Commits of each contender that are not counted: the JVM compiles, Hudi's classes load."""
+CHECKPOINT = "benchmark"
+KEYS = 50_000
+
+
+@dataclass(frozen=True)
+class Commits:
+    """One contender at one batch size; all in seconds."""
+
+    table: str
+    contender: str
+    rows: int
+    commits: int
+    median: float
+    mean: float
+    highest: float
+    stages: dict[str, float] = field(default_factory=dict)
+    """Medians, ours only."""
+
+
+@dataclass(frozen=True)
+class InARow:
+    """Many commits of 1,000 rows, one directly after the other, with compaction beside them."""
+
+    table: str
+    commits: int
+    first_quarter: float
+    """Median seconds, without the warm-up."""
+    last_quarter: float
+    timeline_files: int
+    """In the active timeline at the end."""
+    data_files: int
+    rounds: int
+    """Of compaction and cleaning."""
+    failures: int
+
+
+Write = Callable[[int, DataFrame], dict[str, float]]
+"""Makes a commit of a batch; returns its stages."""
+
+
+def batch(spark: SparkSession, number: int, rows: int) -> DataFrame:
+    """A batch that is the same for every contender, in memory."""
+    # An update of a key that is there, or a key that is new; versions grow with the batches.
+    key = f"if(id % 5 = 0, {KEYS} + {number} * 1000000 + id, pmod(xxhash64(id, {number}), {KEYS}))"
+    made = (
+        spark.range(rows, numPartitions=2)
+        .selectExpr(f"{key} as n", "id")
+        .selectExpr(
+            "concat('order-', n) as order_id",
+            f"cast({number} as long) * 1000000 + id as version",
+            "concat('event-', hex(xxhash64(n, id))) as event_id",
+            "concat('customer-', n % 1000) as customer_id",
+            "cast(n % 10000 as double) / 100 as amount",
+            "if(id % 20 = 7, 'd', 'u') as op",
+            "repeat('x', 60) as note",
+            "concat('2026-01-0', 1 + n % 4) as dt",
+        )
+        .persist()
+    )
+    made.count()
+    return made
+
+
+def settings(folder: Path, name: str, table_type: TableType) -> HudiSettings:
+    return HudiSettings(
+        path=f"file://{folder}/{name}_{table_type.value.lower()}",
+        table=name,
+        record_key=("order_id",),
+        ordering_field="version",
+        table_type=table_type,
+        partition_by=("dt",),
+    )
+
+
+@contextmanager
+def ours(spark: SparkSession, table: HudiSettings, output: DataFrame) -> Iterator[tuple[HudiSink, Write]]:
+    sink = HudiSink(spark, table)
+    sink.prepare(output.schema)
+
+    def write(number: int, rows: DataFrame) -> dict[str, float]:
+        return dict(sink.write(BatchRef(number, CHECKPOINT), rows, replay=False).seconds)
+
+    try:
+        yield sink, write
+    finally:
+        sink.close()
+
+
+def defaults(table: HudiSettings) -> Write:
+    options = {
+        "hoodie.table.name": table.table,
+        "hoodie.datasource.write.table.type": table.table_type.value,
+        "hoodie.datasource.write.recordkey.field": "order_id",
+        "hoodie.datasource.write.partitionpath.field": "dt",
+        "hoodie.table.ordering.fields": "version",
+    }
+
+    def write(_: int, rows: DataFrame) -> dict[str, float]:
+        rows.write.format("hudi").options(**options).mode("append").save(table.path)
+        return {}
+
+    return write
+
+
+def compare(
+    spark: SparkSession, folder: Path, table_type: TableType, commits: int, sizes: Sequence[int]
+) -> list[Commits]:
+    """All contenders on the same batches."""
+    sample = batch(spark, 0, 1)
+    plain = settings(folder, "ours", table_type)
+    deleting = replace(settings(folder, "deletes", table_type), delete_when="op = 'd'")
+    times: dict[tuple[str, int], list[float]] = {}
+    stages: dict[tuple[str, int], list[dict[str, float]]] = {}
+    with ours(spark, plain, sample) as (sink, write), ours(spark, deleting, sample) as (other_sink, other_write):
+        contenders = {
+            "ours": write,
+            "deletes": other_write,
+            "defaults": defaults(settings(folder, "defaults", table_type)),
+        }
+        names = list(contenders)
+        for number in range(WARM_UP + commits * len(sizes)):
+            rows = sizes[number % len(sizes)]
+            made = batch(spark, number, rows)
+            # Each comes first as often as the others: a batch's first reader has its cache still cold.
+            for name in (*names[number % len(names) :], *names[: number % len(names)]):
+                began = time.perf_counter()
+                parts = contenders[name](number, made)
+                seconds = time.perf_counter() - began
+                for finished in (sink, other_sink):
+                    finished.finish_services()
+                if number >= WARM_UP:
+                    times.setdefault((name, rows), []).append(seconds)
+                    stages.setdefault((name, rows), []).append(parts)
+            made.unpersist()
+    return [
+        Commits(
+            table=table_type.value,
+            contender=name,
+            rows=rows,
+            commits=len(found),
+            median=statistics.median(found),
+            mean=statistics.mean(found),
+            highest=max(found),
+            stages={part: statistics.median(s[part] for s in stages[name, rows]) for part in stages[name, rows][0]},
+        )
+        for (name, rows), found in sorted(times.items(), key=lambda item: (item[0][1], names.index(item[0][0])))
+    ]
+
+
+def in_a_row(spark: SparkSession, folder: Path, table_type: TableType, commits: int) -> InARow:
+    """Ours alone, without a pause."""
+    table = settings(folder, "row", table_type)
+    times = []
+    with ours(spark, table, batch(spark, 0, 1)) as (sink, write):
+        for number in range(commits):
+            made = batch(spark, number, 1_000)
+            began = time.perf_counter()
+            write(number, made)
+            times.append(time.perf_counter() - began)
+            made.unpersist()
+        sink.finish_services()
+        status = sink.services
+    counted = times[WARM_UP * 2 :]
+    quarter = max(1, len(counted) // 4)
+    place = Path(table.path.removeprefix("file://"))
+    return InARow(
+        table=table_type.value,
+        commits=commits,
+        first_quarter=statistics.median(counted[:quarter]),
+        last_quarter=statistics.median(counted[-quarter:]),
+        timeline_files=sum(1 for entry in (place / ".hoodie" / "timeline").iterdir() if entry.is_file()),
+        data_files=sum(1 for entry in place.glob("dt=*/*")),
+        rounds=status.rounds,
+        failures=status.failures,
+    )
+
+
+def show(compared: Sequence[Commits], rows: Sequence[InARow]) -> None:
+    print(
+        f"{'table':15} {'rows':>6} {'contender':9} {'median s':>9} {'mean s':>8} {'highest s':>9} {'of defaults':>11}"
+    )
+    for found in compared:
+        base = next(c for c in compared if (c.table, c.rows, c.contender) == (found.table, found.rows, "defaults"))
+        print(
+            f"{found.table:15} {found.rows:6} {found.contender:9} {found.median:9.2f} {found.mean:8.2f} "
+            f"{found.highest:9.2f} {found.median / base.median:11.0%}"
+        )
+    for row in rows:
+        print(
+            f"{row.table}: {row.commits} commits in a row, median {row.first_quarter:.2f} s in the first quarter, "
+            f"{row.last_quarter:.2f} s in the last; {row.timeline_files} files in the timeline, "
+            f"{row.data_files} of data, {row.rounds} rounds of compaction and cleaning, {row.failures} failed"
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--commits", type=int, default=20, help="of each contender and batch size")
+    parser.add_argument("--rows", type=int, nargs="+", default=[200, 2000], help="batch sizes")
+    parser.add_argument("--in-a-row", type=int, default=200, help="commits of the long run; 0: none")
+    parser.add_argument(
+        "--tables", nargs="+", choices=[kind.name for kind in TableType], default=list(TableType.__members__)
+    )
+    parser.add_argument("--out", type=Path, default=None)
+    options = parser.parse_args()
+    kinds = [TableType[name] for name in options.tables]
+    compared: list[Commits] = []
+    rows: list[InARow] = []
+    with tempfile.TemporaryDirectory() as folder:
+        spark = build_session(SessionSettings("hudi-commits", cores=2, hudi=True, local_dir=Path(folder) / "spark"))
+        for kind in kinds:
+            compared += compare(spark, Path(folder), kind, options.commits, options.rows) if options.commits else []
+            rows += [in_a_row(spark, Path(folder), kind, options.in_a_row)] if options.in_a_row else []
+        spark.stop()
+    show(compared, rows)
+    if options.out:
+        figures = {"compared": [asdict(found) for found in compared], "in_a_row": [asdict(row) for row in rows]}
+        options.out.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,91 @@
+"""A driver that is killed within a Hudi commit, for real: its process dies, and the JVM with it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from lakestream.errors import InvalidValueError
+from lakestream.faults import CRASH_AT, reach
+from lakestream.sinks.contract import BatchRef
+from lakestream.sinks.hudi import HudiSettings, HudiSink
+from lakestream.spark.session import SessionSettings, build_session
+from lakestream_api import Operation, TableType
+
+BATCHES = 3
+ROWS = 50
+
+
+def settings(folder: str, table_type: TableType) -> HudiSettings:
+    # Inserts: nothing but the exact handling of batches keeps them from being doubled.
+    return HudiSettings(
+        path=f"file://{folder}/events",
+        table="events",
+        record_key=("id",),
+        table_type=table_type,
+        operation=Operation.INSERT,
+        partition_by=("part",),
+    )
+
+
+def drive(spark: SparkSession, folder: str, table_type: TableType) -> list[str]:
+    """Write all batches as an engine would that starts again: look first, write what is not there."""
+    sink = HudiSink(spark, settings(folder, table_type))
+    sink.prepare(rows(spark, 0).schema)
+    done = []
+    for number in range(BATCHES):
+        ref = BatchRef(number, "checkpoint")
+        found = sink.find(ref)
+        if found is None:
+            sink.write(ref, rows(spark, number), replay=True)
+            reach("sink_committed")
+        done.append("written" if found is None else "found")
+    sink.close()
+    return done
+
+
+def rows(spark: SparkSession, number: int) -> DataFrame:
+    return spark.range(number * ROWS, (number + 1) * ROWS, numPartitions=2).selectExpr("id", "id % 3 as part")
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("table_type", list(TableType), ids=["cow", "mor"])
+@pytest.mark.parametrize(
+    ("crash", "found"),
+    [("written:2", ["found", "written", "written"]), ("sink_committed:2", ["found", "found", "written"])],
+)
+def test_a_killed_commit_is_all_there_or_not_at_all(
+    spark: SparkSession, tmp_path: Path, table_type: TableType, crash: str, found: list[str]
+) -> None:
+    child = subprocess.run(
+        [sys.executable, __file__, str(tmp_path), table_type.value],
+        env={**os.environ, CRASH_AT: crash},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert child.returncode == -signal.SIGKILL, child.stderr[-2000:]
+    path = settings(str(tmp_path), table_type).path
+    visible = spark.read.format("hudi").load(path).count()
+    assert visible == ROWS * found.count("found")
+    assert drive(spark, str(tmp_path), table_type) == found
+    ids = [row.id for row in spark.read.format("hudi").load(path).select("id").collect()]
+    assert sorted(ids) == list(range(BATCHES * ROWS))
+
+
+def main() -> None:
+    folder, table_type = sys.argv[1:]
+    session = build_session(SessionSettings(app_name="killed", cores=2, hudi=True, local_dir=Path(folder) / "spark"))
+    drive(session, folder, TableType(table_type))
+    raise InvalidValueError("nobody killed this process")
+
+
+if __name__ == "__main__":
+    main()
