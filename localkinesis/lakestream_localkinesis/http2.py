@@ -33,6 +33,39 @@ class _Incoming:
     body: list[bytes] = field(default_factory=list)
 
 
+class _Frames:
+    """Keeps a client's farewell from h2.
+
+    A GOAWAY without error says that no more requests come; those under way are still to be answered (RFC 9113, 6.8).
+    The JavaScript SDK sends one right behind each request. To h2 it ends the connection at once.
+    """
+
+    _HEAD_BYTES = 9
+    _GOAWAY = 7
+    _ERROR_CODE = slice(_HEAD_BYTES + 4, _HEAD_BYTES + 8)
+
+    def __init__(self) -> None:
+        self._preface = len(PREFACE)
+        self._rest = b""
+
+    def without_farewell(self, data: bytes) -> bytes:
+        """The frames that are complete with these bytes, but for that one."""
+        data = self._rest + data
+        start = min(self._preface, len(data))
+        self._preface -= start
+        passed = [data[:start]]
+        while len(data) - start >= self._HEAD_BYTES:
+            end = start + self._HEAD_BYTES + int.from_bytes(data[start : start + 3])
+            if end > len(data):
+                break
+            frame = data[start:end]
+            if frame[3] != self._GOAWAY or any(frame[self._ERROR_CODE]):
+                passed.append(frame)
+            start = end
+        self._rest = data[start:]
+        return b"".join(passed)
+
+
 class Http2:
     """One connection's requests, by stream."""
 
@@ -41,13 +74,14 @@ class Http2:
         self._connection.initiate_connection()
         self._connection.update_settings({SettingCodes.INITIAL_WINDOW_SIZE: _WINDOW})
         self._connection.increment_flow_control_window(_WINDOW)
+        self._frames = _Frames()
         self._incoming: dict[int, _Incoming] = {}
         self._unsent: dict[int, memoryview] = {}
 
     def receive(self, data: bytes) -> list[tuple[int, Request]]:
         """The requests that are complete with these bytes; h2.exceptions.ProtocolError if they are none."""
         done = []
-        for event in self._connection.receive_data(data):
+        for event in self._connection.receive_data(self._frames.without_farewell(data)):
             request = self._on_event(event)
             if request:
                 done.append(request)

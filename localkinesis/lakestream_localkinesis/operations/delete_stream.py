@@ -8,8 +8,8 @@ from lakestream_localkinesis.operations.answer import Answer
 
 
 def delete_stream(account: Account, fields: Fields, now_ms: int) -> Answer:
-    """Delete a stream with all it holds, in any state."""
+    """Delete an ACTIVE stream with all it holds."""
     name = fields.stream_name()
     fields.check()
-    account.delete(account.stream(name, now_ms), now_ms)
+    account.delete(account.active_stream(name, now_ms), now_ms)
     return {}

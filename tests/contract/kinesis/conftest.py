@@ -28,6 +28,16 @@ NPM_FOLDER = Path(__file__).parents[3] / "build/bench/npm"
 READY_SECONDS = 60.0
 
 
+# What kinesis-local 0.6.2 gets wrong; the marks are strict, so that a release which gets it right is noticed.
+KNOWN = {
+    "test_a_page_keeps_to_its_limit_and_says_that_there_is_more": "MillisBehindLatest is 0 with records left",
+    "test_a_split_hands_over_to_two_children": "EndingSequenceNumber is 2^63-1, below the shard's records",
+    "test_scaling_ends_with_the_shards_asked_for": "ranges are off by one",
+    "test_filters_tell_old_shards_from_new": "AT_TRIM_HORIZON lists shards that were opened later",
+    "test_an_impossible_split_is_refused": "a split at hash key 0 is accepted",
+}
+
+
 @dataclass(frozen=True)
 class Endpoint:
     """A Kinesis to hold the suite against."""
@@ -46,6 +56,14 @@ class Endpoint:
                 return
             time.sleep(0.1)
         pytest.fail(f"{stream} is still {status} after {READY_SECONDS} s")
+
+
+@pytest.fixture(autouse=True)
+def known_failures(request: pytest.FixtureRequest, endpoint: Endpoint) -> None:
+    """Expect what is known to fail."""
+    reason = KNOWN.get(request.node.originalname)
+    if endpoint.name == "kinesis-local" and reason:
+        request.node.add_marker(pytest.mark.xfail(reason=reason, strict=True))
 
 
 def _endpoints() -> list[object]:
@@ -101,4 +119,5 @@ def new_stream(endpoint: Endpoint) -> Iterator[Callable[[int], str]]:
 
     yield create
     for name in names:
+        endpoint.await_active(name)
         endpoint.client.delete_stream(StreamName=name)

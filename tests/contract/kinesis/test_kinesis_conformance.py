@@ -1,6 +1,6 @@
 """What holds of every Kinesis: ours, the npm package, and the real one.
 
-Rules that kinesis-local does not keep are named in `KNOWN`, so that a release which does keep them is noticed.
+Rules that kinesis-local does not keep are named in conftest's `KNOWN`.
 """
 
 from __future__ import annotations
@@ -237,7 +237,6 @@ def test_retention_and_tags(endpoint: Endpoint, new_stream: NewStream):
 def test_errors_have_their_types(endpoint: Endpoint, new_stream: NewStream):
     stream = new_stream(1)
     client = endpoint.client
-    shard = shards(endpoint, stream)[0]["ShardId"]
 
     assert refused(client.describe_stream_summary, StreamName="missing") == "ResourceNotFoundException"
     assert refused(client.put_record, StreamName="missing", Data=b"", PartitionKey="k") == "ResourceNotFoundException"
@@ -251,10 +250,14 @@ def test_errors_have_their_types(endpoint: Endpoint, new_stream: NewStream):
         )
         == "ResourceNotFoundException"
     )
-    assert (
-        refused(client.split_shard, StreamName=stream, ShardToSplit=shard, NewStartingHashKey="0")
-        == "InvalidArgumentException"
-    )
+
+
+def test_an_impossible_split_is_refused(endpoint: Endpoint, new_stream: NewStream):
+    stream = new_stream(1)
+    shard = shards(endpoint, stream)[0]["ShardId"]
+    split = {"StreamName": stream, "ShardToSplit": shard, "NewStartingHashKey": "0"}
+
+    assert refused(endpoint.client.split_shard, **split) == "InvalidArgumentException"
 
 
 def test_a_stream_is_named_by_its_arn(endpoint: Endpoint, new_stream: NewStream):

@@ -113,6 +113,25 @@ def test_a_whole_put_needs_no_credit_in_between():
     assert pair.client.local_flow_control_window(1) >= 14 * 1024 * 1024
 
 
+@pytest.mark.parametrize("byte_by_byte", [False, True])
+def test_a_client_that_says_farewell_gets_the_answers_under_way(byte_by_byte: bool):
+    pair = Pair()
+    pair.client.send_headers(1, HEADERS, end_stream=True)
+    pair.to_server()
+    # Written by hand: with its own, the h2 client would stop listening as well.
+    farewell = b"\x00\x00\x08\x07\x00" + bytes(4) + bytes(8)
+    for part in [farewell[i : i + 1] for i in range(len(farewell))] if byte_by_byte else [farewell]:
+        assert pair.server.receive(part) == []
+    pair.server.respond(1, Response(200, "t", bytes(100_000)), DATE)
+    got = joined(pair.to_client())
+    pair.client.increment_flow_control_window(100_000)
+    pair.client.increment_flow_control_window(100_000, stream_id=1)
+    pair.to_server()
+    got += joined(pair.to_client())
+
+    assert got == bytes(100_000)
+
+
 def test_a_request_that_the_client_gave_up_is_not_answered():
     pair = Pair()
     pair.client.send_headers(1, HEADERS, end_stream=True)

@@ -62,6 +62,7 @@ def test_a_stream_takes_its_time_to_change(slow: Api):
     assert status() == "ACTIVE"
     slow.call("SplitShard", StreamName="orders", ShardToSplit="shardId-000000000000", NewStartingHashKey="1000")
     assert status() == "UPDATING"
+    assert slow.refused("DeleteStream", StreamName="orders").code == "ResourceInUseException"
     assert slow.put("orders", b"still open", ExplicitHashKey="5")["ShardId"] == "shardId-000000000000"
     refused = slow.refused("UpdateShardCount", StreamName="orders", TargetShardCount=4, ScalingType="UNIFORM_SCALING")
     assert refused.code == "ResourceInUseException"
