@@ -1,0 +1,73 @@
+"""`lakestream kinesis serve`."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+import sys
+import urllib.request
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from lakestream_localkinesis.cli import app
+from lakestream_localkinesis.testing import connect, local_kinesis
+
+STOP_SECONDS = 20
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        (["--create-stream", "orders"], "'orders' is neither NAME:SHARDS nor NAME:on-demand"),
+        (["--create-stream", "orders:0"], "--create-stream"),
+        (["--create-stream", ":4"], "--create-stream"),
+        (["--account", "me"], "'me' is not 12 digits"),
+        (["--transition", "-1"], "transition"),
+    ],
+)
+def test_settings_that_make_no_sense_are_named(arguments: list[str], named: str):
+    result = CliRunner().invoke(app, ["serve", "--port", "0", *arguments])
+
+    assert result.exit_code == 2
+    # The message is wrapped into a box.
+    assert named in " ".join(re.sub(r"[│╭╮╰╯─]", " ", result.output).split())
+
+
+def test_a_port_that_is_taken_ends_it():
+    with local_kinesis() as server:
+        port = server.endpoint.rpartition(":")[2]
+        result = CliRunner().invoke(app, ["serve", "--port", port])
+
+    assert result.exit_code == 1
+
+
+def test_it_serves_until_it_is_told_to_stop(tmp_path: Path):
+    log = tmp_path / "log"
+    streams = ["--create-stream", "orders:3", "--create-stream", "wide:on-demand"]
+    command = [sys.executable, "-m", "lakestream_localkinesis.cli", "serve", "--port", "0", "--testing", *streams]
+    with log.open("w") as stderr:
+        process = subprocess.Popen([*command, "--region", "eu-west-1"], stderr=stderr)
+    try:
+        server = connect(_endpoint(log, process), region="eu-west-1")
+        described = server.client().describe_stream_summary(StreamName="orders")["StreamDescriptionSummary"]
+        assert described["OpenShardCount"] == 3
+        assert described["StreamARN"].startswith("arn:aws:kinesis:eu-west-1:")
+        assert server.client().list_streams()["StreamNames"] == ["orders", "wide"]
+        server.clock.advance(60)
+        assert b"kinesis_shard_open" in urllib.request.urlopen(f"{server.endpoint}/metrics").read()
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(STOP_SECONDS) == 0
+    finally:
+        process.kill()
+        process.wait()
+
+
+def _endpoint(log: Path, process: subprocess.Popen[bytes]) -> str:
+    while process.poll() is None:
+        found = re.search(r"serving Kinesis at (http://\S+)", log.read_text("utf-8"))
+        if found:
+            return found.group(1)
+    raise AssertionError(f"the server ended with {process.returncode}: {log.read_text('utf-8')}")
