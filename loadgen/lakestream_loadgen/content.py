@@ -99,7 +99,8 @@ def _text(column: pa.ChunkedArray) -> pa.ChunkedArray:
 def _amount(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Two decimals, as the producer writes an amount; anything finer is shown as it is, and so differs."""
     cents = pc.round(pc.multiply(column, 100.0))
-    exact = pc.equal(pc.divide(cents, 100.0), column)
+    # Beyond 2**53 a double has no cents, and an integer soon no room.
+    exact = pc.and_(pc.equal(pc.divide(cents, 100.0), column), pc.less(pc.abs(cents), 2.0**53))
     whole = pc.if_else(exact, cents, 0.0).cast(pa.int64())
     units = pc.divide(whole, 100)
     rest = pc.subtract(whole, pc.multiply(units, 100)).cast(pa.string())

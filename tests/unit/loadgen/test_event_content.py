@@ -15,13 +15,8 @@ from lakestream_loadgen.content import EVENT_SCHEMA, canonical_text, checksums, 
 from lakestream_loadgen.errors import LakeError
 from lakestream_loadgen.events import EVENT_DDL, EventMix, OrderEvents
 
-EVENTS = [
-    record
-    for second in range(4)
-    for record in OrderEvents(seed=second, worker=0, prefix="t", mix=EventMix(malformed=0)).take(
-        200, 1.79e9 + second / 7
-    )
-]
+GENERATOR = OrderEvents(seed=1, worker=0, prefix="t", mix=EventMix(malformed=0))
+EVENTS = [record for second in range(4) for record in GENERATOR.take(200, 1.79e9 + second / 7)]
 
 
 def as_text(events: list[dict[str, object]]) -> pa.Table:

@@ -60,9 +60,7 @@ def test_each_frame_is_in_the_file_as_soon_as_it_is_written(tmp_path: Path) -> N
 
 @given(st.data())
 @settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_a_file_cut_anywhere_keeps_its_whole_frames(
-    tmp_path_factory: pytest.TempPathFactory, data: st.DataObject
-) -> None:
+def test_a_cut_file_keeps_its_whole_frames(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     folder = tmp_path_factory.mktemp("ledger")
     path = write(folder)
     whole = path.read_bytes()
@@ -118,7 +116,7 @@ def test_an_outcome_of_nothing_is_damage(tmp_path: Path) -> None:
 
 
 def test_no_ledger_and_no_folder_are_told_apart(tmp_path: Path) -> None:
-    with pytest.raises(LedgerError, match="no \\*.ledger"):
+    with pytest.raises(LedgerError, match=r"no \*\.ledger"):
         read_ledger(str(tmp_path))
     with pytest.raises(LakeError, match="not a folder"):
         read_ledger(str(tmp_path / "none"))

@@ -1,0 +1,70 @@
+"""A local Kinesis, and Locust in processes of its own that write to it."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import orjson
+import pyarrow as pa
+import pytest
+
+from lakestream_loadgen.audit import AuditVerdict, audit
+from lakestream_loadgen.audit.lake import QUARANTINE_SCHEMA
+from lakestream_loadgen.ledger import read_ledger
+from lakestream_localkinesis.core.limits import Limits
+from lakestream_localkinesis.testing import LocalKinesis, local_kinesis
+
+EVENT_ID = re.compile(rb'"event_id":"([^"]+)"')
+
+
+@pytest.fixture
+def kinesis() -> Iterator[LocalKinesis]:
+    """A Kinesis with a stream ``orders`` of four shards, without limits on throughput."""
+    with local_kinesis(limits=Limits.none(), seed=7) as server:
+        server.create_stream("orders", shards=4)
+        yield server
+
+
+@contextmanager
+def locust(kinesis: LocalKinesis, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    """``lakestream load`` in a process; killed at the end if it still runs."""
+    command = [sys.executable, "-m", "lakestream.main", "load", *arguments]
+    environment = {**os.environ, **kinesis.environment()}
+    with subprocess.Popen(
+        command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def run_load(kinesis: LocalKinesis, *arguments: str) -> tuple[int, str]:
+    """Run headless to the end; the exit status and the output."""
+    with locust(kinesis, "--headless", *arguments) as process:
+        output, _ = process.communicate(timeout=120)
+        return process.returncode, output
+
+
+def audit_stream(kinesis: LocalKinesis, ledger: Path, stream: str = "orders") -> AuditVerdict:
+    """Hold the stream itself against the ledger, as a lake that lost and doubled nothing would look."""
+    entries = read_ledger(str(ledger))
+    ids, malformed = entries["event_id"].to_pylist(), entries["malformed"].to_pylist()
+    bad = {event_id for event_id, is_bad in zip(ids, malformed, strict=True) if is_bad}
+    rows, quarantine = [], []
+    for record in kinesis.records(stream):
+        place = {"shard_id": record.shard_id, "sequence_number": record.sequence_number, "sub_sequence": 0}
+        found = EVENT_ID.search(record.data)
+        assert found is not None
+        if found[1].decode() in bad:
+            fields = {"data": record.data, "partition_key": record.partition_key, "reason": "malformed"}
+            quarantine.append({**fields, **place})
+        else:
+            rows.append({**orjson.loads(record.data), **{f"_{name}": value for name, value in place.items()}})
+    return audit(entries, pa.Table.from_pylist(rows), pa.Table.from_pylist(quarantine, schema=QUARANTINE_SCHEMA))

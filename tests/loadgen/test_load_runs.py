@@ -1,0 +1,211 @@
+"""Locust as a person starts it, on a local Kinesis, with what goes wrong in practice."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+import time
+import urllib.request
+from collections import Counter
+from pathlib import Path
+from urllib.parse import urlencode
+
+import orjson
+
+from lakestream_localkinesis.core.limits import Limits
+from lakestream_localkinesis.testing import LocalKinesis, local_kinesis
+
+from .conftest import audit_stream, locust, run_load
+
+MIX = ("--malformed", "0.02", "--late", "0.05", "--max-lateness", "1")
+
+
+def rows(output: str) -> Counter[str]:
+    """Requests per row of the final table."""
+    final = output[output.rindex("Shutting down") :]
+    found = re.findall(r"^kinesis +orders: (.+?) +(\d+) +\d+\(", final, re.MULTILINE)
+    return Counter({name: int(count) for name, count in found})
+
+
+def test_a_headless_run_writes_what_it_says(kinesis: LocalKinesis, tmp_path: Path) -> None:
+    status, output = run_load(
+        kinesis,
+        *("--users", "500", "-r", "500", "--events", "2000", "--run-time", "5s"),
+        *MIX,
+        "--ledger",
+        str(tmp_path),
+    )
+    assert status == 0, output
+    verdict = audit_stream(kinesis, tmp_path)
+    assert verdict.ok, verdict
+    assert verdict.unknown == verdict.failed == verdict.producer_duplicates == 0
+    assert verdict.quarantined > 0
+    assert rows(output)["records acknowledged"] == verdict.acknowledged == len(kinesis.records("orders"))
+    # The load starts up to a second late on a busy machine, and never overshoots.
+    assert 6_000 < verdict.acknowledged <= 10_100
+
+
+def test_workers_share_the_load_and_keep_ledgers_of_their_own(kinesis: LocalKinesis, tmp_path: Path) -> None:
+    port = str(free_port())
+    status, output = run_load(
+        kinesis,
+        *("--processes", "2", "--users", "200", "-r", "200", "--events", "2000", "--run-time", "6s"),
+        *("--ledger", str(tmp_path), "--master-bind-port", port, "--master-port", port),
+    )
+    assert status == 0, output
+    files = list(tmp_path.glob("*.ledger"))
+    assert len(files) == 2
+    verdict = audit_stream(kinesis, tmp_path)
+    assert verdict.ok, verdict
+    assert rows(output)["records acknowledged"] == verdict.acknowledged
+    assert 6_000 < verdict.acknowledged <= 12_100
+
+
+def test_lost_connections_failures_and_throttles_lose_nothing(kinesis: LocalKinesis, tmp_path: Path) -> None:
+    kinesis.faults.drop("PutRecords", probability=0.05)
+    kinesis.faults.drop_before("PutRecords", probability=0.05)
+    kinesis.faults.internal_failure("PutRecords", probability=0.05)
+    kinesis.faults.throttle("PutRecords", probability=0.02)
+    status, output = run_load(
+        kinesis,
+        *("--users", "500", "-r", "500", "--events", "2000", "--run-time", "6s"),
+        *MIX,
+        "--ledger",
+        str(tmp_path),
+    )
+    verdict = audit_stream(kinesis, tmp_path)
+    assert verdict.ok, verdict
+    assert verdict.producer_duplicates > 0, "no call was lost after it took effect: nothing was tested"
+    assert rows(output)["records throttled"] > 0
+    assert "ConnectionLost" in output
+    assert status == 0, output
+    last: dict[str, str] = {}
+    for event in (
+        orjson.loads(r.data) for r in kinesis.records("orders") if r.data.startswith(b"{") and is_json(r.data)
+    ):
+        assert last.get(event["order_id"]) != "d", "a late or repeated event behind its order's delete"
+        last[event["order_id"]] = event["op"]
+    assert "d" in last.values()
+
+
+def is_good(data: bytes) -> bool:
+    try:
+        return isinstance(orjson.loads(data)["version"], int)
+    except orjson.JSONDecodeError:
+        return False
+
+
+def test_a_full_shard_shows_as_throttled_and_the_rest_flows(tmp_path: Path) -> None:
+    with local_kinesis(limits=Limits()) as kinesis:
+        kinesis.create_stream("orders", shards=4)
+        _, output = run_load(
+            kinesis,
+            *("--users", "1000", "-r", "1000", "--events", "3000", "--run-time", "6s", "--ledger", str(tmp_path)),
+            *("--zipf", "1.5", "--customers", "1000"),
+        )
+        verdict = audit_stream(kinesis, tmp_path)
+        assert verdict.ok, verdict
+        assert rows(output)["records throttled"] > 100
+        per_shard = Counter(record.shard_id for record in kinesis.records("orders"))
+        assert len(per_shard) == 4
+        assert verdict.acknowledged == sum(per_shard.values())
+
+
+def test_a_killed_worker_leaves_a_ledger_that_accounts_for_all_it_sent(kinesis: LocalKinesis, tmp_path: Path) -> None:
+    kinesis.faults.latency(0.2, "PutRecords")
+    with locust(
+        kinesis,
+        *("--headless", "--users", "500", "-r", "500", "--events", "3000", "--ledger", str(tmp_path)),
+    ) as process:
+        wait_for(lambda: len(kinesis.records("orders")) > 3000)
+        process.send_signal(signal.SIGKILL)
+        process.wait(timeout=10)
+    time.sleep(0.5)  # the server still takes what the socket holds
+    verdict = audit_stream(kinesis, tmp_path)
+    assert verdict.ok, verdict
+    assert verdict.unknown > 0
+    assert verdict.unknown_arrived > 0
+
+
+def test_sigterm_drains_first(kinesis: LocalKinesis, tmp_path: Path) -> None:
+    kinesis.faults.latency(0.3, "PutRecords")
+    with locust(
+        kinesis, *("--headless", "--users", "300", "-r", "300", "--events", "2000", "--ledger", str(tmp_path))
+    ) as process:
+        wait_for(lambda: len(kinesis.records("orders")) > 1000)
+        process.send_signal(signal.SIGTERM)
+        output, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, output
+    verdict = audit_stream(kinesis, tmp_path)
+    assert verdict.ok, verdict
+    assert verdict.unknown == 0
+    assert rows(output)["records acknowledged"] == verdict.acknowledged
+
+
+def test_a_stream_that_does_not_exist_is_said_and_fails(kinesis: LocalKinesis, tmp_path: Path) -> None:
+    status, output = run_load(
+        kinesis, *("--stream", "none", "--users", "5", "-r", "5", "--run-time", "2s", "--ledger", str(tmp_path))
+    )
+    assert status == 1
+    assert "ResourceNotFoundException" in output
+    assert "none: records failed" in output
+
+
+def test_wrong_settings_end_at_once_with_their_name(kinesis: LocalKinesis) -> None:
+    status, output = run_load(kinesis, "--malformed", "1.5")
+    assert status == 1
+    assert "malformed: 1.5 is not a share" in output
+
+
+def test_the_web_page_starts_stops_and_starts_again(kinesis: LocalKinesis, tmp_path: Path) -> None:
+    port = free_port()
+    with locust(kinesis, "--web-port", str(port), "--ledger", str(tmp_path)) as process:
+        base = f"http://127.0.0.1:{port}"
+        wait_for(lambda: answers(base))
+        assert "shape-period" in page(base) or "shape_period" in page(base), "the form lacks our options"
+        for events in ("500", "1000"):
+            post(f"{base}/swarm", user_count="50", spawn_rate="50", events=events)
+            before = len(kinesis.records("orders"))
+            wait_for(lambda: len(kinesis.records("orders")) > before + 1000)  # noqa: B023
+            names = {row["name"] for row in json.loads(page(f"{base}/stats/requests"))["stats"]}
+            assert {"orders: PutRecords", "orders: records acknowledged", "orders: KiB acknowledged"} <= names
+            page(f"{base}/stop")
+            wait_for(lambda: json.loads(page(f"{base}/stats/requests"))["state"] == "stopped")
+        process.send_signal(signal.SIGTERM)
+        process.communicate(timeout=60)
+    assert len(list(tmp_path.glob("*.ledger"))) == 2
+    verdict = audit_stream(kinesis, tmp_path)
+    assert verdict.ok, verdict
+    assert verdict.unknown == 0
+
+
+def page(url: str) -> str:
+    with urllib.request.urlopen(url, timeout=5) as response:
+        return str(response.read().decode())
+
+
+def post(url: str, **form: str) -> None:
+    with urllib.request.urlopen(url, urlencode(form).encode(), timeout=5) as response:
+        assert json.loads(response.read())["success"]
+
+
+def answers(url: str) -> bool:
+    try:
+        return bool(page(url))
+    except OSError:
+        return False
+
+
+def wait_for(condition, seconds: float = 60.0) -> None:  # type: ignore[no-untyped-def]
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.1)
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])

@@ -1,0 +1,260 @@
+"""The shared producer against scripted answers. No network; the only waits are for greenlets."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections import Counter
+from collections.abc import Callable, Sequence
+from random import Random
+
+import gevent
+import pytest
+from gevent.event import Event
+
+from lakestream_loadgen.errors import LoadgenError, NotWrittenError, OutcomeUnknownError, PutRecordsError, RefusedError
+from lakestream_loadgen.kinesis.batching import BatchLimits
+from lakestream_loadgen.kinesis.producer import KinesisProducer, ProducerSettings
+from lakestream_loadgen.kinesis.retry import RetryPolicy
+from lakestream_loadgen.kinesis.wire import THROTTLED
+from lakestream_loadgen.ledger import Outcome, Settled
+from lakestream_loadgen.records import Record
+
+Reply = Callable[[Sequence[str]], list[str | None]]
+"""Of the event ids in a call: an error code for each, None for written; or raises."""
+
+
+def all_written(ids: Sequence[str]) -> list[str | None]:
+    return [None] * len(ids)
+
+
+def refuse(error: PutRecordsError) -> Reply:
+    def reply(ids: Sequence[str]) -> list[str | None]:
+        raise error
+
+    return reply
+
+
+def throttle(*numbers: int) -> Reply:
+    return lambda ids: [THROTTLED if number in numbers else None for number in range(len(ids))]
+
+
+class ScriptedKinesis:
+    """Answers call by call from a script, then writes everything. The data of a record is its event id."""
+
+    def __init__(self, *script: Reply) -> None:
+        self.script = list(script)
+        self.calls: list[list[str]] = []
+        self.closed = False
+        self._sequence = 100
+
+    def put_records(self, body: bytes) -> bytes:
+        request = json.loads(body)
+        assert request["StreamName"] == "orders"
+        ids = [base64.b64decode(entry["Data"]).decode() for entry in request["Records"]]
+        self.calls.append(ids)
+        gevent.sleep(0)
+        reply = self.script.pop(0) if self.script else all_written
+        results: list[dict[str, str]] = []
+        for error in reply(ids):
+            self._sequence += 1
+            written = {"ShardId": "s0", "SequenceNumber": str(self._sequence)}
+            results.append({"ErrorCode": error} if error else written)
+        failed = sum("ErrorCode" in result for result in results)
+        return json.dumps({"FailedRecordCount": failed, "Records": results}).encode()
+
+    def close(self) -> None:
+        self.closed = True
+
+
+class RememberedLedger:
+    """Keeps the order of things, and what became of each event."""
+
+    def __init__(self, kinesis: ScriptedKinesis) -> None:
+        self.sent_ids: list[str] = []
+        self.outcomes: dict[str, tuple[Outcome, int]] = {}
+        self._kinesis = kinesis
+
+    def sent(self, records: Sequence[Record]) -> int:
+        called = {event_id for call in self._kinesis.calls for event_id in call}
+        assert not called & {record.event_id for record in records}, "sent before it was noted"
+        self.sent_ids += [record.event_id for record in records]
+        return len(self.sent_ids) - len(records)
+
+    def settled(self, settled: Settled) -> None:
+        for index, row in enumerate(settled.rows):
+            event_id = self.sent_ids[row]
+            assert event_id not in self.outcomes, "settled twice"
+            self.outcomes[event_id] = (settled.outcome, settled.attempts[index])
+            if settled.outcome is Outcome.ACKNOWLEDGED:
+                assert settled.sequence_numbers[index] is not None
+
+
+class Counts:
+    """An observer that counts."""
+
+    def __init__(self) -> None:
+        self.seen: Counter[str] = Counter()
+
+    def called(self, seconds: float, request_bytes: int, error: PutRecordsError | None) -> None:
+        self.seen["calls" if error is None else f"failed calls: {error.code}"] += 1
+
+    def acknowledged(self, records: int, data_bytes: int, latencies: Counter[float]) -> None:
+        assert latencies.total() == records
+        self.seen["acknowledged"] += records
+        self.seen["bytes"] += data_bytes
+
+    def throttled(self, records: int) -> None:
+        self.seen["throttled"] += records
+
+    def given_up(self, records: int, outcome: Outcome, code: str) -> None:
+        self.seen[f"{outcome.name}: {code}"] += records
+
+
+class Setting:
+    """A producer and all that it talks to."""
+
+    def __init__(self, *script: Reply, attempts: int = 5, connections: int = 2, records: int = 500) -> None:
+        self.kinesis = ScriptedKinesis(*script)
+        self.ledger = RememberedLedger(self.kinesis)
+        self.counts = Counts()
+        self.producer = KinesisProducer(
+            ProducerSettings("orders", connections, BatchLimits(0.0, records), RetryPolicy(0.0, 0.0, attempts)),
+            self.kinesis,
+            ledger=self.ledger,
+            observer=self.counts,
+            random=Random(1),
+        )
+
+    def put(self, *records: Record) -> int:
+        with gevent.Timeout(10):
+            return self.producer.put(records)
+
+
+def event(event_id: str, group: str | None = None, *, last: bool = False) -> Record:
+    return Record(event_id, "key", event_id.encode(), False, group, last)
+
+
+def test_a_user_is_told_how_many_of_its_records_were_written() -> None:
+    setting = Setting()
+    assert setting.put() == 0
+    assert setting.put(event("a"), event("b")) == 2
+    assert setting.kinesis.calls == [["a", "b"]]
+    assert setting.ledger.outcomes == {"a": (Outcome.ACKNOWLEDGED, 1), "b": (Outcome.ACKNOWLEDGED, 1)}
+    assert setting.counts.seen == {"calls": 1, "acknowledged": 2, "bytes": 2}
+
+
+def test_thousands_of_users_share_calls() -> None:
+    setting = Setting()
+    users = [gevent.spawn(setting.put, event(f"e{number}")) for number in range(2000)]
+    gevent.joinall(users, timeout=10, raise_error=True)
+    assert sum(user.value for user in users) == 2000
+    assert len(setting.kinesis.calls) < 20
+    assert max(map(len, setting.kinesis.calls)) == 500
+
+
+def test_just_the_throttled_records_are_sent_again() -> None:
+    setting = Setting(throttle(0, 2), throttle(1))
+    assert setting.put(event("a"), event("b"), event("c")) == 3
+    assert setting.kinesis.calls == [["a", "b", "c"], ["a", "c"], ["c"]]
+    assert setting.ledger.outcomes == dict.fromkeys("abc", (Outcome.ACKNOWLEDGED, 1))
+    assert setting.counts.seen["throttled"] == 3
+
+
+@pytest.mark.parametrize(
+    ("error", "attempts"),
+    [(OutcomeUnknownError("ConnectionLost", ""), 2), (NotWrittenError("ConnectionFailed", ""), 1)],
+)
+def test_a_lost_call_is_sent_again_and_counted_if_it_may_have_been_written(
+    error: PutRecordsError, attempts: int
+) -> None:
+    setting = Setting(refuse(error))
+    assert setting.put(event("a")) == 1
+    assert setting.ledger.sent_ids == ["a"]
+    assert setting.ledger.outcomes == {"a": (Outcome.ACKNOWLEDGED, attempts)}
+    assert setting.counts.seen[f"failed calls: {error.code}"] == 1
+
+
+def test_an_internal_failure_of_one_record_may_have_been_written() -> None:
+    setting = Setting(lambda ids: [None, "InternalFailure"])
+    assert setting.put(event("a"), event("b")) == 2
+    assert setting.ledger.outcomes == {"a": (Outcome.ACKNOWLEDGED, 1), "b": (Outcome.ACKNOWLEDGED, 2)}
+    assert setting.counts.seen["throttled"] == 0
+
+
+def test_what_is_always_throttled_fails_and_what_may_be_written_is_unknown() -> None:
+    unknown = refuse(OutcomeUnknownError("ConnectionLost", ""))
+    setting = Setting(throttle(0), throttle(0), unknown, unknown, unknown, attempts=2)
+    assert setting.put(event("a"), event("b")) == 1
+    assert setting.put(event("c")) == 0
+    assert setting.ledger.outcomes == {
+        "a": (Outcome.FAILED, 0),
+        "b": (Outcome.ACKNOWLEDGED, 1),
+        "c": (Outcome.UNKNOWN, 2),
+    }
+    assert setting.counts.seen[f"FAILED: {THROTTLED}"] == 1
+    assert setting.counts.seen["UNKNOWN: ConnectionLost"] == 1
+
+
+def test_a_refused_call_is_not_repeated() -> None:
+    setting = Setting(refuse(RefusedError("ResourceNotFoundException", "no stream orders")))
+    assert setting.put(event("a")) == 0
+    assert setting.kinesis.calls == [["a"]]
+    assert setting.ledger.outcomes == {"a": (Outcome.FAILED, 0)}
+
+
+def test_a_delete_leaves_after_its_orders_updates_are_settled() -> None:
+    setting = Setting(throttle(0), throttle(0))
+    assert setting.put(event("update", "o1"), event("delete", "o1", last=True), event("other", "o2")) == 3
+    assert setting.kinesis.calls == [["update", "other"], ["update"], ["update"], ["delete"]]
+
+
+def test_more_than_fits_into_a_call_is_cut() -> None:
+    setting = Setting(records=4)
+    assert setting.put(*[event(f"e{number}") for number in range(10)]) == 10
+    assert sorted(map(len, setting.kinesis.calls)) == [2, 4, 4]
+
+
+def test_drain_waits_for_everything_under_way() -> None:
+    hold = Event()
+
+    def held(ids: Sequence[str]) -> list[str | None]:
+        hold.wait()
+        return all_written(ids)
+
+    setting = Setting(held)
+    user = gevent.spawn(setting.put, event("a"))
+    gevent.sleep(0)
+    assert setting.producer.drain(0.01) == 1
+    hold.set()
+    assert setting.producer.drain(5.0) == 0
+    assert user.get(timeout=5) == 1
+
+
+def test_close_notes_what_is_under_way_as_unknown_and_lets_its_users_go() -> None:
+    setting = Setting(lambda ids: Event().wait(), connections=1)  # type: ignore[arg-type, return-value]
+    users = [gevent.spawn(setting.put, event("a", "o1"))]
+    gevent.sleep(0.02)
+    users += [gevent.spawn(setting.put, event("b")), gevent.spawn(setting.put, event("c", "o1", last=True))]
+    gevent.sleep(0.02)
+    setting.producer.close()
+    assert [user.get(timeout=5) for user in users] == [0, 0, 0]
+    assert setting.ledger.outcomes == {"a": (Outcome.UNKNOWN, 1)}, "b and c were never sent"
+    assert setting.counts.seen["FAILED: Stopped"] == 2
+    assert setting.kinesis.closed
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_without_its_ledger_a_producer_stops_and_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    setting = Setting()
+
+    def full(records: Sequence[Record]) -> int:
+        raise LoadgenError("no space left")
+
+    setting.ledger.sent = full  # type: ignore[method-assign]
+    with pytest.raises(LoadgenError, match="no space left"):
+        setting.put(event("a"))
+    with pytest.raises(LoadgenError, match="no space left"):
+        setting.put(event("b"))
+    assert setting.kinesis.calls == []
+    assert "no space left" in capsys.readouterr().err
