@@ -13,6 +13,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from lakestream.faults import reach
 from lakestream.kinesis import KinesisSettings, read_ranges
 from lakestream.model import BatchPlan, ShardRange
 from lakestream.spark.screen import screen
@@ -60,6 +61,22 @@ def read_batch(
     def read(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         for batch in batches:
             for task in batch.column(0).to_pylist():
-                yield from screen(reader(settings, tasks[task]), fields)
+                yield from screen(past_half(reader(settings, tasks[task]), tasks[task]), fields)
 
     return spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(read, RAW_SCHEMA)
+
+
+def past_half(batches: "Iterable[pa.RecordBatch]", ranges: Sequence[ShardRange]) -> "Iterator[pa.RecordBatch]":
+    """The batches as they are; on the way the crash point, once half of what the plan expects has been handed on.
+
+    At the end at the latest, for the plan only estimates.
+    """
+    expected, handed_on, is_past = sum(piece.expected_records for piece in ranges), 0, False
+    for batch in batches:
+        yield batch
+        handed_on += batch.num_rows
+        if not is_past and 2 * handed_on >= expected:
+            is_past = True
+            reach("half_read")
+    if not is_past:
+        reach("half_read")
