@@ -9,6 +9,7 @@ acknowledgements are in the statistics that it shows.
 from __future__ import annotations
 
 import logging
+import signal
 import sys
 import time
 from random import Random
@@ -63,6 +64,7 @@ class LoadRun:
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
         self._workers = 1
+        self.stop_requested = False
         self._ledger: LedgerWriter | NoLedger | None = None
 
     @classmethod
@@ -81,6 +83,9 @@ class LoadRun:
         else:
             run._listen()
         environment.events.quitting.add_listener(run._quitting)
+        if environment.shape_class is not None:
+            # Headless, Locust handles SIGTERM only when its shape has ended; until then it would just die.
+            gevent.signal_handler(signal.SIGTERM, run._request_stop)
 
     @classmethod
     def of(cls, environment: Environment) -> LoadRun:
@@ -140,6 +145,9 @@ class LoadRun:
             random=Random(),
         )
         self.pacer = Pacer(settings.shape, lambda: 1.0 / self._workers)
+
+    def _request_stop(self) -> None:
+        self.stop_requested = True
 
     def drain(self) -> None:
         """Stop the tokens and wait until everything under way is settled; at once if nothing is."""

@@ -46,7 +46,7 @@ class OrderUser(KinesisUser):
 
 
 class OrderShape(LoadTestShape):
-    """Users in proportion to the load; ``--users`` is their number at its peak, ``--run-time`` ends the run."""
+    """Users in proportion to the load: ``--users`` at its peak; until ``--run-time`` is over or SIGTERM comes."""
 
     use_common_options = True
 
@@ -54,8 +54,8 @@ class OrderShape(LoadTestShape):
         if self.runner is None or self.runner.environment.parsed_options is None:
             raise LoadgenError("the load shape needs a runner with options")
         options = self.runner.environment.parsed_options
+        run = LoadRun.of(self.runner.environment)
         elapsed = time.perf_counter() - self.start_time
-        if options.run_time and elapsed >= options.run_time:
+        if run.stop_requested or (options.run_time and elapsed >= options.run_time):
             return None
-        shape = LoadRun.of(self.runner.environment).settings.shape
-        return users_at(shape, elapsed, options.num_users or 1), options.spawn_rate or 1.0
+        return users_at(run.settings.shape, elapsed, options.num_users or 1), options.spawn_rate or 1.0

@@ -82,10 +82,10 @@ def test_lost_connections_failures_and_throttles_lose_nothing(kinesis: LocalKine
     assert "ConnectionLost" in output
     assert status == 0, output
     last: dict[str, str] = {}
-    for event in (
-        orjson.loads(r.data) for r in kinesis.records("orders") if r.data.startswith(b"{") and is_json(r.data)
-    ):
-        assert last.get(event["order_id"]) != "d", "a late or repeated event behind its order's delete"
+    events = [orjson.loads(record.data) for record in kinesis.records("orders") if is_good(record.data)]
+    for event in events:
+        revives = last.get(event["order_id"]) == "d" and event["op"] != "d"
+        assert not revives, "a late or repeated event behind its order's delete"
         last[event["order_id"]] = event["op"]
     assert "d" in last.values()
 
@@ -171,7 +171,7 @@ def test_the_web_page_starts_stops_and_starts_again(kinesis: LocalKinesis, tmp_p
             wait_for(lambda: len(kinesis.records("orders")) > before + 1000)  # noqa: B023
             names = {row["name"] for row in json.loads(page(f"{base}/stats/requests"))["stats"]}
             assert {"orders: PutRecords", "orders: records acknowledged", "orders: KiB acknowledged"} <= names
-            page(f"{base}/stop")
+            post(f"{base}/stop")
             wait_for(lambda: json.loads(page(f"{base}/stats/requests"))["state"] == "stopped")
         process.send_signal(signal.SIGTERM)
         process.communicate(timeout=60)

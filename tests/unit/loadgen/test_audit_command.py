@@ -1,0 +1,87 @@
+"""``lakestream audit`` as a script sees it: exit status, report, messages."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+from typer.testing import CliRunner
+
+from lakestream_loadgen.audit import fold, read_json_lake
+from lakestream_loadgen.cli import audit_app
+from lakestream_loadgen.content import EVENT_SCHEMA
+from lakestream_loadgen.events import EventMix, OrderEvents
+from lakestream_loadgen.ledger import LedgerWriter, Outcome, Settled
+
+RECORDS = OrderEvents(seed=3, worker=0, prefix="t", mix=EventMix(malformed=0.0)).take(50, 1.79e9)
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    ledger = LedgerWriter(tmp_path / "ledger", stream="orders", prefix="t")
+    first = ledger.sent(RECORDS)
+    numbers = [str(number) for number in range(50)]
+    ledger.settled(Settled(Outcome.ACKNOWLEDGED, range(first, 50), [1] * 50, ["s0"] * 50, numbers))
+    ledger.close()
+    (tmp_path / "json").mkdir()
+    rows = []
+    for number, record in zip(numbers, RECORDS, strict=True):
+        place = {"_shard_id": "s0", "_sequence_number": number, "_sub_sequence": 0, "_arrival": "2026"}
+        rows.append(json.dumps({**json.loads(record.data), **place}))
+    (tmp_path / "json" / "a.json").write_text("\n".join(rows[:25]) + "\n")
+    (tmp_path / "json" / "b.json").write_text("\n".join(rows[25:]) + "\n")
+    (tmp_path / "snapshot").mkdir()
+    snapshot = fold(read_json_lake(str(tmp_path / "json"))).select(EVENT_SCHEMA.names).cast(EVENT_SCHEMA)
+    pa.parquet.write_table(snapshot, tmp_path / "snapshot" / "s.parquet")
+    return tmp_path
+
+
+def run(lake: Path, *arguments: str) -> tuple[int, str]:
+    command = ["--ledger", str(lake / "ledger"), "--json", str(lake / "json"), *arguments]
+    result = CliRunner().invoke(audit_app, command)
+    return result.exit_code, result.output
+
+
+def test_an_intact_lake_exits_with_0_and_reports(lake: Path) -> None:
+    report = lake / "report.json"
+    status, output = run(lake, "--snapshot", str(lake / "snapshot"), "--report", str(report))
+    assert (status, output.splitlines()[-1]) == (0, "audit passed")
+    document = json.loads(report.read_text())
+    assert document["ok"]
+    assert document["audit"]["acknowledged"] == document["audit"]["rows"] == 50
+    assert document["snapshot"]["ok"]
+
+
+def test_a_lost_file_exits_with_1_and_says_which_events(lake: Path) -> None:
+    (lake / "json" / "b.json").unlink()
+    report = lake / "report.json"
+    status, output = run(lake, "--report", str(report))
+    assert status == 1
+    assert f"missing: {RECORDS[25].event_id} at s0 25" in output
+    assert "AUDIT FAILED" in output
+    document = json.loads(report.read_text())
+    assert (document["ok"], document["audit"]["missing"], document["snapshot"]) == (False, 25, None)
+
+
+def test_only_listed_files_count(lake: Path) -> None:
+    (lake / "json" / "uncommitted.json").write_bytes((lake / "json" / "a.json").read_bytes())
+    assert run(lake)[0] == 1
+    (lake / "committed.txt").write_text("a.json\nb.json\n")
+    assert run(lake, "--files", str(lake / "committed.txt"))[0] == 0
+
+
+def test_a_snapshot_that_differs_exits_with_1(lake: Path) -> None:
+    path = lake / "snapshot" / "s.parquet"
+    pa.parquet.write_table(pa.parquet.read_table(path).slice(1), path)
+    status, output = run(lake, "--snapshot", str(lake / "snapshot"))
+    assert status == 1
+    assert "missing 1, unexpected 0" in output
+
+
+def test_what_cannot_be_audited_exits_with_2(lake: Path) -> None:
+    status, output = run(lake, "--quarantine", str(lake / "none"))
+    assert status == 2
+    assert "none is not a folder" in output
