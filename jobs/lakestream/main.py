@@ -10,7 +10,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Annotated
@@ -117,8 +117,7 @@ def _log_to_stderr() -> None:
 
 
 for _plugin in sorted(entry_points(group="lakestream.commands")):
-    with suppress(ModuleNotFoundError):  # TEMPORARY until all commands are written
-        app.add_typer(_plugin.load(), name=_plugin.name)
+    app.add_typer(_plugin.load(), name=_plugin.name)
 
 if __name__ == "__main__":
     app()

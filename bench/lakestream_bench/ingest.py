@@ -1,0 +1,155 @@
+"""End to end, from Kinesis to committed: rows per second from a backlog, and freshness at a steady load.
+
+The local Kinesis and the producer run on the same cores as Spark.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from lakestream_api import Progress
+from lakestream_bench._ingestion import SHARDS, STREAM, WRITERS, Orders, Trigger, ingest, now
+from lakestream_localkinesis.core.limits import Limits
+from lakestream_localkinesis.testing import local_kinesis
+
+BATCH = 100_000
+BACKLOG = {"json": 8 * BATCH, "cow": 4 * BATCH, "mor": 4 * BATCH}
+WARM_UP = 2
+"""Batches that the JVM needs to compile what a batch runs; not counted."""
+
+STEADY_RATE = 2_000
+STEADY_SECONDS = 60.0
+STEADY_INTERVAL = {"json": "1s", "cow": "1s", "mor": "1s"}
+STEADY_WARM_UP = 20.0
+"""Seconds; the first batches also wait for Spark to start."""
+
+
+@dataclass(frozen=True)
+class Throughput:
+    """A backlog worked off in batches near `BATCH` records."""
+
+    records: int
+    """Counted ones, without the first batches'."""
+    batches: int
+    seconds: float
+    rows_per_second: float
+    stage_seconds: dict[str, float]
+    """Mean per batch; the fetch of one batch overlaps with the write of the one before."""
+
+
+@dataclass(frozen=True)
+class Steady:
+    """A stream at its tip."""
+
+    records_per_second: float
+    batches: int
+    batch_seconds: float
+    """Work per batch, median."""
+    freshness_p50_seconds: float
+    """From arrival to committed: median over all records."""
+    freshness_p99_seconds: float
+    """The 99th percentile of the batches' own p99, weighted by their records."""
+
+
+def throughput(kind: str, folder: Path) -> Throughput:
+    """Fill the stream, then read it with no other load."""
+    with local_kinesis(limits=Limits.none()) as server:
+        server.create_stream(STREAM, shards=SHARDS)
+        server.clock.freeze()
+        Orders(server).fill(BACKLOG[kind])
+        server.clock.resume()
+        with ingest(server, folder, kind, Trigger("1s", BATCH), until_caught_up=True) as run:
+            batches = run.finish()
+    counted, before = batches[WARM_UP:], batches[WARM_UP - 1]
+    seconds = (counted[-1].finished_at - before.finished_at).total_seconds()
+    records = sum(batch.records for batch in counted)
+    return Throughput(records, len(counted), seconds, records / seconds, _stages(counted))
+
+
+def steady(kind: str, folder: Path) -> Steady:
+    """Write at a steady rate, within Kinesis's limits, while the stream is read."""
+    with local_kinesis() as server:
+        server.create_stream(STREAM, shards=SHARDS)
+        orders = Orders(server)
+        with ingest(server, folder, kind, Trigger(STEADY_INTERVAL[kind]), until_caught_up=False) as run:
+            orders.put(SHARDS)
+            run.wait_for(1, timeout=120)
+            for _ in orders.stream(STEADY_RATE, STEADY_WARM_UP):
+                pass
+            warm = len(run.batches())
+            for _ in orders.stream(STEADY_RATE, STEADY_SECONDS):
+                pass
+            batches = run.batches()[warm:]
+    records = sum(batch.records for batch in batches)
+    return Steady(
+        records_per_second=records / STEADY_SECONDS,
+        batches=len(batches),
+        batch_seconds=sorted(batch.seconds.total for batch in batches)[len(batches) // 2],
+        freshness_p50_seconds=_weighted(batches, "p50_seconds", 0.5),
+        freshness_p99_seconds=_weighted(batches, "p99_seconds", 0.99),
+    )
+
+
+def _stages(batches: Sequence[Progress]) -> dict[str, float]:
+    names = ("plan", "fetch", "write", "commit")
+    return {name: sum(getattr(batch.seconds, name) for batch in batches) / len(batches) for name in names}
+
+
+def _weighted(batches: Sequence[Progress], name: str, quantile: float) -> float:
+    """A quantile over batches, each as heavy as it has records."""
+    values = sorted((getattr(batch.freshness, name), batch.records) for batch in batches if batch.freshness)
+    total = sum(weight for _, weight in values)
+    below = 0
+    for value, weight in values:
+        below += weight
+        if below >= quantile * total:
+            return float(value)
+    raise ValueError("no batch had records")
+
+
+def main() -> int:
+    """Print two tables, write the figures."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--out", type=Path, required=True, help="gets the figures as JSON")
+    parser.add_argument("--writers", nargs="+", choices=list(WRITERS), default=list(WRITERS))
+    arguments = parser.parse_args()
+    backlog: dict[str, Throughput] = {}
+    tip: dict[str, Steady] = {}
+    with tempfile.TemporaryDirectory(prefix="lakestream-bench-") as scratch:
+        for kind in arguments.writers:
+            backlog[kind] = throughput(kind, Path(scratch) / f"{kind}-backlog")
+            tip[kind] = steady(kind, Path(scratch) / f"{kind}-steady")
+    print(f"backlog in batches of {BATCH:,} records, {os.cpu_count()} cores")
+    print(f"{'writer':8}{'rows/s':>10}{'batches':>9}{'fetch s':>9}{'write s':>9}{'commit s':>9}")
+    for kind, row in backlog.items():
+        stages = row.stage_seconds
+        print(
+            f"{kind:8}{row.rows_per_second:>10,.0f}{row.batches:>9}{stages['fetch']:>9.2f}"
+            f"{stages['write']:>9.2f}{stages['commit']:>9.3f}"
+        )
+    print(f"\nsteady {STEADY_RATE:,} records/s for {STEADY_SECONDS:.0f} s, a batch a second")
+    print(f"{'writer':8}{'batches':>9}{'batch s':>9}{'fresh p50':>11}{'fresh p99':>11}")
+    for kind, at_tip in tip.items():
+        print(
+            f"{kind:8}{at_tip.batches:>9}{at_tip.batch_seconds:>9.2f}"
+            f"{at_tip.freshness_p50_seconds:>10.2f}s{at_tip.freshness_p99_seconds:>10.2f}s"
+        )
+    figures = {
+        "measured_at": now(),
+        "cores": os.cpu_count(),
+        "backlog": {kind: asdict(row) for kind, row in backlog.items()},
+        "steady": {kind: asdict(row) for kind, row in tip.items()},
+    }
+    arguments.out.write_text(json.dumps(figures, indent=2) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
