@@ -1,0 +1,85 @@
+"""A Kinesis and an S3 server for all tests of this folder; drivers run beside them, as processes of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+
+import boto3
+import pytest
+from botocore.config import Config
+from moto.server import ThreadedMotoServer
+from pyspark.sql import SparkSession
+
+from lab.chain import Lab, Table
+from lab.stream import OrderStream
+from lakestream_localkinesis.testing import LocalKinesis, local_kinesis
+
+BUCKET = "lake"
+_numbers = count(1)
+
+
+@pytest.fixture(scope="session")
+def server() -> Iterator[LocalKinesis]:
+    with local_kinesis() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def s3() -> Iterator[str]:
+    """URL of an S3 server with a bucket."""
+    moto = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    moto.start()
+    host, port = moto.get_host_and_port()
+    client = boto3.client(
+        "s3",
+        endpoint_url=f"http://{host}:{port}",
+        region_name="us-east-1",
+        aws_access_key_id="test",
+        aws_secret_access_key="test",
+        config=Config(s3={"addressing_style": "path"}),
+    )
+    client.create_bucket(Bucket=BUCKET)
+    yield f"http://{host}:{port}"
+    moto.stop()
+
+
+@pytest.fixture(scope="session")
+def spark_on_s3(spark: SparkSession, s3: str) -> SparkSession:
+    """The session, which can also read the S3 server."""
+    conf = spark._jsc.hadoopConfiguration()
+    for key, value in {
+        "fs.s3a.endpoint": s3,
+        "fs.s3a.endpoint.region": "us-east-1",
+        "fs.s3a.path.style.access": "true",
+        "fs.s3a.connection.ssl.enabled": "false",
+        "fs.s3a.aws.credentials.provider": "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider",
+        "fs.s3a.access.key": "test",
+        "fs.s3a.secret.key": "test",
+    }.items():
+        conf.set(key, value)
+    return spark
+
+
+class Labs:
+    """Makes labs, each with a stream and a folder of its own."""
+
+    def __init__(self, server: LocalKinesis, folder: Path, s3: str) -> None:
+        self._server = server
+        self._folder = folder
+        self._s3 = s3
+
+    def make(self, table: Table, place: str) -> Lab:
+        number = next(_numbers)
+        name = f"{table}-{place}-{number}"
+        folder = self._folder / name
+        folder.mkdir()
+        is_on_s3 = place == "s3"
+        root = f"s3a://{BUCKET}/{name}" if is_on_s3 else str(folder / "lake")
+        return Lab(OrderStream(self._server, name, seed=number), table, folder, root, self._s3 if is_on_s3 else None)
+
+
+@pytest.fixture(scope="session")
+def labs(server: LocalKinesis, s3: str, tmp_path_factory: pytest.TempPathFactory) -> Labs:
+    return Labs(server, tmp_path_factory.mktemp("labs"), s3)

@@ -1,0 +1,204 @@
+"""Chains of kills: each start recovers from the kill before it, and is killed in its turn; the last one drains."""
+
+from __future__ import annotations
+
+import random
+import signal
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from lab.driver import Driver, DriverError, Ingest, Victim, child_environment
+from lab.lake import Writer, log_listing
+from lab.stream import MAX_RECORDS_PER_BATCH, OrderStream
+from lakestream.faults import STEPS
+from lakestream_loadgen.events import EVENT_DDL
+
+BURSTS = 6
+"""New batches before each start: enough for the third time of any step."""
+_TIMES = (1, 1, 2, 3)
+"""Which time a step is fatal: the first is in the batch that the kill before left, more often than not."""
+_START_SECONDS = 9.0
+"""From the epoch into the first batches: the start of Spark, what a sink has to undo, the wait for a predecessor."""
+_BATCH_SECONDS = 1.5
+
+
+class Table(StrEnum):
+    """What a chain writes to."""
+
+    JSON = "json"
+    MOR = "mor"
+    COW = "cow"
+    INSERT = "insert"
+    """Copy-on-write, without looking keys up: nothing but the batch's mark keeps a row from being there twice."""
+    MOR_INSERT = "mor-insert"
+
+    @property
+    def is_snapshot(self) -> bool:
+        """Whether it has one row per live key, not one per event."""
+        return self in (Table.MOR, Table.COW)
+
+
+@dataclass(frozen=True)
+class AtStep:
+    """Killed by itself, at a step."""
+
+    step: str
+    time: int
+
+    def __str__(self) -> str:
+        return f"{self.step}:{self.time}"
+
+
+@dataclass(frozen=True)
+class AtInstant:
+    """Killed from outside, some time after it was seen to do something."""
+
+    commits: int
+    """Batches to wait for; 0: only until it has taken its epoch."""
+    seconds: float
+    victim: Victim
+
+    def __str__(self) -> str:
+        since = f"{self.commits} commits" if self.commits else "it took its epoch"
+        return f"{self.seconds:.2f} s after {since}, hits {self.victim.value}"
+
+
+Kill = AtStep | AtInstant
+
+
+@dataclass(frozen=True)
+class Chain:
+    """A writer, and what happens to it."""
+
+    table: Table
+    place: str
+    """`folder` or `s3`."""
+    kills: tuple[Kill, ...]
+
+    @property
+    def name(self) -> str:
+        return f"{self.table}-{self.place}"
+
+
+def plan_kills(seed: str, instants: int, steps: Sequence[str] = STEPS) -> tuple[Kill, ...]:
+    """Every named step, and so many random instants, in a random order; the same for the same seed."""
+    chance = random.Random(seed)
+    kills: list[Kill] = [AtStep(step, chance.choice(_TIMES)) for step in steps]
+    for number in range(instants):
+        # In turn, so that few instants still hit all of them.
+        victim = list(Victim)[number % len(Victim)]
+        commits = chance.choice((0, 0, 1, 2))
+        kills.append(AtInstant(commits, chance.uniform(0, _BATCH_SECONDS if commits else _START_SECONDS), victim))
+    chance.shuffle(kills)
+    return tuple(kills)
+
+
+def lake_document(stream: OrderStream, table: Table, root: str, **spec: Any) -> dict[str, Any]:
+    """A LakeStream document for one writer, called `orders`."""
+    if table is Table.JSON:
+        output: dict[str, Any] = {"json": {"path": f"{root}/table", "partitionBy": ["dt"]}}
+    else:
+        hudi = {
+            "path": f"{root}/table",
+            "tableType": "MERGE_ON_READ" if table in (Table.MOR, Table.MOR_INSERT) else "COPY_ON_WRITE",
+            "recordKey": ["order_id"],
+            "partitionBy": ["dt"],
+            # Compaction, cleaning and archiving take part.
+            "compaction": {"everyCommits": 4},
+            "cleaning": {"retainCommits": 4},
+        }
+        keyed = {"orderingField": "version", "deleteWhen": "op = 'd'", "index": {"type": "bucket", "buckets": 2}}
+        hudi |= keyed | {"operation": "upsert"} if table.is_snapshot else {"operation": "insert"}
+        output = {"hudi": hudi}
+    return {
+        "apiVersion": "lakestream.dev/v1alpha1",
+        "kind": "LakeStream",
+        "metadata": {"name": "orders"},
+        "spec": {
+            "source": {"kinesis": {"stream": stream.name, "region": "us-east-1", "endpoint": stream.server.endpoint}},
+            "schema": EVENT_DDL,
+            "transform": "SELECT *, date_format(created_at, 'yyyy-MM-dd') AS dt FROM events",
+            "trigger": {"interval": "200ms", "maxRecordsPerBatch": MAX_RECORDS_PER_BATCH},
+            "writers": [{"name": "orders", **output}],
+            "checkpoint": f"{root}/checkpoint",
+            "resources": {"driver": {"cores": 1, "memory": "1g"}},
+            **spec,
+        },
+    }
+
+
+class Lab:
+    """A stream, a writer, and drivers for it."""
+
+    def __init__(self, stream: OrderStream, table: Table, folder: Path, root: str, s3: str | None) -> None:
+        self.stream = stream
+        self.table = table
+        self.writer = Writer("orders", f"{root}/table", f"{root}/checkpoint/orders", s3)
+        self.folder = folder
+        self.document = lake_document(stream, table, root)
+        self.path = folder / "lakestream.yaml"
+        self.drivers: list[Driver] = []
+        self.story: list[str] = []
+        more = {} if s3 is None else {"AWS_ENDPOINT_URL_S3": s3}
+        self._ingest = Ingest(self.path, "orders", child_environment(folder / "scratch", **more), folder)
+
+    def start(self, *, crash_at: str | None = None, until_caught_up: bool = False) -> Driver:
+        self.path.write_text(yaml.safe_dump(self.document, sort_keys=False))
+        name = f"driver-{len(self.drivers) + 1:02d}"
+        driver = Driver(self._ingest, name, crash_at=crash_at, until_caught_up=until_caught_up)
+        self.drivers.append(driver)
+        return driver
+
+    def drain(self) -> None:
+        """Run a driver to the tip of the stream."""
+        driver = self.start(until_caught_up=True)
+        began = time.monotonic()
+        status = driver.wait(300)
+        self.story.append(f"{driver.name} drained in {time.monotonic() - began:.1f} s")
+        if status != 0:
+            raise DriverError(f"{driver.name} ended with {status}\n{driver.tail()}")
+
+    def evidence(self) -> str:
+        """What a person would look at."""
+        tails = [driver.tail() for driver in self.drivers[-2:]]
+        return "\n".join(["--- what happened", *self.story, log_listing(self.writer), *tails])
+
+    def close(self) -> None:
+        for driver in self.drivers:
+            driver.bury()
+
+
+def run_chain(lab: Lab, kills: Sequence[Kill]) -> None:
+    """Carry out the kills, then drain."""
+    for kill in kills:
+        lab.stream.put(BURSTS)
+        began = time.monotonic()
+        match kill:
+            case AtStep():
+                driver = lab.start(crash_at=str(kill))
+            case AtInstant():
+                driver = lab.start()
+                _wait_for_instant(driver, kill)
+                driver.kill(kill.victim)
+        status = driver.wait()
+        lab.story.append(f"{driver.name}: killed at {kill}, after {time.monotonic() - began:.1f} s, status {status}")
+        # A driver without its JVM says so and ends: it can be started again.
+        expected = 1 if isinstance(kill, AtInstant) and kill.victim is Victim.JVM else -signal.SIGKILL
+        if status != expected:
+            raise DriverError(f"{driver.name}: killed at {kill}, ended with {status}\n{driver.tail()}")
+    lab.stream.put(BURSTS)
+    lab.drain()
+
+
+def _wait_for_instant(driver: Driver, kill: AtInstant) -> None:
+    if kill.commits == 0:
+        driver.until_logged("INFO lakestream.app: epoch ")
+    else:
+        driver.until_committed(kill.commits)
+    time.sleep(kill.seconds)

@@ -1,0 +1,185 @@
+"""A driver: `lakestream ingest` as a process of its own, which can be killed at a step or an instant."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+
+import psutil
+
+from lakestream.control.files import read_progress
+from lakestream.exits import Exit
+from lakestream.faults import CRASH_AT
+
+START_SECONDS = 120.0
+"""For whatever a driver has to do once; a loaded machine with two cores starts a JVM in 30 s."""
+TAIL_LINES = 40
+
+# A step that Spark's workers reach must kill the driver, whose id is known to itself alone.
+_KILL_THE_DRIVER = ("sh", "-c", 'LAKESTREAM_CRASH_PID=$$ exec "$@"', "sh")
+
+
+class DriverError(AssertionError):
+    """A driver that did not do what it should; the message has the last lines of its log."""
+
+
+class Victim(Enum):
+    """What a SIGKILL hits."""
+
+    DRIVER = "driver"
+    """The Python process: its JVM finds the pipe broken."""
+    ALL = "driver, JVM and workers"
+    """As when a pod or a machine is lost."""
+    JVM = "JVM"
+    """As when it takes too much memory: the driver has to end by itself."""
+
+
+@dataclass(frozen=True)
+class Ingest:
+    """How a writer is run."""
+
+    document: Path
+    writer: str
+    environment: Mapping[str, str]
+    folder: Path
+    """For logs and progress."""
+
+
+class Driver:
+    """One running driver."""
+
+    def __init__(
+        self, ingest: Ingest, name: str, *, crash_at: str | None = None, until_caught_up: bool = False
+    ) -> None:
+        self.name = name
+        self.log = ingest.folder / f"{name}.log"
+        self.progress = ingest.folder / f"{name}.progress.jsonl"
+        self.family: dict[int, psutil.Process] = {}
+        environment = dict(ingest.environment)
+        if crash_at is not None:
+            environment[CRASH_AT] = crash_at
+        command = [*_KILL_THE_DRIVER, sys.executable, "-m", "lakestream.main", "ingest", "--cores", "1"]
+        command += ["--file", str(ingest.document), "--writer", ingest.writer, "--progress-file", str(self.progress)]
+        if until_caught_up:
+            command.append("--until-caught-up")
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True
+            )
+
+    def wait(self, seconds: float = START_SECONDS) -> int:
+        """Exit status; a driver that does not end in time is an error."""
+        self.until(lambda: False, "it to end", seconds, may_end=True)
+        return self.process.wait()
+
+    def until(
+        self, condition: Callable[[], object], what: str, seconds: float = START_SECONDS, *, may_end: bool = False
+    ) -> None:
+        """Wait until something holds, or (if it may) until the driver has ended."""
+        deadline = time.monotonic() + seconds
+        looked = 0.0
+        while not condition():
+            now = time.monotonic()
+            if now - looked > 0.5:
+                self._meet_family()
+                looked = now
+            if self.process.poll() is not None:
+                if may_end:
+                    return
+                raise DriverError(f"{self.name} ended with {self.process.returncode} instead of {what}\n{self.tail()}")
+            if now > deadline:
+                raise DriverError(f"{self.name}: waited {seconds:.0f} s for {what}\n{self.tail()}")
+            time.sleep(0.01)
+
+    def until_logged(self, text: str) -> None:
+        self.until(lambda: text.encode() in self.log.read_bytes(), f"{text!r} in its log")
+
+    def until_committed(self, batches: int) -> None:
+        self.until(lambda: len(read_progress(self.progress)) >= batches, f"{batches} committed batches")
+
+    def signal(self, number: int) -> None:
+        self.process.send_signal(number)
+
+    def kill(self, victim: Victim) -> None:
+        """SIGKILL, now."""
+        if victim is Victim.JVM:
+            self.until(self._jvms, "its JVM")
+        self._meet_family()
+        targets = {Victim.DRIVER: [], Victim.ALL: list(self.family.values()), Victim.JVM: self._jvms()}[victim]
+        if victim is not Victim.JVM:
+            self.process.kill()
+        for target in targets:
+            try:
+                target.kill()
+            except psutil.NoSuchProcess:
+                continue
+
+    def require_refusal(self, status: Exit, *parts: str) -> None:
+        """It ends with that status, and its last line says why, in one sentence for a person."""
+        if (ended := self.wait()) != status:
+            raise DriverError(f"{self.name} ended with {ended} instead of {status}\n{self.tail()}")
+        log = self.log.read_text()
+        last = log.splitlines()[-1]
+        if "Traceback" in log or not last.startswith("lakestream: ") or any(part not in last for part in parts):
+            raise DriverError(f"{self.name} does not say {parts} in its last line\n{self.tail()}")
+
+    def tail(self) -> str:
+        """The last lines of the log, for a person."""
+        lines = self.log.read_text(errors="replace").splitlines()[-TAIL_LINES:]
+        return "\n".join([f"--- the last lines of {self.log}", *lines])
+
+    def bury(self) -> None:
+        """End whatever is left; nothing may be, 30 s after the driver has ended."""
+        if self.process.poll() is None:
+            self._meet_family()
+            self.kill(Victim.ALL)
+            self.process.wait()
+            return
+        _, alive = psutil.wait_procs(list(self.family.values()), timeout=30)
+        for process in alive:
+            process.kill()
+        if alive:
+            raise DriverError(f"{self.name} left {alive} running\n{self.tail()}")
+
+    def _jvms(self) -> list[psutil.Process]:
+        return [process for process in self.family.values() if _is_jvm(process)]
+
+    def _meet_family(self) -> None:
+        """JVM and workers: they leave the driver's process group, and are nobody's children once it is dead."""
+        try:
+            found = psutil.Process(self.process.pid).children(recursive=True)
+        except psutil.NoSuchProcess:
+            return
+        self.family |= {process.pid: process for process in found}
+
+
+def _is_jvm(process: psutil.Process) -> bool:
+    try:
+        return process.name() == "java"
+    except psutil.NoSuchProcess:
+        return False
+
+
+def child_environment(scratch: Path, **more: str) -> dict[str, str]:
+    """The environment of drivers; whatever the shell says of AWS stays behind."""
+    own = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "LAKESTREAM_"))}
+    return own | {
+        "AWS_ACCESS_KEY_ID": "test",
+        "AWS_SECRET_ACCESS_KEY": "test",
+        "AWS_REGION": "us-east-1",
+        "AWS_EC2_METADATA_DISABLED": "true",
+        "AWS_CONFIG_FILE": "/dev/null",
+        "AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
+        "NO_PROXY": "127.0.0.1",
+        "no_proxy": "127.0.0.1",
+        "SPARK_LOCAL_DIRS": str(scratch),
+        # These JVMs live for seconds: the optimising compiler would only take time from them.
+        "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1",
+        **more,
+    }

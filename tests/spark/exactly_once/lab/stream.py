@@ -1,0 +1,88 @@
+"""Orders on a local Kinesis, and what a lake made of them has to hold."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import cycle
+
+import orjson
+import pyarrow as pa
+
+from lakestream_loadgen.content import EVENT_SCHEMA
+from lakestream_loadgen.events import EventMix, OrderEvents
+from lakestream_localkinesis.testing import LocalKinesis
+
+Place = tuple[str, int, int]
+"""Shard, sequence number, number within an aggregated record: what tells a record from every other one."""
+
+GAP_SECONDS = 0.06
+"""Between two bursts: more than a batch of `MAX_RECORDS_PER_BATCH` may cover, so that each burst makes a batch."""
+MAX_RECORDS_PER_BATCH = 60
+SHARDS = 3
+
+_MIX = EventMix(inserts=0.35, deletes=0.15, late=0.05, malformed=0.06, max_lateness=20.0, customers=40, max_live=60)
+_UNUSABLE = (b"", b"\xff\xfe\x00binary\x00", b"[1,2]", "Grüße".encode("latin-1"), b'{"order_id":', b"{}x" * 2000)
+
+
+@dataclass(frozen=True)
+class Content:
+    """What must not change on the way."""
+
+    data: bytes
+    arrival: datetime | None
+    """None: not looked at."""
+
+
+@dataclass(frozen=True)
+class Truth:
+    """All records of a stream, as Kinesis itself has them."""
+
+    good: dict[Place, Content]
+    unusable: dict[Place, Content]
+
+    def events(self) -> pa.Table:
+        """The good records as typed rows, for the fold."""
+        rows = [orjson.loads(content.data) for content in self.good.values()]
+        for row in rows:
+            for name in ("created_at", "updated_at"):
+                row[name] = datetime.fromisoformat(row[name])
+        table = pa.Table.from_pylist(rows, schema=EVENT_SCHEMA)
+        arrivals = [content.arrival for content in self.good.values()]
+        table = table.append_column("_arrival", pa.array(arrivals, pa.timestamp("us", "UTC")))
+        return table.append_column("_sequence_number", pa.array([str(place[1]) for place in self.good]))
+
+
+class OrderStream:
+    """A stream that is filled in bursts."""
+
+    def __init__(self, server: LocalKinesis, name: str, seed: int) -> None:
+        self.server = server
+        self.name = name
+        self._events = OrderEvents(seed=seed, worker=0, prefix=name, mix=_MIX)
+        self._unusable = cycle(_UNUSABLE)
+        self._malformed: set[bytes] = set(_UNUSABLE)
+        self._client = server.client()
+        server.create_stream(name, shards=SHARDS)
+
+    def put(self, bursts: int, records: int = 30) -> None:
+        """Put so many bursts, far enough apart to become batches of their own; each has unusable records."""
+        for burst in range(bursts):
+            if burst:
+                time.sleep(GAP_SECONDS)
+            events = self._events.take(records, time.time())
+            self._malformed.update(event.data for event in events if event.malformed)
+            entries = [{"Data": event.data, "PartitionKey": event.partition_key} for event in events]
+            entries.append({"Data": next(self._unusable), "PartitionKey": f"unusable-{burst}"})
+            answer = self._client.put_records(StreamName=self.name, Records=entries)
+            assert answer["FailedRecordCount"] == 0, answer
+
+    def truth(self) -> Truth:
+        """What Kinesis holds, from Kinesis itself."""
+        good: dict[Place, Content] = {}
+        unusable: dict[Place, Content] = {}
+        for record in self.server.records(self.name):
+            kind = unusable if record.data in self._malformed else good
+            kind[record.shard_id, int(record.sequence_number), 0] = Content(record.data, record.arrival)
+        return Truth(good, unusable)

@@ -1,0 +1,74 @@
+"""What a driver refuses before it starts Spark: a plain sentence, a telling exit status, and nothing is written."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from lab.chain import Lab, Table
+from lab.driver import Victim
+from lab.lake import epochs_of
+from lakestream.exits import Exit
+from lakestream_localkinesis.testing import LocalKinesis
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+
+
+@pytest.fixture
+def started(labs) -> Callable[[Table], Lab]:
+    """A lab whose checkpoint is there: a driver has taken it, and was killed."""
+
+    def start(table: Table) -> Lab:
+        lab: Lab = labs.make(table, "folder")
+        driver = lab.start()
+        driver.until_logged("INFO lakestream.app: epoch ")
+        driver.kill(Victim.ALL)
+        driver.wait()
+        return lab
+
+    return start
+
+
+@pytest.mark.parametrize(
+    ("table", "field", "value", "shown"),
+    [
+        (Table.MOR, "recordKey", ["event_id"], "hudi.recordKey: was [order_id], now [event_id]"),
+        (Table.MOR, "tableType", "COPY_ON_WRITE", "hudi.tableType: was 'MERGE_ON_READ', now 'COPY_ON_WRITE'"),
+        (Table.MOR, "partitionBy", [], "hudi.partitionBy: was [dt], now []"),
+        (Table.MOR, "path", "/elsewhere", "now '/elsewhere'"),
+        (Table.JSON, "path", "/elsewhere", "now '/elsewhere'"),
+        (Table.JSON, "partitionBy", [], "json.partitionBy: was [dt], now []"),
+    ],
+)
+def test_a_changed_setting_of_the_table_is_refused(
+    started: Callable[[Table], Lab], table: Table, field: str, value: Any, shown: str
+) -> None:
+    lab = started(table)
+    (output,) = (output for name, output in lab.document["spec"]["writers"][0].items() if name != "name")
+    output[field] = value
+    lab.start().require_refusal(Exit.PERMANENT, shown, "Set them back; or, to write a new table, give another path")
+    assert epochs_of(lab.writer) == ["000000000001.json"]
+
+
+def test_a_stream_that_was_deleted_and_created_again_is_refused(
+    started: Callable[[Table], Lab], server: LocalKinesis
+) -> None:
+    lab = started(Table.JSON)
+    server.client().delete_stream(StreamName=lab.stream.name)
+    server.create_stream(lab.stream.name, shards=1)
+    lab.start().require_refusal(Exit.PERMANENT, "was deleted and created again", "give another spec.checkpoint")
+    assert epochs_of(lab.writer) == ["000000000001.json"]
+
+
+def test_another_stream_is_refused(started: Callable[[Table], Lab], labs) -> None:
+    lab, other = started(Table.JSON), labs.make(Table.JSON, "folder")
+    lab.document["spec"]["source"]["kinesis"]["stream"] = other.stream.name
+    lab.start().require_refusal(Exit.PERMANENT, f"stream/{lab.stream.name}, not to", "Set spec.source.kinesis back")
+
+
+def test_a_stream_that_does_not_exist_is_named(labs) -> None:
+    lab: Lab = labs.make(Table.JSON, "folder")
+    lab.document["spec"]["source"]["kinesis"]["stream"] = "nowhere"
+    lab.start().require_refusal(Exit.PERMANENT, "nowhere")
