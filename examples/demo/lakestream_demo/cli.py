@@ -25,6 +25,9 @@ EXIT_SETTINGS = 2
 EXIT_BROKEN = 3
 """The demo could not be carried out."""
 
+WIDTH = 120
+"""Columns of what goes to a file or a pipe."""
+
 app = typer.Typer()
 
 
@@ -49,6 +52,8 @@ def demo(
     from lakestream_demo.report import draw_report
 
     console = Console(highlight=False)
+    if not console.is_terminal:
+        console.width = WIDTH
     interrupt = Interrupt()
     try:
         with interrupt.installed():

@@ -9,7 +9,7 @@ from pathlib import Path
 from lakestream_demo.document import DemoDocument
 from lakestream_demo.loopback import HOST
 from lakestream_demo.processes import Command
-from lakestream_demo.settings import DemoSettings
+from lakestream_demo.settings import Load
 from lakestream_demo.workspace import Workspace
 
 LAKESTREAM = (sys.executable, "-m", "lakestream.main")
@@ -90,22 +90,20 @@ def ingest_command(environment: Mapping[str, str], workspace: Workspace, writer:
     )
 
 
-def load_command(
-    environment: Mapping[str, str], workspace: Workspace, document: DemoDocument, settings: DemoSettings
-) -> Command:
+def load_command(environment: Mapping[str, str], workspace: Workspace, document: DemoDocument, load: Load) -> Command:
     return Command(
-        "load",
+        load.name,
         (
             *LAKESTREAM,
             "load",
             "--headless",
             *("--stream", document.stream),
-            *("--users", str(settings.users)),
-            *("--spawn-rate", str(settings.users)),
-            *("--events", str(settings.events)),
-            *("--run-time", f"{settings.duration.total_seconds():.0f}s"),
+            *("--users", str(load.users)),
+            *("--spawn-rate", str(load.users)),
+            *("--events", str(load.events)),
+            *("--run-time", f"{load.duration.total_seconds():.0f}s"),
             *("--ledger", str(workspace.ledger)),
-            *("--csv", str(workspace.load_statistics)),
+            *("--csv", str(workspace.statistics / load.name)),
         ),
         {**environment, "AWS_ENDPOINT_URL_KINESIS": document.endpoint},
         "If there are too many open files or too little memory, take fewer users: --users 500.",

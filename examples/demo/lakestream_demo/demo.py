@@ -23,7 +23,7 @@ from lakestream_demo.observer import Observer
 from lakestream_demo.processes import Child, Command, Supervisor
 from lakestream_demo.result import DemoResult, LoadResult
 from lakestream_demo.screen import Screen
-from lakestream_demo.settings import DemoSettings, Lake
+from lakestream_demo.settings import WARM_UP, DemoSettings, Lake, Load
 from lakestream_demo.steps import Phase, Timeline
 from lakestream_demo.workspace import Workspace
 
@@ -31,7 +31,8 @@ POLL_SECONDS = 0.4
 SERVER_SECONDS = 30.0
 JARS_SECONDS = 900.0
 """Some 140 MB, over whatever connection there is."""
-FIRST_RECORD_SECONDS = 60.0
+FIRST_BATCH_SECONDS = 240.0
+"""Spark's start and its first batch, on a slow machine, twice at a time."""
 LOAD_GRACE_SECONDS = 60.0
 """Beyond its run time: the last records may have been throttled and are sent again."""
 STALL_SECONDS = 120.0
@@ -59,6 +60,7 @@ class Run:
         self._timeline = Timeline()
         self._running: list[Child] = []
         self._observer: Observer | None = None
+        self._observing = False
         self._started_at = datetime.now(UTC)
         self._s3 = _free_endpoint() if settings.lake is Lake.S3 else None
         self._document = self._make_document(_free_endpoint())
@@ -83,8 +85,8 @@ class Run:
     def _phases(self) -> Inspection:
         self._check()
         kinesis, s3 = self._start_servers()
-        load, writers = self._start_pipeline()
-        self._await_load(load)
+        writers = self._start_applications()
+        self._load()
         self._drain()
         self._stop_pipeline(writers, kinesis)
         inspection = self._inspect()
@@ -128,30 +130,32 @@ class Run:
         self._describe(f"{detail}; S3 at {self._s3}")
         return kinesis, s3
 
-    def _start_pipeline(self) -> tuple[Child, list[Child]]:
+    def _start_applications(self) -> list[Child]:
         self._begin(Phase.START)
         names = [writer.name for writer in self._document.writers]
+        self._describe(f"Spark starts, and applications {' and '.join(names)} commit their first batch")
         writers = [self._start(commands.ingest_command(self._environment, self._workspace, name)) for name in names]
-        load = self._supervisor.start(
-            commands.load_command(self._environment, self._workspace, self._document, self._settings)
-        )
-        self._observer = Observer(self._workspace, self._document.endpoint, self._document.stream, names)
-        self._describe(f"{self._settings.users:,} users, applications {' and '.join(names)}")
-        self._until(
-            lambda: self._seen.stream.records > 0 or load.status is not None, FIRST_RECORD_SECONDS, "the first record"
-        )
-        self._supervisor.check([load])
-        return load, writers
+        warm_up = self._start_load(WARM_UP)
+        self._until(lambda: warm_up.status is not None, LOAD_GRACE_SECONDS, "the first orders")
+        self._supervisor.finish(warm_up)
+        files = [self._workspace.progress(name) for name in names]
+        self._until(lambda: all(file.exists() for file in files), FIRST_BATCH_SECONDS, "the first batch of each")
+        self._describe(f"applications {' and '.join(names)} run, and have committed their first batch")
+        return writers
 
-    def _await_load(self, load: Child) -> None:
-        seconds = self._settings.duration.total_seconds()
+    def _load(self) -> None:
+        settings = self._settings
+        seconds = settings.duration.total_seconds()
+        before = ledger_seen(self._workspace.ledger)
+        observer = self._observer = Observer(self._workspace, self._document, settings.load, before)
+        self._observing = True
         self._begin(Phase.LOAD, expected=seconds)
+        load = self._start_load(settings.load)
         self._until(lambda: load.status is not None, seconds + LOAD_GRACE_SECONDS, "the end of the load")
         self._supervisor.finish(load)
-        assert self._observer is not None
-        self._observer.settle(ledger_seen(str(self._workspace.ledger)))
+        observer.settle(ledger_seen(self._workspace.ledger))
         self._look()
-        self._describe(f"{self._seen.stream.records:,} records in the stream")
+        self._describe(f"{settings.users:,} users sent {self._seen.stream.sent:,} records")
 
     def _drain(self) -> None:
         self._begin(Phase.DRAIN)
@@ -170,7 +174,10 @@ class Run:
         self._stop([kinesis])
 
     def _inspect(self) -> Inspection:
+        # Nothing flows any more, and the report will have all figures.
+        self._observing = False
         self._begin(Phase.INSPECTION)
+        self._describe("ledger = JSON files? JSON files = Hudi table? then three queries")
         child = self._supervisor.start(commands.inspection_command(self._environment, self._workspace))
         self._until(lambda: child.status is not None, INSPECTION_SECONDS, "the audit")
         self._supervisor.finish(child)
@@ -213,6 +220,9 @@ class Run:
         self._running.append(child)
         return child
 
+    def _start_load(self, load: Load) -> Child:
+        return self._supervisor.start(commands.load_command(self._environment, self._workspace, self._document, load))
+
     def _stop(self, children: Sequence[Child]) -> None:
         """Ask children to end, and wait for them."""
         for child in children:
@@ -244,12 +254,13 @@ class Run:
         self._until(lambda: get(url) is not None, SERVER_SECONDS, what)
 
     def _look(self) -> None:
-        if self._observer is not None:
+        if self._observing and self._observer is not None:
             self._observer.look(time.monotonic())
         self._show()
 
     def _show(self) -> None:
-        self._screen.show(self._timeline, self._observer.window if self._observer else (), time.monotonic())
+        window = self._observer.window if self._observing and self._observer else ()
+        self._screen.show(self._timeline, window, time.monotonic())
 
     def _begin(self, phase: Phase, expected: float | None = None) -> None:
         self._timeline = self._timeline.begin(phase, time.monotonic(), expected=expected)

@@ -24,6 +24,11 @@ class DemoDocument:
     text: str
     lakestream: LakeStream
 
+    @classmethod
+    def of(cls, text: str) -> DemoDocument:
+        """Read a document that `make_document` made."""
+        return cls(text, load_lakestream(text))
+
     @property
     def stream(self) -> str:
         """Name of the Kinesis stream."""
@@ -75,7 +80,7 @@ def make_document(template: str, *, endpoint: str, lake: str, table: Table) -> D
         if "hudi" in writer:
             output["tableType"] = table.table_type.value
     text = yaml.safe_dump(example, sort_keys=False, width=120)
-    document = DemoDocument(text, load_lakestream(text))
+    document = DemoDocument.of(text)
     assert document.writers  # fails here rather than after a minute of load
     return document
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -11,10 +13,10 @@ from lakestream_loadgen.errors import LoadgenError
 from lakestream_loadgen.ledger import Outcome, read_ledger
 
 
-def ledger_seen(folder: str) -> LoadSeen:
+def ledger_seen(folder: Path) -> LoadSeen:
     """What became of all records, by the ledger that the users kept."""
     try:
-        outcomes = read_ledger(folder)["outcome"]
+        outcomes = read_ledger(str(folder))["outcome"]
     except LoadgenError as error:
         raise DemoError(str(error)) from error
     acknowledged: int = pc.sum(pc.equal(outcomes, pa.scalar(Outcome.ACKNOWLEDGED, pa.uint8()))).as_py() or 0

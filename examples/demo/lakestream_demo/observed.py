@@ -17,6 +17,9 @@ class LoadSeen:
     failed: int = 0
     """Records given up."""
 
+    def __add__(self, other: LoadSeen) -> LoadSeen:
+        return LoadSeen(self.acknowledged + other.acknowledged, self.failed + other.failed)
+
     def grown(self, later: LoadSeen) -> LoadSeen:
         """What is known after another look, which may have missed something: these counters never shrink."""
         return LoadSeen(max(self.acknowledged, later.acknowledged), max(self.failed, later.failed))

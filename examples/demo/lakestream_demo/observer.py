@@ -6,8 +6,10 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 
+from lakestream_demo.document import DemoDocument
 from lakestream_demo.loopback import get
 from lakestream_demo.observed import LoadSeen, Observed, StreamSeen, WriterSeen
+from lakestream_demo.settings import Load
 from lakestream_demo.sources import after_lines, load_seen, stream_seen
 from lakestream_demo.tailing import LineTail
 from lakestream_demo.workspace import Workspace
@@ -19,12 +21,19 @@ WINDOW_SECONDS = 6.0
 class Observer:
     """Keeps the last few seconds of what was seen."""
 
-    def __init__(self, workspace: Workspace, endpoint: str, stream: str, writers: Sequence[str]) -> None:
-        self._metrics = f"{endpoint}/metrics"
-        self._stream = stream
-        self._statistics = workspace.load_statistics.with_name(workspace.load_statistics.name + "_stats.csv")
-        self._tails = [LineTail(workspace.progress(name)) for name in writers]
-        self._last = Observed(0.0, LoadSeen(), StreamSeen(), tuple(WriterSeen(name) for name in writers))
+    def __init__(self, workspace: Workspace, document: DemoDocument, load: Load, before: LoadSeen) -> None:
+        """
+        Args:
+            load: the one under way, whose figures Locust writes down.
+            before: what was sent earlier.
+        """
+        self._metrics = f"{document.endpoint}/metrics"
+        self._stream = document.stream
+        self._statistics = workspace.statistics / f"{load.name}_stats.csv"
+        self._before = before
+        names = [writer.name for writer in document.writers]
+        self._tails = [LineTail(workspace.progress(name)) for name in names]
+        self._last = Observed(0.0, before, StreamSeen(), tuple(WriterSeen(name) for name in names))
         self._window: deque[Observed] = deque()
 
     @property
@@ -53,7 +62,7 @@ class Observer:
             self._window.popleft()
 
     def settle(self, load: LoadSeen) -> None:
-        """Take over the final figures of a load that has ended: Locust's tables lack the last second."""
+        """Take over the final figures of all that was sent: Locust's tables lack the last second."""
         self._last = replace(self._last, load=self._last.load.grown(load))
 
     def _look_at_load(self) -> LoadSeen:
@@ -61,4 +70,4 @@ class Observer:
             table = self._statistics.read_text()
         except FileNotFoundError:
             return self._last.load
-        return self._last.load.grown(load_seen(table, self._stream))
+        return self._last.load.grown(self._before + load_seen(table, self._stream))

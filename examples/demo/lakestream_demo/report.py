@@ -13,6 +13,11 @@ from rich.text import Text
 
 from lakestream_demo.result import CheckResult, DemoResult, QueryResult, TableResult
 
+_MEANING = (
+    "Each acknowledged record is a row of the JSON files, or in quarantine if it is malformed; "
+    "the Hudi table has the latest version of each order that was not deleted."
+)
+
 
 def draw_report(result: DemoResult, folder: str) -> RenderableType:
     """The whole report; `folder` is where the run's files are, as the person would write it."""
@@ -24,6 +29,7 @@ def draw_report(result: DemoResult, folder: str) -> RenderableType:
         *(_query(query) for query in result.queries),
         Rule("Is it right?", align="left", style="dim"),
         _audit(result.audit),
+        Text(_MEANING, style="dim"),
         Text(),
         Text(f"Everything is in {folder}: result.json, queries.sql, lakestream.yaml, lake/, logs/", style="dim"),
         _verdict(result),
@@ -32,7 +38,7 @@ def draw_report(result: DemoResult, folder: str) -> RenderableType:
 
 def _grid(*headings: str) -> Table:
     """A table whose first column is text, and all others numbers."""
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for index, heading in enumerate(headings):
         table.add_column(heading, justify="right" if index else "left", no_wrap=True)
     return table

@@ -37,6 +37,21 @@ class Lake(StrEnum):
 
 
 @dataclass(frozen=True)
+class Load:
+    """A run of the load generator."""
+
+    name: str
+    users: int
+    events: int
+    """Per second, of all users together."""
+    duration: timedelta
+
+
+WARM_UP = Load("warmup", users=20, events=100, duration=timedelta(seconds=3))
+"""A few orders while Spark starts: the first batch of an application takes ten times as long as the next ones."""
+
+
+@dataclass(frozen=True)
 class DemoSettings:
     """A run of the demo.
 
@@ -70,6 +85,10 @@ class DemoSettings:
         _between("SHARDS", self.shards, 1, 200, "shards")
         _between("users", self.users, 1, 50_000, "users")
         _between("EVENTS", self.events, 1, 200_000, "events per second")
+
+    @property
+    def load(self) -> Load:
+        return Load("load", self.users, self.events, self.duration)
 
     @property
     def warning(self) -> str | None:

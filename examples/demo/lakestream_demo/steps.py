@@ -23,7 +23,7 @@ class Phase(StrEnum):
 TITLES: Mapping[Phase, str] = {
     Phase.CHECKS: "Java, jars",
     Phase.SERVERS: "Kinesis",
-    Phase.START: "start",
+    Phase.START: "applications",
     Phase.LOAD: "load",
     Phase.DRAIN: "drain",
     Phase.STOP: "stop",

@@ -12,7 +12,7 @@ from pathlib import Path
 from lakestream_demo.errors import WorkspaceError
 
 MARKER = ".lakestream-demo"
-_FOLDERS = ("lake", "ledger", "logs", "progress", "statistics", "tmp")
+_FOLDERS = ("lake", "ledger", "logs", "progress", "snapshot", "statistics", "tmp")
 _FILES = ("inspection.json", "lakestream.yaml", "queries.sql", "result.json")
 
 
@@ -48,9 +48,14 @@ class Workspace:
         return self.root / "inspection.json"
 
     @property
-    def load_statistics(self) -> Path:
-        """Prefix of Locust's CSV files."""
-        return self.root / "statistics" / "load"
+    def snapshot(self) -> Path:
+        """The Hudi table's rows at the end, as Parquet: what the audit compared."""
+        return self.root / "snapshot" / "rows"
+
+    @property
+    def statistics(self) -> Path:
+        """Locust's CSV files."""
+        return self.root / "statistics"
 
     @property
     def scratch(self) -> Path:
