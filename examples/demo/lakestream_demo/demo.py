@@ -147,7 +147,7 @@ class Run:
         settings = self._settings
         seconds = settings.duration.total_seconds()
         before = ledger_seen(self._workspace.ledger)
-        observer = self._observer = Observer(self._workspace, self._document, settings.load, before)
+        observer = self._observer = Observer(self._workspace, self._document, settings.load, before, datetime.now(UTC))
         self._observing = True
         self._begin(Phase.LOAD, expected=seconds)
         load = self._start_load(settings.load)
@@ -255,7 +255,7 @@ class Run:
 
     def _look(self) -> None:
         if self._observing and self._observer is not None:
-            self._observer.look(time.monotonic())
+            self._observer.look(datetime.now(UTC))
         self._show()
 
     def _show(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from lakestream_api import Progress
 
@@ -50,8 +51,8 @@ class WriterSeen:
     """Records read, in committed batches."""
     rows: int = 0
     quarantined: int = 0
-    lag_seconds: float | None = None
-    """As the driver last said; it grows unseen until the next batch. None before the first batch."""
+    read_until: datetime | None = None
+    """Arrival of the last record read, in the slowest shard of the last batch. None before the first batch."""
     last_seconds: float = 0.0
     """What the last batch took, waiting for its trigger excluded."""
     last_records: int = 0
@@ -60,13 +61,14 @@ class WriterSeen:
 
     def after(self, progress: Progress) -> WriterSeen:
         """The same writer one batch later."""
+        arrivals = [shard.last_arrival for shard in progress.shards if shard.records and shard.last_arrival]
         return replace(
             self,
             batches=self.batches + 1,
             records=self.records + progress.records,
             rows=self.rows + progress.rows_written,
             quarantined=self.quarantined + progress.quarantined,
-            lag_seconds=progress.lag_seconds,
+            read_until=min(arrivals, default=self.read_until),
             last_seconds=progress.seconds.total,
             last_records=progress.records,
             freshness_seconds=progress.freshness.p50_seconds if progress.freshness else self.freshness_seconds,
@@ -77,8 +79,7 @@ class WriterSeen:
 class Observed:
     """The whole pipeline at one instant."""
 
-    at: float
-    """Seconds on a monotonic clock."""
+    at: datetime
     load: LoadSeen
     stream: StreamSeen
     writers: tuple[WriterSeen, ...]
@@ -86,6 +87,12 @@ class Observed:
     def backlog(self, writer: WriterSeen) -> int:
         """Records in the stream that a writer has not made visible yet."""
         return max(0, self.stream.records - writer.records)
+
+    def lag(self, writer: WriterSeen) -> float | None:
+        """Age in seconds of what a writer has read last, 0 at the tip; None before its first batch."""
+        if writer.read_until is None:
+            return None
+        return (self.at - writer.read_until).total_seconds() if self.backlog(writer) else 0.0
 
     @property
     def drained(self) -> bool:
@@ -106,7 +113,7 @@ def rates(window: Sequence[Observed]) -> Rates:
     """Rates between the ends of a window of observations, which is in order of time."""
     first, last = window[0], window[-1]
     # A window of one observation has no length, and nothing happened in it.
-    seconds = (last.at - first.at) or 1.0
+    seconds = (last.at - first.at).total_seconds() or 1.0
     return Rates(
         sent=(last.stream.sent - first.stream.sent) / seconds,
         acknowledged=(last.load.acknowledged - first.load.acknowledged) / seconds,

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 
 from lakestream_demo.document import DemoDocument
 from lakestream_demo.loopback import get
@@ -14,14 +15,16 @@ from lakestream_demo.sources import after_lines, load_seen, stream_seen
 from lakestream_demo.tailing import LineTail
 from lakestream_demo.workspace import Workspace
 
-WINDOW_SECONDS = 6.0
+WINDOW = timedelta(seconds=6)
 """Over what rates are taken: long enough to hold a few batches."""
 
 
 class Observer:
     """Keeps the last few seconds of what was seen."""
 
-    def __init__(self, workspace: Workspace, document: DemoDocument, load: Load, before: LoadSeen) -> None:
+    def __init__(
+        self, workspace: Workspace, document: DemoDocument, load: Load, before: LoadSeen, now: datetime
+    ) -> None:
         """
         Args:
             load: the one under way, whose figures Locust writes down.
@@ -33,7 +36,7 @@ class Observer:
         self._before = before
         names = [writer.name for writer in document.writers]
         self._tails = [LineTail(workspace.progress(name)) for name in names]
-        self._last = Observed(0.0, before, StreamSeen(), tuple(WriterSeen(name) for name in names))
+        self._last = Observed(now, before, StreamSeen(), tuple(WriterSeen(name) for name in names))
         self._window: deque[Observed] = deque()
 
     @property
@@ -45,7 +48,7 @@ class Observer:
     def last(self) -> Observed:
         return self._last
 
-    def look(self, now: float) -> None:
+    def look(self, now: datetime) -> None:
         """Add an observation; what cannot be seen just now stays as it was."""
         metrics = get(self._metrics)
         self._last = Observed(
@@ -58,7 +61,7 @@ class Observer:
             ),
         )
         self._window.append(self._last)
-        while now - self._window[0].at > WINDOW_SECONDS:
+        while now - self._window[0].at > WINDOW:
             self._window.popleft()
 
     def settle(self, load: LoadSeen) -> None:

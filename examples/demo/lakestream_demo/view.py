@@ -79,7 +79,7 @@ def _writer_cells(seen: Observed, writer: WriterSeen, per_second: float) -> tupl
         f"{writer.records:,}",
         f"{per_second:,.0f}",
         f"{seen.backlog(writer):,}",
-        _seconds(writer.lag_seconds),
+        _seconds(seen.lag(writer)),
         f"{writer.batches:,}",
         f"{writer.last_records:,} in {writer.last_seconds:.1f} s",
         _seconds(writer.freshness_seconds),
@@ -106,7 +106,7 @@ def running_line(step: Step, window: Sequence[Observed], now: float) -> str:
     acknowledged = f"acknowledged {seen.load.acknowledged:,} ({speed.acknowledged:,.0f}/s)"
     parts.append(f" sent {seen.stream.sent:,}, {acknowledged}")
     parts += [trouble(seen)] if trouble(seen) else []
-    parts += [f"{writer.name} wrote {writer.records:,}, lag {_seconds(writer.lag_seconds)}" for writer in seen.writers]
+    parts += [f"{writer.name} wrote {writer.records:,}, lag {_seconds(seen.lag(writer))}" for writer in seen.writers]
     return " | ".join(parts).replace(" |  ", "  ", 1)
 
 

@@ -23,9 +23,16 @@ kinesis,orders: records unknown,2,2,0
 ,Aggregated,41005,5,52
 """
 
+ARRIVAL = datetime(2026, 1, 1, 12, tzinfo=UTC)
+
 
 def progress(batch: int, records: int, freshness: float | None) -> bytes:
-    shard = ShardProgress(shard_id="s0", tip_reached=False, lag_seconds=1.5, records=records, bytes=9)
+    busy = ShardProgress(
+        shard_id="s0", last_arrival=ARRIVAL, tip_reached=False, lag_seconds=1.5, records=records, bytes=9
+    )
+    idle = ShardProgress(
+        shard_id="s1", last_arrival=ARRIVAL - timedelta(hours=1), tip_reached=True, lag_seconds=0, records=0, bytes=0
+    )
     return (
         Progress(
             stream="orders",
@@ -41,7 +48,7 @@ def progress(batch: int, records: int, freshness: float | None) -> bytes:
             trigger_interval=timedelta(seconds=2),
             executors=1,
             cores=1,
-            shards=(shard,),
+            shards=(busy, idle),
             lag_seconds=1.5,
             freshness=None if freshness is None else Freshness(p50_seconds=freshness, p99_seconds=freshness + 1),
             caught_up=False,
@@ -89,6 +96,6 @@ def test_a_writer_is_the_sum_of_its_batches_and_the_state_of_the_last() -> None:
     seen = after_lines(WriterSeen("json"), [progress(0, 10, 2.5), progress(1, 30, None)])
     assert seen.batches == 2
     assert (seen.records, seen.rows, seen.quarantined) == (40, 38, 2)
-    assert seen.lag_seconds == 1.5
+    assert seen.read_until == ARRIVAL
     assert (seen.last_records, seen.last_seconds) == (30, 1.0)
     assert seen.freshness_seconds == 2.5

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from io import StringIO
 
 import orjson
@@ -15,17 +16,22 @@ from lakestream_demo.screen import LineScreen
 from lakestream_demo.steps import Phase, Timeline
 from lakestream_demo.view import draw, running_line
 
+
+def at(seconds: float) -> datetime:
+    return datetime(2026, 1, 1, tzinfo=UTC) + timedelta(seconds=seconds)
+
+
 EARLIER = Observed(
-    at=30.0,
+    at=at(30),
     load=LoadSeen(50_000),
     stream=StreamSeen(50_000, 12),
     writers=(WriterSeen("hudi"), WriterSeen("json", batches=10, records=40_000)),
 )
 LATER = Observed(
-    at=36.0,
+    at=at(36),
     load=LoadSeen(65_000),
     stream=StreamSeen(65_300, 12),
-    writers=(WriterSeen("hudi"), WriterSeen("json", 13, 55_000, 54_990, 10, 1.25, 0.7, 5_000, 1.4)),
+    writers=(WriterSeen("hudi"), WriterSeen("json", 13, 55_000, 54_990, 10, at(34.75), 0.7, 5_000, 1.4)),
 )
 TIMELINE = Timeline().begin(Phase.SERVERS, 0.0).describe("http://127.0.0.1:4567").begin(Phase.LOAD, 6.0, expected=60.0)
 
@@ -58,7 +64,15 @@ def test_drained_means_that_each_writer_has_read_what_the_stream_holds() -> None
     assert LATER.backlog(LATER.writers[1]) == 10_300
     assert not LATER.drained
     full = tuple(WriterSeen(name, records=65_300) for name in ("hudi", "json"))
-    assert Observed(40.0, LATER.load, LATER.stream, full).drained
+    assert Observed(at(40), LATER.load, LATER.stream, full).drained
+
+
+def test_lag_is_the_age_of_what_was_read_last_and_nothing_at_the_tip() -> None:
+    writer = LATER.writers[1]
+    assert LATER.lag(writer) == 1.25
+    assert replace(LATER, at=at(40)).lag(writer) == 5.25
+    assert replace(LATER, stream=StreamSeen(55_000)).lag(writer) == 0.0
+    assert LATER.lag(WriterSeen("hudi")) is None
 
 
 def test_the_view_shows_each_part_of_the_pipeline() -> None:
