@@ -7,7 +7,6 @@ from collections import defaultdict
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakestream_loadgen.kinesis import groups as groups_module
 from lakestream_loadgen.kinesis.batching import Accumulator, BatchLimits, Parcel, parcels
 from lakestream_loadgen.kinesis.groups import Groups
 from lakestream_loadgen.records import Record
@@ -140,12 +139,11 @@ def test_no_last_record_is_sent_while_its_group_is_under_way(puts: list[tuple[st
     assert groups.clear() == []
 
 
-def test_finished_groups_are_forgotten(monkeypatch) -> None:  # type: ignore[no-untyped-def]
-    monkeypatch.setattr(groups_module, "_PRUNE_AT", 10)
+def test_finished_groups_are_forgotten() -> None:
     groups = Groups()
     for number in range(100):
         groups.admit(one(record(f"g{number}")))
         if number:
             groups.settle([record(f"g{number - 1}")])
-    assert len(groups._put) < 30
+    assert len(groups._unsettled) == 1
     assert groups.admit(one(record("g99", last=True))) is None, "what is under way must not be forgotten"
