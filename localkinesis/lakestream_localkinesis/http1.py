@@ -75,8 +75,8 @@ class Http1:
         self._size = 0
 
 
-def render(response: Response, date: str, *, keep_alive: bool) -> bytes:
-    """A response's bytes."""
+def render_head(response: Response, date: str, *, keep_alive: bool) -> bytes:
+    """What goes before a response's body."""
     head = [
         f"HTTP/1.1 {response.status} {_REASONS.get(response.status, '')}",
         f"Date: {date}",
@@ -86,4 +86,4 @@ def render(response: Response, date: str, *, keep_alive: bool) -> bytes:
     ]
     if not keep_alive:
         head.append("Connection: close")
-    return "\r\n".join(head).encode("latin-1") + b"\r\n\r\n" + response.body
+    return "\r\n".join(head).encode("latin-1") + b"\r\n\r\n"

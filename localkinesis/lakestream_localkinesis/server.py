@@ -17,7 +17,7 @@ from h2.exceptions import ProtocolError
 from lakestream_localkinesis.application import Application
 from lakestream_localkinesis.errors import StartupError
 from lakestream_localkinesis.http import Request, Response
-from lakestream_localkinesis.http1 import Http1, render
+from lakestream_localkinesis.http1 import Http1, render_head
 from lakestream_localkinesis.http2 import PREFACE, Http2
 
 logger = logging.getLogger(__name__)
@@ -137,7 +137,9 @@ class Connection(asyncio.Protocol):
         if response.drop:
             self.abort()
             return
-        self._transport.write(render(response, self._dates.now(), keep_alive=request.keep_alive))
+        head = render_head(response, self._dates.now(), keep_alive=request.keep_alive)
+        # Not joined: a body may be megabytes.
+        self._transport.writelines((head, response.body))
         if not request.keep_alive:
             self._transport.close()
 

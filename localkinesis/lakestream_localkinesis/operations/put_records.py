@@ -28,7 +28,7 @@ def put_records(account: Account, fields: Fields, now_ms: int) -> Answer:
         raise InvalidArgumentException("Records size exceeds 10 MB limit")
     stream = account.data_stream(name, now_ms)
     failed = 0
-    results = []
+    results: list[str] = []
     arrival = Arrival(now_ms)
     for data, key, key_json, explicit, size in entries:
         shard = stream.shard_for(explicit or key_digest(key))

@@ -67,7 +67,7 @@ def test_a_body_beyond_all_bounds_is_refused(monkeypatch: pytest.MonkeyPatch):
 
 def test_a_response_is_read_by_the_standard_library():
     response = Response(400, "application/json", b"{}", {"x-amzn-RequestId": "id"})
-    wire = http1.render(response, "Tue, 14 Nov 2023 22:13:20 GMT", keep_alive=False)
+    wire = http1.render_head(response, "Tue, 14 Nov 2023 22:13:20 GMT", keep_alive=False) + response.body
 
     class Socket:
         def makefile(self, *_: object) -> io.BytesIO:
