@@ -56,10 +56,6 @@ class CorruptLogError(PermanentError):
     """An object of the log cannot be decoded, or contradicts its neighbours."""
 
 
-class LogError(RetryLaterError):
-    """The object store under the checkpoint did not answer as it should."""
-
-
 class SinkError(LakeStreamError):
     """A sink could not make a batch visible."""
 

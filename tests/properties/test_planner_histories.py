@@ -74,8 +74,9 @@ class History(RuleBasedStateMachine):
         one, other = self.stream.open_shards()[:2]
         self.stream.merge(one, other)
 
-    @rule()
-    def expire_an_iterator(self) -> None:
+    @rule(calls=st.integers(0, 3))
+    def expire_an_iterator(self, calls: int) -> None:
+        self.stream.failures.extend([None] * calls)
         self.stream.failures.append(ExpiredIteratorError("ExpiredIteratorException"))
 
     # The driver

@@ -69,8 +69,8 @@ class FakeKinesis:
         """Most records of a page, whatever the limit of the call is."""
         self.empty_pages = 0
         """Empty pages that precede every page with records."""
-        self.failures: deque[Exception] = deque()
-        """Raised by the next calls of get_records, one each."""
+        self.failures: deque[Exception | None] = deque()
+        """What the next calls of get_records raise, one each; None: nothing."""
         self._sequence = 49_590_338_271_490_256_608_559_692_538_361_571_095
         self._iterators: list[_Iterator] = []
         for _ in range(shards):
@@ -145,8 +145,8 @@ class FakeKinesis:
 
     def get_records(self, iterator: str, limit: int) -> RecordPage:
         self.calls["GetRecords"] += 1
-        if self.failures:
-            raise self.failures.popleft()
+        if self.failures and (failure := self.failures.popleft()) is not None:
+            raise failure
         it = self._iterators[int(iterator)]
         if self.time - it.issued_at > _ITERATOR_LIFE:
             raise ExpiredIteratorError("ExpiredIteratorException: Iterator expired")

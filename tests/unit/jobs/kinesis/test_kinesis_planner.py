@@ -198,7 +198,8 @@ def test_an_unread_parent_holds_its_child_back() -> None:
         stream.put(S0, b"x")
         stream.advance(seconds(1))
     stream.split(S0)
-    stream.put(S1, b"y")
+    # Older than what is unread in its parent, by the approximate arrival times alone.
+    stream.put(S1, b"y", late=seconds(9))
     stream.advance(seconds(1))
     planner = planner_of(stream, max_records=1000)
     cursors: Sequence[Cursor] = ()
@@ -316,6 +317,22 @@ def test_a_record_at_the_edge_of_the_retention_is_no_loss_while_it_is_there() ->
     assert plan_of(planner_of(stream), cursors, 1).ranges[0].first == unread.sequence
 
 
+def test_a_child_that_waited_until_it_was_trimmed_is_loss() -> None:
+    stream = FakeKinesis()
+    stream.put(S0, b"x")
+    stream.advance(seconds(1))
+    planner = planner_of(stream)
+    cursors = plan_of(planner).cursors
+    stream.split(S0)
+    stream.put(S1, b"never read")
+    stream.advance(seconds(1))
+    cursors = plan_of(planner, cursors, 1).cursors
+    assert isinstance(cursors[1], Waiting)
+    stream.advance(timedelta(hours=25))
+    with pytest.raises(DataLossError, match=f"{S1}: .*from its beginning"):
+        planner_of(stream).plan(batch=2, epoch=8, cursors=cursors)
+
+
 def test_a_shard_that_vanished_unread_is_loss() -> None:
     stream = FakeKinesis()
     stream.put(S0, b"x")
@@ -342,6 +359,21 @@ def test_a_long_tail_is_halved_by_time_not_read() -> None:
     plan = plan_of(planner_of(stream, max_records=50_000_000, max_bytes=10**12))
     assert plan.ranges[0].end == after(last.sequence)
     assert stream.calls["GetRecords"] < 25, "the tail was read page by page (180 pages)"
+
+
+def test_a_late_record_behind_younger_ones_does_not_hold_the_planner_up() -> None:
+    """Arrival times are approximate: here AT_TIMESTAMP leads back to a record that was read long ago."""
+    stream = FakeKinesis()
+    stream.put(S0, b"x")
+    stream.advance(seconds(10))
+    planner = planner_of(stream, max_records=1000)
+    cursors = plan_of(planner).cursors
+    late = stream.put(S0, b"late", late=seconds(20))
+    young = stream.put(S0, b"young", late=seconds(18.5))
+    stream.advance(seconds(10))
+    plan = plan_of(planner, cursors, 1)
+    assert plan.horizon == late.arrival + seconds(1)
+    assert (plan.ranges[0].first, plan.ranges[0].end) == (late.sequence, at(young.sequence))
 
 
 def test_empty_pages_are_followed() -> None:
