@@ -239,8 +239,13 @@ def test_deletes_outlive_the_driver_and_are_forgotten_in_time(spark: SparkSessio
     settings = upserts(tmp_path, TableType.COPY_ON_WRITE)
     with opened(spark, settings) as sink:
         sink.write(ref(0), rows_of(spark, [Order("a", 5), Order("a", 6, "d")]), replay=False)
+    # The file of a batch whose driver was killed while it put it down.
+    folder = tmp_path / "orders" / ".hoodie" / "lakestream" / "tombstones"
+    for name in (".b000000000001-{}.crc", "b000000000001-{}"):
+        half = (folder / name.replace("1-", "0-").format(CHECKPOINT[:8])).read_bytes()
+        (folder / name.format(CHECKPOINT[:8])).write_bytes(half[: len(half) - 1] + b"?")
     with opened(spark, settings) as sink:
-        sink.write(ref(1), rows_of(spark, [Order("a", 4)]), replay=False)
+        sink.write(ref(1), rows_of(spark, [Order("a", 4), Order("b", 1, "d")]), replay=True)
         assert snapshot(spark, settings) == {}
     with opened(spark, replace(settings, tombstones=timedelta(0))) as sink:
         sink.write(ref(2), rows_of(spark, [Order("a", 4)]), replay=False)

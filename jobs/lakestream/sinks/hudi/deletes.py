@@ -7,7 +7,6 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Protocol
 
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -28,7 +27,8 @@ from pyspark.sql.types import (
 
 from lakestream.errors import SettingsError
 from lakestream.sinks.contract import BatchRef
-from lakestream.sinks.hudi.tombstones import Ordering, Tombstone, Tombstones, decode, encode
+from lakestream.sinks.hudi.tombstone_files import Files, TombstoneFiles
+from lakestream.sinks.hudi.tombstones import Ordering, Tombstone, Tombstones
 from lakestream.spark.parse import first_line, quoted
 
 logger = logging.getLogger(__name__)
@@ -36,22 +36,7 @@ logger = logging.getLogger(__name__)
 IS_DELETED = "_hoodie_is_deleted"
 """Hudi's own column: a row with true in it deletes its key."""
 
-_FILES = 64
-"""Files with one batch's deletes each, after which one with all of them takes their place: what a start has to read."""
-
 _KEY, _HASH, _ORDERING, _DELETED = "_key", "_hash", "_ordering", "_deleted"
-
-
-class Files(Protocol):
-    """Small files beside the table's own, by name."""
-
-    def put(self, name: str, content: bytes) -> None:
-        """Write a file, in the place of one that has the name."""
-        ...
-
-    def get(self, name: str) -> bytes: ...
-    def list(self) -> list[str]: ...
-    def delete(self, name: str) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -73,17 +58,14 @@ class DeleteGuard:
 
     def __init__(self, rule: DeleteRule, files: Files, clock: Callable[[], float] = time.time) -> None:
         self._rule = rule
-        self._files = files
         self._clock = clock
         self._known = Tombstones(rule.retain.total_seconds())
-        self._names: list[str] = []
+        self._kept = TombstoneFiles(files, self._known)
 
     def load(self) -> None:
         """Read what earlier drivers have left."""
-        self._names = sorted(self._files.list())
-        for name in self._names:
-            self._known.add(decode(self._files.get(name)), self._clock())
-        if self._names:
+        self._kept.load(self._clock())
+        if len(self._known):
             logger.info("%d deleted keys are remembered", len(self._known))
 
     def apply(self, ref: BatchRef, rows: DataFrame) -> DataFrame:
@@ -100,24 +82,10 @@ class DeleteGuard:
             for row in suspects
             if self._known.overtakes(row[_KEY], row[_ORDERING])
         }
+        deletes = [Tombstone(row[_KEY], row[_HASH], row[_ORDERING], now) for row in suspects if row[_DELETED]]
         # Before the batch is written: a driver that finds the batch in the table will find its deletes here.
-        self._remember(ref, [Tombstone(r[_KEY], r[_HASH], r[_ORDERING], now) for r in suspects if r[_DELETED]], now)
+        self._kept.remember(ref, deletes, now)
         return self._without(rows, overtaken) if overtaken else rows
-
-    def _remember(self, ref: BatchRef, tombstones: list[Tombstone], now: float) -> None:
-        if not tombstones:
-            return
-        self._known.add(tombstones, now)
-        name = f"b{ref.batch:012d}-{ref.checkpoint[:8]}"
-        if len(self._names) < _FILES:
-            self._files.put(name, encode(tombstones))
-            self._names.append(name)
-            return
-        self._files.put(name, encode(self._known))
-        for replaced in self._names:
-            if replaced != name:
-                self._files.delete(replaced)
-        self._names = [name]
 
     def _keyed(self, rows: DataFrame) -> DataFrame:
         key = self._key()

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Iterator
 from typing import Any
 
+from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
@@ -13,6 +15,8 @@ from lakestream.sinks.hudi.options import key_generator, merge_mode
 from lakestream.sinks.hudi.settings import HudiSettings
 from lakestream.sinks.hudi.stats import BATCH, CHECKPOINT, WriteStat, batch_of
 from lakestream.sinks.hudi.table import LAYOUT
+
+logger = logging.getLogger(__name__)
 
 
 class HudiTable:
@@ -147,6 +151,12 @@ class SideFiles:
         stream = self._table.storage().open(self._path(name))
         try:
             return bytes(stream.readAllBytes())
+        except Py4JJavaError as error:
+            # On a folder Hadoop keeps a checksum beside each file; a killed writer leaves one without the other.
+            if error.java_exception.getClass().getSimpleName() != "ChecksumException":
+                raise
+            logger.warning("%s is cut short; the batch that it belongs to will be written again", name)
+            return b""
         finally:
             stream.close()
 

@@ -1,5 +1,7 @@
 import random
 
+from lakestream.sinks.contract import BatchRef
+from lakestream.sinks.hudi.tombstone_files import TombstoneFiles
 from lakestream.sinks.hudi.tombstones import Tombstone, Tombstones, decode, encode, slots
 
 
@@ -80,3 +82,59 @@ def test_a_file_that_was_cut_short_is_as_good_as_none() -> None:
     content = encode([deleted(f"key-{n}", n) for n in range(100)])
     assert decode(content[: len(content) // 2]) == []
     assert decode(b"") == []
+
+
+class Folder:
+    """Files in memory."""
+
+    def __init__(self) -> None:
+        self.content: dict[str, bytes] = {}
+
+    def put(self, name: str, content: bytes) -> None:
+        self.content[name] = content
+
+    def get(self, name: str) -> bytes:
+        return self.content[name]
+
+    def list(self) -> list[str]:
+        return list(self.content)
+
+    def delete(self, name: str) -> None:
+        del self.content[name]
+
+
+def loaded(folder: Folder) -> set[str]:
+    known = Tombstones(retain=60)
+    TombstoneFiles(folder, known).load(now=0)
+    return {tombstone.key for tombstone in known}
+
+
+def test_deletes_outlive_the_driver() -> None:
+    folder = Folder()
+    kept = TombstoneFiles(folder, Tombstones(retain=60))
+    kept.remember(BatchRef(0, "checkpoint"), [deleted("a", 1)], now=0)
+    kept.remember(BatchRef(1, "checkpoint"), [], now=0)
+    kept.remember(BatchRef(2, "checkpoint"), [deleted("b", 1)], now=0)
+    assert len(folder.content) == 2  # a batch without deletes has no file
+    assert loaded(folder) == {"a", "b"}
+
+
+def test_files_stay_few_and_nothing_is_lost_also_on_replays() -> None:
+    folder = Folder()
+    for batch in range(200):
+        for _ in range(2 if batch % 7 == 0 else 1):
+            # Each time another driver, which knows what it has loaded.
+            kept = TombstoneFiles(folder, Tombstones(retain=60))
+            kept.load(now=0)
+            kept.remember(BatchRef(batch, "checkpoint"), [deleted(f"key-{batch}", 1)], now=0)
+        assert len(folder.content) <= 65
+        assert loaded(folder) == {f"key-{done}" for done in range(batch + 1)}
+
+
+def test_a_driver_that_dies_while_it_puts_all_into_one_file_loses_none() -> None:
+    folder = Folder()
+    kept = TombstoneFiles(folder, Tombstones(retain=60))
+    for batch in range(64):
+        kept.remember(BatchRef(batch, "checkpoint"), [deleted(f"key-{batch}", 1)], now=0)
+    folder.content["b000000000064-checkpoi"] = b"cut sho"
+    assert loaded(folder) == {f"key-{batch}" for batch in range(64)}
