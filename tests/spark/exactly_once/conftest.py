@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import count
-from pathlib import Path
 
 import boto3
 import pytest
@@ -12,12 +10,10 @@ from botocore.config import Config
 from moto.server import ThreadedMotoServer
 from pyspark.sql import SparkSession
 
-from lab.chain import Lab, Table
-from lab.stream import OrderStream
+from lab.chain import Labs
 from lakestream_localkinesis.testing import LocalKinesis, local_kinesis
 
 BUCKET = "lake"
-_numbers = count(1)
 
 
 @pytest.fixture(scope="session")
@@ -62,24 +58,8 @@ def spark_on_s3(spark: SparkSession, s3: str) -> SparkSession:
     return spark
 
 
-class Labs:
-    """Makes labs, each with a stream and a folder of its own."""
-
-    def __init__(self, server: LocalKinesis, folder: Path, s3: str) -> None:
-        self._server = server
-        self._folder = folder
-        self._s3 = s3
-
-    def make(self, table: Table, place: str) -> Lab:
-        number = next(_numbers)
-        name = f"{table}-{place}-{number}"
-        folder = self._folder / name
-        folder.mkdir()
-        is_on_s3 = place == "s3"
-        root = f"s3a://{BUCKET}/{name}" if is_on_s3 else str(folder / "lake")
-        return Lab(OrderStream(self._server, name, seed=number), table, folder, root, self._s3 if is_on_s3 else None)
-
-
 @pytest.fixture(scope="session")
-def labs(server: LocalKinesis, s3: str, tmp_path_factory: pytest.TempPathFactory) -> Labs:
-    return Labs(server, tmp_path_factory.mktemp("labs"), s3)
+def labs(server: LocalKinesis, s3: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Labs]:
+    made = Labs(server, tmp_path_factory.mktemp("labs"), s3, BUCKET)
+    yield made
+    made.end()

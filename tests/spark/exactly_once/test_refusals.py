@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from lab.chain import Lab, Table
+from lab.chain import Lab, Labs, Table
 from lab.driver import Victim
 from lab.lake import epochs_of
 from lakestream.exits import Exit
@@ -17,11 +17,11 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
 
 @pytest.fixture
-def started(labs) -> Callable[[Table], Lab]:
+def started(labs: Labs) -> Callable[[Table], Lab]:
     """A lab whose checkpoint is there: a driver has taken it, and was killed."""
 
     def start(table: Table) -> Lab:
-        lab: Lab = labs.make(table, "folder")
+        lab = labs.make(table)
         driver = lab.start()
         driver.until_logged("INFO lakestream.app: epoch ")
         driver.kill(Victim.ALL)
@@ -62,13 +62,13 @@ def test_a_stream_that_was_deleted_and_created_again_is_refused(
     assert epochs_of(lab.writer) == ["000000000001.json"]
 
 
-def test_another_stream_is_refused(started: Callable[[Table], Lab], labs) -> None:
-    lab, other = started(Table.JSON), labs.make(Table.JSON, "folder")
+def test_another_stream_is_refused(started: Callable[[Table], Lab], labs: Labs) -> None:
+    lab, other = started(Table.JSON), labs.make(Table.JSON)
     lab.document["spec"]["source"]["kinesis"]["stream"] = other.stream.name
     lab.start().require_refusal(Exit.PERMANENT, f"stream/{lab.stream.name}, not to", "Set spec.source.kinesis back")
 
 
-def test_a_stream_that_does_not_exist_is_named(labs) -> None:
-    lab: Lab = labs.make(Table.JSON, "folder")
+def test_a_stream_that_does_not_exist_is_named(labs: Labs) -> None:
+    lab = labs.make(Table.JSON)
     lab.document["spec"]["source"]["kinesis"]["stream"] = "nowhere"
     lab.start().require_refusal(Exit.PERMANENT, "nowhere")

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import random
 import signal
+import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +22,14 @@ from lab.lake import Writer, log_listing
 from lab.stream import MAX_RECORDS_PER_BATCH, OrderStream
 from lakestream.faults import STEPS
 from lakestream_loadgen.events import EVENT_DDL
+from lakestream_localkinesis.testing import LocalKinesis
 
-BURSTS = 6
-"""New batches before each start: enough for the third time of any step."""
+BURSTS = 4
+"""New batches before each start."""
+TRAFFIC_SECONDS = 1.0
+"""Between two bursts while a driver runs, so that there is always another batch."""
 _TIMES = (1, 1, 2, 3)
 """Which time a step is fatal: the first is in the batch that the kill before left, more often than not."""
-_START_SECONDS = 9.0
-"""From the epoch into the first batches: the start of Spark, what a sink has to undo, the wait for a predecessor."""
-_BATCH_SECONDS = 1.5
 
 
 class Table(StrEnum):
@@ -55,18 +59,35 @@ class AtStep:
         return f"{self.step}:{self.time}"
 
 
+class Since(Enum):
+    """What a driver is seen to do, by a line of its log; and for how many seconds after that it may be killed."""
+
+    EPOCH = ("INFO lakestream.app: epoch ", 7.0)
+    """Spark starts, and the sink undoes what the predecessor left."""
+    READING = ("INFO lakestream.app: reading the stream ", 7.0)
+    """The first batches, and the wait for a predecessor."""
+    COMMIT = ("INFO lakestream.control.report: batch ", 3.0)
+    """The batches after it: one is fetched while another one is written, and the table is compacted."""
+
+    @property
+    def line(self) -> str:
+        return self.value[0]
+
+    @property
+    def seconds(self) -> float:
+        return self.value[1]
+
+
 @dataclass(frozen=True)
 class AtInstant:
     """Killed from outside, some time after it was seen to do something."""
 
-    commits: int
-    """Batches to wait for; 0: only until it has taken its epoch."""
+    since: Since
     seconds: float
     victim: Victim
 
     def __str__(self) -> str:
-        since = f"{self.commits} commits" if self.commits else "it took its epoch"
-        return f"{self.seconds:.2f} s after {since}, hits {self.victim.value}"
+        return f"{self.seconds:.2f} s after {self.since.name}, hits {self.victim.value}"
 
 
 Kill = AtStep | AtInstant
@@ -93,8 +114,8 @@ def plan_kills(seed: str, instants: int, steps: Sequence[str] = STEPS) -> tuple[
     for number in range(instants):
         # In turn, so that few instants still hit all of them.
         victim = list(Victim)[number % len(Victim)]
-        commits = chance.choice((0, 0, 1, 2))
-        kills.append(AtInstant(commits, chance.uniform(0, _BATCH_SECONDS if commits else _START_SECONDS), victim))
+        since = chance.choice((Since.EPOCH, Since.READING, Since.READING, Since.COMMIT, Since.COMMIT))
+        kills.append(AtInstant(since, chance.uniform(0, since.seconds), victim))
     chance.shuffle(kills)
     return tuple(kills)
 
@@ -148,6 +169,23 @@ class Lab:
         more = {} if s3 is None else {"AWS_ENDPOINT_URL_S3": s3}
         self._ingest = Ingest(self.path, "orders", child_environment(folder / "scratch", **more), folder)
 
+    @contextmanager
+    def traffic(self) -> Iterator[None]:
+        """A small burst now and then, so that there is always another batch."""
+        stop = threading.Event()
+
+        def send() -> None:
+            while not stop.wait(TRAFFIC_SECONDS):
+                self.stream.put(1, records=15)
+
+        with ThreadPoolExecutor(1) as pool:
+            sending = pool.submit(send)
+            try:
+                yield
+            finally:
+                stop.set()
+                sending.result()
+
     def start(self, *, crash_at: str | None = None, until_caught_up: bool = False) -> Driver:
         self.path.write_text(yaml.safe_dump(self.document, sort_keys=False))
         name = f"driver-{len(self.drivers) + 1:02d}"
@@ -170,8 +208,38 @@ class Lab:
         return "\n".join(["--- what happened", *self.story, log_listing(self.writer), *tails])
 
     def close(self) -> None:
+        """Nothing of the drivers may be left; half a minute after the last one it is not."""
         for driver in self.drivers:
             driver.bury()
+
+
+class Labs:
+    """Makes labs, each with a stream and a folder of its own."""
+
+    def __init__(self, server: LocalKinesis, folder: Path, s3: str, bucket: str) -> None:
+        self._server = server
+        self._folder = folder
+        self._s3 = s3
+        self._bucket = bucket
+        self._numbers = count(1)
+        self._made: list[Lab] = []
+
+    def make(self, table: Table, place: str = "folder") -> Lab:
+        number = next(self._numbers)
+        name = f"{table}-{place}-{number}"
+        folder = self._folder / name
+        folder.mkdir()
+        is_on_s3 = place == "s3"
+        root = f"s3a://{self._bucket}/{name}" if is_on_s3 else str(folder / "lake")
+        stream = OrderStream(self._server, name, seed=number)
+        self._made.append(Lab(stream, table, folder, root, self._s3 if is_on_s3 else None))
+        return self._made[-1]
+
+    def end(self) -> None:
+        """End what a failed test has left running."""
+        for lab in self._made:
+            for driver in lab.drivers:
+                driver.end()
 
 
 def run_chain(lab: Lab, kills: Sequence[Kill]) -> None:
@@ -179,26 +247,22 @@ def run_chain(lab: Lab, kills: Sequence[Kill]) -> None:
     for kill in kills:
         lab.stream.put(BURSTS)
         began = time.monotonic()
-        match kill:
-            case AtStep():
-                driver = lab.start(crash_at=str(kill))
-            case AtInstant():
-                driver = lab.start()
-                _wait_for_instant(driver, kill)
-                driver.kill(kill.victim)
-        status = driver.wait()
+        with lab.traffic():
+            match kill:
+                case AtStep():
+                    driver = lab.start(crash_at=str(kill))
+                case AtInstant():
+                    driver = lab.start()
+                    driver.until_logged(kill.since.line)
+                    time.sleep(kill.seconds)
+                    driver.kill(kill.victim)
+            status = driver.wait()
         lab.story.append(f"{driver.name}: killed at {kill}, after {time.monotonic() - began:.1f} s, status {status}")
         # A driver without its JVM says so and ends: it can be started again.
         expected = 1 if isinstance(kill, AtInstant) and kill.victim is Victim.JVM else -signal.SIGKILL
         if status != expected:
             raise DriverError(f"{driver.name}: killed at {kill}, ended with {status}\n{driver.tail()}")
     lab.stream.put(BURSTS)
+    # What the killed ones did not get to, in a few batches.
+    lab.document["spec"]["trigger"]["maxRecordsPerBatch"] = 100 * MAX_RECORDS_PER_BATCH
     lab.drain()
-
-
-def _wait_for_instant(driver: Driver, kill: AtInstant) -> None:
-    if kill.commits == 0:
-        driver.until_logged("INFO lakestream.app: epoch ")
-    else:
-        driver.until_committed(kill.commits)
-    time.sleep(kill.seconds)

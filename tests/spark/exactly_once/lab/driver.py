@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -19,6 +20,7 @@ from lakestream.faults import CRASH_AT
 
 START_SECONDS = 120.0
 """For whatever a driver has to do once; a loaded machine with two cores starts a JVM in 30 s."""
+BURIAL_SECONDS = 30.0
 TAIL_LINES = 40
 
 # A step that Spark's workers reach must kill the driver, whose id is known to itself alone.
@@ -103,9 +105,6 @@ class Driver:
     def until_committed(self, batches: int) -> None:
         self.until(lambda: len(read_progress(self.progress)) >= batches, f"{batches} committed batches")
 
-    def signal(self, number: int) -> None:
-        self.process.send_signal(number)
-
     def kill(self, victim: Victim) -> None:
         """SIGKILL, now."""
         if victim is Victim.JVM:
@@ -115,10 +114,8 @@ class Driver:
         if victim is not Victim.JVM:
             self.process.kill()
         for target in targets:
-            try:
+            with suppress(psutil.NoSuchProcess):
                 target.kill()
-            except psutil.NoSuchProcess:
-                continue
 
     def require_refusal(self, status: Exit, *parts: str) -> None:
         """It ends with that status, and its last line says why, in one sentence for a person."""
@@ -135,17 +132,19 @@ class Driver:
         return "\n".join([f"--- the last lines of {self.log}", *lines])
 
     def bury(self) -> None:
-        """End whatever is left; nothing may be, 30 s after the driver has ended."""
-        if self.process.poll() is None:
-            self._meet_family()
-            self.kill(Victim.ALL)
-            self.process.wait()
-            return
-        _, alive = psutil.wait_procs(list(self.family.values()), timeout=30)
-        for process in alive:
-            process.kill()
+        """Nothing of an ended driver may be left."""
+        _, alive = psutil.wait_procs(list(self.family.values()), timeout=BURIAL_SECONDS)
         if alive:
             raise DriverError(f"{self.name} left {alive} running\n{self.tail()}")
+
+    def end(self) -> None:
+        """Kill whatever is left."""
+        self._meet_family()
+        for process in self.family.values():
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
+        self.process.kill()
+        self.process.wait()
 
     def _jvms(self) -> list[psutil.Process]:
         return [process for process in self.family.values() if _is_jvm(process)]
