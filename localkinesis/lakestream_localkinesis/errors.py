@@ -63,12 +63,6 @@ class ProvisionedThroughputExceededException(ApiError):
     """A shard's rate is used up: try again with backoff."""
 
 
-class RequestEntityTooLarge(ApiError):
-    """The body is larger than any valid request."""
-
-    status = 413
-
-
 class ResourceInUseException(ApiError):
     """The stream exists, or is not ACTIVE."""
 

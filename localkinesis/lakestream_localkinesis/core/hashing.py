@@ -16,9 +16,6 @@ class HashRange:
     start: int
     end: int
 
-    def __contains__(self, hash_key: int) -> bool:
-        return self.start <= hash_key <= self.end
-
 
 def key_digest(partition_key: bytes) -> bytes:
     """The hash key of a partition key (UTF-8), as 16 bytes, which order as the integer does."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 from typing import Any
 
 import orjson
@@ -13,7 +14,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from lakestream_localkinesis.application import Application
 from lakestream_localkinesis.core.account import AccountSettings
 from lakestream_localkinesis.core.clock import DrivenClock, SystemClock
-from lakestream_localkinesis.core.hashing import KEY_SPACE, HashRange, key_digest
+from lakestream_localkinesis.core.hashing import KEY_SPACE, HashRange
 from lakestream_localkinesis.core.limits import Limits
 from lakestream_localkinesis.http import Request
 
@@ -30,6 +31,10 @@ class Shard:
         self.range = hash_range
         self.records: list[tuple[int, bytes]] = []  # arrival, data
         self.closed_ms: int | None = None
+
+    def takes(self, partition_key: str) -> bool:
+        hashed = int(hashlib.md5(partition_key.encode()).hexdigest(), 16)
+        return self.range.start <= hashed <= self.range.end
 
 
 class KinesisMachine(RuleBasedStateMachine):
@@ -83,11 +88,7 @@ class KinesisMachine(RuleBasedStateMachine):
         answer = self.call("PutRecords", StreamName=STREAM, Records=entries)
         assert answer["FailedRecordCount"] == 0
         for value, key, result in zip(data, keys, answer["Records"], strict=True):
-            [name] = [
-                name
-                for name in self.open_shards()
-                if int.from_bytes(key_digest(key.encode())) in self.model[name].range
-            ]
+            [name] = [name for name in self.open_shards() if self.model[name].takes(key)]
             assert result["ShardId"] == name
             self.sequences[value] = int(result["SequenceNumber"])
             self.model[name].records.append((self.clock.now_ms(), value))
