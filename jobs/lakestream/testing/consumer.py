@@ -41,6 +41,11 @@ class Consumer:
     def cursors(self) -> tuple[Cursor, ...]:
         return self.plans[-1].cursors if self.plans else ()
 
+    @property
+    def ranges(self) -> list[ShardRange]:
+        """Of all plans, in order."""
+        return [piece for plan in self.plans for piece in plan.ranges]
+
     def restart(self) -> None:
         """A new planner that remembers nothing."""
         self.planner = Planner(self.client, self.planner_settings, slots=lambda: 2, sleep=self.sleep)

@@ -59,8 +59,7 @@ def test_what_an_executor_runs(server: LocalKinesis, consume: Consume) -> None:
         server.client().put_record(StreamName="executors", Data=data, PartitionKey="p")
     consumer = consume("executors")
     consumer.catch_up(server.clock.now())
-    ranges = [piece for plan in consumer.plans for piece in plan.ranges]
-    batches = read_ranges(*pickle.loads(pickle.dumps((consumer.settings, ranges))))
+    batches = read_ranges(*pickle.loads(pickle.dumps((consumer.settings, consumer.ranges))))
     rows = [(row["data"], row["partition_key"], row["sub_sequence"]) for b in batches for row in b.to_pylist()]
     assert rows == [(b"plain", "p", 0), (b"u1", "k", 0), (b"u2", "k", 1), (aggregate[:-1], "p", 0)]
 

@@ -140,10 +140,8 @@ def test_an_iterator_expires_within_a_range(server: LocalKinesis, consume: Consu
     server.create_stream(stream, shards=1)
     put(server, stream, 1000)
     consumer = consume(stream)
-    time.sleep(0.05)
-    plan = consumer.plan()
-    assert plan is not None
-    (piece,) = plan.ranges
+    consumer.catch_up(server.clock.now())
+    (piece,) = consumer.ranges
     reading = RangeReader(consumer.client, consumer.settings).read(replace(piece, expected_records=200))
     rows = next(reading).num_rows
     assert rows < 1000, "the first page held everything; nothing is left to expire"
@@ -241,12 +239,11 @@ def test_a_stream_that_was_created_again(server: LocalKinesis, stream: str, cons
 def test_records_trimmed_between_plan_and_read(server: LocalKinesis, stream: str, consume: Consume) -> None:
     consumer = consume(stream)
     put(server, stream, 100)
-    time.sleep(0.05)
-    plan = consumer.plan()
-    assert plan is not None
+    consumer.catch_up(server.clock.now())
     server.clock.advance(timedelta(hours=25))
     put(server, stream, 100)
-    for piece in plan.ranges:
+    assert len(consumer.ranges) == 2
+    for piece in consumer.ranges:
         with pytest.raises(DataLossError, match=f"{piece.shard_id}: .*from {piece.start} to {piece.end} were trimmed"):
             consumer.read(piece)
         assert consumer.read(piece, skip_losses=True) == []
