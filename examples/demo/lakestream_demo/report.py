@@ -12,6 +12,7 @@ from rich.table import Table
 from rich.text import Text
 
 from lakestream_demo.result import CheckResult, DemoResult, QueryResult, TableResult
+from lakestream_demo.settings import Lake
 
 _MEANING = (
     "Each acknowledged record is a row of the JSON files, or in quarantine if it is malformed; "
@@ -31,7 +32,7 @@ def draw_report(result: DemoResult, folder: str) -> RenderableType:
         _audit(result.audit),
         Text(_MEANING, style="dim"),
         Text(),
-        Text(f"Everything is in {folder}: result.json, queries.sql, lakestream.yaml, lake/, logs/", style="dim"),
+        Text(_what_is_left(result, folder), style="dim"),
         _verdict(result),
     )
 
@@ -88,6 +89,15 @@ def _audit(checks: Sequence[CheckResult]) -> Table:
             *(Text(f"{count:,}", style="bold red" if count else "") for count in counts),
         )
     return table
+
+
+def _what_is_left(result: DemoResult, folder: str) -> str:
+    if result.settings.get("lake") == Lake.S3:
+        return (
+            f"In {folder}: result.json, queries.sql, lakestream.yaml, logs/. "
+            "The lake is gone: its S3 server kept it in memory, and ended with the run."
+        )
+    return f"In {folder}: result.json, queries.sql, lakestream.yaml, lake/, logs/."
 
 
 def _verdict(result: DemoResult) -> Text:

@@ -81,10 +81,10 @@ class DemoSettings:
     """Where the tables lie."""
 
     def __post_init__(self) -> None:
-        _between("DURATION", self.duration.total_seconds(), 5, 24 * 3600, "seconds")
-        _between("SHARDS", self.shards, 1, 200, "shards")
+        _between("DURATION", self.duration.total_seconds(), 5, 3_600, "seconds")
+        _between("SHARDS", self.shards, 1, 100, "shards")
         _between("users", self.users, 1, 50_000, "users")
-        _between("EVENTS", self.events, 1, 200_000, "events per second")
+        _between("EVENTS", self.events, 1, 100_000, "events per second")
 
     @property
     def load(self) -> Load:

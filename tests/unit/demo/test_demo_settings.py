@@ -30,8 +30,9 @@ def test_short_names_stand_for_hudi_table_types() -> None:
     ("changed", "message"),
     [
         ({"duration": timedelta(seconds=4)}, "DURATION is 4"),
+        ({"duration": timedelta(hours=2)}, "DURATION is 7200"),
         ({"shards": 0}, "SHARDS is 0"),
-        ({"shards": 201}, "SHARDS is 201"),
+        ({"shards": 101}, "SHARDS is 101"),
         ({"users": 0}, "users is 0"),
         ({"events": 0}, "EVENTS is 0"),
     ],
