@@ -16,7 +16,11 @@ from lakestream_loadgen.shapes import Shape
 logger = logging.getLogger(__name__)
 
 _TICK = 0.01
+"""Seconds."""
 _REPORT = 10.0
+"""Seconds between warnings."""
+_BACKLOG = 2500
+"""Records that may wait to be sent: five full requests, which at one tick allows 250,000 records/s."""
 
 
 class _Waiter:
@@ -30,11 +34,18 @@ class _Waiter:
 
 
 class Pacer:
-    """One per process and run. ``share``: this process's part of the load, asked at every tick."""
+    """One per process and run.
 
-    def __init__(self, shape: Shape, share: Callable[[], float]) -> None:
+    Args:
+        share: This process's part of the load, asked at every tick.
+        backlog: Records that wait to be sent, likewise. While it is long, no more tokens are handed out:
+            records made too early would only be cold in the CPU's caches when their turn comes.
+    """
+
+    def __init__(self, shape: Shape, share: Callable[[], float], backlog: Callable[[], int]) -> None:
         self._meter = TokenMeter(shape)
         self._share = share
+        self._backlog = backlog
         self._waiting: deque[_Waiter] = deque()
         self._greenlet = gevent.spawn(self._run)
 
@@ -63,17 +74,19 @@ class Pacer:
             if now - reported >= _REPORT:
                 if self._meter.dropped > dropped:
                     logger.warning(
-                        "the load is %.0f events/s short of its shape: all users wait for acknowledgements "
-                        "(more users, connections, workers or shards?)",
+                        "the load is %.0f events/s short of its shape: all users wait for acknowledgements, or "
+                        "more cannot be sent (more users, connections, workers or shards?)",
                         (self._meter.dropped - dropped) / (now - reported),
                     )
                 reported, dropped = now, self._meter.dropped
             gevent.sleep(_TICK)
 
     def _hand_out(self) -> None:
-        due, waiting = self._meter.due(), len(self._waiting)
-        while self._waiting and self._meter.due():
+        due = left = min(self._meter.due(), _BACKLOG - self._backlog())
+        waiting = len(self._waiting)
+        while self._waiting and left > 0:
             waiter = self._waiting.popleft()
             if not waiter.gone:
-                waiter.tokens = self._meter.take(portion(due, waiting, waiter.most))
+                waiter.tokens = self._meter.take(min(portion(due, waiting, waiter.most), left))
+                left -= waiter.tokens
                 waiter.ready.set()

@@ -89,7 +89,8 @@ class Accumulator:
     def __init__(self, limits: BatchLimits) -> None:
         self._limits = limits
         self._queue: deque[Parcel] = deque()
-        self._records = 0
+        self.records = 0
+        """Queued, without those for later."""
         self._bytes = 0
         self._oldest = 0.0
         self._later: list[tuple[float, int, Parcel]] = []
@@ -104,7 +105,7 @@ class Accumulator:
         if first:
             self._oldest = now
         self._queue.append(parcel)
-        self._records += len(parcel.records)
+        self.records += len(parcel.records)
         self._bytes += parcel.size
         return first or self._is_full()
 
@@ -138,7 +139,7 @@ class Accumulator:
                 break
             batch.append(queue.popleft())
             records, size = records_after, size_after
-        self._records -= records
+        self.records -= records
         self._bytes -= size
         self._oldest = now
         return batch
@@ -148,11 +149,11 @@ class Accumulator:
         left = [*self._queue, *(parcel for _, _, parcel in self._later)]
         self._queue.clear()
         self._later.clear()
-        self._records = self._bytes = 0
+        self.records = self._bytes = 0
         return left
 
     def _is_full(self) -> bool:
-        return self._records >= self._limits.records or self._bytes >= self._limits.bytes
+        return self.records >= self._limits.records or self._bytes >= self._limits.bytes
 
     def _release(self, now: float) -> None:
         while self._later and self._later[0][0] <= now:

@@ -137,6 +137,11 @@ class KinesisProducer:
         self._check()
         return ticket.acknowledged
 
+    @property
+    def backlog(self) -> int:
+        """Records that could be sent now if there were a connection free."""
+        return self._queue.records
+
     def drain(self, seconds: float) -> int:
         """Wait until everything that was handed in is settled; returns what is not after ``seconds``."""
         self._idle.wait(timeout=seconds)
