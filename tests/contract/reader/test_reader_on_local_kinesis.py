@@ -30,6 +30,9 @@ if TYPE_CHECKING:
 _names = (f"stream-{number}" for number in count())
 _values = count()
 
+CLOCK_LAG = 1.1
+"""A new client knows Kinesis's time from `Date`, in whole seconds: what is older than this is in its first plan."""
+
 
 @pytest.fixture
 def stream(server: LocalKinesis) -> str:
@@ -140,7 +143,8 @@ def test_an_iterator_expires_within_a_range(server: LocalKinesis, consume: Consu
     server.create_stream(stream, shards=1)
     put(server, stream, 1000)
     consumer = consume(stream)
-    consumer.catch_up(server.clock.now())
+    time.sleep(CLOCK_LAG)
+    consumer.plan()
     (piece,) = consumer.ranges
     reading = RangeReader(consumer.client, consumer.settings).read(replace(piece, expected_records=200))
     rows = next(reading).num_rows
@@ -191,7 +195,7 @@ def test_an_unknown_stream(consume: Consume) -> None:
 
 def test_latest_means_from_the_first_plan_on(server: LocalKinesis, stream: str, consume: Consume) -> None:
     put(server, stream, 100)
-    time.sleep(1.1)  # Kinesis tells its time in whole seconds, at first
+    time.sleep(CLOCK_LAG)
     consumer = consume(stream, starting_position="LATEST")
     first = consumer.plan()
     assert first is not None, "the place was not written down"
@@ -210,7 +214,7 @@ def test_a_timestamp(server: LocalKinesis, stream: str, consume: Consume) -> Non
     since = max(r.arrival for r in server.records(stream))
     put(server, stream, 100)
     consumer = consume(stream, starting_position=since)
-    time.sleep(1.0)  # until Kinesis's time in whole seconds is behind the timestamp
+    time.sleep(CLOCK_LAG)
     consumer.catch_up(server.clock.now())
     consumer.require_exactly(r for r in server.records(stream) if r.arrival >= since)
     assert len(consumer.data) >= 101
@@ -239,7 +243,8 @@ def test_a_stream_that_was_created_again(server: LocalKinesis, stream: str, cons
 def test_records_trimmed_between_plan_and_read(server: LocalKinesis, stream: str, consume: Consume) -> None:
     consumer = consume(stream)
     put(server, stream, 100)
-    consumer.catch_up(server.clock.now())
+    time.sleep(CLOCK_LAG)
+    consumer.plan()
     server.clock.advance(timedelta(hours=25))
     put(server, stream, 100)
     assert len(consumer.ranges) == 2
