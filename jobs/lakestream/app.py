@@ -101,6 +101,7 @@ def run(document: LakeStream, writer_name: str, run_settings: RunSettings) -> in
             observer=_reporter(stack, spark, document, writer, run_settings),
             stop=stop,
         )
+        logger.info("reading the stream %s into %s", source.stream, writer.output.path)
         done = engine.run(Until.CAUGHT_UP if run_settings.until_caught_up else Until.STOPPED)
         logger.info("ended after %d batches", done)
         return done

@@ -1,0 +1,129 @@
+"""A stream that is split, merged, throttled, cut off and idle while it is read; and one that was read too late."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lab.chain import BURSTS, Lab, Table
+from lab.stream import OrderStream
+from lab.verdict import require_exactly_once
+from lakestream.control.files import read_progress
+from lakestream.exits import Exit
+from lakestream_api import Progress
+from lakestream_localkinesis.testing import LocalKinesis, local_kinesis
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+
+
+@pytest.fixture
+def own_server() -> Iterator[LocalKinesis]:
+    """Its clock and its faults are this test's alone."""
+    with local_kinesis(seed=7) as running:
+        yield running
+
+
+def make_lab(server: LocalKinesis, table: Table, folder: Path) -> Lab:
+    return Lab(OrderStream(server, "orders", seed=11), table, folder, str(folder / "lake"), None)
+
+
+def split(server: LocalKinesis, stream: str) -> None:
+    """Split the first open shard in the middle."""
+    client = server.client(retries={"total_max_attempts": 5})
+    shards = client.list_shards(StreamName=stream, ShardFilter={"Type": "AT_LATEST"})["Shards"]
+    low, high = (int(shards[0]["HashKeyRange"][end]) for end in ("StartingHashKey", "EndingHashKey"))
+    client.split_shard(
+        StreamName=stream, ShardToSplit=shards[0]["ShardId"], NewStartingHashKey=str((low + high) // 2 + 1)
+    )
+
+
+def merge(server: LocalKinesis, stream: str) -> None:
+    """Merge the first two open shards that lie side by side."""
+    client = server.client(retries={"total_max_attempts": 5})
+    shards = client.list_shards(StreamName=stream, ShardFilter={"Type": "AT_LATEST"})["Shards"]
+    shards.sort(key=lambda shard: int(shard["HashKeyRange"]["StartingHashKey"]))
+    first, second = shards[0]["ShardId"], shards[1]["ShardId"]
+    client.merge_shards(StreamName=stream, ShardToMerge=first, AdjacentShardToMerge=second)
+
+
+@pytest.mark.parametrize("table", [Table.JSON, pytest.param(Table.MOR, marks=pytest.mark.slow)])
+def test_a_stream_that_is_resharded_and_failing_under_load_is_read_exactly_once(
+    table: Table, own_server: LocalKinesis, tmp_path: Path, spark_on_s3: SparkSession
+) -> None:
+    lab = make_lab(own_server, table, tmp_path)
+    stream = lab.stream
+    # A backlog in closed shards, of two generations, before anybody reads.
+    stream.put(2)
+    split(own_server, stream.name)
+    stream.put(2)
+    merge(own_server, stream.name)
+    stream.put(2)
+    driver = lab.start()
+    driver.until_committed(1)
+    faults = own_server.faults
+    # Reads only: what a producer does about lost answers is tested where the producer is.
+    faults.throttle("GetRecords", probability=0.1)
+    faults.throttle("GetShardIterator", probability=0.1)
+    faults.internal_failure("GetRecords", "ListShards", "GetShardIterator", probability=0.05)
+    faults.drop("GetRecords", probability=0.05)
+    faults.empty_pages(probability=0.2)
+    for change in (split, split, merge, split):
+        stream.put(BURSTS)
+        change(own_server, stream.name)
+        driver.until_committed(len(driver_batches(lab)) + 1)
+    own_server.client().update_shard_count(StreamName=stream.name, TargetShardCount=4, ScalingType="UNIFORM_SCALING")
+    stream.put(BURSTS)
+    driver.until_committed(len(driver_batches(lab)) + 1)
+    # Every iterator that is kept expires.
+    own_server.clock.advance(timedelta(minutes=6))
+    stream.put(1)
+    driver.until_committed(len(driver_batches(lab)) + 1)
+    faults.clear()
+    driver.process.terminate()
+    assert driver.wait() == 0, driver.tail()
+    stream.put(1)
+    lab.drain()
+    require_exactly_once(lab, spark_on_s3)
+
+
+def driver_batches(lab: Lab) -> list[Progress]:
+    return read_progress(lab.drivers[-1].progress)
+
+
+def test_an_empty_stream_gives_nothing_and_wakes(
+    own_server: LocalKinesis, tmp_path: Path, spark_on_s3: SparkSession
+) -> None:
+    lab = make_lab(own_server, Table.JSON, tmp_path)
+    driver = lab.start()
+    driver.until_logged("INFO lakestream.app: reading")
+    time.sleep(1)
+    # Its first batch has no records: it writes down where the shards begin.
+    assert sum(batch.records for batch in driver_batches(lab)) == 0
+    lab.stream.put(2)
+    driver.until_committed(len(driver_batches(lab)) + 1)
+    driver.process.terminate()
+    assert driver.wait() == 0, driver.tail()
+    lab.drain()
+    require_exactly_once(lab, spark_on_s3)
+
+
+def test_records_that_were_trimmed_before_they_were_read_are_an_error_unless_they_may_be_skipped(
+    own_server: LocalKinesis, tmp_path: Path
+) -> None:
+    lab = make_lab(own_server, Table.JSON, tmp_path)
+    lab.stream.put(2)
+    lab.drain()
+    lab.stream.put(2)
+    own_server.clock.advance(timedelta(hours=25))
+    lab.stream.put(1)
+    lab.start(until_caught_up=True).require_refusal(Exit.DATA_LOSS, "shardId-", "onDataLoss: skip", "retention")
+    lab.document["spec"]["source"]["kinesis"]["onDataLoss"] = "skip"
+    lab.drain()
+    last = driver_batches(lab)
+    assert sum(batch.records for batch in last) == len(own_server.records(lab.stream.name))
+    lab.close()
