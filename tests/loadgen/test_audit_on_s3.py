@@ -1,0 +1,54 @@
+"""Ledger, JSON and quarantine read from S3's protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import boto3
+import pytest
+from moto.server import ThreadedMotoServer
+
+from lakestream_loadgen.audit import read_json_lake, read_quarantine
+from lakestream_loadgen.errors import LakeError
+from lakestream_loadgen.ledger import LedgerWriter, read_ledger
+from lakestream_loadgen.records import Record
+
+
+@pytest.fixture
+def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    """A bucket of a server of one's own, filled with a ledger and two JSON files."""
+    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
+    server.start()
+    host, port = server.get_host_and_port()
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", f"http://{host}:{port}")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
+    boto3.client("s3").create_bucket(Bucket="lake")
+    yield "lake"
+    server.stop()
+
+
+def put(key: str, data: bytes) -> None:
+    boto3.client("s3").put_object(Bucket="lake", Key=key, Body=data)
+
+
+def test_ledger_and_tables_are_read_from_s3(bucket: str, tmp_path: Path) -> None:
+    writer = LedgerWriter(tmp_path, stream="orders", prefix="t-w0")
+    writer.sent([Record("t-1", "k", b"1"), Record("t-2", "k", b"2")])
+    writer.close()
+    put("run/ledger/t-w0.ledger", writer.path.read_bytes())
+    put("orders/dt=2026-01-01/a.json", b'{"event_id":"t-1"}\n')
+    put("orders/dt=2026-01-02/b.json", b'{"event_id":"t-2"}\n')
+    put("orders_other/c.json", b'{"event_id":"t-3"}\n')
+    assert read_ledger(f"s3://{bucket}/run/ledger")["event_id"].to_pylist() == ["t-1", "t-2"]
+    rows = read_json_lake(f"s3a://{bucket}/orders/")
+    assert sorted(rows["event_id"].to_pylist()) == ["t-1", "t-2"]
+    assert len(read_json_lake(f"s3://{bucket}/orders", ["dt=2026-01-02/b.json"])) == 1
+    assert len(read_quarantine(f"s3://{bucket}/nothing")) == 0
+
+
+def test_a_bucket_that_does_not_exist_is_named(bucket: str) -> None:
+    with pytest.raises(LakeError, match="s3://none/x"):
+        read_json_lake("s3://none/x")
