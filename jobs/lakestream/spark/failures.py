@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 
-from py4j.protocol import Py4JError
+from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
 from lakestream import errors
 from lakestream.errors import LakeStreamError, SinkError
 
-SPARK_ERRORS = (PySparkException, Py4JError)
-"""What PySpark raises, whatever went wrong."""
+SPARK_ERRORS = (PySparkException, Py4JError, ConnectionError)
+"""What PySpark raises, whatever went wrong; py4j lets through what its sockets say of a JVM that is gone."""
 
 # The last line of the traceback that Python workers send along.
 _RAISED = re.compile(r"lakestream\.[\w.]*?\.?(\w+Error): (.+)")
@@ -20,6 +20,11 @@ _CAUSE = re.compile(r"^(?:Caused by: )?([\w.$]+(?:Exception|Error)): (.+)$", re.
 
 def in_our_words(error: BaseException) -> LakeStreamError:
     """The error that an executor raised, if it is one of ours; else the innermost cause that Spark tells of."""
+    if isinstance(error, Py4JNetworkError | ConnectionError):
+        return SinkError(
+            "Spark's JVM has ended, killed or out of memory. Start the writer again; if it happens again, raise "
+            "spec.resources.driver.memory"
+        )
     text = str(error)
     for name, message in reversed(_RAISED.findall(text)):
         kind = getattr(errors, name, None)

@@ -1,0 +1,38 @@
+"""What a person reads when Spark has failed."""
+
+from __future__ import annotations
+
+import pytest
+from py4j.protocol import Py4JError, Py4JNetworkError
+
+from lakestream.errors import DataLossError, SinkError
+from lakestream.spark.failures import SPARK_ERRORS, in_our_words
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ConnectionRefusedError(111, "Connection refused"),
+        ConnectionResetError(104, "Connection reset by peer"),
+        Py4JNetworkError("Answer from Java side is empty"),
+    ],
+)
+def test_a_jvm_that_is_gone_is_called_so(error: Exception) -> None:
+    assert isinstance(error, SPARK_ERRORS)
+    said = in_our_words(error)
+    assert type(said) is SinkError
+    assert "JVM has ended" in str(said)
+    assert "spec.resources.driver.memory" in str(said)
+
+
+def test_an_error_of_ours_that_an_executor_raised_is_that_error_again() -> None:
+    text = (
+        "Job aborted …\nTraceback …\nlakestream.errors.DataLossError: shardId-000000000001: gone\n\tat org.apache.spark"
+    )
+    said = in_our_words(Py4JError(text))
+    assert (type(said), str(said)) == (DataLossError, "shardId-000000000001: gone")
+
+
+def test_of_several_causes_the_innermost_is_told() -> None:
+    text = "An error occurred\norg.apache.spark.SparkException: Job aborted\nCaused by: java.io.IOException: disk full"
+    assert str(in_our_words(Py4JError(text))) == "a Spark job failed: IOException: disk full"
