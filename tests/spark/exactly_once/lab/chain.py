@@ -1,26 +1,24 @@
-"""Chains of kills: each start recovers from the kill before it, and is killed in its turn; the last one drains."""
+"""Chains of drivers: each recovers from the end of the one before, and is ended in its turn; the last one drains."""
 
 from __future__ import annotations
 
-import random
-import signal
 import threading
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from enum import Enum, StrEnum
+from enum import StrEnum
 from itertools import count
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from lab.driver import Driver, DriverError, Ingest, Victim, child_environment
+from lab.driver import Driver, DriverError, Ingest, child_environment
 from lab.lake import Writer, log_listing
+from lab.links import Link
 from lab.stream import MAX_RECORDS_PER_BATCH, OrderStream
-from lakestream.faults import STEPS
 from lakestream_loadgen.events import EVENT_DDL
 from lakestream_localkinesis.testing import LocalKinesis
 
@@ -28,8 +26,6 @@ BURSTS = 4
 """New batches before each start."""
 TRAFFIC_SECONDS = 1.0
 """Between two bursts while a driver runs, so that there is always another batch."""
-_TIMES = (1, 1, 2, 3)
-"""Which time a step is fatal: the first is in the batch that the kill before left, more often than not."""
 
 
 class Table(StrEnum):
@@ -59,40 +55,6 @@ class AtStep:
         return f"{self.step}:{self.time}"
 
 
-class Since(Enum):
-    """What a driver is seen to do, by a line of its log; and for how many seconds after that it may be killed."""
-
-    EPOCH = ("INFO lakestream.app: epoch ", 7.0)
-    """Spark starts, and the sink undoes what the predecessor left."""
-    READING = ("INFO lakestream.app: reading the stream ", 7.0)
-    """The first batches, and the wait for a predecessor."""
-    COMMIT = ("INFO lakestream.control.report: batch ", 3.0)
-    """The batches after it: one is fetched while another one is written, and the table is compacted."""
-
-    @property
-    def line(self) -> str:
-        return self.value[0]
-
-    @property
-    def seconds(self) -> float:
-        return self.value[1]
-
-
-@dataclass(frozen=True)
-class AtInstant:
-    """Killed from outside, some time after it was seen to do something."""
-
-    since: Since
-    seconds: float
-    victim: Victim
-
-    def __str__(self) -> str:
-        return f"{self.seconds:.2f} s after {self.since.name}, hits {self.victim.value}"
-
-
-Kill = AtStep | AtInstant
-
-
 @dataclass(frozen=True)
 class Chain:
     """A writer, and what happens to it."""
@@ -100,24 +62,11 @@ class Chain:
     table: Table
     place: str
     """`folder` or `s3`."""
-    kills: tuple[Kill, ...]
+    links: tuple[Link, ...]
 
     @property
     def name(self) -> str:
         return f"{self.table}-{self.place}"
-
-
-def plan_kills(seed: str, instants: int, steps: Sequence[str] = STEPS) -> tuple[Kill, ...]:
-    """Every named step, and so many random instants, in a random order; the same for the same seed."""
-    chance = random.Random(seed)
-    kills: list[Kill] = [AtStep(step, chance.choice(_TIMES)) for step in steps]
-    for number in range(instants):
-        # In turn, so that few instants still hit all of them.
-        victim = list(Victim)[number % len(Victim)]
-        since = chance.choice((Since.EPOCH, Since.READING, Since.READING, Since.COMMIT, Since.COMMIT))
-        kills.append(AtInstant(since, chance.uniform(0, since.seconds), victim))
-    chance.shuffle(kills)
-    return tuple(kills)
 
 
 def lake_document(stream: OrderStream, table: Table, root: str, **spec: Any) -> dict[str, Any]:
@@ -166,6 +115,7 @@ class Lab:
         self.path = folder / "lakestream.yaml"
         self.drivers: list[Driver] = []
         self.story: list[str] = []
+        self._is_ended = False
         more = {} if s3 is None else {"AWS_ENDPOINT_URL_S3": s3}
         self._ingest = Ingest(self.path, "orders", child_environment(folder / "scratch", **more), folder)
 
@@ -187,6 +137,8 @@ class Lab:
                 sending.result()
 
     def start(self, *, crash_at: str | None = None, until_caught_up: bool = False) -> Driver:
+        if self._is_ended:
+            raise DriverError("the tests are being ended")
         self.path.write_text(yaml.safe_dump(self.document, sort_keys=False))
         name = f"driver-{len(self.drivers) + 1:02d}"
         driver = Driver(self._ingest, name, crash_at=crash_at, until_caught_up=until_caught_up)
@@ -206,6 +158,12 @@ class Lab:
         """What a person would look at."""
         tails = [driver.tail() for driver in self.drivers[-2:]]
         return "\n".join(["--- what happened", *self.story, log_listing(self.writer), *tails])
+
+    def end(self) -> None:
+        """Kill what is left, and start nothing more."""
+        self._is_ended = True
+        for driver in self.drivers:
+            driver.end()
 
     def close(self) -> None:
         """Nothing of the drivers may be left; half a minute after the last one it is not."""
@@ -238,30 +196,17 @@ class Labs:
     def end(self) -> None:
         """End what a failed test has left running."""
         for lab in self._made:
-            for driver in lab.drivers:
-                driver.end()
+            lab.end()
 
 
-def run_chain(lab: Lab, kills: Sequence[Kill]) -> None:
-    """Carry out the kills, then drain."""
-    for kill in kills:
+def run_chain(lab: Lab, links: Sequence[Link]) -> None:
+    """Let it all happen to one driver after the other, then drain."""
+    for link in links:
         lab.stream.put(BURSTS)
         began = time.monotonic()
         with lab.traffic():
-            match kill:
-                case AtStep():
-                    driver = lab.start(crash_at=str(kill))
-                case AtInstant():
-                    driver = lab.start()
-                    driver.until_logged(kill.since.line)
-                    time.sleep(kill.seconds)
-                    driver.kill(kill.victim)
-            status = driver.wait()
-        lab.story.append(f"{driver.name}: killed at {kill}, after {time.monotonic() - began:.1f} s, status {status}")
-        # A driver without its JVM says so and ends: it can be started again.
-        expected = 1 if isinstance(kill, AtInstant) and kill.victim is Victim.JVM else -signal.SIGKILL
-        if status != expected:
-            raise DriverError(f"{driver.name}: killed at {kill}, ended with {status}\n{driver.tail()}")
+            link.carry_out(lab)
+        lab.story.append(f"{lab.drivers[-1].name}: {link}; {time.monotonic() - began:.1f} s")
     lab.stream.put(BURSTS)
     # What the killed ones did not get to, in a few batches.
     lab.document["spec"]["trigger"]["maxRecordsPerBatch"] = 100 * MAX_RECORDS_PER_BATCH

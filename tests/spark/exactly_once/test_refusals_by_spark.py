@@ -1,0 +1,40 @@
+"""What a driver refuses when Spark has looked at it: schema, SQL and the table itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from lab.chain import Labs, Table
+from lab.lake import commits_of, plans_of
+from lakestream.exits import Exit
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
+
+
+def test_the_table_itself_refuses_another_key_under_a_new_checkpoint(labs: Labs) -> None:
+    lab = labs.make(Table.COW)
+    lab.stream.put(1)
+    lab.drain()
+    lab.document["spec"]["checkpoint"] += "-2"
+    lab.document["spec"]["writers"][0]["hudi"]["recordKey"] = ["event_id"]
+    lab.start().require_refusal(
+        Exit.SETTINGS, "hudi.recordKey: the table at", "has 'order_id', the document says 'event_id'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "shown"),
+    [
+        ("schema", "order_id strin, version long", "spec.schema: "),
+        ("transform", "SELECT nothing FROM events", "spec.transform: "),
+        ("transform", "SELEC * FROM events", "spec.transform: "),
+        ("transform", "SELECT event_id, version FROM events", "order_id"),
+    ],
+)
+def test_bad_ddl_and_sql_are_named(labs: Labs, field: str, value: str, shown: str) -> None:
+    lab = labs.make(Table.MOR)
+    lab.stream.put(1)
+    lab.document["spec"][field] = value
+    lab.start().require_refusal(Exit.SETTINGS, shown)
+    with lab.writer.environment():
+        assert (plans_of(lab.writer), commits_of(lab.writer)) == ([], [])
