@@ -40,11 +40,9 @@ class Groups:
         groups = _groups(records)
         for group in groups:
             # Groups come and go: what is left at zero would slow all of this down.
-            left = unsettled[group] - 1
+            left = unsettled.pop(group) - 1
             if left:
                 unsettled[group] = left
-            else:
-                del unsettled[group]
         if not self._held:
             return []
         return [self._held.pop(group) for group in self._held.keys() & groups if not self._must_wait(group)]
