@@ -20,8 +20,8 @@ from lakestream_localkinesis.core.limits import Limits
 from lakestream_localkinesis.testing import local_kinesis
 
 BATCH = 100_000
-BACKLOG = {"json": 8 * BATCH, "cow": 4 * BATCH, "mor": 4 * BATCH}
-WARM_UP = 2
+BACKLOG = {"json": 8 * BATCH, "cow": 7 * BATCH, "mor": 7 * BATCH}
+WARM_UP = 4
 """Batches that the JVM needs to compile what a batch runs; not counted."""
 
 STEADY_RATE = 2_000
