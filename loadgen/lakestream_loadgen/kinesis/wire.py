@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from json.encoder import encode_basestring_ascii
 from operator import itemgetter
 
 import orjson
-from orjson import dumps
-from pybase64 import b64encode
+from pybase64 import b64encode_as_string
 
 from lakestream_loadgen.errors import NotWrittenError, OutcomeUnknownError, PutRecordsError, RefusedError
 from lakestream_loadgen.records import Record
@@ -28,9 +28,9 @@ _THROTTLES = frozenset({THROTTLED, "LimitExceededException", "KMSThrottlingExcep
 _SIGN_AGAIN = frozenset({"ExpiredTokenException", "RequestExpired", "InvalidSignatureException"})
 
 
-def encode_entry(record: Record) -> bytes:
-    """One element of ``Records``; kept, so that a retry does not encode again."""
-    return b'{"Data":"%b","PartitionKey":%b}' % (b64encode(record[2]), dumps(record[1]))
+def encode_entry(record: Record) -> str:
+    """One element of ``Records``; kept, so that a retry does not encode again. All of it is ASCII."""
+    return f'{{"Data":"{b64encode_as_string(record[2])}","PartitionKey":{encode_basestring_ascii(record[1])}}}'
 
 
 def size_of(record: Record) -> int:
@@ -44,9 +44,9 @@ def sizes_of(records: Sequence[Record]) -> tuple[int, int]:
     return data, data + sum(map(len, map(_PARTITION_KEY, records)))
 
 
-def encode_request(stream: str, entries: Iterable[bytes]) -> bytes:
+def encode_request(stream: str, entries: Iterable[str]) -> bytes:
     """The body of a PutRecords request."""
-    return b'{"StreamName":%b,"Records":[%b]}' % (orjson.dumps(stream), b",".join(entries))
+    return f'{{"StreamName":{encode_basestring_ascii(stream)},"Records":[{",".join(entries)}]}}'.encode("ascii")
 
 
 @dataclass(frozen=True)
