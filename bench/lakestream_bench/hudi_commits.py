@@ -1,6 +1,6 @@
 """The fixed cost of a Hudi commit: ours beside Hudi's defaults, on the same batches in the same run.
 
-    python -m lakestream_bench.hudi_commits [--commits 30] [--rows 200 2000] [--in-a-row 200] [--out hudi_commits.json]
+    python -m lakestream_bench.hudi_commits [--commits 20] [--rows 500] [--in-a-row 200] [--out hudi_commits.json]
 
 Upserts of order events, four partitions, one fifth of them new keys. Of each batch, every contender makes a commit of
 its own table, in changing order:
@@ -9,8 +9,9 @@ its own table, in changing order:
     deletes   ours with `deleteWhen`: deleted keys are remembered, and looked up for each batch
     defaults  `df.write.format("hudi")` with key, partition and ordering field, and nothing else
 
-A contender's time is from the call to the visible commit. What ours does beside is waited for before the next contender
-begins, and reported apart. Then ours alone makes many commits in a row: does the time of one grow?
+A contender's time is from the call to the visible commit; its CPU time is that of the JVM meanwhile, which other work
+on the machine disturbs less. What ours does beside is waited for before the next contender begins, and reported apart.
+Then ours alone makes many commits in a row: does the time of one grow?
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -49,6 +51,10 @@ class Commits:
     median: float
     mean: float
     highest: float
+    cpu: float
+    """Median CPU seconds."""
+    beside: float
+    """Mean seconds that compaction and cleaning went on after the commit."""
     stages: dict[str, float] = field(default_factory=dict)
     """Medians, ours only."""
 
@@ -138,6 +144,30 @@ def defaults(table: HudiSettings) -> Write:
     return write
 
 
+@dataclass
+class Samples:
+    """What was measured of one contender at one batch size."""
+
+    seconds: list[float] = field(default_factory=list)
+    cpu: list[float] = field(default_factory=list)
+    beside: list[float] = field(default_factory=list)
+    stages: list[dict[str, float]] = field(default_factory=list)
+
+    def summary(self, table: str, contender: str, rows: int) -> Commits:
+        return Commits(
+            table=table,
+            contender=contender,
+            rows=rows,
+            commits=len(self.seconds),
+            median=statistics.median(self.seconds),
+            mean=statistics.mean(self.seconds),
+            highest=max(self.seconds),
+            cpu=statistics.median(self.cpu),
+            beside=statistics.mean(self.beside),
+            stages={part: statistics.median(stages[part] for stages in self.stages) for part in self.stages[0]},
+        )
+
+
 def compare(
     spark: SparkSession, folder: Path, table_type: TableType, commits: int, sizes: Sequence[int]
 ) -> list[Commits]:
@@ -145,42 +175,39 @@ def compare(
     sample = batch(spark, 0, 1)
     plain = settings(folder, "ours", table_type)
     deleting = replace(settings(folder, "deletes", table_type), delete_when="op = 'd'")
-    times: dict[tuple[str, int], list[float]] = {}
-    stages: dict[tuple[str, int], list[dict[str, float]]] = {}
+    jvm: Any = spark._jvm
+    process = jvm.java.lang.ProcessHandle.current()
     with ours(spark, plain, sample) as (sink, write), ours(spark, deleting, sample) as (other_sink, other_write):
-        contenders = {
+        contenders: dict[str, Write] = {
             "ours": write,
             "deletes": other_write,
             "defaults": defaults(settings(folder, "defaults", table_type)),
         }
         names = list(contenders)
+        samples = {(rows, name): Samples() for rows in sizes for name in names}
         for number in range(WARM_UP + commits * len(sizes)):
             rows = sizes[number % len(sizes)]
             made = batch(spark, number, rows)
             # Each comes first as often as the others: a batch's first reader has its cache still cold.
             for name in (*names[number % len(names) :], *names[: number % len(names)]):
-                began = time.perf_counter()
-                parts = contenders[name](number, made)
-                seconds = time.perf_counter() - began
+                worked, began = cpu_seconds(process), time.perf_counter()
+                stages = contenders[name](number, made)
+                committed, worked = time.perf_counter(), cpu_seconds(process) - worked
                 for finished in (sink, other_sink):
                     finished.finish_services()
                 if number >= WARM_UP:
-                    times.setdefault((name, rows), []).append(seconds)
-                    stages.setdefault((name, rows), []).append(parts)
+                    taken = samples[rows, name]
+                    taken.seconds.append(committed - began)
+                    taken.cpu.append(worked)
+                    taken.beside.append(time.perf_counter() - committed)
+                    taken.stages.append(stages)
             made.unpersist()
-    return [
-        Commits(
-            table=table_type.value,
-            contender=name,
-            rows=rows,
-            commits=len(found),
-            median=statistics.median(found),
-            mean=statistics.mean(found),
-            highest=max(found),
-            stages={part: statistics.median(s[part] for s in stages[name, rows]) for part in stages[name, rows][0]},
-        )
-        for (name, rows), found in sorted(times.items(), key=lambda item: (item[0][1], names.index(item[0][0])))
-    ]
+    return [taken.summary(table_type.value, name, rows) for (rows, name), taken in samples.items()]
+
+
+def cpu_seconds(process: Any) -> float:
+    """CPU time that the JVM has used so far, to 10 ms."""
+    return float(process.info().totalCpuDuration().get().toMillis()) / 1000
 
 
 def in_a_row(spark: SparkSession, folder: Path, table_type: TableType, commits: int) -> InARow:
@@ -213,13 +240,14 @@ def in_a_row(spark: SparkSession, folder: Path, table_type: TableType, commits: 
 
 def show(compared: Sequence[Commits], rows: Sequence[InARow]) -> None:
     print(
-        f"{'table':15} {'rows':>6} {'contender':9} {'median s':>9} {'mean s':>8} {'highest s':>9} {'of defaults':>11}"
+        f"{'table':15} {'rows':>6} {'contender':9} {'median s':>9} {'mean s':>8} {'CPU s':>9} "
+        f"{'of defaults':>11} {'CPU':>5} {'beside s':>8}"
     )
     for found in compared:
         base = next(c for c in compared if (c.table, c.rows, c.contender) == (found.table, found.rows, "defaults"))
         print(
             f"{found.table:15} {found.rows:6} {found.contender:9} {found.median:9.2f} {found.mean:8.2f} "
-            f"{found.highest:9.2f} {found.median / base.median:11.0%}"
+            f"{found.cpu:9.2f} {found.median / base.median:11.0%} {found.cpu / base.cpu:5.0%} {found.beside:8.2f}"
         )
     for row in rows:
         print(
@@ -232,7 +260,7 @@ def show(compared: Sequence[Commits], rows: Sequence[InARow]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--commits", type=int, default=20, help="of each contender and batch size")
-    parser.add_argument("--rows", type=int, nargs="+", default=[200, 2000], help="batch sizes")
+    parser.add_argument("--rows", type=int, nargs="+", default=[500], help="batch sizes")
     parser.add_argument("--in-a-row", type=int, default=200, help="commits of the long run; 0: none")
     parser.add_argument(
         "--tables", nargs="+", choices=[kind.name for kind in TableType], default=list(TableType.__members__)
