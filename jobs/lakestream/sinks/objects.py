@@ -16,6 +16,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from lakestream.model import FileEntry
 from lakestream.sinks.contract import BatchRef
+from lakestream.spark.worker import settle_worker
 from lakestream.storage import ObjectNotFoundError, StoreSettings, open_store, translated
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def write_objects(rows: DataFrame, store: StoreSettings, files_of: TaskFiles) ->
     """Write the objects of a batch from the executors; returns them sorted by path."""
 
     def write_task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        settle_worker()
         context = TaskContext.get()
         assert context is not None  # mapInArrow runs in tasks only
         files = list(files_of(context.partitionId(), iter(batches)))

@@ -17,6 +17,7 @@ from lakestream.faults import reach
 from lakestream.kinesis import KinesisSettings, read_ranges
 from lakestream.model import BatchPlan, ShardRange
 from lakestream.spark.screen import screen
+from lakestream.spark.worker import settle_worker
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -59,6 +60,7 @@ def read_batch(
     tasks = plan.tasks
 
     def read(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+        settle_worker()
         for batch in batches:
             for task in batch.column(0).to_pylist():
                 yield from screen(past_half(reader(settings, tasks[task]), tasks[task]), fields)
