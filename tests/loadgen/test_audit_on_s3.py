@@ -25,13 +25,13 @@ def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    boto3.client("s3").create_bucket(Bucket="lake")
-    yield "lake"
+    boto3.client("s3").create_bucket(Bucket="audited")
+    yield "audited"
     server.stop()
 
 
 def put(key: str, data: bytes) -> None:
-    boto3.client("s3").put_object(Bucket="lake", Key=key, Body=data)
+    boto3.client("s3").put_object(Bucket="audited", Key=key, Body=data)
 
 
 def test_ledger_and_tables_are_read_from_s3(bucket: str, tmp_path: Path) -> None:

@@ -13,7 +13,8 @@ from pyspark.sql import SparkSession
 from lab.chain import Labs
 from lakestream_localkinesis.testing import LocalKinesis, local_kinesis
 
-BUCKET = "lake"
+BUCKET = "exactly-once"
+"""Of this folder alone: moto keeps one set of buckets per process, whichever server made them."""
 
 
 @pytest.fixture(scope="session")
