@@ -1,6 +1,6 @@
 """The fixed cost of a Hudi commit: ours beside Hudi's defaults, on the same batches in the same run.
 
-    python -m lakestream_bench.hudi_commits [--commits 20] [--rows 500] [--in-a-row 200] [--out hudi_commits.json]
+    python -m lakestream_bench.hudi_commits [--commits 20] [--rows 500] [--out hudi_commits.json]
 
 Upserts of order events, four partitions, one fifth of them new keys. Of each batch, every contender makes a commit of
 its own table, in changing order:
@@ -11,7 +11,7 @@ its own table, in changing order:
 
 A contender's time is from the call to the visible commit; its CPU time is that of the JVM meanwhile, which other work
 on the machine disturbs less. What ours does beside is waited for before the next contender begins, and reported apart.
-Then ours alone makes many commits in a row: does the time of one grow?
+`soak` tells whether commits grow longer with their number.
 """
 
 from __future__ import annotations
@@ -57,23 +57,6 @@ class Commits:
     """Mean seconds that compaction and cleaning went on after the commit."""
     stages: dict[str, float] = field(default_factory=dict)
     """Medians, ours only."""
-
-
-@dataclass(frozen=True)
-class InARow:
-    """Many commits of 1,000 rows, one directly after the other, with compaction beside them."""
-
-    table: str
-    commits: int
-    first_quarter: float
-    """Median seconds, without the warm-up."""
-    last_quarter: float
-    timeline_files: int
-    """In the active timeline at the end."""
-    data_files: int
-    rounds: int
-    """Of compaction and cleaning."""
-    failures: int
 
 
 Write = Callable[[int, DataFrame], dict[str, float]]
@@ -210,35 +193,7 @@ def cpu_seconds(process: Any) -> float:
     return float(process.info().totalCpuDuration().get().toMillis()) / 1000
 
 
-def in_a_row(spark: SparkSession, folder: Path, table_type: TableType, commits: int) -> InARow:
-    """Ours alone, without a pause."""
-    table = settings(folder, "row", table_type)
-    times = []
-    with ours(spark, table, batch(spark, 0, 1)) as (sink, write):
-        for number in range(commits):
-            made = batch(spark, number, 1_000)
-            began = time.perf_counter()
-            write(number, made)
-            times.append(time.perf_counter() - began)
-            made.unpersist()
-        sink.finish_services()
-        status = sink.services
-    counted = times[WARM_UP * 2 :]
-    quarter = max(1, len(counted) // 4)
-    place = Path(table.path.removeprefix("file://"))
-    return InARow(
-        table=table_type.value,
-        commits=commits,
-        first_quarter=statistics.median(counted[:quarter]),
-        last_quarter=statistics.median(counted[-quarter:]),
-        timeline_files=sum(1 for entry in (place / ".hoodie" / "timeline").iterdir() if entry.is_file()),
-        data_files=sum(1 for entry in place.glob("dt=*/*")),
-        rounds=status.rounds,
-        failures=status.failures,
-    )
-
-
-def show(compared: Sequence[Commits], rows: Sequence[InARow]) -> None:
+def show(compared: Sequence[Commits]) -> None:
     print(
         f"{'table':15} {'rows':>6} {'contender':9} {'median s':>9} {'mean s':>8} {'CPU s':>9} "
         f"{'of defaults':>11} {'CPU':>5} {'beside s':>8}"
@@ -249,19 +204,12 @@ def show(compared: Sequence[Commits], rows: Sequence[InARow]) -> None:
             f"{found.table:15} {found.rows:6} {found.contender:9} {found.median:9.2f} {found.mean:8.2f} "
             f"{found.cpu:9.2f} {found.median / base.median:11.0%} {found.cpu / base.cpu:5.0%} {found.beside:8.2f}"
         )
-    for row in rows:
-        print(
-            f"{row.table}: {row.commits} commits in a row, median {row.first_quarter:.2f} s in the first quarter, "
-            f"{row.last_quarter:.2f} s in the last; {row.timeline_files} files in the timeline, "
-            f"{row.data_files} of data, {row.rounds} rounds of compaction and cleaning, {row.failures} failed"
-        )
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--commits", type=int, default=20, help="of each contender and batch size")
     parser.add_argument("--rows", type=int, nargs="+", default=[500], help="batch sizes")
-    parser.add_argument("--in-a-row", type=int, default=200, help="commits of the long run; 0: none")
     parser.add_argument(
         "--tables", nargs="+", choices=[kind.name for kind in TableType], default=list(TableType.__members__)
     )
@@ -269,16 +217,14 @@ def main() -> None:
     options = parser.parse_args()
     kinds = [TableType[name] for name in options.tables]
     compared: list[Commits] = []
-    rows: list[InARow] = []
     with tempfile.TemporaryDirectory() as folder:
         spark = build_session(SessionSettings("hudi-commits", cores=2, hudi=True, local_dir=Path(folder) / "spark"))
         for kind in kinds:
-            compared += compare(spark, Path(folder), kind, options.commits, options.rows) if options.commits else []
-            rows += [in_a_row(spark, Path(folder), kind, options.in_a_row)] if options.in_a_row else []
+            compared += compare(spark, Path(folder), kind, options.commits, options.rows)
         spark.stop()
-    show(compared, rows)
+    show(compared)
     if options.out:
-        figures = {"compared": [asdict(found) for found in compared], "in_a_row": [asdict(row) for row in rows]}
+        figures = [asdict(found) for found in compared]
         options.out.write_text(json.dumps(figures, indent=2) + "\n", encoding="utf-8")
 
 
