@@ -27,7 +27,7 @@ def test_the_table_itself_refuses_another_key_under_a_new_checkpoint(labs: Labs)
     [
         ("schema", "order_id strin, version long", "spec.schema: "),
         ("transform", "SELECT nothing FROM events", "spec.transform: "),
-        ("transform", "SELEC * FROM events", "spec.transform: "),
+        ("transform", "SELECT * FRM events", "spec.transform: "),
         ("transform", "SELECT event_id, version FROM events", "order_id"),
     ],
 )
