@@ -1,10 +1,13 @@
-"""``lakestream load`` and ``lakestream audit``."""
+"""``lakestream load``, ``lakestream audit`` and ``lakestream ledger``."""
 
 from __future__ import annotations
 
+import logging
 import os
+import signal
 import sys
 from pathlib import Path
+from threading import Event
 from typing import Annotated, Any, NoReturn
 
 import typer
@@ -12,8 +15,11 @@ from typer.core import TyperGroup
 
 from lakestream_loadgen.audit import audit, compare, fold, read_json_lake, read_parquet, read_quarantine
 from lakestream_loadgen.audit.report import report_json, report_text
-from lakestream_loadgen.errors import LoadgenError
-from lakestream_loadgen.ledger import read_ledger
+from lakestream_loadgen.errors import LakeError, LoadgenError
+from lakestream_loadgen.ledger import LedgerShipper, read_ledger
+from lakestream_loadgen.storage import Folder
+
+logger = logging.getLogger(__name__)
 
 
 class _LocustCommand(TyperGroup):
@@ -37,6 +43,8 @@ load_app = typer.Typer(
     add_completion=False,
 )
 audit_app = typer.Typer(help="Hold a lake against the ledger of what was acknowledged.", add_completion=False)
+
+ledger_app = typer.Typer(help="Keep the ledgers of load workers.", no_args_is_help=True, add_completion=False)
 
 
 @load_app.callback(invoke_without_command=True)
@@ -70,3 +78,33 @@ def audit_command(
     typer.echo(report_text(verdict, compared))
     passed = verdict.ok and (compared is None or compared.ok)
     raise typer.Exit(0 if passed else 1)
+
+
+@ledger_app.callback()
+def ledger() -> None:
+    """Keep the ledgers of load workers."""
+
+
+@ledger_app.command()
+def ship(
+    source: Annotated[Path, typer.Argument(help="Folder that workers write their ledgers to.", file_okay=False)],
+    target: Annotated[str, typer.Argument(help="s3:// prefix (or folder) to copy them to.")],
+    every: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 5.0,
+) -> None:
+    """Copy growing ledgers to where they outlive this machine, until SIGTERM; then once more, and end."""
+    ended = Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: ended.set())
+    source.mkdir(parents=True, exist_ok=True)
+    shipper: LedgerShipper | None = None
+    over = False
+    while not over:
+        over = ended.wait(every)
+        try:
+            shipper = shipper or LedgerShipper(source, Folder(target))
+            shipper.ship()
+        except LakeError as error:
+            if over:
+                typer.echo(f"lakestream ledger: {error}", err=True)
+                raise typer.Exit(1) from error
+            logger.warning("%s; trying again in %g s", error, every)

@@ -1,4 +1,4 @@
-"""Files under a folder or an ``s3://`` (``s3a://``) prefix, for reading."""
+"""Files under a folder or an ``s3://`` (``s3a://``) prefix."""
 
 from __future__ import annotations
 
@@ -22,11 +22,15 @@ class Folder:
 
     def names(self) -> list[str]:
         """Paths of all files, relative to the location, in order; hidden ones (``_…``, ``.…``) are left out."""
+        return sorted(self.sizes())
+
+    def sizes(self) -> dict[str, int]:
+        """Bytes of all files, by their paths as `names` gives them."""
         try:
-            found = [entry["path"] for page in obstore.list(self._store) for entry in page]
+            found = {entry["path"]: entry["size"] for page in obstore.list(self._store) for entry in page}
         except (BaseError, OSError) as error:
             raise LakeError(f"{self.location} cannot be listed: {error}") from error
-        return sorted(path for path in found if not any(part[0] in "_." for part in path.split("/")))
+        return {path: size for path, size in found.items() if not any(part[0] in "_." for part in path.split("/"))}
 
     def read(self, name: str) -> bytes:
         """The whole file."""
@@ -34,6 +38,13 @@ class Folder:
             return bytes(obstore.get(self._store, name).bytes())
         except (BaseError, OSError) as error:
             raise LakeError(f"{self.location}/{name} cannot be read: {error}") from error
+
+    def write(self, name: str, data: bytes) -> None:
+        """A whole file, in place of one of that name."""
+        try:
+            obstore.put(self._store, name, data)
+        except (BaseError, OSError) as error:
+            raise LakeError(f"{self.location}/{name} cannot be written: {error}") from error
 
 
 def _open(location: str) -> LocalStore | S3Store:

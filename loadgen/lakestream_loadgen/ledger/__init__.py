@@ -7,6 +7,7 @@ leaves a file that names every record which may be in the stream.
 
 from lakestream_loadgen.ledger.format import LEDGER_SCHEMA, Outcome, Settled
 from lakestream_loadgen.ledger.reader import read_ledger
+from lakestream_loadgen.ledger.shipping import LedgerShipper
 from lakestream_loadgen.ledger.writer import LedgerWriter
 
-__all__ = ["LEDGER_SCHEMA", "LedgerWriter", "Outcome", "Settled", "read_ledger"]
+__all__ = ["LEDGER_SCHEMA", "LedgerShipper", "LedgerWriter", "Outcome", "Settled", "read_ledger"]

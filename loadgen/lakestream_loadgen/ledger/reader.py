@@ -18,13 +18,14 @@ from lakestream_loadgen.ledger.format import (
     decode_frames,
     decode_header,
 )
+from lakestream_loadgen.ledger.shipping import SUFFIX, join, parts_of
 from lakestream_loadgen.storage import Folder
 
 logger = logging.getLogger(__name__)
 
 
 def read_ledger(location: str, *, stream: str | None = None) -> pa.Table:
-    """All entries of the ``*.ledger`` files under a folder or ``s3://`` prefix, as LEDGER_SCHEMA.
+    """All entries of the ledgers under a folder or ``s3://`` prefix, whole files and shipped ones, as LEDGER_SCHEMA.
 
     ``stream`` restricts them to the records of one stream.
 
@@ -32,12 +33,14 @@ def read_ledger(location: str, *, stream: str | None = None) -> pa.Table:
         LedgerError: there is no ledger, or one is damaged.
     """
     folder = Folder(location)
-    names = [name for name in folder.names() if name.endswith(".ledger")]
+    sizes = folder.sizes()
+    shipped = parts_of(sizes)
+    names = sorted({name for name in sizes if name.endswith(SUFFIX)} | shipped.keys())
     if not names:
-        raise LedgerError(f"no *.ledger file under {location}")
+        raise LedgerError(f"no *{SUFFIX} file under {location}")
     tables = []
     for name in names:
-        data = folder.read(name)
+        data = join(folder, name, shipped[name]) if name in shipped else folder.read(name)
         header, start = decode_header(data, name)
         if stream is None or header.stream == stream:
             tables.append(decode_ledger(data, start, name))

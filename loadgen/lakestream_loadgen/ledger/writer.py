@@ -21,6 +21,7 @@ from lakestream_loadgen.ledger.format import (
     encode_frame,
     encode_header,
 )
+from lakestream_loadgen.ledger.shipping import SUFFIX
 from lakestream_loadgen.records import Record
 
 
@@ -33,7 +34,7 @@ class LedgerWriter:
 
     def __init__(self, folder: Path, *, stream: str, prefix: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
-        self.path = folder / f"{prefix}.ledger"
+        self.path = folder / f"{prefix}{SUFFIX}"
         try:
             self._file = self.path.open("xb", buffering=0)
         except FileExistsError as error:

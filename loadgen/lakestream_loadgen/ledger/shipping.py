@@ -1,0 +1,68 @@
+"""Copies ledger files that still grow to a place that outlives the machine.
+
+A worker's file is shipped in parts, `<prefix>.ledger/<offset of its first byte>`: what has been appended since the last
+part. A part is never changed, so that any object store will do, and whoever ships next goes on where the parts end.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lakestream_loadgen.errors import LedgerError
+from lakestream_loadgen.storage import Folder
+
+SUFFIX = ".ledger"
+
+
+class LedgerShipper:
+    """Ships the ledgers in a folder. One at a time may ship a file."""
+
+    def __init__(self, source: Path, target: Folder) -> None:
+        self._source = source
+        self._target = target
+        self._shipped: dict[str, int] = {}
+        for name, parts in parts_of(target.sizes()).items():
+            last = max(parts)
+            self._shipped[name] = last + parts[last]
+
+    def ship(self) -> int:
+        """Ship what has been appended since the last time; returns the number of bytes.
+
+        Raises:
+            LakeError: the target cannot be written; the next call tries again.
+        """
+        return sum(self._ship(path) for path in sorted(self._source.glob(f"*{SUFFIX}")))
+
+    def _ship(self, path: Path) -> int:
+        offset = self._shipped.get(path.name, 0)
+        with path.open("rb") as file:
+            file.seek(offset)
+            data = file.read()
+        if data:
+            self._target.write(f"{path.name}/{offset:020d}", data)
+            self._shipped[path.name] = offset + len(data)
+        return len(data)
+
+
+def parts_of(sizes: dict[str, int]) -> dict[str, dict[int, int]]:
+    """The sizes of all parts by their offsets, by the names of the ledgers that they are of."""
+    ledgers: dict[str, dict[int, int]] = {}
+    for key, size in sizes.items():
+        name, slash, offset = key.rpartition("/")
+        if slash and name.endswith(SUFFIX) and offset.isdigit():
+            ledgers.setdefault(name, {})[int(offset)] = size
+    return ledgers
+
+
+def join(folder: Folder, name: str, parts: dict[int, int]) -> bytes:
+    """The bytes of a ledger that was shipped in these parts.
+
+    Raises:
+        LedgerError: a part is missing.
+    """
+    data = bytearray()
+    for offset in sorted(parts):
+        if offset != len(data):
+            raise LedgerError(f"{folder.location}/{name}: the part from byte {len(data)} to {offset} is missing")
+        data += folder.read(f"{name}/{offset:020d}")
+    return bytes(data)

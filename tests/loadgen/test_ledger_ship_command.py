@@ -1,0 +1,38 @@
+"""`lakestream ledger ship` as the companion of a worker."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+from lakestream_loadgen.ledger import LedgerWriter, read_ledger
+from lakestream_loadgen.records import Record
+
+SHIP = (sys.executable, "-m", "lakestream.main", "ledger", "ship")
+
+
+def test_sigterm_ships_what_is_left_and_ends(tmp_path: Path) -> None:
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    writer = LedgerWriter(tmp_path / "here", stream="orders", prefix="t-w0")
+    with subprocess.Popen([*SHIP, str(tmp_path / "here"), str(kept), "--every", "0.1"]) as shipper:
+        while not list(kept.glob("*/*")):
+            assert shipper.poll() is None
+        writer.sent([Record("t-1", "k", b"data", malformed=False)])
+        writer.close()
+        shipper.send_signal(signal.SIGTERM)
+        assert shipper.wait(30) == 0
+    assert read_ledger(str(kept))["event_id"].to_pylist() == ["t-1"]
+
+
+def test_a_last_look_that_fails_is_told(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [*SHIP, str(tmp_path / "here"), str(tmp_path / "nowhere"), "--every", "0.1"], stderr=subprocess.PIPE, text=True
+    ) as shipper:
+        assert shipper.stderr is not None
+        assert "is not a folder; trying again in 0.1 s" in shipper.stderr.readline()
+        shipper.send_signal(signal.SIGTERM)
+        assert shipper.wait(30) == 1
+        assert "nowhere is not a folder" in shipper.stderr.read()

@@ -1,0 +1,68 @@
+"""Ledgers that are shipped while they grow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lakestream_loadgen.errors import LedgerError
+from lakestream_loadgen.ledger import LedgerShipper, LedgerWriter, Outcome, Settled, read_ledger
+from lakestream_loadgen.ledger.shipping import join, parts_of
+from lakestream_loadgen.records import Record
+from lakestream_loadgen.storage import Folder
+
+RECORDS = [Record(f"t-{number}", "k", b"data %d" % number, malformed=False) for number in range(6)]
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Folder:
+    (tmp_path / "kept").mkdir()
+    return Folder(str(tmp_path / "kept"))
+
+
+def test_a_shipped_ledger_reads_like_the_one_it_is_of(tmp_path: Path, target: Folder) -> None:
+    writer = LedgerWriter(tmp_path / "here", stream="orders", prefix="t-w0")
+    shipper = LedgerShipper(tmp_path / "here", target)
+    writer.sent(RECORDS[:3])
+    shipper.ship()
+    writer.sent(RECORDS[3:])
+    writer.settled(Settled(Outcome.ACKNOWLEDGED, [0, 4], [1, 1], ["s", "s"], ["1", "2"]))
+    writer.close()
+    shipper.ship()
+    assert read_ledger(target.location).equals(read_ledger(str(tmp_path / "here")))
+    assert shipper.ship() == 0
+    assert len(target.names()) == 2
+
+
+def test_another_shipper_goes_on_where_the_parts_end(tmp_path: Path, target: Folder) -> None:
+    writer = LedgerWriter(tmp_path / "here", stream="orders", prefix="t-w0")
+    for record in RECORDS:
+        writer.sent([record])
+        LedgerShipper(tmp_path / "here", target).ship()
+    writer.close()
+    assert len(target.names()) == len(RECORDS)
+    assert read_ledger(target.location)["event_id"].to_pylist() == [record.event_id for record in RECORDS]
+
+
+def test_a_missing_part_is_an_error_that_names_it(tmp_path: Path, target: Folder) -> None:
+    for offset, data in ((0, b"abc"), (5, b"f")):
+        target.write(f"t.ledger/{offset:020d}", data)
+    with pytest.raises(LedgerError, match="from byte 3 to 5 is missing"):
+        join(target, "t.ledger", parts_of(target.sizes())["t.ledger"])
+
+
+@given(st.lists(st.binary(min_size=1, max_size=5), min_size=1))
+def test_parts_of_any_sizes_join_to_what_was_written(
+    tmp_path_factory: pytest.TempPathFactory, data: list[bytes]
+) -> None:
+    here, kept = tmp_path_factory.mktemp("here"), tmp_path_factory.mktemp("kept")
+    shipper = LedgerShipper(here, Folder(str(kept)))
+    with (here / "t.ledger").open("ab", buffering=0) as file:
+        for piece in data:
+            file.write(piece)
+            shipper.ship()
+    folder = Folder(str(kept))
+    assert join(folder, "t.ledger", parts_of(folder.sizes())["t.ledger"]) == b"".join(data)
