@@ -1,7 +1,22 @@
-"""The LakeStream resource as typed, validated models, and the progress that drivers publish."""
+"""The LakeStream resource as typed, validated models, and what operator and drivers tell each other about it."""
 
+from lakestream_api.control import Control
 from lakestream_api.errors import InvalidDocumentError, LakeStreamApiError, Problem
-from lakestream_api.load import load_lakestream
+from lakestream_api.kubernetes import (
+    EnvFrom,
+    EnvSource,
+    EnvVar,
+    ImagePullPolicy,
+    KeyReference,
+    Kubernetes,
+    ObjectReference,
+    Pod,
+    TaintEffect,
+    Toleration,
+    TolerationOperator,
+)
+from lakestream_api.load import load_lakestream, load_lakestream_object
+from lakestream_api.names import WriterNames, stream_labels
 from lakestream_api.progress import Freshness, Progress, ShardProgress, StageSeconds
 from lakestream_api.quantities import (
     format_duration,
@@ -9,6 +24,14 @@ from lakestream_api.quantities import (
     memory_mebibytes,
     parse_duration,
     parse_size,
+)
+from lakestream_api.report import (
+    BatchSummary,
+    DriverReport,
+    DriverState,
+    ExecutorsReport,
+    Failure,
+    slowest,
 )
 from lakestream_api.resource import (
     Driver,
@@ -21,7 +44,17 @@ from lakestream_api.resource import (
     Spec,
     Trigger,
 )
-from lakestream_api.source import KinesisSource, OnDataLoss, Source, StartingPosition
+from lakestream_api.source import KinesisSource, OnDataLoss, Shards, Source, StartingPosition
+from lakestream_api.status import (
+    Condition,
+    ConditionStatus,
+    ConditionType,
+    ExecutorsStatus,
+    LakeStreamStatus,
+    Phase,
+    WriterStatus,
+)
+from lakestream_api.windows import Cron, ExcludedWindow
 from lakestream_api.writers import (
     Compression,
     HudiCleaning,
@@ -36,40 +69,71 @@ from lakestream_api.writers import (
 )
 
 __all__ = [
+    "BatchSummary",
     "Compression",
+    "Condition",
+    "ConditionStatus",
+    "ConditionType",
+    "Control",
+    "Cron",
     "Driver",
+    "DriverReport",
+    "DriverState",
+    "EnvFrom",
+    "EnvSource",
+    "EnvVar",
+    "ExcludedWindow",
     "Executor",
+    "ExecutorsReport",
+    "ExecutorsStatus",
+    "Failure",
     "Freshness",
     "HudiCleaning",
     "HudiCompaction",
     "HudiIndex",
     "HudiOutput",
+    "ImagePullPolicy",
     "IndexType",
     "InvalidDocumentError",
     "JsonOutput",
+    "KeyReference",
     "KinesisSource",
+    "Kubernetes",
     "LakeStream",
     "LakeStreamApiError",
+    "LakeStreamStatus",
     "Metadata",
+    "ObjectReference",
     "OnDataLoss",
     "Operation",
+    "Phase",
+    "Pod",
     "Problem",
     "Progress",
     "Quarantine",
     "Resources",
     "Scaling",
     "ShardProgress",
+    "Shards",
     "Source",
     "Spec",
     "StageSeconds",
     "StartingPosition",
     "TableType",
+    "TaintEffect",
+    "Toleration",
+    "TolerationOperator",
     "Trigger",
     "Writer",
+    "WriterNames",
+    "WriterStatus",
     "format_duration",
     "format_size",
     "load_lakestream",
+    "load_lakestream_object",
     "memory_mebibytes",
     "parse_duration",
     "parse_size",
+    "slowest",
+    "stream_labels",
 ]

@@ -20,6 +20,13 @@ class ApiModel(BaseModel):
     )
 
 
+class WireModel(ApiModel):
+    """A part of what operator and driver tell each other. Unknown fields are passed over: either
+    may be newer than the other, since the two are upgraded one after the other."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
 def problem_at(field: str, message: str) -> PydanticCustomError:
     """The error of a rule over several fields, to be shown at `field` (a path below the model)."""
     return PydanticCustomError("lakestream", "{message}", {"message": message, "field": field})

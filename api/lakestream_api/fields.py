@@ -7,6 +7,9 @@ from pydantic import AfterValidator, WithJsonSchema
 
 _DNS_1035 = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _DNS_1123 = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
+_PLAIN = re.compile(r"[a-z][a-z0-9]*")
+_SUBDOMAIN = re.compile(rf"{_DNS_1123.pattern}(\.{_DNS_1123.pattern})*")
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/")
 _QUERY = re.compile(r"\s*(--[^\n]*\n\s*)*(select|with)\b", re.IGNORECASE)
@@ -17,11 +20,16 @@ _QUERY = re.compile(r"\s*(--[^\n]*\n\s*)*(select|with)\b", re.IGNORECASE)
 MAX_STREAM_NAME = 30
 MAX_WRITER_NAME = 16
 _MAX_DNS_LABEL = 63
+_MAX_DNS_SUBDOMAIN = 253
 
 
-def _dns_1035(name: str, limit: int, reason: str) -> str:
+def _fits(name: str, limit: int) -> None:
     if len(name) > limit:
-        raise ValueError(f"{name!r} has {len(name)} characters; {reason}")
+        raise ValueError(f"{name!r} has {len(name)} characters; at most {limit} leave room for the names of its pods")
+
+
+def _stream_name(name: str) -> str:
+    _fits(name, MAX_STREAM_NAME)
     if _DNS_1035.fullmatch(name) is None:
         raise ValueError(
             f"{name!r} is not a DNS-1035 name; use lower-case letters, digits and '-',"
@@ -30,14 +38,27 @@ def _dns_1035(name: str, limit: int, reason: str) -> str:
     return name
 
 
-def _stream_name(name: str) -> str:
-    reason = f"at most {MAX_STREAM_NAME} leave room for the names of its pods"
-    return _dns_1035(name, MAX_STREAM_NAME, reason)
-
-
 def _writer_name(name: str) -> str:
-    reason = f"at most {MAX_WRITER_NAME} leave room for the names of its pods"
-    return _dns_1035(name, MAX_WRITER_NAME, reason)
+    _fits(name, MAX_WRITER_NAME)
+    # Without '-', "<stream>-<writer>" can be taken apart in one way only: a-b and c, a and b-c never meet.
+    if _PLAIN.fullmatch(name) is None:
+        raise ValueError(f"{name!r} is not a writer's name; use lower-case letters and digits, beginning with a letter")
+    return name
+
+
+def _kubernetes_name(name: str) -> str:
+    if len(name) > _MAX_DNS_SUBDOMAIN or _SUBDOMAIN.fullmatch(name) is None:
+        raise ValueError(
+            f"{name!r} is not the name of a Kubernetes object; use lower-case letters, digits, '-' and '.',"
+            " with a letter or digit at both ends"
+        )
+    return name
+
+
+def _variable(name: str) -> str:
+    if _VARIABLE.fullmatch(name) is None:
+        raise ValueError(f"{name!r} is not the name of a variable; use letters, digits and '_', no digit first")
+    return name
 
 
 def _namespace(name: str) -> str:
@@ -111,7 +132,7 @@ StreamName = Annotated[
 WriterName = Annotated[
     str,
     AfterValidator(_writer_name),
-    WithJsonSchema({"type": "string", "pattern": f"^{_DNS_1035.pattern}$", "maxLength": MAX_WRITER_NAME}),
+    WithJsonSchema({"type": "string", "pattern": f"^{_PLAIN.pattern}$", "maxLength": MAX_WRITER_NAME}),
 ]
 Namespace = Annotated[str, AfterValidator(_namespace)]
 Location = Annotated[str, AfterValidator(_location)]
@@ -119,3 +140,5 @@ Columns = Annotated[tuple[str, ...], AfterValidator(_columns)]
 Column = Annotated[str, AfterValidator(_sql)]
 Sql = Annotated[str, AfterValidator(_sql)]
 Query = Annotated[str, AfterValidator(_query)]
+KubernetesName = Annotated[str, AfterValidator(_kubernetes_name)]
+EnvName = Annotated[str, AfterValidator(_variable)]

@@ -40,7 +40,39 @@ def load_lakestream(text: str) -> LakeStream:
     Raises:
         InvalidDocumentError: with every problem found, each with its path and what to do.
     """
-    document = _parse(text)
+    return _validated(_parse(text))
+
+
+# What an API server adds to the fields of `Metadata`.
+_SERVER_METADATA = {
+    "creationTimestamp",
+    "deletionGracePeriodSeconds",
+    "deletionTimestamp",
+    "finalizers",
+    "generateName",
+    "generation",
+    "managedFields",
+    "ownerReferences",
+    "resourceVersion",
+    "selfLink",
+    "uid",
+}
+
+
+def load_lakestream_object(manifest: Mapping[str, Any]) -> LakeStream:
+    """Read a LakeStream as an API server hands it out: its status and what it adds to the metadata are passed over.
+
+    Raises:
+        InvalidDocumentError: as by `load_lakestream`, also for fields of the spec that are not known.
+    """
+    document = {name: value for name, value in manifest.items() if name != "status"}
+    metadata = document.get("metadata")
+    if isinstance(metadata, Mapping):
+        document["metadata"] = {name: value for name, value in metadata.items() if name not in _SERVER_METADATA}
+    return _validated(document)
+
+
+def _validated(document: Mapping[str, Any]) -> LakeStream:
     try:
         # Strict, and through JSON: what is valid here is what the CRD's schema would accept too.
         return LakeStream.model_validate_json(json.dumps(document), strict=True, by_alias=True, by_name=False)
@@ -127,6 +159,8 @@ def _message(detail: ErrorDetails, context: Mapping[str, Any]) -> str:
         return f"is {_shown(given)}; choose {context['expected']}"
     if kind == "too_short":
         return "is empty; give at least one entry"
+    if kind == "too_long":
+        return f"has {context['actual_length']} entries; give at most {context['max_length']}"
     if kind.startswith("datetime"):
         return f"is {_shown(given)}; must be {_WANTED['timezone_aware']}"
     if kind in _WANTED:

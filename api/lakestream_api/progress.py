@@ -3,20 +3,13 @@
 from datetime import timedelta
 from typing import Self
 
-from pydantic import AwareDatetime, ConfigDict, Field, model_validator
+from pydantic import AwareDatetime, Field, model_validator
 
-from lakestream_api.base import ApiModel
+from lakestream_api.base import WireModel
 from lakestream_api.quantities import Duration
 
 
-class ProgressModel(ApiModel):
-    """A part of the wire format. Unknown fields are passed over: a driver may be newer than its
-    reader, since the two are upgraded one after the other."""
-
-    model_config = ConfigDict(extra="ignore")
-
-
-class StageSeconds(ProgressModel):
+class StageSeconds(WireModel):
     """Seconds that each stage of the batch took, waiting for the trigger excluded."""
 
     plan: float = Field(ge=0)
@@ -40,7 +33,7 @@ class StageSeconds(ProgressModel):
         return self.plan + self.fetch + self.write + self.commit + self.table_services
 
 
-class ShardProgress(ProgressModel):
+class ShardProgress(WireModel):
     """How far one shard is after the batch."""
 
     shard_id: str
@@ -50,10 +43,10 @@ class ShardProgress(ProgressModel):
     """Arrival time of the last record committed; none before the first."""
 
     tip_reached: bool
-    """Whether the batch ended at the shard's newest record."""
+    """Whether nothing was left unread in the shard when the batch was planned."""
 
     lag_seconds: float = Field(ge=0)
-    """0 at the tip, else the age of the last record committed."""
+    """Age of the oldest record that is not read yet; 0 at the tip."""
 
     records: int = Field(ge=0)
     """Records of this shard in the batch."""
@@ -62,7 +55,7 @@ class ShardProgress(ProgressModel):
     """Bytes of record data of this shard in the batch."""
 
 
-class Freshness(ProgressModel):
+class Freshness(WireModel):
     """Seconds from a record's arrival in Kinesis to its being visible in the output."""
 
     p50_seconds: float = Field(ge=0)
@@ -72,7 +65,7 @@ class Freshness(ProgressModel):
     """99 of 100 of the batch's records were visible sooner."""
 
 
-class Progress(ProgressModel):
+class Progress(WireModel):
     """One batch of one writer, published when it is committed."""
 
     stream: str

@@ -4,7 +4,7 @@ import re
 from datetime import timedelta
 from typing import Annotated
 
-from pydantic import BeforeValidator, PlainSerializer, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, PlainSerializer, WithJsonSchema
 
 _DURATION = re.compile(r"(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,12})s)?(?:(\d{1,15})ms)?", re.ASCII)
 _DURATION_SCHEMA = r"^([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?$"
@@ -12,6 +12,7 @@ _SIZE = re.compile(r"(\d{1,18})(Ki|Mi|Gi|Ti)?", re.ASCII)
 _SIZE_SCHEMA = r"^[0-9]+(Ki|Mi|Gi|Ti)?$"
 _UNITS = {"Ti": 1 << 40, "Gi": 1 << 30, "Mi": 1 << 20, "Ki": 1 << 10}
 _MEMORY = re.compile(r"(\d{1,6})([mg])", re.ASCII)
+_CPU = re.compile(r"\d{1,4}(\.\d{1,3})?|\d{1,7}m", re.ASCII)
 
 
 def parse_duration(text: str) -> timedelta:
@@ -83,6 +84,12 @@ def _duration(value: object) -> timedelta:
     raise ValueError(f'{value!r} has no unit; write a duration as in "10s" or "1h30m"')
 
 
+def _positive(value: timedelta) -> timedelta:
+    if not value:
+        raise ValueError("is 0s; give a time above zero")
+    return value
+
+
 def _size(value: object) -> int:
     if isinstance(value, str):
         return parse_size(value)
@@ -91,13 +98,25 @@ def _size(value: object) -> int:
     raise ValueError(f'{value!r} is not a size; write bytes with a unit as in "64Ki" or "256Mi"')
 
 
-def _memory(value: object) -> str:
+def _jvm_memory(value: object) -> str:
     if not isinstance(value, str):
         raise ValueError(f'{value!r} has no unit; write memory as the JVM does, as in "2g"')
-    # Spark refuses a heap below 1.5 times its reserved 300 MiB.
-    if memory_mebibytes(value) < 512:
-        raise ValueError(f"{value!r} is too little for Spark; give at least 512m")
+    memory_mebibytes(value)
     return value
+
+
+def _heap(value: object) -> str:
+    memory = _jvm_memory(value)
+    # Spark refuses a heap below 1.5 times its reserved 300 MiB.
+    if memory_mebibytes(memory) < 512:
+        raise ValueError(f"{value!r} is too little for Spark; give at least 512m")
+    return memory
+
+
+def _cpu(text: str) -> str:
+    if _CPU.fullmatch(text) is None or not text.strip("0.m"):
+        raise ValueError(f'{text!r} is not an amount of CPU; write it as in "500m", "2" or "1.5"')
+    return text
 
 
 Duration = Annotated[
@@ -107,6 +126,9 @@ Duration = Annotated[
     WithJsonSchema({"type": "string", "pattern": _DURATION_SCHEMA}),
 ]
 """A length of time, kept as a timedelta of whole milliseconds."""
+
+PositiveDuration = Annotated[Duration, AfterValidator(_positive)]
+"""A length of time above zero."""
 
 Size = Annotated[
     int,
@@ -124,7 +146,17 @@ Size = Annotated[
 
 Memory = Annotated[
     str,
-    BeforeValidator(_memory),
+    BeforeValidator(_jvm_memory),
     WithJsonSchema({"type": "string", "pattern": r"^[0-9]+[mg]$"}),
 ]
 """Memory of a JVM, kept in the JVM's own notation because Spark takes it as it is."""
+
+Heap = Annotated[
+    str,
+    BeforeValidator(_heap),
+    WithJsonSchema({"type": "string", "pattern": r"^[0-9]+[mg]$"}),
+]
+"""Memory of a JVM that Spark can start with."""
+
+Cpu = Annotated[str, AfterValidator(_cpu)]
+"""CPU as Kubernetes writes it: cores, or thousandths of one with `m`."""

@@ -11,7 +11,7 @@ from annotated_types import Ge, Gt, Le, Lt
 from pydantic import AwareDatetime, BaseModel
 from pydantic.fields import FieldInfo
 
-from lakestream_api.quantities import Memory, Size, format_duration, format_size
+from lakestream_api.quantities import Cpu, Heap, Memory, Size, format_duration, format_size
 from lakestream_api.resource import LakeStream
 
 _INTRODUCTION = """\
@@ -25,6 +25,7 @@ checks one and names each problem by its path.
 
 - A **duration** has hours, minutes, seconds and milliseconds: `500ms`, `10s`, `5m`, `1h30m`.
 - A **size** is a number of bytes, or has a unit of `Ki`, `Mi`, `Gi` or `Ti`: `256Mi`.
+- **CPU** is cores, or thousandths of a core: `2`, `1.5`, `500m`.
 - **Memory** is written as the JVM does: `512m`, `2g`.
 - A **time** has a time zone: `"2026-01-31T06:00:00Z"`.
 """
@@ -94,8 +95,10 @@ def _type(field: FieldInfo, path: str) -> str:
         return "list of text"
     if _is(Size, field):
         return "size"
-    if _is(Memory, field):
+    if _is(Memory, field) or _is(Heap, field):
         return "memory"
+    if _is(Cpu, field):
+        return "CPU"
     bounds = [f"{sign} {getattr(rule, name):,}" for rule, name, sign in _bounds(field)]
     return " ".join([_TYPES[get_origin(plain) or plain], ", ".join(bounds)]).strip()
 
@@ -113,7 +116,7 @@ def _default(field: FieldInfo) -> str:
     if field.is_required():
         return "required"
     value = field.get_default(call_default_factory=True)
-    if value is None or isinstance(value, BaseModel):
+    if value is None or value == "" or isinstance(value, BaseModel):
         return ""
     return f"`{_written(value, field)}`"
 

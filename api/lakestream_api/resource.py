@@ -8,8 +8,10 @@ from pydantic import AfterValidator, Field, model_validator
 from lakestream_api.base import ApiModel, problem_at
 from lakestream_api.errors import InvalidDocumentError, Problem
 from lakestream_api.fields import Location, Namespace, Query, Sql, StreamName, overlap
-from lakestream_api.quantities import Duration, Memory, Size, format_duration, format_size
+from lakestream_api.kubernetes import Kubernetes
+from lakestream_api.quantities import Duration, Heap, PositiveDuration, Size, format_duration, format_size
 from lakestream_api.source import Source
+from lakestream_api.windows import ExcludedWindow
 from lakestream_api.writers import Writer
 
 _MIN_INTERVAL = timedelta(milliseconds=200)
@@ -30,15 +32,6 @@ def _batch_bytes(value: int) -> int:
     if value < _MIN_BATCH_BYTES:
         raise ValueError(f"is {format_size(value)}; a batch must have room for 1Mi at least")
     return value
-
-
-def _positive(value: timedelta) -> timedelta:
-    if not value:
-        raise ValueError("is 0s; give a time above zero")
-    return value
-
-
-PositiveDuration = Annotated[Duration, AfterValidator(_positive)]
 
 
 class Metadata(ApiModel):
@@ -86,7 +79,7 @@ class Driver(ApiModel):
     cores: int = Field(default=1, ge=1, le=64)
     """CPU cores."""
 
-    memory: Memory = "2g"
+    memory: Heap = "2g"
     """Memory of the JVM in its own notation, at least `512m`."""
 
 
@@ -96,7 +89,7 @@ class Executor(ApiModel):
     cores: int = Field(default=2, ge=1, le=64)
     """CPU cores: tasks that run at once."""
 
-    memory: Memory = "4g"
+    memory: Heap = "4g"
     """Memory of the JVM in its own notation, at least `512m`."""
 
 
@@ -120,8 +113,8 @@ class Scaling(ApiModel):
     """Executors that are never exceeded."""
 
     max_lag: PositiveDuration = timedelta(seconds=60)
-    """Lag that calls for more executors. The lag of a stream is that of its slowest shard: 0 at
-    the tip, else the age of the last record committed."""
+    """Lag that calls for more executors. The lag of a stream is that of its slowest shard: the age
+    of the oldest record that is not read yet, 0 at the tip."""
 
     target_utilization: float = Field(default=0.7, gt=0.0, lt=1.0)
     """Share of the trigger interval that batches should take up."""
@@ -129,12 +122,28 @@ class Scaling(ApiModel):
     catch_up: PositiveDuration = timedelta(minutes=10)
     """Time in which a backlog should be worked off."""
 
+    executors: int | None = Field(default=None, ge=1, le=10_000)
+    """Executors to have whatever the lag is, from `minExecutors` to `maxExecutors`. Without it,
+    they follow the lag."""
+
+    dry_run: bool = False
+    """Say how many executors would be right, in status and events, and leave them as they are."""
+
+    excluded_windows: Annotated[tuple[ExcludedWindow, ...], Field(max_length=16)] = ()
+    """Times at which the number of executors stays as it is."""
+
     @model_validator(mode="after")
     def _min_is_at_most_max(self) -> Self:
         if self.min_executors > self.max_executors:
             raise problem_at(
                 "minExecutors",
                 f"is {self.min_executors}, above maxExecutors {self.max_executors}; lower it or raise maxExecutors",
+            )
+        if self.executors is not None and not self.min_executors <= self.executors <= self.max_executors:
+            raise problem_at(
+                "executors",
+                f"is {self.executors}, not from minExecutors {self.min_executors} to maxExecutors"
+                f" {self.max_executors}; choose one between them, or move them",
             )
         return self
 
@@ -157,7 +166,7 @@ class Spec(ApiModel):
     trigger: Trigger = Trigger()
     """When a batch begins, and how large it may get."""
 
-    writers: tuple[Writer, ...] = Field(min_length=1)
+    writers: tuple[Writer, ...] = Field(min_length=1, max_length=8)
     """The outputs, each written by an application of its own."""
 
     checkpoint: Location
@@ -175,6 +184,13 @@ class Spec(ApiModel):
 
     suspend: bool = False
     """Stop all writers at the end of their batch, and start none."""
+
+    rollback: bool = False
+    """When a changed spec never gets to run while the one before did, go back to that one and say
+    so in status and events."""
+
+    kubernetes: Kubernetes = Kubernetes()
+    """How the pods of all writers look on Kubernetes. Not used on a laptop."""
 
     @model_validator(mode="after")
     def _writers_are_apart(self) -> Self:

@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Annotated, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, AwareDatetime, model_validator
+from pydantic import AfterValidator, AwareDatetime, Field, model_validator
 
 from lakestream_api.base import ApiModel, problem_at
 
@@ -50,6 +50,25 @@ def _endpoint(url: str) -> str:
     return url.rstrip("/")
 
 
+class Shards(ApiModel):
+    """How many shards a provisioned stream may be given, when they are what limits the writers.
+
+    Kinesis goes at most to twice and at least to half of what there is, ten times a day.
+    """
+
+    min: int = Field(ge=1, le=10_000)
+    """Shards that always stay."""
+
+    max: int = Field(ge=1, le=10_000)
+    """Shards that are never exceeded."""
+
+    @model_validator(mode="after")
+    def _min_is_at_most_max(self) -> Self:
+        if self.min > self.max:
+            raise problem_at("min", f"is {self.min}, above max {self.max}; lower it or raise max")
+        return self
+
+
 class KinesisSource(ApiModel):
     """A Kinesis data stream."""
 
@@ -74,6 +93,9 @@ class KinesisSource(ApiModel):
     on_data_loss: OnDataLoss = OnDataLoss.FAIL
     """When records have left the stream's retention before they were read: `fail`, naming the
     shard and how much is lost, or `skip` them and go on with the oldest that is left."""
+
+    shards: Shards | None = None
+    """Let the operator change the number of shards of a provisioned stream. Without it, it never does."""
 
     @model_validator(mode="after")
     def _timestamp_goes_with_at_timestamp(self) -> Self:

@@ -169,8 +169,8 @@ class Writer(ApiModel):
     """One output, written by an application of its own. Has exactly one of `hudi` and `json`."""
 
     name: WriterName
-    """Name of the writer, unique within the LakeStream: at most 16 lower-case letters, digits
-    and `-`, beginning with a letter. Its part of the checkpoint bears this name."""
+    """Name of the writer, unique within the LakeStream: at most 16 lower-case letters and
+    digits, beginning with a letter. Its part of the checkpoint bears this name."""
 
     hudi: HudiOutput | None = None
     """Write a Hudi table."""

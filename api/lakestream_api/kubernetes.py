@@ -1,0 +1,209 @@
+"""How the pods of a LakeStream look on Kubernetes. None of it is used on a laptop."""
+
+from enum import StrEnum
+from typing import Annotated, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from lakestream_api.base import ApiModel, problem_at
+from lakestream_api.fields import EnvName, KubernetesName
+from lakestream_api.quantities import Cpu, Memory
+
+
+class ImagePullPolicy(StrEnum):
+    """When an image is fetched."""
+
+    IF_NOT_PRESENT = "IfNotPresent"
+    ALWAYS = "Always"
+    NEVER = "Never"
+
+
+class KeyReference(ApiModel):
+    """One entry of a Secret or ConfigMap in the LakeStream's namespace."""
+
+    name: KubernetesName
+    """Name of the object."""
+
+    key: str = Field(min_length=1, max_length=253)
+    """The entry."""
+
+    optional: bool = False
+    """Leave the variable out when there is no such object or entry."""
+
+
+class ObjectReference(ApiModel):
+    """A Secret or ConfigMap in the LakeStream's namespace."""
+
+    name: KubernetesName
+    """Name of the object."""
+
+    optional: bool = False
+    """Go on when there is no such object."""
+
+
+class EnvSource(ApiModel):
+    """Where a variable's value comes from: exactly one of the two."""
+
+    secret_key_ref: KeyReference | None = None
+    """An entry of a Secret."""
+
+    config_map_key_ref: KeyReference | None = None
+    """An entry of a ConfigMap."""
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        if (self.secret_key_ref is None) == (self.config_map_key_ref is None):
+            raise ValueError("needs exactly one of secretKeyRef and configMapKeyRef")
+        return self
+
+
+class EnvVar(ApiModel):
+    """An environment variable of driver and executors."""
+
+    name: EnvName
+    """Name of the variable."""
+
+    value: str | None = Field(default=None, max_length=8192)
+    """Its value. For what is secret, use `valueFrom`."""
+
+    value_from: EnvSource | None = None
+    """Where its value comes from."""
+
+    @model_validator(mode="after")
+    def _has_one_value(self) -> Self:
+        if (self.value is None) == (self.value_from is None):
+            raise problem_at("value", "needs exactly one of value and valueFrom")
+        return self
+
+
+class EnvFrom(ApiModel):
+    """A Secret or ConfigMap whose entries all become variables: exactly one of the two."""
+
+    prefix: str = Field(default="", max_length=253)
+    """Put before each entry's name."""
+
+    secret_ref: ObjectReference | None = None
+    """A Secret."""
+
+    config_map_ref: ObjectReference | None = None
+    """A ConfigMap."""
+
+    @model_validator(mode="after")
+    def _is_one(self) -> Self:
+        if (self.secret_ref is None) == (self.config_map_ref is None):
+            raise ValueError("needs exactly one of secretRef and configMapRef")
+        return self
+
+
+class TolerationOperator(StrEnum):
+    """How a toleration's key is compared."""
+
+    EQUAL = "Equal"
+    EXISTS = "Exists"
+
+
+class TaintEffect(StrEnum):
+    """What a taint does."""
+
+    NO_SCHEDULE = "NoSchedule"
+    PREFER_NO_SCHEDULE = "PreferNoSchedule"
+    NO_EXECUTE = "NoExecute"
+
+
+class Toleration(ApiModel):
+    """A taint of nodes that the pods put up with, as in any pod."""
+
+    key: str | None = Field(default=None, max_length=316)
+    """Key of the taint; without it, and with `Exists`, all are meant."""
+
+    operator: TolerationOperator = TolerationOperator.EQUAL
+    """`Equal` compares the value, `Exists` takes any."""
+
+    value: str | None = Field(default=None, max_length=63)
+    """Value of the taint."""
+
+    effect: TaintEffect | None = None
+    """Effect of the taint; without it, all are meant."""
+
+    toleration_seconds: int | None = Field(default=None, ge=0)
+    """Seconds that a pod stays after a `NoExecute` taint appears; without it, for good."""
+
+
+class Pod(ApiModel):
+    """What the scheduler is told of a pod besides `spec.resources`."""
+
+    core_request: Cpu | None = None
+    """CPU that is reserved, as in `500m` or `2`; without it, `spec.resources` cores."""
+
+    core_limit: Cpu | None = None
+    """CPU that is never exceeded; without it, none."""
+
+    memory_overhead: Memory | None = None
+    """Memory on top of the JVM's heap: for Python, and for what the JVM keeps outside of its heap.
+    Without it, Spark's rule: 40 % of the heap, at least `384m`."""
+
+
+def _labels(labels: dict[str, str]) -> dict[str, str]:
+    for key in labels:
+        if key.startswith(("lakestream.dev/", "app.kubernetes.io/", "spark-")) or ".spark" in key.partition("/")[0]:
+            raise ValueError(f"{key!r} is set by LakeStream or Spark; choose another key")
+    return labels
+
+
+class Kubernetes(ApiModel):
+    """How the pods of all writers look on Kubernetes. Not used on a laptop."""
+
+    image: str | None = Field(default=None, min_length=1, max_length=512)
+    """Image of driver and executors; without it, the one that the operator was installed with."""
+
+    image_pull_policy: ImagePullPolicy | None = None
+    """When the image is fetched; without it, as the operator was installed."""
+
+    image_pull_secrets: Annotated[tuple[KubernetesName, ...], Field(max_length=8)] = ()
+    """Names of Secrets that the image may be fetched with."""
+
+    service_account: KubernetesName | None = None
+    """Service account of the drivers and executors, which must exist; it is bound to what a driver needs.
+    Without it, each writer gets one of its own."""
+
+    service_account_annotations: Annotated[dict[str, str], Field(max_length=16)] = Field(default_factory=dict)
+    """Annotations of the service accounts that are made, as in `eks.amazonaws.com/role-arn`."""
+
+    env: Annotated[tuple[EnvVar, ...], Field(max_length=64)] = ()
+    """Environment variables of driver and executors."""
+
+    env_from: Annotated[tuple[EnvFrom, ...], Field(max_length=16)] = ()
+    """Secrets and ConfigMaps whose entries all become variables."""
+
+    node_selector: Annotated[dict[str, str], Field(max_length=16)] = Field(default_factory=dict)
+    """Labels of the nodes that the pods may run on."""
+
+    tolerations: Annotated[tuple[Toleration, ...], Field(max_length=16)] = ()
+    """Taints of nodes that the pods put up with."""
+
+    pod_labels: Annotated[dict[str, str], Field(max_length=32), AfterValidator(_labels)] = Field(default_factory=dict)
+    """More labels of the pods."""
+
+    pod_annotations: Annotated[dict[str, str], Field(max_length=32)] = Field(default_factory=dict)
+    """More annotations of the pods."""
+
+    priority_class_name: KubernetesName | None = None
+    """Priority class of the pods."""
+
+    driver: Pod = Pod()
+    """The driver's pod."""
+
+    executor: Pod = Pod()
+    """Each executor's pod."""
+
+    @model_validator(mode="after")
+    def _annotations_have_an_account(self) -> Self:
+        if self.service_account is not None and self.service_account_annotations:
+            raise problem_at(
+                "serviceAccountAnnotations",
+                "has no effect on an account that exists; annotate that one, or remove serviceAccount",
+            )
+        for index, variable in enumerate(self.env):
+            if variable.name in {other.name for other in self.env[:index]}:
+                raise problem_at(f"env[{index}].name", f"{variable.name!r} is given twice; give it once")
+        return self

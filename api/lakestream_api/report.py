@@ -1,0 +1,237 @@
+"""What a driver says of itself in its progress ConfigMap: the operator's only view of the data plane."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from enum import StrEnum
+from typing import Self
+
+from pydantic import AwareDatetime, Field
+
+from lakestream_api.base import WireModel
+from lakestream_api.progress import Freshness, Progress, ShardProgress, StageSeconds
+from lakestream_api.quantities import Duration
+
+# A ConfigMap may have 1 MiB; etcd keeps each of its versions, and there is one every few seconds.
+MAX_BATCHES = 40
+MAX_SHARDS = 100
+MAX_MESSAGE = 4096
+
+# Kinesis answers with milliseconds; a slice shorter than this says too little about a rate.
+_SHORTEST_SLICE = timedelta(seconds=1)
+
+
+class DriverState(StrEnum):
+    """What a driver is doing."""
+
+    STARTING = "STARTING"
+    RUNNING = "RUNNING"
+    DRAINING = "DRAINING"
+    DRAINED = "DRAINED"
+    FAILED = "FAILED"
+
+
+class ExecutorsReport(WireModel):
+    """The executors of a driver."""
+
+    target: int = Field(ge=0)
+    """How many the driver has asked for."""
+
+    registered: int = Field(ge=0)
+    """How many can be given tasks: those being decommissioned are not counted."""
+
+    decommissioning: int = Field(default=0, ge=0)
+    """How many hand over what they hold and then end."""
+
+
+class BatchSummary(WireModel):
+    """A batch without its shards. Fields that `Progress` has too mean the same."""
+
+    batch: int = Field(ge=0)
+    """Number of the batch."""
+
+    finished_at: AwareDatetime
+    """When the batch was committed, by the driver's clock."""
+
+    records: int = Field(ge=0)
+    """Records read."""
+
+    bytes: int = Field(ge=0)
+    """Bytes of record data read."""
+
+    quarantined: int = Field(ge=0)
+    """Records that did not parse or had no key."""
+
+    rows_written: int = Field(ge=0)
+    """Rows that went to the sink."""
+
+    seconds: StageSeconds
+    """Seconds of each stage."""
+
+    trigger_interval: Duration = Field(gt=timedelta(0))
+    """The interval in force."""
+
+    executors: int = Field(ge=1)
+    """Executors that ran the batch."""
+
+    cores: int = Field(ge=1)
+    """Cores of each executor."""
+
+    lag_seconds: float = Field(ge=0)
+    """Lag of the slowest shard."""
+
+    arrival_rate: float | None = Field(default=None, ge=0)
+    """Records per second at which the batch's records arrived in the stream; none when there is
+    no batch before it to tell where its slice of arrival time began."""
+
+    backlog_records: float | None = Field(default=None, ge=0)
+    """Estimate of the records left unread: over the shards, the rate of each times its lag. None
+    along with `arrivalRate`."""
+
+    open_shards: int = Field(ge=0)
+    """Shards being read."""
+
+    behind_shards: int = Field(ge=0)
+    """Those of them that have a lag."""
+
+    freshness: Freshness | None = None
+    """Freshness of the batch."""
+
+    caught_up: bool
+    """Whether every shard's tip was reached."""
+
+    @classmethod
+    def of(cls, progress: Progress, previous: Progress | None = None) -> Self:
+        """Summarise a batch.
+
+        Args:
+            progress: the batch.
+            previous: the batch before it, of the same driver; none for a driver's first.
+        """
+        rates = _arrival_rates(progress, previous) if previous else None
+        return cls(
+            **{name: getattr(progress, name) for name in _SHARED},
+            arrival_rate=None if rates is None else sum(rates),
+            backlog_records=None
+            if rates is None
+            else sum(rate * shard.lag_seconds for rate, shard in zip(rates, progress.shards, strict=True)),
+            open_shards=len(progress.shards),
+            behind_shards=sum(shard.lag_seconds > 0 for shard in progress.shards),
+        )
+
+
+_SHARED = sorted(set(BatchSummary.model_fields) & set(Progress.model_fields))
+
+
+def _read_until(shard: ShardProgress, progress: Progress) -> datetime:
+    """The arrival time up to which a shard is read."""
+    # What arrives at the tip while a batch runs is for the next one: the slice ended where the work began.
+    unread = progress.seconds.total if shard.lag_seconds == 0 else shard.lag_seconds
+    return progress.finished_at - timedelta(seconds=unread)
+
+
+def _arrival_rates(progress: Progress, previous: Progress) -> list[float] | None:
+    """Records per second of each shard over the slice of arrival time that the batch took from it.
+
+    Over arrival time and not the clock: a driver that works off a backlog reads faster than records come.
+    """
+    began = {shard.shard_id: _read_until(shard, previous) for shard in previous.shards}
+    slices = {
+        shard.shard_id: max(_read_until(shard, progress) - began[shard.shard_id], _SHORTEST_SLICE)
+        for shard in progress.shards
+        if shard.shard_id in began
+    }
+    if progress.shards and not slices:
+        return None
+    # Of a child shard it is not known where the slice began; a batch takes about the same from all.
+    usual = sum(slices.values(), timedelta()) / max(1, len(slices))
+    return [shard.records / slices.get(shard.shard_id, usual).total_seconds() for shard in progress.shards]
+
+
+class Failure(WireModel):
+    """Why a driver ended."""
+
+    exit: int
+    """Status that the driver ends with: 1 it may be started again, 2 the document asks for
+    something impossible, 3 only a person can help, 4 another driver took over, 5 data was lost."""
+
+    message: str
+    """What happened, and what to do, in a sentence."""
+
+    @classmethod
+    def of(cls, status: int, message: str) -> Self:
+        """A failure whose message is cut to a length that can be shown."""
+        text = " ".join(message.split())
+        return cls(exit=status, message=text if len(text) <= MAX_MESSAGE else f"{text[: MAX_MESSAGE - 1]}…")
+
+
+class DriverReport(WireModel):
+    """One driver: what it does, its last batches, and how far the slowest shards are.
+
+    Stays below 128 KiB with any number of shards; `after` sees to that.
+    """
+
+    stream: str
+    """Name of the LakeStream."""
+
+    writer: str
+    """Name of the writer."""
+
+    pod: str
+    """Name of the driver's pod."""
+
+    pod_uid: str
+    """Uid of that pod; tells a report of the running driver from one that it found."""
+
+    epoch: int | None = Field(default=None, ge=0)
+    """Number of the driver's start; none before it has taken one."""
+
+    started_at: AwareDatetime
+    """When the driver's process began."""
+
+    updated_at: AwareDatetime
+    """When this was written, by the driver's clock."""
+
+    state: DriverState
+    """What the driver is doing."""
+
+    drain: str | None = None
+    """Name of the request to stop that is being followed."""
+
+    executors: ExecutorsReport
+    """Its executors at `updatedAt`."""
+
+    batches: tuple[BatchSummary, ...] = ()
+    """The last batches, at most 40, the newest last."""
+
+    shards: tuple[ShardProgress, ...] = ()
+    """The slowest shards after the last batch, at most 100, the slowest first."""
+
+    shard_count: int = Field(default=0, ge=0)
+    """All shards being read."""
+
+    failure: Failure | None = None
+    """Why the driver ended, in state `FAILED`."""
+
+    def after(self, progress: Progress, previous: Progress | None = None) -> Self:
+        """The report with one more batch, in state `RUNNING` unless the driver is stopping.
+
+        Args:
+            progress: the batch.
+            previous: the batch before it, of the same driver; none for a driver's first.
+        """
+        stopping = self.state in (DriverState.DRAINING, DriverState.DRAINED)
+        return self.model_copy(
+            update={
+                "epoch": progress.epoch,
+                "updated_at": progress.finished_at,
+                "state": self.state if stopping else DriverState.RUNNING,
+                "batches": (*self.batches, BatchSummary.of(progress, previous))[-MAX_BATCHES:],
+                "shards": slowest(progress.shards),
+                "shard_count": len(progress.shards),
+            }
+        )
+
+
+def slowest(shards: Iterable[ShardProgress]) -> tuple[ShardProgress, ...]:
+    """The shards with the highest lag, the highest first, at most 100."""
+    return tuple(sorted(shards, key=lambda shard: (-shard.lag_seconds, shard.shard_id))[:MAX_SHARDS])

@@ -1,0 +1,135 @@
+"""The report of a driver: rates and backlog from the lag of shards, and a size that stays within a ConfigMap."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from lakestream_api import (
+    BatchSummary,
+    DriverReport,
+    DriverState,
+    ExecutorsReport,
+    Failure,
+    Progress,
+    ShardProgress,
+    StageSeconds,
+)
+
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
+WORK = StageSeconds(plan=0.25, fetch=0.5, write=1.0, commit=0.25)
+REPORT = DriverReport(
+    stream="orders",
+    writer="hudi",
+    pod="orders-hudi-driver",
+    pod_uid="d2c5a1f6",
+    started_at=NOON,
+    updated_at=NOON,
+    state=DriverState.STARTING,
+    executors=ExecutorsReport(target=2, registered=0),
+)
+
+
+def _batch(number: int, at: float, **shards: tuple[float, int]) -> Progress:
+    """A batch committed at a second after noon; each shard with its lag and its records."""
+    return Progress(
+        stream="orders",
+        writer="hudi",
+        batch=number,
+        epoch=3,
+        finished_at=NOON + timedelta(seconds=at),
+        records=sum(records for _, records in shards.values()),
+        bytes=1000,
+        quarantined=0,
+        rows_written=10,
+        seconds=WORK,
+        trigger_interval=timedelta(seconds=10),
+        executors=2,
+        cores=1,
+        shards=tuple(
+            ShardProgress(shard_id=name, tip_reached=lag == 0, lag_seconds=lag, records=records, bytes=records)
+            for name, (lag, records) in shards.items()
+        ),
+        lag_seconds=max((lag for lag, _ in shards.values()), default=0.0),
+        caught_up=all(lag == 0 for lag, _ in shards.values()),
+    )
+
+
+def test_at_the_tip_records_arrive_as_fast_as_they_are_read_and_none_are_left() -> None:
+    found = BatchSummary.of(_batch(1, 10, a=(0, 300), b=(0, 100)), _batch(0, 0, a=(0, 0), b=(0, 0)))
+    assert (found.arrival_rate, found.backlog_records) == (40.0, 0.0)
+    assert (found.open_shards, found.behind_shards, found.caught_up) == (2, 0, True)
+
+
+def test_a_backlog_is_read_faster_than_it_arrived() -> None:
+    # In ten seconds the shard went from an hour behind to 55 minutes: 310 s of arrivals.
+    found = BatchSummary.of(_batch(1, 10, a=(3300, 31_000)), _batch(0, 0, a=(3600, 9)))
+    assert found.arrival_rate == pytest.approx(100)
+    assert found.backlog_records == pytest.approx(330_000)
+    assert (found.open_shards, found.behind_shards) == (1, 1)
+
+
+def test_the_backlog_is_that_of_the_hot_shard_and_no_average() -> None:
+    found = BatchSummary.of(
+        _batch(1, 10, hot=(100, 1000), cold=(0, 10), idle=(0, 0)), _batch(0, 0, hot=(100, 0), cold=(0, 0), idle=(0, 0))
+    )
+    assert found.arrival_rate == pytest.approx(101)
+    assert found.backlog_records == pytest.approx(100 * 100)
+
+
+def test_a_child_shard_counts_with_the_slice_of_the_others() -> None:
+    found = BatchSummary.of(_batch(1, 10, old=(0, 100), child=(0, 50)), _batch(0, 0, old=(0, 0), parent=(0, 0)))
+    assert found.arrival_rate == pytest.approx(15)
+
+
+def test_a_slice_of_no_length_has_no_endless_rate() -> None:
+    found = BatchSummary.of(_batch(1, 10, a=(70, 500)), _batch(0, 0, a=(60, 0)))
+    assert found.arrival_rate == 500
+
+
+@pytest.mark.parametrize("previous", [None, _batch(0, 0, parent=(0, 10))])
+def test_without_a_batch_before_nothing_is_said_of_rates(previous: Progress | None) -> None:
+    found = BatchSummary.of(_batch(1, 10, a=(5, 10)), previous)
+    assert (found.arrival_rate, found.backlog_records) == (None, None)
+
+
+def test_a_stream_without_shards_to_read_offers_nothing() -> None:
+    found = BatchSummary.of(_batch(1, 10), _batch(0, 0, parent=(0, 10)))
+    assert (found.arrival_rate, found.backlog_records, found.open_shards) == (0, 0, 0)
+
+
+def test_a_committed_batch_makes_a_driver_a_running_one() -> None:
+    report = REPORT.after(_batch(0, 1, a=(7, 5)))
+    assert (report.state, report.epoch, report.shard_count) == (DriverState.RUNNING, 3, 1)
+    assert report.updated_at == NOON + timedelta(seconds=1)
+    assert [batch.batch for batch in report.batches] == [0]
+
+
+def test_a_driver_that_is_stopping_stays_so() -> None:
+    draining = REPORT.model_copy(update={"state": DriverState.DRAINING})
+    assert draining.after(_batch(0, 1, a=(0, 5))).state is DriverState.DRAINING
+
+
+def test_a_report_survives_the_wire_and_newer_fields() -> None:
+    report = REPORT.after(_batch(0, 1, a=(7, 5))).after(_batch(1, 9, a=(7, 5)), _batch(0, 1, a=(7, 5)))
+    wire = report.model_dump_json()
+    assert DriverReport.model_validate_json(wire) == report
+    newer = wire.replace('"stream"', '"colour":"blue","stream"', 1).replace('"registered"', '"lost":1,"registered"', 1)
+    assert DriverReport.model_validate_json(newer) == report
+
+
+def test_a_report_fits_a_config_map_whatever_there_is_to_say() -> None:
+    shards = {f"shardId-{number:012d}": (float(number) / 7, 10**9) for number in range(10_000)}
+    report, previous = REPORT, None
+    for number in range(60):
+        batch = _batch(number, 1000 + number / 7, **shards)
+        report, previous = report.after(batch, previous), batch
+    report = report.model_copy(update={"failure": Failure.of(3, "no " * 100_000)})
+    assert len(report.model_dump_json()) < 128 << 10
+    assert [batch.batch for batch in report.batches] == list(range(20, 60))
+    assert report.shard_count == 10_000
+    assert [shard.shard_id for shard in report.shards] == [f"shardId-{n:012d}" for n in range(9999, 9899, -1)]
+    assert report.batches[-1].behind_shards == 9_999
+
+
+def test_the_message_of_a_failure_is_one_paragraph() -> None:
+    assert Failure.of(2, "no such\n  column\n") == Failure(exit=2, message="no such column")

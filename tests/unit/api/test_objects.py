@@ -1,0 +1,82 @@
+"""The LakeStream as an API server hands it out."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from lakestream_api import InvalidDocumentError, LakeStreamStatus, Phase, load_lakestream, load_lakestream_object
+
+TEXT = (Path(__file__).parents[3] / "examples" / "orders.yaml").read_text("utf-8")
+
+
+def _served() -> dict[str, Any]:
+    manifest: dict[str, Any] = yaml.safe_load(TEXT)
+    manifest["metadata"] |= {
+        "namespace": "lake",
+        "uid": "1f0b",
+        "resourceVersion": "42",
+        "generation": 3,
+        "creationTimestamp": "2026-01-31T06:00:00Z",
+        "deletionTimestamp": "2026-01-31T07:00:00Z",
+        "deletionGracePeriodSeconds": 0,
+        "finalizers": ["lakestream.dev/drain"],
+        "ownerReferences": [],
+        "managedFields": [{"manager": "kubectl", "operation": "Apply"}],
+    }
+    manifest["status"] = {"phase": "Running", "colour": "blue"}
+    return manifest
+
+
+def test_what_the_server_adds_is_passed_over() -> None:
+    served = _served()
+    assert load_lakestream_object(served).spec == load_lakestream(TEXT).spec
+    assert load_lakestream_object(served).metadata.namespace == "lake"
+    assert served == _served()
+
+
+def test_a_document_may_not_have_what_only_the_server_adds() -> None:
+    with pytest.raises(InvalidDocumentError, match=r"metadata\.uid: is not a field"):
+        load_lakestream(json.dumps(_served()))
+
+
+def test_unknown_fields_of_the_spec_are_refused_all_the_same() -> None:
+    served = _served()
+    served["spec"]["sinks"] = served["spec"]["trigger"]["intervall"] = 1
+    with pytest.raises(InvalidDocumentError) as caught:
+        load_lakestream_object(served)
+    assert [problem.path for problem in caught.value.problems] == ["spec.trigger.intervall", "spec.sinks"]
+
+
+def test_what_is_no_lakestream_is_refused() -> None:
+    with pytest.raises(InvalidDocumentError) as caught:
+        load_lakestream_object({"apiVersion": "v1", "kind": "Pod", "metadata": "x"})
+    assert [problem.path for problem in caught.value.problems] == ["apiVersion", "kind", "metadata", "spec"]
+
+
+def test_a_status_survives_the_wire_and_newer_fields() -> None:
+    status = LakeStreamStatus.model_validate(
+        {
+            "observedGeneration": 3,
+            "phase": "Running",
+            "lag": "1m5s",
+            "recordsPerSecond": 1200,
+            "executors": {"now": 2, "target": 3},
+            "writers": [{"name": "hudi", "application": "RUNNING", "epoch": 2, "lagSeconds": 64.5}],
+            "conditions": [
+                {
+                    "type": "Ready",
+                    "status": "True",
+                    "reason": "BatchesCommitted",
+                    "message": "All writers commit batches.",
+                    "lastTransitionTime": "2026-01-31T06:00:00Z",
+                }
+            ],
+        }
+    )
+    wire = json.loads(status.model_dump_json(exclude_none=True))
+    assert (wire["lag"], wire["phase"], wire["writers"][0]["lagSeconds"]) == ("1m5s", "Running", 64.5)
+    assert LakeStreamStatus.model_validate({**wire, "colour": "blue"}) == status
+    assert status.phase is Phase.RUNNING
