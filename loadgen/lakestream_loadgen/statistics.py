@@ -27,6 +27,7 @@ from lakestream_loadgen.ledger import Outcome
 
 METHOD = "kinesis"
 ACKNOWLEDGED = "records acknowledged"
+THROTTLED = "records throttled"
 FAILED = "records failed"
 UNKNOWN = "records unknown"
 _GIVEN_UP = {Outcome.FAILED: FAILED, Outcome.UNKNOWN: UNKNOWN}
@@ -58,7 +59,7 @@ class LocustStatistics:
             _log(self._entry("KiB acknowledged"), {0: kib}, kib * 1024)
 
     def throttled(self, records: int) -> None:
-        _log(self._entry("records throttled"), {0: records}, 0)
+        _log(self._entry(THROTTLED), {0: records}, 0)
 
     def given_up(self, records: int, outcome: Outcome, code: str) -> None:
         entry = self._entry(_GIVEN_UP[outcome])
