@@ -1,0 +1,58 @@
+{{- define "local-aws.labels" -}}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/part-of: lakestream
+{{ include "local-aws.selector" . }}
+{{- end }}
+
+{{- define "local-aws.selector" -}}
+app.kubernetes.io/name: local-aws
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "local-aws.kinesis.image" -}}
+{{ .Values.kinesis.image.repository }}:{{ .Values.kinesis.image.tag | default .Chart.AppVersion }}
+{{- end }}
+
+{{- define "local-aws.s3.image" -}}
+{{ .Values.s3.image.repository }}:{{ .Values.s3.image.tag }}
+{{- end }}
+
+{{- define "local-aws.kinesis.url" -}}
+http://localkinesis.{{ .Release.Namespace }}.svc:4567
+{{- end }}
+
+{{- define "local-aws.s3.url" -}}
+http://s3.{{ .Release.Namespace }}.svc:7070
+{{- end }}
+
+{{/* What all pods have in common. Neither server calls the API server. */}}
+{{- define "local-aws.pod" -}}
+serviceAccountName: local-aws
+automountServiceAccountToken: false
+enableServiceLinks: false
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 10001
+  runAsGroup: 10001
+  fsGroup: 10001
+  fsGroupChangePolicy: OnRootMismatch
+  seccompProfile: {type: RuntimeDefault}
+{{- end }}
+
+{{- define "local-aws.container" -}}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities: {drop: [ALL]}
+{{- end }}
