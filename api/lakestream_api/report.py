@@ -93,6 +93,9 @@ class BatchSummary(WireModel):
     behind_shards: int = Field(ge=0)
     """Those of them that have a lag."""
 
+    largest_shard_bytes: int = Field(default=0, ge=0)
+    """Bytes of the shard that gave most to the batch: how uneven the shards are."""
+
     freshness: Freshness | None = None
     """Freshness of the batch."""
 
@@ -116,6 +119,7 @@ class BatchSummary(WireModel):
             else sum(rate * shard.lag_seconds for rate, shard in zip(rates, progress.shards, strict=True)),
             open_shards=len(progress.shards),
             behind_shards=sum(shard.lag_seconds > 0 for shard in progress.shards),
+            largest_shard_bytes=max((shard.bytes for shard in progress.shards), default=0),
         )
 
 
@@ -190,6 +194,10 @@ class DriverReport(WireModel):
 
     updated_at: AwareDatetime
     """When this was written, by the driver's clock."""
+
+    caught_up_at: AwareDatetime | None = None
+    """When the driver last looked, found nothing to read, and was at every shard's tip: an idle
+    stream has few batches."""
 
     state: DriverState
     """What the driver is doing."""

@@ -58,6 +58,7 @@ def test_at_the_tip_records_arrive_as_fast_as_they_are_read_and_none_are_left() 
     found = BatchSummary.of(_batch(1, 10, a=(0, 300), b=(0, 100)), _batch(0, 0, a=(0, 0), b=(0, 0)))
     assert (found.arrival_rate, found.backlog_records) == (40.0, 0.0)
     assert (found.open_shards, found.behind_shards, found.caught_up) == (2, 0, True)
+    assert found.largest_shard_bytes == 300
 
 
 def test_a_backlog_is_read_faster_than_it_arrived() -> None:
