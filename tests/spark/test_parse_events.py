@@ -60,6 +60,11 @@ BAD: list[tuple[bytes, str]] = [
     (b'{"small":3000000000}', "does not match the schema: small"),
     (b'{"t":"yesterday"}', "does not match the schema: t"),
     (b'{"t":"2026-02-31T12:00:00Z"}', "does not match the schema: t"),
+    # Spark would take today's date, and tomorrow's if the batch were read again then.
+    (b'{"t":"12:00"}', "a time without a date: t"),
+    (b'{"t":"T12:00:00Z"}', "a time without a date: t"),
+    (b'{"local":"12:00"}', "does not match the schema: local"),
+    (b'{"day":"12:00"}', "does not match the schema: day"),
     # Spark's own default would fail the batch on this one.
     (b'{"day":"2026-13-01"}', "does not match the schema: day"),
     (b'{"d":"NaN"}', "does not match the schema: d"),

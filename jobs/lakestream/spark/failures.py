@@ -25,6 +25,11 @@ def in_our_words(error: BaseException) -> LakeStreamError:
             "Spark's JVM has ended, killed or out of memory. Start the writer again; if it happens again, raise "
             "spec.resources.driver.memory"
         )
+    if isinstance(error, PySparkException) and error.getErrorClass() == "JAVA_GATEWAY_EXITED":
+        return SinkError(
+            "Spark's JVM did not start: it was killed, or ended by itself for a reason that it has logged. Start the "
+            "writer again; if it happens again, see that there is memory for spec.resources.driver.memory"
+        )
     text = str(error)
     for name, message in reversed(_RAISED.findall(text)):
         kind = getattr(errors, name, None)

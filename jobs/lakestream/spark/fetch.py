@@ -36,7 +36,7 @@ class SparkFetcher:
 
     def fetch(self, plan: BatchPlan) -> Fetched[DataFrame]:
         """Read and parse the plan's ranges, in one job that also fills the executors' memory."""
-        raw = read_batch(self._spark, self._settings, plan, self._pipeline.fields, self._reader)
+        raw = read_batch(self._spark, self._settings, plan, self._pipeline.expected, self._reader)
         # Spilled to disk rather than read from Kinesis a second time, whose read limits others share.
         parsed = self._pipeline.parse(raw).persist(StorageLevel.MEMORY_AND_DISK_DESER)
         found = sorted(_shard_rows(parsed), key=lambda row: row["shard_id"])

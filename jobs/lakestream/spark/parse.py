@@ -3,7 +3,7 @@
 - A field's value must fit its type; a number is a fine string (as its JSON text), a string is no number. A field may be
   absent or null, unless the schema says NOT NULL.
 - Times are ISO 8601 (`2026-01-31T12:00:00.123456Z`), without an offset in UTC, or seconds since the epoch as a whole
-  number. Spark keeps microseconds.
+  number. Spark keeps microseconds. A time without a date is refused (`screen`).
 - Field names are matched exactly, with case: `Status` is not `status`, and goes to `_rescued`. Of a name that occurs
   twice in a record, the last value counts.
 - NaN and Infinity, which JSON has not, are refused, as strings as well.
@@ -16,9 +16,10 @@ from typing import Any
 from pyspark.errors import AnalysisException, ParseException, PySparkValueError
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType, TimestampType
 
 from lakestream.errors import SchemaError
+from lakestream.spark.screen import Each, Times, Timestamp
 
 MISMATCH = "does not match the schema"
 MISSING = "missing"
@@ -56,6 +57,27 @@ def parse_schema(spark: SparkSession, ddl: str) -> StructType:
         if folded in (*METADATA, _CORRUPT) or folded.startswith("_hoodie_"):
             raise SchemaError(f"spec.schema: the name of column {name} is taken; LakeStream or Hudi writes it")
     return schema
+
+
+def times_in(schema: StructType) -> dict[str, Times]:
+    """The fields of a struct that are, or have in them, a TIMESTAMP. The other type, TIMESTAMP_NTZ, wants a date."""
+    found = ((field.name, _times(field.dataType)) for field in schema.fields)
+    return {name: times for name, times in found if times is not None}
+
+
+def _times(type: DataType) -> Times | None:
+    match type:
+        case TimestampType():
+            return Timestamp()
+        case ArrayType():
+            values = _times(type.elementType)
+        case MapType():
+            values = _times(type.valueType)
+        case StructType():
+            return times_in(type) or None
+        case _:
+            return None
+    return None if values is None else Each(values)
 
 
 def parse(raw: DataFrame, schema: StructType, required: Sequence[str] = ()) -> DataFrame:
@@ -141,4 +163,15 @@ def _mismatch(text: Column, schema: StructType) -> Column:
     return sf.concat(sf.lit(MISMATCH), sf.coalesce(*fields, sf.lit("")))
 
 
-__all__ = ["METADATA", "MISMATCH", "MISSING", "first_line", "good_events", "jvm", "parse", "parse_schema", "quoted"]
+__all__ = [
+    "METADATA",
+    "MISMATCH",
+    "MISSING",
+    "first_line",
+    "good_events",
+    "jvm",
+    "parse",
+    "parse_schema",
+    "quoted",
+    "times_in",
+]

@@ -8,8 +8,9 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from lakestream.errors import SchemaError
-from lakestream.spark.parse import good_events, parse, parse_schema, rejected_records
+from lakestream.spark.parse import good_events, parse, parse_schema, rejected_records, times_in
 from lakestream.spark.read import RAW_SCHEMA
+from lakestream.spark.screen import Expected
 from lakestream.spark.transform import transform, unchanged
 
 
@@ -54,9 +55,9 @@ class Pipeline:
         return cls(schema=schema, sql=sql, required=required, output=rows.schema)
 
     @property
-    def fields(self) -> frozenset[str]:
-        """Top-level names that a record may have; others are rescued."""
-        return frozenset(self.schema.names)
+    def expected(self) -> Expected:
+        """What the first look at a record is told."""
+        return Expected(frozenset(self.schema.names), times_in(self.schema))
 
     def parse(self, raw: DataFrame) -> DataFrame:
         """Raw records with the typed event and `_reason` (null: good); to be persisted, for the next two."""

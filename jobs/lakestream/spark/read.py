@@ -16,7 +16,7 @@ from pyspark.sql.types import (
 from lakestream.faults import reach
 from lakestream.kinesis import KinesisSettings, read_ranges
 from lakestream.model import BatchPlan, ShardRange
-from lakestream.spark.screen import screen
+from lakestream.spark.screen import Expected, screen
 from lakestream.spark.worker import settle_worker
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ def read_batch(
     spark: SparkSession,
     settings: KinesisSettings,
     plan: BatchPlan,
-    fields: frozenset[str],
+    expected: Expected,
     reader: Reader = read_ranges,
 ) -> DataFrame:
     """The records of a plan, with the columns of `RAW_SCHEMA`.
@@ -54,7 +54,7 @@ def read_batch(
         spark: the session.
         settings: how executors reach Kinesis; pickled.
         plan: has at least one range.
-        fields: top-level names of the schema; what else a record has is rescued.
+        expected: what is known of the schema; pickled.
         reader: yields the records of ranges, with the columns of `lakestream.kinesis.SCHEMA`; pickled.
     """
     tasks = plan.tasks
@@ -63,7 +63,7 @@ def read_batch(
         settle_worker()
         for batch in batches:
             for task in batch.column(0).to_pylist():
-                yield from screen(past_half(reader(settings, tasks[task]), tasks[task]), fields)
+                yield from screen(past_half(reader(settings, tasks[task]), tasks[task]), expected)
 
     return spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(read, RAW_SCHEMA)
 

@@ -6,9 +6,13 @@ import pyarrow as pa
 import pytest
 
 from lakestream.kinesis import SCHEMA
-from lakestream.spark.screen import look_at, screen
+from lakestream.spark.screen import Each, Expected, Timestamp, look_at, screen
 
-FIELDS = frozenset({"id", "amount"})
+FIELDS = Expected(frozenset({"id", "amount"}), {})
+TIMES = Expected(
+    frozenset({"at", "all", "by_name", "inner", "text"}),
+    {"at": Timestamp(), "all": Each(Timestamp()), "by_name": Each({"at": Timestamp()}), "inner": {"at": Timestamp()}},
+)
 
 
 @pytest.mark.parametrize(
@@ -70,3 +74,39 @@ def test_columns_are_added_to_each_batch_and_the_rest_stays() -> None:
     assert screened.select(batch.schema.names) == batch
     assert screened.column("_rescued").to_pylist() == [None, None, '{"new":1}']
     assert screened.column("_reason").to_pylist() == [None, "empty", None]
+
+
+@pytest.mark.parametrize(
+    ("data", "where"),
+    [
+        (b'{"at": "12:00"}', "at"),
+        (b'{"at": "T12:00:00Z"}', "at"),
+        (b'{"at": " 9:30:00.5 "}', "at"),
+        (b'{"all": ["2026-01-31", "12:00"]}', "all[1]"),
+        (b'{"by_name": {"a": {"at": null}, "b": {"at": "12:00"}}}', "by_name.b.at"),
+        (b'{"inner": {"at": "12:00"}}', "inner.at"),
+    ],
+)
+def test_a_time_without_a_date_would_be_another_one_tomorrow(data: bytes, where: str) -> None:
+    assert look_at(data, TIMES) == (None, f"a time without a date: {where}")
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"at": "2026-01-31T12:00:00Z"}',
+        b'{"at": "2026-01-31"}',
+        b'{"at": "2026"}',
+        b'{"at": "-0044-03-15 12:00"}',
+        b'{"at": 12}',
+        b'{"at": null, "all": null, "by_name": {}, "inner": {}}',
+        b'{"text": "12:00"}',
+        b'{"inner": "12:00"}',
+    ],
+)
+def test_other_values_are_for_spark_to_judge(data: bytes) -> None:
+    assert look_at(data, TIMES) == (None, None)
+
+
+def test_what_is_rescued_of_a_refused_record_is_kept() -> None:
+    assert look_at(b'{"at": "12:00", "more": 1}', TIMES) == ('{"more":1}', "a time without a date: at")
