@@ -1,0 +1,25 @@
+"""How many executors a writer should have: pure decisions, shared by the operator and the simulator."""
+
+from lakestream_operator.autoscaler.observations import (
+    BatchLimits,
+    BatchObservation,
+    ExecutorsObservation,
+    ScalingWindow,
+)
+from lakestream_operator.autoscaler.policy import ScaleDecision, ScalingEvent, decide_scale
+from lakestream_operator.autoscaler.report import window_of
+from lakestream_operator.autoscaler.state import LimitReason, ScalingCondition, ScalingState
+
+__all__ = [
+    "BatchLimits",
+    "BatchObservation",
+    "ExecutorsObservation",
+    "LimitReason",
+    "ScaleDecision",
+    "ScalingCondition",
+    "ScalingEvent",
+    "ScalingState",
+    "ScalingWindow",
+    "decide_scale",
+    "window_of",
+]

@@ -1,0 +1,141 @@
+"""How many executors a load asks for, by the model of what batches cost.
+
+Steady: batches of `n = λ·P` records, one each `P` seconds, shall take up the share `U` of that time:
+
+    E = ⌈ w·n / (c·(U·P − a)) ⌉
+
+`P` is the trigger interval; longer where `a` alone takes up more than half of `U·I` (batches then grow until it does
+not), and `M/λ` where the largest batch allowed has room for less than what arrives in an interval.
+
+Behind: the backlog `B`, and what arrives until new executors work, is to be read within the catch-up time `K`, beside
+what arrives meanwhile. Batches are as large as they may be, and nothing needs to rest:
+
+    R = λ + (B + λ·D)/K        E = ⌈ w·n / (c·(n/R − a)) ⌉
+
+The larger of the two is wanted, not their sum: what `1 − U` leaves free at a steady load works off a backlog too.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from lakestream_api import Scaling
+from lakestream_operator.autoscaler.estimate import BatchModel, Load, parallelism
+from lakestream_operator.autoscaler.observations import BatchLimits
+from lakestream_operator.autoscaler.state import LimitReason, ScalingCondition
+
+_LEAST_SHARE = 0.1
+"""Of a batch's time that is left for its records; below that no number of executors makes up for the rest."""
+_SATURATED = 0.95
+"""Share of what a shard may be read at from which on it holds the whole batch up: throttling begins before 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What the load calls for, before `minExecutors`, `maxExecutors` and the policy have their say."""
+
+    steady: int
+    """Executors to keep up with what arrives."""
+    wanted: int
+    """Executors to work off the backlog in time as well."""
+    limit: ScalingCondition | None
+    """What would keep even more executors from helping."""
+
+
+def batch_seconds(spec: Scaling, limits: BatchLimits, model: BatchModel, load: Load, rate: float) -> float:
+    """`P`: how often there is a batch."""
+    stretched = max(limits.interval, 2 * model.fixed / spec.target_utilization)
+    return min(stretched, _largest_batch(limits, load) / rate) if rate > 0 else stretched
+
+
+def utilization(
+    spec: Scaling, limits: BatchLimits, model: BatchModel, load: Load, *, rate: float, executors: int
+) -> float:
+    """Share of the time that so many executors would be busy."""
+    seconds = batch_seconds(spec, limits, model, load, rate)
+    records = rate * seconds
+    slots = parallelism(records, executors * limits.cores, load.open_shards)
+    return model.seconds(records, slots) / seconds
+
+
+def demand(
+    spec: Scaling, limits: BatchLimits, model: BatchModel, load: Load, *, rate: float, delay: float, behind: bool
+) -> Demand:
+    """Executors for a load.
+
+    Args:
+        spec: `U` and `K`.
+        limits: the trigger.
+        model: what batches cost.
+        load: what arrives.
+        rate: `λ` to count with, in records per second.
+        delay: `D`, in seconds.
+        behind: whether there is a backlog to be worked off.
+    """
+    seconds = batch_seconds(spec, limits, model, load, rate)
+    records = rate * seconds
+    steady = _slots(model, records, spec.target_utilization * seconds)
+    slots = steady
+    if behind and rate > 0:
+        reading = rate + (load.backlog + rate * delay) / spec.catch_up.total_seconds()
+        if load.shard_load > 0:
+            # Shards are read side by side: when the fullest is at its limit, so is the stream.
+            reading = min(reading, max(rate, rate / load.shard_load))
+        large = min(_largest_batch(limits, load), max(records, load.backlog))
+        slots = max(slots, _slots(model, large, large / reading))
+    return Demand(
+        steady=_executors(steady, limits.cores, load.open_shards),
+        wanted=_executors(slots, limits.cores, load.open_shards),
+        limit=_limit(spec, limits, model, load, rate, slots),
+    )
+
+
+def _largest_batch(limits: BatchLimits, load: Load) -> float:
+    return max(1.0, min(limits.max_records, limits.max_bytes / max(load.record_bytes, 1.0)))
+
+
+def _slots(model: BatchModel, records: float, seconds: float) -> float:
+    """Task slots on which a batch takes so many seconds."""
+    return model.per_record * records / max(seconds - model.fixed, _LEAST_SHARE * seconds) if records > 0 else 0.0
+
+
+def _executors(slots: float, cores: int, shards: int) -> int:
+    """Executors with so many slots, as far as there are shards, and no more than the last wave of tasks fills.
+
+    A task reads whole shards. If the fullest one has 3 of them on 40 slots as on 34, then 34 are as fast.
+    """
+    usable = max(1, min(math.ceil(slots), shards))
+    per_task = math.ceil(shards / (math.ceil(usable / cores) * cores))
+    return math.ceil(math.ceil(shards / per_task) / cores)
+
+
+def _limit(
+    spec: Scaling, limits: BatchLimits, model: BatchModel, load: Load, rate: float, slots: float
+) -> ScalingCondition | None:
+    largest = _largest_batch(limits, load)
+    if load.shard_load >= _SATURATED:
+        return ScalingCondition(
+            LimitReason.SHARD_LIMITED,
+            f"the fullest shard gets {load.shard_load:.0%} of what this writer may read from it; split it, or have "
+            "fewer readers on the stream",
+        )
+    if slots > load.open_shards:
+        return ScalingCondition(
+            LimitReason.SHARD_LIMITED,
+            f"{load.open_shards} shards make {load.open_shards} tasks at most, {math.ceil(slots):,} are called for; "
+            "split shards",
+        )
+    if rate > 0 and largest / rate * spec.target_utilization <= model.fixed * (1 + _LEAST_SHARE):
+        return ScalingCondition(
+            LimitReason.BATCH_TOO_SMALL,
+            f"{largest:,.0f} records a batch at {model.fixed:.1f} s of fixed cost are too few for {rate:,.0f} "
+            "records/s; raise trigger.maxRecordsPerBatch and maxBytesPerBatch",
+        )
+    if model.fixed >= spec.target_utilization * limits.interval:
+        return ScalingCondition(
+            LimitReason.TRIGGER_TOO_SHORT,
+            f"a batch costs {model.fixed:.1f} s apart from its records, trigger.interval is {limits.interval:g} s; "
+            "raise it",
+        )
+    return None
