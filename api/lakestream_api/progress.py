@@ -107,6 +107,10 @@ class Progress(WireModel):
     cores: int = Field(ge=1)
     """Cores of each executor."""
 
+    slice_seconds: float | None = Field(default=None, ge=0)
+    """Seconds of arrival time that the batch covers; the same for all shards, since they are all cut
+    at one time. None if nothing was read."""
+
     shards: tuple[ShardProgress, ...]
     """Every shard that is being read."""
 

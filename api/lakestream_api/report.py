@@ -110,7 +110,7 @@ class BatchSummary(WireModel):
             progress: the batch.
             previous: the batch before it, of the same driver; none for a driver's first.
         """
-        rates = _arrival_rates(progress, previous) if previous else None
+        rates = _arrival_rates(progress, previous)
         return cls(
             **{name: getattr(progress, name) for name in _SHARED},
             arrival_rate=None if rates is None else sum(rates),
@@ -133,11 +133,17 @@ def _read_until(shard: ShardProgress, progress: Progress) -> datetime:
     return progress.finished_at - timedelta(seconds=unread)
 
 
-def _arrival_rates(progress: Progress, previous: Progress) -> list[float] | None:
+def _arrival_rates(progress: Progress, previous: Progress | None) -> list[float] | None:
     """Records per second of each shard over the slice of arrival time that the batch took from it.
 
     Over arrival time and not the clock: a driver that works off a backlog reads faster than records come.
     """
+    if progress.slice_seconds is not None:
+        seconds = max(progress.slice_seconds, _SHORTEST_SLICE.total_seconds())
+        return [shard.records / seconds for shard in progress.shards]
+    if previous is None:
+        return None
+    # An older driver does not say.
     began = {shard.shard_id: _read_until(shard, previous) for shard in previous.shards}
     slices = {
         shard.shard_id: max(_read_until(shard, progress) - began[shard.shard_id], _SHORTEST_SLICE)

@@ -93,6 +93,13 @@ def test_without_a_batch_before_nothing_is_said_of_rates(previous: Progress | No
     assert (found.arrival_rate, found.backlog_records) == (None, None)
 
 
+def test_a_driver_that_knows_the_slice_is_believed() -> None:
+    batch = _batch(1, 10, a=(100, 600), b=(0, 300)).model_copy(update={"slice_seconds": 30.0})
+    for previous in (None, _batch(0, 0, a=(0, 0), b=(0, 0))):
+        found = BatchSummary.of(batch, previous)
+        assert (found.arrival_rate, found.backlog_records) == (30, 2000)
+
+
 def test_a_stream_without_shards_to_read_offers_nothing() -> None:
     found = BatchSummary.of(_batch(1, 10), _batch(0, 0, parent=(0, 10)))
     assert (found.arrival_rate, found.backlog_records, found.open_shards) == (0, 0, 0)
