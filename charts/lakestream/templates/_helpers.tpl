@@ -1,0 +1,116 @@
+{{- define "lakestream.name" -}}
+{{ .Values.nameOverride | default .Chart.Name | trunc 40 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "lakestream.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{ .Values.fullnameOverride | trunc 50 | trimSuffix "-" }}
+{{- else if contains (include "lakestream.name" .) .Release.Name -}}
+{{ .Release.Name | trunc 50 | trimSuffix "-" }}
+{{- else -}}
+{{ printf "%s-%s" .Release.Name (include "lakestream.name" .) | trunc 50 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+
+{{- define "lakestream.operator.name" -}}
+{{ include "lakestream.fullname" . }}-operator
+{{- end }}
+
+{{- define "lakestream.driver.name" -}}
+{{ include "lakestream.fullname" . }}-driver
+{{- end }}
+
+{{- define "lakestream.serviceAccount" -}}
+{{- if .Values.serviceAccount.create -}}
+{{ .Values.serviceAccount.name | default (include "lakestream.operator.name" .) }}
+{{- else -}}
+{{ .Values.serviceAccount.name | default "default" }}
+{{- end }}
+{{- end }}
+
+{{- define "lakestream.selector" -}}
+app.kubernetes.io/name: {{ include "lakestream.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "lakestream.labels" -}}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/part-of: lakestream
+{{ include "lakestream.selector" . }}
+{{- end }}
+
+{{- define "lakestream.operator.image" -}}
+{{ .Values.operator.image.repository }}:{{ .Values.operator.image.tag | default .Chart.AppVersion }}
+{{- end }}
+
+{{- define "lakestream.job.image" -}}
+{{ .Values.job.image.repository }}:{{ .Values.job.image.tag | default .Chart.AppVersion }}
+{{- end }}
+
+{{- define "lakestream.pod" -}}
+serviceAccountName: {{ include "lakestream.serviceAccount" . }}
+enableServiceLinks: false
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.operator }}
+{{- with .nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 10001
+  runAsGroup: 10001
+  fsGroup: 10001
+  fsGroupChangePolicy: OnRootMismatch
+  seccompProfile: {type: RuntimeDefault}
+{{- end }}
+
+{{- define "lakestream.container" -}}
+image: {{ include "lakestream.operator.image" . }}
+imagePullPolicy: {{ .Values.operator.image.pullPolicy }}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities: {drop: [ALL]}
+{{- end }}
+
+{{/* What the operator may do where LakeStreams are: in all namespaces, or in each of operator.namespaces. */}}
+{{- define "lakestream.operator.rules" -}}
+- apiGroups: [lakestream.dev]
+  resources: [lakestreams]
+  verbs: [get, list, watch, patch]
+- apiGroups: [lakestream.dev]
+  resources: [lakestreams/status]
+  verbs: [patch]
+# To own objects with blockOwnerDeletion, where the cluster asks for this right.
+- apiGroups: [lakestream.dev]
+  resources: [lakestreams/finalizers]
+  verbs: [update]
+- apiGroups: [sparkoperator.k8s.io]
+  resources: [sparkapplications]
+  verbs: [get, list, watch, create, delete]
+- apiGroups: [""]
+  resources: [configmaps, serviceaccounts]
+  verbs: [get, list, watch, create, patch, delete]
+- apiGroups: [rbac.authorization.k8s.io]
+  resources: [rolebindings]
+  verbs: [get, list, watch, create, patch, delete]
+# The drivers' rights are not the operator's: it may hand out this one role, and holds none of it.
+- apiGroups: [rbac.authorization.k8s.io]
+  resources: [clusterroles]
+  resourceNames: [{{ include "lakestream.driver.name" . }}]
+  verbs: [bind]
+- apiGroups: [""]
+  resources: [pods]
+  verbs: [get, list, watch, delete]
+- apiGroups: [""]
+  resources: [events]
+  verbs: [create, patch]
+{{- end }}

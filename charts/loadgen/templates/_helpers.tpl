@@ -1,0 +1,127 @@
+{{- define "loadgen.name" -}}
+{{ .Values.nameOverride | default .Chart.Name | trunc 40 | trimSuffix "-" }}
+{{- end }}
+
+{{- define "loadgen.fullname" -}}
+{{- if .Values.fullnameOverride -}}
+{{ .Values.fullnameOverride | trunc 50 | trimSuffix "-" }}
+{{- else if contains (include "loadgen.name" .) .Release.Name -}}
+{{ .Release.Name | trunc 50 | trimSuffix "-" }}
+{{- else -}}
+{{ printf "%s-%s" .Release.Name (include "loadgen.name" .) | trunc 50 | trimSuffix "-" }}
+{{- end }}
+{{- end }}
+
+{{- define "loadgen.serviceAccount" -}}
+{{- if .Values.serviceAccount.create -}}
+{{ .Values.serviceAccount.name | default (include "loadgen.fullname" .) }}
+{{- else -}}
+{{ .Values.serviceAccount.name | default "default" }}
+{{- end }}
+{{- end }}
+
+{{- define "loadgen.selector" -}}
+app.kubernetes.io/name: {{ include "loadgen.name" . }}
+app.kubernetes.io/instance: {{ .Release.Name }}
+{{- end }}
+
+{{- define "loadgen.labels" -}}
+helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/part-of: lakestream
+{{ include "loadgen.selector" . }}
+{{- end }}
+
+{{- define "loadgen.image" -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end }}
+
+{{/* Workers that are there at least: the run waits for them. */}}
+{{- define "loadgen.workers" -}}
+{{ ternary .Values.workers.autoscaling.minReplicas .Values.workers.replicas .Values.workers.autoscaling.enabled }}
+{{- end }}
+
+{{- define "loadgen.keepsLedger" -}}
+{{- if or .Values.ledger.s3 .Values.ledger.existingClaim }}true{{ end }}
+{{- end }}
+
+{{/* What all pods have in common. None calls the API server; IRSA and Pod Identity bring tokens of their own. */}}
+{{- define "loadgen.pod" -}}
+serviceAccountName: {{ include "loadgen.serviceAccount" . }}
+automountServiceAccountToken: false
+# The variables that links make would be read as options of Locust's.
+enableServiceLinks: false
+terminationGracePeriodSeconds: {{ .Values.terminationGracePeriodSeconds }}
+{{- with .Values.imagePullSecrets }}
+imagePullSecrets: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.nodeSelector }}
+nodeSelector: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .Values.tolerations }}
+tolerations: {{- toYaml . | nindent 2 }}
+{{- end }}
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 10001
+  runAsGroup: 10001
+  fsGroup: 10001
+  fsGroupChangePolicy: OnRootMismatch
+  seccompProfile: {type: RuntimeDefault}
+{{- end }}
+
+{{- define "loadgen.podMetadata" -}}
+annotations:
+  # A change of the load starts it anew.
+  checksum/load: {{ include (print .Template.BasePath "/configmap.yaml") . | sha256sum }}
+  {{- with .Values.podAnnotations }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+labels:
+  {{- include "loadgen.labels" . | nindent 2 }}
+  {{- with .Values.podLabels }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- end }}
+
+{{/* What all containers have in common. */}}
+{{- define "loadgen.container" -}}
+image: {{ include "loadgen.image" . }}
+imagePullPolicy: {{ .Values.image.pullPolicy }}
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  capabilities: {drop: [ALL]}
+{{- end }}
+
+{{/* The load, as Locust's options. The master tells its workers; they have it from the start to check it. */}}
+{{- define "loadgen.environment" -}}
+envFrom:
+  - configMapRef: {name: {{ include "loadgen.fullname" . }}}
+  {{- with .Values.envFrom }}
+  {{- toYaml . | nindent 2 }}
+  {{- end }}
+{{- with .Values.env }}
+env: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- define "loadgen.scenario" -}}
+{{- if .Values.scenario.configMap -}}
+- --locustfile=/scenario/{{ .Values.scenario.key }}
+{{- end }}
+{{- end }}
+
+{{- define "loadgen.scenarioMount" -}}
+{{- if .Values.scenario.configMap -}}
+- {name: scenario, mountPath: /scenario, readOnly: true}
+{{- end }}
+{{- end }}
+
+{{- define "loadgen.scenarioVolume" -}}
+{{- if .Values.scenario.configMap -}}
+- name: scenario
+  configMap: {name: {{ .Values.scenario.configMap }}}
+{{- end }}
+{{- end }}
