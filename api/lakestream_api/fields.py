@@ -3,7 +3,9 @@
 import re
 from typing import Annotated
 
-from pydantic import AfterValidator, WithJsonSchema
+from pydantic import AfterValidator, Field, WithJsonSchema
+
+from lakestream_api.cel import rule, rules, text_schema
 
 _DNS_1035 = re.compile(r"[a-z]([-a-z0-9]*[a-z0-9])?")
 _DNS_1123 = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
@@ -14,6 +16,8 @@ _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/")
 _QUERY = re.compile(r"\s*(--[^\n]*\n\s*)*(select|with)\b", re.IGNORECASE)
 
+STREAM_NAME = _DNS_1035.pattern
+
 # An application is called <stream>-<writer>; its executor pods <application>-exec-<number>.
 # A pod's name must fit a DNS label of 63; Spark reserves 6 for "-exec-" and 10 for the number,
 # which leaves 47 = 30 + len("-") + 16.
@@ -21,6 +25,7 @@ MAX_STREAM_NAME = 30
 MAX_WRITER_NAME = 16
 _MAX_DNS_LABEL = 63
 _MAX_DNS_SUBDOMAIN = 253
+MAX_SQL = 65_536
 
 
 def _fits(name: str, limit: int) -> None:
@@ -70,30 +75,30 @@ def _namespace(name: str) -> str:
     return name
 
 
-def _location(text: str) -> str:
+def _location(location: str) -> str:
     """A folder on S3 or on this machine, without a slash at its end."""
-    folder = text.rstrip("/")
+    folder = location.rstrip("/")
     if not folder or folder != folder.strip() or not folder.isprintable():
-        raise ValueError(f"{text!r} is not a location; give a folder as in s3a://bucket/folder")
+        raise ValueError(f"{location!r} is not a location; give a folder as in s3a://bucket/folder")
     scheme = _SCHEME.match(folder)
     if scheme is None:
         path = folder.removeprefix("./")
     elif scheme[1] in ("s3", "s3a"):
         bucket, _, path = folder.partition("://")[2].partition("/")
         if _BUCKET.fullmatch(bucket) is None:
-            raise ValueError(f"{text!r} names no valid bucket; write {scheme[1]}://bucket/folder")
+            raise ValueError(f"{location!r} names no valid bucket; write {scheme[1]}://bucket/folder")
         if not path:
-            raise ValueError(f"{text!r} is a whole bucket; give a folder in it")
+            raise ValueError(f"{location!r} is a whole bucket; give a folder in it")
     elif scheme[1] == "file" and folder.startswith("file:///"):
         path = folder.removeprefix("file://")
     elif scheme[1] == "file":
-        raise ValueError(f"{text!r} names a host; a local folder has three slashes: file:///folder")
+        raise ValueError(f"{location!r} names a host; a local folder has three slashes: file:///folder")
     else:
         raise ValueError(
-            f"{text!r} has a scheme that LakeStream cannot write to; use s3a://, s3://, file:/// or a local folder"
+            f"{location!r} has a scheme that LakeStream cannot write to; use s3a://, s3://, file:/// or a local folder"
         )
     if any(part in ("", ".", "..") for part in path.lstrip("/").split("/")):
-        raise ValueError(f"{text!r} has empty, '.' or '..' steps; write the folder out in full")
+        raise ValueError(f"{location!r} has empty, '.' or '..' steps; write the folder out in full")
     return folder
 
 
@@ -112,33 +117,95 @@ def _columns(names: tuple[str, ...]) -> tuple[str, ...]:
     return names
 
 
-def _sql(text: str) -> str:
-    if not text.strip():
+def _sql(sql: str) -> str:
+    if not sql.strip():
         raise ValueError("is empty; write it or remove the field")
-    return text
+    return sql
 
 
-def _query(text: str) -> str:
-    if _QUERY.match(_sql(text)) is None:
+def _query(sql: str) -> str:
+    if _QUERY.match(_sql(sql)) is None:
         raise ValueError("is not a query; write SELECT ... FROM events")
-    return text
+    return sql
 
 
-StreamName = Annotated[
-    str,
-    AfterValidator(_stream_name),
-    WithJsonSchema({"type": "string", "pattern": f"^{_DNS_1035.pattern}$", "maxLength": MAX_STREAM_NAME}),
-]
+_NAME_RULE = "use lower-case letters, digits, '-' and '.', with a letter or digit at both ends"
+_ON_S3 = "must be a folder on S3, as in s3a://bucket/folder: pods share no disk, so what they write elsewhere is lost"
+
+StreamName = Annotated[str, AfterValidator(_stream_name)]
+"""Name of a LakeStream. A CRD checks names at its root, see `LakeStream`."""
 WriterName = Annotated[
     str,
     AfterValidator(_writer_name),
-    WithJsonSchema({"type": "string", "pattern": f"^{_PLAIN.pattern}$", "maxLength": MAX_WRITER_NAME}),
+    WithJsonSchema(
+        text_schema(
+            rule(
+                f"self.matches('^{_PLAIN.pattern}$') && self.size() <= {MAX_WRITER_NAME}",
+                f"use at most {MAX_WRITER_NAME} lower-case letters and digits, beginning with a letter:"
+                " the names of the writer's pods are made of it",
+            ),
+            most=_MAX_DNS_SUBDOMAIN,
+        )
+    ),
 ]
 Namespace = Annotated[str, AfterValidator(_namespace)]
-Location = Annotated[str, AfterValidator(_location)]
-Columns = Annotated[tuple[str, ...], AfterValidator(_columns)]
-Column = Annotated[str, AfterValidator(_sql)]
-Sql = Annotated[str, AfterValidator(_sql)]
-Query = Annotated[str, AfterValidator(_query)]
-KubernetesName = Annotated[str, AfterValidator(_kubernetes_name)]
-EnvName = Annotated[str, AfterValidator(_variable)]
+Location = Annotated[
+    str,
+    AfterValidator(_location),
+    Field(max_length=1024),
+    WithJsonSchema(
+        text_schema(
+            rule(f"self.matches('^s3a?://{_BUCKET.pattern}/[^/]')", _ON_S3),
+            rule(r"!self.matches(r'[^:]//|/\.{1,2}(/|$)')", "must have no empty, '.' or '..' steps; write it in full"),
+            most=1024,
+        )
+    ),
+]
+Column = Annotated[
+    str,
+    AfterValidator(_sql),
+    Field(max_length=256),
+    WithJsonSchema(text_schema(rule(r"self.matches(r'\S')", "must name a column"), most=256)),
+]
+Columns = Annotated[
+    tuple[Annotated[str, Field(max_length=256)], ...],
+    Field(max_length=32),
+    AfterValidator(_columns),
+    rules(
+        rule(r"self.all(column, column.matches(r'\S'))", "a column name is empty; name a column or remove it"),
+        rule("self.all(column, self.exists_one(other, other == column))", "a column is listed twice; list it once"),
+    ),
+]
+Sql = Annotated[
+    str,
+    AfterValidator(_sql),
+    Field(max_length=MAX_SQL),
+    WithJsonSchema(text_schema(rule(r"self.matches(r'\S')", "is empty; write it or remove the field"), most=MAX_SQL)),
+]
+Query = Annotated[
+    str,
+    AfterValidator(_query),
+    Field(max_length=MAX_SQL),
+    WithJsonSchema(
+        text_schema(
+            rule(f"self.matches(r'^(?i){_QUERY.pattern}')", "is not a query; write SELECT ... FROM events"),
+            most=MAX_SQL,
+        )
+    ),
+]
+KubernetesName = Annotated[
+    str,
+    AfterValidator(_kubernetes_name),
+    WithJsonSchema(text_schema(rule(f"self.matches(r'^{_SUBDOMAIN.pattern}$')", _NAME_RULE), most=_MAX_DNS_SUBDOMAIN)),
+]
+EnvName = Annotated[
+    str,
+    AfterValidator(_variable),
+    Field(max_length=256),
+    WithJsonSchema(
+        text_schema(
+            rule(f"self.matches('^{_VARIABLE.pattern}$')", "use letters, digits and '_', no digit first"),
+            most=256,
+        )
+    ),
+]

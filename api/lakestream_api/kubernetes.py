@@ -3,9 +3,10 @@
 from enum import StrEnum
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from lakestream_api.base import ApiModel, problem_at
+from lakestream_api.cel import rule, rules
 from lakestream_api.fields import EnvName, KubernetesName
 from lakestream_api.quantities import Cpu, Memory
 
@@ -44,6 +45,15 @@ class ObjectReference(ApiModel):
 class EnvSource(ApiModel):
     """Where a variable's value comes from: exactly one of the two."""
 
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule(
+                "has(self.secretKeyRef) != has(self.configMapKeyRef)",
+                "needs exactly one of secretKeyRef and configMapKeyRef",
+            )
+        )
+    )
+
     secret_key_ref: KeyReference | None = None
     """An entry of a Secret."""
 
@@ -59,6 +69,12 @@ class EnvSource(ApiModel):
 
 class EnvVar(ApiModel):
     """An environment variable of driver and executors."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule("has(self.value) != has(self.valueFrom)", "needs exactly one of value and valueFrom")
+        )
+    )
 
     name: EnvName
     """Name of the variable."""
@@ -78,6 +94,12 @@ class EnvVar(ApiModel):
 
 class EnvFrom(ApiModel):
     """A Secret or ConfigMap whose entries all become variables: exactly one of the two."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule("has(self.secretRef) != has(self.configMapRef)", "needs exactly one of secretRef and configMapRef")
+        )
+    )
 
     prefix: str = Field(default="", max_length=253)
     """Put before each entry's name."""
@@ -153,6 +175,17 @@ def _labels(labels: dict[str, str]) -> dict[str, str]:
 class Kubernetes(ApiModel):
     """How the pods of all writers look on Kubernetes. Not used on a laptop."""
 
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule(
+                "!has(self.serviceAccount) || !has(self.serviceAccountAnnotations)"
+                " || self.serviceAccountAnnotations.size() == 0",
+                "has no effect on an account that exists; annotate that one, or remove serviceAccount",
+                ".serviceAccountAnnotations",
+            )
+        )
+    )
+
     image: str | None = Field(default=None, min_length=1, max_length=512)
     """Image of driver and executors; without it, the one that the operator was installed with."""
 
@@ -169,7 +202,11 @@ class Kubernetes(ApiModel):
     service_account_annotations: Annotated[dict[str, str], Field(max_length=16)] = Field(default_factory=dict)
     """Annotations of the service accounts that are made, as in `eks.amazonaws.com/role-arn`."""
 
-    env: Annotated[tuple[EnvVar, ...], Field(max_length=64)] = ()
+    env: tuple[EnvVar, ...] = Field(
+        default=(),
+        max_length=64,
+        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
+    )
     """Environment variables of driver and executors."""
 
     env_from: Annotated[tuple[EnvFrom, ...], Field(max_length=16)] = ()
@@ -181,7 +218,16 @@ class Kubernetes(ApiModel):
     tolerations: Annotated[tuple[Toleration, ...], Field(max_length=16)] = ()
     """Taints of nodes that the pods put up with."""
 
-    pod_labels: Annotated[dict[str, str], Field(max_length=32), AfterValidator(_labels)] = Field(default_factory=dict)
+    pod_labels: Annotated[dict[str, str], AfterValidator(_labels)] = Field(
+        default_factory=dict,
+        max_length=32,
+        json_schema_extra=rules(
+            rule(
+                r"self.all(key, !key.matches(r'^(lakestream\.dev/|app\.kubernetes\.io/|spark-|[^/]*\.spark)'))",
+                "labels of LakeStream, of Spark and app.kubernetes.io/ are set already; choose other keys",
+            )
+        ),
+    )
     """More labels of the pods."""
 
     pod_annotations: Annotated[dict[str, str], Field(max_length=32)] = Field(default_factory=dict)

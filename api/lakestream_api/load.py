@@ -157,10 +157,6 @@ def _message(detail: ErrorDetails, context: Mapping[str, Any]) -> str:
         return str(context["error"])
     if kind in ("literal_error", "enum"):
         return f"is {_shown(given)}; choose {context['expected']}"
-    if kind == "too_short":
-        return "is empty; give at least one entry"
-    if kind == "too_long":
-        return f"has {context['actual_length']} entries; give at most {context['max_length']}"
     if kind.startswith("datetime"):
         return f"is {_shown(given)}; must be {_WANTED['timezone_aware']}"
     if kind in _WANTED:
@@ -168,7 +164,15 @@ def _message(detail: ErrorDetails, context: Mapping[str, Any]) -> str:
     if kind in _LIMITS:
         key, text = _LIMITS[kind]
         return f"is {_shown(given)}; {text.format(context[key])}"
-    return f"is {_shown(given)}; {detail['msg']}"
+    return _length(kind, given, context) or f"is {_shown(given)}; {detail['msg']}"
+
+
+def _length(kind: str, given: Any, context: Mapping[str, Any]) -> str | None:
+    if kind in ("too_short", "string_too_short"):
+        return "is empty; give at least one entry" if kind == "too_short" else "is empty; write it or remove the field"
+    if kind in ("too_long", "string_too_long"):
+        return f"has {len(given)} {'entries' if kind == 'too_long' else 'characters'}; at most {context['max_length']}"
+    return None
 
 
 def _shown(value: object) -> str:

@@ -6,12 +6,16 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BeforeValidator, PlainSerializer, WithJsonSchema
 
+from lakestream_api.cel import RULES, rule, rules, text_schema
+
 _DURATION = re.compile(r"(?:(\d{1,9})h)?(?:(\d{1,9})m)?(?:(\d{1,12})s)?(?:(\d{1,15})ms)?", re.ASCII)
-_DURATION_SCHEMA = r"^([0-9]+h)?([0-9]+m)?([0-9]+s)?([0-9]+ms)?$"
+_DURATION_CEL = "^([0-9]{1,9}h)?([0-9]{1,9}m)?([0-9]{1,12}s)?([0-9]{1,15}ms)?$"
+_DURATION_LENGTH = 32
 _SIZE = re.compile(r"(\d{1,18})(Ki|Mi|Gi|Ti)?", re.ASCII)
-_SIZE_SCHEMA = r"^[0-9]+(Ki|Mi|Gi|Ti)?$"
+_SIZE_CEL = "^[0-9]{1,18}(Ki|Mi|Gi|Ti)?$"
 _UNITS = {"Ti": 1 << 40, "Gi": 1 << 30, "Mi": 1 << 20, "Ki": 1 << 10}
 _MEMORY = re.compile(r"(\d{1,6})([mg])", re.ASCII)
+_MEMORY_CEL = "[0-9]{1,6}[mg]"
 _CPU = re.compile(r"\d{1,4}(\.\d{1,3})?|\d{1,7}m", re.ASCII)
 
 
@@ -123,11 +127,23 @@ Duration = Annotated[
     timedelta,
     BeforeValidator(_duration),
     PlainSerializer(format_duration, return_type=str),
-    WithJsonSchema({"type": "string", "pattern": _DURATION_SCHEMA}),
+    WithJsonSchema(
+        text_schema(
+            rule(
+                f"self != '' && self.matches('{_DURATION_CEL}')",
+                "write hours, minutes, seconds and milliseconds as in 500ms, 10s, 5m or 1h30m",
+            ),
+            most=_DURATION_LENGTH,
+        )
+    ),
 ]
 """A length of time, kept as a timedelta of whole milliseconds."""
 
-PositiveDuration = Annotated[Duration, AfterValidator(_positive)]
+PositiveDuration = Annotated[
+    Duration,
+    AfterValidator(_positive),
+    rules(rule("self.matches('[1-9]')", "give a time above zero")),
+]
 """A length of time above zero."""
 
 Size = Annotated[
@@ -137,26 +153,54 @@ Size = Annotated[
     WithJsonSchema(
         {
             "anyOf": [{"type": "integer"}, {"type": "string"}],
-            "pattern": _SIZE_SCHEMA,
+            "maxLength": 32,
             "x-kubernetes-int-or-string": True,
+            RULES: [
+                rule(
+                    f"type(self) == int ? self >= 0 : self.matches('{_SIZE_CEL}')",
+                    "write bytes, with a unit of Ki, Mi, Gi or Ti as in 64Ki or 256Mi",
+                )
+            ],
         }
     ),
 ]
 """A number of bytes, kept as an int."""
 
-Memory = Annotated[
-    str,
-    BeforeValidator(_jvm_memory),
-    WithJsonSchema({"type": "string", "pattern": r"^[0-9]+[mg]$"}),
-]
+_MEMORY_RULE = rule(
+    f"self.matches('^{_MEMORY_CEL}$')", "write memory as the JVM does, as in 512m or 2g (m is MiB, g is GiB)"
+)
+
+Memory = Annotated[str, BeforeValidator(_jvm_memory), WithJsonSchema(text_schema(_MEMORY_RULE, most=16))]
 """Memory of a JVM, kept in the JVM's own notation because Spark takes it as it is."""
 
 Heap = Annotated[
     str,
     BeforeValidator(_heap),
-    WithJsonSchema({"type": "string", "pattern": r"^[0-9]+[mg]$"}),
+    WithJsonSchema(
+        text_schema(
+            _MEMORY_RULE,
+            rule(
+                f"!self.matches('^{_MEMORY_CEL}$') || int(self.substring(0, self.size() - 1))"
+                " >= (self.endsWith('g') ? 1 : 512)",
+                "is too little for Spark; give at least 512m",
+            ),
+            most=16,
+        )
+    ),
 ]
 """Memory of a JVM that Spark can start with."""
 
-Cpu = Annotated[str, AfterValidator(_cpu)]
+Cpu = Annotated[
+    str,
+    AfterValidator(_cpu),
+    WithJsonSchema(
+        text_schema(
+            rule(
+                r"self.matches(r'^([0-9]{1,4}(\.[0-9]{1,3})?|[0-9]{1,7}m)$') && self.matches('[1-9]')",
+                "write CPU as in 500m, 2 or 1.5",
+            ),
+            most=16,
+        )
+    ),
+]
 """CPU as Kubernetes writes it: cores, or thousandths of one with `m`."""

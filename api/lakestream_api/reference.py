@@ -13,6 +13,7 @@ from pydantic.fields import FieldInfo
 
 from lakestream_api.quantities import Cpu, Heap, Memory, Size, format_duration, format_size
 from lakestream_api.resource import LakeStream
+from lakestream_api.status import LakeStreamStatus
 
 _INTRODUCTION = """\
 # Configuration
@@ -22,6 +23,9 @@ _INTRODUCTION = """\
 One document describes a stream and the tables that it keeps fresh. A job is given the very document that
 Kubernetes is given; [examples/orders.yaml](../examples/orders.yaml) is one, and `lakestream validate -f FILE`
 checks one and names each problem by its path.
+
+On Kubernetes the CustomResourceDefinition says the same: `kubectl explain lakestream.spec.writers` shows a section of
+this page, and the API server refuses what is not valid. Folders must be on S3 there, since pods share no disk.
 
 - A **duration** has hours, minutes, seconds and milliseconds: `500ms`, `10s`, `5m`, `1h30m`.
 - A **size** is a number of bytes, or has a unit of `Ki`, `Mi`, `Gi` or `Ti`: `256Mi`.
@@ -43,9 +47,18 @@ _TYPES: dict[Any, str] = {
 _BOUNDS: dict[type, tuple[str, str]] = {Ge: ("ge", "≥"), Gt: ("gt", ">"), Le: ("le", "≤"), Lt: ("lt", "<")}
 
 
+_STATUS = """
+# Status
+
+What the operator says of a LakeStream on Kubernetes: `kubectl get lks NAME -o yaml` shows all of it, `kubectl get lks`
+the most important.
+"""
+
+
 def reference() -> str:
     """The reference of all fields as Markdown: a section and a table for each mapping in the document."""
-    return _INTRODUCTION + "".join(_sections(LakeStream, ""))
+    document, status = _sections(LakeStream, ""), _sections(LakeStreamStatus, "status")
+    return "".join([_INTRODUCTION, *document, _STATUS, *status])
 
 
 def _sections(model: type[BaseModel], path: str) -> Iterator[str]:
@@ -109,7 +122,8 @@ def _bounds(field: FieldInfo) -> list[tuple[Any, str, str]]:
 
 def _is(annotated: Any, field: FieldInfo) -> bool:
     """Whether the field is of an annotated type; its validator tells it from others of the same plain type."""
-    return get_args(annotated)[1] in field.metadata
+    inner = [found for option in get_args(field.annotation) for found in getattr(option, "__metadata__", ())]
+    return get_args(annotated)[1] in [*field.metadata, *inner]
 
 
 def _default(field: FieldInfo) -> str:

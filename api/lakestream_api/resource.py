@@ -3,11 +3,12 @@
 from datetime import timedelta
 from typing import Annotated, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from lakestream_api.base import ApiModel, problem_at
+from lakestream_api.cel import fixed, rule, rules
 from lakestream_api.errors import InvalidDocumentError, Problem
-from lakestream_api.fields import Location, Namespace, Query, Sql, StreamName, overlap
+from lakestream_api.fields import MAX_STREAM_NAME, STREAM_NAME, Location, Namespace, Query, Sql, StreamName, overlap
 from lakestream_api.kubernetes import Kubernetes
 from lakestream_api.quantities import Duration, Heap, PositiveDuration, Size, format_duration, format_size
 from lakestream_api.source import Source
@@ -18,12 +19,37 @@ _MIN_INTERVAL = timedelta(milliseconds=200)
 _MAX_INTERVAL = timedelta(hours=1)
 _MIN_BATCH_BYTES = 1 << 20
 
+# In CEL: a writer's folder, and whether two overlap. With a slash at its end no folder begins another's name;
+# s3 and s3a are the same.
+_FOLDER = "({0} + '/').replace('s3a://', 's3://').replace('//', '/')"
+_OF_WRITER = "(has({0}.hudi) ? {0}.hudi.path : has({0}.json) ? {0}.json.path : {0}.name)"
+
+
+def _within(one: str, other: str) -> str:
+    return f"{_FOLDER.format(one)}.startsWith({_FOLDER.format(other)})"
+
+
+def _writer_path(writer: str) -> str:
+    return _OF_WRITER.format(writer)
+
 
 def _interval(value: timedelta) -> timedelta:
     # Kinesis answers five GetRecords a second and shard; a batch needs one at least.
     if not _MIN_INTERVAL <= value <= _MAX_INTERVAL:
         limits = f"{format_duration(_MIN_INTERVAL)} to {format_duration(_MAX_INTERVAL)}"
         raise ValueError(f"is {format_duration(value)}; choose from {limits}")
+    return value
+
+
+_NO_EXECUTOR = (
+    "must be at least 1: a driver without executors reads nothing, so its lag would say nothing;"
+    " set suspend: true to stop all writers"
+)
+
+
+def _an_executor(value: int) -> int:
+    if value < 1:
+        raise ValueError(f"is {value}; {_NO_EXECUTOR}")
     return value
 
 
@@ -54,14 +80,32 @@ class Metadata(ApiModel):
 class Trigger(ApiModel):
     """When a batch begins, and how large it may get."""
 
-    interval: Annotated[Duration, AfterValidator(_interval)] = timedelta(seconds=10)
+    interval: Annotated[Duration, AfterValidator(_interval)] = Field(
+        default=timedelta(seconds=10),
+        json_schema_extra=rules(
+            rule(
+                "!self.matches('^([0-9]+(h|m|s|ms))+$')"
+                " || (duration(self) >= duration('200ms') && duration(self) <= duration('1h'))",
+                "choose from 200ms to 1h",
+            )
+        ),
+    )
     """Time between the beginnings of two batches, `200ms` to `1h`. While there is a backlog,
     the next batch begins at once."""
 
     max_records_per_batch: int = Field(default=500_000, ge=1, le=1_000_000_000)
     """Records that a batch comes near to when there is a backlog."""
 
-    max_bytes_per_batch: Annotated[Size, AfterValidator(_batch_bytes)] = 256 << 20
+    max_bytes_per_batch: Annotated[Size, AfterValidator(_batch_bytes)] = Field(
+        default=256 << 20,
+        json_schema_extra=rules(
+            rule(
+                "type(self) == int ? self >= 1048576 : !isQuantity(self)"
+                " || quantity(self).compareTo(quantity('1Mi')) >= 0",
+                "a batch must have room for 1Mi at least",
+            )
+        ),
+    )
     """Bytes of record data that a batch comes near to when there is a backlog; at least `1Mi`."""
 
 
@@ -106,7 +150,24 @@ class Resources(ApiModel):
 class Scaling(ApiModel):
     """How many executors each writer gets, from its lag and its load."""
 
-    min_executors: int = Field(default=1, ge=1, le=10_000)
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule(
+                "self.minExecutors <= self.maxExecutors",
+                "is above maxExecutors; lower it or raise maxExecutors",
+                ".minExecutors",
+            ),
+            rule(
+                "!has(self.executors) || (self.executors >= self.minExecutors && self.executors <= self.maxExecutors)",
+                "must be from minExecutors to maxExecutors; choose one between them, or move them",
+                ".executors",
+            ),
+        )
+    )
+
+    min_executors: Annotated[int, AfterValidator(_an_executor)] = Field(
+        default=1, le=10_000, json_schema_extra=rules(rule("self >= 1", _NO_EXECUTOR))
+    )
     """Executors that always stay."""
 
     max_executors: int = Field(default=10, ge=1, le=10_000)
@@ -151,6 +212,23 @@ class Scaling(ApiModel):
 class Spec(ApiModel):
     """What a LakeStream should be."""
 
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule(
+                "self.writers.all(one, self.writers.all(other, one.name == other.name"
+                f" || !{_within(_writer_path('one'), _writer_path('other'))}))",
+                "the folders of two writers overlap; give each writer a folder of its own",
+                ".writers",
+            ),
+            rule(
+                f"self.writers.all(one, !{_within(_writer_path('one'), 'self.checkpoint')}"
+                f" && !{_within('self.checkpoint', _writer_path('one'))})",
+                "overlaps with the folder of a writer; keep the two apart",
+                ".checkpoint",
+            ),
+        )
+    )
+
     source: Source
     """Where the records come from."""
 
@@ -166,10 +244,18 @@ class Spec(ApiModel):
     trigger: Trigger = Trigger()
     """When a batch begins, and how large it may get."""
 
-    writers: tuple[Writer, ...] = Field(min_length=1, max_length=8)
+    writers: tuple[Writer, ...] = Field(
+        min_length=1,
+        max_length=8,
+        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
+    )
     """The outputs, each written by an application of its own."""
 
-    checkpoint: Location
+    checkpoint: Location = Field(
+        json_schema_extra=fixed(
+            "is fixed: it says how far each writer is; make another LakeStream to begin anew elsewhere"
+        )
+    )
     """Folder of the logs that say how far each writer is: `s3a://`, `s3://`, `file:///` or a
     local folder. Each writer has a folder of its own in it."""
 
@@ -212,6 +298,20 @@ class Spec(ApiModel):
 
 class LakeStream(ApiModel):
     """A Kinesis stream, and the tables that it keeps fresh."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule(
+                f"self.metadata.name.size() <= {MAX_STREAM_NAME}",
+                f"metadata.name must have at most {MAX_STREAM_NAME} characters: the names of its pods are made of it",
+            ),
+            rule(
+                f"self.metadata.name.matches('^{STREAM_NAME}$')",
+                "metadata.name must have lower-case letters, digits and '-' only, begin with a letter and end with a"
+                " letter or digit: the names of its pods are made of it",
+            ),
+        )
+    )
 
     api_version: Literal["lakestream.dev/v1alpha1"]
     """The version of the document's form: `lakestream.dev/v1alpha1`."""

@@ -5,12 +5,14 @@ from enum import StrEnum
 from typing import Annotated, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, AwareDatetime, Field, model_validator
+from pydantic import AfterValidator, AwareDatetime, ConfigDict, Field, WithJsonSchema, model_validator
 
 from lakestream_api.base import ApiModel, problem_at
+from lakestream_api.cel import fixed, rule, rules, text_schema
 
 _STREAM = re.compile(r"[a-zA-Z0-9_.-]{1,128}")
 _REGION = re.compile(r"[a-z]{2,}(-[a-z]+)+-\d+")
+_ONE_STREAM = "is fixed: the checkpoint counts this stream's records; make another LakeStream for another stream"
 
 
 class StartingPosition(StrEnum):
@@ -56,6 +58,10 @@ class Shards(ApiModel):
     Kinesis goes at most to twice and at least to half of what there is, ten times a day.
     """
 
+    model_config = ConfigDict(
+        json_schema_extra=rules(rule("self.min <= self.max", "min is above max; lower it or raise max", ".min"))
+    )
+
     min: int = Field(ge=1, le=10_000)
     """Shards that always stay."""
 
@@ -72,13 +78,57 @@ class Shards(ApiModel):
 class KinesisSource(ApiModel):
     """A Kinesis data stream."""
 
-    stream: Annotated[str, AfterValidator(_stream)]
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule(
+                "self.startingPosition != 'AT_TIMESTAMP' || has(self.timestamp)",
+                "is required with startingPosition AT_TIMESTAMP; add the time to begin at",
+                ".timestamp",
+            ),
+            rule(
+                "self.startingPosition == 'AT_TIMESTAMP' || !has(self.timestamp)",
+                "has an effect with startingPosition AT_TIMESTAMP only; remove it or set that",
+                ".timestamp",
+            ),
+        )
+    )
+
+    stream: Annotated[
+        str,
+        AfterValidator(_stream),
+        WithJsonSchema(
+            text_schema(
+                rule(
+                    f"self.matches('^{_STREAM.pattern}$')",
+                    "use 1 to 128 letters, digits, '_', '.' and '-': the name of the stream, not its ARN",
+                ),
+                most=256,
+            )
+        ),
+    ] = Field(json_schema_extra=fixed(_ONE_STREAM))
     """Name of the stream, not its ARN."""
 
-    region: Annotated[str, AfterValidator(_region)]
+    region: Annotated[
+        str,
+        AfterValidator(_region),
+        WithJsonSchema(
+            text_schema(rule(f"self.matches(r'^{_REGION.pattern}$')", "write one as in eu-west-1"), most=64)
+        ),
+    ] = Field(json_schema_extra=fixed(_ONE_STREAM))
     """AWS region of the stream."""
 
-    endpoint: Annotated[str, AfterValidator(_endpoint)] | None = None
+    endpoint: (
+        Annotated[
+            str,
+            AfterValidator(_endpoint),
+            WithJsonSchema(
+                text_schema(
+                    rule("self.matches('^https?://[^/:]')", "write a URL as in http://127.0.0.1:4566"), most=512
+                )
+            ),
+        ]
+        | None
+    ) = None
     """URL of a Kinesis API other than the region's own. Without it, `AWS_ENDPOINT_URL_KINESIS`
     and `AWS_ENDPOINT_URL` are honoured."""
 
@@ -87,7 +137,21 @@ class KinesisSource(ApiModel):
     after the first start (`LATEST`), or the first record at or after `timestamp`
     (`AT_TIMESTAMP`). A checkpoint that exists goes on from where it is."""
 
-    timestamp: AwareDatetime | None = None
+    timestamp: (
+        Annotated[
+            AwareDatetime,
+            WithJsonSchema(
+                text_schema(
+                    rule(
+                        r"self.matches(r'^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$')",
+                        'write a time with its zone, as in "2026-01-31T06:00:00Z"',
+                    ),
+                    most=64,
+                )
+            ),
+        ]
+        | None
+    ) = None
     """Arrival time to begin at, with a time zone. Goes with `AT_TIMESTAMP` only."""
 
     on_data_loss: OnDataLoss = OnDataLoss.FAIL

@@ -139,8 +139,12 @@ class LakeStreamStatus(WireModel):
     executors: ExecutorsStatus = ExecutorsStatus()
     """Executors of all writers together."""
 
-    writers: tuple[WriterStatus, ...] = ()
+    writers: tuple[WriterStatus, ...] = Field(
+        default=(), json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
+    )
     """Each writer by itself."""
 
-    conditions: tuple[Condition, ...] = ()
+    conditions: tuple[Condition, ...] = Field(
+        default=(), json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["type"]}
+    )
     """What is so: `kubectl wait --for=condition=Ready lakestream/NAME` waits for one."""

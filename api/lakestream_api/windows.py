@@ -5,9 +5,10 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Annotated
 
-from pydantic import AfterValidator
+from pydantic import AfterValidator, Field, WithJsonSchema
 
 from lakestream_api.base import ApiModel
+from lakestream_api.cel import rule, rules, text_schema
 from lakestream_api.quantities import PositiveDuration, format_duration
 
 _FIELDS = (("minute", 0, 59), ("hour", 0, 23), ("day of month", 1, 31), ("month", 1, 12), ("day of week", 0, 7))
@@ -113,10 +114,29 @@ def _at_most_a_week(value: timedelta) -> timedelta:
 class ExcludedWindow(ApiModel):
     """A time that comes again and again."""
 
-    cron: Annotated[str, AfterValidator(_cron)]
+    cron: Annotated[
+        str,
+        AfterValidator(_cron),
+        WithJsonSchema(
+            text_schema(
+                rule(
+                    r"self.matches(r'^\s*([^\s]+\s+){4}[^\s]+\s*$')",
+                    "write five fields: minute, hour, day of month, month and day of week, as in 0 22 * * 1-5",
+                ),
+                most=128,
+            )
+        ),
+    ]
     """When it begins, in UTC: minute, hour, day of month, month and day of week, as in `0 22 * * 1-5`."""
 
-    duration: Annotated[PositiveDuration, AfterValidator(_at_most_a_week)]
+    duration: Annotated[PositiveDuration, AfterValidator(_at_most_a_week)] = Field(
+        json_schema_extra=rules(
+            rule(
+                "!self.matches('^([0-9]+(h|m|s|ms))+$') || duration(self) <= duration('168h')",
+                "give at most 168h, a week",
+            )
+        )
+    )
     """How long it is, at most a week."""
 
     def until(self, now: datetime) -> datetime | None:

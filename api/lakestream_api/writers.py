@@ -3,10 +3,19 @@
 from enum import StrEnum
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from lakestream_api.base import ApiModel, problem_at
+from lakestream_api.cel import fixed, rule, rules
 from lakestream_api.fields import Column, Columns, Location, Sql, WriterName
+
+_ONE_TABLE = "is fixed once the table exists; add a writer with another name and path instead"
+
+
+def _same(field: str) -> str:
+    """A rule by which a field that may be absent cannot be changed."""
+    here, there = f"self.{field}", f"oldSelf.{field}"
+    return f"has({here}) == has({there}) && (!has({here}) || {here} == {there})"
 
 
 class TableType(StrEnum):
@@ -43,6 +52,21 @@ class Compression(StrEnum):
 
 class HudiIndex(ApiModel):
     """How upserts find the file that holds a key."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule(
+                "(self.type == 'bucket') == (oldSelf.type == 'bucket')",
+                "cannot go to or from bucket once the table exists; add a writer with another name and path instead",
+                ".type",
+            ),
+            rule(
+                "self.type != 'bucket' || oldSelf.type != 'bucket' || self.buckets == oldSelf.buckets",
+                _ONE_TABLE,
+                ".buckets",
+            ),
+        )
+    )
 
     type: IndexType = IndexType.BUCKET
     """`bucket` computes the file from the key and looks nothing up: the cheapest for a stream.
@@ -90,6 +114,26 @@ _OWNED_OPTIONS = {
 _RESERVED_OPTIONS = ("hoodie.datasource.write.commitmeta.key.prefix",)
 
 
+_OPTION_RULES = (
+    rule(
+        "self.all(key, key.startsWith('hoodie.'))",
+        "only options of Hudi may be given; their names begin with 'hoodie.'",
+    ),
+    *(
+        rule(
+            " && ".join(f"!('{key}' in self)" for key, owner in _OWNED_OPTIONS.items() if owner == field),
+            f"{' and '.join(key for key, owner in _OWNED_OPTIONS.items() if owner == field)}"
+            f" cannot be given here; set {field} instead",
+        )
+        for field in dict.fromkeys(_OWNED_OPTIONS.values())
+    ),
+    rule(
+        " && ".join(f"!('{key}' in self)" for key in _RESERVED_OPTIONS),
+        f"{' and '.join(_RESERVED_OPTIONS)} cannot be given: LakeStream finds its commits by it",
+    ),
+)
+
+
 def _hudi_options(options: dict[str, str]) -> dict[str, str]:
     for key in options:
         if not key.startswith("hoodie."):
@@ -104,22 +148,40 @@ def _hudi_options(options: dict[str, str]) -> dict[str, str]:
 class HudiOutput(ApiModel):
     """A Hudi table."""
 
-    path: Location
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule(
+                "self.operation != 'upsert' || has(self.orderingField)",
+                "is required for upserts; name the column whose highest value wins, or set operation: insert",
+                ".orderingField",
+            ),
+            rule(
+                "self.operation != 'insert' || !has(self.deleteWhen)",
+                "deletes nothing with operation insert; remove it or use upsert",
+                ".deleteWhen",
+            ),
+            rule(_same("orderingField"), _ONE_TABLE, ".orderingField"),
+            rule(_same("partitionBy"), _ONE_TABLE, ".partitionBy"),
+        )
+    )
+
+    path: Location = Field(json_schema_extra=fixed(_ONE_TABLE))
     """Folder of the table: `s3a://`, `s3://`, `file:///` or a local folder."""
 
-    table_type: TableType = TableType.MERGE_ON_READ
+    table_type: TableType = Field(default=TableType.MERGE_ON_READ, json_schema_extra=fixed(_ONE_TABLE))
     """`MERGE_ON_READ` has the faster commits, `COPY_ON_WRITE` the faster queries.
     Fixed once the table exists."""
 
-    operation: Operation = Operation.UPSERT
+    operation: Operation = Field(default=Operation.UPSERT, json_schema_extra=fixed(_ONE_TABLE))
     """`upsert` keeps one row per record key, the one with the highest `orderingField`;
-    `insert` keeps every record as a row of its own."""
+    `insert` keeps every record as a row of its own. Fixed once the table exists."""
 
-    record_key: Columns = Field(min_length=1)
+    record_key: Columns = Field(min_length=1, json_schema_extra=fixed(_ONE_TABLE))
     """Columns that identify a row. Fixed once the table exists."""
 
     ordering_field: Column | None = None
-    """Column whose highest value wins between records of one key. Required for `upsert`."""
+    """Column whose highest value wins between records of one key. Required for `upsert`. Fixed once
+    the table exists."""
 
     partition_by: Columns = ()
     """Columns of the partition path, Hive style. They must not change during the life of a key,
@@ -137,7 +199,9 @@ class HudiOutput(ApiModel):
     cleaning: HudiCleaning = HudiCleaning()
     """Removal of replaced file versions."""
 
-    options: Annotated[dict[str, str], AfterValidator(_hudi_options)] = Field(default_factory=dict)
+    options: Annotated[dict[str, Annotated[str, Field(max_length=4096)]], AfterValidator(_hudi_options)] = Field(
+        default_factory=dict, max_length=64, json_schema_extra=rules(*_OPTION_RULES)
+    )
     """Any other option of Hudi's writer, `hoodie.*`, as text."""
 
     @model_validator(mode="after")
@@ -155,11 +219,13 @@ class HudiOutput(ApiModel):
 class JsonOutput(ApiModel):
     """Files of JSON lines, each record as a row."""
 
-    path: Location
+    model_config = ConfigDict(json_schema_extra=rules(rule(_same("partitionBy"), _ONE_TABLE, ".partitionBy")))
+
+    path: Location = Field(json_schema_extra=fixed(_ONE_TABLE))
     """Folder of the files: `s3a://`, `s3://`, `file:///` or a local folder."""
 
     partition_by: Columns = ()
-    """Columns of the partition path, Hive style (`dt=2026-01-31/`)."""
+    """Columns of the partition path, Hive style (`dt=2026-01-31/`). Fixed once files exist."""
 
     compression: Compression = Compression.GZIP
     """Compression of each file."""
@@ -167,6 +233,17 @@ class JsonOutput(ApiModel):
 
 class Writer(ApiModel):
     """One output, written by an application of its own. Has exactly one of `hudi` and `json`."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule("!has(self.hudi) || !has(self.json)", "has both hudi and json; make them two writers"),
+            rule("has(self.hudi) || has(self.json)", "has no output; add hudi: or json:"),
+            rule(
+                "has(self.hudi) == has(oldSelf.hudi)",
+                "a writer cannot go from hudi to json or back; add a writer with another name, and remove this one",
+            ),
+        )
+    )
 
     name: WriterName
     """Name of the writer, unique within the LakeStream: at most 16 lower-case letters and
