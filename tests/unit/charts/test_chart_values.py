@@ -1,0 +1,104 @@
+"""Values of the charts: each is documented and in the schema, and the schema lets nothing else in."""
+
+import hashlib
+import json
+import runpy
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+CHARTS = Path(__file__).parents[3] / "charts"
+REFERENCE = runpy.run_path(str(CHARTS / "reference.py"))
+NAMES: list[str] = REFERENCE["NAMES"]
+
+
+def _schema(chart: str) -> dict[str, Any]:
+    schema: dict[str, Any] = json.loads((CHARTS / chart / "values.schema.json").read_text("utf-8"))
+    return schema
+
+
+def _resolved(schema: dict[str, Any], root: dict[str, Any]) -> dict[str, Any]:
+    reference = schema.get("$ref")
+    if reference is None:
+        return schema
+    found: dict[str, Any] = root["definitions"][reference.removeprefix("#/definitions/")]
+    return found
+
+
+def _objects(schema: Any) -> Iterator[dict[str, Any]]:
+    """All schemas of objects, wherever they are."""
+    if isinstance(schema, dict):
+        if schema.get("type") == "object":
+            yield schema
+        for value in schema.values():
+            yield from _objects(value)
+    elif isinstance(schema, list):
+        for value in schema:
+            yield from _objects(value)
+
+
+def test_there_are_three_charts() -> None:
+    assert NAMES == ["lakestream", "loadgen", "local-aws"]
+
+
+@pytest.mark.parametrize("chart", NAMES)
+def test_every_value_has_a_comment(chart: str) -> None:
+    values = REFERENCE["values_of"](chart)
+    assert len(values) > 15
+    assert [value.path for value in values if not value.text] == []
+
+
+@pytest.mark.parametrize("chart", NAMES)
+def test_the_readme_has_all_values_as_they_are(chart: str) -> None:
+    written = (CHARTS / chart / "README.md").read_text("utf-8")
+    assert "| value | default | |" in written
+    assert written == REFERENCE["current"](chart), "run: python charts/reference.py"
+
+
+@pytest.mark.parametrize("chart", NAMES)
+def test_the_schema_says_what_each_object_may_hold(chart: str) -> None:
+    schema = _schema(chart)
+    assert schema["additionalProperties"] is False
+    assert [found for found in _objects(schema) if "additionalProperties" not in found] == []
+    # What is not closed is a mapping with keys of the user's choice: it has no names of its own ...
+    opened = [
+        found for found in _objects(schema) if found["additionalProperties"] is not False and "properties" in found
+    ]
+    # ... but for the values of a chart that is not ours.
+    assert opened == ([schema["properties"]["sparkOperator"]] if chart == "lakestream" else [])
+
+
+@pytest.mark.parametrize("chart", NAMES)
+def test_schema_and_values_have_the_same_keys(chart: str) -> None:
+    root = _schema(chart)
+    different: dict[str, set[str]] = {}
+
+    def compare(values: dict[str, Any], schema: dict[str, Any], path: str) -> None:
+        # What is Kubernetes's own (resources, affinity, ...) is one value, and may leave things out.
+        if schema["additionalProperties"] is not False or path in opaque:
+            return
+        known = set(schema["properties"]) - ({"global"} if not path else set())
+        if known != set(values):
+            different[path] = known ^ set(values)
+        for key, value in values.items():
+            if isinstance(value, dict) and key in schema["properties"]:
+                compare(value, _resolved(schema["properties"][key], root), f"{path}.{key}" if path else key)
+
+    opaque = {value.path for value in REFERENCE["values_of"](chart)}
+    compare(yaml.safe_load((CHARTS / chart / "values.yaml").read_text("utf-8")), root, "")
+    assert different == {}
+
+
+def test_the_lock_of_dependencies_is_in_line_with_them() -> None:
+    chart = yaml.safe_load((CHARTS / "lakestream" / "Chart.yaml").read_text("utf-8"))
+    lock = yaml.safe_load((CHARTS / "lakestream" / "Chart.lock").read_text("utf-8"))
+    # As Helm makes the digest: of both lists as JSON, in the order of its structure's fields.
+    fields = ("name", "version", "repository", "condition", "alias")
+    wanted = [{field: each[field] for field in fields if field in each} for each in chart["dependencies"]]
+    locked = [{field: each[field] for field in fields if field in each} for each in lock["dependencies"]]
+    text = json.dumps([wanted, locked], separators=(",", ":"))
+    assert lock["digest"] == f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
+    assert [each["version"] for each in locked] == [each["version"] for each in wanted]

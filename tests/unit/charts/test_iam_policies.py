@@ -1,0 +1,95 @@
+"""The IAM policies allow the calls that the code makes, and no others."""
+
+import ast
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import botocore.session
+import pytest
+
+ROOT = Path(__file__).parents[3]
+POLICIES = {
+    "jobs": ROOT / "charts/lakestream/iam/job.json",
+    "loadgen": ROOT / "charts/loadgen/iam/policy.json",
+}
+# Calls of code that runs beside the load, under somebody's own name: `lakestream audit` reads.
+ELSEWHERE = {"loadgen": {"get"}}
+OBSTORE = {
+    # A large object is put in parts, and an upload that failed is aborted.
+    "put": {"s3:PutObject", "s3:AbortMultipartUpload"},
+    "get": {"s3:GetObject"},
+    "list": {"s3:ListBucket"},
+    "delete": {"s3:DeleteObject"},
+}
+# What Hudi does with tables through S3A: reads, listings, uploads in parts, renames (a copy and a deletion).
+# The region is set, so that S3A need not ask for it (s3:GetBucketLocation).
+S3A = {"s3:GetObject", "s3:ListBucket", "s3:PutObject", "s3:AbortMultipartUpload", "s3:DeleteObject"}
+
+
+def _actions(policy: Path) -> list[str]:
+    found: list[str] = []
+    for statement in json.loads(policy.read_text("utf-8"))["Statement"]:
+        assert statement["Effect"] == "Allow"
+        action = statement["Action"]
+        found += [action] if isinstance(action, str) else action
+    return found
+
+
+def _modules(package: str) -> Iterator[ast.Module]:
+    for path in (ROOT / package).rglob("*.py"):
+        if "testing" not in path.parts:
+            yield ast.parse(path.read_text("utf-8"))
+
+
+def _kinesis_calls(package: str) -> set[str]:
+    """Operations of Kinesis that a package names in a string of its own."""
+    operations = botocore.session.get_session().get_service_model("kinesis").operation_names
+    return {
+        f"kinesis:{operation}"
+        for module in _modules(package)
+        for node in ast.walk(module)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+        for operation in operations
+        if node.value.rpartition(".")[2] == operation
+    }
+
+
+def _obstore_calls(package: str) -> set[str]:
+    return {
+        node.func.attr
+        for module in _modules(package)
+        for node in ast.walk(module)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and isinstance(node.func.value, ast.Name)
+        and node.func.value.id == "obstore"
+    }
+
+
+def test_the_jobs_policy_is_what_the_jobs_call() -> None:
+    calls = _kinesis_calls("jobs")
+    assert "kinesis:GetRecords" in calls
+    stored = set().union(*(OBSTORE[call] for call in _obstore_calls("jobs")))
+    assert "s3:PutObject" in stored
+    assert sorted(_actions(POLICIES["jobs"])) == sorted(calls | stored | S3A)
+
+
+def test_the_loadgen_policy_is_what_the_workers_call() -> None:
+    calls = _kinesis_calls("loadgen")
+    assert calls == {"kinesis:PutRecords"}
+    stored = set().union(*(OBSTORE[call] for call in _obstore_calls("loadgen") - ELSEWHERE["loadgen"]))
+    assert sorted(_actions(POLICIES["loadgen"])) == sorted(calls | stored)
+
+
+def test_the_operator_calls_nothing_in_aws() -> None:
+    assert _kinesis_calls("operator") == set()
+    assert _obstore_calls("operator") == set()
+    assert {path.name for path in (ROOT / "charts").glob("*/iam/*.json")} == {path.name for path in POLICIES.values()}
+
+
+@pytest.mark.parametrize("policy", POLICIES.values(), ids=list(POLICIES))
+def test_policies_name_their_resources(policy: Path) -> None:
+    for statement in json.loads(policy.read_text("utf-8"))["Statement"]:
+        assert statement["Resource"].startswith("arn:aws:")
+        assert statement["Action"] != "*"
