@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,8 +15,13 @@ from prometheus_client import CollectorRegistry
 
 from lakestream import settings
 from lakestream.control import (
+    ConfigMaps,
+    DriverControl,
     Job,
     JsonLinesProgress,
+    NoControl,
+    Pod,
+    PodControl,
     ProgressPublisher,
     ProgressReporter,
     PrometheusProgress,
@@ -23,21 +29,24 @@ from lakestream.control import (
 )
 from lakestream.engine import Engine, Until
 from lakestream.errors import LakeStreamError
-from lakestream.exits import exit_of
+from lakestream.exits import Exit, exit_of, leave_message
 from lakestream.kinesis import HttpKinesisClient, Planner, read_ranges
 from lakestream.log import CheckpointLog, Fence, FenceSettings, FenceWatch, Identity, ObstoreLogStore
+from lakestream.model import BatchCommit
 from lakestream.output import SparkOutput
 from lakestream.sinks.contract import Sink
 from lakestream.sinks.hudi import HudiSink
 from lakestream.sinks.json_files import JsonSink
 from lakestream.sinks.quarantine import Quarantine
+from lakestream.spark.executors import SparkExecutorPool
 from lakestream.spark.failures import SPARK_ERRORS, in_our_words
 from lakestream.spark.fetch import SparkFetcher
 from lakestream.spark.pipeline import Pipeline
-from lakestream.spark.session import build_session, stop_session
+from lakestream.spark.session import build_session, instances_of, stop_session
 from lakestream.stopping import StopSignal, stop_on_signals
 from lakestream.storage import S3Settings, StoreSettings, open_store
 from lakestream_api import LakeStream, Writer
+from lakestream_api.names import WriterNames
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -69,28 +78,44 @@ def run(document: LakeStream, writer_name: str, run_settings: RunSettings) -> in
         LakeStreamError: any other, as told there.
     """
     writer = document.writer(writer_name)
-    source = settings.kinesis_settings(document.spec.source.kinesis)
-    s3 = S3Settings.from_environment(os.environ, source.region)
     stop = StopSignal()
     with ExitStack() as stack:
         stack.enter_context(stop_on_signals(stop))
+        control = _control(stack, WriterNames(document.metadata.name, writer.name), stop)
+        with _told(control):
+            # A driver may be asked to stop as soon as it has been made.
+            done = 0 if stop.is_set() else _ingest(document, writer, run_settings, control, stop)
+        logger.info("ended after %d batches", done)
+        return done
+
+
+def _ingest(
+    document: LakeStream, writer: Writer, run_settings: RunSettings, control: DriverControl, stop: StopSignal
+) -> int:
+    source = settings.kinesis_settings(document.spec.source.kinesis)
+    s3 = S3Settings.from_environment(os.environ, source.region)
+    with ExitStack() as stack:
         client = HttpKinesisClient(source)
         stack.callback(client.close)
         place = settings.checkpoint_settings(document, writer, s3)
         log = _open_log(client, place, writer)
         stack.callback(log.close)
         logger.info("epoch %d of checkpoint %s at %s", log.epoch, log.checkpoint, place.path)
+        control.took_over(log.epoch)
         stack.enter_context(_watch(place, log.epoch))
         stack.enter_context(_spark_errors_in_our_words())
-        spark = build_session(settings.session_settings(document, writer, s3, run_settings.cores))
+        spark = build_session(
+            settings.session_settings(document, writer, s3, run_settings.cores, executors=control.executors)
+        )
         stack.callback(stop_session, spark)
         keys = writer.hudi.record_key if writer.hudi else ()
         pipeline = Pipeline.of(spark, document.spec.event_schema, document.spec.transform, keys)
         sink = _sink(spark, document, writer, s3)
         stack.callback(sink.close)
         sink.prepare(pipeline.output)
+        job = _job(document, writer, run_settings)
         planner = stack.enter_context(
-            Planner(client, settings.planner_settings(document), slots=lambda: spark.sparkContext.defaultParallelism)
+            Planner(client, settings.planner_settings(document), slots=lambda: _slots(spark, control, job))
         )
         engine: Engine[DataFrame] = Engine(
             settings=settings.engine_settings(document),
@@ -98,13 +123,53 @@ def run(document: LakeStream, writer_name: str, run_settings: RunSettings) -> in
             planner=planner,
             fetcher=SparkFetcher(spark, source, pipeline, read_ranges),
             output=SparkOutput(sink, Quarantine(place / settings.QUARANTINE), log.checkpoint),
-            observer=_reporter(stack, spark, document, writer, run_settings),
+            observer=_Observer(_reporter(stack, spark, client, job, run_settings, control), control),
             stop=stop,
         )
         logger.info("reading the stream %s into %s", source.stream, writer.output.path)
-        done = engine.run(Until.CAUGHT_UP if run_settings.until_caught_up else Until.STOPPED)
-        logger.info("ended after %d batches", done)
-        return done
+        control.running(SparkExecutorPool(spark), instances_of(spark))
+        return engine.run(Until.CAUGHT_UP if run_settings.until_caught_up else Until.STOPPED)
+
+
+def _control(stack: ExitStack, names: WriterNames, stop: StopSignal) -> DriverControl:
+    pod = Pod.from_environment(os.environ)
+    if pod is None:
+        return NoControl()
+    maps = ConfigMaps.in_cluster(os.environ, pod.namespace)
+    stack.callback(maps.close)
+    return stack.enter_context(PodControl(pod, names, maps, stop))
+
+
+@contextmanager
+def _told(control: DriverControl) -> Iterator[None]:
+    """Say how it ended, once nothing is written any more."""
+    try:
+        yield
+    except LakeStreamError as error:
+        control.failed(exit_of(error), str(error))
+        raise
+    except Exception as error:
+        control.failed(Exit.FAILED, f"a bug: {type(error).__name__}: {error}")
+        raise
+    control.ended()
+
+
+@dataclass(frozen=True, slots=True)
+class _Observer:
+    """The engine's observer."""
+
+    reporter: ProgressReporter
+    control: DriverControl
+
+    def committed(self, commit: BatchCommit, arrivals: tuple[datetime, ...]) -> None:
+        self.reporter.committed(commit, arrivals)
+
+    def between_batches(self) -> None:
+        self.control.between_batches()
+
+    def idle(self, caught_up_to: datetime) -> None:
+        self.reporter.idle(caught_up_to)
+        self.control.idle()
 
 
 def _open_log(client: HttpKinesisClient, place: StoreSettings, writer: Writer) -> CheckpointLog:
@@ -127,6 +192,7 @@ def _end_at_once(error: LakeStreamError) -> None:
     wait for a Hudi commit, which is just what must not come any more.
     """
     logger.error("%s", error)
+    leave_message(str(error))
     logging.shutdown()
     os._exit(exit_of(error))
 
@@ -147,11 +213,25 @@ def _sink(spark: SparkSession, document: LakeStream, writer: Writer, s3: S3Setti
     return HudiSink(spark, settings.hudi_settings(writer.hudi, f"{document.metadata.name}_{writer.name}"))
 
 
+def _job(document: LakeStream, writer: Writer, run_settings: RunSettings) -> Job:
+    return Job(
+        stream=document.metadata.name,
+        writer=writer.name,
+        trigger_interval=document.spec.trigger.interval,
+        cores=run_settings.cores or document.spec.resources.executor.cores,
+    )
+
+
 def _reporter(
-    stack: ExitStack, spark: SparkSession, document: LakeStream, writer: Writer, run_settings: RunSettings
+    stack: ExitStack,
+    spark: SparkSession,
+    client: HttpKinesisClient,
+    job: Job,
+    run_settings: RunSettings,
+    control: DriverControl,
 ) -> ProgressReporter:
     local = run_settings.cores is not None
-    publishers: list[ProgressPublisher] = []
+    publishers: list[ProgressPublisher] = [control]
     if run_settings.progress_file is not None:
         publishers.append(JsonLinesProgress(run_settings.progress_file))
     if run_settings.metrics_port is not None:
@@ -159,16 +239,18 @@ def _reporter(
         # In a pod Prometheus comes from outside; on a laptop nobody does.
         stack.enter_context(serve_metrics(registry, run_settings.metrics_port, "127.0.0.1" if local else "0.0.0.0"))
         publishers.append(PrometheusProgress(registry))
-    job = Job(
-        stream=document.metadata.name,
-        writer=writer.name,
-        trigger_interval=document.spec.trigger.interval,
-        cores=run_settings.cores or document.spec.resources.executor.cores,
-    )
-    return ProgressReporter(job, publishers, executors=lambda: _executors(spark))
+    return ProgressReporter(job, publishers, executors=lambda: _executors(spark), kinesis_now=client.now)
 
 
 def _executors(spark: SparkSession) -> int:
     """Executors that have registered; in local mode the driver is the one."""
     block_managers: int = spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size()
     return max(1, block_managers - 1)
+
+
+def _slots(spark: SparkSession, control: DriverControl, job: Job) -> int:
+    """Tasks that can run at once: of the executors that are wanted, for those that are missing are about to come."""
+    if control.executors is not None:
+        return control.executors * job.cores
+    slots: int = spark.sparkContext.defaultParallelism
+    return slots

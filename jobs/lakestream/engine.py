@@ -17,7 +17,7 @@ from __future__ import annotations
 import logging
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import Enum
@@ -103,9 +103,21 @@ class Output(Protocol[RowsIn_contra]):
 
 
 class Observer(Protocol):
-    """Is told of every batch that was committed."""
+    """Is told how far the run is. Its errors are the run's."""
 
-    def committed(self, commit: BatchCommit, arrivals: tuple[datetime, ...]) -> None: ...
+    def committed(self, commit: BatchCommit, arrivals: tuple[datetime, ...]) -> None:
+        """A batch was committed."""
+        ...
+
+    def between_batches(self) -> None:
+        """No batch is being written, though the next one may be being fetched: after each batch, and about every
+        second while there is none to write; by the thread that writes."""
+        ...
+
+    def idle(self, caught_up_to: datetime) -> None:
+        """There is nothing to read: all that arrived before this (Kinesis) time is in the batches so far. By the
+        thread that prepares them."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,6 +155,10 @@ class _Prepared(Generic[Rows]):
     """None for a heartbeat."""
     replay: bool
     seconds: dict[str, float]
+
+
+_LULL = 1.0
+"""Seconds between two calls of `between_batches` while there is no batch to write."""
 
 
 class Engine(Generic[Rows]):
@@ -189,7 +205,7 @@ class Engine(Generic[Rows]):
         with ThreadPoolExecutor(1, thread_name_prefix="prefetch") as ahead:
             coming = ahead.submit(self._prepare, until)
             try:
-                while (batch := coming.result()) is not None:
+                while (batch := self._await(coming)) is not None:
                     self._stop.wait((self._log.safe_to_write_at - self._clock.now()).total_seconds())
                     if self._stop.is_set():
                         _release(batch)
@@ -202,6 +218,12 @@ class Engine(Generic[Rows]):
                 self._stop.set()
                 _discard(coming)
         return done
+
+    def _await(self, coming: Future[_Prepared[Rows] | None]) -> _Prepared[Rows] | None:
+        while True:
+            self._observer.between_batches()
+            if wait([coming], timeout=_LULL).done:
+                return coming.result()
 
     def _recover(self) -> None:
         last = self._log.last_commit()
@@ -245,6 +267,8 @@ class Engine(Generic[Rows]):
                 self._log.put_plan(plan)
                 reach("planned")
                 return plan, began
+            if (caught_up_to := self._planner.caught_up_to) is not None:
+                self._observer.idle(caught_up_to)
 
     def _finish(self, batch: _Prepared[Rows]) -> None:
         """Steps 3 to 5."""

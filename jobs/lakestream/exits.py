@@ -1,10 +1,22 @@
-"""Exit statuses of a driver: they tell whoever started it whether to start it again."""
+"""How a driver ends: statuses that tell whoever started it whether to start it again, and a last word."""
 
 from __future__ import annotations
 
+import logging
+import os
+from collections.abc import Mapping
 from enum import IntEnum
+from pathlib import Path
 
 from lakestream.errors import DataLossError, FencedError, LakeStreamError, PermanentError, SettingsError
+from lakestream_api.names import POD_VARIABLE
+
+logger = logging.getLogger(__name__)
+
+TERMINATION_LOG = Path("/dev/termination-log")
+"""What a container writes here before it ends is shown as its termination message."""
+_MOST_BYTES = 4096
+"""Of which the kubelet keeps this much."""
 
 
 class Exit(IntEnum):
@@ -35,3 +47,15 @@ def exit_of(error: LakeStreamError) -> Exit:
             return Exit.PERMANENT
         case _:
             return Exit.FAILED
+
+
+def leave_message(
+    message: str, environ: Mapping[str, str] = os.environ, termination_log: Path = TERMINATION_LOG
+) -> None:
+    """In a pod, leave a last word for `kubectl describe pod`; elsewhere nobody would read it."""
+    if POD_VARIABLE not in environ:
+        return
+    try:
+        termination_log.write_bytes(message.encode()[:_MOST_BYTES])
+    except OSError as error:
+        logger.warning("the termination message could not be written: %s", error)

@@ -18,7 +18,7 @@ from typing import Annotated
 import typer
 
 from lakestream.errors import LakeStreamError
-from lakestream.exits import Exit, exit_of
+from lakestream.exits import Exit, exit_of, leave_message
 from lakestream_api import InvalidDocumentError, LakeStream, load_lakestream
 
 app = typer.Typer(
@@ -100,10 +100,14 @@ def _explained() -> Iterator[None]:
     except LakeStreamError as error:
         logging.getLogger(__name__).debug("failed", exc_info=True)
         _fail(str(error), exit_of(error))
+    except Exception as error:
+        leave_message(f"a bug: {type(error).__name__}: {error}")
+        raise
 
 
 def _fail(message: str, status: Exit) -> None:
     typer.echo(f"lakestream: {message}", err=True)
+    leave_message(message)
     raise typer.Exit(status)
 
 

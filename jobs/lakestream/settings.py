@@ -55,13 +55,26 @@ def engine_settings(document: LakeStream) -> EngineSettings:
     return EngineSettings(document.spec.trigger.interval, document.spec.quarantine.max_fraction)
 
 
-def session_settings(document: LakeStream, writer: Writer, s3: S3Settings, cores: int | None) -> SessionSettings:
-    """Spark for one writer; `cores` None: on a cluster."""
+def session_settings(
+    document: LakeStream, writer: Writer, s3: S3Settings, cores: int | None, *, executors: int | None = None
+) -> SessionSettings:
+    """Spark for one writer.
+
+    Args:
+        document: the LakeStream.
+        writer: one of its writers.
+        s3: how to reach S3.
+        cores: of local Spark; None: on a cluster.
+        executors: to begin with, on a cluster; None: as many as spark-submit was told.
+    """
     paths = (document.spec.checkpoint, writer.output.path)
     return SessionSettings(
         app_name=f"{document.metadata.name}-{writer.name}",
         cores=cores,
         driver_memory=document.spec.resources.driver.memory,
+        executors=executors,
+        most_executors=document.spec.scaling.max_executors,
+        executor_cores=document.spec.resources.executor.cores,
         hudi=writer.hudi is not None,
         s3=s3 if any(LakePath.parse(path).scheme is Scheme.S3 for path in paths) else None,
     )

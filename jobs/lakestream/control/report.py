@@ -3,17 +3,20 @@
 Lag is the age of what may be unread. A shard whose tip was reached has none, whatever has arrived
 since: that is the next batch's. The stream's lag is that of its slowest shard, never a sum or a mean,
 for a reader of the table waits for the slowest.
+
+Ages are told by Kinesis's clock, since arrival times are.
 """
 
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Protocol
+from typing import Protocol, TypeGuard
 
-from lakestream.model import BatchCommit, Cursor, Reading, ShardStats, Unpinned
+from lakestream.model import BatchCommit, Cursor, Reading, ShardStats, Unpinned, Waiting
 from lakestream_api import Freshness, Progress, ShardProgress, StageSeconds
 
 logger = logging.getLogger(__name__)
@@ -23,7 +26,7 @@ TABLE_SERVICES = "wait"
 
 
 class ProgressPublisher(Protocol):
-    """Where progress goes: a file, Prometheus, later a ConfigMap."""
+    """Where progress goes: a file, Prometheus, the operator."""
 
     def publish(self, progress: Progress) -> None:
         """Publish one batch. May fail with any error: ingestion goes on without."""
@@ -50,6 +53,8 @@ def progress_of(
     arrivals: Sequence[datetime] = (),
     commit_seconds: float = 0.0,
     previous: Progress | None = None,
+    read_from: datetime | None = None,
+    ahead: timedelta = timedelta(0),
 ) -> Progress:
     """The progress of a committed batch.
 
@@ -60,13 +65,16 @@ def progress_of(
         arrivals: arrival times at evenly spaced quantiles of the batch's records, first to last.
         commit_seconds: what writing the commit down took.
         previous: of the batch before; knows the last arrival of a shard that gave nothing to this one.
+        read_from: all that arrived before this was read before this batch; None: nobody knows.
+        ahead: what Kinesis's clock is ahead of the driver's.
     """
+    visible = commit.committed_at + ahead
     known = {} if previous is None else {shard.shard_id: shard.last_arrival for shard in previous.shards}
     stats = {shard.shard_id: shard for shard in commit.shards}
     shards = tuple(
-        _shard(cursor, commit, stats.get(cursor.shard_id), known.get(cursor.shard_id))
+        _shard(cursor, commit, visible, stats.get(cursor.shard_id), known.get(cursor.shard_id))
         for cursor in commit.cursors
-        if isinstance(cursor, (Reading, Unpinned))
+        if isinstance(cursor, (Reading, Unpinned)) or _is_next(cursor, commit)
     )
     return Progress(
         stream=job.stream,
@@ -82,25 +90,49 @@ def progress_of(
         trigger_interval=job.trigger_interval,
         executors=executors,
         cores=job.cores,
+        slice_seconds=_slice(commit, read_from),
         shards=shards,
         lag_seconds=max((shard.lag_seconds for shard in shards), default=0.0),
-        freshness=_freshness(arrivals, commit.committed_at),
+        freshness=_freshness(arrivals, visible),
         caught_up=commit.caught_up,
     )
 
 
+def _is_next(cursor: Cursor, commit: BatchCommit) -> TypeGuard[Waiting]:
+    """Whether a shard waits for nothing any more: the batch has read its parents to their end.
+
+    Without it a stream that is far behind would seem to have caught up where all its shards were split. A parent that
+    is still being read was unread before this batch began, and so its children.
+    """
+    return isinstance(cursor, Waiting) and commit.base is not None and cursor.unread_since >= commit.base
+
+
+def _slice(commit: BatchCommit, read_from: datetime | None) -> float | None:
+    """Seconds of arrival time that the batch covers: all shards are cut at one horizon."""
+    begin = commit.base if read_from is None else read_from
+    return None if begin is None else max(0.0, (commit.horizon - begin).total_seconds())
+
+
 def _shard(
-    cursor: Reading | Unpinned, commit: BatchCommit, stats: ShardStats | None, known: datetime | None
+    cursor: Reading | Unpinned | Waiting,
+    commit: BatchCommit,
+    visible: datetime,
+    stats: ShardStats | None,
+    known: datetime | None,
 ) -> ShardProgress:
     # A caught-up batch left nothing unread in any shard, although busy ones stand before a record by now.
-    tip = commit.caught_up or isinstance(cursor, Unpinned) or cursor.tip_seen is not None
-    since = commit.committed_at if tip else cursor.unread_since
+    tip = commit.caught_up or isinstance(cursor, Unpinned) or (isinstance(cursor, Reading) and cursor.tip_seen)
+    # A child's bound is the beginning of its parents' last batch; what it gives next may have arrived a bit before
+    # the horizon, but most has not.
+    since = visible if tip else cursor.unread_since
+    if isinstance(cursor, Waiting):
+        since = max(since, commit.horizon)
     return ShardProgress(
         shard_id=cursor.shard_id,
         last_arrival=_last_arrival(cursor, stats, known),
-        tip_reached=tip,
-        # Kinesis's clock and ours differ a little.
-        lag_seconds=max(0.0, (commit.committed_at - since).total_seconds()),
+        tip_reached=bool(tip),
+        # Kinesis's clock is known to some milliseconds.
+        lag_seconds=max(0.0, (visible - since).total_seconds()),
         records=stats.records if stats else 0,
         bytes=stats.bytes if stats else 0,
     )
@@ -140,6 +172,10 @@ def _age(arrivals: Sequence[datetime], quantile: float, visible: datetime) -> fl
     return max(0.0, (visible - arrival).total_seconds())
 
 
+_LOOKS = 100
+"""Of which the times are kept: as many as there may be while one batch is written."""
+
+
 class ProgressReporter:
     """The engine's observer: makes the progress of each batch and hands it to every publisher."""
 
@@ -150,6 +186,7 @@ class ProgressReporter:
         *,
         executors: Callable[[], int],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        kinesis_now: Callable[[], datetime] | None = None,
     ) -> None:
         """Make a reporter.
 
@@ -158,24 +195,32 @@ class ProgressReporter:
             publishers: asked in this order.
             executors: how many there are now; asked once a batch.
             now: the driver's clock, by which the commit was timed too.
+            kinesis_now: Kinesis's clock; None: the two are the same.
         """
         self._job = job
         self._publishers = tuple(publishers)
         self._executors = executors
         self._now = now
+        self._kinesis_now = kinesis_now or now
         self._previous: Progress | None = None
+        self._read_until: deque[datetime] = deque(maxlen=_LOOKS)
 
     def committed(self, commit: BatchCommit, arrivals: tuple[datetime, ...]) -> None:
         """Publish a batch, as soon as its commit is written down."""
+        now = self._now()
         progress = progress_of(
             commit,
             self._job,
             executors=self._executors(),
             arrivals=arrivals,
-            commit_seconds=(self._now() - commit.committed_at).total_seconds(),
+            commit_seconds=(now - commit.committed_at).total_seconds(),
             previous=self._previous,
+            # There may be looks for a later batch among them: it is prepared while this one is written.
+            read_from=max((until for until in self._read_until if until < commit.horizon), default=None),
+            ahead=self._kinesis_now() - now,
         )
         self._previous = progress
+        self._read_until.append(commit.horizon)
         logger.info(
             "batch %d: %d records, %d rows, %d in quarantine, %.1f s of work, lag %.1f s",
             progress.batch,
@@ -191,3 +236,7 @@ class ProgressReporter:
             except Exception:
                 # The batch is committed. Progress that is missing makes the autoscaler hold, and nothing worse.
                 logger.exception("the progress of batch %d could not be published", progress.batch)
+
+    def idle(self, caught_up_to: datetime) -> None:
+        """All that arrived before this is read: the next batch covers what comes after it. From any thread."""
+        self._read_until.append(caught_up_to)

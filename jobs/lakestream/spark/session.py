@@ -1,4 +1,4 @@
-"""The Spark session of one writer: local mode on a laptop, or whatever master spark-submit was given."""
+"""The Spark session of one writer: local mode on a laptop, or the cluster that spark-submit was given."""
 
 import logging
 import os
@@ -19,6 +19,10 @@ from lakestream.storage import S3Settings
 
 logger = logging.getLogger(__name__)
 
+with as_file(files("lakestream.spark").joinpath("log4j2.properties")) as _log4j2:
+    LOGGING = f"-Dlog4j2.configurationFile=file:{_log4j2}"
+    """Java option; the packages are at the same place in all containers of an image."""
+
 
 @dataclass(frozen=True)
 class SessionSettings:
@@ -29,7 +33,13 @@ class SessionSettings:
     cores: int | None = None
     """Task slots of local mode. None: the master (and the class path) are spark-submit's."""
     driver_memory: str = "2g"
-    """Heap of the driver's JVM; in local mode the tasks run in it too."""
+    """Heap of local mode's one JVM; on a cluster it is spark-submit's."""
+    executors: int | None = None
+    """To begin with on a cluster, whatever spark-submit was told; None: as many as that."""
+    most_executors: int = 1
+    """That a cluster may come to have."""
+    executor_cores: int = 1
+    """Of each executor on a cluster."""
     hudi: bool = False
     """Whether the session has Hudi's SQL extension and catalog."""
     s3: S3Settings | None = None
@@ -50,17 +60,33 @@ def build_session(settings: SessionSettings) -> SparkSession:
     Raises:
         JavaNotFoundError, JarsUnavailableError: as told there.
     """
-    conf = SparkConf(loadDefaults=settings.cores is None).setAppName(settings.app_name)
-    if settings.cores is not None:
-        # bin/java is looked up by PySpark's launcher script, which only heeds the environment.
-        os.environ["JAVA_HOME"] = str(java_home())
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-        os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-        conf.setMaster(f"local[{settings.cores}]").setAll(list(local_conf(settings, ensure_jars()).items()))
-    conf.setAll(list({**common_conf(settings), **settings.conf}.items()))
-    if settings.cores is not None:
-        _start_jvm(conf)
+    conf = _on_cluster(settings) if settings.cores is None else _on_this_machine(settings, settings.cores)
     return SparkSession.builder.config(conf=conf).getOrCreate()
+
+
+def _on_this_machine(settings: SessionSettings, cores: int) -> SparkConf:
+    # bin/java is looked up by PySpark's launcher script, which only heeds the environment.
+    os.environ["JAVA_HOME"] = str(java_home())
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+    conf = SparkConf(loadDefaults=False).setAppName(settings.app_name).setMaster(f"local[{cores}]")
+    conf.setAll(list({**local_conf(settings, ensure_jars()), **common_conf(settings), **settings.conf}.items()))
+    _start_jvm(conf)
+    return conf
+
+
+def _on_cluster(settings: SessionSettings) -> SparkConf:
+    # The launcher reads the file of properties that PYSPARK_SUBMIT_ARGS names, and the JVM knows them from then on.
+    _start_jvm(SparkConf(loadDefaults=False).set("spark.driver.defaultJavaOptions", LOGGING))
+    conf = SparkConf(loadDefaults=True).setAppName(settings.app_name)
+    given = dict(conf.getAll())
+    return conf.setAll(list({**cluster_conf(settings), **given, **common_conf(settings), **settings.conf}.items()))
+
+
+def instances_of(spark: SparkSession) -> int:
+    """Executors that a session on a cluster was started with."""
+    # Two are what Spark asks for if nobody says.
+    return int(spark.sparkContext.getConf().get("spark.executor.instances", "2"))
 
 
 def stop_session(spark: SparkSession) -> None:
@@ -81,19 +107,47 @@ def _start_jvm(conf: SparkConf) -> None:
 
 def local_conf(settings: SessionSettings, jars: Path) -> dict[str, str]:
     """What only a JVM started from here needs; on a cluster the image and spark-submit see to it."""
-    with as_file(files("lakestream.spark").joinpath("log4j2.properties")) as log4j2:
-        options = f"-Dlog4j2.configurationFile=file:{log4j2} -Djava.net.preferIPv4Stack=true -XX:+UseParallelGC"
     conf = {
         # Ahead of PySpark's own jars, because Hadoop 3.4.2 must win over its 3.3.4.
         "spark.driver.extraClassPath": f"{jars}/*",
         "spark.driver.memory": settings.driver_memory,
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
-        "spark.driver.extraJavaOptions": options,
+        # Batches are small (256 MiB by default); 200 shuffle partitions would be 200 tiny tasks.
+        "spark.sql.shuffle.partitions": "8",
+        "spark.driver.extraJavaOptions": f"{LOGGING} -Djava.net.preferIPv4Stack=true -XX:+UseParallelGC",
     }
     if settings.local_dir is not None:
         conf["spark.local.dir"] = str(settings.local_dir)
     return conf
+
+
+def cluster_conf(settings: SessionSettings) -> dict[str, str]:
+    """What a cluster starts with, unless spark-submit was told otherwise: executors that come and go under a job."""
+    return {
+        "spark.executor.defaultJavaOptions": LOGGING,
+        # The operator decides on the number of executors; Spark looks at its tasks, and not at the stream.
+        "spark.dynamicAllocation.enabled": "false",
+        # An executor that is given up, or whose node is drained, ends its tasks and hands over the fetched batch.
+        "spark.decommission.enabled": "true",
+        "spark.storage.decommission.enabled": "true",
+        "spark.storage.decommission.rddBlocks.enabled": "true",
+        "spark.storage.decommission.shuffleBlocks.enabled": "true",
+        # Giving one up takes this long at least; 30 s by default.
+        "spark.storage.decommission.replicationReattemptInterval": "2s",
+        # A pod that is pending, and not wanted any more, is dropped after this; 60 s by default.
+        "spark.dynamicAllocation.executorIdleTimeout": "10s",
+        # A new executor is given tasks at once, although the fetched batch is with the others.
+        "spark.locality.wait": "0s",
+        # The table is checked, and the first batch planned, while executors start.
+        "spark.scheduler.minRegisteredResourcesRatio": "0",
+        "spark.kubernetes.allocation.batch.size": "10",
+        # Counted over a driver's whole life by default: the third executor that is lost in months would end it.
+        "spark.executor.failuresValidityInterval": "10min",
+        "spark.executor.maxNumFailures": str(max(10, 2 * settings.most_executors)),
+        # Adaptive execution joins those that turn out small; above 200 a map task would sort for them.
+        "spark.sql.shuffle.partitions": str(min(200, max(8, settings.most_executors * settings.executor_cores))),
+    }
 
 
 def common_conf(settings: SessionSettings) -> dict[str, str]:
@@ -108,8 +162,6 @@ def common_conf(settings: SessionSettings) -> dict[str, str]:
         # The default fails the whole batch on one date that Spark 2 might have read in another way.
         "spark.sql.legacy.timeParserPolicy": "CORRECTED",
         "spark.sql.adaptive.enabled": "true",
-        # Batches are small (256 MiB by default); 200 shuffle partitions would be 200 tiny tasks.
-        "spark.sql.shuffle.partitions": "8",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
         "spark.python.worker.reuse": "true",
         # Rows are wide structs of strings, dead after the batch: columnar cache without statistics or compression.
@@ -118,6 +170,8 @@ def common_conf(settings: SessionSettings) -> dict[str, str]:
         "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
         "spark.cleaner.periodicGC.interval": "10min",
     }
+    if settings.executors is not None:
+        conf["spark.executor.instances"] = str(settings.executors)
     if settings.hudi:
         conf |= HUDI_CONF
     if settings.s3 is not None:

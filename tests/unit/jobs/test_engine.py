@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -35,7 +37,7 @@ class World:
     visible: dict[int, SinkCommit] = field(default_factory=dict)
     rejected: dict[int, list[int]] = field(default_factory=dict)
     die_at: str = ""
-    on_reach: Callable[[str], None] | None = None
+    on_reach: Callable[[str], object] | None = None
     released: int = 0
     fetched: int = 0
     epoch: int = 0
@@ -149,9 +151,19 @@ class TransactionalOutput:
 @dataclass
 class Told:
     commits: list[BatchCommit] = field(default_factory=list)
+    story: list[str] = field(default_factory=list)
+    idles: list[datetime] = field(default_factory=list)
 
     def committed(self, commit: BatchCommit, arrivals: tuple[datetime, ...]) -> None:
         self.commits.append(commit)
+        self.story.append("committed")
+
+    def between_batches(self) -> None:
+        if self.story[-1:] != ["between"]:
+            self.story.append("between")
+
+    def idle(self, caught_up_to: datetime) -> None:
+        self.idles.append(caught_up_to)
 
 
 class InstantStop(StopSignal):
@@ -203,6 +215,34 @@ def test_a_backlog_is_worked_off_without_waiting(start: Any) -> None:
     assert driver.world.lake == [1, 2, 3, 4, 5]
     assert driver.stop.waits == []
     assert [commit.batch for commit in driver.told.commits] == [0, 1, 2, 3, 4]
+
+
+def test_between_two_batches_there_is_time_for_other_things(start: Any) -> None:
+    world = World(available=2)
+    driver = start(world)
+    world.on_reach = lambda step: driver.told.story.append(step) if step == "write" else None
+    driver.engine.run(Until.CAUGHT_UP)
+    assert driver.told.story == ["between", "write", "committed", "between", "write", "committed", "between"]
+
+
+def test_also_while_the_next_batch_is_long_in_coming(start: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(engine_module, "_LULL", 0.001)
+    world = World(available=1)
+    driver = start(world)
+    calls = itertools.count(1)
+    lulls = threading.Event()
+    monkeypatch.setattr(driver.told, "between_batches", lambda: lulls.set() if next(calls) == 3 else None)
+    world.on_reach = lambda step: lulls.wait(60) if step == "fetch" else None
+    driver.engine.run(Until.CAUGHT_UP)
+    assert lulls.is_set()
+    assert world.lake == [1]
+
+
+def test_a_look_that_finds_nothing_is_told(start: Any) -> None:
+    world = World(available=0)
+    driver = start(world)
+    driver.engine.run(Until.CAUGHT_UP)
+    assert driver.told.idles == [START]
 
 
 def test_all_that_was_fetched_is_released(start: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
@@ -92,6 +93,41 @@ def test_only_shards_that_are_read_count() -> None:
     )
     assert [(s.shard_id, s.lag_seconds) for s in found.shards] == [("shard-2", 0), ("shard-5", 0)]
     assert progress(commit(Finished("shard-3"))).lag_seconds == 0
+
+
+def test_children_whose_parents_were_read_to_their_end_are_behind_and_no_end_of_the_backlog() -> None:
+    # The batch covers [-600, -300); the parent of shard-4 ended in it, that of shard-6 is still being read.
+    found = progress(
+        replace(
+            commit(
+                Finished("shard-3"),
+                Waiting("shard-4", since=None, unread_since=second(-590)),
+                Waiting("shard-6", since=None, unread_since=second(-3000)),
+            ),
+            base=second(-600),
+            horizon=second(-300),
+        )
+    )
+    assert [(s.shard_id, s.lag_seconds, s.tip_reached) for s in found.shards] == [("shard-4", 300, False)]
+    assert found.lag_seconds == 300
+
+
+@pytest.mark.parametrize("ahead", [-30, 30])
+def test_ages_are_told_by_the_clock_that_arrival_times_are_from(ahead: float) -> None:
+    found = progress_of(
+        commit(BEHIND, AT_TIP), JOB, executors=1, arrivals=[second(-35)], ahead=timedelta(seconds=ahead)
+    )
+    assert [s.lag_seconds for s in found.shards] == [40 + ahead, 0]
+    assert found.freshness is not None
+    assert found.freshness.p50_seconds == 35 + ahead
+    assert found.finished_at == second(0)
+
+
+def test_the_slice_of_a_batch_begins_where_reading_had_come_to() -> None:
+    batch = replace(commit(BEHIND), base=second(-13), horizon=second(-3))
+    assert progress_of(batch, JOB, executors=1, read_from=second(-63)).slice_seconds == 60
+    assert progress_of(batch, JOB, executors=1).slice_seconds == 10
+    assert progress(commit(BEHIND)).slice_seconds is None
 
 
 def test_a_clock_behind_that_of_kinesis_gives_no_negative_lag() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import urllib.request
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -72,6 +72,23 @@ def test_the_reporter_times_the_commit_and_asks_for_the_executors_of_each_batch(
     assert [p.batch for p in memory.published] == [0, 1]
     assert [p.executors for p in memory.published] == [1, 4]
     assert [p.seconds.commit for p in memory.published] == [0.5, 0.5]
+
+
+def test_the_reporter_knows_what_slice_of_time_each_batch_covers() -> None:
+    clock, memory = ManualClock(), Memory()
+    reporter = ProgressReporter(
+        Job("orders", "hudi", timedelta(seconds=10), cores=2), [memory], executors=lambda: 1, now=clock
+    )
+    first, second = (commit_of(plan_of(batch, 1), 1) for batch in range(2))
+    second = replace(second, horizon=first.horizon + timedelta(seconds=50))
+    third = replace(second, batch=2, horizon=first.horizon + timedelta(seconds=80))
+    reporter.committed(first, ())
+    # Nothing to read for 40 s; a look that finds nothing may also come while the batch before it is being written.
+    reporter.idle(first.horizon + timedelta(seconds=40))
+    reporter.idle(second.horizon + timedelta(seconds=5))
+    reporter.committed(second, ())
+    reporter.committed(third, ())
+    assert [p.slice_seconds for p in memory.published][1:] == [10, 25]
 
 
 def test_a_publisher_that_fails_stops_neither_the_others_nor_the_engine(caplog: pytest.LogCaptureFixture) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lakestream.spark.session import SessionSettings, common_conf, local_conf
+from lakestream.spark.session import SessionSettings, cluster_conf, common_conf, local_conf
 from lakestream.storage import S3Settings
 
 
@@ -34,3 +34,28 @@ def test_local_mode_puts_our_hadoop_before_pysparks() -> None:
     assert conf["spark.driver.memory"] == "3g"
     log4j2 = conf["spark.driver.extraJavaOptions"].split("log4j2.configurationFile=file:")[1].split(" ")[0]
     assert Path(log4j2).is_file()
+
+
+def test_a_cluster_starts_with_as_many_executors_as_are_wanted() -> None:
+    assert common_conf(SessionSettings("app", executors=7))["spark.executor.instances"] == "7"
+    assert "spark.executor.instances" not in common_conf(SessionSettings("app"))
+
+
+def test_what_may_be_set_otherwise_on_a_cluster_is_not_what_must_hold_everywhere() -> None:
+    settings = SessionSettings("app", hudi=True, s3=S3Settings("eu-west-1"), executors=7, most_executors=20)
+    assert not cluster_conf(settings).keys() & common_conf(settings).keys()
+
+
+def test_shuffles_grow_with_what_a_cluster_may_have() -> None:
+    def partitions(executors: int, cores: int) -> str:
+        settings = SessionSettings("app", most_executors=executors, executor_cores=cores)
+        return cluster_conf(settings)["spark.sql.shuffle.partitions"]
+
+    assert [partitions(*of) for of in [(1, 1), (10, 4), (1000, 4)]] == ["8", "40", "200"]
+
+
+def test_losing_executors_now_and_then_does_not_end_a_driver() -> None:
+    conf = cluster_conf(SessionSettings("app", most_executors=40))
+    assert conf["spark.executor.failuresValidityInterval"] == "10min"
+    assert conf["spark.executor.maxNumFailures"] == "80"
+    assert cluster_conf(SessionSettings("app"))["spark.executor.maxNumFailures"] == "10"

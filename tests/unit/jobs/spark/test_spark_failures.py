@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from py4j.protocol import Py4JError, Py4JNetworkError
+from pyspark.errors import PySparkRuntimeError
 
 from lakestream.errors import DataLossError, SinkError
 from lakestream.spark.failures import SPARK_ERRORS, in_our_words
@@ -23,6 +24,13 @@ def test_a_jvm_that_is_gone_is_called_so(error: Exception) -> None:
     assert type(said) is SinkError
     assert "JVM has ended" in str(said)
     assert "spec.resources.driver.memory" in str(said)
+
+
+def test_a_jvm_that_did_not_start_is_called_so() -> None:
+    said = in_our_words(PySparkRuntimeError(error_class="JAVA_GATEWAY_EXITED", message_parameters={}))
+    assert type(said) is SinkError
+    assert "JVM did not start" in str(said)
+    assert "[" not in str(said)
 
 
 def test_an_error_of_ours_that_an_executor_raised_is_that_error_again() -> None:

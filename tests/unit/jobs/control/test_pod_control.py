@@ -1,0 +1,226 @@
+"""Orders of the operator, obeyed without ever being needed."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from queue import Queue
+
+import pytest
+
+from lakestream.control import Executor, ExecutorCounts, NoControl, Pod, PodControl
+from lakestream.control.pod import DriverControl, Orders
+from lakestream.exits import Exit
+from lakestream.stopping import StopSignal
+from lakestream.testing.logs import ManualClock
+from lakestream_api.control import Control
+from lakestream_api.names import WriterNames
+from lakestream_api.report import DriverReport, DriverState
+
+NAMES = WriterNames("orders", "hudi")
+POD = Pod("orders-hudi-driver", "1234", "lake")
+ENVIRONMENT = {"LAKESTREAM_POD": "orders-hudi-driver", "LAKESTREAM_POD_UID": "1234", "LAKESTREAM_NAMESPACE": "lake"}
+
+
+@dataclass
+class Cluster:
+    """The ConfigMaps; `changes` is what a watch is told. An exception in it breaks the watch."""
+
+    control: Mapping[str, str] | None = None
+    reports: list[DriverReport] = field(default_factory=list)
+    changes: Queue[Mapping[str, str] | Exception | None] = field(default_factory=Queue)
+    down: bool = False
+    wrote: threading.Event = field(default_factory=threading.Event)
+
+    def read(self, name: str) -> Mapping[str, str] | None:
+        assert name == "orders-hudi-control"
+        if self.down:
+            raise ConnectionError("no API server")
+        return self.control
+
+    def write(self, name: str, key: str, value: str) -> None:
+        assert (name, key) == ("orders-hudi-progress", "report.json")
+        if self.down:
+            raise ConnectionError("no API server")
+        self.reports.append(DriverReport.model_validate_json(value))
+        self.wrote.set()
+
+    def follow(self, name: str) -> Iterator[Mapping[str, str] | None]:
+        assert name == "orders-hudi-control"
+        while True:
+            change = self.changes.get()
+            if isinstance(change, Exception):
+                raise change
+            yield change
+
+
+@dataclass
+class Pool:
+    """Counts what is asked for; all of it is there at once."""
+
+    total: int = 1
+    asked: threading.Event = field(default_factory=threading.Event)
+
+    def counts(self) -> ExecutorCounts:
+        return ExecutorCounts(self.total, 0)
+
+    def executors(self) -> tuple[Executor, ...]:
+        return tuple(Executor(number, 0, 0) for number in range(self.total))
+
+    def finished_tasks(self) -> int:
+        return 0
+
+    def request_total(self, executors: int) -> None:
+        self.total = executors
+        self.asked.set()
+
+    def decommission(self, ids: Sequence[int]) -> None:
+        raise AssertionError(ids)
+
+
+def orders(text: str) -> dict[str, str]:
+    return {"control.json": text}
+
+
+def control_of(cluster: Cluster, stop: StopSignal | None = None, clock: ManualClock | None = None) -> PodControl:
+    return PodControl(POD, NAMES, cluster, stop or StopSignal(), now=clock or ManualClock())
+
+
+@pytest.mark.parametrize(
+    ("data", "complaint"),
+    [
+        (None, "there are none"),
+        ({}, "there are none"),
+        ({"other": "{}"}, "there are none"),
+        (orders("no JSON"), "make no sense"),
+        (orders('{"executors": "many"}'), "make no sense"),
+        (orders('{"executors": 0}'), "make no sense"),
+        (orders("[]"), "make no sense"),
+    ],
+)
+def test_orders_that_are_missing_or_nonsense_leave_the_last_ones_standing(
+    data: Mapping[str, str] | None, complaint: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    kept = Orders()
+    kept.take(orders('{"executors": 3, "a field of tomorrow": 1}'))
+    assert kept.take(data) == kept.take(data) == Control(executors=3)
+    assert caplog.text.count(complaint) == 1, "a thing is said once, and not with every look"
+    assert kept.take(orders('{"executors": 5}')) == Control(executors=5)
+    kept.take(data)
+    assert caplog.text.count(complaint) == 2
+
+
+def test_a_driver_starts_at_the_target_it_finds() -> None:
+    with control_of(Cluster(control=orders('{"executors": 7}'))) as control:
+        assert control.executors == 7
+
+
+def test_a_driver_that_was_told_to_stop_before_it_began_stops() -> None:
+    cluster, stop = Cluster(control=orders('{"drain": "now"}')), StopSignal()
+    with control_of(cluster, stop) as control:
+        assert stop.is_set()
+        control.ended()
+    assert (cluster.reports[-1].state, cluster.reports[-1].drain) == ("DRAINED", "now")
+
+
+def test_targets_are_followed_while_batches_run() -> None:
+    cluster, pool = Cluster(), Pool()
+    with control_of(cluster) as control:
+        assert control.executors is None
+        control.running(pool, 1)
+        cluster.changes.put(orders('{"executors": 4}'))
+        assert pool.asked.wait(60)
+        assert (control.executors, pool.total) == (4, 4)
+    assert (cluster.reports[-1].executors.target, cluster.reports[-1].executors.registered) == (4, 4)
+
+
+def test_a_watch_that_breaks_is_begun_again(caplog: pytest.LogCaptureFixture) -> None:
+    cluster, pool = Cluster(), Pool()
+    with caplog.at_level(logging.WARNING), control_of(cluster) as control:
+        control.running(pool, 1)
+        cluster.changes.put(ConnectionError("reset"))
+        cluster.changes.put(None)
+        cluster.changes.put(orders('{"executors": 2}'))
+        assert pool.asked.wait(60)
+    assert "cannot be followed: reset" in caplog.text
+
+
+def test_a_drain_is_acknowledged_and_ends_in_drained() -> None:
+    cluster, stop = Cluster(), StopSignal()
+    with control_of(cluster, stop) as control:
+        control.running(Pool(), 1)
+        cluster.changes.put(orders('{"executors": 1, "drain": "a1"}'))
+        stop.wait(60)
+        assert stop.is_set()
+        control.ended()
+    assert (cluster.reports[-1].state, cluster.reports[-1].drain) == ("DRAINED", "a1")
+
+
+def test_a_signal_is_told_as_draining() -> None:
+    cluster, stop = Cluster(), StopSignal()
+    with control_of(cluster, stop) as control:
+        control.running(Pool(), 1)
+        stop.set()
+        cluster.wrote.clear()
+        control.took_over(5)
+        assert cluster.wrote.wait(60)
+    assert (cluster.reports[-1].state, cluster.reports[-1].drain) == (DriverState.DRAINING, None)
+
+
+def test_without_an_api_server_a_driver_runs_all_the_same(caplog: pytest.LogCaptureFixture) -> None:
+    cluster, stop = Cluster(down=True), StopSignal()
+    with control_of(cluster, stop) as control:
+        assert control.executors is None
+        control.running(Pool(), 1)
+        control.between_batches()
+        control.ended()
+    assert not stop.is_set()
+    assert cluster.reports == []
+    assert "orders could not be read: no API server" in caplog.text
+
+
+def test_a_failure_is_told_with_its_exit_status() -> None:
+    cluster = Cluster()
+    with control_of(cluster) as control:
+        control.failed(Exit.SETTINGS, "spec.schema:\n no such type")
+    failure = cluster.reports[-1].failure
+    assert cluster.reports[-1].state is DriverState.FAILED
+    assert failure is not None
+    assert (failure.exit, failure.message) == (2, "spec.schema: no such type")
+
+
+def test_a_driver_that_another_has_replaced_does_not_overwrite_its_report() -> None:
+    cluster = Cluster()
+    with control_of(cluster) as control:
+        control.failed(Exit.FENCED, "epoch 6 has taken over")
+    assert [report for report in cluster.reports if report.state is DriverState.FAILED] == []
+
+
+def test_life_is_a_batch_or_a_look_within_ten_minutes() -> None:
+    clock = ManualClock()
+    control = control_of(Cluster(), clock=clock)
+    clock.time += timedelta(minutes=9)
+    assert control._lives()
+    control.idle()
+    clock.time += timedelta(minutes=9)
+    assert control._lives()
+    clock.time += timedelta(minutes=2)
+    assert not control._lives()
+    control.between_batches()
+    assert control._lives()
+
+
+@pytest.mark.parametrize("lacking", [*ENVIRONMENT, None])
+def test_only_a_pod_that_the_operator_made_is_a_pod(lacking: str | None) -> None:
+    found = Pod.from_environment({name: value for name, value in ENVIRONMENT.items() if name != lacking})
+    assert found == (POD if lacking is None else None)
+
+
+def test_elsewhere_nobody_gives_orders() -> None:
+    nobody: DriverControl = NoControl()
+    nobody.running(Pool(), 3)
+    nobody.between_batches()
+    assert nobody.executors is None
