@@ -168,20 +168,15 @@ def _resolved(schema: JsonSchemaValue, definitions: Mapping[str, JsonSchemaValue
 
 
 def _with_fitting_default(schema: dict[str, Any]) -> dict[str, Any]:
-    """Leaves defaults out that say nothing, and leaves those of fields to the fields.
+    """Leaves out the defaults that say nothing: what is defaulted is written into every object.
 
-    What is defaulted is written into every object, so an empty list there would be clutter. An object
-    with defaults below it is made, for else they would not be applied.
+    The default of a mapping is that of its fields, written out: CEL rules are applied to it as it stands.
     """
-    fields = schema.get("properties")
-    if fields is None:
-        if schema.get("default", "") in (None, "", [], {}):
-            schema.pop("default", None)
-    elif "default" in schema:
-        del schema["default"]
-        if any("default" in field for field in fields.values()):
-            schema["default"] = {}
-    return schema
+    default = schema.pop("default", None)
+    if default is not None and "properties" in schema:
+        fields = schema["properties"].items()
+        default = {name: field["default"] for name, field in fields if "default" in field}
+    return schema if default in (None, "", [], {}) else {**schema, "default": default}
 
 
 def _without_defaults(schema: dict[str, Any]) -> dict[str, Any]:
