@@ -1,6 +1,8 @@
 """The jars of `ivy.xml`, resolved once with the Ivy that Spark ships, into a cache that all applications share.
 
 `<cache>/<fingerprint of ivy.xml>/*.jar` is there in whole or not at all: it is filled under another name and renamed.
+
+In an image there is no need for a cache: `python -m lakestream.spark.jars` puts the jars among those of PySpark.
 """
 
 import fcntl
@@ -8,6 +10,7 @@ import hashlib
 import os
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.resources import files
@@ -84,8 +87,26 @@ def _resolve(cache: Path, ivy_file: bytes, folder: Path) -> None:
     shutil.rmtree(ivy_cache, ignore_errors=True)
 
 
+def install_jars(spark_jars: Path) -> None:
+    """Put the pinned jars among PySpark's own, and its Hadoop away: two of them would be on one class path.
+
+    Raises:
+        JarsUnavailableError: as `ensure_jars`.
+    """
+    with tempfile.TemporaryDirectory() as cache:
+        pinned = list(ensure_jars(Path(cache)).glob("*.jar"))
+        for jar in spark_jars.glob("hadoop-client-*.jar"):
+            jar.unlink()
+        for jar in pinned:
+            shutil.copyfile(jar, spark_jars / jar.name)
+
+
+def _spark_jars() -> Path:
+    return Path(pyspark.__file__).parent / "jars"
+
+
 def _spark_ivy() -> Path:
-    return next((Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar"))
+    return next(_spark_jars().glob("ivy-*.jar"))
 
 
 @contextmanager
@@ -93,3 +114,7 @@ def _locked(path: Path) -> Iterator[None]:
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # released with the file, also when the process dies
         yield
+
+
+if __name__ == "__main__":
+    install_jars(_spark_jars())

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from lakestream.spark.jars import JarsUnavailableError, ensure_jars, jars_cache
+from lakestream.spark.jars import JarsUnavailableError, ensure_jars, install_jars, jars_cache
 
 IVY = """#!/bin/sh
 echo run >> "{log}"
@@ -80,3 +80,20 @@ def test_every_version_is_pinned_and_hadoop_is_of_one_version() -> None:
     versions = {item.attrib["name"]: item.attrib["rev"] for item in root.iter("dependency")}
     assert all(rev[0].isdigit() and not any(mark in rev for mark in "+[](),") for rev in versions.values())
     assert len({rev for name, rev in versions.items() if name.startswith("hadoop-")}) == 1
+
+
+def test_in_an_image_our_hadoop_is_the_only_one(resolver: Path, tmp_path: Path) -> None:
+    install(tmp_path, 'for jar in hadoop-client-api-3.4.2 annotations-2.35.4; do echo new > "$folder/$jar.jar"; done')
+    spark = tmp_path / "pyspark-jars"
+    spark.mkdir()
+    theirs = ("hadoop-client-api-3.3.4", "hadoop-client-runtime-3.3.4", "annotations-17.0.0", "ivy-2.5.3")
+    for name in theirs:
+        (spark / f"{name}.jar").write_text("old")
+    install_jars(spark)
+    found = {jar.stem: jar.read_text().strip() for jar in spark.iterdir()}
+    assert found == {
+        "hadoop-client-api-3.4.2": "new",
+        "annotations-2.35.4": "new",
+        "annotations-17.0.0": "old",
+        "ivy-2.5.3": "old",
+    }

@@ -1,0 +1,46 @@
+#!/bin/bash
+# What Spark's pods are started with: `driver <options of spark-submit> <program> <arguments>`, or `executor`.
+# Anything else is run as it is.
+set -euo pipefail
+
+# The program itself is run, and starts the JVM as its child: so it is the program that gets SIGTERM, and whose exit
+# status is the pod's. Under spark-submit that would be the JVM.
+driver() {
+    local submit=(--deploy-mode client --conf "spark.driver.bindAddress=$SPARK_DRIVER_BIND_ADDRESS")
+    while [[ $1 == --* ]]; do
+        # The class is the one by which spark-submit runs Python.
+        [[ $1 == --class ]] || submit+=("$1" "$2")
+        shift 2
+    done
+    local program=${1#local://}
+    shift
+    PYSPARK_SUBMIT_ARGS="$(printf '%q ' "${submit[@]}")pyspark-shell"
+    export PYSPARK_SUBMIT_ARGS
+    exec tini -- python3 "$program" "$@"
+}
+
+executor() {
+    local options=() number name
+    for ((number = 0; ; number++)); do
+        name=SPARK_JAVA_OPT_$number
+        [[ -v $name ]] || break
+        options+=("${!name}")
+    done
+    local classes="${SPARK_CONF_DIR:-$SPARK_HOME/conf}:$SPARK_HOME/jars/*"
+    classes="${HADOOP_CONF_DIR:+$HADOOP_CONF_DIR:}$classes${SPARK_EXTRA_CLASSPATH:+:$SPARK_EXTRA_CLASSPATH}:$PWD"
+    exec tini -- "$JAVA_HOME/bin/java" "${options[@]}" \
+        "-Xms$SPARK_EXECUTOR_MEMORY" "-Xmx$SPARK_EXECUTOR_MEMORY" -cp "$classes" \
+        org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend \
+        --driver-url "$SPARK_DRIVER_URL" \
+        --executor-id "$SPARK_EXECUTOR_ID" \
+        --cores "$SPARK_EXECUTOR_CORES" \
+        --app-id "$SPARK_APPLICATION_ID" \
+        --hostname "$SPARK_EXECUTOR_POD_IP" \
+        --resourceProfileId "$SPARK_RESOURCE_PROFILE_ID" \
+        --podName "$SPARK_EXECUTOR_POD_NAME"
+}
+
+case ${1-} in
+    driver | executor) "$@" ;;
+    *) exec tini -- "$@" ;;
+esac
