@@ -21,8 +21,9 @@ _INTRODUCTION = """\
 <!-- Written from the models in api/ by `make docs`; changes here are lost. -->
 
 One document describes a stream and the tables that it keeps fresh. A job is given the very document that
-Kubernetes is given; [examples/orders.yaml](../examples/orders.yaml) is one, and `lakestream validate -f FILE`
-checks one and names each problem by its path.
+Kubernetes is given; [examples/orders.yaml](../examples/orders.yaml) is one for a laptop,
+[examples/lakestream.yaml](../examples/lakestream.yaml) one for a cluster, and `lakestream validate -f FILE` checks one
+and names each problem by its path.
 
 On Kubernetes the CustomResourceDefinition says the same: `kubectl explain lakestream.spec.writers` shows a section of
 this page, and the API server refuses what is not valid. Folders must be on S3 there, since pods share no disk.

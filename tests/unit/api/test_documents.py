@@ -18,7 +18,9 @@ from lakestream_api import (
 )
 from lakestream_api.fields import overlap
 
-EXAMPLE = (Path(__file__).parents[3] / "examples" / "orders.yaml").read_text("utf-8")
+EXAMPLES = Path(__file__).parents[3] / "examples"
+EXAMPLE = (EXAMPLES / "orders.yaml").read_text("utf-8")
+CLUSTER_EXAMPLE = (EXAMPLES / "lakestream.yaml").read_text("utf-8")
 
 
 def test_the_example_is_read_in_full() -> None:
@@ -33,6 +35,12 @@ def test_the_example_is_read_in_full() -> None:
     assert (hudi.record_key, hudi.ordering_field, hudi.partition_by) == (("order_id",), "version", ("dt",))
     assert json_files.compression is Compression.GZIP
     assert stream.writer("json").output is json_files
+
+
+def test_the_example_for_a_cluster_reads_the_same_orders() -> None:
+    laptop, cluster = load_lakestream(EXAMPLE).spec, load_lakestream(CLUSTER_EXAMPLE).spec
+    assert (cluster.event_schema, cluster.transform) == (laptop.event_schema, laptop.transform)
+    assert [writer.output.path for writer in cluster.writers] == [writer.output.path for writer in laptop.writers]
 
 
 def test_a_written_document_reads_as_the_same() -> None:
