@@ -1,0 +1,88 @@
+"""Charts as Helm renders them."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+CHARTS = Path(__file__).parents[3] / "charts"
+CASES = sorted((path.parents[1].name, path) for path in CHARTS.glob("*/ci/*.yaml"))
+KUBERNETES = "1.34.4"
+
+Object = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Rendered:
+    """The objects of a release named `test` in the namespace `lake`."""
+
+    objects: tuple[Object, ...]
+
+    def of(self, kind: str) -> list[Object]:
+        return [found for found in self.objects if found["kind"] == kind]
+
+    def one(self, kind: str, name: str) -> Object:
+        found = [each for each in self.of(kind) if each["metadata"]["name"] == name]
+        names = [(each["kind"], each["metadata"]["name"]) for each in self.objects]
+        assert len(found) == 1, f"{kind} {name} is not one of {names}"
+        return found[0]
+
+
+Render = Callable[..., Rendered]
+
+
+def command(name: str) -> str:
+    path = shutil.which(name)
+    assert path is not None, f"{name} is not on PATH"
+    return path
+
+
+def run(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(words, capture_output=True, text=True, timeout=60, check=False)
+
+
+@cache
+def template(chart: str, values: str) -> Rendered:
+    done = subprocess.run(
+        [command("helm"), "template", "test", str(CHARTS / chart), "-n", "lake", f"--kube-version={KUBERNETES}", "-f-"],
+        input=values,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    if done.returncode:
+        raise ValueError(done.stderr)
+    return Rendered(tuple(found for found in yaml.safe_load_all(done.stdout) if found))
+
+
+def pods(rendered: Rendered) -> list[tuple[str, Object]]:
+    """Names and specs of all pods, those in templates too."""
+    found = [(each["metadata"]["name"], each["spec"]) for each in rendered.of("Pod")]
+    for kind in ("Deployment", "StatefulSet", "DaemonSet", "Job"):
+        found += [(each["metadata"]["name"], each["spec"]["template"]["spec"]) for each in rendered.of(kind)]
+    return found
+
+
+def containers(pod: Object) -> list[Object]:
+    return [*pod.get("initContainers", []), *pod["containers"]]
+
+
+def environment(container: Object) -> dict[str, Any]:
+    return {each["name"]: each.get("value", each.get("valueFrom")) for each in container.get("env", [])}
+
+
+def ours(rendered: Rendered) -> list[Object]:
+    """Without those of the Spark Operator's chart, whose labels say what they are."""
+    return [
+        each
+        for each in rendered.objects
+        if not each["metadata"].get("labels", {}).get("helm.sh/chart", "").startswith("sparkOperator-")
+    ]

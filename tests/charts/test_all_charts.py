@@ -1,0 +1,220 @@
+"""What holds for all charts, with all their ci/*.yaml."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from rendering import CHARTS, KUBERNETES, Render, Rendered, command, containers, ours, pods, run
+from rendering.schemas import LOCATION, write_api_schemas, write_crd_schemas
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+NAMES = ["lakestream", "loadgen", "local-aws"]
+Case = tuple[str, str]
+pytestmark = pytest.mark.charts
+
+
+@pytest.fixture(name="rendered")
+def _rendered(case: Case, render: Render) -> Rendered:
+    return render(case[0], case=case[1])
+
+
+@pytest.fixture(scope="session")
+def openapi() -> dict[str, Any]:
+    done = run(command("kubectl"), "get", "--raw", "/openapi/v2")
+    assert done.returncode == 0, f"a cluster is needed, for Kubernetes' own schemas: {done.stderr}"
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def _conforms(objects: list[dict[str, Any]], folder: Path) -> None:
+    text = yaml.safe_dump_all(objects)
+    location = f"{folder}/{LOCATION}"
+    done = subprocess.run(
+        [command("kubeconform"), "-summary", "-schema-location", location, "-"],
+        input=text,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"Valid: {len(objects)}, Invalid: 0, Errors: 0, Skipped: 0" in done.stdout
+
+
+def test_charts_pass_helms_linter(case: Case) -> None:
+    values = CHARTS / case[0] / "ci" / f"{case[1]}.yaml"
+    done = run(command("helm"), "lint", "--strict", str(CHARTS / case[0]), "-f", str(values))
+    assert done.returncode == 0, done.stdout
+
+
+def test_objects_conform_to_kubernetes_schemas(rendered: Rendered, openapi: dict[str, Any], tmp_path: Path) -> None:
+    # A PodMonitor is the Prometheus Operator's, whose CRD is not at hand; tests of its own look at it.
+    objects = [each for each in rendered.objects if each["kind"] != "PodMonitor"]
+    kinds = {(each["apiVersion"], each["kind"]) for each in objects}
+    write_api_schemas(openapi, kinds, tmp_path)
+    _conforms(objects, tmp_path)
+
+
+def test_a_misspelt_field_does_not_conform(render: Render, openapi: dict[str, Any], tmp_path: Path) -> None:
+    (service,) = render("loadgen").of("Service")
+    write_api_schemas(openapi, {("v1", "Service")}, tmp_path)
+    _conforms([service], tmp_path)
+    with pytest.raises(AssertionError, match="publishNotReadyAdresses"):
+        _conforms([service | {"spec": service["spec"] | {"publishNotReadyAdresses": True}}], tmp_path)
+
+
+@pytest.mark.parametrize("example", sorted(EXAMPLES.glob("*.yaml")), ids=lambda path: path.name)
+def test_examples_conform_to_the_crds_schema(example: Path, render: Render, tmp_path: Path) -> None:
+    (crd,) = render("lakestream").of("CustomResourceDefinition")
+    write_crd_schemas(crd, tmp_path)
+    stream = yaml.safe_load(example.read_text("utf-8"))
+    _conforms([stream], tmp_path)
+    with pytest.raises(AssertionError, match="triger"):
+        _conforms([stream | {"spec": stream["spec"] | {"triger": {}}}], tmp_path)
+
+
+def test_pods_are_restricted(rendered: Rendered) -> None:
+    assert pods(rendered)
+    for name, pod in pods(rendered):
+        for container in containers(pod):
+            where = f"{name}/{container['name']}"
+            both = pod["securityContext"] | container["securityContext"]
+            assert both["runAsNonRoot"] is True, where
+            assert both["allowPrivilegeEscalation"] is False, where
+            assert both["readOnlyRootFilesystem"] is True, where
+            assert both["capabilities"] == {"drop": ["ALL"]}, where
+            assert both["seccompProfile"] == {"type": "RuntimeDefault"}, where
+        assert not {"hostNetwork", "hostPID", "hostIPC"} & pod.keys()
+        assert [volume for volume in pod.get("volumes", []) if "hostPath" in volume] == []
+
+
+def test_containers_ask_for_what_they_need_and_bound_their_memory(rendered: Rendered) -> None:
+    for name, pod in pods(rendered):
+        if "spark-operator" in name:
+            continue
+        for container in containers(pod):
+            resources = container["resources"]
+            assert {"cpu", "memory"} <= resources["requests"].keys(), (name, container["name"])
+            assert "memory" in resources["limits"], (name, container["name"])
+            assert "cpu" not in resources["limits"], "a limit of CPU only makes latencies worse"
+
+
+def test_objects_say_what_they_belong_to(case: Case, rendered: Rendered) -> None:
+    for each in ours(rendered):
+        if each["kind"] == "CustomResourceDefinition":
+            continue
+        labels = each["metadata"]["labels"]
+        assert labels["app.kubernetes.io/instance"] == "test", each
+        assert labels["app.kubernetes.io/part-of"] == "lakestream", each
+        assert labels["helm.sh/chart"].startswith(f"{case[0]}-"), each
+
+
+def test_names_are_short_enough_for_pods_and_labels(case: Case) -> None:
+    values = CHARTS / case[0] / "ci" / f"{case[1]}.yaml"
+    release = "r" * 53
+    done = run(
+        command("helm"), "template", release, str(CHARTS / case[0]), f"--kube-version={KUBERNETES}", "-f", str(values)
+    )
+    assert done.returncode == 0, done.stderr
+    found = Rendered(tuple(each for each in yaml.safe_load_all(done.stdout) if each))
+    names = [each["metadata"]["name"] for each in ours(found)]
+    assert [name for name in names if not re.fullmatch(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?", name)] == []
+
+
+def test_selectors_find_pods_of_one_component(rendered: Rendered) -> None:
+    labels = [each["spec"]["template"]["metadata"]["labels"] for each in rendered.of("Deployment")]
+    labels += [each["metadata"]["labels"] for each in rendered.of("Pod")]
+    selectors = [each["spec"]["selector"] for each in rendered.of("Service")]
+    for kind in ("Deployment", "PodDisruptionBudget", "PodMonitor"):
+        selectors += [each["spec"]["selector"]["matchLabels"] for each in rendered.of(kind)]
+    selectors += [each["spec"]["podSelector"]["matchLabels"] for each in rendered.of("NetworkPolicy")]
+    assert selectors
+    for selector in selectors:
+        assert "app.kubernetes.io/component" in selector
+        found = [each for each in labels if selector.items() <= each.items()]
+        assert len(found) == 1, selector
+
+
+def test_ports_are_those_of_the_pods(rendered: Rendered) -> None:
+    for service in rendered.of("Service"):
+        (deployment,) = [
+            each
+            for each in rendered.of("Deployment")
+            if service["spec"]["selector"].items() <= each["spec"]["template"]["metadata"]["labels"].items()
+        ]
+        named = {port["name"] for each in containers(deployment["spec"]["template"]["spec"]) for port in each.get("ports", [])}
+        assert {port["targetPort"] for port in service["spec"]["ports"]} <= named
+
+
+def test_accounts_that_pods_run_as_are_there_or_somebody_elses(case: Case, rendered: Rendered) -> None:
+    made = {each["metadata"]["name"] for each in rendered.of("ServiceAccount")}
+    used = {pod["serviceAccountName"] for _, pod in pods(rendered)}
+    assert used <= made or case[1] == "bare"
+
+
+def test_only_the_operators_get_tokens_of_the_api_server(case: Case, rendered: Rendered) -> None:
+    for _, pod in pods(rendered):
+        assert pod["automountServiceAccountToken"] is (case[0] == "lakestream")
+
+
+def test_there_is_a_helm_test(case: Case, rendered: Rendered) -> None:
+    hooks = [each for each in rendered.of("Pod") if each["metadata"]["annotations"]["helm.sh/hook"] == "test"]
+    assert len(hooks) == 1
+    assert hooks[0]["metadata"]["annotations"]["helm.sh/hook-delete-policy"] == "before-hook-creation,hook-succeeded"
+
+
+@pytest.mark.parametrize("chart", NAMES)
+def test_unknown_values_are_refused_at_every_depth(chart: str, render: Render) -> None:
+    def places(values: dict[str, Any], schema: dict[str, Any], root: dict[str, Any]) -> list[list[str]]:
+        schema = root["definitions"][schema["$ref"].rpartition("/")[2]] if "$ref" in schema else schema
+        if schema.get("additionalProperties") is not False:
+            return []
+        deeper = [
+            [key, *place]
+            for key, value in values.items()
+            if isinstance(value, dict)
+            for place in places(value, schema["properties"][key], root)
+        ]
+        return [[], *deeper]
+
+    schema = json.loads((CHARTS / chart / "values.schema.json").read_text("utf-8"))
+    values = yaml.safe_load((CHARTS / chart / "values.yaml").read_text("utf-8"))
+    found = places(values, schema, schema)
+    assert len(found) > 5
+    for place in found:
+        unknown: dict[str, Any] = {"misspelt": 1}
+        for key in reversed(place):
+            unknown = {key: unknown}
+        with pytest.raises(ValueError, match="additional properties 'misspelt' not allowed"):
+            render(chart, unknown)
+
+
+@pytest.mark.parametrize("chart", NAMES)
+def test_the_default_tag_is_the_charts_version_of_our_images(chart: str, render: Render) -> None:
+    version = yaml.safe_load((CHARTS / chart / "Chart.yaml").read_text("utf-8"))["appVersion"]
+    images = {
+        each["image"] for _, pod in pods(render(chart)) for each in containers(pod) if "lakestream/" in each["image"]
+    }
+    assert images
+    assert {image.rpartition(":")[2] for image in images} == {version}
+
+
+def test_monitors_scrape_ports_that_exist(rendered: Rendered) -> None:
+    for monitor in rendered.of("PodMonitor"):
+        assert monitor["metadata"]["labels"]["release"] == "prometheus"
+        (endpoint,) = monitor["spec"]["podMetricsEndpoints"]
+        assert endpoint["path"] == "/metrics"
+        wanted = monitor["spec"]["selector"]["matchLabels"].items()
+        (pod,) = [
+            each["spec"]["template"]["spec"]
+            for each in rendered.of("Deployment")
+            if wanted <= each["spec"]["template"]["metadata"]["labels"].items()
+        ]
+        assert endpoint["port"] in {port["name"] for port in pod["containers"][0]["ports"]}
