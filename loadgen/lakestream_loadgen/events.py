@@ -9,8 +9,10 @@ handed out after newer ones. Some events are *malformed*: no reader can parse th
 from __future__ import annotations
 
 import heapq
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import islice
 
 import numpy as np
 
@@ -25,12 +27,17 @@ EVENT_DDL = (
 
 _BLOCK = 4096
 """Random numbers drawn at a time."""
+_PICKS = 1 << 30
+"""Picks are integers below this: small enough for the quick arithmetic of Python's shortest ones."""
 _new_record = tuple.__new__  # skips Record's own constructor: half the cost of building one
-# By version; JSON as it stands in an event between version and customer.
-_UPDATES = ("", *(f',"op":"u","status":"{status}' for status in ("created", "paid", "packed", "shipped", "delivered")))
-_INSERTED = ',"op":"i","status":"created'
-_DELETED = ',"op":"d","status":"cancelled'
+# JSON as it stands in an event from the version's value to the status. Updates by version.
+_INSERTED = '1,"op":"i","status":"created'
+_UPDATES = tuple(
+    f'{version},"op":"u","status":"{status}'
+    for version, status in enumerate(("", "created", "paid", "packed", "shipped", "delivered"))
+)
 _RETURNED = ',"op":"u","status":"returned'
+_DELETED = ',"op":"d","status":"cancelled'
 # Without quotes, backslashes and control characters, so that a field is its own JSON text; with characters
 # beyond ASCII, so that a reader that mixes up encodings is found out.
 _NOTES = (
@@ -46,7 +53,7 @@ _NOTES = (
 
 
 # Kinds of events, in the order of the cumulated shares; plain integers, for an Enum's members cost a look-up.
-_INSERT, _DELETE, _LATE, _MALFORMED, _UPDATE = range(5)
+_INSERT, _MALFORMED, _DELETE, _LATE, _UPDATE = range(5)
 
 
 @dataclass(frozen=True)
@@ -82,11 +89,11 @@ class EventMix:
 class _Order:
     """An order that can still change. Small, for there are many, and to touch one is to miss the CPU's caches."""
 
-    __slots__ = ("created_at", "customer", "held", "number", "version")
+    __slots__ = ("created_at", "customer_id", "held", "order_id", "version")
 
-    def __init__(self, number: int, customer: int, created_at: str) -> None:
-        self.number = number
-        self.customer = customer
+    def __init__(self, order_id: str, customer_id: str, created_at: str) -> None:
+        self.order_id = order_id
+        self.customer_id = customer_id
         self.created_at = created_at
         self.version = 1
         self.held = 0  # late events of this order that are still to be handed out
@@ -103,109 +110,123 @@ class OrderEvents:
 
     def __init__(self, *, seed: int, worker: int, prefix: str, mix: EventMix) -> None:
         self._mix = mix
-        self._prefix = prefix
+        self._prefix = f"{prefix}-"
         self._random = np.random.Generator(np.random.PCG64([seed, worker]))
         # Popularity must be the same on all workers, or hot keys would even out; hence no draw here.
         ranks = np.arange(1, mix.customers + 1, dtype=np.float64) ** -mix.zipf
         self._popularity = np.cumsum(ranks / ranks.sum())
-        self._bounds = np.cumsum([mix.inserts, mix.deletes, mix.late, mix.malformed])
+        self._bounds = np.cumsum([mix.inserts, mix.malformed, mix.deletes, mix.late])
         cents = self._random.integers(100, 1_000_000, _BLOCK).tolist()
         self._amounts = [f"{amount // 100}.{amount % 100:02d}" for amount in cents]
         self._live: list[_Order] = []
         self._late: list[tuple[float, int, Record, _Order]] = []
         self._events = 0
         self._orders = 0
-        self._at = _BLOCK
-        self._customers_left: list[int] = []
+        self._drawn: Iterator[tuple[int, int]] = iter(())
+        self._customers: list[int] = []
         self._now = -1.0
         self._stamp = ""
-        self._ends: list[str] = []
+        self._ends: list[bytes] = []
 
     def take(self, count: int, now: float) -> list[Record]:
         """The next ``count`` events at ``now`` (seconds since the epoch): late ones that are due come first."""
         if now != self._now:
             self._now = now
             self._stamp = iso_timestamp(now)
-            self._ends = [f'{self._stamp}","note":"{note}"}}' for note in _NOTES]
+            self._ends = [f'","updated_at":"{self._stamp}","note":"{note}"}}'.encode() for note in _NOTES]
         taken: list[Record] = []
         while self._late and self._late[0][0] <= now and len(taken) < count:
             _, _, record, order = heapq.heappop(self._late)
             order.held -= 1
             taken.append(record)
         while len(taken) < count:
-            record_or_held = self._next()
-            if record_or_held is not None:
-                taken.append(record_or_held)
+            drawn = list(islice(self._drawn, count - len(taken)))
+            if drawn:
+                taken += self._make(drawn)
+            else:
+                self._drawn = self._draw()
         return taken
 
-    def _next(self) -> Record | None:
-        """Make one event; None when it is a late one, held back until it is due."""
-        at = self._at
-        if at == _BLOCK:
-            self._kinds = np.searchsorted(self._bounds, self._random.random(_BLOCK), side="right").tolist()
-            self._picks = self._random.random(_BLOCK).tolist()
-            at = 0
-        self._at = at + 1
-        kind = self._kinds[at]
-        live = self._live
-        if kind == _MALFORMED:
-            return self._malformed(self._picks[at])
-        if kind == _INSERT or not live:
-            return self._insert(self._picks[at])
-        index = int(self._picks[at] * len(live))
-        order = live[index]
-        version = order.version = order.version + 1
-        # A delete is its order's last event, so not while a late update is still to come.
-        if kind == _DELETE and not order.held:
-            live[index] = live[-1]
-            live.pop()
-            return self._record(order, _DELETED, True)
-        record = self._record(order, _UPDATES[version] if version < 6 else _RETURNED, False)
-        if kind != _LATE:
-            return record
-        order.held += 1
-        # Drawn from the bits of `picks` that the choice of the order has not used up.
-        lateness = self._picks[at] * len(live) % 1.0 * self._mix.max_lateness
-        heapq.heappush(self._late, (self._now + lateness, self._events, record, order))
-        return None
+    def _draw(self) -> Iterator[tuple[int, int]]:
+        """Kinds of events, each with a number that all else about the event is picked by."""
+        kinds = np.searchsorted(self._bounds, self._random.random(_BLOCK), side="right").tolist()
+        return zip(kinds, self._random.integers(_PICKS, size=_BLOCK).tolist(), strict=True)
 
-    def _insert(self, pick: float) -> Record:
-        order = self._new_order()
-        if len(self._live) < self._mix.max_live:
-            self._live.append(order)
-        else:
-            self._live[int(pick * len(self._live))] = order
-        return self._record(order, _INSERTED, False)
+    def _make(self, drawn: Iterable[tuple[int, int]]) -> list[Record]:
+        """One event for each of ``drawn``, without the late ones: they are held back until they are due.
+
+        In one loop with all it needs in local names, and with ids made with their order: that saves a quarter
+        of the time of events made in a call each.
+        """
+        live, amounts, ends, prefix = self._live, self._amounts, self._ends, self._prefix
+        number = self._events
+        made: list[Record] = []
+        for kind, pick in drawn:
+            number += 1
+            last = late = False
+            if kind <= _MALFORMED or not live:
+                order = self._new_order()
+                change = _INSERTED
+                if kind != _MALFORMED:
+                    self._add(order, pick)
+            else:
+                index = pick % len(live)
+                order = live[index]
+                version = order.version = order.version + 1
+                # A delete is its order's last event, so not while a late update is still to come.
+                if kind == _DELETE and not order.held:
+                    live[index] = live[-1]
+                    live.pop()
+                    last = True
+                    change = f"{version}{_DELETED}"
+                else:
+                    late = kind == _LATE
+                    change = _UPDATES[version] if version < 6 else f"{version}{_RETURNED}"
+            event_id = f"{prefix}{number}"
+            order_id, customer_id = order.order_id, order.customer_id
+            text = (
+                f'{{"event_id":"{event_id}","order_id":"{order_id}","version":{change}'
+                f'","customer_id":"{customer_id}","amount":{amounts[number & 4095]},"created_at":"{order.created_at}'
+            )
+            # The end is bytes already: text with characters beyond ASCII takes twice as long to put together.
+            data = text.encode() + ends[number & 7]
+            record = _new_record(Record, (event_id, customer_id, data, False, order_id, last))
+            if late:
+                self._hold(record, order, number, pick)
+            else:
+                made.append(_malformed(record, pick) if kind == _MALFORMED else record)
+        self._events = number
+        return made
 
     def _new_order(self) -> _Order:
         self._orders += 1
-        if not self._customers_left:
+        if not self._customers:
             drawn = np.searchsorted(self._popularity, self._random.random(_BLOCK), side="right")
-            self._customers_left = np.minimum(drawn, self._mix.customers - 1).tolist()
-        return _Order(self._orders, self._customers_left.pop(), self._stamp)
+            self._customers = np.minimum(drawn, self._mix.customers - 1).tolist()
+        return _Order(f"{self._prefix}o{self._orders}", f"c{self._customers.pop()}", self._stamp)
 
-    def _record(self, order: _Order, op_and_status: str, last: bool) -> Record:
-        number = self._events = self._events + 1
-        event_id = f"{self._prefix}-{number}"
-        order_id = f"{self._prefix}-o{order.number}"
-        customer_id = f"c{order.customer}"
-        text = (
-            f'{{"event_id":"{event_id}","order_id":"{order_id}","version":{order.version}{op_and_status}'
-            f'","customer_id":"{customer_id}","amount":{self._amounts[number & 4095]},'
-            f'"created_at":"{order.created_at}","updated_at":"{self._ends[number & 7]}'
-        )
-        return _new_record(Record, (event_id, customer_id, text.encode(), False, order_id, last))
+    def _add(self, order: _Order, pick: int) -> None:
+        if len(self._live) < self._mix.max_live:
+            self._live.append(order)
+        else:
+            self._live[pick % len(self._live)] = order
 
-    def _malformed(self, pick: float) -> Record:
-        """An insert of an order that never lives, broken in one of four ways."""
-        good = self._record(self._new_order(), _INSERTED, False)
-        match int(pick * 4):
-            case 0:  # cut off
-                data = good.data[:-12]
-            case 1:  # not UTF-8
-                data = good.data[:-2] + b'\xff\xfe"}'
-            case 2:  # does not match the schema
-                data = good.data.replace(b'"version":1,', b'"version":"first",')
-            case _:  # not JSON
-                data = b"order " + good.data
-        return good._replace(data=data, malformed=True)
+    def _hold(self, record: Record, order: _Order, number: int, pick: int) -> None:
+        order.held += 1
+        # Of `pick`, what the choice of the order has not used up.
+        lateness = pick // len(self._live) * len(self._live) / _PICKS * self._mix.max_lateness
+        heapq.heappush(self._late, (self._now + lateness, number, record, order))
+
+
+def _malformed(good: Record, pick: int) -> Record:
+    """A good event of an order that never lives, broken in one of four ways."""
+    match pick % 4:
+        case 0:  # cut off
+            data = good.data[:-12]
+        case 1:  # not UTF-8
+            data = good.data[:-2] + b'\xff\xfe"}'
+        case 2:  # does not match the schema
+            data = good.data.replace(b'"version":1,', b'"version":"first",')
+        case _:  # not JSON
+            data = b"order " + good.data
+    return good._replace(data=data, malformed=True)

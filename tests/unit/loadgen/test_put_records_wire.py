@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lakestream_loadgen.errors import NotWrittenError, OutcomeUnknownError, PutRecordsError, RefusedError
 from lakestream_loadgen.kinesis.retry import RetryPolicy
-from lakestream_loadgen.kinesis.wire import call_error, decode_answer, encode_entry, encode_request, sizes_of
+from lakestream_loadgen.kinesis.wire import call_error, decode_answer, encode_request, sizes_of
 from lakestream_loadgen.records import Record
 
 records = st.builds(Record, st.text(), st.text(max_size=256), st.binary(max_size=300))
@@ -20,7 +20,7 @@ records = st.builds(Record, st.text(), st.text(max_size=256), st.binary(max_size
 
 @given(st.text(min_size=1), st.lists(records, max_size=20))
 def test_a_request_says_what_it_was_given(stream: str, batch: list[Record]) -> None:
-    request = json.loads(encode_request(stream, [encode_entry(record) for record in batch]))
+    request = json.loads(encode_request(stream, batch))
     assert request["StreamName"] == stream
     assert [base64.b64decode(entry["Data"]) for entry in request["Records"]] == [record.data for record in batch]
     assert [entry["PartitionKey"] for entry in request["Records"]] == [record.partition_key for record in batch]
