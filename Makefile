@@ -2,7 +2,7 @@
 # `make help` lists the targets.
 
 PYTHON ?= python3.11
-PACKAGES := api jobs loadgen localkinesis bench examples/demo
+PACKAGES := api jobs loadgen localkinesis operator bench examples/demo
 BIN := .venv/bin
 READY := .venv/.ready
 
@@ -48,7 +48,7 @@ docs: setup ## Write docs/configuration.md from the models
 lock: setup ## Bring requirements.lock in line with the pyprojects, keeping what is pinned
 	printf -- '-e ./%s\n' $(PACKAGES) | $(BIN)/uv pip compile - --group pyproject.toml:dev --quiet --universal \
 		--python-version 3.11 --no-header --no-annotate --no-emit-index-url --output-file requirements.lock \
-		$(foreach part,"" -api -loadgen -localkinesis -bench -demo,--no-emit-package lakestream$(part))
+		$(foreach part,"" -api -loadgen -localkinesis -operator -bench -demo,--no-emit-package lakestream$(part))
 
 clean: ## Remove what builds and runs left behind, but not .venv
 	rm -rf build .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache spark-warehouse metastore_db

@@ -13,6 +13,7 @@ PACKAGES = {
     "lakestream": "jobs",
     "lakestream_loadgen": "loadgen",
     "lakestream_localkinesis": "localkinesis",
+    "lakestream_operator": "operator",
     "lakestream_bench": "bench",
     "lakestream_demo": "examples/demo",
 }

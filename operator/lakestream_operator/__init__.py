@@ -1,0 +1,1 @@
+"""The operator: keeps the SparkApplications of LakeStreams as they should be, and scales their executors on lag."""

@@ -1,0 +1,140 @@
+"""Carries out what was decided: the only module that changes anything in the cluster."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+from dataclasses import dataclass
+from datetime import datetime
+
+from lakestream_api import LakeStreamStatus
+from lakestream_api.names import API_VERSION, KIND, MANAGED_BY
+from lakestream_operator.adapters.cache import Cache
+from lakestream_operator.adapters.client import KubeClient, Object
+from lakestream_operator.errors import ConflictError, NotFoundError, OperatorError
+from lakestream_operator.model import Action, Apply, Create, Delete, Emit, Finalize, Kind, Manifest, Reference, Stream
+from lakestream_operator.observe import FINALIZER
+
+logger = logging.getLogger(__name__)
+
+_MAX_EVENT = 1024
+"""The API server's limit of an event's message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hands:
+    """Writes, and puts the answers into the cache: the next cycle sees what this one did."""
+
+    client: KubeClient
+    cache: Cache
+    identity: str
+    """Of this replica, for events."""
+
+    async def act(self, stream: Stream, action: Action, now: datetime) -> Object | None:
+        """Take one action; returns the LakeStream if that was changed.
+
+        Raises:
+            OperatorError: it could not be done; the next cycle decides anew.
+        """
+        match action:
+            case Apply(manifest):
+                self.cache.put(Kind[manifest["kind"]], await self.client.apply(manifest))
+            case Create(manifest):
+                await self._create(manifest)
+            case Delete(reference, uid):
+                await self._delete(reference, uid)
+            case Finalize(present):
+                return await self._finalize(stream, present=present)
+            case Emit():
+                await self._emit(stream, action, now)
+        return None
+
+    async def write_status(self, stream: Stream, status: LakeStreamStatus) -> Object:
+        """Write the LakeStream's status.
+
+        Raises:
+            OperatorError: it could not be done.
+        """
+        written = status.model_dump(mode="json", by_alias=True)
+        return await self.client.merge(_reference(stream), {"status": written}, subresource="status")
+
+    async def _create(self, manifest: Manifest) -> None:
+        reference = Reference.of(manifest)
+        try:
+            created = await self.client.create(manifest)
+        except ConflictError:
+            # It was there although it had not been seen; nothing of it may be changed.
+            logger.info("%s exists already", reference)
+            created = await self.client.get(reference)
+        self.cache.put(reference.kind, created)
+
+    async def _delete(self, reference: Reference, uid: str) -> None:
+        try:
+            answer = await self.client.delete(reference, uid)
+        except NotFoundError:
+            self.cache.remove(reference)
+            return
+        except ConflictError:
+            # Another object has taken the name; what it is has to be seen before anything is done to it.
+            self.cache.put(reference.kind, await self.client.get(reference))
+            return
+        if answer.get("kind") == reference.kind.name:
+            self.cache.put(reference.kind, answer)
+        else:
+            self.cache.remove(reference)
+
+    async def _finalize(self, stream: Stream, *, present: bool) -> Object | None:
+        metadata = stream.manifest["metadata"]
+        others = [one for one in metadata.get("finalizers", ()) if one != FINALIZER]
+        # With the version, so that nothing that another one added in between is taken away.
+        patch = {
+            "metadata": {
+                "resourceVersion": metadata["resourceVersion"],
+                "finalizers": [*others, FINALIZER] if present else others,
+            }
+        }
+        try:
+            return await self.client.merge(_reference(stream), patch)
+        except NotFoundError:
+            return None
+
+    async def _emit(self, stream: Stream, event: Emit, now: datetime) -> None:
+        level = logging.WARNING if event.warning else logging.INFO
+        logger.log(
+            level, "%s", event.message, extra={"stream": f"{stream.namespace}/{stream.name}", "reason": event.reason}
+        )
+        try:
+            await self.client.create(_event(stream, event, now, self.identity))
+        except OperatorError as error:
+            # What is told is not worth doing twice what was done.
+            logger.warning("event %s of %s/%s: %s", event.reason, stream.namespace, stream.name, error)
+
+
+def _reference(stream: Stream) -> Reference:
+    return Reference(Kind.LakeStream, stream.namespace, stream.name)
+
+
+def _event(stream: Stream, event: Emit, now: datetime, identity: str) -> Manifest:
+    time = now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    digest = hashlib.sha256(f"{stream.uid} {event.reason} {event.message} {now.isoformat()}".encode()).hexdigest()
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "metadata": {"name": f"{stream.name}.{digest[:16]}", "namespace": stream.namespace},
+        "involvedObject": {
+            "apiVersion": API_VERSION,
+            "kind": KIND,
+            "namespace": stream.namespace,
+            "name": stream.name,
+            "uid": stream.uid,
+        },
+        "reason": event.reason,
+        "message": event.message[:_MAX_EVENT],
+        "type": "Warning" if event.warning else "Normal",
+        "firstTimestamp": time,
+        "lastTimestamp": time,
+        "count": 1,
+        "source": {"component": MANAGED_BY},
+        "reportingComponent": MANAGED_BY,
+        "reportingInstance": identity,
+    }

@@ -1,0 +1,55 @@
+"""What the operator serves: its health and its metrics."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+
+from aiohttp import web
+from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
+
+Handler = Callable[[web.Request], Awaitable[web.Response]]
+
+Check = Callable[[], list[str]]
+"""Says what is wrong, one sentence each; nothing when all is well."""
+
+
+@asynccontextmanager
+async def serve_health(port: int, alive: Check, ready: Check) -> AsyncIterator[int]:
+    """Serve `/healthz` and `/readyz` while the context lasts; gives the port."""
+    async with _serve(port, {"/healthz": _checked(alive), "/readyz": _checked(ready)}) as bound:
+        yield bound
+
+
+@asynccontextmanager
+async def serve_metrics(port: int, registry: CollectorRegistry) -> AsyncIterator[int]:
+    """Serve `/metrics` while the context lasts; gives the port."""
+
+    async def metrics(_: web.Request) -> web.Response:
+        return web.Response(body=generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
+
+    async with _serve(port, {"/metrics": metrics}) as bound:
+        yield bound
+
+
+def _checked(check: Check) -> Handler:
+    async def answer(_: web.Request) -> web.Response:
+        problems = check()
+        return web.Response(text="\n".join(problems) or "ok", status=503 if problems else 200)
+
+    return answer
+
+
+@asynccontextmanager
+async def _serve(port: int, handlers: dict[str, Handler]) -> AsyncIterator[int]:
+    app = web.Application()
+    for path, handler in handlers.items():
+        app.router.add_get(path, handler)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, port=port)
+        await site.start()
+        yield runner.addresses[0][1]
+    finally:
+        await runner.cleanup()

@@ -1,0 +1,162 @@
+"""Phase and conditions of a LakeStream, from what was decided of its writers. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from lakestream_api import Condition, ConditionStatus, ConditionType, Phase
+from lakestream_operator.model import Stream
+from lakestream_operator.scaling import Scale
+from lakestream_operator.writers import Outcome, Situation
+
+REPEATED = 3
+"""Failures in a row after which a writer is not well though it runs again: it may fail the next minute."""
+
+_TROUBLE = (Situation.STALLED, Situation.BACKING_OFF, Situation.BLOCKED)
+_CHANGING = (Situation.STARTING, Situation.DRAINING, Situation.STOPPING)
+_MAX_MESSAGE = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What conditions are made from."""
+
+    outcomes: Mapping[str, Outcome]
+    """Of each writer, by name."""
+    scales: Mapping[str, Scale]
+    """Of each writer that has a target."""
+    problems: str
+    """What is wrong with the spec, or empty."""
+    suspended: bool
+    rolled_back: Mapping[str, str]
+    """Writers that run an older spec, and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    true: bool
+    reason: str
+    message: str
+
+
+def conditions(stream: Stream, findings: Findings, now: datetime) -> tuple[Condition, ...]:
+    """All conditions; the time of one whose status is as before stays."""
+    said = {
+        ConditionType.READY: _ready(findings),
+        ConditionType.PROGRESSING: _progressing(stream, findings),
+        ConditionType.DEGRADED: _degraded(findings),
+        ConditionType.SPEC_VALID: _spec_valid(findings),
+        ConditionType.SCALING_LIMITED: _scaling_limited(findings),
+    }
+    before = {one.type: one for one in stream.status.conditions} if stream.status else {}
+    return tuple(_condition(kind, one, before.get(kind), stream.generation, now) for kind, one in said.items())
+
+
+def _condition(kind: ConditionType, said: _Said, before: Condition | None, generation: int, now: datetime) -> Condition:
+    status = ConditionStatus.TRUE if said.true else ConditionStatus.FALSE
+    return Condition(
+        type=kind,
+        status=status,
+        reason=said.reason,
+        message=said.message[:_MAX_MESSAGE],
+        last_transition_time=before.last_transition_time if before and before.status is status else now.replace(microsecond=0),
+        observed_generation=generation,
+    )
+
+
+def _of(findings: Findings, situations: Sequence[Situation]) -> dict[str, Outcome]:
+    return {name: one for name, one in findings.outcomes.items() if one.situation in situations}
+
+
+def _told(outcomes: Mapping[str, Outcome]) -> str:
+    return " ".join(f"Writer {name}: {one.message or one.reason}" for name, one in outcomes.items())
+
+
+def _first(outcomes: Mapping[str, Outcome]) -> str:
+    return next(iter(outcomes.values())).reason
+
+
+def _ready(findings: Findings) -> _Said:
+    if findings.suspended:
+        return _Said(False, "Suspended", "spec.suspend is true; set it to false to go on where it stopped.")
+    waiting = {name: one for name, one in findings.outcomes.items() if one.situation is not Situation.RUNNING}
+    if waiting:
+        # What is wrong comes before what is merely on its way.
+        worst = {name: one for name, one in waiting.items() if one.situation in _TROUBLE} or waiting
+        return _Said(False, _first(worst), _told(waiting))
+    if not findings.outcomes:
+        return _Said(False, "SpecInvalid", "The spec is invalid and nothing of it runs; see the condition SpecValid.")
+    return _Said(True, "Running", "All drivers commit batches.")
+
+
+def _progressing(stream: Stream, findings: Findings) -> _Said:
+    changing = _of(findings, _CHANGING)
+    if changing:
+        return _Said(True, "Deleting" if stream.deleting else _first(changing), _told(changing))
+    return _Said(False, "Settled", "Nothing is being started, changed or stopped.")
+
+
+def troubled(outcome: Outcome) -> bool:
+    """Whether a writer does not do what it should."""
+    failures = outcome.memory.failures
+    if outcome.situation is Situation.RUNNING:
+        return failures >= REPEATED
+    return outcome.situation in _TROUBLE or (failures > 0 and outcome.situation in _CHANGING)
+
+
+def _degraded(findings: Findings) -> _Said:
+    bad = {name: one for name, one in findings.outcomes.items() if troubled(one)}
+    if findings.rolled_back:
+        told = " ".join(f"Writer {name} runs an older spec. {why}" for name, why in findings.rolled_back.items())
+        return _Said(True, "RolledBack", f"{told} Correct the spec to try again. {_told(bad)}".rstrip())
+    if not bad:
+        return _Said(False, "AsExpected", "No writer has a problem.")
+    told = " ".join(f"Writer {name}: {_trouble(one)}" for name, one in bad.items())
+    worst = next(iter(bad.values()))
+    ending = worst.memory.ending
+    return _Said(True, worst.reason if worst.situation in _TROUBLE or ending is None else ending.reason, told)
+
+
+def _trouble(outcome: Outcome) -> str:
+    ending, failures = outcome.memory.ending, outcome.memory.failures
+    if outcome.situation is Situation.STALLED or ending is None:
+        return outcome.message
+    times = f"failed {failures} times in a row" if failures > 1 else "failed once"
+    return f"{times}, last so: {ending.message}"
+
+
+def _spec_valid(findings: Findings) -> _Said:
+    if findings.problems:
+        return _Said(False, "Invalid", f"{findings.problems} What ran before goes on.")
+    refused = {name: one for name, one in findings.outcomes.items() if one.reason == "SettingsRefused"}
+    if refused:
+        return _Said(False, "SettingsRefused", _told(refused))
+    return _Said(True, "Valid", "The spec can be carried out.")
+
+
+def _scaling_limited(findings: Findings) -> _Said:
+    limits = {name: one.limit for name, one in findings.scales.items() if one.limit}
+    if not limits:
+        return _Said(False, "NotLimited", "Nothing stands in the way of the executors that are called for.")
+    told = " ".join(f"Writer {name}: {message}." for name, (_, message) in limits.items())
+    return _Said(True, next(iter(limits.values()))[0], told)
+
+
+def phase(stream: Stream, findings: Findings) -> Phase:
+    """The state in a word."""
+    outcomes = findings.outcomes.values()
+    situations = {one.situation for one in outcomes}
+    if stream.deleting:
+        return Phase.DELETING
+    if findings.suspended:
+        return Phase.SUSPENDED if situations <= {Situation.STOPPED} else Phase.SUSPENDING
+    bad = [one for one in outcomes if troubled(one)]
+    if not situations or len(bad) == len(outcomes):
+        return Phase.FAILED
+    if bad or findings.rolled_back:
+        return Phase.DEGRADED
+    if situations == {Situation.RUNNING}:
+        return Phase.RUNNING
+    return Phase.UPDATING if situations & {Situation.DRAINING, Situation.STOPPING} else Phase.STARTING

@@ -1,0 +1,209 @@
+"""The decision of one cycle: from what is wanted and seen of a LakeStream to what is done. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from lakestream_api import InvalidDocumentError, LakeStream, LakeStreamStatus, WriterNames, load_lakestream_object
+from lakestream_operator.conditions import Findings
+from lakestream_operator.measures import Measures, remove, take
+from lakestream_operator.model import Action, Emit, Finalize, Observed, WriterSeen
+from lakestream_operator.render import Plan, document_of, plan_of
+from lakestream_operator.scaling import Scale, scale
+from lakestream_operator.settings import JobSettings
+from lakestream_operator.status import status_of
+from lakestream_operator.writers import Goal, Outcome, Situation, Stop, Timings, decide_writer
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What to do in one cycle, in this order."""
+
+    actions: tuple[Action, ...]
+    status: LakeStreamStatus | None
+    """To be written; none when the LakeStream is as good as gone."""
+    wake_at: datetime
+    """When to decide again though nothing has happened."""
+    scaling: Mapping[str, str]
+    """What the autoscaler remembers of each writer."""
+
+
+def decide(
+    observed: Observed,
+    job: JobSettings,
+    now: datetime,
+    *,
+    scaling: Mapping[str, str] | None = None,
+    timings: Timings | None = None,
+) -> Decision:
+    """The next step for one LakeStream.
+
+    Args:
+        observed: what is seen of it.
+        job: how drivers are made.
+        now: the time of this cycle, read once.
+        scaling: what the autoscaler remembered after the last decision of this process, by writer.
+        timings: limits of patience.
+    """
+    timings = timings or Timings()
+    stream = observed.stream
+    if stream.deleting:
+        return _delete(observed, job, now, timings)
+    if not stream.finalizing:
+        # Before anything is made: a LakeStream that is deleted in between would leave a driver undrained.
+        return Decision((Finalize(present=True),), None, now + timings.resync, {})
+    wanted, problems = _read(observed)
+    goals = _goals(observed, wanted)
+    outcomes = {
+        name: decide_writer(goal, observed.writers.get(name, WriterSeen()), now, timings)
+        for name, goal in goals.items()
+    }
+    scales = _scales(observed, wanted, goals, scaling or {}, now)
+    findings = Findings(
+        outcomes={name: one for name, one in outcomes.items() if not _is_gone(goals[name], one, observed)},
+        scales=scales,
+        problems=problems,
+        suspended=bool(wanted and wanted.spec.suspend),
+        rolled_back=_rolled_back(observed, goals, outcomes),
+    )
+    actions = _actions(observed, job, goals, outcomes, scales)
+    status = status_of(observed, findings, now, timings)
+    return Decision(
+        actions=(*actions, *_spec_events(observed, problems)),
+        status=status,
+        wake_at=min((one.wake_at for one in outcomes.values() if one.wake_at), default=now + timings.idle_resync),
+        scaling={name: one.state for name, one in scales.items()},
+    )
+
+
+def _read(observed: Observed) -> tuple[LakeStream | None, str]:
+    """The spec, or else what is wrong with it."""
+    try:
+        return load_lakestream_object(observed.stream.manifest), ""
+    except InvalidDocumentError as error:
+        return None, " ".join(f"{one}." for one in error.problems)
+
+
+def _goals(observed: Observed, wanted: LakeStream | None) -> dict[str, Goal]:
+    stream = observed.stream
+    goals: dict[str, Goal] = {}
+    for writer in wanted.spec.writers if wanted else ():
+        names = WriterNames(stream.name, writer.name)
+        assert wanted is not None  # it has writers
+        if wanted.spec.suspend:
+            goals[writer.name] = Goal(stream.namespace, names, None, Stop.SUSPENDED)
+            continue
+        seen = observed.writers.get(writer.name, WriterSeen())
+        plan = plan_of(document_of(wanted, writer, stream.restart))
+        good = _known(seen.good) if wanted.spec.rollback else None
+        rejected = good is not None and seen.memory.rejected == plan.fingerprint
+        goals[writer.name] = Goal(stream.namespace, names, good if rejected else plan, rollback=good)
+    for name, seen in observed.writers.items():
+        names = WriterNames(stream.name, name)
+        if wanted is not None:
+            goals.setdefault(name, Goal(stream.namespace, names, None, Stop.REMOVED))
+        elif (plan_before := _known(seen.document)) is not None:
+            # With a spec that says nothing sensible, what was wanted before goes on.
+            goals[name] = Goal(stream.namespace, names, plan_before)
+    return goals
+
+
+def _known(document: str | None) -> Plan | None:
+    """The plan of a document that was written earlier, if this operator can still read it."""
+    try:
+        return plan_of(document) if document else None
+    except InvalidDocumentError:
+        return None
+
+
+def _scales(
+    observed: Observed,
+    wanted: LakeStream | None,
+    goals: Mapping[str, Goal],
+    remembered: Mapping[str, str],
+    now: datetime,
+) -> dict[str, Scale]:
+    if wanted is None:
+        return {}
+    return {
+        name: scale(name, wanted.spec, observed.writers.get(name, WriterSeen()), remembered.get(name), now)
+        for name, goal in goals.items()
+        if goal.plan is not None
+    }
+
+
+def _is_gone(goal: Goal, outcome: Outcome, observed: Observed) -> bool:
+    """Whether a writer that the spec has no more is no longer worth a line."""
+    return goal.stop is Stop.REMOVED and outcome.situation is Situation.STOPPED
+
+
+def _rolled_back(observed: Observed, goals: Mapping[str, Goal], outcomes: Mapping[str, Outcome]) -> dict[str, str]:
+    """Writers that run an older document than the one asked for."""
+    return {
+        name: "The new one never got to run; see the event RolledBack."
+        for name, goal in goals.items()
+        if (goal.rollback and goal.plan is goal.rollback and outcomes[name].memory.rejected)
+        or outcomes[name].reason == "RolledBack"
+    }
+
+
+def _actions(
+    observed: Observed,
+    job: JobSettings,
+    goals: Mapping[str, Goal],
+    outcomes: Mapping[str, Outcome],
+    scales: Mapping[str, Scale],
+) -> tuple[Action, ...]:
+    actions: list[Action] = []
+    for name, outcome in outcomes.items():
+        seen = observed.writers.get(name, WriterSeen())
+        if goals[name].stop is Stop.REMOVED and outcome.situation is Situation.STOPPED:
+            actions += remove(goals[name], seen)
+        else:
+            measures = Measures(observed.stream, goals[name], outcome, seen, scales.get(name))
+            actions += take(measures, job)
+    return tuple(actions)
+
+
+def _spec_events(observed: Observed, problems: str) -> tuple[Emit, ...]:
+    """Say once of a spec that it is invalid."""
+    status = observed.stream.status
+    known = bool(
+        status
+        and status.observed_generation == observed.stream.generation
+        and any(one.reason == "Invalid" for one in status.conditions)
+    )
+    return (Emit("SpecInvalid", problems, warning=True),) if problems and not known else ()
+
+
+def _delete(observed: Observed, job: JobSettings, now: datetime, timings: Timings) -> Decision:
+    """Drain all drivers, and let the LakeStream go when they are gone; Kubernetes deletes the rest, by owner."""
+    stream = observed.stream
+    goals = {
+        name: Goal(stream.namespace, WriterNames(stream.name, name), None, Stop.DELETED) for name in observed.writers
+    }
+    outcomes = {name: decide_writer(goal, observed.writers[name], now, timings) for name, goal in goals.items()}
+    if all(one.situation is Situation.STOPPED for one in outcomes.values()):
+        actions = (_kept(observed), Finalize(present=False)) if stream.finalizing else ()
+        return Decision(actions, None, now + timings.idle_resync, {})
+    findings = Findings(outcomes, {}, "", suspended=False, rolled_back={})
+    return Decision(
+        actions=_actions(observed, job, goals, outcomes, {}),
+        status=status_of(observed, findings, now, timings),
+        wake_at=min((one.wake_at for one in outcomes.values() if one.wake_at), default=now + timings.resync),
+        scaling={},
+    )
+
+
+def _kept(observed: Observed) -> Emit:
+    wanted, _ = _read(observed)
+    if wanted is None:
+        return Emit("DataKept", "All drivers have ended. Tables and checkpoints stay where they are.")
+    paths = ", ".join(writer.output.path for writer in wanted.spec.writers)
+    return Emit(
+        "DataKept",
+        f"All drivers have ended. The data stays: {paths}; so does the checkpoint, {wanted.spec.checkpoint},"
+        " from which a LakeStream of the same name goes on.",
+    )

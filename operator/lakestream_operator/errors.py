@@ -1,0 +1,46 @@
+"""Every error that this package raises on purpose.
+
+The adapters translate what aiohttp and the API server say into these; the type says what the caller may do.
+"""
+
+from __future__ import annotations
+
+
+class OperatorError(Exception):
+    """Root of this package's errors."""
+
+
+class SettingsError(OperatorError):
+    """The settings file, or the credentials that it relies on, cannot be used; the message names the field or file."""
+
+
+class ApiError(OperatorError):
+    """The API server refused a request for good; `status` is HTTP's."""
+
+    def __init__(self, status: int, message: str) -> None:
+        self.status = status
+        super().__init__(message)
+
+
+class NotFoundError(ApiError):
+    """There is no such object (any more)."""
+
+
+class ConflictError(ApiError):
+    """The object is not what the request took it for: it changed, it is another one, or it exists already."""
+
+
+class ExpiredError(ApiError):
+    """The watch asked for a version that the API server has forgotten; list again."""
+
+
+class ForbiddenError(ApiError):
+    """The operator may not do that; the message names verb and resource."""
+
+
+class RetryLaterError(OperatorError):
+    """The API server is overloaded, restarting or out of reach; the same request may succeed later."""
+
+
+class LeadershipLostError(OperatorError):
+    """Another replica may be acting by now; this one must stop at once."""

@@ -1,0 +1,187 @@
+"""One loop per LakeStream: look, decide, act. Events only wake it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from lakestream_api import LakeStreamStatus
+from lakestream_operator.adapters.cache import Cache, StreamKey
+from lakestream_operator.adapters.hands import Hands
+from lakestream_operator.clock import Clock
+from lakestream_operator.decide import decide
+from lakestream_operator.errors import ConflictError, NotFoundError, OperatorError
+from lakestream_operator.metrics import Metrics
+from lakestream_operator.model import Kind, Manifest, Observed
+from lakestream_operator.observe import stream_of, trim
+from lakestream_operator.settings import JobSettings
+from lakestream_operator.status import is_news
+
+logger = logging.getLogger(__name__)
+
+_REST = timedelta(milliseconds=200)
+"""Between two cycles of one LakeStream: changes come in swarms."""
+_FIRST_RETRY = timedelta(seconds=1)
+_LAST_RETRY = timedelta(minutes=1)
+_END_WITHIN = timedelta(seconds=10)
+"""For cycles in hand, when the operator ends. One that is cut off is done again, by the next operator."""
+
+
+@dataclass(slots=True)
+class _Loop:
+    """One LakeStream's loop."""
+
+    manifest: Manifest
+    """The LakeStream, as it was seen last."""
+    woken: asyncio.Event = field(default_factory=asyncio.Event)
+    woken_at: datetime | None = None
+    busy_since: datetime | None = None
+    wake_at: datetime | None = None
+    status_at: datetime | None = None
+    """When the status was written last."""
+    scaling: Mapping[str, str] = field(default_factory=dict)
+    failures: int = 0
+    task: asyncio.Task[None] | None = None
+
+
+@dataclass(slots=True)
+class Loops:
+    """The loops of all LakeStreams."""
+
+    hands: Hands
+    cache: Cache
+    job: JobSettings
+    clock: Clock
+    metrics: Metrics
+    ready: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once the cache knows the cluster; before that nothing is decided."""
+    _loops: dict[StreamKey, _Loop] = field(default_factory=dict)
+    _ending: bool = False
+
+    def saw(self, manifest: Mapping[str, Any]) -> None:
+        """Take in a LakeStream, and begin to look after one that is new."""
+        trimmed = trim(Kind.LakeStream, manifest)
+        key = (trimmed["metadata"]["namespace"], trimmed["metadata"]["name"])
+        loop = self._loops.get(key)
+        if loop is not None and loop.manifest["metadata"]["uid"] == trimmed["metadata"]["uid"]:
+            if _version(loop.manifest) < _version(trimmed):
+                loop.manifest = trimmed
+                self.wake(key)
+            return
+        if loop is not None:
+            self.gone(key)
+        if not self._ending:
+            loop = _Loop(trimmed)
+            self._loops[key] = loop
+            self.wake(key)
+            loop.task = asyncio.create_task(self._run(key, loop), name=f"loop of {key[0]}/{key[1]}")
+
+    def gone(self, key: StreamKey) -> None:
+        """Forget a LakeStream that is gone."""
+        loop = self._loops.pop(key, None)
+        if loop is not None and loop.task is not None:
+            loop.task.cancel()
+
+    def wake(self, key: StreamKey) -> None:
+        """Have a LakeStream looked at soon."""
+        loop = self._loops.get(key)
+        if loop is not None:
+            loop.woken_at = loop.woken_at or self.clock()
+            loop.woken.set()
+
+    def generations(self) -> dict[StreamKey, int]:
+        """What is known of LakeStreams: the generation of each."""
+        return {key: loop.manifest["metadata"].get("generation", 0) for key, loop in self._loops.items()}
+
+    def statuses(self) -> Iterable[tuple[StreamKey, LakeStreamStatus]]:
+        """The statuses as they were written last, for metrics."""
+        for key, loop in self._loops.items():
+            status = stream_of(loop.manifest).status
+            if status is not None:
+                yield key, status
+
+    def longest_cycle(self, now: datetime) -> timedelta:
+        """How long the longest cycle that is under way has taken."""
+        return max((now - one.busy_since for one in self._loops.values() if one.busy_since), default=timedelta())
+
+    async def close(self) -> None:
+        """End all loops, each after its cycle in hand."""
+        self._ending = True
+        tasks = [loop.task for loop in self._loops.values() if loop.task]
+        for loop in self._loops.values():
+            loop.woken.set()
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=_END_WITHIN.total_seconds())
+            for task in late:
+                task.cancel()
+
+    async def _run(self, key: StreamKey, loop: _Loop) -> None:
+        await self.ready.wait()
+        while True:
+            await self._rest(loop)
+            if self._ending:
+                return
+            loop.woken.clear()
+            woken_at, loop.woken_at = loop.woken_at, None
+            loop.busy_since = now = self.clock()
+            try:
+                await self._cycle(key, loop, now)
+                loop.failures = 0
+            except OperatorError as error:
+                self._retry(key, loop, error)
+            except Exception as error:
+                # A bug that one LakeStream brings to light is not the others' business.
+                logger.exception("the cycle of %s/%s failed", *key)
+                self._retry(key, loop, error)
+            finally:
+                loop.busy_since = None
+            self.metrics.cycle(began=now, woken=woken_at, ended=self.clock())
+            await asyncio.sleep(_REST.total_seconds())
+
+    async def _rest(self, loop: _Loop) -> None:
+        """Wait until there is something to do, or it is time to look."""
+        seconds = None if loop.wake_at is None else max(0.0, (loop.wake_at - self.clock()).total_seconds())
+        try:
+            await asyncio.wait_for(loop.woken.wait(), seconds)
+        except TimeoutError:
+            return
+
+    def _retry(self, key: StreamKey, loop: _Loop, error: Exception) -> None:
+        self.metrics.failed(type(error).__name__)
+        loop.failures += 1
+        pause = min(_FIRST_RETRY * 2 ** min(loop.failures - 1, 10), _LAST_RETRY)
+        # One conflict means that something changed in between, as it may.
+        level = logging.DEBUG if isinstance(error, ConflictError) and loop.failures == 1 else logging.WARNING
+        logger.log(level, "%s/%s: %s; again in %s", *key, error, pause)
+        loop.wake_at = self.clock() + pause
+
+    async def _cycle(self, key: StreamKey, loop: _Loop, now: datetime) -> None:
+        """Look, decide, act."""
+        stream = stream_of(loop.manifest)
+        observed = Observed(stream, self.cache.writers(key))
+        decision = decide(observed, self.job, now, scaling=loop.scaling)
+        for action in decision.actions:
+            changed = await self.hands.act(stream, action, now)
+            self.metrics.acted(type(action).__name__)
+            if changed is not None:
+                self.saw(changed)
+        loop.scaling, loop.wake_at = decision.scaling, decision.wake_at
+        silent = now - loop.status_at if loop.status_at else timedelta.max
+        if decision.status is not None and is_news(stream.status, decision.status, silent):
+            try:
+                written = await self.hands.write_status(stream, decision.status)
+            except NotFoundError:
+                logger.info("%s/%s is gone", *key)
+                self._loops.pop(key, None)
+                raise asyncio.CancelledError from None
+            loop.status_at = now
+            self.saw(written)
+
+
+def _version(manifest: Manifest) -> int:
+    text = manifest["metadata"].get("resourceVersion", "0")
+    return int(text) if text.isdecimal() else 0

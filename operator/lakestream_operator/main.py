@@ -1,0 +1,46 @@
+"""The `lakestream-operator` command."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from lakestream_operator import logs
+from lakestream_operator.errors import OperatorError
+from lakestream_operator.settings import load_settings
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    help="Keep LakeStreams on Kubernetes as they should be.",
+)
+
+
+@app.callback()
+def main() -> None:
+    """One command, and room for others."""
+
+
+@app.command()
+def run(
+    config: Annotated[Path, typer.Option(help="The settings file (YAML).")],
+) -> None:
+    """Look after LakeStreams until SIGTERM."""
+    from lakestream_operator.operate import operate  # kopf takes a while to import
+
+    try:
+        settings = load_settings(config)
+        logs.configure(settings.log.level)
+        asyncio.run(operate(settings))
+    except OperatorError as error:
+        logging.getLogger(__name__).error("%s", error)
+        raise typer.Exit(1) from error
+
+
+if __name__ == "__main__":
+    app()

@@ -1,0 +1,122 @@
+"""What a decision about one writer means for its objects. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from lakestream_api import Control
+from lakestream_operator.model import (
+    Action,
+    Apply,
+    Create,
+    Delete,
+    Emit,
+    Kind,
+    Manifest,
+    Memory,
+    Reference,
+    Stream,
+    WriterSeen,
+)
+from lakestream_operator.render import (
+    Owner,
+    control_manifest,
+    document_manifest,
+    render_application,
+    supports,
+)
+from lakestream_operator.scaling import Scale
+from lakestream_operator.settings import JobSettings
+from lakestream_operator.writers import Goal, Outcome
+
+
+@dataclass(frozen=True, slots=True)
+class Measures:
+    """One writer's decision, and what it is about."""
+
+    stream: Stream
+    goal: Goal
+    outcome: Outcome
+    seen: WriterSeen
+    scale: Scale | None
+
+    @property
+    def owner(self) -> Owner:
+        return Owner.of(self.stream)
+
+
+def take(measures: Measures, job: JobSettings) -> Iterator[Action]:
+    """The actions, in the order in which they have to be taken.
+
+    1. What a driver finds when it starts, and what is remembered: were it lost, a failure could be counted twice.
+    2. What ends a driver.
+    3. What starts one.
+    4. What is said about it.
+    """
+    goal, outcome, scale = measures.goal, measures.outcome, measures.scale
+    if goal.plan is not None:
+        for manifest in supports(goal.plan, measures.owner, job.cluster_role):
+            yield from _renewed_binding(measures.seen, manifest)
+            yield from _applied(measures, manifest)
+        if outcome.start or _runs_this(measures):
+            good = goal.plan.document if outcome.ran else measures.seen.good
+            yield from _applied(measures, document_manifest(goal.plan, measures.owner, good))
+    yield from _controlled(measures)
+    said = [*outcome.actions, *(scale.events if scale else ())]
+    yield from (one for one in said if not isinstance(one, Emit))
+    if outcome.start and goal.plan is not None:
+        executors = scale.target if scale else goal.plan.stream.spec.scaling.min_executors
+        yield Create(render_application(goal.plan, measures.owner, job, executors))
+    yield from (one for one in said if isinstance(one, Emit))
+
+
+def remove(goal: Goal, seen: WriterSeen) -> Iterator[Action]:
+    """Delete what is left of a writer that the spec has no more; its data stays."""
+    for kind, name in seen.objects:
+        uid = seen.objects[kind, name]["metadata"]["uid"]
+        yield Delete(Reference(kind, goal.namespace, name), uid)
+    if seen.objects:
+        yield Emit("WriterRemoved", f"Writer {goal.names.writer} is gone; its data and its checkpoint stay.")
+
+
+def _runs_this(measures: Measures) -> bool:
+    """Whether the driver was started with the document that is wanted (or with one that says the same)."""
+    app, plan = measures.seen.application, measures.goal.plan
+    return app is not None and plan is not None and app.fingerprint == plan.fingerprint
+
+
+def _controlled(measures: Measures) -> Iterator[Action]:
+    """Orders and memory. The object is made along with the first driver, and stays while there is something to say."""
+    goal, seen, memory, scale = measures.goal, measures.seen, measures.outcome.memory, measures.scale
+    executors = scale.target if scale else seen.control.executors if seen.control else None
+    control = Control(executors=executors, drain=memory.drain.id if memory.drain else None)
+    live = seen.objects.get((Kind.ConfigMap, goal.names.control))
+    if live is None and goal.plan is None and memory == Memory():
+        return
+    state = scale.state if scale and (scale.keep or control != seen.control) else seen.scaling_state
+    yield from _applied(measures, control_manifest(goal.names, measures.owner, control, memory, state))
+
+
+def _applied(measures: Measures, manifest: Manifest) -> Iterator[Action]:
+    """Apply what is missing or has drifted; all of it before a start, in case what was seen is old."""
+    live = measures.seen.objects.get((Kind[manifest["kind"]], manifest["metadata"]["name"]))
+    if live is None or measures.outcome.start or not covers(live, manifest):
+        yield Apply(manifest)
+
+
+def _renewed_binding(seen: WriterSeen, manifest: Manifest) -> Iterator[Action]:
+    """A RoleBinding's role cannot be changed, as after the operator was installed anew under another name."""
+    reference = Reference.of(manifest)
+    live = seen.objects.get((reference.kind, reference.name))
+    if live is not None and live.get("roleRef") != manifest.get("roleRef"):
+        yield Delete(reference, live["metadata"]["uid"])
+
+
+def covers(live: object, wanted: object) -> bool:
+    """Whether an object has all that is wanted of it; what others have added is theirs."""
+    if isinstance(wanted, dict):
+        return isinstance(live, dict) and all(key in live and covers(live[key], value) for key, value in wanted.items())
+    if isinstance(wanted, list):
+        return isinstance(live, list) and all(any(covers(one, value) for one in live) for value in wanted)
+    return live == wanted

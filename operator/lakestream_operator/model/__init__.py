@@ -1,0 +1,43 @@
+"""What is seen, what is remembered and what is done: frozen, without I/O."""
+
+from lakestream_operator.model.actions import (
+    Action,
+    Apply,
+    Create,
+    Delete,
+    Emit,
+    Finalize,
+    Kind,
+    Manifest,
+    Reference,
+)
+from lakestream_operator.model.memory import Drain, Ending, Memory
+from lakestream_operator.model.observed import (
+    Application,
+    DriverPod,
+    Observed,
+    PodPhase,
+    Stream,
+    WriterSeen,
+)
+
+__all__ = [
+    "Action",
+    "Application",
+    "Apply",
+    "Create",
+    "Delete",
+    "Drain",
+    "DriverPod",
+    "Emit",
+    "Ending",
+    "Finalize",
+    "Kind",
+    "Manifest",
+    "Memory",
+    "Observed",
+    "PodPhase",
+    "Reference",
+    "Stream",
+    "WriterSeen",
+]

@@ -1,0 +1,97 @@
+"""What the operator remembers of a writer from one cycle to the next, and over its own restarts.
+
+It is kept as an annotation of the writer's control ConfigMap. All of it can be lost at any time: then a failure is
+retried sooner than it would have been, and a drain begins anew.
+"""
+
+from __future__ import annotations
+
+from typing import Self
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
+
+
+class _Kept(BaseModel):
+    """Written and read by operators of any version."""
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="ignore",
+        alias_generator=to_camel,
+        validate_by_name=True,
+        validate_by_alias=True,
+        serialize_by_alias=True,
+        use_attribute_docstrings=True,
+    )
+
+
+class Drain(_Kept):
+    """A request to a driver to stop after the batch in hand."""
+
+    id: str
+    """What the driver acknowledges."""
+
+    pod_uid: str
+    """The driver that is asked."""
+
+    since: AwareDatetime
+    """When it was asked first."""
+
+    reason: str
+    """Why, in one word."""
+
+
+class Ending(_Kept):
+    """How a driver ended without being asked to."""
+
+    application_uid: str
+    """The SparkApplication whose driver it was: each one is counted once."""
+
+    fingerprint: str
+    """The document that it ran."""
+
+    at: AwareDatetime
+    """When it was seen."""
+
+    exit: int | None = None
+    """The driver's exit status; none if there never was a driver, or its pod is gone."""
+
+    reason: str = "DriverLost"
+    """What kind of ending it was, in one word."""
+
+    message: str = ""
+    """What the driver, or else the Spark Operator, said, and what to do about it."""
+
+    ran: bool = False
+    """Whether it had committed a batch."""
+
+    retry_at: AwareDatetime | None = None
+    """When the writer is started again; none: only with another document."""
+
+
+class Memory(_Kept):
+    """What is remembered of one writer."""
+
+    failures: int = Field(default=0, ge=0)
+    """Drivers in a row that ended without being asked to."""
+
+    ending: Ending | None = None
+    """How the last of them did."""
+
+    drain: Drain | None = None
+    """The request that is being waited for."""
+
+    podless_since: AwareDatetime | None = None
+    """Since when a SparkApplication that should have a driver has none."""
+
+    rejected: str | None = None
+    """Fingerprint of a document that never got to run, and from which the writer was rolled back."""
+
+    @classmethod
+    def parse(cls, text: str | None) -> Self:
+        """Read what `model_dump_json` wrote; nonsense, as after an edit by hand, is as good as nothing."""
+        try:
+            return cls.model_validate_json(text) if text else cls()
+        except ValidationError:
+            return cls()

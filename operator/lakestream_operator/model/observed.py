@@ -1,0 +1,123 @@
+"""What is seen of one LakeStream and all that belongs to it, at one time."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from lakestream_api import Control, DriverReport, LakeStreamStatus
+from lakestream_operator.model.actions import Kind, Manifest
+from lakestream_operator.model.memory import Memory
+
+
+class PodPhase(StrEnum):
+    """Kubernetes's phases of a pod."""
+
+    PENDING = "Pending"
+    RUNNING = "Running"
+    SUCCEEDED = "Succeeded"
+    FAILED = "Failed"
+    UNKNOWN = "Unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """A SparkApplication of ours."""
+
+    uid: str
+    created_at: datetime
+    deleting: bool
+    generation: int
+    """1 as long as nobody changed the spec that it was created with."""
+    fingerprint: str
+    """Of the document that its driver was given."""
+    state: str
+    """In the Spark Operator's words; empty while that has not seen it."""
+    message: str
+    """What the Spark Operator says of a failure."""
+    submitted: bool
+    """Whether it ever got as far as to have a driver's pod."""
+
+    @property
+    def terminal(self) -> bool:
+        """Whether the Spark Operator has ended its work on it."""
+        return self.state in ("COMPLETED", "FAILED")
+
+
+@dataclass(frozen=True, slots=True)
+class DriverPod:
+    """The pod of a driver."""
+
+    name: str
+    uid: str
+    created_at: datetime
+    deleting: bool
+    phase: PodPhase
+    started_at: datetime | None
+    """When its container began to run."""
+    exit: int | None
+    """Exit status of its container, once that has ended."""
+    message: str
+    """What the container left in its termination log; or why the pod does not start, or was ended."""
+    application_uid: str = ""
+    """Uid of the SparkApplication that it belongs to, if it says so."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether its processes are gone for good (a pod on a lost node may still run)."""
+        return self.phase in (PodPhase.SUCCEEDED, PodPhase.FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class WriterSeen:
+    """One writer's objects; those that are missing are None."""
+
+    application: Application | None = None
+    driver_pod: DriverPod | None = None
+    report: DriverReport | None = None
+    control: Control | None = None
+    memory: Memory = field(default_factory=Memory)
+    scaling_state: str | None = None
+    """What the autoscaler remembers, in its own words."""
+    document: str | None = None
+    """The document that the driver was given, or will be."""
+    good: str | None = None
+    """The last document whose driver committed a batch."""
+    objects: Mapping[tuple[Kind, str], Manifest] = field(default_factory=dict)
+    """ConfigMaps, service account and role binding, by kind and name."""
+    pending_since: datetime | None = None
+    """Creation of the oldest executor pod that no node has taken."""
+
+    @property
+    def anything(self) -> bool:
+        """Whether there is any object of this writer left."""
+        return bool(self.application or self.driver_pod or self.objects)
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """The LakeStream object."""
+
+    namespace: str
+    name: str
+    uid: str
+    generation: int
+    deleting: bool
+    finalizing: bool
+    """Whether it bears the operator's finalizer."""
+    manifest: Manifest
+    """As the API server gave it."""
+    status: LakeStreamStatus | None
+    restart: str
+    """Value of the annotation that asks for a restart, or empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Observed:
+    """A LakeStream and all that belongs to it."""
+
+    stream: Stream
+    writers: Mapping[str, WriterSeen]
+    """By name; also those that the spec has no more."""

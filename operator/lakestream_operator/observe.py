@@ -1,0 +1,198 @@
+"""From manifests, as the API server gives them, to what decisions are made from. Pure."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Mapping
+from datetime import datetime
+from typing import Any, TypeVar
+
+from pydantic import ValidationError
+
+from lakestream_api import Control, DriverReport, LakeStreamStatus, WriterNames
+from lakestream_api.names import (
+    CONTROL_KEY,
+    DOCUMENT_KEY,
+    FINGERPRINT_ANNOTATION,
+    GROUP,
+    REPORT_KEY,
+)
+from lakestream_operator.model import Application, DriverPod, Kind, Manifest, Memory, PodPhase, Stream, WriterSeen
+from lakestream_operator.render.control import MEMORY_ANNOTATION, SCALING_ANNOTATION
+from lakestream_operator.render.document import RESTART_ANNOTATION
+from lakestream_operator.render.objects import GOOD_KEY
+
+logger = logging.getLogger(__name__)
+
+FINALIZER = f"{GROUP}/drain"
+"""Keeps a LakeStream until its drivers have ended their batches."""
+
+M = TypeVar("M", Control, DriverReport)
+
+_KEPT_METADATA = {
+    "annotations",
+    "creationTimestamp",
+    "deletionTimestamp",
+    "finalizers",
+    "generation",
+    "labels",
+    "name",
+    "namespace",
+    "ownerReferences",
+    "resourceVersion",
+    "uid",
+}
+_KEPT = {
+    Kind.SparkApplication: ("status",),
+    Kind.Pod: ("status",),
+    Kind.ConfigMap: ("data",),
+    Kind.RoleBinding: ("roleRef", "subjects"),
+    Kind.ServiceAccount: (),
+    Kind.LakeStream: ("spec", "status"),
+}
+_KEPT_STATUS = {
+    Kind.SparkApplication: {"applicationState", "executionAttempts"},
+    Kind.Pod: {"conditions", "containerStatuses", "message", "phase"},
+}
+
+
+def trim(kind: Kind, manifest: Manifest) -> dict[str, Any]:
+    """The part of an object that decisions look at: thousands of them are kept."""
+    metadata = {name: value for name, value in manifest["metadata"].items() if name in _KEPT_METADATA}
+    kept = {name: manifest[name] for name in _KEPT[kind] if name in manifest}
+    if kind in _KEPT_STATUS:
+        status = kept.get("status") or {}
+        kept["status"] = {name: value for name, value in status.items() if name in _KEPT_STATUS[kind]}
+    return {"apiVersion": kind.api_version, "kind": kind.name, "metadata": metadata, **kept}
+
+
+def stream_of(manifest: Manifest) -> Stream:
+    """A LakeStream object. Its spec is looked at later: it may be invalid."""
+    metadata = manifest["metadata"]
+    try:
+        status = LakeStreamStatus.model_validate(manifest["status"]) if manifest.get("status") else None
+    except ValidationError:
+        logger.warning("the status of %s/%s is not ours; it is written anew", metadata["namespace"], metadata["name"])
+        status = None
+    return Stream(
+        namespace=metadata["namespace"],
+        name=metadata["name"],
+        uid=metadata["uid"],
+        generation=metadata.get("generation", 0),
+        deleting="deletionTimestamp" in metadata,
+        finalizing=FINALIZER in metadata.get("finalizers", ()),
+        manifest=manifest,
+        status=status,
+        restart=metadata.get("annotations", {}).get(RESTART_ANNOTATION, ""),
+    )
+
+
+def writer_of(names: WriterNames, objects: Iterable[Manifest]) -> WriterSeen:
+    """One writer, from all the objects that bear its labels."""
+    found = {(Kind[one["kind"]], one["metadata"]["name"]): one for one in objects}
+    application = found.pop((Kind.SparkApplication, names.application), None)
+    driver_pod = found.pop((Kind.Pod, names.driver_pod), None)
+    executors = [one for (kind, _), one in found.items() if kind is Kind.Pod]
+    rest = {key: one for key, one in found.items() if key[0] is not Kind.Pod}
+    control = rest.get((Kind.ConfigMap, names.control), {})
+    annotations = control.get("metadata", {}).get("annotations", {})
+    document = _data(rest.get((Kind.ConfigMap, names.document)))
+    return WriterSeen(
+        application=_application(application) if application else None,
+        driver_pod=_driver_pod(driver_pod) if driver_pod else None,
+        report=_parsed(DriverReport, _data(rest.get((Kind.ConfigMap, names.progress))).get(REPORT_KEY)),
+        control=_parsed(Control, _data(control).get(CONTROL_KEY)),
+        memory=Memory.parse(annotations.get(MEMORY_ANNOTATION)),
+        scaling_state=annotations.get(SCALING_ANNOTATION),
+        document=document.get(DOCUMENT_KEY),
+        good=document.get(GOOD_KEY),
+        objects=rest,
+        pending_since=min(
+            (_time(pod["metadata"]["creationTimestamp"]) for pod in executors if _waits(pod)), default=None
+        ),
+    )
+
+
+def _data(config_map: Manifest | None) -> Mapping[str, str]:
+    return (config_map or {}).get("data") or {}
+
+
+def _parsed(model: type[M], text: str | None) -> M | None:
+    """A ConfigMap's entry; one that is missing, or was spoilt by hand, says nothing."""
+    if not text:
+        return None
+    try:
+        return model.model_validate_json(text)
+    except ValidationError as error:
+        logger.debug("not a %s: %s", model.__name__, error)
+        return None
+
+
+def _time(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def _application(manifest: Manifest) -> Application:
+    metadata, status = manifest["metadata"], manifest.get("status") or {}
+    state = status.get("applicationState") or {}
+    return Application(
+        uid=metadata["uid"],
+        created_at=_time(metadata["creationTimestamp"]),
+        deleting="deletionTimestamp" in metadata,
+        generation=metadata.get("generation", 1),
+        fingerprint=metadata.get("annotations", {}).get(FINGERPRINT_ANNOTATION, ""),
+        state=state.get("state", ""),
+        message=state.get("errorMessage", ""),
+        submitted=status.get("executionAttempts", 0) > 0,
+    )
+
+
+def _driver_pod(manifest: Manifest) -> DriverPod:
+    metadata, status = manifest["metadata"], manifest.get("status") or {}
+    container = _container_state(status)
+    ended, running = container.get("terminated"), container.get("running")
+    owners = [one["uid"] for one in metadata.get("ownerReferences", ()) if one["kind"] == Kind.SparkApplication.name]
+    started = (ended or running or {}).get("startedAt")
+    return DriverPod(
+        name=metadata["name"],
+        uid=metadata["uid"],
+        created_at=_time(metadata["creationTimestamp"]),
+        deleting="deletionTimestamp" in metadata,
+        phase=PodPhase(status.get("phase", PodPhase.PENDING)),
+        started_at=_time(started) if started else None,
+        exit=ended["exitCode"] if ended else None,
+        message=_pod_message(status, container),
+        application_uid=next(iter(owners), ""),
+    )
+
+
+def _container_state(status: Mapping[str, Any]) -> Mapping[str, Any]:
+    """State of the first container: Spark's own; any other one was put in by someone else."""
+    statuses = status.get("containerStatuses") or []
+    named = [one for one in statuses if one["name"].startswith("spark-kubernetes-")] or statuses
+    return named[0].get("state") or {} if named else {}
+
+
+def _pod_message(status: Mapping[str, Any], container: Mapping[str, Any]) -> str:
+    """The most telling of the texts that there are about a pod."""
+    ended, waiting = container.get("terminated") or {}, container.get("waiting") or {}
+    if ended:
+        reason = ended.get("reason", "")
+        return " ".join((ended.get("message") or (reason if reason not in ("Error", "Completed") else "")).split())
+    if status.get("message"):
+        return " ".join(status["message"].split())
+    unschedulable = [
+        one.get("message", "")
+        for one in status.get("conditions") or ()
+        if one["type"] == "PodScheduled" and one["status"] == "False"
+    ]
+    if unschedulable:
+        return f"no node takes it: {unschedulable[0]}"
+    if waiting.get("reason") and waiting["reason"] not in ("ContainerCreating", "PodInitializing"):
+        return f"{waiting['reason']}: {' '.join(waiting.get('message', '').split())}".rstrip(": ")
+    return ""
+
+
+def _waits(pod: Manifest) -> bool:
+    """Whether an executor's pod waits for a node, or for its image."""
+    return (pod.get("status") or {}).get("phase") == PodPhase.PENDING and "deletionTimestamp" not in pod["metadata"]

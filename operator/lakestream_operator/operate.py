@@ -1,0 +1,162 @@
+"""Puts the parts of the operator together and runs them until the process is to end."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import socket
+import uuid
+from collections.abc import Coroutine
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from prometheus_client import CollectorRegistry
+
+from lakestream_operator.adapters.cache import Cache
+from lakestream_operator.adapters.client import KubeClient
+from lakestream_operator.adapters.credentials import Credentials, find_credentials
+from lakestream_operator.adapters.hands import Hands
+from lakestream_operator.adapters.lease import Election
+from lakestream_operator.adapters.reflector import WATCHED, Reflector
+from lakestream_operator.adapters.web import serve_health, serve_metrics
+from lakestream_operator.audit import Audit
+from lakestream_operator.clock import Clock, system_clock
+from lakestream_operator.handlers import watch
+from lakestream_operator.loops import Loops
+from lakestream_operator.metrics import Metrics, StreamMetrics
+from lakestream_operator.model import Kind, Reference
+from lakestream_operator.settings import LeaderElectionSettings, Settings
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Operator:
+    """What runs in the process."""
+
+    settings: Settings
+    credentials: Credentials
+    client: KubeClient
+    clock: Clock
+    registry: CollectorRegistry
+    identity: str
+    stop: asyncio.Event = field(default_factory=asyncio.Event)
+    audit: Audit | None = None
+    """There once this replica leads."""
+
+    def problems(self) -> list[str]:
+        return self.audit.problems() if self.audit else []
+
+    def unready(self) -> list[str]:
+        return self.audit.unready() if self.audit else []
+
+    async def run(self) -> None:
+        """Wait until this replica leads, then act."""
+        election = self._election(self.settings.leader_election)
+        if election is None:
+            await self._lead()
+            return
+        if not await self._first(election.acquire()):
+            return
+        holding = asyncio.create_task(election.hold(), name="lease")
+        leading = asyncio.create_task(self._lead(), name="operator")
+        try:
+            await asyncio.wait((holding, leading), return_when=asyncio.FIRST_COMPLETED)
+            if holding.done():
+                # Another replica may act by now; nothing of this one may be finished.
+                leading.cancel()
+                holding.result()
+            leading.result()
+        finally:
+            holding.cancel()
+            await election.release()
+
+    def _election(self, settings: LeaderElectionSettings) -> Election | None:
+        if not settings.enabled:
+            return None
+        reference = Reference(Kind.Lease, settings.namespace or self.credentials.namespace, settings.lease_name)
+        duration = timedelta(seconds=settings.duration_seconds)
+        return Election(self.client, self.clock, reference, self.identity, duration)
+
+    async def _first(self, waiting: Coroutine[None, None, None]) -> bool:
+        """Whether something came about before the process was to end."""
+        task = asyncio.create_task(waiting)
+        stop = asyncio.create_task(self.stop.wait())
+        await asyncio.wait((task, stop), return_when=asyncio.FIRST_COMPLETED)
+        stop.cancel()
+        if not task.done():
+            task.cancel()
+            return False
+        task.result()
+        return True
+
+    async def _lead(self) -> None:
+        """Watch and act until the process is to end, or a part of it fails."""
+        cache = Cache()
+        hands = Hands(self.client, cache, self.identity)
+        loops = Loops(hands, cache, self.settings.job, self.clock, Metrics(self.registry))
+        cache.wake = loops.wake
+        self.registry.register(StreamMetrics(loops.statuses))
+        reflectors = tuple(
+            Reflector(self.client, cache, self.clock, kind, namespace)
+            for kind in WATCHED
+            for namespace in self.settings.namespaces or (None,)
+        )
+        self.audit = Audit(self.client, loops, reflectors, self.settings.namespaces, self.clock, self.clock())
+        tasks = [asyncio.create_task(one.run(), name=f"watch of {one.kind.value.plural}") for one in reflectors]
+        tasks.append(asyncio.create_task(self.audit.run(), name="audit"))
+        tasks.append(asyncio.create_task(_ready(reflectors, loops), name="start"))
+        watching = watch(loops, self.credentials, self.settings.namespaces, self.stop)
+        tasks.append(asyncio.create_task(watching, name="kopf"))
+        try:
+            await _until_first_end(tasks)
+        finally:
+            await loops.close()
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _until_first_end(tasks: list[asyncio.Task[None]]) -> None:
+    """Wait for kopf to end, as it does on SIGTERM, or for any part to fail."""
+    rest = set(tasks)
+    while rest:
+        done, rest = await asyncio.wait(rest, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+            if task.get_name() == "kopf":
+                return
+
+
+async def _ready(reflectors: tuple[Reflector, ...], loops: Loops) -> None:
+    """Nothing is decided before all is known."""
+    for reflector in reflectors:
+        await reflector.synced.wait()
+    logger.info("the cluster is known: %d objects of LakeStreams", len(loops.cache))
+    loops.ready.set()
+
+
+async def operate(settings: Settings) -> None:
+    """Run the operator until SIGTERM or SIGINT.
+
+    Raises:
+        SettingsError: there are no usable credentials.
+        LeadershipLostError: another replica leads now.
+    """
+    credentials = find_credentials(os.environ)
+    identity = f"{socket.gethostname()}-{uuid.uuid4().hex[:8]}"
+    async with AsyncExitStack() as stack:
+        client = await stack.enter_async_context(KubeClient(credentials))
+        operator = _Operator(settings, credentials, client, system_clock, CollectorRegistry(), identity)
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, operator.stop.set)
+        health = serve_health(settings.health.port, operator.problems, operator.unready)
+        metrics = serve_metrics(settings.metrics.port, operator.registry)
+        ports = [await stack.enter_async_context(one) for one in (health, metrics)]
+        logger.info("%s serves health on port %d and metrics on port %d", identity, *ports)
+        await operator.run()
+        logger.info("ended in order")

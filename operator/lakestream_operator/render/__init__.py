@@ -1,0 +1,17 @@
+"""What a LakeStream's objects should look like: pure builders."""
+
+from lakestream_operator.render.application import render_application
+from lakestream_operator.render.control import control_manifest
+from lakestream_operator.render.document import Plan, document_of, plan_of
+from lakestream_operator.render.objects import Owner, document_manifest, supports
+
+__all__ = [
+    "Owner",
+    "Plan",
+    "control_manifest",
+    "document_manifest",
+    "document_of",
+    "plan_of",
+    "render_application",
+    "supports",
+]

@@ -1,0 +1,79 @@
+"""The SparkApplication of one writer (v1beta2 of the Kubeflow Spark Operator)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from lakestream_api import Pod
+from lakestream_api.names import DOCUMENT_PATH, FINGERPRINT_ANNOTATION
+from lakestream_operator.model import Kind, Manifest
+from lakestream_operator.render.document import Plan
+from lakestream_operator.render.objects import Owner, manifest_of
+from lakestream_operator.render.pods import METRICS_PORT, driver_template, executor_template
+from lakestream_operator.settings import JobSettings
+
+SPARK_VERSION = "3.5.9"
+MAIN_FILE = "local:///opt/lakestream/main.py"
+
+
+def render_application(plan: Plan, owner: Owner, job: JobSettings, executors: int) -> Manifest:
+    """The SparkApplication that runs a plan, beginning with so many executors.
+
+    It is created once and never changed: the Spark Operator ends the driver on any change of a spec. What may change
+    while it runs goes through the control ConfigMap; what may not needs a new one.
+    """
+    names, spec = plan.names, plan.stream.spec
+    pods = spec.kubernetes
+    account = pods.service_account or names.service_account
+    image_secrets = [*job.image_pull_secrets, *pods.image_pull_secrets]
+    annotations = {FINGERPRINT_ANNOTATION: plan.fingerprint}
+    application = manifest_of(Kind.SparkApplication, names.application, names, owner, annotations=annotations)
+    application["spec"] = {
+        "type": "Python",
+        "mode": "cluster",
+        "sparkVersion": SPARK_VERSION,
+        "image": pods.image or job.image,
+        "imagePullPolicy": (pods.image_pull_policy or job.image_pull_policy).value,
+        "mainApplicationFile": MAIN_FILE,
+        "arguments": _arguments(plan.writer.name),
+        # The operator alone decides on restarts: it knows why the driver ended, and whether another one may run.
+        "restartPolicy": {"type": "Never"},
+        "sparkConf": _spark_conf(plan, job),
+        "driver": {
+            "cores": spec.resources.driver.cores,
+            "memory": spec.resources.driver.memory,
+            **_sizes(pods.driver),
+            "serviceAccount": account,
+            "template": driver_template(plan, job),
+        },
+        "executor": {
+            "instances": executors,
+            "cores": spec.resources.executor.cores,
+            "memory": spec.resources.executor.memory,
+            **_sizes(pods.executor),
+            "serviceAccount": account,
+            "template": executor_template(plan, job),
+        },
+    }
+    if image_secrets:
+        application["spec"]["imagePullSecrets"] = image_secrets
+    return application
+
+
+def _arguments(writer: str) -> list[str]:
+    return ["ingest", "-f", DOCUMENT_PATH, "--writer", writer, "--cluster", "--metrics-port", str(METRICS_PORT)]
+
+
+def _spark_conf(plan: Plan, job: JobSettings) -> dict[str, str]:
+    """What only the submission can set; the driver sets all else before it starts Spark."""
+    names = plan.names
+    return {
+        **job.spark_conf,
+        "spark.kubernetes.driver.pod.name": names.driver_pod,
+        "spark.kubernetes.executor.podNamePrefix": names.executor_prefix,
+    }
+
+
+def _sizes(pod: Pod) -> dict[str, Any]:
+    given = {"coreRequest": pod.core_request, "coreLimit": pod.core_limit, "memoryOverhead": pod.memory_overhead}
+    return {name: value for name, value in given.items() if value is not None}

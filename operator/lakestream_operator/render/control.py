@@ -1,0 +1,24 @@
+"""The control ConfigMap: the operator's orders to a driver and, as annotations, what it remembers of the writer."""
+
+from __future__ import annotations
+
+from lakestream_api import Control, WriterNames
+from lakestream_api.names import CONTROL_KEY, GROUP
+from lakestream_operator.model import Kind, Manifest, Memory
+from lakestream_operator.render.objects import Owner, manifest_of
+
+MEMORY_ANNOTATION = f"{GROUP}/memory"
+SCALING_ANNOTATION = f"{GROUP}/scaling-state"
+
+
+def control_manifest(
+    names: WriterNames, owner: Owner, control: Control, memory: Memory, scaling_state: str | None
+) -> Manifest:
+    """ConfigMap of the orders."""
+    annotations = {MEMORY_ANNOTATION: memory.model_dump_json(exclude_defaults=True)}
+    if scaling_state is not None:
+        annotations[SCALING_ANNOTATION] = scaling_state
+    return {
+        **manifest_of(Kind.ConfigMap, names.control, names, owner, annotations=annotations),
+        "data": {CONTROL_KEY: control.model_dump_json(exclude_none=True)},
+    }

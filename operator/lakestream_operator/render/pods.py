@@ -1,0 +1,117 @@
+"""Templates of driver and executor pods.
+
+Templates, and not the fields of a SparkApplication that look the same: those are put into pods by the Spark Operator's
+webhook, so that executors would come out wrong while that is down. Spark itself applies templates. All pods keep to
+the restricted pod security standard.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from lakestream_api import EnvVar
+from lakestream_api.names import (
+    DOCUMENT_FOLDER,
+    DOCUMENT_KEY,
+    NAMESPACE_VARIABLE,
+    POD_UID_VARIABLE,
+    POD_VARIABLE,
+)
+from lakestream_operator.render.document import Plan
+from lakestream_operator.settings import JobSettings
+
+# Spark finds the container that it is to fill in by these names.
+DRIVER_CONTAINER = "spark-kubernetes-driver"
+EXECUTOR_CONTAINER = "spark-kubernetes-executor"
+
+METRICS_PORT = 9090
+"""Port of the driver's Prometheus metrics."""
+
+_UID = 185
+"""The user of Spark's images. The group is root's, as is usual where users are assigned at will."""
+
+_POD_SECURITY = {
+    "runAsNonRoot": True,
+    "runAsUser": _UID,
+    "runAsGroup": 0,
+    "fsGroup": _UID,
+    "seccompProfile": {"type": "RuntimeDefault"},
+}
+_CONTAINER_SECURITY = {
+    "allowPrivilegeEscalation": False,
+    "capabilities": {"drop": ["ALL"]},
+    "privileged": False,
+    "readOnlyRootFilesystem": True,
+    "runAsNonRoot": True,
+}
+_DOWNWARD = {
+    POD_VARIABLE: "metadata.name",
+    POD_UID_VARIABLE: "metadata.uid",
+    NAMESPACE_VARIABLE: "metadata.namespace",
+}
+
+
+def driver_template(plan: Plan, job: JobSettings) -> dict[str, Any]:
+    """PodTemplateSpec of the driver."""
+    downward = [{"name": name, "valueFrom": {"fieldRef": {"fieldPath": path}}} for name, path in _DOWNWARD.items()]
+    container = _container(DRIVER_CONTAINER, plan, job) | {
+        "ports": [{"name": "metrics", "containerPort": METRICS_PORT, "protocol": "TCP"}],
+        # What the driver writes down of its end is its own; its log's last lines would be noise.
+        "terminationMessagePolicy": "File",
+    }
+    container["env"] += downward
+    container["volumeMounts"].append({"name": "document", "mountPath": DOCUMENT_FOLDER, "readOnly": True})
+    pod = _pod(container, plan)
+    # Only what this driver was started with: the same ConfigMap may hold an older document too.
+    items = [{"key": DOCUMENT_KEY, "path": DOCUMENT_KEY}]
+    pod["volumes"].append({"name": "document", "configMap": {"name": plan.names.document, "items": items}})
+    pod["terminationGracePeriodSeconds"] = job.termination_grace_period_seconds
+    return {"metadata": _metadata(plan), "spec": pod}
+
+
+def executor_template(plan: Plan, job: JobSettings) -> dict[str, Any]:
+    """PodTemplateSpec of the executors."""
+    # Executors never talk to the API server.
+    pod = _pod(_container(EXECUTOR_CONTAINER, plan, job), plan) | {"automountServiceAccountToken": False}
+    return {"metadata": _metadata(plan), "spec": pod}
+
+
+def _metadata(plan: Plan) -> dict[str, Any]:
+    pods = plan.stream.spec.kubernetes
+    return {"labels": {**pods.pod_labels, **plan.names.labels}, "annotations": dict(pods.pod_annotations)}
+
+
+def _pod(container: dict[str, Any], plan: Plan) -> dict[str, Any]:
+    pods = plan.stream.spec.kubernetes
+    pod: dict[str, Any] = {
+        "containers": [container],
+        "securityContext": _POD_SECURITY,
+        "volumes": [{"name": "tmp", "emptyDir": {}}],
+    }
+    if pods.node_selector:
+        pod["nodeSelector"] = dict(pods.node_selector)
+    if pods.tolerations:
+        pod["tolerations"] = [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in pods.tolerations]
+    if pods.priority_class_name:
+        pod["priorityClassName"] = pods.priority_class_name
+    return pod
+
+
+def _container(name: str, plan: Plan, job: JobSettings) -> dict[str, Any]:
+    pods = plan.stream.spec.kubernetes
+    variables = _variables([EnvVar(name="HOME", value="/tmp"), *job.env, *pods.env])
+    sources = [*job.env_from, *pods.env_from]
+    return {
+        "name": name,
+        "env": list(variables.values()),
+        "envFrom": [one.model_dump(mode="json", by_alias=True, exclude_defaults=True) for one in sources],
+        "securityContext": _CONTAINER_SECURITY,
+        # The root file system is read-only; Spark mounts what it spills to by itself.
+        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
+    }
+
+
+def _variables(given: Iterable[EnvVar]) -> Mapping[str, dict[str, Any]]:
+    """By name; the last one of a name wins."""
+    return {one.name: one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in given}

@@ -1,0 +1,55 @@
+"""The one place where the autoscaler is asked: what it is told of a writer, and what is kept of its answer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from lakestream_api import Spec
+from lakestream_operator.autoscaler import ScaleDecision, ScalingState, decide_scale, window_of
+from lakestream_operator.model import Emit, WriterSeen
+
+KEPT_FOR = timedelta(minutes=5)
+"""What the autoscaler remembers is written down with each new target, and this often: a restarted operator has lost
+no more than that. To write it after each evaluation would cost a request per writer and 15 s."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """How many executors a writer should have."""
+
+    target: int
+    explanation: str
+    limit: tuple[str, str] | None
+    """Reason and message of `ScalingLimited`."""
+    events: tuple[Emit, ...]
+    state: str
+    """What to remember, in the autoscaler's words."""
+    keep: bool
+    """Whether that has to be written down now."""
+
+
+def scale(writer: str, spec: Spec, seen: WriterSeen, remembered: str | None, now: datetime) -> Scale:
+    """Decide on the executors of one writer.
+
+    Args:
+        writer: its name, for events.
+        spec: of the LakeStream, the one that is wanted.
+        seen: the writer's objects.
+        remembered: the state of the last decision of this process; none after its start.
+        now: the time.
+    """
+    written = ScalingState.from_json(seen.scaling_state)
+    state = written if remembered is None else ScalingState.from_json(remembered)
+    window = window_of(spec, seen.report, seen.pending_since)
+    decision: ScaleDecision = decide_scale(spec.scaling, window, state, now)
+    old = seen.control.executors if seen.control else None
+    evaluated = written.evaluated_at
+    return Scale(
+        target=decision.target,
+        explanation=decision.explanation,
+        limit=(decision.condition.reason.value, decision.condition.message) if decision.condition else None,
+        events=tuple(Emit(one.reason, f"Writer {writer}: {one.message}", one.warning) for one in decision.events),
+        state=decision.state.to_json(),
+        keep=decision.target != old or evaluated is None or now - evaluated > KEPT_FOR,
+    )

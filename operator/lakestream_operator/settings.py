@@ -1,0 +1,127 @@
+"""The operator's settings file (YAML): what the chart renders and `run --config` reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic.alias_generators import to_camel
+
+from lakestream_api import EnvFrom, EnvVar, ImagePullPolicy
+from lakestream_operator.errors import SettingsError
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(
+        frozen=True,
+        extra="forbid",
+        alias_generator=to_camel,
+        validate_by_name=True,
+        validate_by_alias=True,
+        serialize_by_alias=True,
+        use_attribute_docstrings=True,
+    )
+
+
+class JobSettings(_Section):
+    """How drivers and executors are made, unless a LakeStream says otherwise. Running drivers keep what they have:
+    a change is taken up at their next start."""
+
+    image: str = Field(min_length=1)
+    """Image of driver and executors."""
+
+    image_pull_policy: ImagePullPolicy = ImagePullPolicy.IF_NOT_PRESENT
+    """When it is fetched."""
+
+    image_pull_secrets: tuple[str, ...] = ()
+    """Secrets in each LakeStream's namespace that it may be fetched with."""
+
+    env: tuple[EnvVar, ...] = ()
+    """Environment variables of all drivers and executors; a LakeStream's own win."""
+
+    env_from: tuple[EnvFrom, ...] = ()
+    """Secrets and ConfigMaps of each LakeStream's namespace whose entries all become variables."""
+
+    spark_conf: dict[str, str] = Field(default_factory=dict)
+    """More of Spark's configuration; what the operator itself sets wins."""
+
+    cluster_role: str = Field(min_length=1)
+    """ClusterRole that each driver's service account is bound to in its namespace."""
+
+    termination_grace_period_seconds: int = Field(default=120, ge=0)
+    """Seconds that a driver has to end the batch in hand when its pod is deleted, as by the drain of a node.
+    A batch that is cut off is written again, exactly once, by the next driver."""
+
+
+class PortSettings(_Section):
+    """Where something is served."""
+
+    port: int = Field(ge=0, le=65535)
+    """TCP port on all addresses; 0: any free one."""
+
+
+class LogSettings(_Section):
+    """What is logged, as lines of JSON on standard error."""
+
+    level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
+    """The least severe that is logged."""
+
+
+class LeaderElectionSettings(_Section):
+    """Which one of several replicas acts: the holder of a Lease."""
+
+    enabled: bool = True
+    """Off only where it is certain that there is one operator, as on a developer's machine."""
+
+    lease_name: str = Field(default="lakestream-operator", min_length=1)
+    """Name of the Lease."""
+
+    namespace: str | None = None
+    """Its namespace; without it, that of the operator's pod."""
+
+    duration_seconds: int = Field(default=15, ge=3)
+    """Seconds without renewal after which another replica takes over. The holder renews every fifth of it, and stops
+    acting after two thirds of it without success."""
+
+
+class Settings(_Section):
+    """Settings of the operator."""
+
+    job: JobSettings
+    """Drivers and executors."""
+
+    namespaces: tuple[Annotated[str, Field(min_length=1)], ...] = ()
+    """Namespaces whose LakeStreams are served; empty: all."""
+
+    health: PortSettings = PortSettings(port=8080)
+    """`/healthz`, `/readyz`."""
+
+    metrics: PortSettings = PortSettings(port=9090)
+    """`/metrics`, for Prometheus."""
+
+    log: LogSettings = LogSettings()
+    """Logging."""
+
+    leader_election: LeaderElectionSettings = LeaderElectionSettings()
+    """Leader election."""
+
+
+def load_settings(path: Path) -> Settings:
+    """Read the settings file.
+
+    Raises:
+        SettingsError: there is no such file, or it does not say what the models above ask for.
+    """
+    try:
+        return Settings.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+    except OSError as error:
+        raise SettingsError(f"{path}: {error.strerror}") from error
+    except yaml.YAMLError as error:
+        raise SettingsError(f"{path} is not valid YAML: {error}") from error
+    except ValidationError as error:
+        problems = "; ".join(
+            f"{'.'.join(map(str, detail['loc'])) or 'the file'}: {detail['msg']}" for detail in error.errors()
+        )
+        raise SettingsError(f"{path}: {problems}") from error

@@ -1,0 +1,123 @@
+"""The status of a LakeStream: what was decided and seen, for people. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from lakestream_api import DriverReport, ExecutorsStatus, LakeStreamStatus, WriterNames, WriterStatus
+from lakestream_operator.conditions import Findings, conditions, phase
+from lakestream_operator.model import Observed, WriterSeen
+from lakestream_operator.scaling import Scale
+from lakestream_operator.writers import Outcome, Situation, Timings
+
+FIGURES_EVERY = timedelta(seconds=15)
+"""How often a status is written in which only figures have changed."""
+
+_RATE_BATCHES = 5
+
+
+def status_of(observed: Observed, findings: Findings, now: datetime, timings: Timings) -> LakeStreamStatus:
+    """The whole status."""
+    stream = observed.stream
+    writers = tuple(
+        _writer(
+            WriterNames(stream.name, name),
+            outcome,
+            observed.writers.get(name, WriterSeen()),
+            findings.scales.get(name),
+            now,
+            timings,
+        )
+        for name, outcome in findings.outcomes.items()
+    )
+    lags = [one.lag_seconds for one in writers if one.lag_seconds is not None]
+    rates = [one.records_per_second for one in writers if one.records_per_second is not None]
+    return LakeStreamStatus(
+        observed_generation=stream.generation,
+        phase=phase(stream, findings),
+        lag=timedelta(seconds=round(max(lags))) if lags else None,
+        records_per_second=round(sum(rates)) if rates else None,
+        executors=_sum([one.executors for one in writers]),
+        writers=writers,
+        conditions=conditions(stream, findings, now),
+    )
+
+
+def _sum(executors: Sequence[ExecutorsStatus]) -> ExecutorsStatus:
+    return ExecutorsStatus(now=sum(one.now for one in executors), target=sum(one.target for one in executors))
+
+
+def _writer(
+    names: WriterNames, outcome: Outcome, seen: WriterSeen, scale: Scale | None, now: datetime, timings: Timings
+) -> WriterStatus:
+    report, pod = seen.report, seen.driver_pod
+    alive = bool(report and pod and report.pod_uid == pod.uid and not pod.ended)
+    last = report.batches[-1] if report and report.batches else None
+    ending = outcome.memory.ending
+    stopped = outcome.situation in (Situation.STOPPED, Situation.STOPPING)
+    return WriterStatus(
+        name=names.writer,
+        application=seen.application.state or "NEW" if seen.application else None,
+        driver_pod=pod.name if pod else None,
+        epoch=report.epoch if report else None,
+        last_batch=last.batch if last else None,
+        last_batch_at=last.finished_at if last else None,
+        lag_seconds=lag_of(report, now, timings, alive=alive),
+        records_per_second=_rate(report, now) if report and alive else None,
+        executors=ExecutorsStatus(
+            now=report.executors.registered if report and alive else 0,
+            target=0 if stopped or scale is None else scale.target,
+        ),
+        restarts=outcome.memory.failures,
+        retry_at=ending.retry_at if ending and outcome.situation is Situation.BACKING_OFF else None,
+        message=outcome.message,
+        scaling=scale.explanation if scale and not stopped else "",
+    )
+
+
+def lag_of(report: DriverReport | None, now: datetime, timings: Timings, *, alive: bool) -> float | None:
+    """Seconds of lag. That of a driver which says nothing grows with its silence: what arrived since is unread."""
+    if report is None or not report.batches:
+        return None
+    last = report.batches[-1]
+    lag, known_at = last.lag_seconds, last.finished_at
+    if report.caught_up_at and report.caught_up_at > known_at:
+        lag, known_at = 0.0, report.caught_up_at
+    silent = not alive or now - report.updated_at > timings.late_limit(report)
+    if lag == 0 and not silent:
+        return 0.0
+    # Between two batches of a driver that is behind, its lag stays about what it was.
+    grown = (now - known_at).total_seconds() if silent else 0.0
+    return round(lag + max(grown, 0.0), 1)
+
+
+def _rate(report: DriverReport, now: datetime) -> float | None:
+    """Records per second over the last batches, up to now: an idle stream's rate falls to 0."""
+    batches = report.batches[-_RATE_BATCHES:]
+    if len(batches) < 2:
+        return None
+    interval = batches[-1].trigger_interval
+    # Until the next batch is due, nothing is to be concluded from there being none.
+    end = max(batches[-1].finished_at, now - 2 * max(interval, timedelta(seconds=batches[-1].seconds.total)))
+    seconds = (end - batches[0].finished_at).total_seconds()
+    return round(sum(one.records for one in batches[1:]) / seconds, 1) if seconds > 0 else None
+
+
+def is_news(old: LakeStreamStatus | None, new: LakeStreamStatus, since: timedelta) -> bool:
+    """Whether a status has to be written: at once if something else than figures changed, else now and then."""
+    if old is None or _without_figures(old) != _without_figures(new):
+        return True
+    return old != new and since >= FIGURES_EVERY
+
+
+def _without_figures(status: LakeStreamStatus) -> object:
+    return (
+        status.observed_generation,
+        status.phase,
+        [(one.type, one.status, one.reason) for one in status.conditions],
+        [
+            (one.name, one.application, one.driver_pod, one.epoch, one.restarts, one.retry_at, one.executors)
+            for one in status.writers
+        ],
+    )

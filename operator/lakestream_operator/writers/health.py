@@ -1,0 +1,79 @@
+"""Whether a driver that runs does what it should: told by its progress, not by its pod."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from lakestream_api import DriverReport, format_duration
+from lakestream_operator.model import Application, DriverPod, Memory, PodPhase, WriterSeen
+from lakestream_operator.writers.outcome import Outcome, Situation
+from lakestream_operator.writers.timings import Timings
+
+_SECOND = timedelta(seconds=1)
+
+
+def current_report(seen: WriterSeen, pod: DriverPod | None) -> DriverReport | None:
+    """The report of the driver that runs, not one that its predecessor left."""
+    report = seen.report
+    return report if report and pod and report.pod_uid == pod.uid else None
+
+
+def heard_at(report: DriverReport | None, pod: DriverPod) -> datetime:
+    """When the driver was heard of last; its start counts."""
+    started = pod.started_at or pod.created_at
+    return max(started, report.updated_at) if report else started
+
+
+def is_stuck(seen: WriterSeen, pod: DriverPod | None, now: datetime, timings: Timings) -> bool:
+    """Whether a running driver has been silent for so long that only a restart helps."""
+    if pod is None or pod.deleting or pod.phase is not PodPhase.RUNNING:
+        return False
+    report = current_report(seen, pod)
+    return now - heard_at(report, pod) > timings.stuck_limit(report)
+
+
+def judge(
+    app: Application, pod: DriverPod | None, seen: WriterSeen, memory: Memory, now: datetime, timings: Timings
+) -> Outcome:
+    """Say how a driver is that should run, and is not stuck."""
+    if pod is None:
+        return _without_pod(app, memory, now, timings)
+    if pod.deleting:
+        message = "The driver's pod is being deleted; it is started again when it is gone."
+        return Outcome(Situation.STALLED, "DriverPodDeleted", memory, message, wake_at=now + timings.resync)
+    report = current_report(seen, pod)
+    if pod.phase is PodPhase.PENDING:
+        return _pending(pod, memory, now, timings)
+    if pod.phase is PodPhase.UNKNOWN:
+        message = f"The node of pod {pod.name} does not answer; if it is lost for good, delete the node."
+        return Outcome(Situation.STALLED, "NodeLost", memory, message, wake_at=now + timings.resync)
+    silence = now - heard_at(report, pod)
+    if silence > timings.late_limit(report):
+        message = (
+            f"The driver has said nothing for {format_duration(silence - silence % _SECOND)};"
+            f" it is restarted after {format_duration(timings.stuck_limit(report))}. See the log of pod {pod.name}."
+        )
+        return Outcome(Situation.STALLED, "NoProgress", memory, message, wake_at=now + timings.resync)
+    if report is None or not report.batches:
+        message = "The driver has started and has not committed a batch yet."
+        return Outcome(Situation.STARTING, "DriverStarting", memory, message, wake_at=now + timings.resync)
+    return Outcome(Situation.RUNNING, "Running", memory, ran=True, wake_at=now + timings.resync)
+
+
+def _without_pod(app: Application, memory: Memory, now: datetime, timings: Timings) -> Outcome:
+    if app.state == "" and now - app.created_at > timings.submission:
+        message = (
+            "The Spark Operator has not taken notice of the SparkApplication;"
+            " see whether it runs, and whether its spark.jobNamespaces include this namespace."
+        )
+        return Outcome(Situation.STALLED, "SparkOperatorSilent", memory, message, wake_at=now + timings.resync)
+    message = "The driver's pod is being created."
+    return Outcome(Situation.STARTING, "Submitting", memory, message, wake_at=now + timings.resync)
+
+
+def _pending(pod: DriverPod, memory: Memory, now: datetime, timings: Timings) -> Outcome:
+    wake_at = now + timings.resync
+    if now - pod.created_at <= timings.start:
+        return Outcome(Situation.STARTING, "DriverPending", memory, "The driver's pod starts.", wake_at=wake_at)
+    why = pod.message or "nothing is said about why"
+    return Outcome(Situation.STALLED, "DriverPending", memory, f"Pod {pod.name} does not start: {why}", wake_at=wake_at)

@@ -1,0 +1,185 @@
+"""From where a writer is to where it should be: one step per cycle, decided from what is seen alone.
+
+    no application ──create──▶ driver starts ──▶ runs ──(other document, suspend, …)──▶ drains ──▶ application deleted
+          ▲                         │             │                                                         │
+          │                         └─(ends, or is silent)─▶ waits ──▶ application deleted                  │
+          └──────────────────────────── driver's pod is gone ◀──────────────────┴───────────────────────────┘
+
+A SparkApplication is created only when no driver's pod is there, and the pod's name is the same each time: the API
+server itself lets no two drivers of a writer be.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import datetime
+
+from lakestream_api import DriverReport, DriverState, format_duration
+from lakestream_operator.model import (
+    Application,
+    Delete,
+    Drain,
+    DriverPod,
+    Emit,
+    Kind,
+    Memory,
+    PodPhase,
+    Reference,
+    WriterSeen,
+)
+from lakestream_operator.writers.endings import after_end, can_go_back, end_stuck, reject
+from lakestream_operator.writers.failures import own_pod
+from lakestream_operator.writers.health import current_report, is_stuck, judge
+from lakestream_operator.writers.outcome import Goal, Outcome, Situation, Stop
+from lakestream_operator.writers.timings import Timings
+
+
+def decide_writer(goal: Goal, seen: WriterSeen, now: datetime, timings: Timings) -> Outcome:
+    """The next step of one writer."""
+    app = seen.application
+    if app is None:
+        return _without_application(goal, seen, now, timings)
+    if app.deleting:
+        message = "Its SparkApplication and the driver's pod are being deleted."
+        return Outcome(Situation.STOPPING, _why(goal, seen), seen.memory, message, wake_at=now + timings.resync)
+    if _has_ended(app, seen, now, timings):
+        return after_end(goal, app, seen, now, timings)
+    stop = _stop_reason(goal, app)
+    if stop is not None:
+        return _stop(goal, app, stop, seen, now, timings)
+    return _keep(goal, app, seen, now, timings)
+
+
+def _why(goal: Goal, seen: WriterSeen) -> str:
+    if goal.stop is not None:
+        return goal.stop.value
+    return seen.memory.drain.reason if seen.memory.drain else "Restarting"
+
+
+def _without_application(goal: Goal, seen: WriterSeen, now: datetime, timings: Timings) -> Outcome:
+    pod, memory = seen.driver_pod, seen.memory
+    if pod is not None:
+        message = f"Waiting for pod {pod.name} of the last driver to be gone."
+        orphan = not pod.deleting and now - pod.created_at > timings.orphan
+        actions = (Delete(Reference(Kind.Pod, goal.namespace, pod.name), pod.uid),) if orphan else ()
+        wake_at = now + timings.resync
+        return Outcome(Situation.STOPPING, _why(goal, seen), memory, message, actions, wake_at=wake_at)
+    if goal.plan is None:
+        reason = goal.stop.value if goal.stop else "Stopped"
+        rest = Memory(rejected=memory.rejected)
+        return Outcome(Situation.STOPPED, reason, rest, wake_at=now + timings.idle_resync)
+    started = memory.model_copy(update={"drain": None, "podless_since": None})
+    event = Emit("Starting", f"Starting writer {goal.names.writer} as SparkApplication {goal.names.application}.")
+    message, wake_at = "Its SparkApplication is being created.", now + timings.resync
+    return Outcome(Situation.STARTING, "Starting", started, message, (event,), start=True, wake_at=wake_at)
+
+
+def _has_ended(app: Application, seen: WriterSeen, now: datetime, timings: Timings) -> bool:
+    """Whether there is no driver any more, be it the Spark Operator that says so or the pod itself."""
+    pod, since = own_pod(app, seen), seen.memory.podless_since
+    if pod is not None:
+        return pod.ended
+    return app.terminal or (since is not None and now - since > timings.podless)
+
+
+def _stop_reason(goal: Goal, app: Application) -> Stop | None:
+    if goal.plan is None:
+        return goal.stop
+    if app.fingerprint != goal.plan.fingerprint:
+        back = goal.rollback is not None and goal.plan.fingerprint == goal.rollback.fingerprint
+        return Stop.ROLLED_BACK if back else Stop.CHANGED
+    return Stop.DRIFTED if app.generation > 1 else None
+
+
+def _stop(goal: Goal, app: Application, stop: Stop, seen: WriterSeen, now: datetime, timings: Timings) -> Outcome:
+    """End a driver on purpose: drain it if it has a batch in hand, then delete its SparkApplication."""
+    pod, writer = own_pod(app, seen), goal.names.writer
+    report = current_report(seen, pod)
+    delete = Delete(goal.application, app.uid)
+    # A driver without a report has nothing in hand, and SIGTERM ends it in order too.
+    if pod is None or pod.deleting or pod.phase is PodPhase.PENDING or report is None:
+        event = Emit(stop.value, f"Stopping writer {writer}, which has no batch in hand.")
+        memory = _asked(seen.memory, stop, pod, now)
+        actions = (delete, event)
+    elif report.state is DriverState.DRAINED:
+        memory, actions = seen.memory, (delete, Emit("Drained", f"Writer {writer} has ended its batch."))
+    else:
+        return _drain(goal, app, stop, seen, pod, report, now, timings)
+    wake_at = now + timings.resync
+    return Outcome(Situation.STOPPING, stop.value, memory, "Its driver is ended.", actions, wake_at=wake_at)
+
+
+def _drain(
+    goal: Goal,
+    app: Application,
+    stop: Stop,
+    seen: WriterSeen,
+    pod: DriverPod,
+    report: DriverReport,
+    now: datetime,
+    timings: Timings,
+) -> Outcome:
+    """Ask the driver to end after the batch in hand, and give it time."""
+    writer, limit = goal.names.writer, timings.drain_limit(report)
+    asked = seen.memory.drain
+    memory = _asked(seen.memory, stop, pod, now)
+    assert memory.drain is not None  # there is a pod
+    if now - memory.drain.since > limit:
+        event = Emit(
+            "DrainTimedOut",
+            f"The driver of writer {writer} did not end its batch within {format_duration(limit)}; its pod is deleted."
+            " The next driver writes the batch again, exactly once.",
+            warning=True,
+        )
+        ended = (Delete(goal.application, app.uid), event)
+        wake_at = now + timings.resync
+        return Outcome(Situation.STOPPING, stop.value, memory, "Its driver is ended.", ended, wake_at=wake_at)
+    event = Emit(stop.value, f"Draining writer {writer}: its driver ends after the batch in hand.")
+    message = f"The driver ends the batch in hand; it has {format_duration(limit)} for it."
+    actions = (event,) if memory.drain != asked else ()
+    wake_at = min(now + timings.resync, memory.drain.since + limit)
+    return Outcome(Situation.DRAINING, stop.value, memory, message, actions, wake_at=wake_at)
+
+
+def _asked(memory: Memory, stop: Stop, pod: DriverPod | None, now: datetime) -> Memory:
+    """The memory with a request to this driver to drain; one that was made already stays."""
+    if pod is None or (memory.drain and memory.drain.pod_uid == pod.uid):
+        return memory
+    drain = Drain(id=f"{stop.value}-{pod.uid}", pod_uid=pod.uid, since=now, reason=stop.value)
+    return memory.model_copy(update={"drain": drain})
+
+
+def _keep(goal: Goal, app: Application, seen: WriterSeen, now: datetime, timings: Timings) -> Outcome:
+    """Leave a driver running that should run; restart one that does nothing."""
+    pod = own_pod(app, seen)
+    if is_stuck(seen, pod, now, timings):
+        return end_stuck(goal, app, seen, now, timings)
+    if can_go_back(goal, app) and pod and _never_starts(pod, now, timings):
+        return reject(goal, app, seen, f"Its pod never started: {pod.message}", now)
+    report = current_report(seen, pod)
+    drain = seen.memory.drain
+    # A driver that follows a request will end, even if the request is taken back.
+    followed = drain is not None and report is not None and report.drain == drain.id
+    update = {"drain": drain if followed else None, "podless_since": _podless_since(app, seen, now, timings)}
+    memory = seen.memory.model_copy(update=update)
+    outcome = judge(app, pod, seen, memory, now, timings)
+    if outcome.situation is Situation.RUNNING and memory.failures and _ran_well(report, timings):
+        event = Emit("Recovered", f"Writer {goal.names.writer} runs well again.")
+        forgotten = memory.model_copy(update={"failures": 0, "ending": None})
+        return replace(outcome, memory=forgotten, actions=(event,))
+    return outcome
+
+
+def _never_starts(pod: DriverPod, now: datetime, timings: Timings) -> bool:
+    return pod.phase is PodPhase.PENDING and now - pod.created_at > timings.never_started
+
+
+def _podless_since(app: Application, seen: WriterSeen, now: datetime, timings: Timings) -> datetime | None:
+    """Since when the pod is missing; a new SparkApplication has some time before anyone counts."""
+    if own_pod(app, seen) is not None or app.state == "" or now - app.created_at < timings.podless:
+        return None
+    return seen.memory.podless_since or now
+
+
+def _ran_well(report: DriverReport | None, timings: Timings) -> bool:
+    return report is not None and report.updated_at - report.started_at > timings.good_run

@@ -1,0 +1,73 @@
+"""What is so of one writer, and what is to be done about it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import Enum
+
+from lakestream_api import WriterNames
+from lakestream_operator.model import Action, Kind, Memory, Reference
+from lakestream_operator.render import Plan
+
+
+class Stop(Enum):
+    """Why a writer's driver is ended on purpose; the value is the reason in events and conditions."""
+
+    SUSPENDED = "Suspended"
+    REMOVED = "WriterRemoved"
+    DELETED = "Deleted"
+    CHANGED = "SpecChanged"
+    ROLLED_BACK = "RolledBack"
+    DRIFTED = "SparkApplicationChanged"
+
+
+class Situation(Enum):
+    """In what state a writer is."""
+
+    RUNNING = "its driver commits batches"
+    STARTING = "its driver is being started"
+    STALLED = "its driver runs or should run, but something is wrong"
+    DRAINING = "its driver ends the batch in hand"
+    STOPPING = "its driver's pod ends"
+    STOPPED = "nothing of it runs, as it should be"
+    BACKING_OFF = "its driver failed and will be started again"
+    BLOCKED = "its driver failed and will not be started again with this document"
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """What one writer should be."""
+
+    namespace: str
+    names: WriterNames
+    plan: Plan | None
+    """What it should run; none: nothing."""
+    stop: Stop | None = None
+    """Why it should run nothing."""
+    rollback: Plan | None = None
+    """What it may go back to."""
+
+    @property
+    def application(self) -> Reference:
+        return Reference(Kind.SparkApplication, self.namespace, self.names.application)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """A decision about one writer."""
+
+    situation: Situation
+    reason: str
+    """Why, in one word."""
+    memory: Memory
+    """What to remember."""
+    message: str = ""
+    """Why, in a sentence that says what to do; empty when all is well."""
+    actions: tuple[Action, ...] = ()
+    start: bool = False
+    """Create the SparkApplication, and before that all that it needs."""
+    ran: bool = False
+    """Whether the driver that runs has committed a batch: its document is a good one."""
+    wake_at: datetime | None = field(default=None)
+    """When to look again though nothing has happened."""
