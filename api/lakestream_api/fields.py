@@ -157,6 +157,7 @@ Location = Annotated[
         text_schema(
             rule(f"self.matches('^s3a?://{_BUCKET.pattern}/[^/]')", _ON_S3),
             rule(r"!self.matches(r'[^:]//|/\.{1,2}(/|$)')", "must have no empty, '.' or '..' steps; write it in full"),
+            rule(r"!self.matches(r'\s$|[[:cntrl:]]')", "must end without blanks and have no control characters"),
             most=1024,
         )
     ),

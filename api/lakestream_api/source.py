@@ -123,7 +123,7 @@ class KinesisSource(ApiModel):
             AfterValidator(_endpoint),
             WithJsonSchema(
                 text_schema(
-                    rule("self.matches('^https?://[^/:]')", "write a URL as in http://127.0.0.1:4566"), most=512
+                    rule("self.matches('^(?i)https?://[^/:]')", "write a URL as in http://127.0.0.1:4566"), most=512
                 )
             ),
         ]

@@ -1,5 +1,6 @@
 """Times of a schedule: when a cron expression begins, and whether a moment lies within."""
 
+import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
@@ -11,10 +12,58 @@ from lakestream_api.base import ApiModel
 from lakestream_api.cel import rule, rules, text_schema
 from lakestream_api.quantities import PositiveDuration, format_duration
 
-_FIELDS = (("minute", 0, 59), ("hour", 0, 23), ("day of month", 1, 31), ("month", 1, 12), ("day of week", 0, 7))
-_MONTH_NAMES = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
-_MONTHS = {name: number for number, name in enumerate(_MONTH_NAMES, 1)}
-_DAYS = {name: number for number, name in enumerate(("sun", "mon", "tue", "wed", "thu", "fri", "sat"))}
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_DAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    """One of the five fields: a list of `*`, `a` and `a-b`, each with an optional `/step`."""
+
+    name: str
+    low: int
+    high: int
+    number: str
+    """Regular expression of a number in the field, which the API server uses as well."""
+    words: tuple[str, ...] = ()
+    """Names of the numbers from `low` on."""
+
+    @property
+    def part(self) -> str:
+        one = "|".join([self.number, *self.words])
+        return rf"(\*|({one})(-({one}))?)(/([1-9][0-9]?))?"
+
+    def values(self, text: str) -> frozenset[int]:
+        """The numbers that the field names.
+
+        Raises:
+            ValueError: it is not one of its kind.
+        """
+        found: set[int] = set()
+        for part in text.split(","):
+            match = re.fullmatch(self.part, part)
+            span, first, last, step = match.group(1, 2, 4, 6) if match else ("", "", "", "")
+            start = self._number(first) if first else self.low
+            end = self._number(last) if last else self.high if step or span == "*" else start
+            if match is None or start > end:
+                raise ValueError(
+                    f"{part!r} names no {self.name}; write {self.low} to {self.high}, as in *, 5, 1-3 or */2"
+                )
+            found.update(range(start, end + 1, int(step or 1)))
+        return frozenset(found)
+
+    def _number(self, text: str) -> int:
+        return self.low + self.words.index(text) if text in self.words else int(text)
+
+
+_FIELDS = (
+    _Field("minute", 0, 59, "[0-5]?[0-9]"),
+    _Field("hour", 0, 23, "[01]?[0-9]|2[0-3]"),
+    _Field("day of month", 1, 31, "0?[1-9]|[12][0-9]|3[01]"),
+    _Field("month", 1, 12, "0?[1-9]|1[0-2]", _MONTHS),
+    _Field("day of week", 0, 7, "[0-7]", _DAYS),
+)
+_CRON_CEL = r"\s+".join(f"{field.part}(,{field.part})*" for field in _FIELDS)
 _LONGEST = timedelta(days=7)
 
 
@@ -41,7 +90,7 @@ class Cron:
         parts = text.lower().split()
         if len(parts) != len(_FIELDS):
             raise ValueError(f"{text!r} has {len(parts)} fields, not 5: minute, hour, day of month, month, day of week")
-        values = [_values(part, *field) for part, field in zip(parts, _FIELDS, strict=True)]
+        values = [field.values(part) for part, field in zip(parts, _FIELDS, strict=True)]
         return cls(
             minutes=values[0],
             hours=values[1],
@@ -71,32 +120,6 @@ class Cron:
         return day.month in self.months and either
 
 
-def _values(text: str, field: str, low: int, high: int) -> frozenset[int]:
-    """The values of one field: a list of `*`, `a`, `a-b`, each with an optional `/step`."""
-    found: set[int] = set()
-    for part in text.split(","):
-        span, slash, step = part.partition("/")
-        first, dash, last = span.partition("-")
-        try:
-            start, end = (
-                (low, high) if span == "*" else (_number(first, field), _number(last if dash else first, field))
-            )
-            width = int(step) if slash else 1
-        except ValueError:
-            raise ValueError(f"{part!r} names no {field}; write {low} to {high}, as in *, 5, 1-3 or */2") from None
-        if slash and not dash and span != "*":
-            end = high
-        if not low <= start <= end <= high or width < 1:
-            raise ValueError(f"{part!r} names no {field}; write {low} to {high}, as in *, 5, 1-3 or */2")
-        found.update(range(start, end + 1, width))
-    return frozenset(found)
-
-
-def _number(text: str, field: str) -> int:
-    names = {"month": _MONTHS, "day of week": _DAYS}.get(field, {})
-    return names[text] if text in names else int(text)
-
-
 _parse = lru_cache(maxsize=256)(Cron.parse)
 
 
@@ -120,7 +143,7 @@ class ExcludedWindow(ApiModel):
         WithJsonSchema(
             text_schema(
                 rule(
-                    r"self.matches(r'^\s*([^\s]+\s+){4}[^\s]+\s*$')",
+                    f"self.matches(r'^(?i)\\s*{_CRON_CEL}\\s*$')",
                     "write five fields: minute, hour, day of month, month and day of week, as in 0 22 * * 1-5",
                 ),
                 most=128,
