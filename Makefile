@@ -42,13 +42,15 @@ lint: setup ## Run ruff, mypy and import-linter
 bench: setup ## Measure; prints tables and writes JSON to build/bench
 	$(BIN)/python -m lakestream_bench
 
-docs: setup ## Write docs/configuration.md from the models
+docs: setup ## Write docs/configuration.md and the CustomResourceDefinition from the models
 	$(BIN)/python -m lakestream_api.reference > docs/configuration.md
+	$(BIN)/python -m lakestream_api.crd > charts/lakestream/files/lakestreams.yaml
 
-lock: setup ## Bring requirements.lock in line with the pyprojects, keeping what is pinned
+lock: setup ## Bring requirements.lock and those of the images in line with the pyprojects, keeping what is pinned
 	printf -- '-e ./%s\n' $(PACKAGES) | $(BIN)/uv pip compile - --group pyproject.toml:dev --quiet --universal \
 		--python-version 3.11 --no-header --no-annotate --no-emit-index-url --output-file requirements.lock \
 		$(foreach part,"" -api -loadgen -localkinesis -operator -bench -demo,--no-emit-package lakestream$(part))
+	$(BIN)/python images/lock.py
 
 clean: ## Remove what builds and runs left behind, but not .venv
 	rm -rf build .demo .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache spark-warehouse metastore_db
