@@ -10,10 +10,10 @@ READY := .venv/.ready
 DEMO_OPTIONS := $(foreach name,events shards table duration lake,\
 	$(if $($(shell echo $(name) | tr a-z A-Z)),--$(name) $($(shell echo $(name) | tr a-z A-Z))))
 
-.PHONY: help setup demo test lint bench docs lock clean
+.PHONY: help setup demo test e2e lint bench docs lock clean
 
 help: ## Show what there is to make
-	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z0-9]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
 
 setup: $(READY) ## Make .venv with everything that the lock lists, and the packages, editable
 
@@ -32,6 +32,9 @@ demo: setup ## Run everything on this machine for a minute and audit it: EVENTS=
 
 test: lint ## Check, then run all tests but the slow ones
 	$(BIN)/pytest -m "not slow"
+
+e2e: setup ## Run the end-to-end tests on kubectl's current cluster, which has the images (see CONTRIBUTING.md)
+	$(BIN)/pytest tests/e2e --with-e2e
 
 lint: setup ## Run ruff, mypy and import-linter
 	$(BIN)/ruff check

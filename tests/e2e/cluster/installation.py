@@ -1,0 +1,92 @@
+"""The charts, installed as a user installs them, and what of them a test needs to know."""
+
+from __future__ import annotations
+
+import base64
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from cluster.commands import Kubectl, helm, run, set_flags
+from cluster.forward import forwarded
+
+ROOT = Path(__file__).parents[3]
+CHARTS = ROOT / "charts"
+
+SYSTEM = "e2e-system"
+"""Namespace of the operators."""
+LAKE = "e2e-lake"
+"""Namespace of Kinesis, S3, load and the LakeStreams of most tests."""
+OTHER = "e2e-other"
+"""A second namespace with LakeStreams."""
+NAMESPACES = (SYSTEM, LAKE, OTHER)
+
+
+@dataclass(frozen=True)
+class Images:
+    """Where the cluster finds our images."""
+
+    repository: str = os.environ.get("LAKESTREAM_E2E_REPOSITORY", "lakestream")
+    tag: str = os.environ.get("LAKESTREAM_E2E_TAG", "dev")
+
+    def flags(self, values: dict[str, str]) -> list[str]:
+        """helm's flags for images, given as `values path → image`."""
+        sets = {f"{path}.repository": f"{self.repository}/{image}" for path, image in values.items()}
+        return [*set_flags({**sets, **{f"{path}.tag": self.tag for path in values}})]
+
+
+IMAGES = Images()
+
+
+@contextmanager
+def installed() -> Iterator[None]:
+    """Everything but load and LakeStreams, while entered; afterwards nothing of it is left."""
+    for namespace in NAMESPACES:
+        run("kubectl", "create", "namespace", namespace)
+    try:
+        install_local_aws(LAKE)
+        helm(
+            *("install", "lakestream", str(CHARTS / "lakestream"), "-n", SYSTEM, "--wait", "--timeout=5m"),
+            *IMAGES.flags({"operator.image": "operator", "job.image": "spark"}),
+            *set_flags({"crd.keep": False}),
+        )
+        yield
+    finally:
+        if os.environ.get("LAKESTREAM_E2E_KEEP") != "1":
+            _remove()
+
+
+def install_local_aws(namespace: str, *more: str) -> None:
+    """Kinesis and S3 in a namespace."""
+    helm(
+        *("install", "local-aws", str(CHARTS / "local-aws"), "-n", namespace, "--wait", "--timeout=5m"),
+        *IMAGES.flags({"kinesis.image": "localkinesis"}),
+        *more,
+    )
+
+
+def _remove() -> None:
+    for namespace in (LAKE, OTHER):
+        # While the operator is there: it ends the drivers.
+        run("kubectl", "-n", namespace, "delete", "lakestreams", "--all", "--timeout=180s", seconds=200)
+        for release in helm("list", "-q", "-n", namespace).split():
+            helm("uninstall", release, "-n", namespace, "--wait")
+    helm("uninstall", "lakestream", "-n", SYSTEM, "--wait")
+    run("kubectl", "delete", "namespace", *NAMESPACES, "--timeout=180s", seconds=200)
+
+
+@contextmanager
+def s3_environment(namespace: str) -> Iterator[dict[str, str]]:
+    """The variables with which a program here reaches the S3 server of local-aws in a namespace."""
+    kubectl = Kubectl(namespace)
+    secret, config = kubectl.get("secret", "local-aws"), kubectl.get("configmap", "local-aws")
+    assert secret is not None
+    assert config is not None
+    with forwarded(namespace, "service/s3", 7070) as port:
+        yield {
+            **{name: base64.b64decode(value).decode() for name, value in secret["data"].items()},
+            "AWS_REGION": config["data"]["AWS_REGION"],
+            "AWS_ENDPOINT_URL_S3": f"http://127.0.0.1:{port}",
+        }

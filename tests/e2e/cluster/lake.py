@@ -1,0 +1,45 @@
+"""The lake on S3, held against the ledger of the load."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from pyspark.sql import DataFrame, SparkSession
+
+from lakestream_loadgen.audit import audit, compare, fold, read_json_lake, read_parquet, read_quarantine
+from lakestream_loadgen.audit.report import report_text
+from lakestream_loadgen.content import EVENT_SCHEMA
+from lakestream_loadgen.ledger import read_ledger
+
+
+@dataclass(frozen=True)
+class Lake:
+    """Where a LakeStream with a Hudi and a JSON writer keeps its things. S3 is found by the environment."""
+
+    ledger: str
+    json: str
+    hudi: str
+    checkpoint: str
+
+    def require_exactly_once(self, spark: SparkSession, scratch: Path) -> str:
+        """Nothing is missing, doubled or altered in either table; returns the audit's words.
+
+        The truth of the JSON files is the ledger, that of Hudi the fold of the JSON files.
+        """
+        rows = read_json_lake(self.json)
+        quarantines = [read_quarantine(f"{self.checkpoint}/{writer}/quarantine") for writer in ("json", "hudi")]
+        verdict = audit(read_ledger(self.ledger), rows, quarantines[0])
+        dump = scratch / "snapshot"
+        self.table(spark).select(*EVENT_SCHEMA.names).write.mode("overwrite").parquet(dump.as_uri())
+        compared = compare(fold(rows), read_parquet(str(dump)))
+        text = report_text(verdict, compared)
+        assert verdict.ok, text
+        assert compared.ok, text
+        assert len(rows) > 0, "the JSON table is empty"
+        assert quarantines[0].num_rows == quarantines[1].num_rows, "the two writers quarantined different records"
+        return text
+
+    def table(self, spark: SparkSession) -> DataFrame:
+        """The snapshot of the Hudi table as it is now."""
+        return spark.read.format("hudi").load(self.hudi)

@@ -1,0 +1,126 @@
+"""A LakeStream on the cluster, and what is to be seen of it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from cluster.commands import Kubectl, Object
+from cluster.waiting import eventually
+from lakestream_api import Condition, ConditionType, DriverReport, LakeStreamStatus, WriterNames, WriterStatus
+from lakestream_api.names import REPORT_KEY
+
+STARTS = 240.0
+"""Seconds within which drivers start, drain or restart: JVMs of several pods share two cores."""
+
+WRITERS = ("hudi", "json")
+"""Those of the example."""
+QUIET = timedelta(seconds=15)
+"""Some triggers of the examples."""
+
+
+@dataclass(frozen=True)
+class Stream:
+    """One LakeStream."""
+
+    kubectl: Kubectl
+    name: str
+
+    @property
+    def object(self) -> Object:
+        found = self.kubectl.get("lakestream", self.name)
+        assert found is not None, f"LakeStream {self.name} is gone"
+        return found
+
+    @property
+    def status(self) -> LakeStreamStatus:
+        return LakeStreamStatus.model_validate(self.object.get("status", {}))
+
+    def condition(self, kind: ConditionType) -> Condition | None:
+        return next((condition for condition in self.status.conditions if condition.type is kind), None)
+
+    def writer(self, name: str) -> WriterStatus:
+        return next(writer for writer in self.status.writers if writer.name == name)
+
+    def names(self, writer: str) -> WriterNames:
+        return WriterNames(self.name, writer)
+
+    def driver(self, writer: str) -> Object | None:
+        """The driver's pod."""
+        return self.kubectl.get("pod", self.names(writer).driver_pod)
+
+    def driver_uid(self, writer: str) -> str:
+        pod = self.driver(writer)
+        assert pod is not None, f"writer {writer} has no driver pod"
+        return str(pod["metadata"]["uid"])
+
+    def application(self, writer: str) -> Object | None:
+        return self.kubectl.get("sparkapplication", self.names(writer).application)
+
+    def executors(self, writer: str) -> list[Object]:
+        """Executor pods that run."""
+        pods = self.kubectl.list(
+            "pods", f"spark-role=executor,lakestream.dev/stream={self.name},lakestream.dev/writer={writer}"
+        )
+        return [
+            pod for pod in pods if pod["status"]["phase"] == "Running" and "deletionTimestamp" not in pod["metadata"]
+        ]
+
+    def report(self, writer: str) -> DriverReport | None:
+        """What the driver last said of itself."""
+        progress = self.kubectl.get("configmap", self.names(writer).progress)
+        text = (progress or {}).get("data", {}).get(REPORT_KEY)
+        return None if text is None else DriverReport.model_validate(json.loads(text))
+
+    def change(self, spec: Object) -> None:
+        """Merge this into the spec."""
+        self.kubectl.patch("lakestream", self.name, {"spec": spec})
+
+    def wait_for(
+        self, what: str, probe: Callable[[LakeStreamStatus], bool], seconds: float = STARTS
+    ) -> LakeStreamStatus:
+        """Wait for the status to be so; returns it."""
+
+        def found() -> LakeStreamStatus | None:
+            status = self.status
+            return status if probe(status) else None
+
+        return eventually(f"{self.name}: {what}", found, seconds, lambda: self.object.get("status"))
+
+    def wait_for_condition(self, kind: ConditionType, value: str, seconds: float = STARTS) -> Condition:
+        """Wait for a condition that is about the present spec; returns it."""
+
+        def found() -> Condition | None:
+            condition = self.condition(kind)
+            current = condition is not None and condition.observed_generation == self.object["metadata"]["generation"]
+            return condition if condition and current and condition.status == value else None
+
+        return eventually(f"{self.name}: {kind} {value}", found, seconds, lambda: self.object.get("status"))
+
+    def wait_for_batches_after(self, moment: datetime, writers: tuple[str, ...], seconds: float = STARTS) -> None:
+        """Wait until each writer has committed a batch after `moment`."""
+        for name in writers:
+            self.wait_for(
+                f"writer {name} commits a batch after {moment:%H:%M:%S}",
+                lambda status, name=name: any(  # type: ignore[misc]
+                    writer.name == name and writer.last_batch_at is not None and writer.last_batch_at > moment
+                    for writer in status.writers
+                ),
+                seconds,
+            )
+
+    def wait_until_caught_up(self, writers: tuple[str, ...], seconds: float = STARTS) -> None:
+        """Wait until each writer is at the tip of a stream that nobody writes to any more."""
+        for name in writers:
+
+            def rests(name: str = name) -> bool:
+                report = self.report(name)
+                if report is None or not report.batches:
+                    return False
+                # Without new records there are no batches; the last that arrived are read within a few triggers.
+                last = report.batches[-1]
+                return last.caught_up and datetime.now(UTC) - last.finished_at > QUIET
+
+            eventually(f"writer {name} is at the tip and rests", rests, seconds, lambda: self.object.get("status"))

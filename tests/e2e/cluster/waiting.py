@@ -1,0 +1,35 @@
+"""Waiting for what a cluster will have done in a while, with a deadline and the last state."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+Found = TypeVar("Found")
+
+_PAUSE = 0.5
+
+
+def eventually(what: str, probe: Callable[[], Found | None], seconds: float, state: Callable[[], object]) -> Found:
+    """What `probe` returns, once that is neither None nor False.
+
+    Raises:
+        AssertionError: it was not so within `seconds`; the message has the last `state`.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        found = probe()
+        if found is not None and found is not False:
+            return found
+        if time.monotonic() > deadline:
+            raise AssertionError(f"not within {seconds:g} s: {what}\nlast seen: {state()}")
+        time.sleep(_PAUSE)
+
+
+def steadily(what: str, probe: Callable[[], bool], seconds: float, state: Callable[[], object]) -> None:
+    """Require that `probe` is true all through `seconds`."""
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        assert probe(), f"did not stay so for {seconds:g} s: {what}\nseen: {state()}"
+        time.sleep(_PAUSE)

@@ -1,0 +1,108 @@
+"""Changes of the spec while events flow: what can be taken up in place restarts nothing, the rest is drained first."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from cluster.commands import Kubectl, Object
+from cluster.installation import LAKE
+from cluster.lake import Lake
+from cluster.load import start_load, stop_load
+from cluster.stream import STARTS, WRITERS, Stream
+from cluster.waiting import eventually, steadily
+from lakestream_api import ConditionType, Phase
+
+pytestmark = pytest.mark.timeout(900)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def events(orders: Stream, lake: Lake) -> None:
+    orders.wait_for_condition(ConditionType.READY, "True")
+    start_load(LAKE, lake.ledger, 200, seed=3)
+
+
+def drivers(orders: Stream) -> dict[str, str]:
+    return {writer: orders.driver_uid(writer) for writer in WRITERS}
+
+
+def generations(orders: Stream) -> list[tuple[str, int]]:
+    found = [orders.application(writer) for writer in WRITERS]
+    return [(item["metadata"]["uid"], item["metadata"]["generation"]) for item in found if item]
+
+
+def test_a_change_of_scaling_restarts_nothing(orders: Stream) -> None:
+    before = drivers(orders), generations(orders)
+    orders.change({"scaling": {"maxLag": "45s", "maxExecutors": 2}})
+    orders.wait_for(
+        "the change is seen", lambda status: status.observed_generation == orders.object["metadata"]["generation"]
+    )
+    steadily(
+        "the same drivers and applications",
+        lambda: (drivers(orders), generations(orders)) == before,
+        10,
+        lambda: (drivers(orders), generations(orders)),
+    )
+
+
+def test_a_change_of_the_trigger_is_drained_and_goes_on(orders: Stream) -> None:
+    before, batches = drivers(orders), {writer: orders.writer(writer).last_batch or 0 for writer in WRITERS}
+    orders.change({"trigger": {"interval": "2s"}})
+    for writer in WRITERS:
+        eventually(
+            f"writer {writer} has another driver",
+            lambda writer=writer: (
+                (orders.driver(writer) or {}).get("metadata", {}).get("uid") not in (None, before[writer])
+            ),  # type: ignore[misc]
+            STARTS,
+            lambda: orders.object["status"],
+        )
+    orders.wait_for_condition(ConditionType.READY, "True")
+    orders.wait_for_batches_after(datetime.now(UTC), WRITERS)
+    for writer in WRITERS:
+        assert (orders.writer(writer).last_batch or 0) > batches[writer]
+        assert orders.writer(writer).restarts == 0, "a change counts as a failure"
+        report = orders.report(writer)
+        assert report is not None
+        assert report.batches[-1].trigger_interval.total_seconds() == 2
+
+
+def test_suspended_and_resumed(orders: Stream, kubectl: Kubectl) -> None:
+    orders.change({"suspend": True})
+    orders.wait_for("suspended", lambda status: status.phase is Phase.SUSPENDED)
+    assert [orders.driver(writer) for writer in WRITERS] == [None, None] or all(
+        pod["status"]["phase"] == "Succeeded" for pod in map(orders.driver, WRITERS) if pod
+    )
+    orders.change({"suspend": False})
+    orders.wait_for_condition(ConditionType.READY, "True")
+    orders.wait_for_batches_after(datetime.now(UTC), WRITERS)
+
+
+def test_an_unreadable_schema_is_a_condition_and_not_a_crash_loop(kubectl: Kubectl, example: Object) -> None:
+    spec = {**example["spec"], "schema": "order_id strin", "checkpoint": "s3a://lake/_checkpoints/bad"}
+    spec["writers"] = [{"name": "json", "json": {"path": "s3a://lake/bad_json"}}]
+    del spec["transform"]
+    kubectl.apply({**example, "metadata": {"name": "bad"}, "spec": spec})
+    bad = Stream(kubectl, "bad")
+    try:
+        condition = bad.wait_for_condition(ConditionType.SPEC_VALID, "False")
+        assert "spec.schema" in condition.message
+        pod = bad.driver("json")
+        uid = pod["metadata"]["uid"] if pod else None
+        steadily(
+            "it is not started again",
+            lambda: (bad.driver("json") or {"metadata": {"uid": uid}})["metadata"]["uid"] == uid,
+            10,
+            lambda: bad.driver("json"),
+        )
+    finally:
+        kubectl.delete("lakestream", "bad")
+
+
+def test_nothing_was_lost_or_doubled(orders: Stream, lake: Lake, spark: SparkSession, scratch: Path) -> None:
+    stop_load(LAKE)
+    orders.wait_until_caught_up(WRITERS)
+    print(lake.require_exactly_once(spark, scratch))
