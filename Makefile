@@ -5,6 +5,7 @@ PYTHON ?= python3.11
 PACKAGES := api jobs loadgen localkinesis operator bench examples/demo
 BIN := .venv/bin
 READY := .venv/.ready
+SPARK_OPERATOR := charts/lakestream/charts/spark-operator-2.5.0.tgz
 
 # Settings of `make demo`, such as EVENTS=5000 SHARDS=8 TABLE=cow DURATION=2m LAKE=s3.
 DEMO_OPTIONS := $(foreach name,events shards table duration lake,\
@@ -31,10 +32,18 @@ demo: setup ## Run everything on this machine for a minute and audit it: EVENTS=
 	$(BIN)/lakestream demo $(strip $(DEMO_OPTIONS))
 
 test: lint ## Check, then run all tests but the slow ones
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest -m "not slow and not charts"
 
 e2e: setup ## Run the end-to-end tests on kubectl's current cluster, which has the images (see CONTRIBUTING.md)
 	$(BIN)/pytest tests/e2e --with-e2e
+
+charts: setup $(SPARK_OPERATOR) ## Render and check the charts, with helm, kubeconform and kubectl's current cluster
+	$(BIN)/pytest tests/charts -m charts
+
+# Third-party, so not in the repository. SPARK_OPERATOR_CHART is the file, where it is at hand.
+$(SPARK_OPERATOR): charts/lakestream/Chart.lock
+	mkdir -p $(@D)
+	$(if $(SPARK_OPERATOR_CHART),cp "$(SPARK_OPERATOR_CHART)" $@,helm dependency update charts/lakestream)
 
 lint: setup ## Run ruff, mypy and import-linter
 	$(BIN)/ruff check
@@ -45,9 +54,10 @@ lint: setup ## Run ruff, mypy and import-linter
 bench: setup ## Measure; prints tables and writes JSON to build/bench
 	$(BIN)/python -m lakestream_bench
 
-docs: setup ## Write docs/configuration.md and the CustomResourceDefinition from the models
+docs: setup ## Write docs/configuration.md, the CustomResourceDefinition, and the charts' values into their README.md
 	$(BIN)/python -m lakestream_api.reference > docs/configuration.md
 	$(BIN)/python -m lakestream_api.crd > charts/lakestream/files/lakestreams.yaml
+	$(BIN)/python charts/reference.py
 
 lock: setup ## Bring requirements.lock and those of the images in line with the pyprojects, keeping what is pinned
 	printf -- '-e ./%s\n' $(PACKAGES) | $(BIN)/uv pip compile - --group pyproject.toml:dev --quiet --universal \

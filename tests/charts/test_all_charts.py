@@ -149,7 +149,11 @@ def test_ports_are_those_of_the_pods(rendered: Rendered) -> None:
             for each in rendered.of("Deployment")
             if service["spec"]["selector"].items() <= each["spec"]["template"]["metadata"]["labels"].items()
         ]
-        named = {port["name"] for each in containers(deployment["spec"]["template"]["spec"]) for port in each.get("ports", [])}
+        named = {
+            port["name"]
+            for each in containers(deployment["spec"]["template"]["spec"])
+            for port in each.get("ports", [])
+        }
         assert {port["targetPort"] for port in service["spec"]["ports"]} <= named
 
 

@@ -1,0 +1,73 @@
+"""The local Kinesis of the chart local-aws."""
+
+from __future__ import annotations
+
+import pytest
+import typer.main
+
+from lakestream_localkinesis import cli
+from rendering import Render, containers
+
+pytestmark = pytest.mark.charts
+PORT = 4567
+
+
+def test_the_server_takes_its_arguments(render: Render) -> None:
+    deployment = render("local-aws", case="everything").one("Deployment", "localkinesis")
+    (container,) = containers(deployment["spec"]["template"]["spec"])
+    command, *arguments = container["args"]
+    group = typer.main.get_command(cli.app)
+    serve = group.commands[command]  # type: ignore[attr-defined]
+    options = serve.make_context("serve", arguments).params
+    assert options["host"] == "0.0.0.0"
+    assert options["port"] == PORT
+    assert options["region"] == "eu-west-1"
+    assert options["transition"] == 1.5
+    assert options["limits"] is False
+    streams = {cli.InitialStream.parse(text) for text in options["create_stream"]}
+    assert {(stream.name, stream.mode.name, stream.shards) for stream in streams} == {
+        ("orders", "PROVISIONED", 4),
+        ("clicks", "ON_DEMAND", 4),
+    }
+
+
+def test_there_is_one_server_and_never_two(render: Render) -> None:
+    spec = render("local-aws").one("Deployment", "localkinesis")["spec"]
+    assert (spec["replicas"], spec["strategy"]) == (1, {"type": "Recreate"})
+
+
+def test_its_service_is_what_the_config_map_names(render: Render) -> None:
+    rendered = render("local-aws")
+    service = rendered.one("Service", "localkinesis")
+    assert [port["port"] for port in service["spec"]["ports"]] == [PORT]
+    assert rendered.one("ConfigMap", "local-aws")["data"] == {
+        "AWS_ENDPOINT_URL_KINESIS": f"http://localkinesis.lake.svc:{PORT}",
+        "AWS_ENDPOINT_URL_S3": "http://s3.lake.svc:7070",
+        "AWS_REGION": "us-east-1",
+    }
+    secret = rendered.one("Secret", "local-aws")["stringData"]
+    assert set(secret) == {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"}
+
+
+def test_it_is_probed_where_it_answers(render: Render) -> None:
+    (container,) = render("local-aws").one("Deployment", "localkinesis")["spec"]["template"]["spec"]["containers"]
+    for probe in ("startupProbe", "readinessProbe", "livenessProbe"):
+        assert container[probe]["httpGet"] == {"path": "/healthz", "port": "http"}
+
+
+def test_nothing_but_calls_comes_in_and_nothing_goes_out(render: Render) -> None:
+    policy = render("local-aws", case="everything").one("NetworkPolicy", "local-aws-kinesis")["spec"]
+    assert policy["policyTypes"] == ["Ingress", "Egress"]
+    assert policy["egress"] == []
+    (rule,) = policy["ingress"]
+    assert rule["ports"] == [{"protocol": "TCP", "port": PORT}]
+    assert rule["from"] == [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "lake"}}}]
+    (rule,) = render("local-aws").one("NetworkPolicy", "local-aws-kinesis")["spec"]["ingress"]
+    assert rule["from"] == [{"namespaceSelector": {}}]
+    assert render("local-aws", case="bare").of("NetworkPolicy") == []
+
+
+@pytest.mark.parametrize("shards", [0, "many", 1.5])
+def test_a_number_of_shards_that_is_none_is_refused(shards: object, render: Render) -> None:
+    with pytest.raises(ValueError, match="/kinesis/streams/orders"):
+        render("local-aws", {"kinesis": {"streams": {"orders": shards}}})

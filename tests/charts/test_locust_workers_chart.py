@@ -1,0 +1,99 @@
+"""Locust's workers in the chart loadgen: rights, ledger, scaling."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from lakestream_loadgen.run import DRAIN_SECONDS
+from rendering import Render
+
+pytestmark = pytest.mark.charts
+
+
+def _pod(render: Render, name: str = "test-loadgen-worker", **values: Any) -> dict[str, Any]:
+    pod: dict[str, Any] = render("loadgen", **values).one("Deployment", name)["spec"]["template"]["spec"]
+    return pod
+
+
+def test_a_shipped_ledger_has_a_sidecar_that_outlives_its_worker(render: Render) -> None:
+    pod = _pod(render, case="local-aws")
+    (sidecar,), (worker,) = pod["initContainers"], pod["containers"]
+    assert sidecar["restartPolicy"] == "Always"
+    assert sidecar["args"] == ["ledger", "ship", "/ledger", "s3://lake/_ledger"]
+    mount = {"name": "ledger", "mountPath": "/ledger"}
+    assert mount in sidecar["volumeMounts"]
+    assert mount in worker["volumeMounts"]
+    assert {"name": "ledger", "emptyDir": {"sizeLimit": "10Gi"}} in pod["volumes"]
+    assert sidecar["envFrom"] == worker["envFrom"]
+
+
+def test_a_ledger_on_a_volume_needs_no_sidecar(render: Render) -> None:
+    pod = _pod(render, "bare-worker", case="bare")
+    assert "initContainers" not in pod
+    assert {"name": "ledger", "persistentVolumeClaim": {"claimName": "ledger"}} in pod["volumes"]
+    assert render("loadgen", case="bare").one("ConfigMap", "bare")["data"]["LAKESTREAM_LEDGER"] == "/ledger"
+
+
+def test_without_a_place_there_is_no_ledger(render: Render) -> None:
+    pod = _pod(render)
+    assert "initContainers" not in pod
+    assert [volume["name"] for volume in pod["volumes"]] == ["tmp"]
+    assert render("loadgen").one("ConfigMap", "test-loadgen")["data"]["LAKESTREAM_LEDGER"] == ""
+
+
+def test_two_places_for_the_ledger_are_refused(render: Render) -> None:
+    with pytest.raises(ValueError, match="give s3 or existingClaim, not both"):
+        render("loadgen", {"ledger": {"s3": "s3://lake/_ledger", "existingClaim": "ledger"}})
+
+
+def test_workers_have_time_to_settle_what_they_sent(render: Render) -> None:
+    assert _pod(render)["terminationGracePeriodSeconds"] > DRAIN_SECONDS + 30
+
+
+def test_new_workers_come_before_old_ones_leave(render: Render) -> None:
+    spec = render("loadgen").one("Deployment", "test-loadgen-worker")["spec"]
+    assert spec["strategy"] == {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}}
+    assert spec["minReadySeconds"] == 10
+    assert spec["replicas"] == 2
+
+
+def test_autoscaling_takes_over_the_number_of_workers(render: Render) -> None:
+    rendered = render("loadgen", case="everything")
+    assert "replicas" not in rendered.one("Deployment", "test-load-worker")["spec"]
+    scaler = rendered.one("HorizontalPodAutoscaler", "test-load-worker")["spec"]
+    assert scaler["scaleTargetRef"]["name"] == "test-load-worker"
+    assert (scaler["minReplicas"], scaler["maxReplicas"]) == (3, 20)
+    (metric,) = scaler["metrics"]
+    (worker,) = _pod(render, "test-load-worker", case="everything")["containers"]
+    assert metric["containerResource"]["container"] == worker["name"]
+    assert "cpu" in worker["resources"]["requests"]
+    assert render("loadgen").of("HorizontalPodAutoscaler") == []
+
+
+def test_one_worker_is_evicted_at_a_time(render: Render) -> None:
+    (budget,) = render("loadgen").of("PodDisruptionBudget")
+    assert budget["metadata"]["name"] == "test-loadgen-worker"
+    assert budget["spec"]["maxUnavailable"] == 1
+
+
+def test_workers_reach_what_they_call_and_hear_nobody(render: Render) -> None:
+    policy = render("loadgen", case="local-aws").one("NetworkPolicy", "test-loadgen-worker")["spec"]
+    assert policy["ingress"] == []
+    ports = {port["port"] for rule in policy["egress"] for port in rule["ports"]}
+    assert ports == {53, "workers", 443, 80, 4567, 7070}
+    (agent,) = [rule for rule in policy["egress"] if rule["ports"][0]["port"] == 80]
+    assert agent["to"] == [{"ipBlock": {"cidr": "169.254.170.23/32"}}]
+
+
+def test_rights_come_by_the_account(render: Render) -> None:
+    rendered = render("loadgen", case="everything")
+    account = rendered.one("ServiceAccount", "test-load")
+    assert account["metadata"]["annotations"] == {
+        "eks.amazonaws.com/role-arn": "arn:aws:iam::111122223333:role/loadgen"
+    }
+    assert _pod(render, "test-load-worker", case="everything")["serviceAccountName"] == "test-load"
+    bare = render("loadgen", case="bare")
+    assert bare.of("ServiceAccount") == []
+    assert _pod(render, "bare-worker", case="bare")["serviceAccountName"] == "load"

@@ -1,0 +1,151 @@
+"""The operator in the chart lakestream: settings, rights, health."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from lakestream_operator.settings import Settings, load_settings
+from rendering import Render, Rendered
+
+pytestmark = pytest.mark.charts
+Rules = set[tuple[str, str, str]]
+
+
+def _settings(rendered: Rendered, folder: Path, name: str = "test-lakestream-operator") -> Settings:
+    path = folder / "operator.yaml"
+    path.write_text(rendered.one("ConfigMap", name)["data"]["operator.yaml"], "utf-8")
+    return load_settings(path)
+
+
+def _rules(role: dict[str, Any]) -> Rules:
+    """Group/resource, verb and name, `*` for any name."""
+    return {
+        (f"{group}/{resource}".lstrip("/"), verb, name)
+        for rule in role["rules"]
+        for group in rule["apiGroups"]
+        for resource in rule["resources"]
+        for verb in rule["verbs"]
+        for name in rule.get("resourceNames", ["*"])
+    }
+
+
+def test_the_operator_understands_its_settings(render: Render, tmp_path: Path) -> None:
+    settings = _settings(render("lakestream", case="everything"), tmp_path, "test-lake-operator")
+    assert settings.job.image == "lakestream/spark:1"
+    assert settings.job.image_pull_secrets == ("registry",)
+    assert [variable.name for variable in settings.job.env] == ["AWS_REGION", "AWS_ACCESS_KEY_ID"]
+    assert settings.job.env[1].value_from is not None
+    assert len(settings.job.env_from) == 2
+    assert settings.job.spark_conf == {"spark.executor.extraJavaOptions": "-XX:+UseZGC"}
+    assert settings.job.cluster_role == "test-lake-driver"
+    assert settings.namespaces == ()
+    assert settings.log.level == "DEBUG"
+    assert settings.leader_election.lease_name == "test-lake-operator"
+
+
+def test_the_operator_understands_the_default_settings(render: Render, tmp_path: Path) -> None:
+    settings = _settings(render("lakestream"), tmp_path)
+    assert (settings.job.env, settings.job.env_from, settings.job.spark_conf) == ((), (), {})
+    assert settings.job.termination_grace_period_seconds == 120
+
+
+def test_it_is_told_its_namespaces(render: Render, tmp_path: Path) -> None:
+    assert _settings(render("lakestream", case="namespaced"), tmp_path).namespaces == ("orders", "clicks")
+
+
+def test_its_ports_are_those_of_its_settings(render: Render, tmp_path: Path) -> None:
+    rendered = render("lakestream")
+    settings = _settings(rendered, tmp_path)
+    (container,) = rendered.one("Deployment", "test-lakestream-operator")["spec"]["template"]["spec"]["containers"]
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    assert ports == {"health": settings.health.port, "metrics": settings.metrics.port}
+    probes = {name: container[f"{name}Probe"]["httpGet"]["path"] for name in ("startup", "liveness", "readiness")}
+    assert probes == {"startup": "/healthz", "liveness": "/healthz", "readiness": "/readyz"}
+
+
+def test_a_change_of_settings_starts_it_anew(render: Render) -> None:
+    def checksum(values: dict[str, Any]) -> str:
+        template = render("lakestream", values).one("Deployment", "test-lakestream-operator")["spec"]["template"]
+        return str(template["metadata"]["annotations"]["checksum/settings"])
+
+    assert checksum({}) != checksum({"job": {"env": [{"name": "AWS_REGION", "value": "eu-west-1"}]}})
+
+
+def test_one_operator_acts_and_its_node_can_be_drained(render: Render) -> None:
+    rendered = render("lakestream")
+    spec = rendered.one("Deployment", "test-lakestream-operator")["spec"]
+    assert (spec["replicas"], spec["strategy"]) == (1, {"type": "Recreate"})
+    assert [each["metadata"]["name"] for each in rendered.of("PodDisruptionBudget")] == []
+
+
+def test_its_rights_are_these_and_no_others(render: Render) -> None:
+    both = {"get", "list", "watch"}
+    change = {"create", "patch", "delete"}
+    expected = {("lakestream.dev/lakestreams", verb, "*") for verb in both | {"patch"}}
+    expected |= {
+        ("lakestream.dev/lakestreams/status", "patch", "*"),
+        ("lakestream.dev/lakestreams/finalizers", "update", "*"),
+    }
+    expected |= {("sparkoperator.k8s.io/sparkapplications", verb, "*") for verb in both | {"create", "delete"}}
+    for resource in ("configmaps", "serviceaccounts", "rbac.authorization.k8s.io/rolebindings"):
+        expected |= {(resource, verb, "*") for verb in both | change}
+    expected |= {("pods", verb, "*") for verb in both | {"delete"}}
+    expected |= {("events", verb, "*") for verb in ("create", "patch")}
+    expected |= {("rbac.authorization.k8s.io/clusterroles", "bind", "test-lakestream-driver")}
+    assert _rules(render("lakestream").one("ClusterRole", "test-lakestream-operator")) == expected
+
+
+def test_rights_in_named_namespaces_are_the_same_and_nowhere_else(render: Render) -> None:
+    wide = _rules(render("lakestream").one("ClusterRole", "test-lakestream-operator"))
+    rendered = render("lakestream", case="namespaced")
+    assert [each["metadata"]["name"] for each in rendered.of("ClusterRole")] == ["test-lakestream-driver"]
+    assert rendered.of("ClusterRoleBinding") == []
+    roles = [each for each in rendered.of("Role") if each["metadata"]["name"] == "test-lakestream-operator"]
+    assert [role["metadata"]["namespace"] for role in roles] == ["orders", "clicks"]
+    assert all(_rules(role) == wide for role in roles)
+    bindings = [each for each in rendered.of("RoleBinding") if each["metadata"]["name"] == "test-lakestream-operator"]
+    assert [each["metadata"]["namespace"] for each in bindings] == ["orders", "clicks"]
+    for binding in bindings:
+        assert binding["subjects"] == [
+            {"kind": "ServiceAccount", "name": "test-lakestream-operator", "namespace": "lake"}
+        ]
+
+
+def test_it_leads_by_one_lease_in_its_own_namespace(render: Render, tmp_path: Path) -> None:
+    rendered = render("lakestream")
+    role = rendered.one("Role", "test-lakestream-operator-leader")
+    assert "namespace" not in role["metadata"]
+    lease = _settings(rendered, tmp_path).leader_election.lease_name
+    leases = "coordination.k8s.io/leases"
+    assert _rules(role) == {(leases, "create", "*"), (leases, "get", lease), (leases, "update", lease)}
+
+
+def test_every_role_is_bound_to_its_account(render: Render) -> None:
+    rendered = render("lakestream")
+    account = rendered.one("ServiceAccount", "test-lakestream-operator")["metadata"]["name"]
+    for kind, name in (
+        ("ClusterRoleBinding", "test-lakestream-operator"),
+        ("RoleBinding", "test-lakestream-operator-leader"),
+    ):
+        binding = rendered.one(kind, name)
+        assert [subject["name"] for subject in binding["subjects"]] == [account]
+        rendered.one(binding["roleRef"]["kind"], binding["roleRef"]["name"])
+
+
+def test_roles_and_accounts_can_be_somebody_elses(render: Render) -> None:
+    rendered = render("lakestream", case="bare")
+    for kind in ("Role", "RoleBinding", "ClusterRole", "ClusterRoleBinding", "ServiceAccount", "NetworkPolicy"):
+        assert rendered.of(kind) == []
+    assert rendered.one("Deployment", "bare-operator")["spec"]["template"]["spec"]["serviceAccountName"] == "lake"
+
+
+def test_who_may_ask_it_and_whom_it_may_ask(render: Render) -> None:
+    policy = render("lakestream", case="everything").one("NetworkPolicy", "test-lake-operator")["spec"]
+    ports = {port["port"] for rule in policy["egress"] for port in rule["ports"]}
+    assert ports == {53, 443, 6443, 80}
+    assert [rule["ports"][0]["port"] for rule in policy["ingress"]] == ["health", "metrics"]
+    (rule,) = render("lakestream").one("NetworkPolicy", "test-lakestream-operator")["spec"]["ingress"]
+    assert rule["ports"][0]["port"] == "health"
