@@ -30,8 +30,8 @@ class Findings:
     problems: str
     """What is wrong with the spec, or empty."""
     suspended: bool
-    rolled_back: Mapping[str, str]
-    """Writers that run an older spec, and why."""
+    rolled_back: frozenset[str]
+    """Writers that run an older spec than the one asked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +56,14 @@ def conditions(stream: Stream, findings: Findings, now: datetime) -> tuple[Condi
 
 def _condition(kind: ConditionType, said: _Said, before: Condition | None, generation: int, now: datetime) -> Condition:
     status = ConditionStatus.TRUE if said.true else ConditionStatus.FALSE
+    unchanged = before is not None and before.status is status
+    since = before.last_transition_time if before and unchanged else now.replace(microsecond=0)
     return Condition(
         type=kind,
         status=status,
         reason=said.reason,
         message=said.message[:_MAX_MESSAGE],
-        last_transition_time=before.last_transition_time if before and before.status is status else now.replace(microsecond=0),
+        last_transition_time=since,
         observed_generation=generation,
     )
 
@@ -109,8 +111,11 @@ def troubled(outcome: Outcome) -> bool:
 def _degraded(findings: Findings) -> _Said:
     bad = {name: one for name, one in findings.outcomes.items() if troubled(one)}
     if findings.rolled_back:
-        told = " ".join(f"Writer {name} runs an older spec. {why}" for name, why in findings.rolled_back.items())
-        return _Said(True, "RolledBack", f"{told} Correct the spec to try again. {_told(bad)}".rstrip())
+        told = (
+            f"The last spec that ran is in force for {', '.join(sorted(findings.rolled_back))}, since the new one never"
+            " got to run: the event RolledBack says why. Correct the spec to try again."
+        )
+        return _Said(True, "RolledBack", f"{told} {_told(bad)}".rstrip())
     if not bad:
         return _Said(False, "AsExpected", "No writer has a problem.")
     told = " ".join(f"Writer {name}: {_trouble(one)}" for name, one in bad.items())

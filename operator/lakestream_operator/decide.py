@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from lakestream_api import InvalidDocumentError, LakeStream, LakeStreamStatus, WriterNames, load_lakestream_object
+from lakestream_api import InvalidDocumentError, LakeStreamStatus, WriterNames
 from lakestream_operator.conditions import Findings
 from lakestream_operator.measures import Measures, remove, take
 from lakestream_operator.model import Action, Emit, Finalize, Observed, WriterSeen
-from lakestream_operator.render import Plan, document_of, plan_of
+from lakestream_operator.render import Plan, Wanted, plan_of, wanted_of
 from lakestream_operator.scaling import Scale, scale
 from lakestream_operator.settings import JobSettings
 from lakestream_operator.status import status_of
@@ -65,8 +65,8 @@ def decide(
         outcomes={name: one for name, one in outcomes.items() if not _is_gone(goals[name], one, observed)},
         scales=scales,
         problems=problems,
-        suspended=bool(wanted and wanted.spec.suspend),
-        rolled_back=_rolled_back(observed, goals, outcomes),
+        suspended=bool(wanted and wanted.stream.spec.suspend),
+        rolled_back=_rolled_back(goals, outcomes),
     )
     actions = _actions(observed, job, goals, outcomes, scales)
     status = status_of(observed, findings, now, timings)
@@ -78,28 +78,26 @@ def decide(
     )
 
 
-def _read(observed: Observed) -> tuple[LakeStream | None, str]:
+def _read(observed: Observed) -> tuple[Wanted | None, str]:
     """The spec, or else what is wrong with it."""
     try:
-        return load_lakestream_object(observed.stream.manifest), ""
+        return wanted_of(observed.stream), ""
     except InvalidDocumentError as error:
         return None, " ".join(f"{one}." for one in error.problems)
 
 
-def _goals(observed: Observed, wanted: LakeStream | None) -> dict[str, Goal]:
+def _goals(observed: Observed, wanted: Wanted | None) -> dict[str, Goal]:
     stream = observed.stream
     goals: dict[str, Goal] = {}
-    for writer in wanted.spec.writers if wanted else ():
-        names = WriterNames(stream.name, writer.name)
-        assert wanted is not None  # it has writers
-        if wanted.spec.suspend:
-            goals[writer.name] = Goal(stream.namespace, names, None, Stop.SUSPENDED)
+    for name, plan in wanted.plans.items() if wanted else ():
+        assert wanted is not None  # it has plans
+        if wanted.stream.spec.suspend:
+            goals[name] = Goal(stream.namespace, plan.names, None, Stop.SUSPENDED)
             continue
-        seen = observed.writers.get(writer.name, WriterSeen())
-        plan = plan_of(document_of(wanted, writer, stream.restart))
-        good = _known(seen.good) if wanted.spec.rollback else None
+        seen = observed.writers.get(name, WriterSeen())
+        good = _known(seen.good) if wanted.stream.spec.rollback else None
         rejected = good is not None and seen.memory.rejected == plan.fingerprint
-        goals[writer.name] = Goal(stream.namespace, names, good if rejected else plan, rollback=good)
+        goals[name] = Goal(stream.namespace, plan.names, good if rejected else plan, rollback=good, went_back=rejected)
     for name, seen in observed.writers.items():
         names = WriterNames(stream.name, name)
         if wanted is not None:
@@ -120,7 +118,7 @@ def _known(document: str | None) -> Plan | None:
 
 def _scales(
     observed: Observed,
-    wanted: LakeStream | None,
+    wanted: Wanted | None,
     goals: Mapping[str, Goal],
     remembered: Mapping[str, str],
     now: datetime,
@@ -128,7 +126,7 @@ def _scales(
     if wanted is None:
         return {}
     return {
-        name: scale(name, wanted.spec, observed.writers.get(name, WriterSeen()), remembered.get(name), now)
+        name: scale(name, wanted.stream.spec, observed.writers.get(name, WriterSeen()), remembered.get(name), now)
         for name, goal in goals.items()
         if goal.plan is not None
     }
@@ -139,14 +137,11 @@ def _is_gone(goal: Goal, outcome: Outcome, observed: Observed) -> bool:
     return goal.stop is Stop.REMOVED and outcome.situation is Situation.STOPPED
 
 
-def _rolled_back(observed: Observed, goals: Mapping[str, Goal], outcomes: Mapping[str, Outcome]) -> dict[str, str]:
+def _rolled_back(goals: Mapping[str, Goal], outcomes: Mapping[str, Outcome]) -> frozenset[str]:
     """Writers that run an older document than the one asked for."""
-    return {
-        name: "The new one never got to run; see the event RolledBack."
-        for name, goal in goals.items()
-        if (goal.rollback and goal.plan is goal.rollback and outcomes[name].memory.rejected)
-        or outcomes[name].reason == "RolledBack"
-    }
+    return frozenset(
+        name for name, goal in goals.items() if goal.went_back or outcomes[name].reason == Stop.ROLLED_BACK.value
+    )
 
 
 def _actions(
@@ -188,7 +183,7 @@ def _delete(observed: Observed, job: JobSettings, now: datetime, timings: Timing
     if all(one.situation is Situation.STOPPED for one in outcomes.values()):
         actions = (_kept(observed), Finalize(present=False)) if stream.finalizing else ()
         return Decision(actions, None, now + timings.idle_resync, {})
-    findings = Findings(outcomes, {}, "", suspended=False, rolled_back={})
+    findings = Findings(outcomes, {}, "", suspended=False, rolled_back=frozenset())
     return Decision(
         actions=_actions(observed, job, goals, outcomes, {}),
         status=status_of(observed, findings, now, timings),
@@ -201,9 +196,9 @@ def _kept(observed: Observed) -> Emit:
     wanted, _ = _read(observed)
     if wanted is None:
         return Emit("DataKept", "All drivers have ended. Tables and checkpoints stay where they are.")
-    paths = ", ".join(writer.output.path for writer in wanted.spec.writers)
+    paths = ", ".join(writer.output.path for writer in wanted.stream.spec.writers)
     return Emit(
         "DataKept",
-        f"All drivers have ended. The data stays: {paths}; so does the checkpoint, {wanted.spec.checkpoint},"
+        f"All drivers have ended. The data stays: {paths}; so does the checkpoint, {wanted.stream.spec.checkpoint},"
         " from which a LakeStream of the same name goes on.",
     )

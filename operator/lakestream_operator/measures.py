@@ -62,6 +62,8 @@ def take(measures: Measures, job: JobSettings) -> Iterator[Action]:
         if outcome.start or _runs_this(measures):
             good = goal.plan.document if outcome.ran else measures.seen.good
             yield from _applied(measures, document_manifest(goal.plan, measures.owner, good))
+            if good != measures.seen.good:
+                yield Emit("Running", f"Writer {goal.names.writer} commits batches with this spec.")
     yield from _controlled(measures)
     said = [*outcome.actions, *(scale.events if scale else ())]
     yield from (one for one in said if not isinstance(one, Emit))

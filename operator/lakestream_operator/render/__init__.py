@@ -2,16 +2,18 @@
 
 from lakestream_operator.render.application import render_application
 from lakestream_operator.render.control import control_manifest
-from lakestream_operator.render.document import Plan, document_of, plan_of
+from lakestream_operator.render.document import Plan, Wanted, document_of, plan_of, wanted_of
 from lakestream_operator.render.objects import Owner, document_manifest, supports
 
 __all__ = [
     "Owner",
     "Plan",
+    "Wanted",
     "control_manifest",
     "document_manifest",
     "document_of",
     "plan_of",
     "render_application",
     "supports",
+    "wanted_of",
 ]

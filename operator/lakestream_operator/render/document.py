@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
 import yaml
 
-from lakestream_api import LakeStream, Writer, WriterNames, load_lakestream
-from lakestream_api.names import GROUP
+from lakestream_api import LakeStream, Writer, WriterNames, load_lakestream, load_lakestream_object
+from lakestream_api.names import API_VERSION, GROUP, KIND
+from lakestream_operator.model import Stream
 
 RESTART_ANNOTATION = f"{GROUP}/restart"
 """On a LakeStream: any new value restarts its drivers at the end of their batch."""
@@ -56,7 +58,34 @@ def document_of(stream: LakeStream, writer: Writer, restart: str) -> str:
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=120)
 
 
-# Each cycle asks for the plans of its writers, and hardly ever are they other ones than the last time.
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a LakeStream asks for."""
+
+    stream: LakeStream
+    plans: Mapping[str, Plan]
+    """By writer."""
+
+
+def wanted_of(stream: Stream) -> Wanted:
+    """Read a LakeStream's spec.
+
+    Raises:
+        InvalidDocumentError: with all that is wrong with it.
+    """
+    names = {"name": stream.name, "namespace": stream.namespace}
+    manifest = {"apiVersion": API_VERSION, "kind": KIND, "metadata": names, "spec": stream.manifest.get("spec")}
+    return _wanted(json.dumps(manifest), stream.restart)
+
+
+# Each cycle asks, and hardly ever is the answer another one than the last time.
+@lru_cache(maxsize=4096)
+def _wanted(manifest: str, restart: str) -> Wanted:
+    stream = load_lakestream_object(json.loads(manifest))
+    plans = {writer.name: plan_of(document_of(stream, writer, restart)) for writer in stream.spec.writers}
+    return Wanted(stream, plans)
+
+
 @lru_cache(maxsize=8192)
 def plan_of(document: str) -> Plan:
     """The plan that a document makes.

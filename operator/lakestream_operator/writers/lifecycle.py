@@ -86,8 +86,7 @@ def _stop_reason(goal: Goal, app: Application) -> Stop | None:
     if goal.plan is None:
         return goal.stop
     if app.fingerprint != goal.plan.fingerprint:
-        back = goal.rollback is not None and goal.plan.fingerprint == goal.rollback.fingerprint
-        return Stop.ROLLED_BACK if back else Stop.CHANGED
+        return Stop.ROLLED_BACK if goal.went_back else Stop.CHANGED
     return Stop.DRIFTED if app.generation > 1 else None
 
 

@@ -47,6 +47,8 @@ class Goal:
     """Why it should run nothing."""
     rollback: Plan | None = None
     """What it may go back to."""
+    went_back: bool = False
+    """Whether `plan` is that, because what is asked for never got to run."""
 
     @property
     def application(self) -> Reference:

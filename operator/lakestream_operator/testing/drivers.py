@@ -1,0 +1,93 @@
+"""Drivers in memory: what their pods and reports would say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from enum import Enum
+
+from lakestream_api import Control, DriverReport, DriverState, ExecutorsReport
+from lakestream_operator.testing.documents import batch_of
+
+
+class Behaviour(Enum):
+    """What becomes of a driver."""
+
+    WELL = "commits batches"
+    HANGS = "says nothing"
+    CRASHES = "ends with status 1"
+    REFUSES = "ends with status 2"
+    DEAF = "commits batches and does not listen"
+    UNSCHEDULABLE = "its pod never runs"
+
+
+_EXITS = {
+    Behaviour.CRASHES: (1, "the stream cannot be reached"),
+    Behaviour.REFUSES: (2, "spec.schema: no such type"),
+}
+
+
+@dataclass(slots=True)
+class Driver:
+    """A driver's process."""
+
+    stream: str
+    writer: str
+    pod_uid: str
+    fingerprint: str
+    """Of the document that it was given."""
+    started_at: datetime
+    behaviour: Behaviour
+    terminated: bool = False
+    """Whether it got SIGTERM."""
+    exit: tuple[int, str] | None = None
+    report: DriverReport | None = None
+    _due: datetime | None = field(default=None)
+
+    def step(self, now: datetime, control: Control | None) -> None:
+        """Live until a time."""
+        if self.exit is not None or self.behaviour is Behaviour.HANGS:
+            return
+        if self.report is None:
+            self.report = self._first(now)
+            self._due = now + timedelta(seconds=10)
+            return
+        drain = control.drain if control and self.behaviour is not Behaviour.DEAF else None
+        if self.terminated or drain is not None:
+            self.report = self.report.model_copy(
+                update={"state": DriverState.DRAINED, "drain": drain, "updated_at": now}
+            )
+            self.exit = (0, "")
+            return
+        if self._due is not None and now >= self._due:
+            self._end_batch(now, control)
+
+    def _first(self, now: datetime) -> DriverReport:
+        return DriverReport(
+            stream=self.stream,
+            writer=self.writer,
+            pod=f"{self.stream}-{self.writer}-driver",
+            pod_uid=self.pod_uid,
+            epoch=1,
+            started_at=self.started_at,
+            updated_at=now,
+            state=DriverState.STARTING,
+            executors=ExecutorsReport(target=1, registered=0),
+        )
+
+    def _end_batch(self, now: datetime, control: Control | None) -> None:
+        assert self.report is not None  # step
+        if self.behaviour in _EXITS:
+            self.exit = _EXITS[self.behaviour]
+            return
+        target = control.executors if control and control.executors else 1
+        batches = (*self.report.batches, batch_of(len(self.report.batches), now))[-40:]
+        self.report = self.report.model_copy(
+            update={
+                "state": DriverState.RUNNING,
+                "updated_at": now,
+                "batches": batches,
+                "executors": ExecutorsReport(target=target, registered=target),
+            }
+        )
+        self._due = now + timedelta(seconds=10)

@@ -1,0 +1,191 @@
+"""Whatever happens to a LakeStream, its cluster and its operator: never two drivers, and all is well in the end."""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from lakestream_api import Phase, WriterNames
+from lakestream_api.names import FINGERPRINT_ANNOTATION, STREAM_LABEL, WRITER_LABEL
+from lakestream_operator.model import Kind, Reference
+from lakestream_operator.testing import Behaviour, Cluster, lakestream
+
+WRITERS = ("json", "hudi")
+# A driver that hangs is left alone for 10 minutes, as is the pod of an unschedulable one.
+LONG = timedelta(minutes=45)
+BLINDABLE = (Kind.SparkApplication, Kind.Pod, Kind.ConfigMap)
+
+
+class OperatorMachine(RuleBasedStateMachine):
+    """Two writers under an operator, and everything that may happen to them."""
+
+    @initialize()
+    def apply(self) -> None:
+        self.intervals = iter(range(11, 10_000))
+        self.behaviours: dict[str, Behaviour] = {}
+        self.cluster = Cluster(
+            lakestream(writers=WRITERS), behaviour=lambda one: self.behaviours.get(one, Behaviour.WELL)
+        )
+
+    def _names(self, writer: str) -> WriterNames:
+        return WriterNames("orders", writer)
+
+    def _there(self) -> bool:
+        return self.cluster.lakestream is not None
+
+    def _living(self) -> bool:
+        return self._there() and "deletionTimestamp" not in self.cluster.lakestream["metadata"]
+
+    def _edit(self, change: Callable[[dict[str, Any]], None]) -> None:
+        if self._living():
+            self.cluster.edit(change)
+
+    @rule(seconds=st.sampled_from([5, 30, 120, 700]))
+    def time_passes(self, seconds: int) -> None:
+        self.cluster.advance(timedelta(seconds=seconds), step=timedelta(seconds=5 if seconds < 100 else 15))
+
+    @rule()
+    def operator_is_away(self) -> None:
+        self.cluster.advance(timedelta(minutes=2), operator=False)
+        self.cluster.restart_operator()
+
+    @rule()
+    def spec_changes(self) -> None:
+        self._edit(lambda spec: spec["trigger"].update(interval=f"{next(self.intervals)}s"))
+
+    @rule(suspend=st.booleans())
+    def suspend_changes(self, suspend: bool) -> None:
+        self._edit(lambda spec: spec.update(suspend=suspend))
+
+    @rule(rollback=st.booleans())
+    def rollback_changes(self, rollback: bool) -> None:
+        self._edit(lambda spec: spec.update(rollback=rollback))
+
+    @rule(maximum=st.integers(1, 30))
+    def scaling_changes(self, maximum: int) -> None:
+        while (decision := self.cluster.reconcile()) and decision.actions:
+            """Something else was to be done."""
+        before = self._applications()
+        self._edit(lambda spec: spec.update(scaling={"maxExecutors": maximum}))
+        self.cluster.reconcile()
+        assert self._applications().items() >= before.items(), "scaling ended a driver"
+
+    @rule()
+    def spec_becomes_invalid(self) -> None:
+        self._edit(lambda spec: spec.update(checkpoint=spec["writers"][0]["json"]["path"]))
+
+    @rule()
+    def writer_is_removed(self) -> None:
+        self._edit(lambda spec: spec.update(writers=spec["writers"][:1]))
+
+    @rule()
+    def writer_is_added(self) -> None:
+        self._edit(lambda spec: spec.update(writers=lakestream(writers=WRITERS)["spec"]["writers"]))
+
+    @rule(writer=st.sampled_from(WRITERS))
+    def application_is_deleted(self, writer: str) -> None:
+        self.cluster.delete(Reference(Kind.SparkApplication, "lake", self._names(writer).application))
+
+    @rule(writer=st.sampled_from(WRITERS))
+    def application_is_edited(self, writer: str) -> None:
+        self.cluster.change_application(Reference(Kind.SparkApplication, "lake", self._names(writer).application))
+
+    @rule(writer=st.sampled_from(WRITERS))
+    def pod_is_deleted(self, writer: str) -> None:
+        self.cluster.delete(Reference(Kind.Pod, "lake", self._names(writer).driver_pod))
+
+    @rule(writer=st.sampled_from(WRITERS), which=st.sampled_from(["control", "progress", "document"]))
+    def config_map_is_deleted(self, writer: str, which: str) -> None:
+        self.cluster.delete(Reference(Kind.ConfigMap, "lake", getattr(self._names(writer), which)))
+
+    @rule(writer=st.sampled_from(WRITERS))
+    def control_is_spoilt(self, writer: str) -> None:
+        found = self.cluster.objects.get(Reference(Kind.ConfigMap, "lake", self._names(writer).control))
+        if found is not None:
+            found["metadata"]["annotations"] = {"lakestream.dev/memory": "{}}", "lakestream.dev/scaling-state": "?"}
+
+    @rule(kind=st.sampled_from(Behaviour))
+    def drivers_turn(self, kind: Behaviour) -> None:
+        for driver in self.cluster.running():
+            driver.behaviour = kind
+            self.behaviours[driver.fingerprint] = kind
+
+    @rule()
+    def spark_operator_comes_or_goes(self) -> None:
+        self.cluster.spark_operator = not self.cluster.spark_operator
+
+    @rule(kind=st.sampled_from(BLINDABLE))
+    def watch_falls_silent(self, kind: Kind) -> None:
+        self.cluster.blind = {kind}
+
+    @rule()
+    def watches_are_back(self) -> None:
+        self.cluster.blind = set()
+
+    @precondition(lambda self: self._living())
+    @rule()
+    def deletes(self) -> None:
+        self.cluster.delete_lakestream()
+
+    def teardown(self) -> None:
+        if hasattr(self, "cluster"):
+            self.all_is_well_in_the_end()
+
+    def all_is_well_in_the_end(self) -> None:
+        self._mend()
+        self.cluster.advance(LONG, step=timedelta(seconds=20))
+        if not self._there():
+            assert self.cluster.objects == {}
+            return
+        assert self._living(), "a LakeStream was not let go"
+        spec, phase = self.cluster.lakestream["spec"], self.cluster.status.phase
+        if spec.get("suspend"):
+            assert self.cluster.running() == []
+        elif not self._invalid():
+            assert phase is Phase.RUNNING, self.cluster.status
+            wanted = {writer["name"] for writer in spec["writers"]}
+            assert {driver.writer for driver in self.cluster.running()} == wanted
+            self._nothing_happens_without_a_reason()
+
+    def _mend(self) -> None:
+        """Take away what stands in the way of being well."""
+        self.behaviours.clear()
+        self.cluster.blind = set()
+        self.cluster.spark_operator = True
+        for driver in self.cluster.running():
+            driver.behaviour = Behaviour.WELL
+        # Those that were refused are tried with a new spec only.
+        self._edit(lambda spec: spec["trigger"].update(interval=f"{next(self.intervals)}s"))
+
+    def _invalid(self) -> bool:
+        assert self.cluster.lakestream is not None
+        spec = self.cluster.lakestream["spec"]
+        return spec["checkpoint"] == spec["writers"][0]["json"]["path"]
+
+    def _applications(self) -> dict[str, str]:
+        return {one["metadata"]["name"]: one["metadata"]["uid"] for one in self.cluster.find(Kind.SparkApplication)}
+
+    def _nothing_happens_without_a_reason(self) -> None:
+        before, told = self._applications(), len(self.cluster.events)
+        self.cluster.restart_operator()
+        self.cluster.advance(timedelta(minutes=30), step=timedelta(seconds=30))
+        assert self._applications() == before, self.cluster.events[told:]
+        assert not [one for one in self.cluster.events[told:] if one.reason not in ("Recovered", "Running")]
+
+    @invariant()
+    def one_driver_at_most(self) -> None:
+        drivers = [driver.writer for driver in self.cluster.running()]
+        assert len(drivers) == len(set(drivers))
+
+    @invariant()
+    def each_pod_has_the_document_of_its_application(self) -> None:
+        for pod in self.cluster.find(Kind.Pod):
+            assert pod["metadata"]["annotations"][FINGERPRINT_ANNOTATION]
+            assert {STREAM_LABEL, WRITER_LABEL} <= pod["metadata"]["labels"].keys()
+
+
+OperatorMachine.TestCase.settings = settings(max_examples=15, stateful_step_count=20, deadline=None)
+TestOperator = OperatorMachine.TestCase

@@ -1,0 +1,372 @@
+"""What people live through with a LakeStream: the whole of the decisions, on a cluster in memory."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from lakestream_api import Condition, ConditionStatus, ConditionType, Control, Phase
+from lakestream_api.names import CONTROL_KEY, DOCUMENT_KEY
+from lakestream_operator.model import Kind, Reference
+from lakestream_operator.observe import FINALIZER
+from lakestream_operator.testing import Behaviour, Cluster, lakestream
+
+MINUTE = timedelta(minutes=1)
+APP = Reference(Kind.SparkApplication, "lake", "orders-json")
+POD = Reference(Kind.Pod, "lake", "orders-json-driver")
+CONTROL = Reference(Kind.ConfigMap, "lake", "orders-json-control")
+
+
+def _running(**arguments: Any) -> Cluster:
+    cluster = Cluster(lakestream(**arguments))
+    cluster.advance(2 * MINUTE)
+    assert cluster.status.phase is Phase.RUNNING
+    return cluster
+
+
+def _condition(cluster: Cluster, kind: ConditionType) -> Condition:
+    (found,) = (one for one in cluster.status.conditions if one.type is kind)
+    return found
+
+
+def _says(cluster: Cluster, kind: ConditionType) -> tuple[bool, str]:
+    found = _condition(cluster, kind)
+    return found.status is ConditionStatus.TRUE, found.reason
+
+
+def _uids(cluster: Cluster) -> dict[str, str]:
+    return {one["metadata"]["name"]: one["metadata"]["uid"] for one in cluster.find(Kind.SparkApplication)}
+
+
+def _reasons(cluster: Cluster) -> list[str]:
+    return [one.reason for one in cluster.events]
+
+
+def test_a_new_lakestream_runs() -> None:
+    cluster = Cluster(lakestream(writers=("json", "hudi")))
+    cluster.reconcile()
+    assert cluster.lakestream is not None
+    assert cluster.lakestream["metadata"]["finalizers"] == [FINALIZER]
+    assert cluster.objects == {}, "nothing is made before the finalizer is there"
+    cluster.advance(2 * MINUTE)
+    assert cluster.status.phase is Phase.RUNNING
+    assert cluster.status.observed_generation == 1
+    assert _says(cluster, ConditionType.READY) == (True, "Running")
+    assert _says(cluster, ConditionType.PROGRESSING) == (False, "Settled")
+    assert _says(cluster, ConditionType.DEGRADED) == (False, "AsExpected")
+    assert _says(cluster, ConditionType.SPEC_VALID) == (True, "Valid")
+    assert [driver.writer for driver in cluster.running()] == ["json", "hudi"]
+    assert _reasons(cluster) == ["Starting", "Starting", "Running", "Running"]
+    owners = {one["metadata"]["ownerReferences"][0]["uid"] for one in cluster.find(Kind.ConfigMap)}
+    assert owners == {cluster.lakestream["metadata"]["uid"]}
+
+
+def test_a_changed_spec_is_taken_up_after_the_batch_in_hand() -> None:
+    cluster = _running()
+    (first,) = cluster.running()
+    cluster.edit(lambda spec: spec["trigger"].update(interval="20s"))
+    cluster.reconcile()
+    assert first.exit is None
+    assert _says(cluster, ConditionType.PROGRESSING) == (True, "SpecChanged")
+    assert cluster.status.phase is Phase.UPDATING
+    cluster.advance(2 * MINUTE)
+    (second,) = cluster.running()
+    assert (first.exit, second.fingerprint != first.fingerprint) == ((0, ""), True)
+    assert "20s" in cluster.objects[Reference(Kind.ConfigMap, "lake", "orders-json-document")]["data"][DOCUMENT_KEY]
+    assert _reasons(cluster)[2:] == ["SpecChanged", "Starting", "Running"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"scaling": {"maxExecutors": 3}}, {"rollback": True}, {"scaling": {"dryRun": True}}, {"suspend": False}],
+    ids=str,
+)
+def test_what_needs_no_restart_touches_no_driver(change: dict[str, Any]) -> None:
+    cluster = _running()
+    before = {
+        key: one["metadata"]["resourceVersion"]
+        for key, one in cluster.objects.items()
+        if key.kind is not Kind.ConfigMap
+    }
+    cluster.edit(lambda spec: spec.update(change))
+    cluster.reconcile()
+    after = {
+        key: one["metadata"]["resourceVersion"]
+        for key, one in cluster.objects.items()
+        if key.kind is not Kind.ConfigMap
+    }
+    assert after == before
+
+
+def test_a_target_is_told_by_the_control_config_map_alone() -> None:
+    cluster = _running()
+    uids = _uids(cluster)
+    cluster.edit(lambda spec: spec.update(scaling={"executors": 4}))
+    cluster.advance(MINUTE)
+    control = Control.model_validate_json(cluster.objects[CONTROL]["data"][CONTROL_KEY])
+    assert (control.executors, _uids(cluster)) == (4, uids)
+    assert cluster.status.executors.now == 4
+
+
+def test_a_restarted_driver_begins_with_the_target() -> None:
+    cluster = _running()
+    cluster.edit(lambda spec: spec.update(scaling={"executors": 4}))
+    cluster.advance(MINUTE)
+    cluster.delete(APP)
+    cluster.advance(2 * MINUTE)
+    assert cluster.objects[APP]["spec"]["executor"]["instances"] == 4
+
+
+def test_suspend_drains_and_resume_goes_on() -> None:
+    cluster = _running(writers=("json", "hudi"))
+    drivers = cluster.running()
+    cluster.edit(lambda spec: spec.update(suspend=True))
+    cluster.reconcile()
+    assert cluster.status.phase is Phase.SUSPENDING
+    cluster.advance(2 * MINUTE)
+    assert [driver.exit for driver in drivers] == [(0, ""), (0, "")]
+    assert cluster.status.phase is Phase.SUSPENDED
+    assert _says(cluster, ConditionType.READY) == (False, "Suspended")
+    assert cluster.find(Kind.SparkApplication) == []
+    lag = cluster.status.lag
+    assert lag is not None
+    cluster.advance(5 * MINUTE)
+    assert cluster.status.lag is not None
+    assert cluster.status.lag >= lag + 5 * MINUTE, "what arrives meanwhile is unread"
+    cluster.edit(lambda spec: spec.update(suspend=False))
+    cluster.advance(2 * MINUTE)
+    assert cluster.status.phase is Phase.RUNNING
+    assert cluster.status.lag == timedelta()
+
+
+def test_deletion_drains_and_leaves_nothing_but_the_data() -> None:
+    cluster = _running(writers=("json", "hudi"))
+    drivers = cluster.running()
+    cluster.delete_lakestream()
+    cluster.reconcile()
+    assert cluster.status.phase is Phase.DELETING
+    cluster.advance(2 * MINUTE)
+    assert [driver.exit for driver in drivers] == [(0, ""), (0, "")]
+    assert cluster.lakestream is None
+    assert cluster.objects == {}
+    assert "s3a://lake/orders_json" in cluster.events[-1].message
+    assert cluster.events[-1].reason == "DataKept"
+
+
+def test_deletion_waits_for_a_deaf_driver_only_so_long() -> None:
+    cluster = _running()
+    cluster.running()[0].behaviour = Behaviour.DEAF
+    cluster.delete_lakestream()
+    cluster.advance(4 * MINUTE)
+    assert cluster.lakestream is not None
+    cluster.advance(3 * MINUTE)
+    assert cluster.lakestream is None
+    assert "DrainTimedOut" in _reasons(cluster)
+
+
+def test_an_operator_that_comes_back_finishes_a_deletion() -> None:
+    cluster = _running()
+    cluster.delete_lakestream()
+    cluster.restart_operator()
+    cluster.advance(2 * MINUTE)
+    assert cluster.lakestream is None
+    assert cluster.started[0].exit == (0, "")
+
+
+def test_a_removed_writer_is_drained_and_the_other_goes_on() -> None:
+    cluster = _running(writers=("json", "hudi"))
+    hudi = next(driver for driver in cluster.running() if driver.writer == "hudi")
+    uids = _uids(cluster)
+    cluster.edit(lambda spec: spec.update(writers=spec["writers"][:1]))
+    cluster.advance(2 * MINUTE)
+    assert hudi.exit == (0, "")
+    assert _uids(cluster) == {"orders-json": uids["orders-json"]}
+    assert not [key for key in cluster.objects if "hudi" in key.name]
+    assert [writer.name for writer in cluster.status.writers] == ["json"]
+    assert _reasons(cluster).count("WriterRemoved") == 2
+
+
+@pytest.mark.parametrize(
+    "reference",
+    [
+        APP,
+        POD,
+        CONTROL,
+        Reference(Kind.ServiceAccount, "lake", "orders-json"),
+        Reference(Kind.RoleBinding, "lake", "orders-json"),
+    ],
+    ids=str,
+)
+def test_what_is_deleted_behind_the_operators_back_comes_back(reference: Reference) -> None:
+    cluster = _running()
+    cluster.delete(reference)
+    cluster.advance(3 * MINUTE)
+    assert reference in cluster.objects
+    assert "deletionTimestamp" not in cluster.objects[reference]["metadata"]
+    assert len(cluster.running()) == 1
+    assert _says(cluster, ConditionType.READY) == (True, "Running")
+
+
+def test_a_changed_role_binding_is_made_anew() -> None:
+    cluster = _running()
+    reference = Reference(Kind.RoleBinding, "lake", "orders-json")
+    before = cluster.objects[reference]
+    before["roleRef"] = {**before["roleRef"], "name": "another"}
+    cluster.advance(timedelta(seconds=10))
+    assert cluster.objects[reference]["roleRef"]["name"] == "lakestream-driver"
+    assert cluster.objects[reference]["metadata"]["uid"] != before["metadata"]["uid"]
+
+
+def test_an_application_edited_by_hand_is_put_right() -> None:
+    cluster = _running()
+    uid = _uids(cluster)["orders-json"]
+    cluster.change_application(APP)
+    cluster.advance(3 * MINUTE)
+    assert _uids(cluster)["orders-json"] != uid
+    assert cluster.objects[APP]["metadata"]["generation"] == 1
+    assert "SparkApplicationChanged" in _reasons(cluster)
+
+
+def test_one_writers_failure_leaves_the_other_alone() -> None:
+    cluster = _running(writers=("json", "hudi"))
+    uids = _uids(cluster)
+    next(driver for driver in cluster.running() if driver.writer == "hudi").behaviour = Behaviour.CRASHES
+    cluster.advance(timedelta(seconds=20))
+    assert cluster.status.phase is Phase.DEGRADED
+    assert _says(cluster, ConditionType.DEGRADED) == (True, "DriverFailed")
+    assert "the stream cannot be reached" in _condition(cluster, ConditionType.DEGRADED).message
+    cluster.advance(2 * MINUTE)
+    assert cluster.status.phase is Phase.RUNNING
+    assert _uids(cluster)["orders-json"] == uids["orders-json"]
+    assert _uids(cluster)["orders-hudi"] != uids["orders-hudi"]
+
+
+def test_a_crash_loop_slows_down_and_is_said_to_be_one() -> None:
+    cluster = Cluster(lakestream(), behaviour=lambda _: Behaviour.CRASHES)
+    cluster.advance(30 * MINUTE)
+    assert cluster.status.phase is Phase.FAILED
+    # 10 + 20 + 40 + 80 + 160 s, then every 5 minutes.
+    assert 8 <= len(cluster.started) <= 12
+    writer = cluster.status.writers[0]
+    assert writer.restarts >= 8
+    assert f"failed {writer.restarts} times in a row" in _condition(cluster, ConditionType.DEGRADED).message
+
+
+def test_settings_that_are_refused_are_not_tried_again() -> None:
+    cluster = Cluster(lakestream(), behaviour=lambda _: Behaviour.REFUSES)
+    cluster.advance(30 * MINUTE)
+    assert len(cluster.started) == 1
+    assert _says(cluster, ConditionType.SPEC_VALID) == (False, "SettingsRefused")
+    assert "spec.schema: no such type" in _condition(cluster, ConditionType.SPEC_VALID).message
+    assert _reasons(cluster).count("SettingsRefused") == 1
+    cluster.behaviour = lambda _: Behaviour.WELL
+    assert cluster.lakestream is not None
+    cluster.lakestream["metadata"]["annotations"] = {"lakestream.dev/restart": "1"}
+    cluster.advance(2 * MINUTE)
+    assert cluster.status.phase is Phase.RUNNING
+    assert _says(cluster, ConditionType.SPEC_VALID) == (True, "Valid")
+
+
+def test_a_silent_driver_is_restarted() -> None:
+    cluster = _running()
+    (driver,) = cluster.running()
+    driver.behaviour = Behaviour.HANGS
+    cluster.advance(5 * MINUTE)
+    assert driver.exit is None
+    assert _says(cluster, ConditionType.DEGRADED) == (True, "NoProgress")
+    assert cluster.status.lag is not None
+    assert cluster.status.lag > 4 * MINUTE
+    cluster.advance(8 * MINUTE)
+    assert driver.exit is not None
+    assert cluster.status.phase is Phase.RUNNING
+    assert "NoProgress" in _reasons(cluster)
+
+
+def test_without_the_spark_operator_drivers_run_on_and_it_is_said_who_is_missing() -> None:
+    cluster = _running()
+    uids = _uids(cluster)
+    cluster.spark_operator = False
+    cluster.advance(5 * MINUTE)
+    assert (cluster.status.phase, _uids(cluster)) == (Phase.RUNNING, uids)
+    cluster.edit(lambda spec: spec["trigger"].update(interval="20s"))
+    cluster.advance(3 * MINUTE)
+    assert _says(cluster, ConditionType.DEGRADED) == (True, "SparkOperatorSilent")
+    cluster.spark_operator = True
+    cluster.advance(2 * MINUTE)
+    assert cluster.status.phase is Phase.RUNNING
+
+
+def test_a_spec_that_turns_invalid_is_told_and_what_ran_goes_on() -> None:
+    cluster = _running()
+    uids = _uids(cluster)
+    cluster.edit(lambda spec: spec.update(transform="DELETE FROM events"))
+    cluster.advance(2 * MINUTE)
+    assert _says(cluster, ConditionType.SPEC_VALID) == (False, "Invalid")
+    assert "spec.transform" in _condition(cluster, ConditionType.SPEC_VALID).message
+    assert _uids(cluster) == uids
+    assert _reasons(cluster).count("SpecInvalid") == 1
+    cluster.delete(APP)
+    cluster.advance(2 * MINUTE)
+    assert len(cluster.running()) == 1, "what ran before is healed too"
+
+
+def test_a_spec_that_never_was_valid_starts_nothing() -> None:
+    manifest = lakestream()
+    manifest["spec"]["schema"] = ""
+    cluster = Cluster(manifest)
+    cluster.advance(2 * MINUTE)
+    assert cluster.objects == {}
+    assert cluster.status.phase is Phase.FAILED
+    assert _says(cluster, ConditionType.READY) == (False, "SpecInvalid")
+
+
+def test_a_spec_that_never_runs_is_rolled_back() -> None:
+    manifest = lakestream()
+    manifest["spec"]["rollback"] = True
+    cluster = Cluster(manifest)
+    cluster.advance(2 * MINUTE)
+    (good,) = cluster.running()
+    cluster.behaviour = lambda one: Behaviour.WELL if one == good.fingerprint else Behaviour.REFUSES
+    cluster.edit(lambda spec: spec.update(schema="order_id whatever"))
+    cluster.advance(5 * MINUTE)
+    assert [driver.fingerprint for driver in cluster.running()] == [good.fingerprint]
+    assert _says(cluster, ConditionType.DEGRADED) == (True, "RolledBack")
+    assert cluster.status.phase is Phase.DEGRADED
+    assert _reasons(cluster).count("RolledBack") == 1
+    started = len(cluster.started)
+    cluster.restart_operator()
+    cluster.advance(20 * MINUTE)
+    assert len(cluster.started) == started
+    cluster.behaviour = lambda _: Behaviour.WELL
+    cluster.edit(lambda spec: spec.update(schema="order_id string"))
+    cluster.advance(5 * MINUTE)
+    assert _says(cluster, ConditionType.DEGRADED) == (False, "AsExpected")
+    assert cluster.running()[0].fingerprint != good.fingerprint
+
+
+def test_without_rollback_a_spec_that_never_runs_stays() -> None:
+    cluster = _running()
+    (good,) = cluster.running()
+    cluster.behaviour = lambda one: Behaviour.WELL if one == good.fingerprint else Behaviour.REFUSES
+    cluster.edit(lambda spec: spec.update(schema="order_id whatever"))
+    cluster.advance(5 * MINUTE)
+    assert cluster.running() == []
+    assert _says(cluster, ConditionType.SPEC_VALID) == (False, "SettingsRefused")
+
+
+def test_a_restarted_operator_touches_nothing() -> None:
+    cluster = _running(writers=("json", "hudi"))
+    versions = {key: one["metadata"]["uid"] for key, one in cluster.objects.items()}
+    told = len(cluster.events)
+    cluster.restart_operator()
+    cluster.advance(5 * MINUTE)
+    assert {key: one["metadata"]["uid"] for key, one in cluster.objects.items()} == versions
+    assert cluster.events[told:] == []
+
+
+def test_a_restart_that_is_asked_for_is_made_once() -> None:
+    cluster = _running()
+    assert cluster.lakestream is not None
+    cluster.lakestream["metadata"]["annotations"] = {"lakestream.dev/restart": "2026-01-01"}
+    cluster.advance(10 * MINUTE)
+    assert [driver.exit for driver in cluster.started] == [(0, ""), None]

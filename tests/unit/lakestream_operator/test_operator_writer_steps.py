@@ -1,0 +1,394 @@
+"""Each step of a writer, from what is seen."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from lakestream_api import DriverState, WriterNames
+from lakestream_operator.model import (
+    Application,
+    Delete,
+    Drain,
+    DriverPod,
+    Emit,
+    Ending,
+    Kind,
+    Memory,
+    PodPhase,
+    Reference,
+    Stream,
+    WriterSeen,
+)
+from lakestream_operator.render import wanted_of
+from lakestream_operator.testing import lakestream, report_of
+from lakestream_operator.writers import Goal, Situation, Stop, Timings, decide_writer
+
+NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
+TIMINGS = Timings()
+NAMES = WriterNames("orders", "json")
+
+
+def _stream(interval: str = "10s") -> Stream:
+    manifest = lakestream()
+    manifest["spec"]["trigger"]["interval"] = interval
+    return Stream("lake", "orders", "uid", 1, False, True, manifest, None, "")
+
+
+PLAN = wanted_of(_stream()).plans["json"]
+OLD = wanted_of(_stream("30s")).plans["json"]
+RUN = Goal("lake", NAMES, PLAN)
+SUSPEND = Goal("lake", NAMES, None, Stop.SUSPENDED)
+
+APP = Application("app-1", NOW - timedelta(hours=1), False, 1, PLAN.fingerprint, "RUNNING", "", True)
+POD = DriverPod(
+    "orders-json-driver",
+    "pod-1",
+    NOW - timedelta(hours=1),
+    False,
+    PodPhase.RUNNING,
+    NOW - timedelta(hours=1),
+    None,
+    "",
+    "app-1",
+)
+WELL = WriterSeen(application=APP, driver_pod=POD, report=report_of(NOW))
+DELETE_APP = Delete(Reference(Kind.SparkApplication, "lake", "orders-json"), "app-1")
+DELETE_POD = Delete(Reference(Kind.Pod, "lake", "orders-json-driver"), "pod-1")
+
+
+def _ended(exit_status: int, message: str = "", **memory: object) -> WriterSeen:
+    phase = PodPhase.FAILED if exit_status else PodPhase.SUCCEEDED
+    return replace(
+        WELL,
+        application=replace(APP, state="FAILED" if exit_status else "COMPLETED"),
+        driver_pod=replace(POD, phase=phase, exit=exit_status, message=message),
+        memory=Memory.model_validate(memory),
+    )
+
+
+def _ending(retry_at: datetime | None, app: str = "app-1") -> Ending:
+    message = "The stream cannot be reached."
+    return Ending(application_uid=app, fingerprint=PLAN.fingerprint, at=NOW, exit=1, message=message, retry_at=retry_at)
+
+
+def _app(**changes: object) -> WriterSeen:
+    return replace(WELL, application=replace(APP, **changes))
+
+
+def _pod(**changes: object) -> WriterSeen:
+    return replace(WELL, driver_pod=replace(POD, **changes))
+
+
+OTHER = replace(APP, fingerprint=OLD.fingerprint)
+ASKED = Drain(id="SpecChanged-pod-1", pod_uid="pod-1", since=NOW - timedelta(minutes=1), reason="SpecChanged")
+LONG_AGO = NOW - timedelta(minutes=11)
+
+STEPS = {
+    "nothing there: start": (RUN, WriterSeen(), Situation.STARTING, "Starting", []),
+    "nothing there, suspended: rest": (SUSPEND, WriterSeen(), Situation.STOPPED, "Suspended", []),
+    "the last driver's pod is ending: wait": (
+        RUN,
+        WriterSeen(driver_pod=replace(POD, deleting=True)),
+        Situation.STOPPING,
+        "Restarting",
+        [],
+    ),
+    "a pod that lost its application: end it": (
+        RUN,
+        WriterSeen(driver_pod=POD),
+        Situation.STOPPING,
+        "Restarting",
+        [DELETE_POD],
+    ),
+    "a young pod whose application was not seen yet: wait": (
+        RUN,
+        WriterSeen(driver_pod=replace(POD, created_at=NOW - timedelta(seconds=5))),
+        Situation.STOPPING,
+        "Restarting",
+        [],
+    ),
+    "runs: leave it": (RUN, WELL, Situation.RUNNING, "Running", []),
+    "being deleted: wait": (RUN, _app(deleting=True), Situation.STOPPING, "Restarting", []),
+    "suspended: drain": (SUSPEND, WELL, Situation.DRAINING, "Suspended", []),
+    "changed: drain": (RUN, replace(WELL, application=OTHER), Situation.DRAINING, "SpecChanged", []),
+    "edited by hand: drain": (RUN, _app(generation=2), Situation.DRAINING, "SparkApplicationChanged", []),
+    "drained: delete": (
+        RUN,
+        replace(WELL, application=OTHER, report=report_of(NOW, state=DriverState.DRAINED)),
+        Situation.STOPPING,
+        "SpecChanged",
+        [DELETE_APP],
+    ),
+    "asked and ended: delete": (
+        RUN,
+        replace(_ended(0), application=replace(OTHER, state="COMPLETED"), memory=Memory(drain=ASKED)),
+        Situation.STOPPING,
+        "SpecChanged",
+        [DELETE_APP],
+    ),
+    "drains too long: delete": (
+        RUN,
+        replace(
+            WELL, application=OTHER, memory=Memory(drain=ASKED.model_copy(update={"since": NOW - timedelta(minutes=6)}))
+        ),
+        Situation.STOPPING,
+        "SpecChanged",
+        [DELETE_APP],
+    ),
+    "changed before it said anything: delete": (
+        RUN,
+        replace(WELL, application=OTHER, report=None),
+        Situation.STOPPING,
+        "SpecChanged",
+        [DELETE_APP],
+    ),
+    "changed while its pod waits: delete": (
+        RUN,
+        replace(WELL, application=OTHER, report=None, driver_pod=replace(POD, phase=PodPhase.PENDING)),
+        Situation.STOPPING,
+        "SpecChanged",
+        [DELETE_APP],
+    ),
+    "asked, wanted again, ended: start anew": (
+        RUN,
+        replace(_ended(0), memory=Memory(drain=ASKED)),
+        Situation.STOPPING,
+        "SpecChanged",
+        [DELETE_APP],
+    ),
+    "failed: back off": (RUN, _ended(1), Situation.BACKING_OFF, "DriverFailed", []),
+    "killed: back off": (RUN, _ended(137), Situation.BACKING_OFF, "DriverKilled", []),
+    "ended by itself: start again soon": (RUN, _ended(0), Situation.BACKING_OFF, "DriverEnded", []),
+    "settings refused: no more": (RUN, _ended(2), Situation.BLOCKED, "SettingsRefused", []),
+    "permanent error: now and then": (RUN, _ended(3), Situation.BACKING_OFF, "PermanentError", []),
+    "fenced: wait": (RUN, _ended(4), Situation.BACKING_OFF, "Fenced", []),
+    "data lost: no more": (RUN, _ended(5), Situation.BLOCKED, "DataLoss", []),
+    "failed and waited: delete": (
+        RUN,
+        _ended(1, failures=1, ending=_ending(NOW)),
+        Situation.STOPPING,
+        "DriverLost",
+        [DELETE_APP],
+    ),
+    "failed, too early: wait": (
+        RUN,
+        _ended(1, failures=1, ending=_ending(NOW + timedelta(seconds=1))),
+        Situation.BACKING_OFF,
+        "DriverLost",
+        [],
+    ),
+    "refused before: still no more": (
+        RUN,
+        _ended(2, failures=1, ending=_ending(None)),
+        Situation.BLOCKED,
+        "DriverLost",
+        [],
+    ),
+    "refused, then changed: delete": (
+        Goal("lake", NAMES, OLD),
+        _ended(2, failures=1, ending=_ending(None)),
+        Situation.STOPPING,
+        "SpecChanged",
+        [DELETE_APP],
+    ),
+    "failed, then suspended: delete": (SUSPEND, _ended(1), Situation.STOPPING, "Suspended", [DELETE_APP]),
+    "not submitted: back off": (
+        RUN,
+        WriterSeen(application=replace(APP, state="FAILED", submitted=False, message="no such image")),
+        Situation.BACKING_OFF,
+        "SubmissionFailed",
+        [],
+    ),
+    "pod gone, application says so: back off": (
+        RUN,
+        WriterSeen(application=replace(APP, state="FAILED")),
+        Situation.BACKING_OFF,
+        "DriverLost",
+        [],
+    ),
+    "pod gone, nobody says so: wait": (
+        RUN,
+        WriterSeen(application=APP),
+        Situation.STARTING,
+        "Submitting",
+        [],
+    ),
+    "pod gone for long, nobody says so: back off": (
+        RUN,
+        WriterSeen(application=APP, memory=Memory(podless_since=NOW - timedelta(minutes=2))),
+        Situation.BACKING_OFF,
+        "DriverLost",
+        [],
+    ),
+    "Spark Operator slow: wait": (
+        RUN,
+        WriterSeen(application=replace(APP, state="", created_at=NOW)),
+        Situation.STARTING,
+        "Submitting",
+        [],
+    ),
+    "Spark Operator silent: say so": (
+        RUN,
+        WriterSeen(application=replace(APP, state="")),
+        Situation.STALLED,
+        "SparkOperatorSilent",
+        [],
+    ),
+    "pod young: wait": (
+        RUN,
+        replace(WELL, driver_pod=replace(POD, phase=PodPhase.PENDING, created_at=NOW), report=None),
+        Situation.STARTING,
+        "DriverPending",
+        [],
+    ),
+    "pod does not start: say so": (
+        RUN,
+        replace(WELL, driver_pod=replace(POD, phase=PodPhase.PENDING), report=None),
+        Situation.STALLED,
+        "DriverPending",
+        [],
+    ),
+    "node lost: say so, and start no other": (RUN, _pod(phase=PodPhase.UNKNOWN), Situation.STALLED, "NodeLost", []),
+    "pod being deleted: wait": (RUN, _pod(deleting=True), Situation.STALLED, "DriverPodDeleted", []),
+    "no batch yet: wait": (
+        RUN,
+        replace(WELL, report=report_of(NOW, batches=0)),
+        Situation.STARTING,
+        "DriverStarting",
+        [],
+    ),
+    "another driver's report: wait": (
+        RUN,
+        replace(
+            WELL, driver_pod=replace(POD, started_at=NOW - timedelta(seconds=9)), report=report_of(NOW, pod_uid="pod-0")
+        ),
+        Situation.STARTING,
+        "DriverStarting",
+        [],
+    ),
+    "silent: say so": (
+        RUN,
+        replace(WELL, report=report_of(NOW - timedelta(minutes=5))),
+        Situation.STALLED,
+        "NoProgress",
+        [],
+    ),
+    "silent for long: count it": (
+        RUN,
+        replace(WELL, report=report_of(LONG_AGO)),
+        Situation.BACKING_OFF,
+        "NoProgress",
+        [],
+    ),
+    "silent for long and counted: end it": (
+        RUN,
+        replace(WELL, report=report_of(LONG_AGO), memory=Memory(failures=1, ending=_ending(NOW))),
+        Situation.STOPPING,
+        "DriverLost",
+        [DELETE_APP],
+    ),
+}
+
+
+@pytest.mark.parametrize("step", STEPS, ids=str)
+def test_step(step: str) -> None:
+    goal, seen, situation, reason, deletes = STEPS[step]
+    outcome = decide_writer(goal, seen, NOW, TIMINGS)
+    assert (outcome.situation, outcome.reason) == (situation, reason)
+    assert [one for one in outcome.actions if isinstance(one, Delete)] == deletes
+    assert outcome.start == (step == "nothing there: start")
+    assert outcome.wake_at is not None
+    assert outcome.wake_at <= NOW + timedelta(minutes=10)
+
+
+@pytest.mark.parametrize(
+    "step", [name for name, row in STEPS.items() if row[2] not in (Situation.RUNNING, Situation.STOPPED)]
+)
+def test_a_step_that_is_not_all_well_says_why(step: str) -> None:
+    goal, seen, *_ = STEPS[step]
+    assert len(decide_writer(goal, seen, NOW, TIMINGS).message) > 10
+
+
+def test_a_failure_is_counted_and_told_once() -> None:
+    first = decide_writer(RUN, _ended(1, "the stream cannot be reached"), NOW, TIMINGS)
+    assert [one.message for one in first.actions if isinstance(one, Emit)] == [
+        "Writer json: the stream cannot be reached (exit status 1). See the log of the driver's pod."
+    ]
+    again = decide_writer(RUN, replace(_ended(1), memory=first.memory), NOW, TIMINGS)
+    assert (again.memory, again.actions) == (first.memory, ())
+
+
+def test_failures_are_waited_out_longer_and_longer() -> None:
+    memory, waits = Memory(), []
+    for number in range(8):
+        app = replace(APP, uid=f"app-{number}", state="FAILED")
+        seen = replace(
+            _ended(1), application=app, driver_pod=replace(POD, phase=PodPhase.FAILED, exit=1, application_uid=app.uid)
+        )
+        memory = decide_writer(RUN, replace(seen, memory=memory), NOW, TIMINGS).memory
+        assert memory.ending is not None
+        assert memory.ending.retry_at is not None
+        waits.append((memory.ending.retry_at - NOW).total_seconds())
+    assert waits == [10, 20, 40, 80, 160, 300, 300, 300]
+
+
+def test_failures_of_another_document_are_another_matter() -> None:
+    before = Memory(failures=5, ending=_ending(NOW, "app-0").model_copy(update={"fingerprint": "other"}))
+    outcome = decide_writer(RUN, replace(_ended(1), memory=before), NOW, TIMINGS)
+    assert outcome.memory.failures == 1
+
+
+def test_a_good_run_is_remembered_and_failures_are_forgotten() -> None:
+    failed = Memory(failures=3, ending=_ending(NOW, "app-0"))
+    young = decide_writer(RUN, replace(WELL, memory=failed), NOW, TIMINGS)
+    assert young.memory.failures == 3
+    old = decide_writer(
+        RUN, replace(WELL, report=report_of(NOW, age=timedelta(minutes=11)), memory=failed), NOW, TIMINGS
+    )
+    assert (old.memory.failures, [one.reason for one in old.actions if isinstance(one, Emit)]) == (0, ["Recovered"])
+
+
+def test_a_request_to_drain_is_made_once_and_kept_while_it_is_followed() -> None:
+    seen = replace(WELL, application=OTHER)
+    first = decide_writer(RUN, seen, NOW, TIMINGS)
+    assert first.memory.drain is not None
+    assert first.memory.drain.id == "SpecChanged-pod-1"
+    again = decide_writer(RUN, replace(seen, memory=first.memory), NOW + timedelta(minutes=1), TIMINGS)
+    assert (again.memory, again.actions) == (first.memory, ())
+    taken_back = replace(WELL, memory=first.memory)
+    assert decide_writer(RUN, taken_back, NOW, TIMINGS).memory.drain is None
+    followed = replace(taken_back, report=report_of(NOW, state=DriverState.DRAINING, drain=first.memory.drain.id))
+    assert decide_writer(RUN, followed, NOW, TIMINGS).memory.drain == first.memory.drain
+
+
+def test_slow_batches_are_given_more_time() -> None:
+    report = report_of(NOW - timedelta(minutes=20))
+    slow = report.batches[-1].model_copy(update={"trigger_interval": timedelta(minutes=30)})
+    seen = replace(WELL, report=report.model_copy(update={"batches": (slow,)}))
+    assert decide_writer(RUN, seen, NOW, TIMINGS).situation is Situation.RUNNING
+
+
+ROLLBACK = Goal("lake", NAMES, PLAN, rollback=OLD)
+
+
+@pytest.mark.parametrize(
+    ("exit_status", "failures", "rejected"),
+    [(2, 0, True), (3, 0, True), (1, 0, False), (1, 1, False), (1, 2, True), (5, 0, False)],
+)
+def test_a_document_that_never_ran_is_given_up(exit_status: int, failures: int, rejected: bool) -> None:
+    seen = _ended(exit_status, failures=failures, ending=_ending(NOW, "app-0") if failures else None)
+    outcome = decide_writer(ROLLBACK, replace(seen, report=report_of(NOW, batches=0)), NOW, TIMINGS)
+    assert (outcome.memory.rejected == PLAN.fingerprint) == rejected
+
+
+def test_a_document_that_ran_is_not_given_up() -> None:
+    outcome = decide_writer(ROLLBACK, _ended(2), NOW, TIMINGS)
+    assert outcome.memory.rejected is None
+
+
+def test_a_document_whose_pod_never_starts_is_given_up() -> None:
+    pending = replace(POD, phase=PodPhase.PENDING, created_at=LONG_AGO, message="ErrImagePull: no such image")
+    outcome = decide_writer(ROLLBACK, replace(WELL, report=None, driver_pod=pending), NOW, TIMINGS)
+    assert outcome.memory.rejected == PLAN.fingerprint
+    assert "no such image" in outcome.message
