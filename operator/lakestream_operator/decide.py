@@ -65,7 +65,7 @@ def decide(
         outcomes={name: one for name, one in outcomes.items() if not _is_gone(goals[name], one, observed)},
         scales=scales,
         problems=problems,
-        suspended=bool(wanted and wanted.stream.spec.suspend),
+        suspended=_suspended(observed),
         rolled_back=_rolled_back(goals, outcomes),
     )
     actions = _actions(observed, job, goals, outcomes, scales)
@@ -86,12 +86,17 @@ def _read(observed: Observed) -> tuple[Wanted | None, str]:
         return None, " ".join(f"{one}." for one in error.problems)
 
 
+def _suspended(observed: Observed) -> bool:
+    """Whether all is to stop: said clearly enough even if the rest of the spec is invalid."""
+    return (observed.stream.manifest.get("spec") or {}).get("suspend") is True
+
+
 def _goals(observed: Observed, wanted: Wanted | None) -> dict[str, Goal]:
     stream = observed.stream
     goals: dict[str, Goal] = {}
     for name, plan in wanted.plans.items() if wanted else ():
         assert wanted is not None  # it has plans
-        if wanted.stream.spec.suspend:
+        if _suspended(observed):
             goals[name] = Goal(stream.namespace, plan.names, None, Stop.SUSPENDED)
             continue
         seen = observed.writers.get(name, WriterSeen())
@@ -102,6 +107,8 @@ def _goals(observed: Observed, wanted: Wanted | None) -> dict[str, Goal]:
         names = WriterNames(stream.name, name)
         if wanted is not None:
             goals.setdefault(name, Goal(stream.namespace, names, None, Stop.REMOVED))
+        elif _suspended(observed):
+            goals[name] = Goal(stream.namespace, names, None, Stop.SUSPENDED)
         elif (plan_before := _known(seen.document)) is not None:
             # With a spec that says nothing sensible, what was wanted before goes on.
             goals[name] = Goal(stream.namespace, names, plan_before)

@@ -310,6 +310,15 @@ def test_a_spec_that_turns_invalid_is_told_and_what_ran_goes_on() -> None:
     assert len(cluster.running()) == 1, "what ran before is healed too"
 
 
+def test_an_invalid_spec_can_be_suspended() -> None:
+    cluster = _running()
+    cluster.edit(lambda spec: spec.update(transform="DELETE FROM events", suspend=True))
+    cluster.advance(2 * MINUTE)
+    assert cluster.running() == []
+    assert cluster.status.phase is Phase.SUSPENDED
+    assert _says(cluster, ConditionType.SPEC_VALID) == (False, "Invalid")
+
+
 def test_a_spec_that_never_was_valid_starts_nothing() -> None:
     manifest = lakestream()
     manifest["spec"]["schema"] = ""
