@@ -4,11 +4,11 @@
 
 {{- define "lakestream.fullname" -}}
 {{- if .Values.fullnameOverride -}}
-{{ .Values.fullnameOverride | trunc 45 | trimSuffix "-" }}
+{{ .Values.fullnameOverride | trunc 42 | trimSuffix "-" }}
 {{- else if contains (include "lakestream.name" .) .Release.Name -}}
-{{ .Release.Name | trunc 45 | trimSuffix "-" }}
+{{ .Release.Name | trunc 42 | trimSuffix "-" }}
 {{- else -}}
-{{ printf "%s-%s" .Release.Name (include "lakestream.name" .) | trunc 45 | trimSuffix "-" }}
+{{ printf "%s-%s" .Release.Name (include "lakestream.name" .) | trunc 42 | trimSuffix "-" }}
 {{- end }}
 {{- end }}
 
