@@ -117,7 +117,8 @@ def _log_to_stderr() -> None:
         level=os.environ.get("LAKESTREAM_LOG_LEVEL", "INFO").upper(),
         format="%(asctime)s %(levelname)s %(name)s: %(message)s",
     )
-    logging.getLogger("py4j").setLevel(logging.WARNING)
+    for chatty in ("botocore", "py4j"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)
 
 
 for _plugin in sorted(entry_points(group="lakestream.commands")):

@@ -73,8 +73,6 @@ def session_settings(
         cores=cores,
         driver_memory=document.spec.resources.driver.memory,
         executors=executors,
-        most_executors=document.spec.scaling.max_executors,
-        executor_cores=document.spec.resources.executor.cores,
         hudi=writer.hudi is not None,
         s3=s3 if any(LakePath.parse(path).scheme is Scheme.S3 for path in paths) else None,
     )

@@ -63,7 +63,8 @@ class ConfigMaps:
         self._url = f"{server}/api/v1/namespaces/{quote(namespace, safe='')}/configmaps"
         self._token = token
         context = ssl.create_default_context(cafile=authority) if authority else None
-        self._http = urllib3.PoolManager(ssl_context=context, retries=False, timeout=_TIMEOUT)
+        # A watch holds one connection while reports are written through another.
+        self._http = urllib3.PoolManager(maxsize=2, ssl_context=context, retries=False, timeout=_TIMEOUT)
 
     @classmethod
     def in_cluster(cls, environ: Mapping[str, str], namespace: str, account: Path = ACCOUNT) -> ConfigMaps:

@@ -36,10 +36,6 @@ class SessionSettings:
     """Heap of local mode's one JVM; on a cluster it is spark-submit's."""
     executors: int | None = None
     """To begin with on a cluster, whatever spark-submit was told; None: as many as that."""
-    most_executors: int = 1
-    """That a cluster may come to have."""
-    executor_cores: int = 1
-    """Of each executor on a cluster."""
     hudi: bool = False
     """Whether the session has Hudi's SQL extension and catalog."""
     s3: S3Settings | None = None
@@ -61,7 +57,9 @@ def build_session(settings: SessionSettings) -> SparkSession:
         JavaNotFoundError, JarsUnavailableError: as told there.
     """
     conf = _on_cluster(settings) if settings.cores is None else _on_this_machine(settings, settings.cores)
-    return SparkSession.builder.config(conf=conf).getOrCreate()
+    spark = SparkSession.builder.config(conf=conf).getOrCreate()
+    logger.info("Spark %s is there: %s", spark.version, spark.sparkContext.applicationId)
+    return spark
 
 
 def _on_this_machine(settings: SessionSettings, cores: int) -> SparkConf:
@@ -80,7 +78,7 @@ def _on_cluster(settings: SessionSettings) -> SparkConf:
     _start_jvm(SparkConf(loadDefaults=False).set("spark.driver.defaultJavaOptions", LOGGING))
     conf = SparkConf(loadDefaults=True).setAppName(settings.app_name)
     given = dict(conf.getAll())
-    return conf.setAll(list({**cluster_conf(settings), **given, **common_conf(settings), **settings.conf}.items()))
+    return conf.setAll(list({**cluster_conf(), **given, **common_conf(settings), **settings.conf}.items()))
 
 
 def instances_of(spark: SparkSession) -> int:
@@ -122,7 +120,7 @@ def local_conf(settings: SessionSettings, jars: Path) -> dict[str, str]:
     return conf
 
 
-def cluster_conf(settings: SessionSettings) -> dict[str, str]:
+def cluster_conf() -> dict[str, str]:
     """What a cluster starts with, unless spark-submit was told otherwise: executors that come and go under a job."""
     return {
         "spark.executor.defaultJavaOptions": LOGGING,
@@ -142,11 +140,12 @@ def cluster_conf(settings: SessionSettings) -> dict[str, str]:
         # The table is checked, and the first batch planned, while executors start.
         "spark.scheduler.minRegisteredResourcesRatio": "0",
         "spark.kubernetes.allocation.batch.size": "10",
-        # Counted over a driver's whole life by default: the third executor that is lost in months would end it.
+        # By default the fourth executor that is lost in a driver's whole life ends it. One that cannot even start does
+        # so about every 15 s.
         "spark.executor.failuresValidityInterval": "10min",
-        "spark.executor.maxNumFailures": str(max(10, 2 * settings.most_executors)),
-        # Adaptive execution joins those that turn out small; above 200 a map task would sort for them.
-        "spark.sql.shuffle.partitions": str(min(200, max(8, settings.most_executors * settings.executor_cores))),
+        "spark.executor.maxNumFailures": "40",
+        # For a transform that groups, on many executors; adaptive execution joins those that turn out small.
+        "spark.sql.shuffle.partitions": "64",
     }
 
 
