@@ -1,0 +1,85 @@
+"""A small API server over HTTP, and a clock that is moved by hand."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import TestServer
+
+from lakestream_operator.adapters.client import KubeClient
+from lakestream_operator.adapters.credentials import Credentials
+
+
+@dataclass
+class HandClock:
+    """A clock."""
+
+    now: datetime = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+    def move(self, seconds: float) -> None:
+        self.now += timedelta(seconds=seconds)
+
+
+@dataclass
+class ApiServer:
+    """Answers as it was told: by method and path a row of (status, body); the last one for ever."""
+
+    answers: dict[tuple[str, str], list[tuple[int, Any]]] = field(default_factory=dict)
+    requests: list[tuple[str, str, dict[str, str], Any]] = field(default_factory=list)
+
+    def on(self, method: str, path: str, *answers: tuple[int, Any]) -> None:
+        self.answers[method, path] = list(answers)
+
+    def sent(self, method: str) -> list[Any]:
+        """Bodies of the requests of a method."""
+        return [body for what, _, _, body in self.requests if what == method]
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        text = await request.text()
+        body = json.loads(text) if text else None
+        self.requests.append((request.method, request.path, dict(request.query), body))
+        watch = "watch " if request.query.get("watch") else ""
+        row = self.answers.get((watch + request.method, request.path), [(404, {"message": "not found"})])
+        status, answer = row.pop(0) if len(row) > 1 else row[0]
+        if not watch:
+            return web.json_response(answer, status=status)
+        response = web.StreamResponse()
+        await response.prepare(request)
+        for event in answer:
+            await response.write(json.dumps(event).encode() + b"\n")
+        return response
+
+    @asynccontextmanager
+    async def client(self) -> AsyncIterator[KubeClient]:
+        app = web.Application()
+        app.router.add_route("*", "/{path:.*}", self.handle)
+        async with (
+            TestServer(app) as server,
+            KubeClient(Credentials(str(server.make_url("")).rstrip("/"), None)) as client,
+        ):
+            yield client
+
+
+@pytest.fixture
+def clock() -> HandClock:
+    return HandClock()
+
+
+@pytest.fixture
+def api() -> ApiServer:
+    return ApiServer()
+
+
+@pytest.fixture
+def run() -> Callable[[Coroutine[Any, Any, Any]], Any]:
+    """Runs a coroutine, for ten seconds at most."""
+    return lambda coroutine: asyncio.run(asyncio.wait_for(coroutine, 10))

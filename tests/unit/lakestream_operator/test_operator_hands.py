@@ -1,0 +1,120 @@
+"""What is written to the API server, and how."""
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+
+from lakestream_api import LakeStreamStatus
+from lakestream_operator.adapters.cache import Cache
+from lakestream_operator.adapters.hands import Hands
+from lakestream_operator.errors import ConflictError
+from lakestream_operator.model import Apply, Create, Delete, Emit, Finalize, Kind, Reference
+from lakestream_operator.observe import FINALIZER, stream_of
+from lakestream_operator.testing import lakestream
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+APPS = "/apis/sparkoperator.k8s.io/v1beta2/namespaces/lake/sparkapplications"
+STREAM = "/apis/lakestream.dev/v1alpha1/namespaces/lake/lakestreams/orders"
+APP = Reference(Kind.SparkApplication, "lake", "orders-json")
+MANIFEST = {
+    "apiVersion": "sparkoperator.k8s.io/v1beta2",
+    "kind": "SparkApplication",
+    "metadata": {
+        "name": "orders-json",
+        "namespace": "lake",
+        "uid": "app-1",
+        "resourceVersion": "7",
+        "creationTimestamp": "2026-01-01T00:00:00Z",
+        "labels": {"lakestream.dev/stream": "orders", "lakestream.dev/writer": "json"},
+    },
+}
+
+
+def _stream(**metadata: Any) -> Any:
+    manifest = lakestream()
+    manifest["metadata"] |= {"uid": "uid-1", "resourceVersion": "3", **metadata}
+    return stream_of(manifest)
+
+
+def _act(api: Any, run: Any, action: Any, stream: Any = None) -> Cache:
+    cache = Cache()
+
+    async def acting() -> None:
+        async with api.client() as client:
+            await Hands(client, cache, "me").act(stream or _stream(), action, NOW)
+
+    run(acting())
+    return cache
+
+
+def test_an_application_that_exists_already_is_not_changed(api: Any, run: Any) -> None:
+    api.on("POST", APPS, (409, {"message": "exists"}))
+    api.on("GET", f"{APPS}/orders-json", (200, MANIFEST))
+    cache = _act(api, run, Create(MANIFEST))
+    assert [method for method, *_ in api.requests] == ["POST", "GET"]
+    assert cache.writers(("lake", "orders"))["json"].application is not None
+
+
+def test_apply_takes_over_what_others_have_set(api: Any, run: Any) -> None:
+    api.on("PATCH", f"{APPS}/orders-json", (200, MANIFEST))
+    cache = _act(api, run, Apply(MANIFEST))
+    ((_, _, query, _),) = api.requests
+    assert query == {"fieldManager": "lakestream-operator", "force": "true"}
+    assert len(cache) == 1
+
+
+def test_only_the_object_that_was_meant_is_deleted(api: Any, run: Any) -> None:
+    api.on("DELETE", f"{APPS}/orders-json", (409, {"message": "another uid"}))
+    api.on("GET", f"{APPS}/orders-json", (200, MANIFEST))
+    cache = _act(api, run, Delete(APP, "app-0"))
+    assert api.sent("DELETE")[0]["preconditions"] == {"uid": "app-0"}
+    assert len(cache) == 1, "the one that has the name is seen"
+
+
+@pytest.mark.parametrize("answer", [(404, {"message": "gone"}), (200, {"kind": "Status", "status": "Success"})])
+def test_what_is_deleted_is_forgotten_at_once(api: Any, run: Any, answer: Any) -> None:
+    api.on("DELETE", f"{APPS}/orders-json", answer)
+    assert len(_act(api, run, Delete(APP, "app-1"))) == 0
+
+
+@pytest.mark.parametrize(
+    ("before", "present", "after"),
+    [(["theirs"], True, ["theirs", FINALIZER]), (["theirs", FINALIZER], False, ["theirs"])],
+)
+def test_finalizers_of_others_stay(api: Any, run: Any, before: list[str], present: bool, after: list[str]) -> None:
+    api.on("PATCH", STREAM, (200, lakestream()))
+    _act(api, run, Finalize(present), _stream(finalizers=before))
+    assert api.sent("PATCH") == [{"metadata": {"resourceVersion": "3", "finalizers": after}}]
+
+
+def test_a_finalizer_is_not_written_over_a_change(api: Any, run: Any) -> None:
+    api.on("PATCH", STREAM, (409, {"message": "changed"}))
+    with pytest.raises(ConflictError):
+        _act(api, run, Finalize(True))
+
+
+def test_an_event_is_about_the_lakestream_and_fits(api: Any, run: Any) -> None:
+    api.on("POST", "/api/v1/namespaces/lake/events", (201, {}))
+    _act(api, run, Emit("DriverFailed", "x" * 5000, warning=True))
+    (event,) = api.sent("POST")
+    assert (event["involvedObject"]["kind"], event["involvedObject"]["uid"]) == ("LakeStream", "uid-1")
+    assert (event["type"], event["reason"], len(event["message"])) == ("Warning", "DriverFailed", 1024)
+
+
+def test_an_event_that_cannot_be_told_stops_nothing(api: Any, run: Any) -> None:
+    api.on("POST", "/api/v1/namespaces/lake/events", (403, {"message": "no"}))
+    _act(api, run, Emit("DriverFailed", "x"))
+
+
+def test_a_status_is_written_by_itself(api: Any, run: Any) -> None:
+    api.on("PATCH", f"{STREAM}/status", (200, lakestream()))
+
+    async def writing() -> None:
+        async with api.client() as client:
+            await Hands(client, Cache(), "me").write_status(_stream(), LakeStreamStatus(observed_generation=4))
+
+    run(writing())
+    ((body),) = api.sent("PATCH")
+    assert body["status"]["observedGeneration"] == 4
+    assert body["status"]["lag"] is None, "what is not known any more is removed"
