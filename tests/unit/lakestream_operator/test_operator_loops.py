@@ -1,0 +1,243 @@
+"""The loops, and whether they are well."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import aiohttp
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+
+from lakestream_api import LakeStreamStatus
+from lakestream_operator.adapters.cache import Cache
+from lakestream_operator.adapters.web import serve_health, serve_metrics
+from lakestream_operator.audit import Audit
+from lakestream_operator.errors import NotFoundError, RetryLaterError
+from lakestream_operator.loops import Loops
+from lakestream_operator.metrics import Metrics, StreamMetrics
+from lakestream_operator.model import Apply, Create, Emit, Finalize, Stream
+from lakestream_operator.observe import FINALIZER
+from lakestream_operator.testing import lakestream
+from lakestream_operator.testing.cluster import JOB
+
+
+class Hands:
+    """Takes down what is to be done."""
+
+    def __init__(self) -> None:
+        self.acts: list[tuple[str, Any]] = []
+        self.statuses: list[tuple[str, LakeStreamStatus]] = []
+        self.error: Exception | None = None
+        self.slow: asyncio.Event | None = None
+
+    async def act(self, stream: Stream, action: Any, now: Any) -> Any:
+        if self.slow is not None:
+            await self.slow.wait()
+        if self.error is not None:
+            raise self.error
+        self.acts.append((stream.name, action))
+        if isinstance(action, Finalize):
+            return _manifest(stream.name, version=2, finalizers=[FINALIZER])
+        return None
+
+    async def write_status(self, stream: Stream, status: LakeStreamStatus) -> Any:
+        self.statuses.append((stream.name, status))
+        written = {**stream.manifest, "status": status.model_dump(mode="json", by_alias=True)}
+        version = int(written["metadata"]["resourceVersion"]) + 1
+        return {**written, "metadata": {**written["metadata"], "resourceVersion": str(version)}}
+
+
+def _manifest(name: str = "orders", version: int = 1, **metadata: Any) -> dict[str, Any]:
+    manifest = lakestream(name)
+    manifest["metadata"] |= {"uid": f"uid of {name}", "generation": 1, "resourceVersion": str(version), **metadata}
+    return manifest
+
+
+def _loops(clock: Any, hands: Hands) -> Loops:
+    loops = Loops(hands, Cache(), JOB, clock, Metrics(CollectorRegistry()))  # type: ignore[arg-type]
+    loops.ready.set()
+    return loops
+
+
+async def _until(what: Any) -> None:
+    while not what():
+        await asyncio.sleep(0.005)
+
+
+@pytest.fixture
+def hands() -> Hands:
+    return Hands()
+
+
+def test_a_lakestream_is_looked_after_from_the_first_sight(clock: Any, hands: Hands, run: Any) -> None:
+    async def looking() -> None:
+        loops = _loops(clock, hands)
+        loops.saw(_manifest())
+        await _until(lambda: hands.statuses)
+        await loops.close()
+
+    run(looking())
+    kinds = [type(action) for _, action in hands.acts]
+    assert kinds[0] is Finalize
+    assert {Apply, Create, Emit} <= set(kinds)
+    assert kinds.index(Create) > kinds.index(Apply)
+
+
+def test_nothing_is_decided_before_the_cluster_is_known(clock: Any, hands: Hands, run: Any) -> None:
+    async def looking() -> None:
+        loops = _loops(clock, hands)
+        loops.ready.clear()
+        loops.saw(_manifest())
+        await asyncio.sleep(0.05)
+        assert hands.acts == []
+        loops.gone(("lake", "orders"))
+
+    run(looking())
+
+
+@pytest.mark.parametrize("error", [RetryLaterError("down"), NotFoundError(404, "no namespace"), KeyError("a bug")])
+def test_an_error_is_tried_again_later_and_is_nobody_elses(
+    clock: Any, hands: Hands, run: Any, error: Exception
+) -> None:
+    async def looking() -> None:
+        loops = _loops(clock, hands)
+        hands.error = error
+        loops.saw(_manifest())
+        key = ("lake", "orders")
+        await _until(lambda: loops._loops[key].failures == 1)
+        assert loops._loops[key].wake_at == clock.now + timedelta(seconds=1)
+        hands.error = None
+        clock.move(2)
+        loops.saw(_manifest("other"))
+        loops.wake(key)
+        await _until(lambda: {name for name, _ in hands.statuses} == {"orders", "other"})
+        assert loops._loops[key].failures == 0
+        await loops.close()
+
+    run(looking())
+
+
+def test_a_status_is_not_written_for_nothing(clock: Any, hands: Hands, run: Any) -> None:
+    async def looking() -> None:
+        loops = _loops(clock, hands)
+        loops.saw(_manifest())
+        await _until(lambda: hands.statuses)
+        seen = len(hands.statuses)
+        for _ in range(2):
+            loops.wake(("lake", "orders"))
+            await _until(lambda: not loops._loops["lake", "orders"].woken.is_set())
+            await asyncio.sleep(0.25)
+        assert len(hands.statuses) == seen
+        await loops.close()
+
+    run(looking())
+
+
+def test_an_older_sight_of_a_lakestream_is_passed_over(clock: Any, hands: Hands, run: Any) -> None:
+    async def looking() -> None:
+        loops = _loops(clock, hands)
+        loops.ready.clear()
+        loops.saw(_manifest(version=5, generation=2))
+        loops.saw(_manifest(version=4))
+        assert loops.generations() == {("lake", "orders"): 2}
+        loops.saw(_manifest(version=6, uid="another"))
+        assert loops._loops["lake", "orders"].manifest["metadata"]["uid"] == "another"
+        loops.gone(("lake", "orders"))
+        assert loops.generations() == {}
+
+    run(looking())
+
+
+def test_the_end_waits_for_cycles_in_hand(clock: Any, hands: Hands, run: Any) -> None:
+    async def looking() -> None:
+        hands.slow = asyncio.Event()
+        loops = _loops(clock, hands)
+        loops.saw(_manifest())
+        await _until(lambda: loops._loops["lake", "orders"].busy_since)
+        closing = asyncio.create_task(loops.close())
+        await asyncio.sleep(0.02)
+        assert not closing.done()
+        hands.slow.set()
+        await closing
+        assert hands.acts
+
+    run(looking())
+
+
+def _audit(clock: Any, loops: Loops, client: Any) -> Audit:
+    return Audit(client, loops, (), (), clock, clock.now)
+
+
+def test_a_hung_cycle_is_unhealthy(clock: Any, hands: Hands, run: Any) -> None:
+    async def looking() -> None:
+        hands.slow = asyncio.Event()
+        loops = _loops(clock, hands)
+        audit = _audit(clock, loops, None)
+        loops.saw(_manifest())
+        await _until(lambda: loops._loops["lake", "orders"].busy_since)
+        assert audit.problems() == []
+        audit.done_at = clock.now + timedelta(minutes=6)
+        clock.move(6 * 60)
+        assert audit.problems() == ["a cycle has taken 0:06:00"]
+        loops.gone(("lake", "orders"))
+
+    run(looking())
+
+
+def test_lakestreams_that_the_watch_missed_are_found_and_told_of(
+    api: Any, clock: Any, hands: Hands, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lakestream_operator.audit._LATE", timedelta())
+    listed = {"items": [_manifest()], "metadata": {"resourceVersion": "9"}}
+    api.on("GET", "/apis/lakestream.dev/v1alpha1/lakestreams", (200, listed))
+
+    async def auditing() -> None:
+        loops = _loops(clock, hands)
+        loops.ready.clear()
+        loops.saw(_manifest("gone"))
+        async with api.client() as client:
+            audit = _audit(clock, loops, client)
+            await audit._once()
+            assert loops.generations() == {("lake", "orders"): 1}
+            assert audit.problems() == []
+            loops.gone(("lake", "orders"))
+            await audit._once()
+            assert audit.problems() == ["the watch of LakeStreams misses changes"]
+            await audit._once()
+            assert audit.problems() == []
+            clock.move(10 * 60)
+            assert "could last be listed" in audit.problems()[0]
+            loops.gone(("lake", "orders"))
+
+    run(auditing())
+
+
+def test_health_and_metrics_are_served(clock: Any, hands: Hands, run: Any) -> None:
+    problems: list[str] = []
+
+    async def serving() -> None:
+        loops = _loops(clock, hands)
+        registry = CollectorRegistry()
+        registry.register(StreamMetrics(loops.statuses))
+        loops.saw(_manifest())
+        await _until(lambda: hands.statuses)
+        async with (
+            serve_health(0, lambda: problems, list) as health,
+            serve_metrics(0, registry) as metrics,
+            aiohttp.ClientSession() as session,
+        ):
+            answer = await session.get(f"http://127.0.0.1:{health}/healthz")
+            assert (answer.status, await answer.text()) == (200, "ok")
+            problems.append("the watch is dead")
+            answer = await session.get(f"http://127.0.0.1:{health}/healthz")
+            assert (answer.status, await answer.text()) == (503, "the watch is dead")
+            answer = await session.get(f"http://127.0.0.1:{health}/readyz")
+            assert answer.status == 200
+            answer = await session.get(f"http://127.0.0.1:{metrics}/metrics")
+            text = await answer.text()
+        assert 'lakestream_phase{namespace="lake",phase="Starting",stream="orders"} 1.0' in text
+        await loops.close()
+        loops.gone(("lake", "orders"))
+        assert b"orders" not in generate_latest(registry), "one that is gone leaves no series"
+
+    run(serving())

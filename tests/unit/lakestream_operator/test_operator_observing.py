@@ -1,0 +1,152 @@
+"""What is made of objects as the API server gives them."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+
+from lakestream_api import WriterNames
+from lakestream_operator.model import Kind, Memory, PodPhase
+from lakestream_operator.observe import stream_of, trim, writer_of
+from lakestream_operator.render.control import MEMORY_ANNOTATION
+from lakestream_operator.status import is_news, lag_of
+from lakestream_operator.testing import Cluster, lakestream, report_of
+from lakestream_operator.writers import Timings
+
+NAMES = WriterNames("orders", "json")
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def _pod(name: str = "orders-json-driver", **status: Any) -> dict[str, Any]:
+    metadata = {"name": name, "namespace": "lake", "uid": "pod-1", "creationTimestamp": "2026-01-01T00:00:00Z"}
+    return trim(Kind.Pod, {"metadata": metadata, "status": status})
+
+
+def _state(**state: Any) -> list[dict[str, Any]]:
+    return [{"name": "spark-kubernetes-driver", "state": state}]
+
+
+@pytest.mark.parametrize(
+    ("status", "phase", "exit_status", "message"),
+    [
+        ({}, PodPhase.PENDING, None, ""),
+        (
+            {"phase": "Pending", "conditions": [{"type": "PodScheduled", "status": "False", "message": "no CPU"}]},
+            PodPhase.PENDING,
+            None,
+            "no node takes it: no CPU",
+        ),
+        (
+            {"phase": "Pending", "containerStatuses": _state(waiting={"reason": "ErrImagePull", "message": "no such"})},
+            PodPhase.PENDING,
+            None,
+            "ErrImagePull: no such",
+        ),
+        (
+            {"phase": "Pending", "containerStatuses": _state(waiting={"reason": "ContainerCreating"})},
+            PodPhase.PENDING,
+            None,
+            "",
+        ),
+        (
+            {"phase": "Failed", "containerStatuses": _state(terminated={"exitCode": 3, "message": "no\n right "})},
+            PodPhase.FAILED,
+            3,
+            "no right",
+        ),
+        (
+            {"phase": "Failed", "containerStatuses": _state(terminated={"exitCode": 137, "reason": "OOMKilled"})},
+            PodPhase.FAILED,
+            137,
+            "OOMKilled",
+        ),
+        (
+            {"phase": "Failed", "containerStatuses": _state(terminated={"exitCode": 1, "reason": "Error"})},
+            PodPhase.FAILED,
+            1,
+            "",
+        ),
+        (
+            {"phase": "Failed", "message": "The node was low on memory."},
+            PodPhase.FAILED,
+            None,
+            "The node was low on memory.",
+        ),
+    ],
+)
+def test_a_pod_says_why(status: Any, phase: PodPhase, exit_status: int | None, message: str) -> None:
+    pod = writer_of(NAMES, [_pod(**status)]).driver_pod
+    assert pod is not None
+    assert (pod.phase, pod.exit, pod.message) == (phase, exit_status, message)
+
+
+def test_containers_that_others_put_in_are_not_the_driver() -> None:
+    sidecar = {"name": "proxy", "state": {"terminated": {"exitCode": 9}}}
+    pod = writer_of(NAMES, [_pod(phase="Running", containerStatuses=[sidecar, *_state(running={})])]).driver_pod
+    assert pod is not None
+    assert pod.exit is None
+
+
+def test_executors_that_wait_are_seen() -> None:
+    waits, runs = _pod("orders-json-exec-1", phase="Pending"), _pod("orders-json-exec-2", phase="Running")
+    seen = writer_of(NAMES, [waits, runs])
+    assert (seen.pending_since, seen.driver_pod) == (NOW, None)
+
+
+def _config_map(name: str, data: dict[str, str], annotations: dict[str, str] | None = None) -> dict[str, Any]:
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": name, "namespace": "lake", "uid": "x", "annotations": annotations or {}},
+        "data": data,
+    }
+
+
+@pytest.mark.parametrize("nonsense", ["", "{", "[]", '{"executors": 0}', '{"drain": 1, "pod": 1}'])
+def test_nonsense_says_nothing(nonsense: str) -> None:
+    control = _config_map(NAMES.control, {"control.json": nonsense}, {MEMORY_ANNOTATION: nonsense or "?"})
+    seen = writer_of(NAMES, [control, _config_map(NAMES.progress, {"report.json": nonsense})])
+    assert (seen.report, seen.control, seen.memory) == (None, None, Memory())
+
+
+def test_a_status_that_is_not_ours_is_written_anew() -> None:
+    manifest = lakestream()
+    manifest["metadata"] |= {"uid": "u"}
+    manifest["status"] = {"phase": "Wonderful"}
+    assert stream_of(manifest).status is None
+
+
+@pytest.mark.parametrize(
+    ("lag", "age", "alive", "expected"),
+    [
+        (0.0, 5, True, 0.0),
+        (30.0, 5, True, 30.0),
+        (0.0, 5, False, 5.0),
+        (30.0, 600, False, 630.0),
+        (0.0, 600, True, 600.0),
+    ],
+)
+def test_lag_grows_while_nobody_reads(lag: float, age: int, alive: bool, expected: float) -> None:
+    report = report_of(NOW - timedelta(seconds=age), lag=lag)
+    assert lag_of(report, NOW, Timings(), alive=alive) == expected
+
+
+def test_without_a_batch_nothing_is_known_of_the_lag() -> None:
+    assert lag_of(report_of(NOW, batches=0), NOW, Timings(), alive=True) is None
+    assert lag_of(None, NOW, Timings(), alive=False) is None
+
+
+def test_an_idle_stream_has_no_lag() -> None:
+    report = report_of(NOW - timedelta(minutes=30)).model_copy(update={"caught_up_at": NOW, "updated_at": NOW})
+    assert lag_of(report, NOW, Timings(), alive=True) == 0.0
+
+
+def test_figures_alone_are_no_news_for_a_while() -> None:
+    cluster = Cluster(lakestream())
+    cluster.advance(timedelta(minutes=2))
+    before = cluster.status
+    after = before.model_copy(update={"lag": timedelta(seconds=5)})
+    assert not is_news(before, after, timedelta(seconds=14))
+    assert is_news(before, after, timedelta(seconds=15))
+    assert not is_news(before, before, timedelta.max)
+    assert is_news(None, before, timedelta())

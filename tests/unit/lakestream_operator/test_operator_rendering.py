@@ -1,0 +1,169 @@
+"""What objects look like."""
+
+from typing import Any
+
+import pytest
+
+from lakestream_api import load_lakestream
+from lakestream_operator.model import Manifest
+from lakestream_operator.observe import stream_of
+from lakestream_operator.render import Owner, Plan, document_manifest, plan_of, render_application, supports, wanted_of
+from lakestream_operator.settings import JobSettings
+from lakestream_operator.testing import lakestream
+
+OWNER = Owner("lake", "orders", "uid-1")
+JOB = JobSettings.model_validate(
+    {
+        "image": "lakestream/spark:1",
+        "clusterRole": "driver",
+        "env": [{"name": "AWS_REGION", "value": "eu-west-1"}, {"name": "LEVEL", "value": "INFO"}],
+        "envFrom": [{"secretRef": {"name": "aws"}}],
+        "sparkConf": {"spark.kubernetes.driver.pod.name": "mine", "spark.ui.enabled": "false"},
+    }
+)
+
+
+def _plan(restart: str = "", **spec: Any) -> Plan:
+    manifest = lakestream()
+    manifest["metadata"] |= {"uid": "uid-1", "annotations": {"lakestream.dev/restart": restart} if restart else {}}
+    manifest["spec"] |= spec
+    return wanted_of(stream_of(manifest)).plans["json"]
+
+
+def _pods(application: Manifest) -> list[Any]:
+    return [application["spec"][role]["template"]["spec"] for role in ("driver", "executor")]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"scaling": {"maxExecutors": 50}},
+        {"suspend": True},
+        {"rollback": True},
+        {"trigger": {"interval": "10s", "maxRecordsPerBatch": 500_000}},
+        {"resources": {}},
+        {"source": {"kinesis": {"stream": "orders", "region": "eu-west-1", "shards": {"min": 1, "max": 9}}}},
+    ],
+    ids=str,
+)
+def test_no_restart_for(spec: dict[str, Any]) -> None:
+    assert _plan(**spec).document == _plan().document
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        {"schema": "order_id string"},
+        {"trigger": {"interval": "20s"}},
+        {"resources": {"executor": {"memory": "8g"}}},
+        {"kubernetes": {"image": "mine:1"}},
+        {"checkpoint": "s3a://lake/_checkpoints/other"},
+        {"restart": "again"},
+    ],
+    ids=str,
+)
+def test_a_restart_for(spec: dict[str, Any]) -> None:
+    assert _plan(**spec).fingerprint != _plan().fingerprint
+
+
+def test_another_writer_is_nothing_to_this_one() -> None:
+    writers = lakestream(writers=("json", "hudi"))["spec"]["writers"]
+    assert _plan(writers=writers).fingerprint == _plan().fingerprint
+
+
+def test_the_fingerprint_is_that_of_the_first_release() -> None:
+    # Another value here would restart every driver there is when the operator is upgraded.
+    assert _plan().fingerprint == "24aa746caada0067"
+
+
+def test_a_document_makes_its_own_plan_again() -> None:
+    plan = _plan(kubernetes={"image": "mine:1"})
+    assert plan_of(plan.document) == plan
+    assert load_lakestream(plan.document).spec.kubernetes.image == "mine:1"
+
+
+def test_pods_keep_to_the_restricted_standard() -> None:
+    for pod in _pods(render_application(_plan(), OWNER, JOB, 1)):
+        assert pod["securityContext"]["runAsNonRoot"] is True
+        assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        (container,) = pod["containers"]
+        security = container["securityContext"]
+        assert security["allowPrivilegeEscalation"] is False
+        assert security["capabilities"] == {"drop": ["ALL"]}
+        assert security["readOnlyRootFilesystem"] is True
+        assert {"name": "tmp", "mountPath": "/tmp"} in container["volumeMounts"]
+
+
+def test_executors_have_no_token_of_the_api_server() -> None:
+    driver, executor = _pods(render_application(_plan(), OWNER, JOB, 1))
+    assert executor["automountServiceAccountToken"] is False
+    assert "automountServiceAccountToken" not in driver
+
+
+def test_a_lakestreams_own_settings_win_over_the_operators() -> None:
+    env = [{"name": "LEVEL", "value": "DEBUG"}]
+    kubernetes = {
+        "image": "mine:1",
+        "env": env,
+        "nodeSelector": {"disk": "fast"},
+        "tolerations": [{"key": "spot", "operator": "Exists"}],
+        "podLabels": {"team": "lake"},
+        "priorityClassName": "high",
+        "driver": {"coreRequest": "100m"},
+    }
+    application = render_application(_plan(kubernetes=kubernetes), OWNER, JOB, 3)
+    spec = application["spec"]
+    assert (spec["image"], spec["executor"]["instances"], spec["driver"]["coreRequest"]) == ("mine:1", 3, "100m")
+    for pod in _pods(application):
+        (container,) = pod["containers"]
+        values = {one["name"]: one.get("value") for one in container["env"]}
+        assert (values["LEVEL"], values["AWS_REGION"], values["HOME"]) == ("DEBUG", "eu-west-1", "/tmp")
+        assert container["envFrom"] == [{"secretRef": {"name": "aws"}}]
+        assert pod["nodeSelector"] == {"disk": "fast"}
+        assert pod["tolerations"] == [{"key": "spot", "operator": "Exists"}]
+        assert pod["priorityClassName"] == "high"
+    assert spec["driver"]["template"]["metadata"]["labels"]["team"] == "lake"
+
+
+def test_what_names_rest_on_cannot_be_set() -> None:
+    conf = render_application(_plan(), OWNER, JOB, 1)["spec"]["sparkConf"]
+    assert conf["spark.kubernetes.driver.pod.name"] == "orders-json-driver"
+    assert conf["spark.kubernetes.executor.podNamePrefix"] == "orders-json"
+    assert conf["spark.ui.enabled"] == "false"
+
+
+def test_the_spark_operator_restarts_nothing() -> None:
+    assert render_application(_plan(), OWNER, JOB, 1)["spec"]["restartPolicy"] == {"type": "Never"}
+
+
+def test_an_account_is_made_unless_one_is_named() -> None:
+    made = supports(
+        _plan(kubernetes={"serviceAccountAnnotations": {"eks.amazonaws.com/role-arn": "arn"}}), OWNER, "role"
+    )
+    (account,) = (one for one in made if one["kind"] == "ServiceAccount")
+    assert account["metadata"]["annotations"] == {"eks.amazonaws.com/role-arn": "arn"}
+    named = supports(_plan(kubernetes={"serviceAccount": "mine"}), OWNER, "role")
+    assert [one["kind"] for one in named] == ["RoleBinding", "ConfigMap"]
+    assert named[0]["subjects"][0]["name"] == "mine"
+    application = render_application(_plan(kubernetes={"serviceAccount": "mine"}), OWNER, JOB, 1)
+    assert (
+        application["spec"]["driver"]["serviceAccount"] == application["spec"]["executor"]["serviceAccount"] == "mine"
+    )
+
+
+def test_everything_belongs_to_the_lakestream() -> None:
+    plan = _plan()
+    made = [
+        *supports(plan, OWNER, "role"),
+        document_manifest(plan, OWNER, None),
+        render_application(plan, OWNER, JOB, 1),
+    ]
+    for manifest in made:
+        (owner,) = manifest["metadata"]["ownerReferences"]
+        assert (owner["kind"], owner["uid"], owner["controller"]) == ("LakeStream", "uid-1", True)
+        assert manifest["metadata"]["labels"]["lakestream.dev/writer"] == "json"
+
+
+def test_the_progress_is_the_drivers_alone() -> None:
+    (progress,) = (one for one in supports(_plan(), OWNER, "role") if one["metadata"]["name"].endswith("-progress"))
+    assert "data" not in progress
