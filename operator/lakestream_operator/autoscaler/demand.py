@@ -1,16 +1,16 @@
 """How many executors a load asks for, by the model of what batches cost.
 
-Steady: batches of `n = λ·P` records, one each `P` seconds, shall take up the share `U` of that time:
+Steady: batches of `n = λ·P` records, one each `P` seconds, shall keep the pipeline busy for the share `U` of that time,
+`T(n, c·E) ≤ U·P`:
 
-    E = ⌈ w·n / (c·(U·P − a)) ⌉
+    E = ⌈ max( (w₁ + w₂)·n / b,  w₂·n / (b − r) ) / c ⌉        b = min( U·P,  U·P/s − a )
 
 `P` is the trigger interval; longer where `a` alone takes up more than half of `U·I` (batches then grow until it does
 not), and `M/λ` where the largest batch allowed has room for less than what arrives in an interval.
 
 Behind: the backlog `B`, and what arrives until new executors work, is to be read within the catch-up time `K`, beside
-what arrives meanwhile. Batches are as large as they may be, and nothing needs to rest:
-
-    R = λ + (B + λ·D)/K        E = ⌈ w·n / (c·(n/R − a)) ⌉
+what arrives meanwhile: `R = λ + (B + λ·D)/K` records per second, in batches as large as they may be, without rest:
+`T(n, c·E) ≤ n/R`.
 
 The larger of the two is wanted, not their sum: what `1 − U` leaves free at a steady load works off a backlog too.
 """
@@ -21,9 +21,9 @@ import math
 from dataclasses import dataclass
 
 from lakestream_api import Scaling
-from lakestream_operator.autoscaler.estimate import BatchModel, Load, parallelism
+from lakestream_operator.autoscaler.estimate import Load, parallelism
 from lakestream_operator.autoscaler.observations import BatchLimits
-from lakestream_operator.autoscaler.state import LimitReason, ScalingCondition
+from lakestream_operator.autoscaler.state import BatchModel, LimitReason, ScalingCondition
 
 _LEAST_SHARE = 0.1
 """Of a batch's time that is left for its records; below that no number of executors makes up for the rest."""
@@ -56,7 +56,7 @@ def utilization(
     seconds = batch_seconds(spec, limits, model, load, rate)
     records = rate * seconds
     slots = parallelism(records, executors * limits.cores, load.open_shards)
-    return model.seconds(records, slots) / seconds
+    return model.seconds(records, slots, load.shard_load * seconds) / seconds
 
 
 def demand(
@@ -75,7 +75,7 @@ def demand(
     """
     seconds = batch_seconds(spec, limits, model, load, rate)
     records = rate * seconds
-    steady = _slots(model, records, spec.target_utilization * seconds)
+    steady = model.slots(records, spec.target_utilization * seconds, load.shard_load * seconds)
     slots = steady
     if behind and rate > 0:
         reading = rate + (load.backlog + rate * delay) / spec.catch_up.total_seconds()
@@ -83,7 +83,7 @@ def demand(
             # Shards are read side by side: when the fullest is at its limit, so is the stream.
             reading = min(reading, max(rate, rate / load.shard_load))
         large = min(_largest_batch(limits, load), max(records, load.backlog))
-        slots = max(slots, _slots(model, large, large / reading))
+        slots = max(slots, model.slots(large, large / reading, load.shard_load * large / rate))
     return Demand(
         steady=_executors(steady, limits.cores, load.open_shards),
         wanted=_executors(slots, limits.cores, load.open_shards),
@@ -95,19 +95,12 @@ def _largest_batch(limits: BatchLimits, load: Load) -> float:
     return max(1.0, min(limits.max_records, limits.max_bytes / max(load.record_bytes, 1.0)))
 
 
-def _slots(model: BatchModel, records: float, seconds: float) -> float:
-    """Task slots on which a batch takes so many seconds."""
-    return model.per_record * records / max(seconds - model.fixed, _LEAST_SHARE * seconds) if records > 0 else 0.0
-
-
 def _executors(slots: float, cores: int, shards: int) -> int:
-    """Executors with so many slots, as far as there are shards, and no more than the last wave of tasks fills.
+    """Executors with so many slots, as far as there are shards: a task reads whole ones.
 
-    A task reads whole shards. If the fullest one has 3 of them on 40 slots as on 34, then 34 are as fast.
+    The last wave of tasks need not be full: what one stage leaves idle in it, the other stage's tasks take.
     """
-    usable = max(1, min(math.ceil(slots), shards))
-    per_task = math.ceil(shards / (math.ceil(usable / cores) * cores))
-    return math.ceil(math.ceil(shards / per_task) / cores)
+    return max(1, math.ceil(min(slots, shards) / cores))
 
 
 def _limit(

@@ -6,7 +6,7 @@ import statistics
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from lakestream_operator.autoscaler.estimate import BatchModel, Load, parallelism
+from lakestream_operator.autoscaler.estimate import Load, parallelism
 from lakestream_operator.autoscaler.observations import ScalingWindow
 from lakestream_operator.autoscaler.state import Block, LimitReason, ScalingCondition, ScalingState
 
@@ -35,20 +35,23 @@ def judge(state: ScalingState, window: ScalingWindow, load: Load, now: datetime)
     after = [
         sample
         for sample in state.samples
-        if sample.at > step.at and sample.executors == step.after and not sample.shard_bound
+        if sample.at > step.at and sample.executors == step.after and (sample.alone or sample.chained)
     ]
     if sum(sample.batches for sample in after) < BATCHES:
         return state, None
     state = replace(state, step=replace(step, judged=True))
-    model, cores = BatchModel(step.fixed, step.per_record), window.limits.cores
+    cores = window.limits.cores
     promised: list[float] = []
     gained: list[float] = []
     for sample in after:
         shards = load.open_shards
-        before = model.seconds(sample.records, parallelism(sample.records, step.before * cores, shards))
-        with_step = model.seconds(sample.records, parallelism(sample.records, step.after * cores, shards))
+        seconds = step.model.alone_seconds if sample.alone else step.model.seconds
+        slots = parallelism(sample.records, step.before * cores, shards)
+        more = parallelism(sample.records, step.after * cores, shards)
+        before = seconds(sample.records, slots, sample.reading)
+        with_step = seconds(sample.records, more, sample.reading)
         promised.append((before - with_step) / before)
-        gained.append((before - sample.seconds) / before)
+        gained.append((before - sample.busy) / before)
     promise, gain = statistics.median(promised), statistics.median(gained)
     if promise < LEAST_PROMISE or gain >= LEAST_GAIN * promise:
         return state, None

@@ -1,60 +1,66 @@
 """What batches cost and how much arrives, from the batches of a window.
 
-The model is `T = a + w·n/p`: a batch of `n` records on `p` task slots keeps the pipeline busy for `T` seconds, of
-which `a` is planning and committing, and `w` are core-seconds per record.
+A batch of `n` records on `p` task slots that runs alone takes
 
-`T` is not the sum of a batch's stages. While one batch is written the next is fetched by the same cores, so that both
-seem slow; but from one commit to the next there passes just the time that one batch takes up. At the tip the pipeline
-also rests, and then the stages follow each other. So `T` is the smaller of the two.
+    a + F + w₂·n/p        F = max( w₁·n/p,  r )
+
+seconds: `a` for planning and committing, which executors make no shorter; `F` for fetching, `w₁` core-seconds per
+record, or the time `r` in which Kinesis gives away the batch's share of the fullest shard at 2 MB/s; and `w₂`
+core-seconds per record for writing. While one batch is written the next is fetched, on the same cores. So a pipeline
+that never rests has a batch each
+
+    T = max( F + w₂·n/p,  s·(a + F + w₂·n/p) )
+
+seconds: what is fixed in one stage is hidden behind the other stage's work, unless the longer stage, a share `s` of
+the batch, has most of both. Stages that ran side by side each look slower than they are; so batches tell something of
+the first sum if they ran alone, and of `T` if they followed each other without a rest.
 """
 
 from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from itertools import groupby
+from itertools import groupby, takewhile
 
 from lakestream_operator.autoscaler.observations import BatchObservation, ScalingWindow
-from lakestream_operator.autoscaler.state import Sample, ScalingState
+from lakestream_operator.autoscaler.state import BatchModel, Sample, ScalingState
 
 SHARD_READ_BYTES = 2_000_000.0
 """Per second, what Kinesis lets all polling consumers together read from a shard."""
 RECORDS_PER_TASK = 10_000
 """The data plane's planner makes no more tasks than a batch has records for."""
 
-WINDOW = timedelta(minutes=5)
-"""For rates and for `w`; longer if it has fewer than `FEW` samples."""
-RECENT = timedelta(seconds=60)
-"""For what has changed just now."""
-MEMORY = timedelta(minutes=30)
+WINDOW = timedelta(minutes=10)
+"""For what batches cost; longer if it has fewer than `FEW` samples."""
+RATE_WINDOW = timedelta(minutes=5)
+"""For what arrives; the same holds."""
+MEMORY = timedelta(hours=2)
 """For telling `a` from `w`, which takes batches of different sizes."""
+_THIN = timedelta(minutes=4)
+"""Between two samples that are older than the window, but for those from a backlog, which are rare."""
 FEW = 5
-_MAX_SAMPLES = 64
-_SPREAD = 1.5
+_MAX_SAMPLES = 80
+_SPREAD = 2.0
 """Largest through smallest `n/p` (10 % at either end left out) from which on a slope can be trusted."""
 _MIN_DISTANCE = 1.1
 """Two samples nearer to each other than this say nothing about a slope."""
-_BOUND = 0.8
-"""Share of the fetch that the fullest shard's read limit accounts for, when that limit is what it waited for."""
+_BOUND = 0.75
+"""Share of the fetch that the fullest shard's read limit accounts for, from which on that is what it waited for."""
 _START_DELAY = 30.0
 """Until one was measured."""
-
-
-@dataclass(frozen=True, slots=True)
-class BatchModel:
-    """`T = a + w·n/p`."""
-
-    fixed: float
-    """`a`, in seconds."""
-    per_record: float
-    """`w`, in core-seconds."""
-
-    def seconds(self, records: float, slots: float) -> float:
-        """`T` of a batch."""
-        return self.fixed + self.per_record * records / slots
+_LEAST_COST = 1e-9
+_OVERDUE = 1.05
+"""Trigger intervals from one commit to the next, from which on it is not the trigger that they wait for."""
+_CHAINED = 3
+"""Samples from a backlog in a row from which on they are believed."""
+_ASSUMED_FIXED = 0.15
+"""Share of a batch, until it is measured. At a steady load there is nothing to measure it by; if it is less, executors
+turn out too few, batches follow each other without rest, and so it is measured."""
+_MOST_LEARNT = 0.5
+"""Share that is believed: of more, too few executors would be the price of a wrong measurement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +70,21 @@ class Load:
     rate: float
     """`λ`: records per second, over the window."""
     recent_rate: float
-    """The same over the last minute."""
+    """The median of the last three samples: a change shows with the second one, a single outlier does not."""
     record_bytes: float
     """Mean size."""
     backlog: float
     """`B`: records left unread by the newest batch."""
     lag: float
-    """Seconds, of the slowest shard after the newest batch."""
+    """Age of the oldest record when the newest batch was committed, in seconds. Batches that grow with what has come
+    meanwhile reach the tip each time, and report no lag; their records are late all the same."""
     open_shards: int
     shard_load: float
     """What the fullest shard gets per second, as a share of what may be read from it."""
+    samples: int
+    """That `rate` is the mean of."""
     busy_seconds: float
-    """`T` of the newest sample."""
+    """Of the newest sample."""
 
 
 def parallelism(records: float, slots: int, shards: int) -> int:
@@ -85,81 +94,183 @@ def parallelism(records: float, slots: int, shards: int) -> int:
 
 def take_in(state: ScalingState, window: ScalingWindow, now: datetime) -> ScalingState:
     """The state once the batches that are new in this window are among its samples."""
-    new = _new_batches(state, window)
     samples = list(state.samples)
-    previous, number = state.last_finished_at, state.last_batch
-    for _, group in groupby(new, key=lambda batch: batch.executors):
-        batches = list(group)
-        full = [batch for batch in batches if batch.records > 0]
-        if full:
-            busy = _busy_seconds(batches, previous, number)
-            samples.append(_sample(full, [busy[batch.batch] for batch in full], window))
-        previous, number = batches[-1].finished_at, batches[-1].batch
+    new = [_Spaced.of(*three, window.limits.interval) for three in _with_neighbours(state, window)]
+    full = [batch for batch in new if batch.seen.records > 0]
+    for _, group in groupby(full, key=lambda batch: (batch.seen.executors, batch.alone, batch.chained)):
+        samples.append(_sample(list(group), window))
+    kept = _thinned(samples, now)
+    if not new:
+        return replace(state, samples=tuple(kept))
+    newest = new[-1].seen
+    return replace(state, samples=tuple(kept), last_finished_at=newest.finished_at, last_batch=newest.batch)
+
+
+def _thinned(samples: Sequence[Sample], now: datetime) -> list[Sample]:
+    """All of the window, few of those before it."""
+    kept: list[Sample] = []
     # Of an idle stream the last few stay, however old.
-    young = sum(now - sample.at <= MEMORY for sample in samples)
-    kept = samples[-min(max(young, FEW), _MAX_SAMPLES) :]
-    return replace(state, samples=tuple(kept), last_finished_at=previous, last_batch=number)
+    for index, sample in enumerate(samples, -len(samples)):
+        age = now - sample.at
+        spaced = not kept or sample.at - kept[-1].at >= _THIN or sample.chained
+        if age <= WINDOW or index >= -FEW or (age <= MEMORY and spaced):
+            kept.append(sample)
+    return kept[-_MAX_SAMPLES:]
 
 
-def _new_batches(state: ScalingState, window: ScalingWindow) -> list[BatchObservation]:
-    newest = window.batches[-1].batch if window.batches else None
-    # A lower number than one seen before: the checkpoint was made anew.
-    known = state.last_batch if newest is None or state.last_batch is None or newest >= state.last_batch else None
-    return [batch for batch in window.batches if known is None or batch.batch > known]
+@dataclass(frozen=True, slots=True)
+class _Before:
+    """The batch before."""
+
+    finished_at: datetime
+    lag_seconds: float
 
 
-def _busy_seconds(
-    batches: Sequence[BatchObservation], previous: datetime | None, number: int | None
-) -> dict[int, float]:
-    busy: dict[int, float] = {}
-    for batch in batches:
+@dataclass(frozen=True, slots=True)
+class _Spaced:
+    """A batch, and how it lay in time beside its neighbours."""
+
+    seen: BatchObservation
+    busy: float
+    """Seconds that it took up at most."""
+    alone: bool
+    """Whether neither of its stages ran beside one of another batch."""
+    chained: bool
+    """Whether it began as soon as the one before let it."""
+    late: float
+
+    @classmethod
+    def of(
+        cls, before: _Before | None, batch: BatchObservation, after: BatchObservation | None, interval: float
+    ) -> _Spaced:
         stages = batch.prepare_seconds + batch.finish_seconds
-        follows = previous is not None and number is not None and batch.batch == number + 1
-        period = (batch.finished_at - previous).total_seconds() if follows and previous is not None else stages
-        busy[batch.batch] = min(stages, period) if period > 0 else stages
-        previous, number = batch.finished_at, batch.batch
-    return busy
+        period = stages if before is None else (batch.finished_at - before.finished_at).total_seconds()
+        alone = before is not None and stages <= period
+        if after is None:
+            # The next one begins an interval after this one began, unless it has a backlog before it.
+            alone = alone and batch.lag_seconds == 0 and stages <= interval
+        else:
+            rest = (after.finished_at - batch.finished_at).total_seconds()
+            alone = alone and after.prepare_seconds + after.finish_seconds <= rest
+        overlapped = before is not None and 0 < period <= stages
+        chained = before is not None and overlapped and (before.lag_seconds > 0 or period > _OVERDUE * interval)
+        # Its oldest record came just after the batch before was planned, even if it was read to the tip.
+        late = max(batch.lag_seconds, stages + max(period, 0.0))
+        return cls(batch, min(stages, period) if period > 0 else stages, alone, chained, late)
 
 
-def _sample(batches: Sequence[BatchObservation], busy: Sequence[float], window: ScalingWindow) -> Sample:
-    count, last = len(batches), batches[-1]
-    records = sum(batch.records for batch in batches) / count
-    shard_seconds = sum(b.largest_shard_bytes for b in batches) * window.consumers / SHARD_READ_BYTES
-    fetch = sum(batch.fetch_seconds for batch in batches)
+def _with_neighbours(
+    state: ScalingState, window: ScalingWindow
+) -> list[tuple[_Before | None, BatchObservation, BatchObservation | None]]:
+    """The batches not seen before; each with the one before it, and the one behind it."""
+    batches = window.batches
+    known = state.last_batch
+    if known is not None and batches and batches[-1].batch < known:
+        known = None  # numbers begin again: the checkpoint was made anew
+    ends = {batch.batch: _Before(batch.finished_at, batch.lag_seconds) for batch in batches}
+    if known is not None and state.last_finished_at is not None:
+        ends.setdefault(known, _Before(state.last_finished_at, 0.0))
+    followers = [*batches[1:], None][: len(batches)]
+    return [
+        (ends.get(batch.batch - 1), batch, follower)
+        for batch, follower in zip(batches, followers, strict=True)
+        if known is None or batch.batch > known
+    ]
+
+
+def _sample(batches: Sequence[_Spaced], window: ScalingWindow) -> Sample:
+    seen = [batch.seen for batch in batches]
+    last = seen[-1]
+    records = _mean(seen, lambda batch: batch.records)
+    reading = _mean(seen, lambda batch: batch.largest_shard_bytes) * window.consumers / SHARD_READ_BYTES
+    fetch = _mean(seen, lambda batch: batch.fetch_seconds)
     return Sample(
         at=last.finished_at,
-        batches=count,
+        batches=len(seen),
         records=records,
-        bytes=sum(batch.bytes for batch in batches) / count,
-        seconds=sum(busy) / count,
+        bytes=_mean(seen, lambda batch: batch.bytes),
+        prepare=_mean(seen, lambda batch: batch.prepare_seconds),
+        finish=_mean(seen, lambda batch: batch.finish_seconds),
+        busy=sum(batch.busy for batch in batches) / len(seen),
+        alone=batches[0].alone,
+        chained=batches[0].chained,
+        late=batches[-1].late,
         executors=last.executors,
         slots=parallelism(records, last.executors * window.limits.cores, max(1, last.open_shards)),
-        span=sum(batch.records / batch.arrival_rate for batch in batches if batch.arrival_rate),
-        shard_bytes=sum(batch.largest_shard_bytes for batch in batches) / count,
-        shard_bound=0 < fetch <= shard_seconds / _BOUND,
+        span=sum(batch.records / batch.arrival_rate for batch in seen if batch.arrival_rate),
+        reading=reading,
+        shard_bound=0 < fetch <= reading / _BOUND,
     )
 
 
+def _mean(batches: Sequence[BatchObservation], value: Callable[[BatchObservation], float]) -> float:
+    return sum(value(batch) for batch in batches) / len(batches)
+
+
 def fit(state: ScalingState, now: datetime) -> ScalingState:
-    """The state with `a` and `w` as the samples have them; where they cannot tell, as they were before."""
-    usable = [sample for sample in state.samples if not sample.shard_bound]
-    recent = _within(usable, now, WINDOW)
-    if not recent:
-        return state
-    fixed = _fixed(usable)
-    # A batch was at least as long as its fixed part.
-    fixed = min(state.fixed if fixed is None else fixed, *(sample.seconds for sample in recent))
-    costs = [(sample.seconds - fixed) * sample.slots / sample.records for sample in recent]
-    return replace(state, fixed=fixed, per_record=max(statistics.median(costs), 1e-9))
+    """The state with a model that fits its samples; what they cannot tell stays as it was."""
+    recent = [sample for sample in state.samples if now - sample.at <= WINDOW] or state.samples[-FEW:]
+    alone = [sample for sample in recent if sample.alone]
+    # A single batch that ran into the next one shows little: it takes a row of them, up to now.
+    chained = list(takewhile(lambda sample: sample.chained, reversed(recent)))
+    model = state.model
+    if alone and len(chained) < _CHAINED:
+        return replace(state, model=_fit_alone(state.samples, alone, model))
+    if model is None:
+        costs = [sample.busy / _per_slot(sample) for sample in chained or recent]
+        return replace(state, model=BatchModel(0.0, 0.0, statistics.median(costs))) if costs else state
+    if len(chained) >= _CHAINED:
+        off = statistics.median(s.busy / model.seconds(s.records, s.slots, s.reading) for s in chained)
+        # In a backlog what is fixed is hidden; so this tells how much it is.
+        share = 1 - off * (1 - _share(model))
+        learnt = min(max(share, 0.0), _MOST_LEARNT)
+        return replace(
+            state, model=replace(model, fetch=off * model.fetch, write=off * model.write, fixed_share=learnt)
+        )
+    return state
 
 
-def _fixed(samples: Sequence[Sample]) -> float | None:
-    """`a` by the slopes between all pairs (Theil–Sen: up to 29 % of samples may be off); None without spread."""
-    points = sorted((sample.records / sample.slots, sample.seconds) for sample in samples)
-    cut = len(points) // 10
-    inner = points[cut : len(points) - cut]
+def _share(model: BatchModel | None) -> float:
+    return _ASSUMED_FIXED if model is None or model.fixed_share is None else model.fixed_share
+
+
+def _fit_alone(samples: Sequence[Sample], recent: Sequence[Sample], before: BatchModel | None) -> BatchModel:
+    """By batches that ran alone."""
+    measured = _fixed_share([sample for sample in samples if sample.alone and not sample.shard_bound])
+    share = _share(before) if measured is None else measured
+    fetch = statistics.median((1 - share) * s.prepare / _per_slot(s) for s in recent)
+    if before is not None and before.fetch > 0 and 2 * sum(sample.shard_bound for sample in recent) > len(recent):
+        # How long a shard's read limit lasts says nothing about executors; it only sets a bound.
+        fetch = min(fetch, before.fetch)
+    return BatchModel(
+        fixed=share * statistics.median(_stages(sample) for sample in recent),
+        fetch=fetch,
+        write=max(statistics.median((1 - share) * s.finish / _per_slot(s) for s in recent), _LEAST_COST),
+        longest_stage=statistics.median(max(s.prepare, s.finish) / _stages(s) for s in recent),
+        fixed_share=share if measured is not None else before.fixed_share if before else None,
+    )
+
+
+def _stages(sample: Sample) -> float:
+    return sample.prepare + sample.finish
+
+
+def _per_slot(sample: Sample) -> float:
+    return sample.records / sample.slots
+
+
+def _fixed_share(samples: Sequence[Sample]) -> float | None:
+    """The part of a batch that is fixed, if batches are different enough to tell."""
+    points = sorted((_per_slot(sample), _stages(sample)) for sample in samples)
+    inner = points[len(points) // 10 : len(points) - len(points) // 10]
     if len(points) < FEW or inner[-1][0] < _SPREAD * inner[0][0]:
         return None
+    usual = statistics.median(seconds for _, seconds in points)
+    return min(_intercept(points) / usual, _MOST_LEARNT)
+
+
+def _intercept(points: Sequence[tuple[float, float]]) -> float:
+    """By the slopes between all pairs (Theil–Sen: up to 29 % of the points may be off)."""
     slopes = [
         (t1 - t0) / (x1 - x0)
         for index, (x0, t0) in enumerate(points)
@@ -167,14 +278,7 @@ def _fixed(samples: Sequence[Sample]) -> float | None:
         if x1 >= _MIN_DISTANCE * x0
     ]
     slope = statistics.median(slopes)
-    if slope <= 0:
-        return None
-    return max(0.0, statistics.median(t - slope * x for x, t in points))
-
-
-def _within(samples: Sequence[Sample], now: datetime, span: timedelta, few: int = FEW) -> Sequence[Sample]:
-    inside = [sample for sample in samples if now - sample.at <= span]
-    return inside if len(inside) >= few else samples[-few:]
+    return max(0.0, statistics.median(t - max(slope, 0.0) * x for x, t in points))
 
 
 def load_of(state: ScalingState, window: ScalingWindow, now: datetime) -> Load | None:
@@ -183,18 +287,21 @@ def load_of(state: ScalingState, window: ScalingWindow, now: datetime) -> Load |
     if not known or not window.batches:
         return None
     newest = window.batches[-1]
-    inside, recent = _within(known, now, WINDOW), _within(known, now, RECENT, few=2)
-    read_limit = SHARD_READ_BYTES / window.consumers
+    inside = [sample for sample in known if now - sample.at <= RATE_WINDOW]
+    inside = inside if len(inside) >= FEW else known[-FEW:]
+    recent = known[-3:]
+    late = max(newest.lag_seconds, known[-1].late)
     idle = _idle_seconds(window, newest)
     return Load(
         rate=_rate(inside, idle),
-        recent_rate=_rate(recent, idle),
+        recent_rate=statistics.median(_rate([sample], idle) for sample in recent),
         record_bytes=sum(s.bytes * s.batches for s in inside) / sum(s.records * s.batches for s in inside),
-        backlog=newest.backlog_records if newest.lag_seconds > 0 else 0.0,
-        lag=newest.lag_seconds,
+        backlog=max(newest.backlog_records, _rate(inside, idle) * max(0.0, late - 2 * window.limits.interval)),
+        lag=late,
         open_shards=max(1, newest.open_shards),
-        shard_load=sum(s.shard_bytes * s.batches for s in recent) / sum(s.span for s in recent) / read_limit,
-        busy_seconds=known[-1].seconds,
+        shard_load=sum(s.reading * s.batches for s in recent) / sum(s.span for s in recent),
+        samples=len(inside),
+        busy_seconds=known[-1].busy,
     )
 
 

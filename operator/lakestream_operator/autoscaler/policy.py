@@ -10,7 +10,7 @@ from lakestream_api import Scaling
 from lakestream_operator.autoscaler import explain
 from lakestream_operator.autoscaler.demand import Demand, demand, utilization
 from lakestream_operator.autoscaler.effect import judge
-from lakestream_operator.autoscaler.estimate import BatchModel, Load, fit, load_of, start_delay, take_in
+from lakestream_operator.autoscaler.estimate import FEW, Load, fit, load_of, start_delay, take_in
 from lakestream_operator.autoscaler.observations import ScalingWindow
 from lakestream_operator.autoscaler.state import (
     Block,
@@ -33,6 +33,8 @@ DOWN_AFTER = timedelta(minutes=10)
 """Fewer executors only when for so long there was never a need for more."""
 DOWN_MARGIN = 0.9
 """…and only to this share of what there is, or less: a change is not worth less."""
+SETTLED = 0.8
+"""The newest recommendation is at least this share of the largest when a falling load has settled."""
 STALE_BATCHES = 3
 """Progress older than so many batches says nothing about the present."""
 LEAST_STALE = timedelta(seconds=60)
@@ -41,8 +43,10 @@ STARVED_PAUSE = timedelta(minutes=5)
 """Before room is asked for again; a cluster autoscaler has brought a node by then."""
 SETTLE_AT_MOST = timedelta(minutes=5)
 """A step that is not complete after this time is not waited for any longer."""
-BEHIND = 2.0
-"""Lag of so many batches is a backlog; less is on the way."""
+LEAP = 1.3
+"""Utilization by the rate of the last samples that calls for executors before the mean of the window does."""
+BEHIND = 3.0
+"""Records older than so many trigger intervals and half of `maxLag` are a backlog; younger ones are on the way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +140,7 @@ def _decide(spec: Scaling, window: ScalingWindow, state: ScalingState, now: date
     if (starved := _starved(spec, window, state, now)) is not None:
         return starved
     load = load_of(state, window, now)
-    if load is None or state.per_record is None:
+    if load is None or state.model is None:
         return _Outcome(current, f"stays at {current} executors until a batch tells how much arrives"), state
     return _follow(spec, window, state, load, now)
 
@@ -145,7 +149,7 @@ def _silence(window: ScalingWindow, state: ScalingState, now: datetime) -> str |
     # A silent driver says nothing about load; to shrink on silence would deepen an outage.
     if window.reported_at is None or window.executors is None:
         return "the driver has not reported yet"
-    batch = state.samples[-1].seconds if state.samples else 0.0
+    batch = state.samples[-1].busy if state.samples else 0.0
     patience = max(timedelta(seconds=STALE_BATCHES * max(window.limits.interval, batch)), LEAST_STALE)
     if now - window.reported_at > patience:
         return f"the driver's last report is {explain.ago(now - window.reported_at)} old"
@@ -184,17 +188,20 @@ def _follow(
 ) -> tuple[_Outcome, ScalingState]:
     """Follow the load."""
     assert state.target is not None
-    assert state.per_record is not None
+    assert state.model is not None
     current, limits = state.target, window.limits
-    model = BatchModel(state.fixed, state.per_record)
-    behind = load.lag > BEHIND * max(limits.interval, load.busy_seconds)
-    rate = max(load.rate, load.recent_rate)
-    need = demand(spec, limits, model, load, rate=rate, delay=start_delay(state), behind=behind)
-    state = _remember(spec, state, need, now)
-    now_busy = utilization(spec, limits, model, load, rate=load.recent_rate, executors=current)
+    model = state.model
+    behind = load.lag > max(BEHIND * limits.interval, spec.max_lag.total_seconds() / 2)
     busy = utilization(spec, limits, model, load, rate=load.rate, executors=current)
+    now_busy = utilization(spec, limits, model, load, rate=load.recent_rate, executors=current)
+    leap = now_busy > LEAP
+    # A minute that is busier than others is what the lag goal leaves room for; a leap, or a backlog, is not.
+    rate = max(load.rate, load.recent_rate) if leap or behind else load.rate
+    need = demand(spec, limits, model, load, rate=rate, delay=start_delay(state), behind=behind)
+    steady = demand(spec, limits, model, load, rate=load.rate, delay=0.0, behind=False)
+    state = _remember(spec, state, steady, now)
     high = (1 + spec.target_utilization) / 2
-    calls = need.wanted > current and (busy > high or now_busy > 1 or load.lag > spec.max_lag.total_seconds())
+    calls = need.wanted > current and (leap or behind or (busy > high and load.samples >= FEW))
     state = replace(state, votes=(*state.votes, calls)[-VOTES[1] :])
     state, verdict = judge(state, window, load, now)
     seen = explain.seen(load, behind=behind, executors=current, busy=max(busy, now_busy))
@@ -244,6 +251,9 @@ def _down(spec: Scaling, state: ScalingState, now: datetime) -> int:
     most = max(known.executors for known in state.recommendations)
     if not long_enough or most >= state.target or most > DOWN_MARGIN * state.target:
         return state.target
+    # One step when the load has settled, not one with each evaluation while it falls.
+    if state.recommendations[-1].executors < SETTLED * most:
+        return state.target
     return _clamp(spec, max(most, math.ceil(state.target * MAX_SHRINK)))
 
 
@@ -292,8 +302,8 @@ def _changed(state: ScalingState, window: ScalingWindow, target: int, now: datet
     assert state.target is not None
     before = state.target
     step = None
-    if target > before and state.per_record is not None:
-        step = Step(now, before, target, state.fixed, state.per_record)
+    if target > before and state.model is not None:
+        step = Step(now, before, target, state.model)
     return replace(
         state,
         target=target,

@@ -35,28 +35,80 @@ class ScalingCondition:
     """A sentence for people: what limits, and what would help."""
 
 
+_LEAST_FOR_RECORDS = 0.1
+"""Share of a batch's time that is left for its records, whatever is fixed; no number of executors makes up for more."""
+_LEAST_FOR_WRITING = 0.5
+"""The same beside reading: where a shard takes longer than this, it is the shard that limits."""
+
+
+@dataclass(frozen=True, slots=True)
+class BatchModel:
+    """What a batch of `n` records on `p` task slots costs, of which a shard's read limit takes `r` seconds."""
+
+    fixed: float
+    """`a`: seconds that no executor makes shorter."""
+    fetch: float
+    """`w₁`: core-seconds per record."""
+    write: float
+    """`w₂`: core-seconds per record."""
+    longest_stage: float = 0.5
+    """`s`: share of a batch that runs alone which is its longer stage."""
+    fixed_share: float | None = None
+    """Of a batch that runs alone, `a`; None: it was never measured, and is assumed."""
+
+    def alone_seconds(self, records: float, slots: float, reading: float) -> float:
+        """`a + F + w₂·n/p`: of a batch beside which no other is at work."""
+        return self.fixed + self._work(records, slots, reading)
+
+    def seconds(self, records: float, slots: float, reading: float) -> float:
+        """`T`: from one batch to the next when the pipeline never rests."""
+        stage = self.longest_stage * self.alone_seconds(records, slots, reading)
+        return max(self._work(records, slots, reading), stage)
+
+    def slots(self, records: float, seconds: float, reading: float) -> float:
+        """Task slots on which `T` is so many seconds."""
+        if records <= 0:
+            return 0.0
+        budget = min(seconds, max(seconds / self.longest_stage - self.fixed, _LEAST_FOR_RECORDS * seconds))
+        writing = max(budget - reading, _LEAST_FOR_WRITING * budget)
+        return max((self.fetch + self.write) * records / budget, self.write * records / writing)
+
+    def _work(self, records: float, slots: float, reading: float) -> float:
+        # Tasks hold their slots while they wait for Kinesis.
+        return max(self.fetch * records / slots, reading) + self.write * records / slots
+
+
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The mean of the batches of one evaluation that ran on the same task slots."""
+    """The mean of the batches of one evaluation that ran on the same executors."""
 
     at: datetime
     """When the last of them was committed."""
     batches: int
     records: float
-    """Per batch."""
+    """Per batch, as are all below."""
     bytes: float
-    """Per batch."""
-    seconds: float
-    """Per batch, in which the pipeline was busy with it."""
+    prepare: float
+    """Seconds."""
+    finish: float
+    """Seconds."""
+    busy: float
+    """Seconds that it took up at most: its stages, or the time since the commit before."""
+    alone: bool
+    """Whether no other batch was at work meanwhile."""
+    chained: bool
+    """Whether the pipeline did not rest before it."""
+    late: float
+    """Age of the oldest record when the last of them was committed, in seconds."""
     executors: int
     slots: int
-    """Tasks that could run at once on work that there was."""
+    """Tasks that ran at once."""
     span: float
     """Seconds of arrival time that all of them covered; 0: not known."""
-    shard_bytes: float = 0.0
-    """Per batch, of the shard that gave most."""
+    reading: float = 0.0
+    """Seconds that the shard that gave most took to be read, as fast as Kinesis allows."""
     shard_bound: bool = False
-    """Whether fetching took as long as that shard may be read at: says nothing about executors."""
+    """Whether that is what fetching took, whatever the executors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +119,8 @@ class Step:
     before: int
     """Executors."""
     after: int
-    fixed: float
-    """`a` of the model when it was taken, in seconds."""
-    per_record: float
-    """`w` of the model when it was taken, in core-seconds."""
+    model: BatchModel
+    """As it was when the step was taken."""
     judged: bool = False
 
 
@@ -112,10 +162,7 @@ class ScalingState:
     last_finished_at: datetime | None = None
     samples: tuple[Sample, ...] = ()
     """Of the last half hour, newest last."""
-    fixed: float = 0.0
-    """`a`: seconds of a batch that no executor makes shorter, from when it could last be told apart."""
-    per_record: float | None = None
-    """`w`: core-seconds per record."""
+    model: BatchModel | None = None
     start_delays: tuple[float, ...] = ()
     """Seconds from asking for executors to having them, the last five."""
     votes: tuple[bool, ...] = ()
