@@ -36,7 +36,7 @@ def generations(orders: Stream) -> list[tuple[str, int]]:
 
 def test_a_change_of_scaling_restarts_nothing(orders: Stream) -> None:
     before = drivers(orders), generations(orders)
-    orders.change({"scaling": {"maxLag": "45s", "maxExecutors": 2}})
+    orders.change({"scaling": {"maxLag": "45s", "catchUp": "3m"}})
     orders.wait_for(
         "the change is seen", lambda status: status.observed_generation == orders.object["metadata"]["generation"]
     )

@@ -14,7 +14,7 @@ _READY = re.compile(r"Forwarding from 127\.0\.0\.1:(\d+) ")
 def forwarded(namespace: str, target: str, port: int) -> Iterator[int]:
     """`kubectl port-forward` to a free local port, while entered."""
     command = ["kubectl", "-n", namespace, "port-forward", "--address=127.0.0.1", target, f":{port}"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as process:
         try:
             assert process.stdout is not None
             line = process.stdout.readline()

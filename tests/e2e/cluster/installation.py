@@ -44,11 +44,11 @@ IMAGES = Images()
 def installed() -> Iterator[None]:
     """Everything but load and LakeStreams, while entered; afterwards nothing of it is left."""
     for namespace in NAMESPACES:
-        run("kubectl", "create", "namespace", namespace)
+        Kubectl(namespace).apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
     try:
         install_local_aws(LAKE)
         helm(
-            *("install", "lakestream", str(CHARTS / "lakestream"), "-n", SYSTEM, "--wait", "--timeout=5m"),
+            *("upgrade", "--install", "lakestream", str(CHARTS / "lakestream"), "-n", SYSTEM, "--wait", "--timeout=5m"),
             *IMAGES.flags({"operator.image": "operator", "job.image": "spark"}),
             *set_flags({"crd.keep": False}),
         )
@@ -61,7 +61,7 @@ def installed() -> Iterator[None]:
 def install_local_aws(namespace: str, *more: str) -> None:
     """Kinesis and S3 in a namespace."""
     helm(
-        *("install", "local-aws", str(CHARTS / "local-aws"), "-n", namespace, "--wait", "--timeout=5m"),
+        *("upgrade", "--install", "local-aws", str(CHARTS / "local-aws"), "-n", namespace, "--wait", "--timeout=5m"),
         *IMAGES.flags({"kinesis.image": "localkinesis"}),
         *more,
     )

@@ -17,8 +17,8 @@ STARTS = 240.0
 
 WRITERS = ("hudi", "json")
 """Those of the example."""
-QUIET = timedelta(seconds=15)
-"""Some triggers of the examples."""
+SETTLED = timedelta(seconds=5)
+"""Records younger than this may be left for the next batch; the clock of the cluster is taken to be this one."""
 
 
 @dataclass(frozen=True)
@@ -112,15 +112,14 @@ class Stream:
             )
 
     def wait_until_caught_up(self, writers: tuple[str, ...], seconds: float = STARTS) -> None:
-        """Wait until each writer is at the tip of a stream that nobody writes to any more."""
+        """Wait until each writer has found nothing more to read in a stream that nobody writes to any more."""
+        now = datetime.now(UTC) + SETTLED
         for name in writers:
 
-            def rests(name: str = name) -> bool:
+            def found_nothing(name: str = name) -> bool:
                 report = self.report(name)
-                if report is None or not report.batches:
-                    return False
-                # Without new records there are no batches; the last that arrived are read within a few triggers.
-                last = report.batches[-1]
-                return last.caught_up and datetime.now(UTC) - last.finished_at > QUIET
+                return report is not None and report.caught_up_at is not None and report.caught_up_at > now
 
-            eventually(f"writer {name} is at the tip and rests", rests, seconds, lambda: self.object.get("status"))
+            eventually(
+                f"writer {name} finds no more records", found_nothing, seconds, lambda: self.object.get("status")
+            )

@@ -1,0 +1,117 @@
+"""Executors follow the lag on the same driver."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from cluster.commands import Kubectl
+from cluster.installation import LAKE, SYSTEM
+from cluster.lake import Lake
+from cluster.load import load
+from cluster.stream import STARTS, WRITERS, Stream
+from cluster.waiting import eventually
+from lakestream_api import ConditionType, Phase
+from lakestream_api.names import CONTROL_KEY
+
+pytestmark = pytest.mark.timeout(1200)
+
+
+def identity(orders: Stream, writer: str) -> tuple[Any, ...]:
+    """Changes if the driver or its SparkApplication is another one, or is started again."""
+    driver, application = orders.driver(writer), orders.application(writer)
+    assert driver is not None
+    assert application is not None
+    metadata = application["metadata"]
+    restarts = driver["status"]["containerStatuses"][0]["restartCount"]
+    return driver["metadata"]["uid"], restarts, metadata["uid"], metadata["generation"]
+
+
+def wait_for_executors(orders: Stream, writer: str, count: int) -> None:
+    eventually(
+        f"writer {writer} has {count} executors",
+        lambda: len(orders.executors(writer)) == count and orders.writer(writer).executors.now == count,
+        STARTS,
+        lambda: orders.object["status"],
+    )
+
+
+def test_set_by_hand(orders: Stream) -> None:
+    orders.wait_for_condition(ConditionType.READY, "True")
+    before = identity(orders, "json")
+    orders.change({"scaling": {"minExecutors": 1, "maxExecutors": 2, "executors": 2}})
+    for writer in WRITERS:
+        wait_for_executors(orders, writer, 2)
+    orders.change({"scaling": {"executors": 1}})
+    for writer in WRITERS:
+        wait_for_executors(orders, writer, 1)
+    assert identity(orders, "json") == before
+
+
+@pytest.mark.parametrize("content", ["not JSON", '{"executors": "many"}', None])
+def test_a_control_configmap_that_is_nonsense_or_gone(orders: Stream, kubectl: Kubectl, content: str | None) -> None:
+    before = identity(orders, "json")
+    name = orders.names("json").control
+    if content is None:
+        kubectl.delete("configmap", name)
+    else:
+        kubectl.patch("configmap", name, {"data": {CONTROL_KEY: content}})
+
+    def mended() -> bool:
+        found = kubectl.get("configmap", name)
+        return (
+            found is not None
+            and found["data"][CONTROL_KEY] != content
+            and "executors" in json.loads(found["data"][CONTROL_KEY])
+        )
+
+    eventually("the operator writes it anew", mended, 60, lambda: kubectl.get("configmap", name))
+    assert identity(orders, "json") == before
+    assert len(orders.executors("json")) == 1
+
+
+def test_a_backlog_brings_executors_and_its_end_takes_them_away(orders: Stream, lake: Lake) -> None:
+    """The operator is killed in the middle, and forgets nothing."""
+    orders.change(
+        {"suspend": True, "scaling": {"executors": None, "maxLag": "10s", "catchUp": "30s", "scaleDownAfter": "30s"}}
+    )
+    orders.wait_for("suspended", lambda status: status.phase is Phase.SUSPENDED)
+    with load(LAKE, lake.ledger, 1500, seed=5):
+        orders.change({"suspend": False})
+        orders.wait_for_condition(ConditionType.READY, "True")
+        before = {writer: identity(orders, writer) for writer in WRITERS}
+        eventually(
+            "a writer is given a second executor",
+            lambda: any(orders.writer(writer).executors.target == 2 for writer in WRITERS),
+            STARTS,
+            lambda: orders.object["status"],
+        )
+        operator = Kubectl(SYSTEM)
+        for pod in operator.list("pods", "app.kubernetes.io/name=lakestream"):
+            operator.delete("pod", pod["metadata"]["name"], "--grace-period=0", "--force")
+        eventually(
+            "a second executor works",
+            lambda: any(len(orders.executors(writer)) == 2 for writer in WRITERS),
+            STARTS,
+            lambda: orders.object["status"],
+        )
+    orders.wait_until_caught_up(WRITERS)
+    orders.wait_for(
+        "the lag is under maxLag",
+        lambda status: all(writer.lag_seconds is not None and writer.lag_seconds < 10 for writer in status.writers),
+    )
+    for writer in WRITERS:
+        wait_for_executors(orders, writer, 1)
+        assert orders.writer(writer).restarts == 0
+    assert {writer: identity(orders, writer) for writer in WRITERS} == before
+    described = orders.kubectl.run("describe", "lakestream", "orders")
+    assert "executors" in described
+
+
+def test_nothing_was_lost_or_doubled(orders: Stream, lake: Lake, spark: SparkSession, scratch: Path) -> None:
+    orders.wait_until_caught_up(WRITERS)
+    print(lake.require_exactly_once(spark, scratch))
