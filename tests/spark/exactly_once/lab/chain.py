@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from itertools import count
 from pathlib import Path
@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from lab.driver import Driver, DriverError, Ingest, child_environment
+from lab.driver import Driver, DriverError, Ingest, child_environment, small_cluster
 from lab.lake import Writer, log_listing
 from lab.links import Link
 from lab.stream import MAX_RECORDS_PER_BATCH, OrderStream
@@ -106,7 +106,9 @@ def lake_document(stream: OrderStream, table: Table, root: str, **spec: Any) -> 
 class Lab:
     """A stream, a writer, and drivers for it."""
 
-    def __init__(self, stream: OrderStream, table: Table, folder: Path, root: str, s3: str | None) -> None:
+    def __init__(
+        self, stream: OrderStream, table: Table, folder: Path, root: str, s3: str | None, *, cluster: bool = False
+    ) -> None:
         self.stream = stream
         self.table = table
         self.writer = Writer("orders", f"{root}/table", f"{root}/checkpoint/orders", s3)
@@ -117,7 +119,12 @@ class Lab:
         self.story: list[str] = []
         self._is_ended = False
         more = {} if s3 is None else {"AWS_ENDPOINT_URL_S3": s3}
-        self._ingest = Ingest(self.path, "orders", child_environment(folder / "scratch", **more), folder)
+        environment = child_environment(folder / "scratch", **more)
+        self._ingest = Ingest(self.path, "orders", environment, folder)
+        if cluster:
+            self._ingest = replace(
+                self._ingest, environment=environment | small_cluster(folder / "spark"), options=("--cluster",)
+            )
 
     @contextmanager
     def traffic(self) -> Iterator[None]:
@@ -182,7 +189,8 @@ class Labs:
         self._numbers = count(1)
         self._made: list[Lab] = []
 
-    def make(self, table: Table, place: str = "folder") -> Lab:
+    def make(self, table: Table, place: str = "folder", *, cluster: bool = False) -> Lab:
+        """A new lab; on a cluster, executors are processes of their own."""
         number = next(self._numbers)
         name = f"{table}-{place}-{number}"
         folder = self._folder / name
@@ -190,7 +198,7 @@ class Labs:
         is_on_s3 = place == "s3"
         root = f"s3a://{self._bucket}/{name}" if is_on_s3 else str(folder / "lake")
         stream = OrderStream(self._server, name, seed=number)
-        self._made.append(Lab(stream, table, folder, root, self._s3 if is_on_s3 else None))
+        self._made.append(Lab(stream, table, folder, root, self._s3 if is_on_s3 else None, cluster=cluster))
         return self._made[-1]
 
     def end(self) -> None:

@@ -13,15 +13,20 @@ from enum import Enum
 from pathlib import Path
 
 import psutil
+import pyspark
 
 from lakestream.control.files import read_progress
 from lakestream.exits import Exit
 from lakestream.faults import CRASH_AT
+from lakestream.spark.jars import ensure_jars
+from lakestream.spark.java import java_home
 
 START_SECONDS = 120.0
 """For whatever a driver has to do once; a loaded machine with two cores starts a JVM in 30 s."""
 BURIAL_SECONDS = 30.0
 TAIL_LINES = 40
+
+_EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 
 # A step that Spark's workers reach must kill the driver, whose id is known to itself alone.
 _KILL_THE_DRIVER = ("sh", "-c", 'LAKESTREAM_CRASH_PID=$$ exec "$@"', "sh")
@@ -51,6 +56,7 @@ class Ingest:
     environment: Mapping[str, str]
     folder: Path
     """For logs and progress."""
+    options: tuple[str, ...] = ("--cores", "1")
 
 
 class Driver:
@@ -66,7 +72,7 @@ class Driver:
         environment = dict(ingest.environment)
         if crash_at is not None:
             environment[CRASH_AT] = crash_at
-        command = [*_KILL_THE_DRIVER, sys.executable, "-m", "lakestream.main", "ingest", "--cores", "1"]
+        command = [*_KILL_THE_DRIVER, sys.executable, "-m", "lakestream.main", "ingest", *ingest.options]
         command += ["--file", str(ingest.document), "--writer", ingest.writer, "--progress-file", str(self.progress)]
         if until_caught_up:
             command.append("--until-caught-up")
@@ -117,6 +123,13 @@ class Driver:
             with suppress(psutil.NoSuchProcess):
                 target.kill()
 
+    def kill_executors(self) -> None:
+        """SIGKILL to the JVMs of a cluster's executors, once there are some."""
+        self.until(self._executors, "its executors")
+        for executor in self._executors():
+            with suppress(psutil.NoSuchProcess):
+                executor.kill()
+
     def require_refusal(self, status: Exit, *parts: str) -> None:
         """It ends with that status, and its last line says why, in one sentence for a person."""
         if (ended := self.wait()) != status:
@@ -149,6 +162,9 @@ class Driver:
     def _jvms(self) -> list[psutil.Process]:
         return [process for process in self.family.values() if _is_jvm(process)]
 
+    def _executors(self) -> list[psutil.Process]:
+        return [process for process in self._jvms() if _EXECUTOR in _command(process)]
+
     def _meet_family(self) -> None:
         """JVM and workers: they leave the driver's process group, and are nobody's children once it is dead."""
         try:
@@ -156,6 +172,13 @@ class Driver:
         except psutil.NoSuchProcess:
             return
         self.family |= {process.pid: process for process in found}
+
+
+def _command(process: psutil.Process) -> list[str]:
+    try:
+        return process.cmdline()
+    except psutil.NoSuchProcess:
+        return []
 
 
 def _is_jvm(process: psutil.Process) -> bool:
@@ -181,4 +204,25 @@ def child_environment(scratch: Path, **more: str) -> dict[str, str]:
         # These JVMs live for seconds: the optimising compiler would only take time from them.
         "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1",
         **more,
+    }
+
+
+def small_cluster(home: Path) -> dict[str, str]:
+    """What spark-submit would say of a cluster of two executors on this machine.
+
+    Args:
+        home: made into Spark's home, where such a cluster keeps its logs.
+    """
+    home.mkdir()
+    for part in Path(pyspark.__file__).parent.iterdir():
+        (home / part.name).symlink_to(part)
+    jars = f"{ensure_jars()}/*"
+    conf = {"spark.driver.extraClassPath": jars, "spark.executor.extraClassPath": jars, "spark.executor.memory": "512m"}
+    options = " ".join(f"--conf {key}={value}" for key, value in conf.items())
+    return {
+        "JAVA_HOME": str(java_home()),
+        "SPARK_HOME": str(home),
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_SUBMIT_ARGS": f"--master local-cluster[2,1,512] {options} pyspark-shell",
     }

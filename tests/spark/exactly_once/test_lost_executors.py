@@ -1,0 +1,36 @@
+"""Executors die with the batch that they hold, again and again; the driver goes on, and it is read again."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lab.chain import BURSTS, Labs, Table
+from lab.links import Since
+from lab.verdict import require_exactly_once
+from lakestream.control.files import read_progress
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+
+DEATHS = 3
+
+
+@pytest.mark.parametrize("table", [Table.JSON, Table.MOR])
+def test_nothing_is_lost_or_doubled_when_executors_die(labs: Labs, table: Table, spark: SparkSession) -> None:
+    lab = labs.make(table, cluster=True)
+    lab.stream.put(BURSTS)
+    driver = lab.start()
+    with lab.traffic():
+        driver.until_logged(Since.COMMIT.line)
+        for death in range(DEATHS):
+            committed = len(read_progress(driver.progress))
+            # At once, and a little into the work of later batches.
+            driver.until_committed(committed + death)
+            driver.kill_executors()
+            driver.until_committed(committed + death + 2)
+        driver.process.terminate()
+        assert driver.wait() == 0, driver.tail()
+    assert len(lab.drivers) == 1, "one driver lives through all of it"
+    lab.stream.put(BURSTS)
+    lab.drain()
+    require_exactly_once(lab, spark)
