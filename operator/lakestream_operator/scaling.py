@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from lakestream_api import Spec
+from lakestream_api import Scaling, Spec
 from lakestream_operator.autoscaler import ScaleDecision, ScalingState, decide_scale, window_of
 from lakestream_operator.model import Emit, WriterSeen
 
@@ -41,6 +41,8 @@ def scale(writer: str, spec: Spec, seen: WriterSeen, remembered: str | None, now
     """
     written = ScalingState.from_json(seen.scaling_state)
     state = written if remembered is None else ScalingState.from_json(remembered)
+    if _is_bidden(spec.scaling, state):
+        state = replace(state, evaluated_at=None)
     window = window_of(spec, seen.report, seen.pending_since)
     decision: ScaleDecision = decide_scale(spec.scaling, window, state, now)
     old = seen.control.executors if seen.control else None
@@ -53,3 +55,11 @@ def scale(writer: str, spec: Spec, seen: WriterSeen, remembered: str | None, now
         state=decision.state.to_json(),
         keep=decision.target != old or evaluated is None or now - evaluated > KEPT_FOR,
     )
+
+
+def _is_bidden(scaling: Scaling, state: ScalingState) -> bool:
+    """Whether a person asks for something else than the last target: that waits for no evaluation."""
+    if state.target is None:
+        return False
+    least, most = (scaling.executors or scaling.min_executors), (scaling.executors or scaling.max_executors)
+    return not least <= state.target <= most

@@ -102,9 +102,10 @@ def test_a_target_is_told_by_the_control_config_map_alone() -> None:
     cluster = _running()
     uids = _uids(cluster)
     cluster.edit(lambda spec: spec.update(scaling={"executors": 4}))
-    cluster.advance(MINUTE)
+    cluster.reconcile()
     control = Control.model_validate_json(cluster.objects[CONTROL]["data"][CONTROL_KEY])
     assert (control.executors, _uids(cluster)) == (4, uids)
+    cluster.advance(MINUTE)
     assert cluster.status.executors.now == 4
 
 
