@@ -65,17 +65,11 @@ def progress_of(
         arrivals: arrival times at evenly spaced quantiles of the batch's records, first to last.
         commit_seconds: what writing the commit down took.
         previous: of the batch before; knows the last arrival of a shard that gave nothing to this one.
-        read_from: all that arrived before this was read before this batch; None: nobody knows.
+        read_from: what arrived earlier was read by earlier batches; None: nobody knows.
         ahead: what Kinesis's clock is ahead of the driver's.
     """
     visible = commit.committed_at + ahead
-    known = {} if previous is None else {shard.shard_id: shard.last_arrival for shard in previous.shards}
-    stats = {shard.shard_id: shard for shard in commit.shards}
-    shards = tuple(
-        _shard(cursor, commit, visible, stats.get(cursor.shard_id), known.get(cursor.shard_id))
-        for cursor in commit.cursors
-        if isinstance(cursor, (Reading, Unpinned)) or _is_next(cursor, commit)
-    )
+    shards = _shards(commit, visible, previous)
     return Progress(
         stream=job.stream,
         writer=job.writer,
@@ -95,6 +89,16 @@ def progress_of(
         lag_seconds=max((shard.lag_seconds for shard in shards), default=0.0),
         freshness=_freshness(arrivals, visible),
         caught_up=commit.caught_up,
+    )
+
+
+def _shards(commit: BatchCommit, visible: datetime, previous: Progress | None) -> tuple[ShardProgress, ...]:
+    known = {} if previous is None else {shard.shard_id: shard.last_arrival for shard in previous.shards}
+    stats = {shard.shard_id: shard for shard in commit.shards}
+    return tuple(
+        _shard(cursor, commit, visible, stats.get(cursor.shard_id), known.get(cursor.shard_id))
+        for cursor in commit.cursors
+        if isinstance(cursor, (Reading, Unpinned)) or _is_next(cursor, commit)
     )
 
 
