@@ -31,7 +31,7 @@ MAX_SHRINK = 0.5
 """A step down leaves at least half."""
 DOWN_AFTER = timedelta(minutes=10)
 """Fewer executors only when for so long there was never a need for more."""
-DOWN_MARGIN = 0.9
+DOWN_MARGIN = 0.85
 """…and only to this share of what there is, or less: a change is not worth less."""
 SETTLED = 0.8
 """The newest recommendation is at least this share of the largest when a falling load has settled."""
@@ -40,13 +40,19 @@ STALE_BATCHES = 3
 LEAST_STALE = timedelta(seconds=60)
 STARVED_AFTER = timedelta(seconds=120)
 STARVED_PAUSE = timedelta(minutes=5)
-"""Before room is asked for again; a cluster autoscaler has brought a node by then."""
+"""Before room is asked for again; a cluster autoscaler has brought a node by then. Doubles with each vain attempt."""
+STARVED_PAUSES = 3
+"""So often."""
 SETTLE_AT_MOST = timedelta(minutes=5)
 """A step that is not complete after this time is not waited for any longer."""
+HIGH = 0.97
+"""Utilization from which on there have to be more executors. So far above the target that noise stays below it."""
 LEAP = 1.3
 """Utilization by the rate of the last samples that calls for executors before the mean of the window does."""
 BEHIND = 3.0
-"""Records older than so many trigger intervals and half of `maxLag` are a backlog; younger ones are on the way."""
+BEHIND_SHARE = 2 / 3
+"""Records older than so many trigger intervals, and than this share of `maxLag`, are a backlog; younger ones are on the
+way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +128,7 @@ def _watch_start(state: ScalingState, window: ScalingWindow, now: datetime) -> S
     if state.raised_at is None or window.executors is None or window.executors.registered < (state.target or 0):
         return state
     delay = (now - state.raised_at).total_seconds()
-    return replace(state, raised_at=None, start_delays=(*state.start_delays, delay)[-5:])
+    return replace(state, raised_at=None, start_delays=(*state.start_delays, delay)[-5:], starved=0)
 
 
 def _decide(spec: Scaling, window: ScalingWindow, state: ScalingState, now: datetime) -> tuple[_Outcome, ScalingState]:
@@ -172,15 +178,16 @@ def _starved(
     if now - since <= STARVED_AFTER or executors.registered >= state.target:
         return None
     runs = _clamp(spec, max(1, executors.registered))
+    pause = STARVED_PAUSE * 2 ** min(state.starved, STARVED_PAUSES)
     condition = ScalingCondition(
         LimitReason.RESOURCE_STARVED,
         f"the cluster has had no room for {state.target - executors.registered} of {state.target} executors for "
-        f"{explain.ago(now - since)}; asked for again in {explain.ago(STARVED_PAUSE)}",
+        f"{explain.ago(now - since)}; asked for again in {explain.ago(pause)}",
     )
     load = load_of(state, window, now)
-    block = Block(now + STARVED_PAUSE, condition, runs, math.inf if load is None else load.rate)
+    block = Block(now + pause, condition, runs, math.inf if load is None else max(load.rate, load.recent_rate))
     outcome = _Outcome(runs, explain.step(state.target, runs, condition.message), state.target, condition)
-    return outcome, replace(state, block=block, raised_at=None)
+    return outcome, replace(state, block=block, raised_at=None, starved=state.starved + 1)
 
 
 def _follow(
@@ -191,17 +198,16 @@ def _follow(
     assert state.model is not None
     current, limits = state.target, window.limits
     model = state.model
-    behind = load.lag > max(BEHIND * limits.interval, spec.max_lag.total_seconds() / 2)
+    behind = load.lag > max(BEHIND * limits.interval, BEHIND_SHARE * spec.max_lag.total_seconds())
     busy = utilization(spec, limits, model, load, rate=load.rate, executors=current)
     now_busy = utilization(spec, limits, model, load, rate=load.recent_rate, executors=current)
     leap = now_busy > LEAP
     # A minute that is busier than others is what the lag goal leaves room for; a leap, or a backlog, is not.
-    rate = max(load.rate, load.recent_rate) if leap or behind else load.rate
+    rate = max(load.rate, load.recent_rate) if leap else load.rate
     need = demand(spec, limits, model, load, rate=rate, delay=start_delay(state), behind=behind)
     steady = demand(spec, limits, model, load, rate=load.rate, delay=0.0, behind=False)
     state = _remember(spec, state, steady, now)
-    high = (1 + spec.target_utilization) / 2
-    calls = need.wanted > current and (leap or behind or (busy > high and load.samples >= FEW))
+    calls = need.wanted > current and (behind or (load.samples >= FEW and (leap or busy > HIGH)))
     state = replace(state, votes=(*state.votes, calls)[-VOTES[1] :])
     state, verdict = judge(state, window, load, now)
     seen = explain.seen(load, behind=behind, executors=current, busy=max(busy, now_busy))

@@ -154,8 +154,6 @@ class ScalingState:
     """When `target` was last changed."""
     raised_at: datetime | None = None
     """When it was last raised."""
-    raised_from: int = 0
-    """Executors registered when it was last raised."""
     evaluated_at: datetime | None = None
     last_batch: int | None = None
     """Number of the newest batch taken in."""
@@ -169,6 +167,8 @@ class ScalingState:
     """Whether each of the last three evaluations called for more."""
     recommendations: tuple[Recommendation, ...] = ()
     """Of the last ten minutes."""
+    starved: int = 0
+    """Times in a row that the cluster had no room."""
     step: Step | None = None
     block: Block | None = None
     explanation: str = ""

@@ -1,0 +1,1 @@
+"""The autoscaler put through days of load in seconds: `lakestream simulate`."""

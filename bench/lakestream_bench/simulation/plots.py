@@ -1,0 +1,119 @@
+"""Plots as SVG: lines over time, with labelled axes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+
+WIDTH, LEFT, RIGHT, TOP, BOTTOM = 760, 64, 12, 22, 34
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """A line."""
+
+    name: str
+    color: str
+    points: Sequence[tuple[float, float]]
+    """Hours, value."""
+    step: bool = False
+    width: float = 1.4
+    dash: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    """One diagram over time."""
+
+    title: str
+    unit: str
+    series: Sequence[Series]
+    hours: float
+    height: int = 150
+    goal: float | None = None
+    """A dashed line across."""
+    top: float | None = None
+    """Values above are cut off; None: nothing is."""
+
+    def svg(self) -> str:
+        """The element."""
+        highest = max((value for line in self.series for _, value in line.points), default=1.0)
+        ticks = _ticks(min(highest, self.top or highest, max(highest, 1e-9)))
+        top = ticks[-1]
+        inner = self.height - TOP - BOTTOM
+
+        def x(hour: float) -> float:
+            return LEFT + (WIDTH - LEFT - RIGHT) * hour / self.hours
+
+        def y(value: float) -> float:
+            return TOP + inner * (1 - min(value, top) / top)
+
+        parts = [
+            f'<svg viewBox="0 0 {WIDTH} {self.height}" role="img" aria-label="{escape(self.title)}">',
+            f'<text x="{LEFT}" y="14" class="title">{escape(self.title)}</text>',
+        ]
+        for tick in ticks:
+            parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(tick):.1f}" y2="{y(tick):.1f}" class="grid"/>')
+            parts.append(f'<text x="{LEFT - 6}" y="{y(tick) + 4:.1f}" class="y">{_number(tick)}</text>')
+        for hour in _hours(self.hours):
+            parts.append(f'<text x="{x(hour):.1f}" y="{self.height - 18}" class="x">{hour:g}</text>')
+        parts.append(f'<text x="{WIDTH - RIGHT}" y="{self.height - 4}" class="unit">hours</text>')
+        parts.append(f'<text transform="translate(12 {TOP + inner / 2:.0f}) rotate(-90)" class="x">{self.unit}</text>')
+        if self.goal is not None and self.goal <= top:
+            parts.append(
+                f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(self.goal):.1f}" y2="{y(self.goal):.1f}" class="goal"/>'
+            )
+        for line in self.series:
+            path = _path([(x(hour), y(value)) for hour, value in line.points], step=line.step)
+            parts.append(
+                f'<path d="{path}" fill="none" stroke="{line.color}" stroke-width="{line.width}"'
+                f' stroke-dasharray="{line.dash}"><title>{escape(line.name)}</title></path>'
+            )
+        return "".join([*parts, "</svg>"])
+
+
+def _path(points: Sequence[tuple[float, float]], *, step: bool) -> str:
+    parts: list[str] = []
+    for index, (x, y) in enumerate(points):
+        if step and index:
+            parts.append(f"H{x:.1f}V{y:.1f}")
+        else:
+            parts.append(f"{'L' if index else 'M'}{x:.1f} {y:.1f}")
+    return "".join(parts)
+
+
+def _ticks(highest: float) -> list[float]:
+    """Three to five round values from zero to above the highest."""
+    raw = max(highest, 1e-9) / 4
+    power = 10.0 ** math.floor(math.log10(raw))
+    width = next(step * power for step in (1, 2, 2.5, 5, 10) if step * power >= raw)
+    return [index * width for index in range(math.ceil(highest / width - 1e-9) + 1)]
+
+
+def _hours(hours: float) -> list[float]:
+    width = next(step for step in (0.5, 1, 2, 3, 6, 12) if hours / step <= 9)
+    return [index * width for index in range(int(hours / width) + 1)]
+
+
+def _number(value: float) -> str:
+    for factor, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= factor:
+            return f"{value / factor:g}{unit}"
+    return f"{value:g}"
+
+
+def thin(points: Sequence[tuple[float, float]], count: int) -> list[tuple[float, float]]:
+    """The highest point of each of so many stretches: none of the peaks is lost."""
+    if len(points) <= count:
+        return list(points)
+    size = len(points) / count
+    buckets = (points[int(index * size) : int((index + 1) * size)] for index in range(count))
+    return [max(bucket, key=lambda point: point[1]) for bucket in buckets if bucket]
+
+
+def changes(points: Sequence[tuple[float, float]]) -> list[tuple[float, float]]:
+    """Only where the value changes, and the ends."""
+    kept = [point for index, point in enumerate(points) if index == 0 or point[1] != points[index - 1][1]]
+    return kept + ([points[-1]] if points and kept[-1] != points[-1] else [])
