@@ -86,7 +86,7 @@ def parsed(
     def parse(records: list[bytes], ddl: str = DDL, keys: tuple[str, ...] = ()) -> tuple[Pipeline, list[Row]]:
         pipeline = Pipeline.of(spark, ddl, None, keys)
         plan, reader = scripted([records])
-        return pipeline, pipeline.parse(read_batch(spark, kinesis, plan, pipeline.fields, reader)).collect()
+        return pipeline, pipeline.parse(read_batch(spark, kinesis, plan, pipeline.expected, reader)).collect()
 
     return parse
 
@@ -120,7 +120,7 @@ def test_events_have_the_columns_of_the_schema_and_of_kinesis(
 ) -> None:
     pipeline = Pipeline.of(spark, "id string", None)
     plan, reader = scripted([[b'{"id":"a"}', b"bad"], [b'{"id":"b","x":1}']])
-    raw = read_batch(spark, kinesis, plan, pipeline.fields, reader)
+    raw = read_batch(spark, kinesis, plan, pipeline.expected, reader)
     rows = [row.asDict() for row in good_events(pipeline.parse(raw), pipeline.schema).collect()]
     arrival = datetime(2026, 1, 31, 12)
     common = {"_sequence_number": "1", "_sub_sequence": 0, "_arrival": arrival, "_partition_key": "key-1"}

@@ -26,7 +26,7 @@ def test_rows_are_what_the_query_selects(
     pipeline = Pipeline.of(spark, DDL, sql, ("id",))
     assert pipeline.output.simpleString() == "struct<id:string,twice:bigint,dt:string>"
     plan, reader = scripted([[b'{"id":"a","n":1}', b'{"id":"b","n":2,"at":"2026-01-31T23:59:59Z"}', b'{"n":3}']])
-    parsed = pipeline.parse(read_batch(spark, kinesis, plan, pipeline.fields, reader))
+    parsed = pipeline.parse(read_batch(spark, kinesis, plan, pipeline.expected, reader))
     assert [tuple(row) for row in pipeline.rows(parsed).collect()] == [("b", 4, "2026-01-31")]
     assert [bytes(row["data"]) for row in pipeline.rejected(parsed).collect()] == [b'{"n":3}']
 
