@@ -89,7 +89,7 @@ async def _react(client: KubeClient, drivers: SimulatedDrivers, options: Options
         asked = datetime.now(UTC)
         await client.merge(Reference(Kind.LakeStream, options.namespace, name), patch)
         control = f"{name}-json-control"
-        await _until(lambda at=control: drivers.targets[at][0] == executors, 60, f"{control} was not written")
+        await _until(lambda at=control: drivers.targets[at][0] == executors, 300, f"{control} was not written")
         seconds.append((drivers.targets[control][1] - asked).total_seconds())
     return seconds
 
@@ -99,8 +99,18 @@ async def _measure(client: KubeClient, options: Options, folder: Path) -> dict[s
     settings.write_text(yaml.safe_dump(_settings(options)))
     drivers = SimulatedDrivers(client, options.namespace, timedelta(seconds=10))
     following = asyncio.create_task(drivers.run())
+    try:
+        return await _live_through(client, drivers, options, settings, folder / "log")
+    finally:
+        following.cancel()
+        await drivers.end()
+
+
+async def _live_through(
+    client: KubeClient, drivers: SimulatedDrivers, options: Options, settings: Path, log: Path
+) -> dict[str, float]:
     figures: dict[str, float] = {"lakestreams": options.streams}
-    async with Operator(settings, folder / "log") as process:
+    async with Operator(settings, log) as process:
         figures["start_seconds"] = await _until(lambda: len(drivers.uids) == options.streams, 900, "no start")
         figures["start_cpu_seconds"] = _cpu(process)
         await asyncio.sleep(30)
@@ -112,14 +122,11 @@ async def _measure(client: KubeClient, options: Options, folder: Path) -> dict[s
         figures["steady_memory_mib"] = process.memory_info().rss / 2**20
         figures |= _spread("reaction", await _react(client, drivers, options, 2))
     uids = dict(drivers.uids)
-    async with Operator(settings, folder / "log") as process:
+    async with Operator(settings, log) as process:
         figures["restart_seconds"] = max(await _react(client, drivers, Options(**{**vars(options), "reactions": 1}), 3))
         await asyncio.sleep(30)
         figures["restart_memory_mib"] = process.memory_info().rss / 2**20
     figures["restarted_drivers"] = sum(drivers.uids.get(name) != uid for name, uid in uids.items())
-    following.cancel()
-    for task in drivers.running.values():
-        task.cancel()
     return figures
 
 

@@ -55,6 +55,13 @@ class SimulatedDrivers:
                         version = manifest["metadata"]["resourceVersion"]
                         take(event, manifest)
 
+    async def end(self) -> None:
+        """End all drivers."""
+        tasks = list(self.running.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
     def _map(self, event: str, manifest: dict[str, Any]) -> None:
         name = manifest["metadata"].get("name", "")
         if event == "BOOKMARK" or not name.endswith("-control"):
@@ -151,10 +158,14 @@ def _next(report: DriverReport) -> DriverReport:
 async def clear(client: KubeClient, namespace: str) -> None:
     """Delete what a run left in its namespace; without a garbage collector nobody else does."""
     for kind in (Kind.LakeStream, *WATCHED):
-        for manifest in (await client.list_all(kind, namespace))[0]:
-            metadata = manifest["metadata"]
-            reference = Reference(kind, namespace, metadata["name"])
-            with contextlib.suppress(NotFoundError, ConflictError):
-                if metadata.get("finalizers"):
-                    await client.merge(reference, {"metadata": {"finalizers": None}})
-                await client.delete(reference, metadata["uid"])
+        found, _ = await client.list_all(kind, namespace)
+        await asyncio.gather(*(_delete(client, kind, manifest) for manifest in found))
+
+
+async def _delete(client: KubeClient, kind: Kind, manifest: dict[str, Any]) -> None:
+    metadata = manifest["metadata"]
+    reference = Reference(kind, metadata["namespace"], metadata["name"])
+    with contextlib.suppress(NotFoundError, ConflictError):
+        if metadata.get("finalizers"):
+            await client.merge(reference, {"metadata": {"finalizers": None}})
+        await client.delete(reference, metadata["uid"])

@@ -68,16 +68,14 @@ def _of_batch_times(writer: str, figures: dict[str, Any]) -> BatchCosts:
     """Lines through many batches of different sizes."""
     found = figures["writers"][writer]
     batches = found["batches"]
-    return BatchCosts(
-        writer,
-        *(
-            # A line through noisy points may start a little below zero.
-            StageCost(max(0.0, line["fixed"]), line["per_record"], line["residual"], line["r2"])
-            for line in (found["prepare"], found["finish"])
-        ),
-        f"{len(batches)} batches on {figures['cores']} cores, {figures['measured_at']}",
-        sum(batch["bytes"] for batch in batches) / sum(batch["records"] for batch in batches),
+    # A line through noisy points may start a little below zero.
+    prepare, finish = (
+        StageCost(max(0.0, line["fixed"]), line["per_record"], line["residual"], line["r2"])
+        for line in (found["prepare"], found["finish"])
     )
+    source = f"{len(batches)} batches on {figures['cores']} cores, {figures['measured_at']}"
+    size = sum(batch["bytes"] for batch in batches) / sum(batch["records"] for batch in batches)
+    return BatchCosts(writer, prepare, finish, source, size)
 
 
 def _of_ingest(writer: str, figures: dict[str, Any]) -> BatchCosts:

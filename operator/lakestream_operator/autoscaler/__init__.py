@@ -8,6 +8,7 @@ from lakestream_operator.autoscaler.observations import (
 )
 from lakestream_operator.autoscaler.policy import ScaleDecision, ScalingEvent, decide_scale
 from lakestream_operator.autoscaler.report import window_of
+from lakestream_operator.autoscaler.shards import ShardDecision, ShardState, StreamObservation, decide_shards
 from lakestream_operator.autoscaler.state import LimitReason, ScalingCondition, ScalingState
 
 __all__ = [
@@ -20,6 +21,10 @@ __all__ = [
     "ScalingEvent",
     "ScalingState",
     "ScalingWindow",
+    "ShardDecision",
+    "ShardState",
+    "StreamObservation",
     "decide_scale",
+    "decide_shards",
     "window_of",
 ]

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from lakestream_operator.autoscaler.estimate import Load, parallelism
 from lakestream_operator.autoscaler.observations import ScalingWindow
-from lakestream_operator.autoscaler.state import Block, LimitReason, ScalingCondition, ScalingState
+from lakestream_operator.autoscaler.state import BatchModel, Block, LimitReason, Sample, ScalingCondition, ScalingState
 
 BATCHES = 5
 """That have run with the step before it is judged; their median is good to a few percent of noisy batches."""
@@ -28,31 +28,28 @@ class NoGain:
 
 
 def judge(state: ScalingState, window: ScalingWindow, load: Load, now: datetime) -> tuple[ScalingState, NoGain | None]:
-    """Compare batches that ran with the last step up with what the model says they would have taken without."""
+    """Compare batches that ran with the last step up with those before it, as if all had been of one size."""
     step = state.step
     if step is None or step.judged:
         return state, None
-    after = [
-        sample
-        for sample in state.samples
-        if sample.at > step.at and sample.executors == step.after and (sample.alone or sample.chained)
-    ]
+    telling = [sample for sample in state.samples if sample.alone or sample.chained]
+    after = [sample for sample in telling if sample.at > step.at and sample.executors == step.after]
     if sum(sample.batches for sample in after) < BATCHES:
         return state, None
     state = replace(state, step=replace(step, judged=True))
-    cores = window.limits.cores
-    promised: list[float] = []
-    gained: list[float] = []
-    for sample in after:
-        shards = load.open_shards
-        seconds = step.model.alone_seconds if sample.alone else step.model.seconds
-        slots = parallelism(sample.records, step.before * cores, shards)
-        more = parallelism(sample.records, step.after * cores, shards)
-        before = seconds(sample.records, slots, sample.reading)
-        with_step = seconds(sample.records, more, sample.reading)
-        promised.append((before - with_step) / before)
-        gained.append((before - sample.busy) / before)
-    promise, gain = statistics.median(promised), statistics.median(gained)
+    before = [sample for sample in telling if sample.at <= step.at and sample.executors == step.before]
+    if not before:
+        return state, None
+    slots = step.before * window.limits.cores, step.after * window.limits.cores
+    promise = 1 - statistics.median(
+        _seconds(step.model, sample, slots[1], load) / _seconds(step.model, sample, slots[0], load) for sample in after
+    )
+    # Both through the same model, so that it does not matter if it is a little high or low.
+    then, since = (
+        statistics.median(sample.busy / _seconds(step.model, sample, slots[0], load) for sample in samples)
+        for samples in (before, after)
+    )
+    gain = 1 - since / then
     if promise < LEAST_PROMISE or gain >= LEAST_GAIN * promise:
         return state, None
     condition = ScalingCondition(
@@ -62,3 +59,8 @@ def judge(state: ScalingState, window: ScalingWindow, load: Load, now: datetime)
     )
     block = Block(now + PAUSE, condition, step.before, load.rate)
     return replace(state, block=block), NoGain(step.before, condition)
+
+
+def _seconds(model: BatchModel, sample: Sample, slots: int, load: Load) -> float:
+    seconds = model.alone_seconds if sample.alone else model.seconds
+    return seconds(sample.records, parallelism(sample.records, slots, load.open_shards), sample.reading)

@@ -52,6 +52,8 @@ _BOUND = 0.75
 _START_DELAY = 30.0
 """Until one was measured."""
 _LEAST_COST = 1e-9
+_LEAST_RATE = 1e-6
+"""Records per second; less is none."""
 _OVERDUE = 1.05
 """Trigger intervals from one commit to the next, from which on it is not the trigger that they wait for."""
 _CHAINED = 3
@@ -197,7 +199,7 @@ def _sample(batches: Sequence[_Spaced], window: ScalingWindow) -> Sample:
         late=batches[-1].late,
         executors=last.executors,
         slots=parallelism(records, last.executors * window.limits.cores, max(1, last.open_shards)),
-        span=sum(batch.records / batch.arrival_rate for batch in seen if batch.arrival_rate),
+        span=sum(batch.records / batch.arrival_rate for batch in seen if (batch.arrival_rate or 0) > _LEAST_RATE),
         reading=reading,
         shard_bound=0 < fetch <= reading / _BOUND,
     )

@@ -185,7 +185,7 @@ def _starved(
         f"{explain.ago(now - since)}; asked for again in {explain.ago(pause)}",
     )
     load = load_of(state, window, now)
-    block = Block(now + pause, condition, runs, math.inf if load is None else max(load.rate, load.recent_rate))
+    block = Block(now + pause, condition, runs, None if load is None else max(load.rate, load.recent_rate))
     outcome = _Outcome(runs, explain.step(state.target, runs, condition.message), state.target, condition)
     return outcome, replace(state, block=block, raised_at=None, starved=state.starved + 1)
 
@@ -244,7 +244,7 @@ def _settled(state: ScalingState, window: ScalingWindow, now: datetime) -> bool:
 def _up(state: ScalingState, wanted: int, load: Load, now: datetime) -> int:
     assert state.target is not None
     most = math.ceil(state.target * MAX_GROWTH)
-    if state.block is not None and load.recent_rate < 1.25 * state.block.rate:
+    if state.block is not None and (state.block.rate is None or load.recent_rate < 1.25 * state.block.rate):
         most = min(most, max(state.block.executors, state.target))
     return max(state.target, min(wanted, most))
 

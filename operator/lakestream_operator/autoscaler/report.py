@@ -34,6 +34,7 @@ def window_of(spec: Spec, report: DriverReport | None, pending_since: datetime |
         batches=tuple(_batch(batch) for batch in report.batches),
         executors=ExecutorsObservation(report.executors.target, report.executors.registered, pending_since),
         reported_at=report.updated_at,
+        caught_up_at=report.caught_up_at,
         consumers=len(spec.writers),
     )
 
@@ -53,4 +54,5 @@ def _batch(batch: BatchSummary) -> BatchObservation:
         arrival_rate=batch.arrival_rate,
         backlog_records=batch.backlog_records or 0.0,
         fetch_seconds=seconds.fetch,
+        largest_shard_bytes=batch.largest_shard_bytes,
     )

@@ -132,8 +132,8 @@ class Block:
     condition: ScalingCondition
     executors: int
     """At most so many meanwhile."""
-    rate: float
-    """Records per second that arrived when it began: with much more the block ends early."""
+    rate: float | None
+    """Records per second that arrived when it began: with much more the block ends early. None: it does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +159,7 @@ class ScalingState:
     """Number of the newest batch taken in."""
     last_finished_at: datetime | None = None
     samples: tuple[Sample, ...] = ()
-    """Of the last half hour, newest last."""
+    """Of the last two hours, newest last; few of them are older than the window."""
     model: BatchModel | None = None
     start_delays: tuple[float, ...] = ()
     """Seconds from asking for executors to having them, the last five."""
@@ -179,7 +179,7 @@ class ScalingState:
     condition: ScalingCondition | None = None
 
     def to_json(self) -> str:
-        """For the annotation that keeps it; below 24 KiB."""
+        """For the annotation that keeps it; below 48 KiB."""
         return _ADAPTER.dump_json(self, exclude_defaults=True).decode()
 
     @classmethod

@@ -1,0 +1,277 @@
+"""What `decide_scale` does in each of the situations that it has a rule for."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+import pytest
+
+from lakestream_api import ExcludedWindow, Scaling
+from lakestream_operator.autoscaler import (
+    BatchLimits,
+    BatchObservation,
+    ExecutorsObservation,
+    LimitReason,
+    ScaleDecision,
+    ScalingState,
+    ScalingWindow,
+    decide_scale,
+)
+
+START = datetime(2026, 1, 5, 12, tzinfo=UTC)
+LIMITS = BatchLimits(interval=10.0, max_records=1_000_000, max_bytes=1 << 30, cores=2)
+SPEC = Scaling(min_executors=1, max_executors=40, target_utilization=0.8, max_lag=timedelta(seconds=60))
+COST = 100e-6
+"""Core-seconds per record; with 2 cores, an executor does 20,000 records/s."""
+
+
+class Driver:
+    """A driver with a batch every ten seconds, or as soon as the one before is done."""
+
+    def __init__(self, executors: int, spec: Scaling = SPEC) -> None:
+        self.spec = spec
+        self.now = START
+        self.executors = executors
+        self.state = ScalingState()
+        self.batches: list[BatchObservation] = []
+        self.decisions: list[ScaleDecision] = []
+        self.pending_since: datetime | None = None
+        self.limits = LIMITS
+        self.shards = 1_000
+        self.shard_bytes = 0
+        self.follows = True
+        self.behind = 0.0
+
+    def run(self, seconds: float, rate: float, fixed: float = 0.5) -> ScaleDecision:
+        """Batches at a rate, an evaluation every 15 s."""
+        end = self.now + timedelta(seconds=seconds)
+        while self.now < end:
+            before = self.batches[-1].finished_at if self.batches else self.now
+            records = rate * 10 + self.behind
+            work = fixed + COST * records / (self.executors * self.limits.cores)
+            period = max(10.0, work)
+            # What comes while a batch runs for longer than the interval waits for the next one.
+            self.behind = rate * (period - 10)
+            self.batches.append(
+                BatchObservation(
+                    batch=len(self.batches),
+                    finished_at=before + timedelta(seconds=period),
+                    records=int(records),
+                    bytes=int(records) * 250,
+                    prepare_seconds=0.4 * work,
+                    finish_seconds=0.6 * work,
+                    executors=self.executors,
+                    lag_seconds=0.0 if period <= 10 else period,
+                    open_shards=self.shards,
+                    arrival_rate=rate,
+                    backlog_records=self.behind,
+                    fetch_seconds=0.4 * work,
+                    largest_shard_bytes=self.shard_bytes,
+                )
+            )
+            while self.now < min(end, self.batches[-1].finished_at):
+                self.evaluate()
+                self.now += timedelta(seconds=15)
+        return self.decisions[-1]
+
+    def evaluate(self, **changes: object) -> ScaleDecision:
+        window = ScalingWindow(
+            self.limits,
+            tuple(batch for batch in self.batches[-40:] if batch.finished_at <= self.now),
+            ExecutorsObservation(self.executors, self.executors, self.pending_since),
+            reported_at=self.now,
+        )
+        decision = decide_scale(self.spec, replace(window, **changes), self.state, self.now)  # type: ignore[arg-type]
+        self.state = decision.state
+        self.decisions.append(decision)
+        if self.follows:
+            self.executors = decision.target
+        return decision
+
+    @property
+    def events(self) -> list[str]:
+        return [event.reason for decision in self.decisions for event in decision.events]
+
+
+def test_a_load_that_fits_changes_nothing() -> None:
+    driver = Driver(10)
+    driver.run(3600, 150_000)
+    assert {decision.target for decision in driver.decisions} == {10}
+    assert driver.events == []
+
+
+def test_three_times_the_load_gets_executors_within_two_minutes() -> None:
+    driver = Driver(5)
+    driver.run(900, 75_000)
+    assert driver.decisions[-1].target == 5
+    decision = driver.run(120, 225_000)
+    assert decision.target == 10, "a step at most doubles"
+    decision = driver.run(600, 225_000)
+    # 225,000 records/s are 11.25 executors at work.
+    assert 12 <= decision.target <= 20
+    assert driver.decisions[-1].explanation.startswith("stays at ")
+
+
+def test_fewer_executors_only_after_ten_minutes_and_at_most_half_at_once() -> None:
+    driver = Driver(20)
+    driver.run(900, 320_000)
+    assert driver.decisions[-1].target == 20
+    driver.run(540, 40_000)
+    assert driver.decisions[-1].target == 20
+    driver.run(1800, 40_000)
+    assert driver.decisions[-1].target in (2, 3)
+    targets = list(dict.fromkeys(decision.target for decision in driver.decisions))
+    assert all(after >= before / 2 for before, after in pairwise(targets))
+
+
+def test_a_silent_driver_keeps_its_executors() -> None:
+    driver = Driver(20)
+    driver.run(900, 20_000)
+    target = driver.decisions[-1].target
+    silent_since = driver.now
+    for _ in range(200):
+        driver.now += timedelta(seconds=15)
+        decision = driver.evaluate(reported_at=silent_since)
+    assert decision.target == target
+    assert "last report is" in decision.explanation
+
+
+def test_an_idle_stream_is_not_a_silent_driver() -> None:
+    driver = Driver(20)
+    driver.run(300, 20_000)
+    for _ in range(200):
+        driver.now += timedelta(seconds=15)
+        decision = driver.evaluate(caught_up_at=driver.now)
+    assert decision.target == 1
+
+
+def test_a_full_cluster_gets_its_target_lowered_and_is_asked_again() -> None:
+    driver = Driver(5)
+    driver.run(300, 75_000)
+    driver.follows = False
+    driver.run(180, 300_000)
+    assert driver.decisions[-1].target == 10
+    driver.pending_since = driver.now
+    driver.run(180, 300_000)
+    decision = driver.decisions[-1]
+    assert decision.target == 5
+    assert decision.condition is not None
+    assert decision.condition.reason is LimitReason.RESOURCE_STARVED
+    driver.pending_since = None
+    driver.run(600, 300_000)
+    assert max(decision.target for decision in driver.decisions[-30:]) >= 10
+
+
+def test_a_step_without_gain_is_taken_back() -> None:
+    driver = Driver(4)
+    driver.run(900, 60_000)
+    # From now on batches take fifteen seconds, however many executors there are.
+    for _ in range(60):
+        before = driver.batches[-1].finished_at
+        driver.batches.append(
+            replace(
+                driver.batches[-1],
+                batch=len(driver.batches),
+                finished_at=before + timedelta(seconds=15),
+                records=1_500_000,
+                prepare_seconds=7.0,
+                finish_seconds=8.0,
+                executors=driver.executors,
+                arrival_rate=100_000.0,
+                lag_seconds=50.0,
+                backlog_records=5_000_000.0,
+            )
+        )
+        driver.now = before + timedelta(seconds=15)
+        driver.evaluate()
+    assert LimitReason.NO_GAIN in driver.events
+
+
+def test_the_maximum_is_kept_and_said() -> None:
+    driver = Driver(10, Scaling(min_executors=1, max_executors=10, target_utilization=0.8))
+    decision = driver.run(1200, 400_000)
+    assert decision.target == 10
+    assert decision.condition is not None
+    assert decision.condition.reason is LimitReason.AT_MAXIMUM
+    assert driver.events.count("AtMaximum") == 1, "an event once, not with each evaluation"
+
+
+def test_a_shard_at_its_read_limit_is_named_as_what_limits() -> None:
+    driver = Driver(4)
+    driver.shard_bytes = 20_000_000
+    driver.run(600, 100_000)
+    decision = driver.decisions[-1]
+    assert decision.condition is not None
+    assert decision.condition.reason is LimitReason.SHARD_LIMITED
+
+
+def test_more_executors_than_shards_can_use_are_not_asked_for() -> None:
+    driver = Driver(2)
+    driver.shards = 8
+    driver.run(1200, 300_000)
+    assert max(decision.target for decision in driver.decisions) == 4
+
+
+def test_a_trigger_shorter_than_a_commit_is_said() -> None:
+    driver = Driver(4)
+    driver.limits = replace(LIMITS, interval=1.0)
+    driver.run(900, 1_000, fixed=6.0)
+    conditions = {decision.condition.reason for decision in driver.decisions if decision.condition}
+    assert conditions <= {LimitReason.TRIGGER_TOO_SHORT}
+
+
+def test_a_dry_run_says_and_does_nothing() -> None:
+    driver = Driver(5, SPEC.model_copy(update={"dry_run": True}))
+    driver.run(600, 225_000)
+    assert {decision.target for decision in driver.decisions} == {5}
+    assert driver.decisions[-1].explanation.startswith("dry run, stays at 5")
+    assert driver.events.count("DryRun") <= 4
+
+
+def test_in_an_excluded_window_nothing_changes() -> None:
+    window = ExcludedWindow(cron="0 12 * * *", duration=timedelta(hours=2))
+    driver = Driver(5, SPEC.model_copy(update={"excluded_windows": (window,)}))
+    decision = driver.run(1200, 225_000)
+    assert decision.target == 5
+    assert "2026-01-05 14:00 UTC" in decision.explanation
+
+
+def test_a_number_set_by_hand_is_taken_at_once() -> None:
+    driver = Driver(5, SPEC.model_copy(update={"executors": 17}))
+    assert driver.evaluate().target == 17
+
+
+def test_new_bounds_are_kept_at_once() -> None:
+    driver = Driver(5)
+    driver.run(60, 75_000)
+    driver.spec = SPEC.model_copy(update={"min_executors": 8})
+    driver.now += timedelta(seconds=15)
+    assert driver.evaluate().target == 8
+
+
+def test_between_evaluations_the_last_decision_is_repeated() -> None:
+    driver = Driver(5)
+    first = driver.evaluate()
+    driver.now += timedelta(seconds=5)
+    again = driver.evaluate()
+    assert again.state == first.state
+    assert again.events == ()
+
+
+def test_the_state_survives_json() -> None:
+    driver = Driver(5)
+    driver.run(900, 75_000)
+    driver.run(300, 225_000)
+    text = driver.state.to_json()
+    assert ScalingState.from_json(text) == driver.state
+    assert len(text) < 48 * 1024
+
+
+@pytest.mark.parametrize("text", [None, "", "nonsense", "[]", '{"target": "many"}'])
+def test_a_state_that_is_nonsense_is_a_new_one(text: str | None) -> None:
+    assert ScalingState.from_json(text) == ScalingState()
+
+
+def test_without_state_the_drivers_own_target_is_kept() -> None:
+    window = ScalingWindow(LIMITS, (), ExecutorsObservation(7, 3), reported_at=START)
+    assert decide_scale(SPEC, window, ScalingState(), START).target == 7

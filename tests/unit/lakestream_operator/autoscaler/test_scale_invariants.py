@@ -1,0 +1,142 @@
+"""What holds for every history of batches."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lakestream_api import Scaling
+from lakestream_operator.autoscaler import (
+    BatchLimits,
+    BatchObservation,
+    ExecutorsObservation,
+    ScaleDecision,
+    ScalingState,
+    ScalingWindow,
+    decide_scale,
+)
+from lakestream_operator.autoscaler.demand import demand
+from lakestream_operator.autoscaler.estimate import Load
+from lakestream_operator.autoscaler.state import BatchModel
+
+START = datetime(2026, 1, 5, 12, tzinfo=UTC)
+LIMITS = BatchLimits(interval=10.0, max_records=500_000, max_bytes=1 << 28, cores=2)
+
+
+@st.composite
+def specs(draw: st.DrawFn) -> Scaling:
+    least = draw(st.integers(1, 20))
+    return Scaling(
+        min_executors=least,
+        max_executors=draw(st.integers(least, 200)),
+        target_utilization=draw(st.floats(0.3, 0.95)),
+    )
+
+
+@st.composite
+def steps(draw: st.DrawFn) -> dict[str, object]:
+    """What happens between two evaluations."""
+    return {
+        "seconds": draw(st.sampled_from([5, 15, 30, 60, 700])),
+        "records": draw(st.integers(0, 1_000_000)),
+        "busy": draw(st.floats(0.1, 100)),
+        "rate": draw(st.one_of(st.none(), st.floats(0, 1e6))),
+        "lag": draw(st.sampled_from([0.0, 0.0, 5.0, 45.0, 600.0])),
+        "registered": draw(st.integers(0, 200)),
+        "silent": draw(st.booleans()),
+        "pending": draw(st.booleans()),
+    }
+
+
+def _play(spec: Scaling, history: list[dict[str, object]]) -> list[tuple[ScaleDecision, ScaleDecision | None, dict]]:  # type: ignore[type-arg]
+    now, state, batches = START, ScalingState(), []
+    reported = START
+    decisions: list[tuple[ScaleDecision, ScaleDecision | None, dict]] = []  # type: ignore[type-arg]
+    for number, step in enumerate(history):
+        now += timedelta(seconds=float(str(step["seconds"])))
+        busy = float(str(step["busy"]))
+        if not step["silent"]:
+            reported = now
+            batches.append(
+                BatchObservation(
+                    batch=number,
+                    finished_at=now,
+                    records=int(str(step["records"])),
+                    bytes=int(str(step["records"])) * 200,
+                    prepare_seconds=busy / 3,
+                    finish_seconds=busy,
+                    executors=max(1, int(str(step["registered"]))),
+                    lag_seconds=float(str(step["lag"])),
+                    open_shards=64,
+                    arrival_rate=None if step["rate"] is None else float(str(step["rate"])),
+                    backlog_records=float(str(step["lag"])) * 1000,
+                )
+            )
+        pending = now - timedelta(seconds=200) if step["pending"] else None
+        executors = ExecutorsObservation(5, int(str(step["registered"])), pending)
+        window = ScalingWindow(LIMITS, tuple(batches[-40:]), executors, reported)
+        before = decisions[-1][0] if decisions else None
+        decision = decide_scale(spec, window, state, now)
+        assert decision == decide_scale(spec, window, state, now), "the same again"
+        state = ScalingState.from_json(decision.state.to_json())
+        assert state == decision.state
+        decisions.append((decision, before, {**step, "stale": now - reported > timedelta(minutes=6)}))
+    return decisions
+
+
+@given(specs(), st.lists(steps(), min_size=1, max_size=25))
+@settings(max_examples=20, deadline=None)
+def test_targets_lie_between_the_bounds(spec: Scaling, history: list[dict[str, object]]) -> None:
+    for decision, _, _ in _play(spec, history):
+        assert spec.min_executors <= decision.target <= spec.max_executors
+        assert decision.explanation
+
+
+@given(specs(), st.lists(steps(), min_size=2, max_size=25))
+@settings(max_examples=20, deadline=None)
+def test_silence_and_backlogs_never_take_executors_away(spec: Scaling, history: list[dict[str, object]]) -> None:
+    history = [{**step, "pending": False} for step in history]
+    for decision, before, step in _play(spec, history):
+        if before is None or decision.target >= before.target:
+            continue
+        assert not step["stale"]
+        taken_back = decision.condition is not None and decision.condition.reason == "NoGain"
+        assert taken_back or step["silent"] or float(str(step["lag"])) < 60
+
+
+MODEL = BatchModel(fixed=1.0, fetch=40e-6, write=60e-6)
+
+
+def _load(rate: float, backlog: float = 0.0) -> Load:
+    return Load(rate, rate, 250.0, backlog, 0.0, 10_000, 0.0, 5, 5.0)
+
+
+@given(st.floats(1, 3e5), st.floats(1, 3e5), st.floats(0.3, 0.95), st.booleans())
+def test_more_load_never_wants_fewer_executors(one: float, other: float, share: float, behind: bool) -> None:
+    spec = Scaling(max_executors=10_000, target_utilization=share)
+    wanted = [
+        demand(spec, LIMITS, MODEL, _load(rate, rate * 60), rate=rate, delay=30.0, behind=behind).wanted
+        for rate in sorted((one, other))
+    ]
+    assert wanted[0] <= wanted[1]
+
+
+@given(st.floats(1, 3e5), st.floats(0, 1e7), st.floats(0, 1e7))
+def test_more_backlog_never_wants_fewer_executors(rate: float, one: float, other: float) -> None:
+    wanted = [
+        demand(Scaling(), LIMITS, MODEL, _load(rate, backlog), rate=rate, delay=30.0, behind=True).wanted
+        for backlog in sorted((one, other))
+    ]
+    assert wanted[0] <= wanted[1]
+
+
+@given(st.floats(1, 3e5), st.floats(1e-6, 1e-3), st.floats(1.0, 5.0))
+def test_dearer_records_never_want_fewer_executors(rate: float, cost: float, factor: float) -> None:
+    wanted = [
+        demand(
+            Scaling(), LIMITS, replace(MODEL, fetch=each, write=each), _load(rate), rate=rate, delay=30.0, behind=False
+        ).wanted
+        for each in (cost, cost * factor)
+    ]
+    assert wanted[0] <= wanted[1]
