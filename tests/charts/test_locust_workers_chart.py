@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from lakestream_loadgen.run import DRAIN_SECONDS
-from rendering import Render
+from rendering import CHARTS, Render
 
 pytestmark = pytest.mark.charts
 
