@@ -183,6 +183,9 @@ class Scaling(ApiModel):
     catch_up: PositiveDuration = timedelta(minutes=10)
     """Time in which a backlog should be worked off."""
 
+    scale_down_after: PositiveDuration = timedelta(minutes=10)
+    """Executors are taken away when for so long there was never a need for them."""
+
     executors: int | None = Field(default=None, ge=1, le=10_000)
     """Executors to have whatever the lag is, from `minExecutors` to `maxExecutors`. Without it,
     they follow the lag."""

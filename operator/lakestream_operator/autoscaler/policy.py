@@ -29,8 +29,6 @@ MAX_GROWTH = 2.0
 """A step up at most doubles: what the model says of sizes never seen is checked before the next one."""
 MAX_SHRINK = 0.5
 """A step down leaves at least half."""
-DOWN_AFTER = timedelta(minutes=10)
-"""Fewer executors only when for so long there was never a need for more."""
 DOWN_MARGIN = 0.85
 """…and only to this share of what there is, or less: a change is not worth less."""
 SETTLED = 0.8
@@ -225,7 +223,7 @@ def _follow(
 
 
 def _remember(spec: Scaling, state: ScalingState, need: Demand, now: datetime) -> ScalingState:
-    kept = [known for known in state.recommendations if now - known.at <= DOWN_AFTER]
+    kept = [known for known in state.recommendations if now - known.at <= spec.scale_down_after]
     steady = Recommendation(now, _clamp(spec, need.steady))
     block = state.block if state.block is not None and now < state.block.until else None
     return replace(state, recommendations=(*kept, steady), block=block)
@@ -253,7 +251,7 @@ def _down(spec: Scaling, state: ScalingState, now: datetime) -> int:
     assert state.target is not None
     if state.raised_at is not None or not state.recommendations:
         return state.target
-    long_enough = now - state.recommendations[0].at >= DOWN_AFTER - 2 * EVERY
+    long_enough = now - state.recommendations[0].at >= spec.scale_down_after - 2 * EVERY
     most = max(known.executors for known in state.recommendations)
     if not long_enough or most >= state.target or most > DOWN_MARGIN * state.target:
         return state.target

@@ -166,7 +166,7 @@ class ScalingState:
     votes: tuple[bool, ...] = ()
     """Whether each of the last three evaluations called for more."""
     recommendations: tuple[Recommendation, ...] = ()
-    """Of the last ten minutes."""
+    """Of the last `scaleDownAfter`."""
     starved: int = 0
     """Times in a row that the cluster had no room."""
     step: Step | None = None
