@@ -199,10 +199,15 @@ def _sample(batches: Sequence[_Spaced], window: ScalingWindow) -> Sample:
         late=batches[-1].late,
         executors=last.executors,
         slots=parallelism(records, last.executors * window.limits.cores, max(1, last.open_shards)),
-        span=sum(batch.records / batch.arrival_rate for batch in seen if (batch.arrival_rate or 0) > _LEAST_RATE),
+        span=sum(_span(batch) for batch in seen),
         reading=reading,
         shard_bound=0 < fetch <= reading / _BOUND,
     )
+
+
+def _span(batch: BatchObservation) -> float:
+    rate = batch.arrival_rate
+    return batch.records / rate if rate is not None and rate > _LEAST_RATE else 0.0
 
 
 def _mean(batches: Sequence[BatchObservation], value: Callable[[BatchObservation], float]) -> float:
