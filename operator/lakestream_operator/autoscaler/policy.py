@@ -39,7 +39,7 @@ LEAST_STALE = timedelta(seconds=60)
 STARVED_AFTER = timedelta(seconds=120)
 STARVED_PAUSE = timedelta(minutes=5)
 """Before room is asked for again; a cluster autoscaler has brought a node by then. Doubles with each vain attempt."""
-STARVED_PAUSES = 3
+STARVED_PAUSES = 1
 """So often."""
 SETTLE_AT_MOST = timedelta(minutes=5)
 """A step that is not complete after this time is not waited for any longer."""
@@ -205,7 +205,8 @@ def _follow(
     need = demand(spec, limits, model, load, rate=rate, delay=start_delay(state), behind=behind)
     steady = demand(spec, limits, model, load, rate=load.rate, delay=0.0, behind=False)
     state = _remember(spec, state, steady, now)
-    calls = need.wanted > current and (behind or (load.samples >= FEW and (leap or busy > HIGH)))
+    # Without a batch that ran alone the model is a bound; only a backlog proves that it is not too high.
+    calls = need.wanted > current and (behind or (not model.is_bound and load.samples >= FEW and (leap or busy > HIGH)))
     state = replace(state, votes=(*state.votes, calls)[-VOTES[1] :])
     state, verdict = judge(state, window, load, now)
     seen = explain.seen(load, behind=behind, executors=current, busy=max(busy, now_busy))

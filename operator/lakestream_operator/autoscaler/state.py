@@ -56,6 +56,11 @@ class BatchModel:
     fixed_share: float | None = None
     """Of a batch that runs alone, `a`; None: it was never measured, and is assumed."""
 
+    @property
+    def is_bound(self) -> bool:
+        """Whether no batch has run alone yet: all is taken for writing."""
+        return self.fetch == 0
+
     def alone_seconds(self, records: float, slots: float, reading: float) -> float:
         """`a + F + w₂·n/p`: of a batch beside which no other is at work."""
         return self.fixed + self._work(records, slots, reading)
