@@ -10,9 +10,9 @@ from lakestream_operator.autoscaler.estimate import Load, parallelism
 from lakestream_operator.autoscaler.observations import ScalingWindow
 from lakestream_operator.autoscaler.state import BatchModel, Block, LimitReason, Sample, ScalingCondition, ScalingState
 
-BATCHES = 5
+BATCHES = 8
 """That have run with the step before it is judged; their median is good to a few percent of noisy batches."""
-LEAST_PROMISE = 0.1
+LEAST_PROMISE = 0.2
 """A step that should have made batches less than this much faster cannot be told from noise."""
 LEAST_GAIN = 0.1
 """Of what was promised."""
