@@ -177,7 +177,7 @@ class Scaling(ApiModel):
     """Lag that calls for more executors. The lag of a stream is that of its slowest shard: the age
     of the oldest record that is not read yet, 0 at the tip."""
 
-    target_utilization: float = Field(default=0.7, gt=0.0, lt=1.0)
+    target_utilization: float = Field(default=0.85, gt=0.0, lt=1.0)
     """Share of the trigger interval that batches should take up."""
 
     catch_up: PositiveDuration = timedelta(minutes=10)

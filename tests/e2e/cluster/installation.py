@@ -23,6 +23,9 @@ OTHER = "e2e-other"
 """A second namespace with LakeStreams."""
 NAMESPACES = (SYSTEM, LAKE, OTHER)
 
+QUICK_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For JVMs that live for minutes: most of their CPU would go into compiling what they run."""
+
 
 @dataclass(frozen=True)
 class Images:
@@ -50,7 +53,7 @@ def installed() -> Iterator[None]:
         helm(
             *("upgrade", "--install", "lakestream", str(CHARTS / "lakestream"), "-n", SYSTEM, "--wait", "--timeout=5m"),
             *IMAGES.flags({"operator.image": "operator", "job.image": "spark"}),
-            *set_flags({"crd.keep": False}),
+            *set_flags({"crd.keep": False, "job.env[0].name": "JAVA_TOOL_OPTIONS", "job.env[0].value": QUICK_JAVA}),
         )
         yield
     finally:
