@@ -226,6 +226,11 @@ class DriverReport(WireModel):
     failure: Failure | None = None
     """Why the driver ended, in state `FAILED`."""
 
+    @property
+    def has_worked(self) -> bool:
+        """Whether the driver has committed a batch, or has looked and found nothing to read."""
+        return bool(self.batches) or self.caught_up_at is not None
+
     def after(self, progress: Progress, previous: Progress | None = None) -> Self:
         """The report with one more batch, in state `RUNNING` unless the driver is stopping.
 

@@ -78,12 +78,14 @@ def _writer(
 
 def lag_of(report: DriverReport | None, now: datetime, timings: Timings, *, alive: bool) -> float | None:
     """Seconds of lag. That of a driver which says nothing grows with its silence: what arrived since is unread."""
-    if report is None or not report.batches:
+    if report is None:
         return None
-    last = report.batches[-1]
-    lag, known_at = last.lag_seconds, last.finished_at
-    if report.caught_up_at and report.caught_up_at > known_at:
-        lag, known_at = 0.0, report.caught_up_at
+    known = [(batch.finished_at, batch.lag_seconds) for batch in report.batches[-1:]]
+    if report.caught_up_at:
+        known.append((report.caught_up_at, 0.0))
+    if not known:
+        return None
+    known_at, lag = max(known)
     silent = not alive or now - report.updated_at > timings.late_limit(report)
     if lag == 0 and not silent:
         return 0.0

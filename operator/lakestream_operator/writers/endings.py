@@ -89,7 +89,7 @@ def _count(
         failure = submission_failure(failures, timings)
     else:
         failure = failure_of(pod.exit if pod else None, failures, timings)
-    ran = bool(report and report.batches) or bool(same and last and last.ran)
+    ran = bool(report and report.has_worked) or bool(same and last and last.ran)
     ending = Ending(
         application_uid=app.uid,
         fingerprint=app.fingerprint,

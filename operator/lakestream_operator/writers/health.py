@@ -54,7 +54,7 @@ def judge(
             f" it is restarted after {format_duration(timings.stuck_limit(report))}. See the log of pod {pod.name}."
         )
         return Outcome(Situation.STALLED, "NoProgress", memory, message, wake_at=now + timings.resync)
-    if report is None or not report.batches:
+    if report is None or not report.has_worked:
         message = "The driver has started and has not committed a batch yet."
         return Outcome(Situation.STARTING, "DriverStarting", memory, message, wake_at=now + timings.resync)
     return Outcome(Situation.RUNNING, "Running", memory, ran=True, wake_at=now + timings.resync)

@@ -141,6 +141,11 @@ def test_an_idle_stream_has_no_lag() -> None:
     assert lag_of(report, NOW, Timings(), alive=True) == 0.0
 
 
+def test_a_driver_that_has_found_nothing_to_read_has_no_lag() -> None:
+    report = report_of(NOW, batches=0).model_copy(update={"caught_up_at": NOW})
+    assert lag_of(report, NOW, Timings(), alive=True) == 0.0
+
+
 def test_figures_alone_are_no_news_for_a_while() -> None:
     cluster = Cluster(lakestream())
     cluster.advance(timedelta(minutes=2))

@@ -258,6 +258,13 @@ STEPS = {
         "DriverStarting",
         [],
     ),
+    "nothing to read since the start: well": (
+        RUN,
+        replace(WELL, report=report_of(NOW, batches=0).model_copy(update={"caught_up_at": NOW})),
+        Situation.RUNNING,
+        "Running",
+        [],
+    ),
     "another driver's report: wait": (
         RUN,
         replace(
