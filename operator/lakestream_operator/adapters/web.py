@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
@@ -48,8 +49,15 @@ async def _serve(port: int, handlers: dict[str, Handler]) -> AsyncIterator[int]:
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     try:
-        site = web.TCPSite(runner, port=port)
-        await site.start()
-        yield runner.addresses[0][1]
+        listening = _listen(port)
+        await web.SockSite(runner, listening).start()
+        yield listening.getsockname()[1]
     finally:
         await runner.cleanup()
+
+
+def _listen(port: int) -> socket.socket:
+    """One socket for IPv4 and IPv6: two would have two ports where any free one is asked for."""
+    if socket.has_dualstack_ipv6():
+        return socket.create_server(("", port), family=socket.AF_INET6, dualstack_ipv6=True)
+    return socket.create_server(("", port))
