@@ -297,13 +297,15 @@ def load_of(state: ScalingState, window: ScalingWindow, now: datetime) -> Load |
     inside = [sample for sample in known if now - sample.at <= RATE_WINDOW]
     inside = inside if len(inside) >= FEW else known[-FEW:]
     recent = known[-3:]
-    late = max(newest.lag_seconds, known[-1].late)
     idle = _idle_seconds(window, newest)
+    # What the last batch left behind is read by now if the driver has since found nothing to read.
+    late = 0.0 if idle else max(newest.lag_seconds, known[-1].late)
+    left = 0.0 if idle else newest.backlog_records
     return Load(
         rate=_rate(inside, idle),
         recent_rate=statistics.median(_rate([sample], idle) for sample in recent),
         record_bytes=sum(s.bytes * s.batches for s in inside) / sum(s.records * s.batches for s in inside),
-        backlog=max(newest.backlog_records, _rate(inside, idle) * max(0.0, late - 2 * window.limits.interval)),
+        backlog=max(left, _rate(inside, idle) * max(0.0, late - 2 * window.limits.interval)),
         lag=late,
         open_shards=max(1, newest.open_shards),
         shard_load=sum(s.reading * s.batches for s in recent) / sum(s.span for s in recent),

@@ -145,6 +145,20 @@ def test_an_idle_stream_is_not_a_silent_driver() -> None:
     assert decision.target == 1
 
 
+def test_a_stream_that_went_idle_behind_a_backlog_gives_its_executors_back() -> None:
+    driver = Driver(8)
+    driver.run(300, 120_000)
+    last = driver.batches[-1]
+    late = last.finished_at + timedelta(seconds=45)
+    driver.batches.append(replace(last, batch=last.batch + 1, finished_at=late, lag_seconds=45, backlog_records=5e6))
+    driver.now = late
+    assert "5,000,000 records behind" in driver.evaluate().explanation
+    for _ in range(100):
+        driver.now += timedelta(seconds=15)
+        decision = driver.evaluate(caught_up_at=driver.now)
+    assert decision.target == 1
+
+
 def test_a_full_cluster_gets_its_target_lowered_and_is_asked_again() -> None:
     driver = Driver(5)
     driver.run(300, 75_000)
