@@ -153,7 +153,7 @@ def test_a_stream_that_went_idle_behind_a_backlog_gives_its_executors_back() -> 
     driver.batches.append(replace(last, batch=last.batch + 1, finished_at=late, lag_seconds=45, backlog_records=5e6))
     driver.now = late
     assert "5,000,000 records behind" in driver.evaluate().explanation
-    for _ in range(100):
+    for _ in range(200):
         driver.now += timedelta(seconds=15)
         decision = driver.evaluate(caught_up_at=driver.now)
     assert decision.target == 1
