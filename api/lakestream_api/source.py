@@ -159,7 +159,8 @@ class KinesisSource(ApiModel):
     shard and how much is lost, or `skip` them and go on with the oldest that is left."""
 
     shards: Shards | None = None
-    """Let the operator change the number of shards of a provisioned stream. Without it, it never does."""
+    """How many shards the operator may give a provisioned stream. This version checks it, and does
+    not change streams yet."""
 
     @model_validator(mode="after")
     def _timestamp_goes_with_at_timestamp(self) -> Self:
