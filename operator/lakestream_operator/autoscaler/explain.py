@@ -9,16 +9,21 @@ from lakestream_operator.autoscaler.estimate import Load
 from lakestream_operator.autoscaler.state import ScalingCondition
 
 
+def count(executors: int) -> str:
+    """`1 executor`, `3 executors`."""
+    return f"{executors:,} executor{'s' if executors != 1 else ''}"
+
+
 def seen(load: Load, *, behind: bool, executors: int, busy: float) -> str:
     """What is to be said of the load."""
-    text = f"{load.recent_rate:,.0f} records/s keep {executors} executors {busy:.0%} busy, lag {load.lag:.0f} s"
+    text = f"{load.recent_rate:,.0f} records/s keep {count(executors)} {busy:.0%} busy, lag {load.lag:.0f} s"
     return f"{text}, {load.backlog:,.0f} records behind" if behind else text
 
 
 def decision(what: str, spec: Scaling, current: int, target: int, wanted: int, limit: ScalingCondition | None) -> str:
     """What was decided on what was seen."""
     if target == current:
-        text = f"stays at {current} executors: {what}"
+        text = f"stays at {count(current)}: {what}"
         if wanted != current:
             text += f"; {wanted} would do" if wanted < current else f"; {wanted} wanted"
     else:

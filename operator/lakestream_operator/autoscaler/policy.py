@@ -134,18 +134,18 @@ def _decide(spec: Scaling, window: ScalingWindow, state: ScalingState, now: date
     current = _current(spec, window, state)
     if spec.executors is not None:
         target = _clamp(spec, spec.executors)
-        return _Outcome(target, f"{target} executors, as spec.scaling.executors says"), state
+        return _Outcome(target, f"{explain.count(target)}, as spec.scaling.executors says"), state
     if (bounded := _clamp(spec, current)) != current:
         return _Outcome(bounded, explain.bounds(spec, current, bounded)), state
     if until := next((end for w in spec.excluded_windows if (end := w.until(now))), None):
-        return _Outcome(current, f"stays at {current} executors until {until:%F %R} UTC: excludedWindows"), state
+        return _Outcome(current, f"stays at {explain.count(current)} until {until:%F %R} UTC: excludedWindows"), state
     if reason := _silence(window, state, now):
-        return _Outcome(current, f"stays at {current} executors: {reason}"), state
+        return _Outcome(current, f"stays at {explain.count(current)}: {reason}"), state
     if (starved := _starved(spec, window, state, now)) is not None:
         return starved
     load = load_of(state, window, now)
     if load is None or state.model is None:
-        return _Outcome(current, f"stays at {current} executors until a batch tells how much arrives"), state
+        return _Outcome(current, f"stays at {explain.count(current)} until a batch tells how much arrives"), state
     return _follow(spec, window, state, load, now)
 
 
