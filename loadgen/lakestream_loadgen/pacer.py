@@ -47,6 +47,7 @@ class Pacer:
         self._share = share
         self._backlog = backlog
         self._waiting: deque[_Waiter] = deque()
+        self._woken = 0
         self._greenlet = gevent.spawn(self._run)
 
     def take(self, most: int) -> int:
@@ -58,11 +59,15 @@ class Pacer:
         finally:
             # A user that Locust has stopped in its wait must not be given any.
             waiter.gone = True
+            if waiter.ready.is_set():
+                self._woken -= 1
         return waiter.tokens
 
     def stop(self) -> None:
-        """No more tokens; who waits goes on waiting."""
+        """No more tokens; who waits goes on waiting, and who was given some has them when this returns."""
         self._greenlet.kill()
+        while self._woken:
+            gevent.sleep(0)
 
     def _run(self) -> None:
         started = reported = time.monotonic()
@@ -89,4 +94,5 @@ class Pacer:
             if not waiter.gone:
                 waiter.tokens = self._meter.take(min(portion(due, waiting, waiter.most), left))
                 left -= waiter.tokens
+                self._woken += 1
                 waiter.ready.set()
