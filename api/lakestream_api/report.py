@@ -58,6 +58,12 @@ class BatchSummary(WireModel):
     bytes: int = Field(ge=0)
     """Bytes of record data read."""
 
+    kinesis_records: int | None = Field(default=None, ge=0)
+    """Records read as Kinesis counts them, before aggregates are unpacked."""
+
+    horizon: AwareDatetime | None = None
+    """Arrival time up to which all shards are read."""
+
     quarantined: int = Field(ge=0)
     """Records that did not parse or had no key."""
 
@@ -96,6 +102,9 @@ class BatchSummary(WireModel):
     largest_shard_bytes: int = Field(default=0, ge=0)
     """Bytes of the shard that gave most to the batch: how uneven the shards are."""
 
+    largest_shard_kinesis_records: int = Field(default=0, ge=0)
+    """Records, as Kinesis counts them, of the shard that gave most of these."""
+
     freshness: Freshness | None = None
     """Freshness of the batch."""
 
@@ -120,6 +129,13 @@ class BatchSummary(WireModel):
             open_shards=len(progress.shards),
             behind_shards=sum(shard.lag_seconds > 0 for shard in progress.shards),
             largest_shard_bytes=max((shard.bytes for shard in progress.shards), default=0),
+            largest_shard_kinesis_records=max(
+                (
+                    shard.records if shard.kinesis_records is None else shard.kinesis_records
+                    for shard in progress.shards
+                ),
+                default=0,
+            ),
         )
 
 
