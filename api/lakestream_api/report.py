@@ -173,6 +173,12 @@ def _arrival_rates(progress: Progress, previous: Progress | None) -> list[float]
     return [shard.records / slices.get(shard.shard_id, usual).total_seconds() for shard in progress.shards]
 
 
+def _cut(message: str) -> str:
+    """A message on one line, of a length that can be shown."""
+    text = " ".join(message.split())
+    return text if len(text) <= MAX_MESSAGE else f"{text[: MAX_MESSAGE - 1]}…"
+
+
 class Failure(WireModel):
     """Why a driver ended."""
 
@@ -186,8 +192,25 @@ class Failure(WireModel):
     @classmethod
     def of(cls, status: int, message: str) -> Self:
         """A failure whose message is cut to a length that can be shown."""
-        text = " ".join(message.split())
-        return cls(exit=status, message=text if len(text) <= MAX_MESSAGE else f"{text[: MAX_MESSAGE - 1]}…")
+        return cls(exit=status, message=_cut(message))
+
+
+class Resharding(WireModel):
+    """What became of an order to change the stream's shards."""
+
+    ordered: int = Field(ge=1)
+    """Open shards that were asked for."""
+
+    open_shards: int | None = Field(default=None, ge=0)
+    """Open shards that the stream had when the driver looked last; none: Kinesis did not say."""
+
+    problem: str = ""
+    """Why Kinesis refuses, in its own words; empty: it does not."""
+
+    @classmethod
+    def refused(cls, ordered: int, open_shards: int | None, problem: str) -> Self:
+        """A refusal, cut to a length that can be shown."""
+        return cls(ordered=ordered, open_shards=open_shards, problem=_cut(problem))
 
 
 class DriverReport(WireModel):
@@ -238,6 +261,9 @@ class DriverReport(WireModel):
 
     shard_count: int = Field(default=0, ge=0)
     """All shards being read."""
+
+    resharding: Resharding | None = None
+    """What became of the order to change the stream's shards; none without an order."""
 
     failure: Failure | None = None
     """Why the driver ended, in state `FAILED`."""

@@ -85,11 +85,13 @@ def test_a_summary() -> None:
                 "StreamARN": "arn:x",
                 "StreamCreationTimestamp": 1769860800.5,
                 "RetentionPeriodHours": 48,
+                "OpenShardCount": 3,
+                "StreamStatus": "UPDATING",
             }
         }
     )
     created = datetime(2026, 1, 31, 12, 0, 0, 500000, tzinfo=UTC)
-    assert answers.stream_summary(body) == StreamSummary("arn:x", created, timedelta(days=2))
+    assert answers.stream_summary(body) == StreamSummary("arn:x", created, timedelta(days=2), 3, is_updating=True)
 
 
 @pytest.mark.parametrize(
