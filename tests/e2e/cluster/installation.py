@@ -34,6 +34,10 @@ class Images:
     repository: str = os.environ.get("LAKESTREAM_E2E_REPOSITORY", "lakestream")
     tag: str = os.environ.get("LAKESTREAM_E2E_TAG", "dev")
 
+    def reference(self, image: str) -> str:
+        """As a pod names it."""
+        return f"{self.repository}/{image}:{self.tag}"
+
     def flags(self, values: dict[str, str]) -> list[str]:
         """helm's flags for images, given as `values path → image`."""
         sets = {f"{path}.repository": f"{self.repository}/{image}" for path, image in values.items()}
