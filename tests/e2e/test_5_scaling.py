@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+from cluster import nodes
 from cluster.commands import Kubectl
 from cluster.installation import LAKE, SYSTEM
 from cluster.lake import Lake
@@ -18,7 +19,7 @@ from cluster.waiting import eventually
 from lakestream_api import ConditionType, Phase
 from lakestream_api.names import CONTROL_KEY
 
-pytestmark = pytest.mark.timeout(1200)
+pytestmark = pytest.mark.timeout(600)
 
 
 def identity(orders: Stream, writer: str) -> tuple[Any, ...]:
@@ -46,6 +47,23 @@ def test_set_by_hand(orders: Stream) -> None:
     orders.change({"scaling": {"minExecutors": 1, "maxExecutors": 2, "executors": 2}})
     for writer in WRITERS:
         wait_for_executors(orders, writer, 2)
+    orders.change({"scaling": {"executors": 1}})
+    for writer in WRITERS:
+        wait_for_executors(orders, writer, 1)
+    assert identity(orders, "json") == before
+
+
+def test_a_node_too_full_is_said_and_batches_go_on(orders: Stream) -> None:
+    before = identity(orders, "json")
+    with nodes.full(LAKE):
+        orders.change({"scaling": {"executors": 2}})
+        starved = orders.wait_for_condition(ConditionType.SCALING_LIMITED, "True")
+        assert starved.reason == "ResourceStarved"
+        assert "no room for 1 of 2 executors" in starved.message
+        assert orders.status.phase is Phase.RUNNING
+    for writer in WRITERS:
+        wait_for_executors(orders, writer, 2)
+    orders.wait_for_condition(ConditionType.SCALING_LIMITED, "False")
     orders.change({"scaling": {"executors": 1}})
     for writer in WRITERS:
         wait_for_executors(orders, writer, 1)

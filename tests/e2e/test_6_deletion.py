@@ -13,7 +13,7 @@ from cluster.waiting import eventually
 from lakestream_api import ConditionType
 from lakestream_loadgen.storage import Folder
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(600)
 
 OWNED = "sparkapplications,configmaps,serviceaccounts,rolebindings,pods,services"
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from html import escape
 
 from lakestream_bench.simulation.costs import BatchCosts, StageCost
-from lakestream_bench.simulation.plots import Plot, Series, changes, thin
+from lakestream_bench.simulation.plots import STYLE, Plot, Series, changes, thin
 from lakestream_bench.simulation.policies import LakeStream, Oracle
 from lakestream_bench.simulation.run import Result
 from lakestream_bench.simulation.scenarios import Scenario
@@ -27,9 +27,8 @@ h1{font-size:26px;margin:0}h2{font-size:19px;margin:36px 0 2px;border-top:1px so
 p{margin:6px 0;max-width:80ch}table{border-collapse:collapse;margin:12px 0;font-variant-numeric:tabular-nums}
 th,td{padding:3px 12px;text-align:right;border-bottom:1px solid #e4e8ec}th:first-child,td:first-child{text-align:left}
 th{font-weight:600;background:#f6f8fa}tr.ours td{font-weight:600;background:#eef6fa}svg{width:100%;display:block}
-.case{display:grid;grid-template-columns:minmax(0,1fr) 330px;gap:20px;align-items:start}.grid{stroke:#e4e8ec}
-.goal{stroke:#1f2328;stroke-dasharray:4 3}.x{text-anchor:middle}.y,.unit{text-anchor:end}.miss{color:#a40e26}
-text{font-size:11px;fill:#57606a}text.title{font-size:12px;font-weight:600;fill:#1f2328}.ok{color:#1a7f37}
+.case{display:grid;grid-template-columns:minmax(0,1fr) 330px;gap:20px;align-items:start}
+.miss{color:#a40e26}.ok{color:#1a7f37}
 .key span{display:inline-block;margin-right:16px}.key i{display:inline-block;width:20px;height:3px;margin-right:6px;
 vertical-align:middle}.small{font-size:13px}.case table{width:100%;margin:0}.case td,.case th{padding:2px 6px}
 @media(max-width:900px){.case{grid-template-columns:1fr}}
@@ -42,7 +41,7 @@ def page(cases: Sequence[Case], scenarios: dict[tuple[str, int], Scenario], cost
     return "".join(
         [
             f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>',
-            f'<meta name="viewport" content="width=device-width"><style>{_STYLE}</style></head><body>',
+            f'<meta name="viewport" content="width=device-width"><style>{_STYLE}{STYLE}</style></head><body>',
             f"<h1>{title}</h1>{_introduction(costs)}{_key(cases)}{_totals(cases)}{_overview(cases)}",
             *(_section(case, scenarios[case.scenario, case.shards]) for case in cases),
             "</body></html>\n",

@@ -8,6 +8,11 @@ from dataclasses import dataclass
 from html import escape
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 760, 64, 12, 22, 34
+STYLE = (
+    ".grid{stroke:#e4e8ec}.goal{stroke:#1f2328;stroke-dasharray:4 3}.x{text-anchor:middle}.y,.unit{text-anchor:end}"
+    "text{font-size:11px;fill:#57606a}text.title{font-size:12px;font-weight:600;fill:#1f2328}"
+)
+"""CSS that the elements need."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +22,7 @@ class Series:
     name: str
     color: str
     points: Sequence[tuple[float, float]]
-    """Hours, value."""
+    """Time in the plot's unit, value."""
     step: bool = False
     width: float = 1.4
     dash: str = ""
@@ -30,8 +35,11 @@ class Plot:
     title: str
     unit: str
     series: Sequence[Series]
-    hours: float
+    length: float
+    """Of the time axis."""
     height: int = 150
+    time: str = "hours"
+    """Unit of the time axis."""
     goal: float | None = None
     """A dashed line across."""
     top: float | None = None
@@ -44,8 +52,8 @@ class Plot:
         top = ticks[-1]
         inner = self.height - TOP - BOTTOM
 
-        def x(hour: float) -> float:
-            return LEFT + (WIDTH - LEFT - RIGHT) * hour / self.hours
+        def x(time: float) -> float:
+            return LEFT + (WIDTH - LEFT - RIGHT) * time / self.length
 
         def y(value: float) -> float:
             return TOP + inner * (1 - min(value, top) / top)
@@ -57,21 +65,34 @@ class Plot:
         for tick in ticks:
             parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(tick):.1f}" y2="{y(tick):.1f}" class="grid"/>')
             parts.append(f'<text x="{LEFT - 6}" y="{y(tick) + 4:.1f}" class="y">{_number(tick)}</text>')
-        for hour in _hours(self.hours):
-            parts.append(f'<text x="{x(hour):.1f}" y="{self.height - 18}" class="x">{hour:g}</text>')
-        parts.append(f'<text x="{WIDTH - RIGHT}" y="{self.height - 4}" class="unit">hours</text>')
+        for time in _times(self.length):
+            parts.append(f'<text x="{x(time):.1f}" y="{self.height - 18}" class="x">{time:g}</text>')
+        parts.append(f'<text x="{WIDTH - RIGHT}" y="{self.height - 4}" class="unit">{self.time}</text>')
         parts.append(f'<text transform="translate(12 {TOP + inner / 2:.0f}) rotate(-90)" class="x">{self.unit}</text>')
         if self.goal is not None and self.goal <= top:
             parts.append(
                 f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(self.goal):.1f}" y2="{y(self.goal):.1f}" class="goal"/>'
             )
         for line in self.series:
-            path = _path([(x(hour), y(value)) for hour, value in line.points], step=line.step)
+            path = _path([(x(time), y(value)) for time, value in line.points], step=line.step)
             parts.append(
                 f'<path d="{path}" fill="none" stroke="{line.color}" stroke-width="{line.width}"'
                 f' stroke-dasharray="{line.dash}"><title>{escape(line.name)}</title></path>'
             )
         return "".join([*parts, "</svg>"])
+
+
+def drawing(plots: Sequence[Plot]) -> str:
+    """Plots under each other as one SVG document, which needs no page around it."""
+    parts = [f'<rect width="{WIDTH}" height="{sum(plot.height for plot in plots)}" fill="#fff"/>']
+    top = 0
+    for plot in plots:
+        parts.append(plot.svg().replace("<svg ", f'<svg y="{top}" width="{WIDTH}" height="{plot.height}" ', 1))
+        top += plot.height
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {top}" font-family="system-ui,sans-serif">'
+        f"<style>{STYLE}</style>{''.join(parts)}</svg>\n"
+    )
 
 
 def _path(points: Sequence[tuple[float, float]], *, step: bool) -> str:
@@ -92,9 +113,9 @@ def _ticks(highest: float) -> list[float]:
     return [index * width for index in range(math.ceil(highest / width - 1e-9) + 1)]
 
 
-def _hours(hours: float) -> list[float]:
-    width = next(step for step in (0.5, 1, 2, 3, 6, 12) if hours / step <= 9)
-    return [index * width for index in range(int(hours / width) + 1)]
+def _times(length: float) -> list[float]:
+    width = next(step for step in (0.5, 1, 2, 3, 6, 12) if length / step <= 9)
+    return [index * width for index in range(int(length / width) + 1)]
 
 
 def _number(value: float) -> str:

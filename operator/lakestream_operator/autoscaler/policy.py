@@ -134,7 +134,8 @@ def _decide(spec: Scaling, window: ScalingWindow, state: ScalingState, now: date
     current = _current(spec, window, state)
     if spec.executors is not None:
         target = _clamp(spec, spec.executors)
-        return _Outcome(target, f"{explain.count(target)}, as spec.scaling.executors says"), state
+        said = f"{explain.count(target)}, as spec.scaling.executors says"
+        return _Outcome(target, said, condition=_no_room(window, state, now)), state
     if (bounded := _clamp(spec, current)) != current:
         return _Outcome(bounded, explain.bounds(spec, current, bounded)), state
     if until := next((end for w in spec.excluded_windows if (end := w.until(now))), None):
@@ -165,9 +166,8 @@ def _silence(window: ScalingWindow, state: ScalingState, now: datetime) -> str |
     return None
 
 
-def _starved(
-    spec: Scaling, window: ScalingWindow, state: ScalingState, now: datetime
-) -> tuple[_Outcome, ScalingState] | None:
+def _no_room(window: ScalingWindow, state: ScalingState, now: datetime) -> ScalingCondition | None:
+    """Said when executors of the last step have waited for a node for too long."""
     executors = window.executors
     if executors is None or executors.pending_since is None or state.target is None:
         return None
@@ -175,13 +175,24 @@ def _starved(
     since = max(executors.pending_since, state.changed_at or executors.pending_since)
     if now - since <= STARVED_AFTER or executors.registered >= state.target:
         return None
-    runs = _clamp(spec, max(1, executors.registered))
-    pause = STARVED_PAUSE * 2 ** min(state.starved, STARVED_PAUSES)
-    condition = ScalingCondition(
+    return ScalingCondition(
         LimitReason.RESOURCE_STARVED,
         f"the cluster has had no room for {state.target - executors.registered} of {state.target} executors for "
-        f"{explain.ago(now - since)}; asked for again in {explain.ago(pause)}",
+        f"{explain.ago(now - since)}",
     )
+
+
+def _starved(
+    spec: Scaling, window: ScalingWindow, state: ScalingState, now: datetime
+) -> tuple[_Outcome, ScalingState] | None:
+    condition = _no_room(window, state, now)
+    if condition is None:
+        return None
+    assert window.executors is not None
+    assert state.target is not None
+    runs = _clamp(spec, max(1, window.executors.registered))
+    pause = STARVED_PAUSE * 2 ** min(state.starved, STARVED_PAUSES)
+    condition = replace(condition, message=f"{condition.message}; asked for again in {explain.ago(pause)}")
     load = load_of(state, window, now)
     block = Block(now + pause, condition, runs, None if load is None else max(load.rate, load.recent_rate))
     outcome = _Outcome(runs, explain.step(state.target, runs, condition.message), state.target, condition)

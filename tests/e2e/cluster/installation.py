@@ -34,6 +34,10 @@ class Images:
     repository: str = os.environ.get("LAKESTREAM_E2E_REPOSITORY", "lakestream")
     tag: str = os.environ.get("LAKESTREAM_E2E_TAG", "dev")
 
+    def reference(self, image: str) -> str:
+        """As a pod names it."""
+        return f"{self.repository}/{image}:{self.tag}"
+
     def flags(self, values: dict[str, str]) -> list[str]:
         """helm's flags for images, given as `values path → image`."""
         sets = {f"{path}.repository": f"{self.repository}/{image}" for path, image in values.items()}
@@ -87,7 +91,7 @@ def s3_environment(namespace: str) -> Iterator[dict[str, str]]:
     secret, config = kubectl.get("secret", "local-aws"), kubectl.get("configmap", "local-aws")
     assert secret is not None
     assert config is not None
-    with forwarded(namespace, "service/s3", 7070) as port:
+    with forwarded(namespace, "app.kubernetes.io/name=local-aws,app.kubernetes.io/component=s3", 7070) as port:
         yield {
             **{name: base64.b64decode(value).decode() for name, value in secret["data"].items()},
             "AWS_REGION": config["data"]["AWS_REGION"],

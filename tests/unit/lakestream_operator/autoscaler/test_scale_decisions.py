@@ -176,6 +176,23 @@ def test_a_full_cluster_gets_its_target_lowered_and_is_asked_again() -> None:
     assert max(decision.target for decision in driver.decisions[-30:]) >= 10
 
 
+def test_a_full_cluster_is_said_of_executors_set_by_hand_and_they_stay_asked_for() -> None:
+    driver = Driver(2)
+    driver.run(60, 20_000)
+    driver.spec = SPEC.model_copy(update={"executors": 4})
+    driver.follows = False
+    driver.pending_since = driver.now
+    assert driver.run(110, 20_000).condition is None
+    decision = driver.run(60, 20_000)
+    assert decision.target == 4
+    assert decision.condition is not None
+    assert decision.condition.reason is LimitReason.RESOURCE_STARVED
+    assert "no room for 2 of 4 executors" in decision.condition.message
+    assert driver.events.count("ResourceStarved") == 1
+    driver.executors, driver.pending_since = 4, None
+    assert driver.run(15, 20_000).condition is None
+
+
 def test_a_step_without_gain_is_taken_back() -> None:
     driver = Driver(4)
     driver.run(900, 60_000)

@@ -1,0 +1,1 @@
+"""Records how a LakeStream on a cluster is scaled."""
