@@ -204,6 +204,9 @@ class Resharding(WireModel):
     open_shards: int | None = Field(default=None, ge=0)
     """Open shards that the stream had when the driver looked last; none: Kinesis did not say."""
 
+    updating: bool = False
+    """Whether Kinesis is at it."""
+
     problem: str = ""
     """Why Kinesis refuses, in its own words; empty: it does not."""
 

@@ -13,7 +13,7 @@ from lakestream_operator.model import Emit, WriterSeen
 _EVERY = timedelta(minutes=1)
 """Between two decisions."""
 _GIVE_UP = timedelta(hours=1)
-"""An order that was not carried out by then is withdrawn: the load that called for it may be gone."""
+"""An order that Kinesis has not begun with by then is withdrawn: the load that called for it may be gone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,38 +44,43 @@ def reshard(spec: Spec, seen: WriterSeen, remembered: str | None, now: datetime)
     written = ShardState.from_json(seen.shard_state)
     state = written if remembered is None else ShardState.from_json(remembered)
     order = seen.control.shards if seen.control else None
-    allowed = not spec.scaling.dry_run and not any(window.until(now) for window in spec.scaling.excluded_windows)
-    if order is not None and (not allowed or not state.calls or now - state.calls[-1] > _GIVE_UP):
-        state, order = _withdrawn(state, seen), None
+    answer = _answer(seen, order)
+    if order is not None and _is_over(spec, answer, state, now):
+        # What Kinesis has refused does not count among the calls of a day.
+        state = replace(state, calls=state.calls[:-1]) if answer and answer.problem else state
+        order = None
     if order is not None:
-        order, state, events = _follow(spec, order, _answer(seen, order), state, now)
+        order, state, events = _follow(spec, order, answer, state, now)
     else:
         order, state, events = _decide(spec, seen, state, now)
     keep = (state.low_since is None) != (written.low_since is None) or state.told != written.told
     return Reshard(order, state.explanation, events, state.to_json(), keep)
 
 
-def _answer(seen: WriterSeen, order: int) -> Resharding | None:
+def _answer(seen: WriterSeen, order: int | None) -> Resharding | None:
     """What became of this order."""
     told = seen.report.resharding if seen.report else None
     return told if told and told.ordered == order else None
 
 
-def _withdrawn(state: ShardState, seen: WriterSeen) -> ShardState:
-    order = seen.control.shards if seen.control else None
-    answer = _answer(seen, order) if order else None
-    # What Kinesis has refused does not count among the calls of a day.
-    return replace(state, calls=state.calls[:-1]) if answer and answer.problem else state
+def _is_over(spec: Spec, answer: Resharding | None, state: ShardState, now: datetime) -> bool:
+    """Whether an order no longer stands, though it was not carried out."""
+    if spec.scaling.dry_run or any(window.until(now) for window in spec.scaling.excluded_windows):
+        return True
+    begun = answer is not None and answer.updating
+    return not begun and (not state.calls or now - state.calls[-1] > _GIVE_UP)
 
 
 def _follow(
     spec: Spec, order: int, answer: Resharding | None, state: ShardState, now: datetime
 ) -> tuple[int | None, ShardState, tuple[Emit, ...]]:
     """Wait for an order to be carried out."""
-    if answer is None or not (answer.problem or answer.open_shards == order):
+    if answer is None or answer.updating:
         return order, state, ()
-    if not answer.problem:
+    if answer.open_shards == order:
         return None, replace(state, decided_at=now, explanation=f"{order} shards, as ordered"), ()
+    if not answer.problem:
+        return order, state, ()
     had = "" if answer.open_shards is None else f"{answer.open_shards} → "
     text = f"{had}{order} shards: Kinesis refuses: {answer.problem}"
     if state.told == text:

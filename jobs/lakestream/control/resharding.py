@@ -38,7 +38,7 @@ def look(stream: ShardedStream, ordered: int) -> tuple[Resharding, timedelta | N
         summary = stream.describe_stream_summary()
         known = summary.open_shards
         if summary.is_updating:
-            return Resharding(ordered=ordered, open_shards=known), _SOON
+            return Resharding(ordered=ordered, open_shards=known, updating=True), _SOON
         if known == ordered:
             logger.info("the stream has %d open shards, as ordered", known)
             return Resharding(ordered=ordered, open_shards=known), None
@@ -50,7 +50,7 @@ def look(stream: ShardedStream, ordered: int) -> tuple[Resharding, timedelta | N
         logger.warning("the stream cannot be given %d shards: %s", ordered, error)
         return Resharding.refused(ordered, known, str(error)), _LATER
     logger.info("asked Kinesis to go from %d to %d open shards", known, ordered)
-    return Resharding(ordered=ordered, open_shards=known), _SOON
+    return Resharding(ordered=ordered, open_shards=known, updating=True), _SOON
 
 
 class Resharder:

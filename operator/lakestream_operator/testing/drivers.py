@@ -35,15 +35,17 @@ class KinesisStream:
     records_per_second: int = 100
     refusal: str = ""
     """Why it refuses to be resharded; empty: it does not."""
+    updating: bool = False
+    """Whether it takes its time."""
     resharded: list[int] = field(default_factory=list)
     """What it was asked for."""
 
     def answer(self, ordered: int) -> Resharding:
         """What a driver tells of an order."""
-        if not self.refusal and ordered != self.open_shards:
+        if not self.refusal and not self.updating and ordered != self.open_shards:
             self.resharded.append(ordered)
             self.open_shards = ordered
-        return Resharding(ordered=ordered, open_shards=self.open_shards, problem=self.refusal)
+        return Resharding(ordered=ordered, open_shards=self.open_shards, updating=self.updating, problem=self.refusal)
 
 
 @dataclass(slots=True)

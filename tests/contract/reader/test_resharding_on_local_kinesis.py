@@ -14,9 +14,18 @@ def test_shards_are_doubled_once(server: LocalKinesis, consume: Consume) -> None
     server.create_stream("to-reshard", shards=2)
     client = consume("to-reshard").client
     told, again = look(client, 4)
-    assert (told, again is not None) == (Resharding(ordered=4, open_shards=2), True)
+    assert (told, again is not None) == (Resharding(ordered=4, open_shards=2, updating=True), True)
     server.client().get_waiter("stream_exists").wait(StreamName="to-reshard", WaiterConfig={"Delay": 1})
     assert look(client, 4) == (Resharding(ordered=4, open_shards=4), None)
+
+
+def test_kinesis_is_asked_once_and_later_again(server: LocalKinesis, consume: Consume) -> None:
+    server.create_stream("failing", shards=2)
+    client = consume("failing").client
+    server.faults.internal_failure("UpdateShardCount", times=1)
+    told, again = look(client, 3)
+    assert (told, again is not None) == (Resharding(ordered=3, open_shards=2), True)
+    assert look(client, 3)[0].updating
 
 
 @pytest.mark.parametrize(

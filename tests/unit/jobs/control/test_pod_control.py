@@ -161,7 +161,7 @@ def test_shards_are_asked_for_and_told() -> None:
         control.running(Pool(), 1, stream)
         assert cluster.told.wait(60)
     assert stream.shards == 4
-    assert cluster.reports[-1].resharding == Resharding(ordered=4, open_shards=2)
+    assert cluster.reports[-1].resharding == Resharding(ordered=4, open_shards=2, updating=True)
 
 
 def test_without_an_order_the_stream_is_left_alone() -> None:

@@ -98,6 +98,7 @@ def test_a_summary() -> None:
     ("status", "body", "kind", "meaning", "text"),
     [
         (400, {"__type": "ExpiredIteratorException", "message": "old"}, ExpiredIteratorError, RetryLaterError, "old"),
+        (400, {"__type": "ResourceInUseException"}, KinesisUnavailableError, RetryLaterError, "ResourceInUse"),
         (400, {"__type": "a.b#ResourceNotFoundException"}, StreamNotFoundError, PermanentError, "ResourceNotFound"),
         (400, {"__type": "ProvisionedThroughputExceededException:x"}, ThrottledError, RetryLaterError, "Provisioned"),
         (400, {"__type": "AccessDeniedException", "Message": "no"}, KinesisRejectedError, PermanentError, "no"),
