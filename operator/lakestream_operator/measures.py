@@ -102,7 +102,7 @@ def _controlled(measures: Measures) -> Iterator[Action]:
     live = seen.objects.get((Kind.ConfigMap, goal.names.control))
     if live is None and goal.plan is None and memory == Memory():
         return
-    keep = control != seen.control or bool(scale and scale.keep) or bool(reshard and reshard.keep)
+    keep = control != seen.control or bool(scale and scale.keep)
     manifest = control_manifest(
         goal.names,
         measures.owner,

@@ -25,9 +25,8 @@ class Reshard:
     explanation: str
     events: tuple[Emit, ...]
     state: str
-    """What to remember, in the autoscaler's words."""
-    keep: bool
-    """Whether that has to be written down now."""
+    """What to remember, in the autoscaler's words. It is written down with each order, and whenever what is remembered
+    of the writer's executors is."""
 
 
 def reshard(spec: Spec, seen: WriterSeen, remembered: str | None, now: datetime) -> Reshard | None:
@@ -41,8 +40,7 @@ def reshard(spec: Spec, seen: WriterSeen, remembered: str | None, now: datetime)
     """
     if spec.source.kinesis.shards is None:
         return None
-    written = ShardState.from_json(seen.shard_state)
-    state = written if remembered is None else ShardState.from_json(remembered)
+    state = ShardState.from_json(seen.shard_state if remembered is None else remembered)
     order = seen.control.shards if seen.control else None
     answer = _answer(seen, order)
     if order is not None and _is_over(spec, answer, state, now):
@@ -53,8 +51,7 @@ def reshard(spec: Spec, seen: WriterSeen, remembered: str | None, now: datetime)
         order, state, events = _follow(spec, order, answer, state, now)
     else:
         order, state, events = _decide(spec, seen, state, now)
-    keep = (state.low_since is None) != (written.low_since is None) or state.told != written.told
-    return Reshard(order, state.explanation, events, state.to_json(), keep)
+    return Reshard(order, state.explanation, events, state.to_json())
 
 
 def _answer(seen: WriterSeen, order: int | None) -> Resharding | None:

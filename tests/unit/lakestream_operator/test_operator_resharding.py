@@ -73,13 +73,25 @@ def test_a_refusal_is_told_once_and_the_order_stands_for_an_hour() -> None:
     assert len(cluster.running()) == 2
 
 
+def test_what_was_refused_does_not_count_among_the_calls_of_a_day() -> None:
+    cluster = _cluster(KinesisStream(open_shards=2, refusal="LimitExceededException"), least=4)
+    cluster.advance(15 * 60 * MINUTE, step=MINUTE)
+    assert len(_told(cluster, "ReshardingRefused")) > 10
+    cluster.kinesis.refusal = ""
+    cluster.advance(5 * MINUTE)
+    assert cluster.kinesis.resharded == [4]
+
+
 def test_an_update_that_takes_hours_is_waited_for() -> None:
     cluster = _cluster(KinesisStream(open_shards=2, updating=True), least=4)
     cluster.advance(90 * MINUTE)
     assert (_order(cluster), len(_told(cluster, "Resharding"))) == (4, 1)
+    cluster.kinesis.open_shards = 4
+    cluster.advance(MINUTE)
+    assert _order(cluster) == 4, "Kinesis is still at it"
     cluster.kinesis.updating = False
-    cluster.advance(2 * MINUTE)
-    assert (cluster.kinesis.resharded, _order(cluster)) == ([4], None)
+    cluster.advance(MINUTE)
+    assert _order(cluster) is None
 
 
 def test_a_restarted_operator_knows_the_calls_of_the_day_and_how_long_shards_were_too_many() -> None:
