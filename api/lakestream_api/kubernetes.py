@@ -162,7 +162,8 @@ class Pod(ApiModel):
 
     memory_overhead: Memory | None = None
     """Memory on top of the JVM's heap: for Python, and for what the JVM keeps outside of its heap.
-    Without it, Spark's rule: 40 % of the heap, at least `384m`."""
+    Without it, 40 % of the heap, at least `384m` and `256m` more for each Python process: one in a
+    driver, one per core in an executor."""
 
 
 def _labels(labels: dict[str, str]) -> dict[str, str]:

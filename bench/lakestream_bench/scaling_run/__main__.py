@@ -2,8 +2,9 @@
 
     python -m lakestream_bench.scaling_run --namespace lake --name orders --writer hudi --minutes 10 --svg scaling.svg
 
-Reads two objects every two seconds, and changes nothing. Drawn are what the driver says of each batch, rate of arrival
-and lag, and what the operator says in the status, executors and the number that there should be.
+Reads two objects every two seconds, and changes nothing. Drawn are what the driver says of each batch, the rate at
+which its records arrived and how old the oldest of them were when they became visible, and what the operator says in
+the status, executors and the number that there should be.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ class Recording:
     """What was seen; times are seconds from its begin."""
 
     began: datetime
-    batches: dict[int, tuple[float, float | None, float]] = field(default_factory=dict)
-    """Number of a batch → end, records per second that arrived, seconds of lag."""
+    batches: dict[int, tuple[float, float | None, float | None]] = field(default_factory=dict)
+    """Number of a batch → end, records per second that arrived, seconds that 99 of 100 records were younger than."""
     executors: list[tuple[float, int, int]] = field(default_factory=list)
     """Time, executors at work, executors that there should be."""
     explanations: list[tuple[float, str]] = field(default_factory=list)
@@ -47,7 +48,8 @@ class Recording:
     def batch(self, batch: BatchSummary) -> None:
         at = (batch.finished_at - self.began).total_seconds()
         if at >= 0:
-            self.batches[batch.batch] = (at, batch.arrival_rate, batch.lag_seconds)
+            age = None if batch.freshness is None else batch.freshness.p99_seconds
+            self.batches[batch.batch] = (at, batch.arrival_rate, age)
 
     def status(self, status: LakeStreamStatus, writer: str) -> None:
         at = (datetime.now(UTC) - self.began).total_seconds()
@@ -81,16 +83,16 @@ def _drawing(recording: Recording) -> str:
     minutes = max(at for at, _, _ in recording.executors) / 60
     batches = sorted(recording.batches.values())
     rates = [(at / 60, rate) for at, rate, _ in batches if rate is not None]
-    lags = [(at / 60, lag) for at, _, lag in batches]
+    ages = [(at / 60, age) for at, _, age in batches if age is not None]
     now = changes([(at / 60, float(count)) for at, count, _ in recording.executors])
     wanted = changes([(at / 60, float(target)) for at, _, target in recording.executors])
     return drawing(
         [
             Plot("Records that arrive", "records/s", [Series("arrival", "#57606a", rates)], minutes, time="minutes"),
             Plot(
-                "Lag after each batch (the dashed line is maxLag)",
+                "Age of a batch's oldest records when they became visible (the dashed line is maxLag)",
                 "s",
-                [Series("lag", _LINE, lags, width=2.0)],
+                [Series("age", _LINE, ages, width=2.0)],
                 minutes,
                 time="minutes",
                 goal=recording.max_lag,

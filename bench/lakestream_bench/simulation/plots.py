@@ -110,7 +110,7 @@ def _ticks(highest: float) -> list[float]:
     raw = max(highest, 1e-9) / 4
     power = 10.0 ** math.floor(math.log10(raw))
     width = next(step * power for step in (1, 2, 2.5, 5, 10) if step * power >= raw)
-    return [index * width for index in range(math.ceil(highest / width - 1e-9) + 1)]
+    return [index * width for index in range(max(math.ceil(highest / width - 1e-9), 1) + 1)]
 
 
 def _times(length: float) -> list[float]:

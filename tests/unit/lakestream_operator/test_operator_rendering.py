@@ -125,6 +125,19 @@ def test_a_lakestreams_own_settings_win_over_the_operators() -> None:
     assert spec["driver"]["template"]["metadata"]["labels"]["team"] == "lake"
 
 
+@pytest.mark.parametrize(
+    ("heap", "cores", "driver", "executor"),
+    [("1g", 1, "640m", "640m"), ("1500m", 4, "640m", "1408m"), ("8g", 2, "3276m", "3276m")],
+)
+def test_memory_beside_the_heap(heap: str, cores: int, driver: str, executor: str) -> None:
+    resources = {"driver": {"memory": heap}, "executor": {"memory": heap, "cores": cores}}
+    spec = render_application(_plan(resources=resources), OWNER, JOB, 1)["spec"]
+    assert (spec["driver"]["memoryOverhead"], spec["executor"]["memoryOverhead"]) == (driver, executor)
+    given = {"driver": {"memoryOverhead": "300m"}, "executor": {"memoryOverhead": "2g"}}
+    spec = render_application(_plan(resources=resources, kubernetes=given), OWNER, JOB, 1)["spec"]
+    assert (spec["driver"]["memoryOverhead"], spec["executor"]["memoryOverhead"]) == ("300m", "2g")
+
+
 def test_what_names_rest_on_cannot_be_set() -> None:
     conf = render_application(_plan(), OWNER, JOB, 1)["spec"]["sparkConf"]
     assert conf["spark.kubernetes.driver.pod.name"] == "orders-json-driver"
