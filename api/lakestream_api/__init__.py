@@ -31,6 +31,7 @@ from lakestream_api.report import (
     DriverState,
     ExecutorsReport,
     Failure,
+    Resharding,
     slowest,
 )
 from lakestream_api.resource import (
@@ -111,6 +112,7 @@ __all__ = [
     "Problem",
     "Progress",
     "Quarantine",
+    "Resharding",
     "Resources",
     "Scaling",
     "ShardProgress",

@@ -11,6 +11,9 @@ class Control(WireModel):
     executors: int | None = Field(default=None, ge=1)
     """Executors to have; none: as many as the driver began with."""
 
+    shards: int | None = Field(default=None, ge=1)
+    """Open shards that the stream should have; none: they are not the driver's business."""
+
     drain: str | None = None
     """Name of a request to stop: the driver ends after the batch in hand, and repeats the name in
     its report."""

@@ -54,6 +54,9 @@ class ShardProgress(WireModel):
     bytes: int = Field(ge=0)
     """Bytes of record data of this shard in the batch."""
 
+    kinesis_records: int | None = Field(default=None, ge=0)
+    """Records of this shard in the batch as Kinesis counts them; none: as many as `records`."""
+
 
 class Freshness(WireModel):
     """Seconds from a record's arrival in Kinesis to its being visible in the output."""
@@ -89,6 +92,10 @@ class Progress(WireModel):
     bytes: int = Field(ge=0)
     """Bytes of record data read."""
 
+    kinesis_records: int | None = Field(default=None, ge=0)
+    """Records read as Kinesis counts them: an aggregate of the Kinesis Producer Library is one. None:
+    the driver is of a release that does not tell."""
+
     quarantined: int = Field(ge=0)
     """Records that did not parse or had no key."""
 
@@ -110,6 +117,10 @@ class Progress(WireModel):
     slice_seconds: float | None = Field(default=None, ge=0)
     """Seconds of arrival time that the batch covers; the same for all shards, since they are all cut
     at one time. None if nothing was read."""
+
+    horizon: AwareDatetime | None = None
+    """Arrival time up to which the batch read all shards: what it read arrived between the horizon of
+    the batch before and this one. None: the driver is of a release that does not tell."""
 
     shards: tuple[ShardProgress, ...]
     """Every shard that is being read."""

@@ -58,6 +58,12 @@ class BatchSummary(WireModel):
     bytes: int = Field(ge=0)
     """Bytes of record data read."""
 
+    kinesis_records: int | None = Field(default=None, ge=0)
+    """Records read as Kinesis counts them, before aggregates are unpacked."""
+
+    horizon: AwareDatetime | None = None
+    """Arrival time up to which all shards are read."""
+
     quarantined: int = Field(ge=0)
     """Records that did not parse or had no key."""
 
@@ -96,6 +102,9 @@ class BatchSummary(WireModel):
     largest_shard_bytes: int = Field(default=0, ge=0)
     """Bytes of the shard that gave most to the batch: how uneven the shards are."""
 
+    largest_shard_kinesis_records: int = Field(default=0, ge=0)
+    """Records, as Kinesis counts them, of the shard that gave most of these."""
+
     freshness: Freshness | None = None
     """Freshness of the batch."""
 
@@ -120,6 +129,13 @@ class BatchSummary(WireModel):
             open_shards=len(progress.shards),
             behind_shards=sum(shard.lag_seconds > 0 for shard in progress.shards),
             largest_shard_bytes=max((shard.bytes for shard in progress.shards), default=0),
+            largest_shard_kinesis_records=max(
+                (
+                    shard.records if shard.kinesis_records is None else shard.kinesis_records
+                    for shard in progress.shards
+                ),
+                default=0,
+            ),
         )
 
 
@@ -157,6 +173,12 @@ def _arrival_rates(progress: Progress, previous: Progress | None) -> list[float]
     return [shard.records / slices.get(shard.shard_id, usual).total_seconds() for shard in progress.shards]
 
 
+def _cut(message: str) -> str:
+    """A message on one line, of a length that can be shown."""
+    text = " ".join(message.split())
+    return text if len(text) <= MAX_MESSAGE else f"{text[: MAX_MESSAGE - 1]}…"
+
+
 class Failure(WireModel):
     """Why a driver ended."""
 
@@ -170,8 +192,28 @@ class Failure(WireModel):
     @classmethod
     def of(cls, status: int, message: str) -> Self:
         """A failure whose message is cut to a length that can be shown."""
-        text = " ".join(message.split())
-        return cls(exit=status, message=text if len(text) <= MAX_MESSAGE else f"{text[: MAX_MESSAGE - 1]}…")
+        return cls(exit=status, message=_cut(message))
+
+
+class Resharding(WireModel):
+    """What became of an order to change the stream's shards."""
+
+    ordered: int = Field(ge=1)
+    """Open shards that were asked for."""
+
+    open_shards: int | None = Field(default=None, ge=0)
+    """Open shards that the stream had when the driver looked last; none: Kinesis did not say."""
+
+    updating: bool = False
+    """Whether Kinesis is at it."""
+
+    problem: str = ""
+    """Why Kinesis refuses, in its own words; empty: it does not."""
+
+    @classmethod
+    def refused(cls, ordered: int, open_shards: int | None, problem: str) -> Self:
+        """A refusal, cut to a length that can be shown."""
+        return cls(ordered=ordered, open_shards=open_shards, problem=_cut(problem))
 
 
 class DriverReport(WireModel):
@@ -222,6 +264,9 @@ class DriverReport(WireModel):
 
     shard_count: int = Field(default=0, ge=0)
     """All shards being read."""
+
+    resharding: Resharding | None = None
+    """What became of the order to change the stream's shards; none without an order."""
 
     failure: Failure | None = None
     """Why the driver ended, in state `FAILED`."""

@@ -53,7 +53,7 @@ def _endpoint(url: str) -> str:
 
 
 class Shards(ApiModel):
-    """How many shards a provisioned stream may be given, when they are what limits the writers.
+    """How many shards a provisioned stream may be given.
 
     Kinesis goes at most to twice and at least to half of what there is, ten times a day.
     """
@@ -159,8 +159,9 @@ class KinesisSource(ApiModel):
     shard and how much is lost, or `skip` them and go on with the oldest that is left."""
 
     shards: Shards | None = None
-    """How many shards the operator may give a provisioned stream. This version checks it, and does
-    not change streams yet."""
+    """Bounds of the shards that a provisioned stream is given, by what is written to it. The driver of
+    the first writer asks Kinesis for them, and needs the right to. Without this field, the default,
+    nobody touches the stream."""
 
     @model_validator(mode="after")
     def _timestamp_goes_with_at_timestamp(self) -> Self:

@@ -139,6 +139,9 @@ class LakeStreamStatus(WireModel):
     executors: ExecutorsStatus = ExecutorsStatus()
     """Executors of all writers together."""
 
+    shards: str = ""
+    """The last decision on the stream's shards in a line; empty without `source.kinesis.shards`."""
+
     writers: tuple[WriterStatus, ...] = Field(
         default=(), json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]}
     )

@@ -127,7 +127,7 @@ def _ingest(
             stop=stop,
         )
         logger.info("reading the stream %s into %s", source.stream, writer.output.path)
-        control.running(SparkExecutorPool(spark), instances_of(spark))
+        control.running(SparkExecutorPool(spark), instances_of(spark), client)
         return engine.run(Until.CAUGHT_UP if run_settings.until_caught_up else Until.STOPPED)
 
 

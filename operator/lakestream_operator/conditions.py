@@ -32,6 +32,8 @@ class Findings:
     suspended: bool
     rolled_back: frozenset[str]
     """Writers that run an older spec than the one asked for."""
+    shards: str = ""
+    """The last decision on the stream's shards, or empty."""
 
 
 @dataclass(frozen=True, slots=True)

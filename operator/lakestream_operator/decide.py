@@ -11,6 +11,7 @@ from lakestream_operator.conditions import Findings
 from lakestream_operator.measures import Measures, remove, take
 from lakestream_operator.model import Action, Emit, Finalize, Observed, WriterSeen
 from lakestream_operator.render import Plan, Wanted, plan_of, wanted_of
+from lakestream_operator.resharding import Reshard, reshard
 from lakestream_operator.scaling import Scale, scale
 from lakestream_operator.settings import JobSettings
 from lakestream_operator.status import status_of
@@ -28,6 +29,8 @@ class Decision:
     """When to decide again though nothing has happened."""
     scaling: Mapping[str, str]
     """What the autoscaler remembers of each writer."""
+    shards: str | None = None
+    """What it remembers of the stream's shards."""
 
 
 def decide(
@@ -36,6 +39,7 @@ def decide(
     now: datetime,
     *,
     scaling: Mapping[str, str] | None = None,
+    shards: str | None = None,
     timings: Timings | None = None,
 ) -> Decision:
     """The next step for one LakeStream.
@@ -45,6 +49,7 @@ def decide(
         job: how drivers are made.
         now: the time of this cycle, read once.
         scaling: what the autoscaler remembered after the last decision of this process, by writer.
+        shards: the same of the stream's shards.
         timings: limits of patience.
     """
     timings = timings or Timings()
@@ -61,20 +66,22 @@ def decide(
         for name, goal in goals.items()
     }
     scales = _scales(observed, wanted, goals, scaling or {}, now)
+    resharding = _resharding(observed, wanted, goals, shards, now)
     findings = Findings(
         outcomes={name: one for name, one in outcomes.items() if not _is_gone(goals[name], one, observed)},
         scales=scales,
+        shards=" ".join(one.explanation for one in resharding.values()),
         problems=problems,
         suspended=_suspended(observed),
         rolled_back=_rolled_back(goals, outcomes),
     )
-    actions = _actions(observed, job, goals, outcomes, scales)
-    status = status_of(observed, findings, now, timings)
+    actions = _actions(observed, job, goals, outcomes, scales, resharding)
     return Decision(
         actions=(*actions, *_spec_events(observed, problems)),
-        status=status,
+        status=status_of(observed, findings, now, timings),
         wake_at=min((one.wake_at for one in outcomes.values() if one.wake_at), default=now + timings.idle_resync),
         scaling={name: one.state for name, one in scales.items()},
+        shards=next((one.state for one in resharding.values()), None),
     )
 
 
@@ -139,6 +146,19 @@ def _scales(
     }
 
 
+def _resharding(
+    observed: Observed, wanted: Wanted | None, goals: Mapping[str, Goal], remembered: str | None, now: datetime
+) -> dict[str, Reshard]:
+    """The decision on the stream's shards, by the name of the first writer; empty if there is none."""
+    if wanted is None:
+        return {}
+    first = wanted.stream.spec.writers[0].name
+    if goals[first].plan is None:
+        return {}
+    decision = reshard(wanted.stream.spec, observed.writers.get(first, WriterSeen()), remembered, now)
+    return {first: decision} if decision else {}
+
+
 def _is_gone(goal: Goal, outcome: Outcome, observed: Observed) -> bool:
     """Whether a writer that the spec has no more is no longer worth a line."""
     return goal.stop is Stop.REMOVED and outcome.situation is Situation.STOPPED
@@ -157,6 +177,7 @@ def _actions(
     goals: Mapping[str, Goal],
     outcomes: Mapping[str, Outcome],
     scales: Mapping[str, Scale],
+    resharding: Mapping[str, Reshard],
 ) -> tuple[Action, ...]:
     actions: list[Action] = []
     for name, outcome in outcomes.items():
@@ -164,7 +185,7 @@ def _actions(
         if goals[name].stop is Stop.REMOVED and outcome.situation is Situation.STOPPED:
             actions += remove(goals[name], seen)
         else:
-            measures = Measures(observed.stream, goals[name], outcome, seen, scales.get(name))
+            measures = Measures(observed.stream, goals[name], outcome, seen, scales.get(name), resharding.get(name))
             actions += take(measures, job)
     return tuple(actions)
 
@@ -192,7 +213,7 @@ def _delete(observed: Observed, job: JobSettings, now: datetime, timings: Timing
         return Decision(actions, None, now + timings.idle_resync, {})
     findings = Findings(outcomes, {}, "", suspended=False, rolled_back=frozenset())
     return Decision(
-        actions=_actions(observed, job, goals, outcomes, {}),
+        actions=_actions(observed, job, goals, outcomes, {}, {}),
         status=status_of(observed, findings, now, timings),
         wake_at=min((one.wake_at for one in outcomes.values() if one.wake_at), default=now + timings.resync),
         scaling={},

@@ -44,6 +44,7 @@ class _Loop:
     status_at: datetime | None = None
     """When the status was written last."""
     scaling: Mapping[str, str] = field(default_factory=dict)
+    shards: str | None = None
     failures: int = 0
     task: asyncio.Task[None] | None = None
 
@@ -163,13 +164,13 @@ class Loops:
         """Look, decide, act."""
         stream = stream_of(loop.manifest)
         observed = Observed(stream, self.cache.writers(key))
-        decision = decide(observed, self.job, now, scaling=loop.scaling)
+        decision = decide(observed, self.job, now, scaling=loop.scaling, shards=loop.shards)
         for action in decision.actions:
             changed = await self.hands.act(stream, action, now)
             self.metrics.acted(type(action).__name__)
             if changed is not None:
                 self.saw(changed)
-        loop.scaling, loop.wake_at = decision.scaling, decision.wake_at
+        loop.scaling, loop.shards, loop.wake_at = decision.scaling, decision.shards, decision.wake_at
         silent = now - loop.status_at if loop.status_at else timedelta.max
         if decision.status is not None and is_news(stream.status, decision.status, silent):
             try:

@@ -26,6 +26,7 @@ from lakestream_operator.render import (
     render_application,
     supports,
 )
+from lakestream_operator.resharding import Reshard
 from lakestream_operator.scaling import Scale
 from lakestream_operator.settings import JobSettings
 from lakestream_operator.writers import Goal, Outcome
@@ -40,6 +41,8 @@ class Measures:
     outcome: Outcome
     seen: WriterSeen
     scale: Scale | None
+    reshard: Reshard | None
+    """Of the first writer: orders about the stream go to its driver."""
 
     @property
     def owner(self) -> Owner:
@@ -65,7 +68,8 @@ def take(measures: Measures, job: JobSettings) -> Iterator[Action]:
             if good != measures.seen.good:
                 yield Emit("Running", f"Writer {goal.names.writer} commits batches with this spec.")
     yield from _controlled(measures)
-    said = [*outcome.actions, *(scale.events if scale else ())]
+    reshard = measures.reshard
+    said = [*outcome.actions, *(scale.events if scale else ()), *(reshard.events if reshard else ())]
     yield from (one for one in said if not isinstance(one, Emit))
     if outcome.start and goal.plan is not None:
         executors = scale.target if scale else goal.plan.stream.spec.scaling.min_executors
@@ -90,14 +94,24 @@ def _runs_this(measures: Measures) -> bool:
 
 def _controlled(measures: Measures) -> Iterator[Action]:
     """Orders and memory. The object is made along with the first driver, and stays while there is something to say."""
-    goal, seen, memory, scale = measures.goal, measures.seen, measures.outcome.memory, measures.scale
+    goal, seen, memory = measures.goal, measures.seen, measures.outcome.memory
+    scale, reshard = measures.scale, measures.reshard
     executors = scale.target if scale else seen.control.executors if seen.control else None
-    control = Control(executors=executors, drain=memory.drain.id if memory.drain else None)
+    shards = reshard.order if reshard else None
+    control = Control(executors=executors, shards=shards, drain=memory.drain.id if memory.drain else None)
     live = seen.objects.get((Kind.ConfigMap, goal.names.control))
     if live is None and goal.plan is None and memory == Memory():
         return
-    state = scale.state if scale and (scale.keep or control != seen.control) else seen.scaling_state
-    yield from _applied(measures, control_manifest(goal.names, measures.owner, control, memory, state))
+    keep = control != seen.control or bool(scale and scale.keep)
+    manifest = control_manifest(
+        goal.names,
+        measures.owner,
+        control,
+        memory,
+        scaling_state=scale.state if scale and keep else seen.scaling_state,
+        shard_state=reshard.state if reshard and keep else seen.shard_state,
+    )
+    yield from _applied(measures, manifest)
 
 
 def _applied(measures: Measures, manifest: Manifest) -> Iterator[Action]:

@@ -18,7 +18,7 @@ from lakestream_api.names import (
     REPORT_KEY,
 )
 from lakestream_operator.model import Application, DriverPod, Kind, Manifest, Memory, PodPhase, Stream, WriterSeen
-from lakestream_operator.render.control import MEMORY_ANNOTATION, SCALING_ANNOTATION
+from lakestream_operator.render.control import MEMORY_ANNOTATION, SCALING_ANNOTATION, SHARDS_ANNOTATION
 from lakestream_operator.render.document import RESTART_ANNOTATION
 from lakestream_operator.render.objects import GOOD_KEY
 
@@ -104,6 +104,7 @@ def writer_of(names: WriterNames, objects: Iterable[Manifest]) -> WriterSeen:
         control=_parsed(Control, _data(control).get(CONTROL_KEY)),
         memory=Memory.parse(annotations.get(MEMORY_ANNOTATION)),
         scaling_state=annotations.get(SCALING_ANNOTATION),
+        shard_state=annotations.get(SHARDS_ANNOTATION),
         document=document.get(DOCUMENT_KEY),
         good=document.get(GOOD_KEY),
         objects=rest,

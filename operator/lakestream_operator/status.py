@@ -41,6 +41,7 @@ def status_of(observed: Observed, findings: Findings, now: datetime, timings: Ti
         executors=_sum([one.executors for one in writers]),
         writers=writers,
         conditions=conditions(stream, findings, now),
+        shards=findings.shards,
     )
 
 

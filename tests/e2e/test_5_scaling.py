@@ -1,8 +1,9 @@
-"""Executors follow the lag on the same driver."""
+"""Executors follow the lag, and shards the load, on the same driver."""
 
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +40,14 @@ def wait_for_executors(orders: Stream, writer: str, count: int) -> None:
         STARTS,
         lambda: orders.object["status"],
     )
+
+
+def wait_for_shards(orders: Stream, writer: str, count: int) -> None:
+    def reads_them() -> bool:
+        report = orders.report(writer)
+        return report is not None and bool(report.batches) and report.batches[-1].open_shards == count
+
+    eventually(f"writer {writer} reads {count} shards", reads_them, STARTS, lambda: orders.report(writer))
 
 
 def test_set_by_hand(orders: Stream) -> None:
@@ -128,6 +137,21 @@ def test_a_backlog_brings_executors_and_its_end_takes_them_away(orders: Stream, 
     assert {writer: identity(orders, writer) for writer in WRITERS} == before
     described = orders.kubectl.run("describe", "lakestream", "orders")
     assert "executors" in described
+
+
+def test_a_stream_with_too_few_shards_is_resharded_under_its_readers(orders: Stream, lake: Lake) -> None:
+    orders.wait_for_condition(ConditionType.READY, "True")
+    before = {writer: identity(orders, writer) for writer in WRITERS}
+    with load(LAKE, lake.ledger, 200, seed=6):
+        orders.change({"source": {"kinesis": {"shards": {"min": 4, "max": 8}}}})
+        # A minute to decide, half a one until the driver looks again, and another one to decide that all is well.
+        orders.wait_for("the stream has 4 shards", lambda status: status.shards.startswith("4 shards are"), 2 * STARTS)
+        orders.wait_for_batches_after(datetime.now(UTC), WRITERS)
+        for writer in WRITERS:
+            wait_for_shards(orders, writer, 4)
+    orders.change({"source": {"kinesis": {"shards": None}}})
+    orders.wait_for("nothing is said of shards any more", lambda status: status.shards == "")
+    assert {writer: identity(orders, writer) for writer in WRITERS} == before
 
 
 def test_nothing_was_lost_or_doubled(orders: Stream, lake: Lake, spark: SparkSession, scratch: Path) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from datetime import timedelta
+from itertools import pairwise
 from typing import Any
 
 from hypothesis import settings
@@ -16,6 +17,8 @@ from lakestream_operator.testing import Behaviour, Cluster, lakestream
 WRITERS = ("json", "hudi")
 # A driver that hangs is left alone for 10 minutes, as is the pod of an unschedulable one.
 LONG = timedelta(minutes=45)
+# What may still come when all is well: shards are left to change as slowly as they do.
+REASONS = ("Recovered", "Running", "Resharding", "ReshardingRefused")
 BLINDABLE = (Kind.SparkApplication, Kind.Pod, Kind.ConfigMap)
 
 
@@ -73,6 +76,15 @@ class OperatorMachine(RuleBasedStateMachine):
         self.cluster.reconcile()
         assert self._applications().items() >= before.items(), "scaling ended a driver"
 
+    @rule(shards=st.none() | st.integers(1, 16))
+    def shards_change(self, shards: int | None) -> None:
+        bounds = None if shards is None else {"min": shards, "max": 2 * shards}
+        self._edit(lambda spec: spec["source"]["kinesis"].update(shards=bounds))
+
+    @rule(refusal=st.sampled_from(["", "LimitExceededException"]), updating=st.booleans())
+    def kinesis_turns(self, refusal: str, updating: bool) -> None:
+        self.cluster.kinesis.refusal, self.cluster.kinesis.updating = refusal, updating
+
     @rule()
     def spec_becomes_invalid(self) -> None:
         self._edit(lambda spec: spec.update(checkpoint=spec["writers"][0]["json"]["path"]))
@@ -105,7 +117,11 @@ class OperatorMachine(RuleBasedStateMachine):
     def control_is_spoilt(self, writer: str) -> None:
         found = self.cluster.objects.get(Reference(Kind.ConfigMap, "lake", self._names(writer).control))
         if found is not None:
-            found["metadata"]["annotations"] = {"lakestream.dev/memory": "{}}", "lakestream.dev/scaling-state": "?"}
+            found["metadata"]["annotations"] = {
+                "lakestream.dev/memory": "{}}",
+                "lakestream.dev/scaling-state": "?",
+                "lakestream.dev/shards-state": "?",
+            }
 
     @rule(kind=st.sampled_from(Behaviour))
     def drivers_turn(self, kind: Behaviour) -> None:
@@ -173,12 +189,18 @@ class OperatorMachine(RuleBasedStateMachine):
         self.cluster.restart_operator()
         self.cluster.advance(timedelta(minutes=30), step=timedelta(seconds=30))
         assert self._applications() == before, self.cluster.events[told:]
-        assert not [one for one in self.cluster.events[told:] if one.reason not in ("Recovered", "Running")]
+        assert not [one for one in self.cluster.events[told:] if one.reason not in REASONS]
 
     @invariant()
     def one_driver_at_most(self) -> None:
         drivers = [driver.writer for driver in self.cluster.running()]
         assert len(drivers) == len(set(drivers))
+
+    @invariant()
+    def shards_are_at_most_doubled_or_halved(self) -> None:
+        kinesis = self.cluster.kinesis
+        for before, after in pairwise([4, *kinesis.resharded]):
+            assert before / 2 <= after <= 2 * before
 
     @invariant()
     def each_pod_has_the_document_of_its_application(self) -> None:

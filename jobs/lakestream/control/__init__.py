@@ -6,6 +6,7 @@ from lakestream.control.kubernetes import ApiServerError, ConfigMaps, Pod
 from lakestream.control.metrics import PrometheusProgress, serve_metrics
 from lakestream.control.pod import DriverControl, NoControl, PodControl
 from lakestream.control.report import Job, ProgressPublisher, ProgressReporter, progress_of
+from lakestream.control.resharding import Resharder, ShardedStream
 
 __all__ = [
     "ApiServerError",
@@ -22,6 +23,8 @@ __all__ = [
     "ProgressPublisher",
     "ProgressReporter",
     "PrometheusProgress",
+    "Resharder",
+    "ShardedStream",
     "progress_of",
     "read_progress",
     "serve_metrics",

@@ -19,6 +19,7 @@ from pydantic import ValidationError
 from lakestream.control.driver import DriverReporter
 from lakestream.control.executors import ExecutorPool, ExecutorScaler
 from lakestream.control.kubernetes import Pod
+from lakestream.control.resharding import Resharder, ShardedStream
 from lakestream.exits import Exit
 from lakestream.stopping import StopSignal
 from lakestream_api import Progress
@@ -40,7 +41,7 @@ class DriverControl(Protocol):
     @property
     def executors(self) -> int | None: ...
     def took_over(self, epoch: int) -> None: ...
-    def running(self, pool: ExecutorPool, executors: int) -> None: ...
+    def running(self, pool: ExecutorPool, executors: int, stream: ShardedStream) -> None: ...
     def between_batches(self) -> None: ...
     def idle(self) -> None: ...
     def publish(self, progress: Progress) -> None: ...
@@ -54,7 +55,7 @@ class NoControl:
     executors = None
 
     def took_over(self, epoch: int) -> None: ...
-    def running(self, pool: ExecutorPool, executors: int) -> None: ...
+    def running(self, pool: ExecutorPool, executors: int, stream: ShardedStream) -> None: ...
     def between_batches(self) -> None: ...
     def idle(self) -> None: ...
     def publish(self, progress: Progress) -> None: ...
@@ -111,6 +112,7 @@ class PodControl:
         self._stop = stop
         self._orders = Orders()
         self._scaler: ExecutorScaler | None = None
+        self._resharder: Resharder | None = None
         self._now = now
         self._drain: str | None = None
         self._caught_up_at: datetime | None = None
@@ -156,9 +158,11 @@ class PodControl:
         """The checkpoint is ours."""
         self._reporter.update(epoch=epoch)
 
-    def running(self, pool: ExecutorPool, executors: int) -> None:
-        """Spark is there, asked for so many executors, and batches begin."""
+    def running(self, pool: ExecutorPool, executors: int, stream: ShardedStream) -> None:
+        """Spark is there, asked for so many executors, and batches of the stream begin."""
         self._scaler = ExecutorScaler(pool, executors)
+        self._resharder = Resharder(stream, lambda told: self._reporter.update(resharding=told))
+        self._stack.callback(self._resharder.close)
         self._obey(self._orders.control)
         self._enter(DriverState.RUNNING)
 
@@ -219,6 +223,8 @@ class PodControl:
             self._reporter.update(drain=control.drain)
         if control.executors is not None and self._scaler is not None:
             self._scaler.aim(control.executors)
+        if self._resharder is not None:
+            self._resharder.order(control.shards)
 
     def _follow(self) -> None:
         wait = _FIRST_WAIT

@@ -78,6 +78,7 @@ def progress_of(
         finished_at=commit.committed_at,
         records=commit.records,
         bytes=commit.bytes,
+        kinesis_records=commit.kinesis_records,
         quarantined=commit.quarantined,
         rows_written=commit.rows_written,
         seconds=_stages(commit, commit_seconds),
@@ -85,6 +86,7 @@ def progress_of(
         executors=executors,
         cores=job.cores,
         slice_seconds=_slice(commit, read_from),
+        horizon=commit.horizon,
         shards=shards,
         lag_seconds=max((shard.lag_seconds for shard in shards), default=0.0),
         freshness=_freshness(arrivals, visible),
@@ -139,6 +141,7 @@ def _shard(
         lag_seconds=max(0.0, (visible - since).total_seconds()),
         records=stats.records if stats else 0,
         bytes=stats.bytes if stats else 0,
+        kinesis_records=stats.kinesis_records if stats else None,
     )
 
 

@@ -29,6 +29,8 @@ _ERRORS: dict[str, type[KinesisError]] = {
     "InternalFailure": KinesisUnavailableError,
     "InternalFailureException": KinesisUnavailableError,
     "ServiceUnavailable": KinesisUnavailableError,
+    # The stream is being updated, and will have been soon.
+    "ResourceInUseException": KinesisUnavailableError,
     # AWS answers these two when a token has just run out; the next attempt signs with a fresh one.
     "ExpiredTokenException": KinesisUnavailableError,
     "RequestExpired": KinesisUnavailableError,
@@ -73,6 +75,8 @@ def stream_summary(body: bytes) -> StreamSummary:
         arn=fields["StreamARN"],
         created_at=datetime.fromtimestamp(round(fields["StreamCreationTimestamp"], 3), UTC),
         retention=timedelta(hours=fields["RetentionPeriodHours"]),
+        open_shards=fields["OpenShardCount"],
+        is_updating=fields["StreamStatus"] == "UPDATING",
     )
 
 

@@ -76,17 +76,26 @@ class HttpKinesisClient:
     def get_records(self, iterator: str, limit: int) -> RecordPage:
         return self._call("GetRecords", {"ShardIterator": iterator, "Limit": limit}, answers.record_page)
 
+    def update_shard_count(self, shards: int) -> None:
+        """Have the stream resharded evenly. Asked once only: what it is refused for lasts, as do its ten times a day.
+
+        Raises:
+            ThrottledError: one of Kinesis's limits, which are of shards, or of times a day.
+            KinesisRejectedError: the stream is on-demand, or the right is missing.
+            KinesisUnavailableError: nobody knows whether it was taken, or the stream is being updated.
+        """
+        request = {"StreamName": self._stream, "TargetShardCount": shards, "ScalingType": "UNIFORM_SCALING"}
+        self._once("UpdateShardCount", request, lambda _: None)
+
     def _call(self, operation: str, request: dict[str, Any], decode: Callable[[bytes], T]) -> T:
-        body = orjson.dumps(request)
+        return self._backoff.call(lambda: self._once(operation, request, decode))
 
-        def attempt() -> T:
-            answer = self._post(operation, body)
-            try:
-                return decode(answer)
-            except (ValueError, KeyError, TypeError) as error:
-                raise KinesisUnavailableError(f"{operation}: the answer makes no sense: {answer[:200]!r}") from error
-
-        return self._backoff.call(attempt)
+    def _once(self, operation: str, request: dict[str, Any], decode: Callable[[bytes], T]) -> T:
+        answer = self._post(operation, orjson.dumps(request))
+        try:
+            return decode(answer)
+        except (ValueError, KeyError, TypeError) as error:
+            raise KinesisUnavailableError(f"{operation}: the answer makes no sense: {answer[:200]!r}") from error
 
     def _post(self, operation: str, body: bytes) -> bytes:
         fixed = {"content-type": "application/x-amz-json-1.1", "x-amz-target": f"Kinesis_20131202.{operation}"}

@@ -39,6 +39,9 @@ class StreamSummary:
     arn: str
     created_at: datetime
     retention: timedelta
+    open_shards: int
+    is_updating: bool
+    """Whether its shards or settings are being changed; no other change is taken meanwhile."""
 
 
 @dataclass(frozen=True, slots=True)

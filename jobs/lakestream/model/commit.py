@@ -6,6 +6,7 @@ import builtins
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from itertools import repeat
 from typing import Any
 
 from lakestream.errors import InvalidValueError
@@ -96,10 +97,13 @@ class ShardStats:
     """Their data, without partition keys."""
     first_arrival: datetime
     last_arrival: datetime
+    kinesis_records: int | None = None
+    """As Kinesis counts them, a KPL aggregate as one. None: as many as `records`."""
 
     def __post_init__(self) -> None:
         require_count("records", self.records)
         require_count("bytes", self.bytes)
+        require_count("kinesis_records", self.kinesis_records or 0)
         require_utc("first_arrival", self.first_arrival)
         require_utc("last_arrival", self.last_arrival)
 
@@ -113,9 +117,9 @@ class ShardStats:
         ]
 
     @classmethod
-    def from_row(cls, row: list[Any]) -> ShardStats:
+    def from_row(cls, row: list[Any], kinesis_records: int | None) -> ShardStats:
         shard_id, records, size, first_arrival, last_arrival = row
-        return cls(shard_id, records, size, required_time(first_arrival), required_time(last_arrival))
+        return cls(shard_id, records, size, required_time(first_arrival), required_time(last_arrival), kinesis_records)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,11 +198,19 @@ class BatchCommit:
         )
 
     @property
+    def kinesis_records(self) -> int:
+        """Records read as Kinesis counts them, a KPL aggregate as one."""
+        return sum(s.records if s.kinesis_records is None else s.kinesis_records for s in self.shards)
+
+    @property
     def rows_written(self) -> int:
         """Rows that the sink made visible; deletes and duplicates within the batch make it differ from `records`."""
         return 0 if self.sink is None else self.sink.rows
 
     def to_json(self) -> builtins.bytes:
+        # Apart from the shards' rows, which earlier releases read as well; and only where there are aggregates.
+        kinesis_records = [s.kinesis_records for s in self.shards]
+        aggregated = {} if set(kinesis_records) <= {None} else {"kinesisRecords": kinesis_records}
         return encode(
             "commit",
             {
@@ -217,6 +229,7 @@ class BatchCommit:
                 "shards": [s.to_row() for s in self.shards],
                 "seconds": dict(self.seconds),
                 "losses": [loss.to_row() for loss in self.losses],
+                **aggregated,
             },
         )
 
@@ -238,7 +251,14 @@ class BatchCommit:
                 quarantined=fields["quarantined"],
                 sink=None if fields["sink"] is None else SinkCommit.from_fields(fields["sink"]),
                 cursors=tuple(cursor_from_row(row) for row in fields["cursors"]),
-                shards=tuple(ShardStats.from_row(row) for row in fields["shards"]),
+                shards=tuple(
+                    ShardStats.from_row(row, kinesis_records)
+                    for row, kinesis_records in zip(
+                        fields["shards"],
+                        fields.get("kinesisRecords") or repeat(None, len(fields["shards"])),
+                        strict=True,
+                    )
+                ),
                 seconds=fields["seconds"],
                 losses=tuple(Loss.from_row(row) for row in fields["losses"]),
             )

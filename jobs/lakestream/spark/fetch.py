@@ -56,6 +56,8 @@ def _shard_rows(parsed: DataFrame) -> list[Row]:
         parsed.groupBy("shard_id")
         .agg(
             sf.count("*").alias("records"),
+            # User records of an aggregate are numbered from 0 on.
+            sf.count_if(sf.col("sub_sequence") == 0).alias("kinesis_records"),
             sf.sum(sf.length("data")).alias("bytes"),
             sf.count("_reason").alias("rejected"),
             sf.min(micros).alias("first"),
@@ -73,6 +75,7 @@ def _stats(row: Row) -> ShardStats:
         bytes=row["bytes"],
         first_arrival=_time(row["first"]),
         last_arrival=_time(row["last"]),
+        kinesis_records=None if row["kinesis_records"] == row["records"] else row["kinesis_records"],
     )
 
 

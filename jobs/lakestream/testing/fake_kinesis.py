@@ -128,7 +128,8 @@ class FakeKinesis:
 
     def describe_stream_summary(self) -> StreamSummary:
         self.calls["DescribeStreamSummary"] += 1
-        return StreamSummary("arn:aws:kinesis:eu-west-1:123456789012:stream/fake", self.created_at, self.retention)
+        arn = "arn:aws:kinesis:eu-west-1:123456789012:stream/fake"
+        return StreamSummary(arn, self.created_at, self.retention, len(self.open_shards()), is_updating=False)
 
     def list_shards(self) -> tuple[Shard, ...]:
         self.calls["ListShards"] += 1

@@ -89,5 +89,8 @@ def plans(draw: st.DrawFn, max_shards: int = 5) -> BatchPlan:
 def stats_of(plan: BatchPlan) -> st.SearchStrategy[tuple[ShardStats, ...]]:
     """Stats of every shard that has a range."""
     return st.tuples(
-        *(st.builds(ShardStats, st.just(piece.shard_id), counts, counts, times, times) for piece in plan.ranges)
+        *(
+            st.builds(ShardStats, st.just(piece.shard_id), counts, counts, times, times, st.none() | counts)
+            for piece in plan.ranges
+        )
     )

@@ -1,4 +1,4 @@
-"""How many executors a writer should have: pure decisions, shared by the operator and the simulator."""
+"""How many executors a writer should have, and shards a stream: pure. The simulator runs the first of these too."""
 
 from lakestream_operator.autoscaler.observations import (
     BatchLimits,
@@ -7,7 +7,7 @@ from lakestream_operator.autoscaler.observations import (
     ScalingWindow,
 )
 from lakestream_operator.autoscaler.policy import ScaleDecision, ScalingEvent, decide_scale
-from lakestream_operator.autoscaler.report import window_of
+from lakestream_operator.autoscaler.report import observe_stream, window_of
 from lakestream_operator.autoscaler.shards import ShardDecision, ShardState, StreamObservation, decide_shards
 from lakestream_operator.autoscaler.state import LimitReason, ScalingCondition, ScalingState
 
@@ -26,5 +26,6 @@ __all__ = [
     "StreamObservation",
     "decide_scale",
     "decide_shards",
+    "observe_stream",
     "window_of",
 ]

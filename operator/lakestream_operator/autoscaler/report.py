@@ -1,8 +1,8 @@
-"""From a driver's report to the window that a decision is based on."""
+"""From a driver's report to what decisions are based on."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from lakestream_api import BatchSummary, DriverReport, Spec
 from lakestream_operator.autoscaler.observations import (
@@ -11,6 +11,13 @@ from lakestream_operator.autoscaler.observations import (
     ExecutorsObservation,
     ScalingWindow,
 )
+from lakestream_operator.autoscaler.shards import SHARD_WRITE_BYTES, SHARD_WRITE_RECORDS, StreamObservation
+
+_LONGEST = timedelta(minutes=5)
+"""Of arrival time, for rates of a stream."""
+_SHORTEST = timedelta(seconds=30)
+_OLD = timedelta(minutes=10)
+"""What arrived longer ago says nothing of what arrives now."""
 
 
 def window_of(spec: Spec, report: DriverReport | None, pending_since: datetime | None) -> ScalingWindow:
@@ -55,4 +62,38 @@ def _batch(batch: BatchSummary) -> BatchObservation:
         backlog_records=batch.backlog_records or 0.0,
         fetch_seconds=seconds.fetch,
         largest_shard_bytes=batch.largest_shard_bytes,
+    )
+
+
+def observe_stream(report: DriverReport | None, now: datetime) -> StreamObservation | None:
+    """What arrives in a stream, by the batches of a driver; None: they do not tell.
+
+    Over arrival time and not the clock: a driver that works off a backlog reads faster than records come. A batch's
+    records arrived between the horizon of the batch before and its own, so the first one only tells where to begin.
+
+    Args:
+        report: what the driver said last; None: nothing yet.
+        now: the time.
+    """
+    horizons = [(batch.horizon, batch) for batch in report.batches if batch.horizon] if report else []
+    if report is None or not horizons:
+        return None
+    until, last = horizons[-1]
+    if report.caught_up_at is not None:
+        # Nothing had arrived until then.
+        until = max(until, report.caught_up_at)
+    began = max((horizon for horizon, _ in horizons if until - horizon >= _LONGEST), default=horizons[0][0])
+    if now - until > _OLD or until - began < _SHORTEST or last.open_shards == 0:
+        return None
+    batches = [batch for horizon, batch in horizons if horizon > began]
+    seconds = (until - began).total_seconds()
+    records = sum(batch.records if batch.kinesis_records is None else batch.kinesis_records for batch in batches)
+    return StreamObservation(
+        open_shards=last.open_shards,
+        bytes_per_second=sum(batch.bytes for batch in batches) / seconds,
+        records_per_second=records / seconds,
+        busiest_share=max(
+            sum(batch.largest_shard_bytes for batch in batches) / SHARD_WRITE_BYTES / seconds,
+            sum(batch.largest_shard_kinesis_records for batch in batches) / SHARD_WRITE_RECORDS / seconds,
+        ),
     )

@@ -9,19 +9,25 @@ import math
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from pydantic import TypeAdapter, ValidationError
+
 from lakestream_api import Shards
 
 SHARD_WRITE_BYTES = 1024 * 1024
 SHARD_WRITE_RECORDS = 1_000
 _TARGET = 0.7
-"""Share of the write limits that the busiest minute of the window should take up."""
+"""Share of the write limits that should be taken up."""
 _HIGH = 0.85
 _LOW = 0.4
 _CALLS = 10
 _KEPT = 2
 """Calls of a day that are left for growing: shards too many cost money, too few cost records."""
 _DAY = timedelta(hours=24)
+_UP_AFTER = timedelta(minutes=3)
+"""A burst that is over by then costs its writers some retries, and no call."""
 _DOWN_AFTER = timedelta(hours=1)
+_GAP = timedelta(minutes=15)
+"""After so long without a decision, what was so before it says nothing about the time since."""
 _PAUSE = timedelta(minutes=10)
 """Between two calls: resharding takes minutes, and its effect a few more."""
 
@@ -31,8 +37,6 @@ class StreamObservation:
     """A provisioned stream."""
 
     open_shards: int
-    is_active: bool
-    """Not being updated at the moment: Kinesis refuses a call meanwhile."""
     bytes_per_second: float
     records_per_second: float
     """As Kinesis counts them: aggregates are one record."""
@@ -48,6 +52,30 @@ class ShardState:
     """Of UpdateShardCount in the last 24 hours."""
     low_since: datetime | None = None
     """Since when fewer shards would do."""
+    high_since: datetime | None = None
+    """Since when more are called for."""
+    decided_at: datetime | None = None
+    explanation: str = ""
+    """What was said then."""
+    told: str = ""
+    """What the last event said that would otherwise be repeated: a refusal, or what a dry run would do."""
+
+    def to_json(self) -> str:
+        """For the annotation that keeps it."""
+        return _ADAPTER.dump_json(self, exclude_defaults=True).decode()
+
+    @classmethod
+    def from_json(cls, text: str | None) -> ShardState:
+        """What `to_json` wrote; a new state if there is none, or it is nonsense."""
+        if text is None:
+            return cls()
+        try:
+            return _ADAPTER.validate_json(text)
+        except ValidationError:
+            return cls()
+
+
+_ADAPTER = TypeAdapter(ShardState)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,43 +83,67 @@ class ShardDecision:
     """What to do."""
 
     target: int | None
-    """To call UpdateShardCount with; None: nothing."""
+    """Open shards to ask Kinesis for; None: nothing."""
     explanation: str
     state: ShardState
 
 
-def decide_shards(limits: Shards, observed: StreamObservation, state: ShardState, now: datetime) -> ShardDecision:
-    """Choose the number of shards. Call it once a minute, and UpdateShardCount with the target, if there is one.
+def decide_shards(
+    limits: Shards, observed: StreamObservation | None, state: ShardState, now: datetime
+) -> ShardDecision:
+    """Choose the number of shards. To be called once a minute, but not while Kinesis follows an order.
 
     Args:
         limits: `source.kinesis.shards`.
-        observed: the stream; rates over some minutes.
+        observed: the stream; rates over some minutes. None: nobody knows what arrives.
         state: that of the decision before.
         now: the time.
     """
-    state = replace(state, calls=tuple(call for call in state.calls if now - call < _DAY))
+    state = _since(state, now)
+    if observed is None:
+        text = "no change until batches tell how much arrives"
+        return _said(None, text, replace(state, low_since=None, high_since=None))
     full = max(observed.bytes_per_second / SHARD_WRITE_BYTES, observed.records_per_second / SHARD_WRITE_RECORDS)
     current, share = observed.open_shards, full / observed.open_shards
     wanted = min(max(math.ceil(full / _TARGET), limits.min), limits.max)
     low_since = (state.low_since or now) if share < _LOW and wanted < current else None
-    state = replace(state, low_since=low_since)
-    seen = f"{current} shards are {share:.0%} full"
-
-    def stay(why: str) -> ShardDecision:
-        return ShardDecision(None, f"{seen}: {why}", state)
-
-    if not observed.is_active:
-        return stay("the stream is being updated")
-    grows = wanted > current and (share > _HIGH or current < limits.min)
-    shrinks = wanted < current and (current > limits.max or (low_since is not None and now - low_since >= _DOWN_AFTER))
+    high_since = (state.high_since or now) if share > _HIGH and wanted > current else None
+    state = replace(state, low_since=low_since, high_since=high_since)
+    seen = f"{current} shard{'s are' if current != 1 else ' is'} {share:.0%} full"
+    grows = current < limits.min or (high_since is not None and now - high_since >= _UP_AFTER)
+    shrinks = current > limits.max or (low_since is not None and now - low_since >= _DOWN_AFTER)
     if not grows and not shrinks:
-        if observed.busiest_share > _HIGH and share < _TARGET:
-            return stay(f"one of them is {observed.busiest_share:.0%} full; split it, more shards alone may not help")
-        return stay("that is right")
+        return _said(None, f"{seen}: {_why_not(observed, share, wanted, state)}", state)
     if state.calls and now - state.calls[-1] < _PAUSE:
-        return stay("the last change is too recent")
+        return _said(None, f"{seen}: {wanted} wanted, but the last change was less than {_minutes(_PAUSE)} ago", state)
     if len(state.calls) >= _CALLS - (0 if grows else _KEPT):
-        return stay(f"{wanted} wanted, but Kinesis allows {_CALLS} changes a day")
+        return _said(None, f"{seen}: {wanted} wanted, but Kinesis allows {_CALLS} changes a day", state)
     target = min(wanted, 2 * current) if grows else max(wanted, math.ceil(current / 2))
-    state = replace(state, calls=(*state.calls, now), low_since=None)
-    return ShardDecision(target, f"{seen}: {current} → {target}", state)
+    state = replace(state, calls=(*state.calls, now), low_since=None, high_since=None, told="")
+    return _said(target, f"{seen}: {current} → {target}", state)
+
+
+def _since(state: ShardState, now: datetime) -> ShardState:
+    """The state as it is now, before anything is seen."""
+    state = replace(state, calls=tuple(call for call in state.calls if now - call < _DAY))
+    if state.decided_at is None or now - state.decided_at > _GAP:
+        state = replace(state, low_since=None, high_since=None)
+    return replace(state, decided_at=now)
+
+
+def _why_not(observed: StreamObservation, share: float, wanted: int, state: ShardState) -> str:
+    if observed.busiest_share > _HIGH and share < _TARGET:
+        return f"one of them is {observed.busiest_share:.0%} full; split it, more shards alone may not help"
+    if state.high_since is not None:
+        return f"{wanted} wanted, if it stays so for {_minutes(_UP_AFTER)}"
+    if state.low_since is not None:
+        return f"{wanted} would do, if it stays so for {_minutes(_DOWN_AFTER)}"
+    return "that is right"
+
+
+def _minutes(span: timedelta) -> str:
+    return f"{span // timedelta(minutes=1)} minutes"
+
+
+def _said(target: int | None, explanation: str, state: ShardState) -> ShardDecision:
+    return ShardDecision(target, explanation, replace(state, explanation=explanation))

@@ -81,6 +81,8 @@ class WriterSeen:
     memory: Memory = field(default_factory=Memory)
     scaling_state: str | None = None
     """What the autoscaler remembers, in its own words."""
+    shard_state: str | None = None
+    """The same about the stream's shards; of the first writer only."""
     document: str | None = None
     """The document that the driver was given, or will be."""
     good: str | None = None

@@ -2,6 +2,6 @@
 
 from lakestream_operator.testing.cluster import Cluster
 from lakestream_operator.testing.documents import lakestream, report_of
-from lakestream_operator.testing.drivers import Behaviour, Driver
+from lakestream_operator.testing.drivers import Behaviour, Driver, KinesisStream
 
-__all__ = ["Behaviour", "Cluster", "Driver", "lakestream", "report_of"]
+__all__ = ["Behaviour", "Cluster", "Driver", "KinesisStream", "lakestream", "report_of"]

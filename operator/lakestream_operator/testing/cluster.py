@@ -15,7 +15,7 @@ from lakestream_operator.decide import Decision, decide
 from lakestream_operator.model import Action, Apply, Create, Delete, Emit, Finalize, Kind, Manifest, Observed, Reference
 from lakestream_operator.observe import FINALIZER, stream_of, trim
 from lakestream_operator.settings import JobSettings
-from lakestream_operator.testing.drivers import Behaviour, Driver
+from lakestream_operator.testing.drivers import Behaviour, Driver, KinesisStream
 
 JOB = JobSettings(image="lakestream/spark:test", cluster_role="lakestream-driver")
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -42,7 +42,9 @@ class Cluster:
     """Whether it runs."""
     blind: set[Kind] = field(default_factory=set)
     """Kinds whose watches say nothing: the operator sees them as they were."""
+    kinesis: KinesisStream = field(default_factory=KinesisStream)
     scaling: Mapping[str, str] = field(default_factory=dict)
+    shards: str | None = None
     cache: Cache = field(default_factory=Cache)
     _uids: int = 0
 
@@ -96,17 +98,17 @@ class Cluster:
             self.cache.replace(kind, None, [one for ref, one in self.objects.items() if ref.kind is kind])
         stream = stream_of(trim(Kind.LakeStream, self.lakestream))
         observed = Observed(stream, self.cache.writers((stream.namespace, stream.name)))
-        decision = decide(observed, JOB, self.now, scaling=self.scaling)
+        decision = decide(observed, JOB, self.now, scaling=self.scaling, shards=self.shards)
         for action in decision.actions:
             self._act(action)
-        self.scaling = decision.scaling
+        self.scaling, self.shards = decision.scaling, decision.shards
         if decision.status is not None and self.lakestream is not None:
             self.lakestream["status"] = decision.status.model_dump(mode="json", by_alias=True)
         return decision
 
     def restart_operator(self) -> None:
         """It forgets all that it did not write down."""
-        self.scaling = {}
+        self.scaling, self.shards = {}, None
         self.cache = Cache()
 
     @property
@@ -297,7 +299,8 @@ class Cluster:
         if behaviour is Behaviour.UNSCHEDULABLE:
             return False
         labels = metadata["labels"]
-        driver = Driver(labels[STREAM_LABEL], labels[WRITER_LABEL], metadata["uid"], fingerprint, self.now, behaviour)
+        writer = labels[STREAM_LABEL], labels[WRITER_LABEL]
+        driver = Driver(*writer, metadata["uid"], fingerprint, self.now, behaviour, self.kinesis)
         self.drivers[driver.pod_uid] = driver
         self.started.append(driver)
         return True

@@ -27,24 +27,26 @@ def lakestream(
     }
 
 
-def batch_of(number: int, at: datetime, *, lag: float = 0.0) -> BatchSummary:
-    """A batch of a steady load."""
+def batch_of(number: int, at: datetime, *, lag: float = 0.0, records: int = 1000, open_shards: int = 4) -> BatchSummary:
+    """A batch of a steady load, one every ten seconds."""
     return BatchSummary(
         batch=number,
         finished_at=at,
-        records=1000,
-        bytes=200_000,
+        records=records,
+        bytes=200 * records,
+        kinesis_records=records,
+        horizon=at - timedelta(seconds=lag),
         quarantined=0,
-        rows_written=1000,
+        rows_written=records,
         seconds=StageSeconds(plan=0.2, fetch=0.5, write=1.0, commit=0.3),
         trigger_interval=timedelta(seconds=10),
         executors=1,
         cores=2,
         lag_seconds=lag,
-        arrival_rate=100.0,
-        backlog_records=100.0 * lag,
-        open_shards=4,
-        behind_shards=4 if lag else 0,
+        arrival_rate=records / 10,
+        backlog_records=records / 10 * lag,
+        open_shards=open_shards,
+        behind_shards=open_shards if lag else 0,
         caught_up=lag == 0,
     )
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
 
-from lakestream_api import Control, DriverReport, DriverState, ExecutorsReport
+from lakestream_api import Control, DriverReport, DriverState, ExecutorsReport, Resharding
 from lakestream_operator.testing.documents import batch_of
 
 
@@ -28,6 +28,27 @@ _EXITS = {
 
 
 @dataclass(slots=True)
+class KinesisStream:
+    """The stream that drivers read, resharded as soon as one asks for it."""
+
+    open_shards: int = 4
+    records_per_second: int = 100
+    refusal: str = ""
+    """Why it refuses to be resharded; empty: it does not."""
+    updating: bool = False
+    """Whether it takes its time."""
+    resharded: list[int] = field(default_factory=list)
+    """What it was asked for."""
+
+    def answer(self, ordered: int) -> Resharding:
+        """What a driver tells of an order."""
+        if not self.refusal and not self.updating and ordered != self.open_shards:
+            self.resharded.append(ordered)
+            self.open_shards = ordered
+        return Resharding(ordered=ordered, open_shards=self.open_shards, updating=self.updating, problem=self.refusal)
+
+
+@dataclass(slots=True)
 class Driver:
     """A driver's process."""
 
@@ -38,6 +59,7 @@ class Driver:
     """Of the document that it was given."""
     started_at: datetime
     behaviour: Behaviour
+    kinesis: KinesisStream = field(default_factory=KinesisStream)
     terminated: bool = False
     """Whether it got SIGTERM."""
     exit: tuple[int, str] | None = None
@@ -81,13 +103,17 @@ class Driver:
             self.exit = _EXITS[self.behaviour]
             return
         target = control.executors if control and control.executors else 1
-        batches = (*self.report.batches, batch_of(len(self.report.batches), now))[-40:]
+        records, open_shards = 10 * self.kinesis.records_per_second, self.kinesis.open_shards
+        batch = batch_of(len(self.report.batches), now, records=records, open_shards=open_shards)
+        batches = (*self.report.batches, batch)[-40:]
+        ordered = control.shards if control else None
         self.report = self.report.model_copy(
             update={
                 "state": DriverState.RUNNING,
                 "updated_at": now,
                 "batches": batches,
                 "executors": ExecutorsReport(target=target, registered=target),
+                "resharding": self.kinesis.answer(ordered) if ordered else None,
             }
         )
         self._due = now + timedelta(seconds=10)

@@ -96,8 +96,8 @@ def test_the_driver_knows_its_pod_and_finds_its_config_maps() -> None:
 
 
 def test_the_driver_understands_its_orders() -> None:
-    orders = Control(executors=3, drain="Suspended-pod-1")
-    manifest = control_manifest(WriterNames("orders", "json"), OWNER, orders, Memory(), None)
+    orders = Control(executors=3, shards=8, drain="Suspended-pod-1")
+    manifest = control_manifest(WriterNames("orders", "json"), OWNER, orders, Memory())
     assert Control.model_validate_json(manifest["data"][CONTROL_KEY]) == orders
 
 

@@ -55,6 +55,6 @@ def test_a_control_that_asks_for_nothing(text: str) -> None:
 
 
 def test_a_control_survives_the_wire() -> None:
-    control = Control(executors=3, drain="generation-7")
-    assert control.model_dump_json() == '{"executors":3,"drain":"generation-7"}'
+    control = Control(executors=3, shards=8, drain="generation-7")
+    assert control.model_dump_json() == '{"executors":3,"shards":8,"drain":"generation-7"}'
     assert Control.model_validate_json(control.model_dump_json()) == control

@@ -63,6 +63,7 @@ def test_the_wire_has_these_names() -> None:
             "lagSeconds": 4.0,
             "records": 100,
             "bytes": 22500,
+            "kinesisRecords": None,
         }
     ]
 

@@ -11,6 +11,8 @@ import pytest
 ROOT = Path(__file__).parents[3]
 POLICIES = {
     "jobs": ROOT / "charts/lakestream/iam/job.json",
+    # Besides, for streams with spec.source.kinesis.shards.
+    "reshard": ROOT / "charts/lakestream/iam/reshard.json",
     "loadgen": ROOT / "charts/loadgen/iam/policy.json",
 }
 # Calls of code that runs beside the load, under somebody's own name: `lakestream audit` reads.
@@ -72,7 +74,9 @@ def test_the_jobs_policy_is_what_the_jobs_call() -> None:
     assert "kinesis:GetRecords" in calls
     stored = set().union(*(OBSTORE[call] for call in _obstore_calls("jobs")))
     assert "s3:PutObject" in stored
-    assert sorted(_actions(POLICIES["jobs"])) == sorted(calls | stored | S3A)
+    reshard = _actions(POLICIES["reshard"])
+    assert reshard == ["kinesis:UpdateShardCount"]
+    assert sorted(_actions(POLICIES["jobs"]) + reshard) == sorted(calls | stored | S3A)
 
 
 def test_the_loadgen_policy_is_what_the_workers_call() -> None:

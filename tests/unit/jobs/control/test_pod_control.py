@@ -14,11 +14,12 @@ import pytest
 from lakestream.control import Executor, ExecutorCounts, NoControl, Pod, PodControl
 from lakestream.control.pod import DriverControl, Orders
 from lakestream.exits import Exit
+from lakestream.kinesis import StreamSummary
 from lakestream.stopping import StopSignal
-from lakestream.testing.logs import ManualClock
+from lakestream.testing.logs import EPOCH_TIME, ManualClock
 from lakestream_api.control import Control
 from lakestream_api.names import WriterNames
-from lakestream_api.report import DriverReport, DriverState
+from lakestream_api.report import DriverReport, DriverState, Resharding
 
 NAMES = WriterNames("orders", "hudi")
 POD = Pod("orders-hudi-driver", "1234", "lake")
@@ -34,6 +35,8 @@ class Cluster:
     changes: Queue[Mapping[str, str] | Exception | None] = field(default_factory=Queue)
     down: bool = False
     wrote: threading.Event = field(default_factory=threading.Event)
+    told: threading.Event = field(default_factory=threading.Event)
+    """What became of an order to reshard."""
 
     def read(self, name: str) -> Mapping[str, str] | None:
         assert name == "orders-hudi-control"
@@ -46,6 +49,8 @@ class Cluster:
         if self.down:
             raise ConnectionError("no API server")
         self.reports.append(DriverReport.model_validate_json(value))
+        if self.reports[-1].resharding is not None:
+            self.told.set()
         self.wrote.set()
 
     def follow(self, name: str) -> Iterator[Mapping[str, str] | None]:
@@ -79,6 +84,19 @@ class Pool:
 
     def decommission(self, ids: Sequence[int]) -> None:
         raise AssertionError(ids)
+
+
+@dataclass
+class Stream:
+    """A stream that is resharded at once."""
+
+    shards: int = 2
+
+    def describe_stream_summary(self) -> StreamSummary:
+        return StreamSummary("arn:x", EPOCH_TIME, timedelta(days=1), self.shards, is_updating=False)
+
+    def update_shard_count(self, shards: int) -> None:
+        self.shards = shards
 
 
 def orders(text: str) -> dict[str, str]:
@@ -130,17 +148,36 @@ def test_targets_are_followed_while_batches_run() -> None:
     cluster, pool = Cluster(), Pool()
     with control_of(cluster) as control:
         assert control.executors is None
-        control.running(pool, 1)
+        control.running(pool, 1, Stream())
         cluster.changes.put(orders('{"executors": 4}'))
         assert pool.asked.wait(60)
         assert (control.executors, pool.total) == (4, 4)
     assert (cluster.reports[-1].executors.target, cluster.reports[-1].executors.registered) == (4, 4)
 
 
+def test_shards_are_asked_for_and_told() -> None:
+    cluster, stream = Cluster(control=orders('{"shards": 4}')), Stream()
+    with control_of(cluster) as control:
+        control.running(Pool(), 1, stream)
+        assert cluster.told.wait(60)
+    assert stream.shards == 4
+    assert cluster.reports[-1].resharding == Resharding(ordered=4, open_shards=2, updating=True)
+
+
+def test_without_an_order_the_stream_is_left_alone() -> None:
+    cluster, pool, stream = Cluster(), Pool(), Stream()
+    with control_of(cluster) as control:
+        control.running(pool, 1, stream)
+        cluster.changes.put(orders('{"executors": 4}'))
+        assert pool.asked.wait(60)
+        assert [thread.name for thread in threading.enumerate() if thread.name == "resharding"] == []
+    assert (stream.shards, cluster.reports[-1].resharding) == (2, None)
+
+
 def test_a_watch_that_breaks_is_begun_again(caplog: pytest.LogCaptureFixture) -> None:
     cluster, pool = Cluster(), Pool()
     with caplog.at_level(logging.WARNING), control_of(cluster) as control:
-        control.running(pool, 1)
+        control.running(pool, 1, Stream())
         cluster.changes.put(ConnectionError("reset"))
         cluster.changes.put(None)
         cluster.changes.put(orders('{"executors": 2}'))
@@ -151,7 +188,7 @@ def test_a_watch_that_breaks_is_begun_again(caplog: pytest.LogCaptureFixture) ->
 def test_a_drain_is_acknowledged_and_ends_in_drained() -> None:
     cluster, stop = Cluster(), StopSignal()
     with control_of(cluster, stop) as control:
-        control.running(Pool(), 1)
+        control.running(Pool(), 1, Stream())
         cluster.changes.put(orders('{"executors": 1, "drain": "a1"}'))
         stop.wait(60)
         assert stop.is_set()
@@ -162,7 +199,7 @@ def test_a_drain_is_acknowledged_and_ends_in_drained() -> None:
 def test_a_signal_is_told_as_draining() -> None:
     cluster, stop = Cluster(), StopSignal()
     with control_of(cluster, stop) as control:
-        control.running(Pool(), 1)
+        control.running(Pool(), 1, Stream())
         stop.set()
         cluster.wrote.clear()
         control.took_over(5)
@@ -174,7 +211,7 @@ def test_without_an_api_server_a_driver_runs_all_the_same(caplog: pytest.LogCapt
     cluster, stop = Cluster(down=True), StopSignal()
     with control_of(cluster, stop) as control:
         assert control.executors is None
-        control.running(Pool(), 1)
+        control.running(Pool(), 1, Stream())
         control.between_batches()
         control.ended()
     assert not stop.is_set()
@@ -221,6 +258,6 @@ def test_only_a_pod_that_the_operator_made_is_a_pod(lacking: str | None) -> None
 
 def test_elsewhere_nobody_gives_orders() -> None:
     nobody: DriverControl = NoControl()
-    nobody.running(Pool(), 3)
+    nobody.running(Pool(), 3, Stream())
     nobody.between_batches()
     assert nobody.executors is None

@@ -22,7 +22,7 @@ from lakestream.model import (
     at,
 )
 from lakestream.testing.logs import EPOCH_TIME
-from lakestream_api import Progress
+from lakestream_api import BatchSummary, Progress
 
 JOB = Job("orders", "hudi", timedelta(seconds=10), cores=2)
 
@@ -142,6 +142,17 @@ def test_the_last_arrival_is_of_a_committed_record() -> None:
     assert [(s.records, s.bytes) for s in first.shards] == [(10, 1000), (0, 0), (0, 0)]
     following = progress(commit(BEHIND, FURTHER_BEHIND, AT_TIP), previous=first)
     assert following.shards[0].last_arrival == second(-41)
+
+
+def test_aggregates_count_as_kinesis_counts_them() -> None:
+    aggregated = ShardStats("shard-0", 500, 1000, second(-60), second(-41), 5)
+    plain = ShardStats("shard-1", 10, 1000, second(-60), second(-41))
+    found = progress(commit(BEHIND, FURTHER_BEHIND, shards=(aggregated, plain)))
+    assert (found.records, found.kinesis_records) == (510, 15)
+    assert [shard.kinesis_records for shard in found.shards] == [5, None]
+    summary = BatchSummary.of(found)
+    assert (summary.kinesis_records, summary.largest_shard_kinesis_records) == (15, 10)
+    assert summary.horizon == second(-3)
 
 
 def test_waiting_for_table_services_is_told_apart_from_writing() -> None:

@@ -85,17 +85,20 @@ def test_a_summary() -> None:
                 "StreamARN": "arn:x",
                 "StreamCreationTimestamp": 1769860800.5,
                 "RetentionPeriodHours": 48,
+                "OpenShardCount": 3,
+                "StreamStatus": "UPDATING",
             }
         }
     )
     created = datetime(2026, 1, 31, 12, 0, 0, 500000, tzinfo=UTC)
-    assert answers.stream_summary(body) == StreamSummary("arn:x", created, timedelta(days=2))
+    assert answers.stream_summary(body) == StreamSummary("arn:x", created, timedelta(days=2), 3, is_updating=True)
 
 
 @pytest.mark.parametrize(
     ("status", "body", "kind", "meaning", "text"),
     [
         (400, {"__type": "ExpiredIteratorException", "message": "old"}, ExpiredIteratorError, RetryLaterError, "old"),
+        (400, {"__type": "ResourceInUseException"}, KinesisUnavailableError, RetryLaterError, "ResourceInUse"),
         (400, {"__type": "a.b#ResourceNotFoundException"}, StreamNotFoundError, PermanentError, "ResourceNotFound"),
         (400, {"__type": "ProvisionedThroughputExceededException:x"}, ThrottledError, RetryLaterError, "Provisioned"),
         (400, {"__type": "AccessDeniedException", "Message": "no"}, KinesisRejectedError, PermanentError, "no"),

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakestream.errors import CorruptLogError
-from lakestream.model import BatchCommit, BatchPlan, FileEntry, SinkCommit
+from lakestream.model import BatchCommit, BatchPlan, FileEntry, ShardStats, SinkCommit
 from lakestream.testing.strategies import plans, stats_of
 
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
@@ -29,6 +29,22 @@ def test_a_commit_survives_json(plan: BatchPlan, sink: SinkCommit | None, data: 
     assert BatchCommit.from_json(commit.to_json()) == commit
     assert commit.records == sum(s.records for s in shards)
     assert commit.rows_written == (7 if sink else 0)
+
+
+def test_records_as_kinesis_counts_them_are_told_apart_from_what_earlier_releases_read() -> None:
+    shards = (ShardStats("shardId-0", 500, 1000, NOW, NOW, 5), ShardStats("shardId-1", 7, 70, NOW, NOW))
+    document = orjson.loads(BatchCommit.of(an_empty_plan(), epoch=1, committed_at=NOW, shards=shards).to_json())
+    assert [len(row) for row in document["shards"]] == [5, 5]
+    assert document.pop("kinesisRecords") == [5, None]
+    old = BatchCommit.from_json(orjson.dumps(document))
+    assert [old.kinesis_records, old.records] == [507, 507]
+
+
+def test_without_aggregates_a_commit_says_nothing_of_them() -> None:
+    shards = (ShardStats("shardId-0", 500, 1000, NOW, NOW),)
+    commit = BatchCommit.of(an_empty_plan(), epoch=1, committed_at=NOW, shards=shards)
+    assert b"kinesisRecords" not in commit.to_json()
+    assert commit.kinesis_records == 500
 
 
 @given(plans())
