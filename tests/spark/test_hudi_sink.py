@@ -252,6 +252,22 @@ def test_deletes_outlive_the_driver_and_are_forgotten_in_time(spark: SparkSessio
         assert snapshot(spark, settings) == {"a": 4}
 
 
+def test_many_remembered_deletes_stay_out_of_what_spark_keeps_of_its_queries(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Texts of plans of some ten megabytes a batch would fill the driver's memory in minutes."""
+    with opened(spark, upserts(tmp_path, TableType.MERGE_ON_READ)) as sink:
+        deletes = [Order(f"key-{number}", 5, "d") for number in range(20_000)]
+        sink.write(ref(0), rows_of(spark, deletes), replay=False)
+        late = [Order("key-7", 4), Order("key-8", 6), Order("other", 1)]
+        sink.write(ref(1), rows_of(spark, late), replay=False)
+        assert snapshot(spark, upserts(tmp_path, TableType.MERGE_ON_READ)) == {"key-8": 6, "other": 1}
+    queries = spark._jsparkSession.sharedState().statusStore().executionsList()
+    kept = [queries.apply(number).physicalPlanDescription() for number in range(queries.size())]
+    assert any("lakestream_deleted_keys" in text or "Subquery" in text for text in kept)
+    assert max(map(len, kept)) < 1_000_000
+
+
 @TABLE_TYPES
 def test_columns_can_be_added_and_not_taken_away(spark: SparkSession, tmp_path: Path, table_type: TableType) -> None:
     settings = upserts(tmp_path, table_type)

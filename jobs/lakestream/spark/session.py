@@ -155,6 +155,11 @@ def common_conf(settings: SessionSettings) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.ui.enabled": str(settings.ui).lower(),
         "spark.eventLog.enabled": "false",
+        # Kept for the UI even where there is none; by default the last 1,000 of each, and 100,000 tasks.
+        "spark.ui.retainedJobs": "100",
+        "spark.ui.retainedStages": "100",
+        "spark.ui.retainedTasks": "2000",
+        "spark.sql.ui.retainedExecutions": "20",
         # The next batch is fetched while this one is written: neither may wait for all tasks of the other.
         "spark.scheduler.mode": "FAIR",
         "spark.sql.session.timeZone": "UTC",

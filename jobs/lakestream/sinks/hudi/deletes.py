@@ -37,6 +37,8 @@ IS_DELETED = "_hoodie_is_deleted"
 """Hudi's own column: a row with true in it deletes its key."""
 
 _KEY, _HASH, _ORDERING, _DELETED = "_key", "_hash", "_ordering", "_deleted"
+_FILTER = "lakestream_deleted_keys"
+"""Name of a view of one row, the Bloom filter of the keys."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +78,7 @@ class DeleteGuard:
         """
         keyed = self._keyed(rows)
         now = self._clock()
-        suspects = keyed.filter(sf.col(_DELETED) | self._maybe_deleted()).collect()
+        suspects = keyed.filter(sf.col(_DELETED) | self._maybe_deleted(rows.sparkSession)).collect()
         overtaken = {
             row[_KEY]: self._known.deleted_at(row[_KEY])
             for row in suspects
@@ -102,11 +104,13 @@ class DeleteGuard:
     def _key(self) -> Column:
         return sf.to_json(sf.struct(*(sf.col(quoted(name)) for name in self._rule.identity)))
 
-    def _maybe_deleted(self) -> Column:
+    def _maybe_deleted(self, spark: SparkSession) -> Column:
         """`slots` of tombstones.py, in Spark's SQL."""
         if not len(self._known):
             return sf.lit(False)
-        filled, mask = sf.lit(self._known.filter), len(self._known.filter) - 1
+        # Of a literal, megabytes would be in the texts of each batch's plans, many times over, and Spark keeps these.
+        spark.createDataFrame([(self._known.filter,)], "filled binary").createOrReplaceTempView(_FILTER)
+        filled, mask = sf.expr(f"(SELECT filled FROM {_FILTER})"), len(self._known.filter) - 1
         first, second = (
             filled.substr(half.bitwiseAND(mask).cast("int") + 1, sf.lit(1)) == sf.lit(bytearray([1]))
             for half in (sf.col(_HASH), sf.shiftright(sf.col(_HASH), 32))
