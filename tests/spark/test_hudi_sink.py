@@ -264,7 +264,6 @@ def test_many_remembered_deletes_stay_out_of_what_spark_keeps_of_its_queries(
         assert snapshot(spark, upserts(tmp_path, TableType.MERGE_ON_READ)) == {"key-8": 6, "other": 1}
     queries = spark._jsparkSession.sharedState().statusStore().executionsList()
     kept = [queries.apply(number).physicalPlanDescription() for number in range(queries.size())]
-    assert any("lakestream_deleted_keys" in text or "Subquery" in text for text in kept)
     assert max(map(len, kept)) < 1_000_000
 
 
