@@ -15,7 +15,8 @@ SPARK_ERRORS = (PySparkException, Py4JError, ConnectionError)
 
 # The last line of the traceback that Python workers send along.
 _RAISED = re.compile(r"lakestream\.[\w.]*?\.?(\w+Error): (.+)")
-_CAUSE = re.compile(r"^(?:Caused by: )?([\w.$]+(?:Exception|Error)): (.+)$", re.MULTILINE)
+# Py4J puts a colon before the first.
+_CAUSE = re.compile(r"^(?:Caused by: |: )?([\w.$]+(?:Exception|Error)): (.+)$", re.MULTILINE)
 
 
 def in_our_words(error: BaseException) -> LakeStreamError:
@@ -38,5 +39,9 @@ def in_our_words(error: BaseException) -> LakeStreamError:
     causes = _CAUSE.findall(text)
     if causes:
         kind, message = causes[-1]
+        if kind.endswith("OutOfMemoryError"):
+            # A task's is told as the failure of its stage.
+            pod = "executor" if "stage failure" in text else "driver"
+            return SinkError(f"a JVM is out of memory ({message.strip()}): raise spec.resources.{pod}.memory")
         return SinkError(f"a Spark job failed: {kind.rsplit('.', 1)[-1]}: {message.strip()}")
     return SinkError(f"a Spark job failed: {text.strip().splitlines()[0] if text.strip() else type(error).__name__}")

@@ -44,3 +44,24 @@ def test_an_error_of_ours_that_an_executor_raised_is_that_error_again() -> None:
 def test_of_several_causes_the_innermost_is_told() -> None:
     text = "An error occurred\norg.apache.spark.SparkException: Job aborted\nCaused by: java.io.IOException: disk full"
     assert str(in_our_words(Py4JError(text))) == "a Spark job failed: IOException: disk full"
+
+
+def test_what_py4j_tells_of_java_is_told() -> None:
+    text = "An error occurred while calling o1.collectToPython.\n: org.apache.spark.SparkException: Job 5 cancelled\n"
+    assert str(in_our_words(Py4JError(text))) == "a Spark job failed: SparkException: Job 5 cancelled"
+
+
+@pytest.mark.parametrize(
+    ("text", "pod"),
+    [
+        ("An error occurred while calling o1.count.\n: java.lang.OutOfMemoryError: Java heap space\n\tat", "driver"),
+        (
+            "An error occurred while calling o1.count.\n: org.apache.spark.SparkException: Job aborted due to stage "
+            "failure: Task 0 failed\n\tat\nCaused by: java.lang.OutOfMemoryError: Java heap space\n\tat",
+            "executor",
+        ),
+    ],
+)
+def test_of_too_little_memory_it_is_said_whose(text: str, pod: str) -> None:
+    said = str(in_our_words(Py4JError(text)))
+    assert said == f"a JVM is out of memory (Java heap space): raise spec.resources.{pod}.memory"
