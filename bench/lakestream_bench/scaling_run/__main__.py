@@ -106,6 +106,7 @@ def _drawing(recording: Recording) -> str:
                 ],
                 minutes,
                 time="minutes",
+                whole=True,
             ),
         ]
     )

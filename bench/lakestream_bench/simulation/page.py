@@ -164,7 +164,7 @@ def _plots(case: Case, scenario: Scenario) -> list[Plot]:
         Plot("Load", "records/s", [Series("load", "#57606a", thin(load, _POINTS), width=1)], hours, height=110),
         Plot("Lag (age of the oldest record not in the table; the dashed line is the goal)", "s", lags, hours,
              goal=goal, top=min(worst, 8 * goal)),
-        Plot("Executors", "executors", sizes, hours, height=190),
+        Plot("Executors", "executors", sizes, hours, height=190, whole=True),
     ]  # fmt: skip
 
 

@@ -44,11 +44,13 @@ class Plot:
     """A dashed line across."""
     top: float | None = None
     """Values above are cut off; None: nothing is."""
+    whole: bool = False
+    """Whether values are whole numbers."""
 
     def svg(self) -> str:
         """The element."""
         highest = max((value for line in self.series for _, value in line.points), default=1.0)
-        ticks = _ticks(min(highest, self.top or highest, max(highest, 1e-9)))
+        ticks = _ticks(min(highest, self.top or highest, max(highest, 1e-9)), whole=self.whole)
         top = ticks[-1]
         inner = self.height - TOP - BOTTOM
 
@@ -105,11 +107,12 @@ def _path(points: Sequence[tuple[float, float]], *, step: bool) -> str:
     return "".join(parts)
 
 
-def _ticks(highest: float) -> list[float]:
-    """Three to five round values from zero to above the highest."""
-    raw = max(highest, 1e-9) / 4
+def _ticks(highest: float, *, whole: bool) -> list[float]:
+    """Two to five round values from zero to above the highest."""
+    raw = max(highest / 4, 1.0 if whole else 1e-9)
     power = 10.0 ** math.floor(math.log10(raw))
-    width = next(step * power for step in (1, 2, 2.5, 5, 10) if step * power >= raw)
+    steps = (1, 2, 5, 10) if whole else (1, 2, 2.5, 5, 10)
+    width = next(step * power for step in steps if step * power >= raw)
     return [index * width for index in range(max(math.ceil(highest / width - 1e-9), 1) + 1)]
 
 
