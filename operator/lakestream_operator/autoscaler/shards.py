@@ -9,9 +9,8 @@ import math
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from pydantic import TypeAdapter, ValidationError
-
 from lakestream_api import Shards
+from lakestream_operator.autoscaler.remembered import Remembered
 
 SHARD_WRITE_BYTES = 1024 * 1024
 SHARD_WRITE_RECORDS = 1_000
@@ -45,7 +44,7 @@ class StreamObservation:
 
 
 @dataclass(frozen=True, slots=True)
-class ShardState:
+class ShardState(Remembered):
     """What is remembered between two decisions."""
 
     calls: tuple[datetime, ...] = ()
@@ -59,23 +58,6 @@ class ShardState:
     """What was said then."""
     told: str = ""
     """What the last event said that would otherwise be repeated: a refusal, or what a dry run would do."""
-
-    def to_json(self) -> str:
-        """For the annotation that keeps it."""
-        return _ADAPTER.dump_json(self, exclude_defaults=True).decode()
-
-    @classmethod
-    def from_json(cls, text: str | None) -> ShardState:
-        """What `to_json` wrote; a new state if there is none, or it is nonsense."""
-        if text is None:
-            return cls()
-        try:
-            return _ADAPTER.validate_json(text)
-        except ValidationError:
-            return cls()
-
-
-_ADAPTER = TypeAdapter(ShardState)
 
 
 @dataclass(frozen=True, slots=True)

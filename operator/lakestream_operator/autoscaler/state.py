@@ -1,4 +1,4 @@
-"""What the autoscaler remembers from one evaluation to the next, and its JSON. No I/O."""
+"""What the autoscaler remembers from one evaluation to the next. No I/O."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from pydantic import TypeAdapter, ValidationError
+from lakestream_operator.autoscaler.remembered import Remembered
 
 
 class LimitReason(StrEnum):
@@ -150,7 +150,7 @@ class Recommendation:
 
 
 @dataclass(frozen=True, slots=True)
-class ScalingState:
+class ScalingState(Remembered):
     """Everything that a decision depends on besides spec, window and time."""
 
     target: int | None = None
@@ -182,20 +182,3 @@ class ScalingState:
     advised: int | None = None
     """What would have been asked for, but for a dry run."""
     condition: ScalingCondition | None = None
-
-    def to_json(self) -> str:
-        """For the annotation that keeps it; below 48 KiB."""
-        return _ADAPTER.dump_json(self, exclude_defaults=True).decode()
-
-    @classmethod
-    def from_json(cls, text: str | None) -> ScalingState:
-        """What `to_json` wrote. A new state if there is none or it is nonsense: the autoscaler learns again."""
-        if text is None:
-            return cls()
-        try:
-            return _ADAPTER.validate_json(text)
-        except ValidationError:
-            return cls()
-
-
-_ADAPTER = TypeAdapter(ScalingState)
