@@ -45,20 +45,21 @@ class _Tunnels:
         self._pods = f"/api/v1/namespaces/{namespace}/pods"
         self._selector = selector
         self._port = port
-        self._loop = asyncio.new_event_loop()
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._listening = threading.Event()
         self._local_port = 0
         self._closed = asyncio.Event()
 
     def run(self) -> None:
-        self._loop.run_until_complete(self._serve(find_credentials(os.environ)))
+        asyncio.run(self._serve(find_credentials(os.environ)))
 
     def local_port(self) -> int:
         assert self._listening.wait(timeout=30), "the tunnels do not listen"
         return self._local_port
 
     def close(self) -> None:
-        self._loop.call_soon_threadsafe(self._closed.set)
+        if self._loop is not None:
+            self._loop.call_soon_threadsafe(self._closed.set)
 
     async def _serve(self, credentials: Credentials) -> None:
         connector = aiohttp.TCPConnector(ssl=credentials.ssl_context(), limit=0)
@@ -76,6 +77,7 @@ class _Tunnels:
 
             server = await asyncio.start_server(connected, "127.0.0.1", 0)
             self._local_port = server.sockets[0].getsockname()[1]
+            self._loop = asyncio.get_running_loop()
             self._listening.set()
             await self._closed.wait()
             server.close()
