@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lakestream_api import Pod
+from lakestream_api import Pod, memory_mebibytes
 from lakestream_api.names import DOCUMENT_PATH, FINGERPRINT_ANNOTATION
 from lakestream_operator.model import Kind, Manifest
 from lakestream_operator.render.document import Plan
@@ -89,5 +89,4 @@ def _overhead(heap: str, pythons: int) -> str:
     Spark's own rule, 40 % or 384 MiB, is too little for small heaps: of a heap of 1 GiB in use, a JVM has been seen to
     have up to 300 MiB outside of it, and each Python process 190 MiB.
     """
-    megabytes = int(heap[:-1]) * (1024 if heap[-1] == "g" else 1)
-    return f"{max(megabytes * 2 // 5, _JVM_MIB + _PYTHON_MIB * pythons)}m"
+    return f"{max(memory_mebibytes(heap) * 2 // 5, _JVM_MIB + _PYTHON_MIB * pythons)}m"
