@@ -50,7 +50,7 @@ class Plot:
     def svg(self) -> str:
         """The element."""
         highest = max((value for line in self.series for _, value in line.points), default=1.0)
-        ticks = _ticks(min(highest, self.top or highest, max(highest, 1e-9)), whole=self.whole)
+        ticks = _ticks(min(highest, self.top or highest), whole=self.whole)
         top = ticks[-1]
         inner = self.height - TOP - BOTTOM
 
