@@ -45,17 +45,6 @@ class Table(StrEnum):
 
 
 @dataclass(frozen=True)
-class AtStep:
-    """Killed by itself, at a step."""
-
-    step: str
-    time: int
-
-    def __str__(self) -> str:
-        return f"{self.step}:{self.time}"
-
-
-@dataclass(frozen=True)
 class Chain:
     """A writer, and what happens to it."""
 

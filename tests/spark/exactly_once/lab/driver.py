@@ -7,7 +7,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
@@ -15,6 +14,7 @@ from pathlib import Path
 import psutil
 import pyspark
 
+from lab.family import Family, kill
 from lakestream.control.files import read_progress
 from lakestream.exits import Exit
 from lakestream.faults import CRASH_AT
@@ -68,7 +68,6 @@ class Driver:
         self.name = name
         self.log = ingest.folder / f"{name}.log"
         self.progress = ingest.folder / f"{name}.progress.jsonl"
-        self.family: dict[int, psutil.Process] = {}
         environment = dict(ingest.environment)
         if crash_at is not None:
             environment[CRASH_AT] = crash_at
@@ -80,6 +79,7 @@ class Driver:
             self.process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, env=environment, start_new_session=True
             )
+        self._family = Family(self.process)
 
     def wait(self, seconds: float = START_SECONDS) -> int:
         """Exit status; a driver that does not end in time is an error."""
@@ -95,7 +95,7 @@ class Driver:
         while not condition():
             now = time.monotonic()
             if now - looked > 0.5:
-                self._meet_family()
+                self._family.meet()
                 looked = now
             if self.process.poll() is not None:
                 if may_end:
@@ -115,20 +115,18 @@ class Driver:
         """SIGKILL, now."""
         if victim is Victim.JVM:
             self.until(self._jvms, "its JVM")
-        self._meet_family()
-        targets = {Victim.DRIVER: [], Victim.ALL: list(self.family.values()), Victim.JVM: self._jvms()}[victim]
-        if victim is not Victim.JVM:
-            self.process.kill()
-        for target in targets:
-            with suppress(psutil.NoSuchProcess):
-                target.kill()
+        self._family.meet()
+        if victim is Victim.JVM:
+            kill(self._jvms())
+            return
+        self.process.kill()
+        if victim is Victim.ALL:
+            kill(self._family.members)
 
     def kill_executors(self) -> None:
         """SIGKILL to the JVMs of a cluster's executors, once there are some."""
         self.until(self._executors, "its executors")
-        for executor in self._executors():
-            with suppress(psutil.NoSuchProcess):
-                executor.kill()
+        kill(self._executors())
 
     def require_refusal(self, status: Exit, *parts: str) -> None:
         """It ends with that status, and its last line says why, in one sentence for a person."""
@@ -146,32 +144,21 @@ class Driver:
 
     def bury(self) -> None:
         """Nothing of an ended driver may be left."""
-        _, alive = psutil.wait_procs(list(self.family.values()), timeout=BURIAL_SECONDS)
-        if alive:
+        if alive := self._family.outlast(BURIAL_SECONDS):
             raise DriverError(f"{self.name} left {alive} running\n{self.tail()}")
 
     def end(self) -> None:
         """Kill whatever is left."""
-        self._meet_family()
-        for process in self.family.values():
-            with suppress(psutil.NoSuchProcess):
-                process.kill()
+        self._family.meet()
+        kill(self._family.members)
         self.process.kill()
         self.process.wait()
 
     def _jvms(self) -> list[psutil.Process]:
-        return [process for process in self.family.values() if _is_jvm(process)]
+        return [process for process in self._family.members if _is_jvm(process)]
 
     def _executors(self) -> list[psutil.Process]:
         return [process for process in self._jvms() if _EXECUTOR in _command(process)]
-
-    def _meet_family(self) -> None:
-        """JVM and workers: they leave the driver's process group, and are nobody's children once it is dead."""
-        try:
-            found = psutil.Process(self.process.pid).children(recursive=True)
-        except psutil.NoSuchProcess:
-            return
-        self.family |= {process.pid: process for process in found}
 
 
 def _command(process: psutil.Process) -> list[str]:

@@ -1,0 +1,47 @@
+"""The processes that a driver starts: a JVM and its workers, which leave its process group and outlive it."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Iterable
+from contextlib import suppress
+
+import psutil
+
+
+class Family:
+    """What was seen of a process's descendants; once it is dead, they are nobody's children."""
+
+    def __init__(self, parent: subprocess.Popen[bytes]) -> None:
+        self._parent = parent
+        self._members: dict[int, psutil.Process] = {}
+
+    @property
+    def members(self) -> list[psutil.Process]:
+        return list(self._members.values())
+
+    def meet(self) -> None:
+        """Look who is there. The number of a parent that was waited for may by now be another process's."""
+        if self._parent.poll() is not None:
+            return
+        with suppress(psutil.NoSuchProcess):  # another thread may have waited for it just now
+            found = psutil.Process(self._parent.pid).children(recursive=True)
+            self._members |= {process.pid: process for process in found}
+
+    def outlast(self, seconds: float) -> list[psutil.Process]:
+        """Wait until all have ended; returns those that have not, and forgets the others."""
+        _, alive = psutil.wait_procs(self.members, timeout=seconds)
+        self._members = {process.pid: process for process in alive}
+        return alive
+
+
+def kill(processes: Iterable[psutil.Process]) -> None:
+    """SIGKILL to those that still run.
+
+    psutil sends the signal without a look at whose number it is now once it has seen a process gone; and to Linux
+    the number of any thread means all of its process, be it the tests' own.
+    """
+    for process in processes:
+        with suppress(psutil.NoSuchProcess):
+            if process.is_running():
+                process.kill()

@@ -1,0 +1,70 @@
+"""The lab kills what its drivers left, and nothing else, whoever has got the numbers of the dead since."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from lab.family import Family, kill
+
+_MOTHER = (
+    "import subprocess, sys; child = subprocess.Popen(['sleep', '600']); print(child.pid, flush=True); child.wait()"
+)
+
+
+@pytest.fixture
+def mother() -> Iterator[subprocess.Popen[bytes]]:
+    """A process with a child."""
+    process = subprocess.Popen([sys.executable, "-c", _MOTHER], stdout=subprocess.PIPE)
+    with process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield process
+        process.kill()
+
+
+def _bereaved(mother: subprocess.Popen[bytes]) -> Family:
+    family = Family(mother)
+    family.meet()
+    mother.kill()
+    mother.wait()
+    return family
+
+
+def test_what_a_dead_process_left_is_found_and_killed(mother: subprocess.Popen[bytes]) -> None:
+    family = _bereaved(mother)
+    (child,) = family.members
+    assert family.outlast(0.0) == [child]
+    kill(family.members)
+    assert family.outlast(10.0) == []
+    assert family.members == []
+
+
+def test_the_dead_get_no_signal(mother: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
+    family = _bereaved(mother)
+    dead = family.members
+    kill(dead)
+    family.outlast(10.0)
+    sent: list[tuple[int, int]] = []
+    monkeypatch.setattr(os, "kill", lambda *signal: sent.append(signal))
+    kill(dead)
+    assert sent == []
+
+
+def test_who_has_the_number_of_the_dead_is_not_of_the_family(
+    mother: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    family = _bereaved(mother)
+    known = family.members
+    monkeypatch.setattr(mother, "pid", os.getpid())
+    with subprocess.Popen(["sleep", "600"]) as another:
+        family.meet()
+        assert psutil.Process().children() != []
+        another.kill()
+    assert family.members == known
+    kill(known)
