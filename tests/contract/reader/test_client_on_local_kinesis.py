@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import pickle
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +12,7 @@ import pytest
 from lakestream.errors import KinesisRejectedError, KinesisUnavailableError, SettingsError
 from lakestream.kinesis import HttpKinesisClient, KinesisSettings, PlannerSettings, read_ranges
 from lakestream.testing.consumer import Consume, Consumer
+from lakestream.testing.kpl import aggregate
 from lakestream_localkinesis.testing import LocalKinesis, local_kinesis
 
 
@@ -52,16 +52,15 @@ def test_a_request_that_kinesis_refuses(server: LocalKinesis, consume: Consume) 
 
 def test_what_an_executor_runs(server: LocalKinesis, consume: Consume) -> None:
     """Settings and ranges travel as pickles; aggregates come out unpacked."""
-    message = b"\x0a\x01k" + b"".join(b"\x1a\x06\x08\x00\x1a\x02" + data for data in (b"u1", b"u2"))
-    aggregate = b"\xf3\x89\x9a\xc2" + message + hashlib.md5(message, usedforsecurity=False).digest()
+    both = aggregate([("k", None, b"u1"), ("k", None, b"u2")])
     server.create_stream("executors", shards=1)
-    for data in (b"plain", aggregate, aggregate[:-1]):
+    for data in (b"plain", both, both[:-1]):
         server.client().put_record(StreamName="executors", Data=data, PartitionKey="p")
     consumer = consume("executors")
     consumer.catch_up(server.clock.now())
     batches = read_ranges(*pickle.loads(pickle.dumps((consumer.settings, consumer.ranges))))
     rows = [(row["data"], row["partition_key"], row["sub_sequence"]) for b in batches for row in b.to_pylist()]
-    assert rows == [(b"plain", "p", 0), (b"u1", "k", 0), (b"u2", "k", 1), (aggregate[:-1], "p", 0)]
+    assert rows == [(b"plain", "p", 0), (b"u1", "k", 0), (b"u2", "k", 1), (both[:-1], "p", 0)]
 
 
 def test_two_consumers_within_the_limits_of_one_shard(consume: Consume) -> None:

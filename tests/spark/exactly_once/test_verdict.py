@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from lab.lake import differences
-from lab.stream import Content, OrderStream, Place, Truth
+from lab.stream import AGGREGATED, Content, OrderStream, Place, Truth
 from lakestream_loadgen.audit import compare, fold
 from lakestream_loadgen.content import canonical_text
 from lakestream_localkinesis.testing import LocalKinesis
@@ -52,7 +52,8 @@ def test_one_wrong_row_is_found(truth: Truth, change, found: str) -> None:
 
 
 def test_the_truth_has_records_of_both_kinds_and_they_are_the_events_as_sent(truth: Truth) -> None:
-    assert len(truth.good) + len(truth.unusable) == 8 * 31
+    assert truth.records == 8 * (31 + AGGREGATED)
+    assert truth.kinesis_records == 8 * 32
     assert len(truth.unusable) >= 8
     assert [text.encode() for text in canonical_text(truth.events()).to_pylist()] == [
         content.data for content in truth.good.values()

@@ -130,7 +130,11 @@ def log_faults(truth: Truth, writer: Writer) -> list[str]:
         faults.append("plans and commits are not of the same batches")
     if len(commits) != commits[-1].batch + 1:
         return faults  # the first have been removed
-    for name, expected in (("records", len(truth.good) + len(truth.unusable)), ("quarantined", len(truth.unusable))):
+    for name, expected in (
+        ("records", truth.records),
+        ("kinesis_records", truth.kinesis_records),
+        ("quarantined", len(truth.unusable)),
+    ):
         if (counted := sum(getattr(commit, name) for commit in commits)) != expected:
             faults.append(f"the commits count {counted} {name}, the stream has {expected}")
     return faults

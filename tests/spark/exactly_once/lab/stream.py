@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import cycle
+from typing import Any
 
 import orjson
 import pyarrow as pa
 
+from lakestream.testing.kpl import aggregate
 from lakestream_loadgen.content import EVENT_SCHEMA
 from lakestream_loadgen.events import EventMix, OrderEvents
+from lakestream_loadgen.records import Record
 from lakestream_localkinesis.testing import LocalKinesis
 
 Place = tuple[str, int, int]
@@ -20,6 +24,8 @@ Place = tuple[str, int, int]
 GAP_SECONDS = 0.06
 """Between two bursts: more than a batch of `MAX_RECORDS_PER_BATCH` may cover, so that each burst makes a batch."""
 MAX_RECORDS_PER_BATCH = 60
+AGGREGATED = 4
+"""User records in the one KPL aggregate of a burst."""
 SHARDS = 3
 
 _MIX = EventMix(inserts=0.35, deletes=0.15, late=0.05, malformed=0.06, max_lateness=20.0, customers=40, max_live=60)
@@ -42,6 +48,15 @@ class Truth:
     good: dict[Place, Content]
     unusable: dict[Place, Content]
 
+    @property
+    def records(self) -> int:
+        return len(self.good) + len(self.unusable)
+
+    @property
+    def kinesis_records(self) -> int:
+        """An aggregate is one."""
+        return sum(sub == 0 for _, _, sub in (*self.good, *self.unusable))
+
     def events(self) -> pa.Table:
         """The good records as typed rows, for the fold."""
         rows = [orjson.loads(content.data) for content in self.good.values()]
@@ -63,26 +78,35 @@ class OrderStream:
         self._events = OrderEvents(seed=seed, worker=0, prefix=name, mix=_MIX)
         self._unusable = cycle(_UNUSABLE)
         self._malformed: set[bytes] = set(_UNUSABLE)
+        self._aggregated: dict[bytes, list[bytes]] = {}
         self._client = server.client()
         server.create_stream(name, shards=SHARDS)
 
     def put(self, bursts: int, records: int = 30) -> None:
-        """Put so many bursts, far enough apart to become batches of their own; each has unusable records."""
+        """Put so many bursts, far enough apart to become batches of their own; each has unusable records and a KPL
+        aggregate."""
         for burst in range(bursts):
             if burst:
                 time.sleep(GAP_SECONDS)
-            events = self._events.take(records, time.time())
+            events = self._events.take(records + AGGREGATED, time.time())
             self._malformed.update(event.data for event in events if event.malformed)
-            entries = [{"Data": event.data, "PartitionKey": event.partition_key} for event in events]
+            entries = [{"Data": event.data, "PartitionKey": event.partition_key} for event in events[:records]]
+            entries.append(self._aggregate(events[records:]))
             entries.append({"Data": next(self._unusable), "PartitionKey": f"unusable-{burst}"})
             answer = self._client.put_records(StreamName=self.name, Records=entries)
             assert answer["FailedRecordCount"] == 0, answer
+
+    def _aggregate(self, events: Sequence[Record]) -> dict[str, Any]:
+        data = aggregate([(event.partition_key, None, event.data) for event in events])
+        self._aggregated[data] = [event.data for event in events]
+        return {"Data": data, "PartitionKey": events[0].partition_key}
 
     def truth(self) -> Truth:
         """What Kinesis holds, from Kinesis itself."""
         good: dict[Place, Content] = {}
         unusable: dict[Place, Content] = {}
         for record in self.server.records(self.name):
-            kind = unusable if record.data in self._malformed else good
-            kind[record.shard_id, int(record.sequence_number), 0] = Content(record.data, record.arrival)
+            for sub, data in enumerate(self._aggregated.get(record.data, [record.data])):
+                kind = unusable if data in self._malformed else good
+                kind[record.shard_id, int(record.sequence_number), sub] = Content(data, record.arrival)
         return Truth(good, unusable)

@@ -2,41 +2,12 @@
 
 from __future__ import annotations
 
-import hashlib
-
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lakestream.kinesis.kpl import MAGIC, UserRecord, deaggregate
-
-
-def varint(number: int) -> bytes:
-    low, rest = number & 0x7F, number >> 7
-    return bytes([low | 0x80]) + varint(rest) if rest else bytes([low])
-
-
-def field(number: int, content: bytes | int) -> bytes:
-    if isinstance(content, int):
-        return varint(number << 3) + varint(content)
-    return varint(number << 3 | 2) + varint(len(content)) + content
-
-
-def sealed(message: bytes) -> bytes:
-    return MAGIC + message + hashlib.md5(message, usedforsecurity=False).digest()
-
-
-def aggregate(records: list[tuple[str, str | None, bytes]]) -> bytes:
-    """As the KPL makes it: tables of keys, then records that refer to them."""
-    keys = sorted({key for key, _, _ in records})
-    hashes = sorted({key for _, key, _ in records if key is not None})
-    message = b"".join(field(1, key.encode()) for key in keys) + b"".join(field(2, h.encode()) for h in hashes)
-    for key, hash_key, data in records:
-        inner = field(1, keys.index(key))
-        if hash_key is not None:
-            inner += field(2, hashes.index(hash_key))
-        message += field(3, inner + field(3, data))
-    return sealed(message)
+from lakestream.testing.kpl import aggregate, field, sealed, varint
 
 
 @given(st.lists(st.tuples(st.text(max_size=300), st.none() | st.just("170141"), st.binary(max_size=300)), max_size=20))
