@@ -97,7 +97,8 @@ class WriterStatus(WireModel):
     """When that was."""
 
     lag_seconds: float | None = Field(default=None, ge=0)
-    """Age of the oldest record that is not read yet, after the last batch; 0 at the tip."""
+    """Age of the oldest record that is not read yet, after the last batch; 0 at the tip. Where a
+    batch took longer than two trigger intervals, at least the time since it was planned."""
 
     records_per_second: float | None = Field(default=None, ge=0)
     """Records read per second over the last batches."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
-from lakestream_api import DriverReport, ExecutorsStatus, LakeStreamStatus, WriterNames, WriterStatus
+from lakestream_api import BatchSummary, DriverReport, ExecutorsStatus, LakeStreamStatus, WriterNames, WriterStatus
 from lakestream_operator.conditions import Findings, conditions, phase
 from lakestream_operator.model import Observed, WriterSeen
 from lakestream_operator.scaling import Scale
@@ -15,6 +15,9 @@ FIGURES_EVERY = timedelta(seconds=15)
 """How often a status is written in which only figures have changed."""
 
 _RATE_BATCHES = 5
+_OVERDUE = 2
+"""Trigger intervals from the planning of a batch to its end: one is for the batch, in another one it may take its turn
+behind the batch before."""
 
 
 def status_of(observed: Observed, findings: Findings, now: datetime, timings: Timings) -> LakeStreamStatus:
@@ -81,7 +84,7 @@ def lag_of(report: DriverReport | None, now: datetime, timings: Timings, *, aliv
     """Seconds of lag. That of a driver which says nothing grows with its silence: what arrived since is unread."""
     if report is None:
         return None
-    known = [(batch.finished_at, batch.lag_seconds) for batch in report.batches[-1:]]
+    known = [(batch.finished_at, _lag_after(batch)) for batch in report.batches[-1:]]
     if report.caught_up_at:
         known.append((report.caught_up_at, 0.0))
     if not known:
@@ -93,6 +96,14 @@ def lag_of(report: DriverReport | None, now: datetime, timings: Timings, *, aliv
     # Between two batches of a driver that is behind, its lag stays about what it was.
     grown = (now - known_at).total_seconds() if silent else 0.0
     return round(lag + max(grown, 0.0), 1)
+
+
+def _lag_after(batch: BatchSummary) -> float:
+    """A batch that takes long leaves what came meanwhile to wait, even if it has read all there was."""
+    if batch.horizon is None:
+        return batch.lag_seconds
+    waited = (batch.finished_at - batch.horizon).total_seconds()
+    return max(batch.lag_seconds, waited if waited > _OVERDUE * batch.trigger_interval.total_seconds() else 0.0)
 
 
 def _rate(report: DriverReport, now: datetime) -> float | None:

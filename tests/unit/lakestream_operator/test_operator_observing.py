@@ -131,6 +131,28 @@ def test_lag_grows_while_nobody_reads(lag: float, age: int, alive: bool, expecte
     assert lag_of(report, NOW, Timings(), alive=alive) == expected
 
 
+@pytest.mark.parametrize(
+    ("lag", "planned", "idle", "expected"),
+    [
+        (0.0, 20, None, 0.0),
+        (0.0, 21, None, 21.0),
+        (0.0, 45, None, 45.0),
+        (30.0, 45, None, 45.0),
+        (90.0, 45, None, 90.0),
+        (0.0, 45, 1, 0.0),
+    ],
+)
+def test_batches_that_take_long_are_late_even_at_the_tip(
+    lag: float, planned: int, idle: int | None, expected: float
+) -> None:
+    """Of a trigger interval of 10 s."""
+    report = report_of(NOW, lag=lag)
+    batch = report.batches[-1].model_copy(update={"horizon": NOW - timedelta(seconds=planned)})
+    looked = None if idle is None else NOW + timedelta(seconds=idle)
+    report = report.model_copy(update={"batches": (batch,), "caught_up_at": looked})
+    assert lag_of(report, NOW, Timings(), alive=True) == expected
+
+
 def test_without_a_batch_nothing_is_known_of_the_lag() -> None:
     assert lag_of(report_of(NOW, batches=0), NOW, Timings(), alive=True) is None
     assert lag_of(None, NOW, Timings(), alive=False) is None
