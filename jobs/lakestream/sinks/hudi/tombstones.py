@@ -47,7 +47,7 @@ class Tombstones:
     """
 
     def __init__(self, retain: float, limit: int = 500_000) -> None:
-        """`retain` in seconds; above `limit` keys (some 200 bytes each) the oldest are forgotten early."""
+        """`retain` in seconds; above `limit` keys (some 300 bytes each) the oldest are forgotten early."""
         self._retain = retain
         self._limit = limit
         self._known: dict[str, Tombstone] = {}
