@@ -8,7 +8,6 @@ neither a busy machine nor its cooling favours one of them.
 from __future__ import annotations
 
 import argparse
-import hashlib
 import os
 import platform
 import random
@@ -27,7 +26,7 @@ from pybase64 import b64encode
 
 from lakestream.kinesis.answers import record_page
 from lakestream.kinesis.batches import SCHEMA, record_batch
-from lakestream.kinesis.kpl import MAGIC
+from lakestream.testing.kpl import aggregate
 
 SHARD = "shardId-000000000000"
 RECORDS = 10_000
@@ -67,19 +66,8 @@ def answer(datas: list[bytes]) -> bytes:
 
 def aggregates(datas: list[bytes], size: int) -> list[bytes]:
     """The same records, so many to a KPL aggregate."""
-    return [_aggregate(datas[i : i + size]) for i in range(0, len(datas), size)]
-
-
-def _aggregate(datas: list[bytes]) -> bytes:
-    message = b"\x0a\x05order"
-    for data in datas:
-        inner = b"\x08\x00\x1a" + _varint(len(data)) + data
-        message += b"\x1a" + _varint(len(inner)) + inner
-    return MAGIC + message + hashlib.md5(message, usedforsecurity=False).digest()
-
-
-def _varint(number: int) -> bytes:
-    return bytes([number & 0x7F | 0x80]) + _varint(number >> 7) if number > 0x7F else bytes([number])
+    users = [("order", None, data) for data in datas]
+    return [aggregate(users[i : i + size]) for i in range(0, len(users), size)]
 
 
 def ours(body: bytes) -> pa.RecordBatch:
