@@ -1,4 +1,4 @@
-"""Two hundred batches in a row: does a batch take longer, or the driver more, than at the beginning?"""
+"""Many batches in a row: does a batch take longer, or the driver more, than at the beginning?"""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ from lakestream_bench._ingestion import SHARDS, STREAM, WRITERS, Ingestion, Orde
 from lakestream_localkinesis.testing import local_kinesis
 
 BATCHES = 200
+"""Unless others are asked for."""
 WINDOW = 40
 """Batches at the beginning and at the end that are compared."""
 WARM_UP = 40
@@ -53,7 +54,7 @@ class Soak:
     last: Sample
 
 
-def soak(kind: str, folder: Path) -> Soak:
+def soak(kind: str, folder: Path, wanted: int) -> Soak:
     """Run a writer at a steady trickle until it has done its batches."""
     with local_kinesis() as server:
         server.create_stream(STREAM, shards=SHARDS)
@@ -66,14 +67,14 @@ def soak(kind: str, folder: Path) -> Soak:
                     raise RuntimeError(f"lakestream ingest ended:\n{run.log.read_text()[-3000:]}")
                 if first is None and done >= WARM_UP + WINDOW:
                     first = _sample(run, folder, kind)
-                if done >= BATCHES:
+                if done >= wanted:
                     break
             batches = run.batches()
-            if first is None or len(batches) < BATCHES:
+            if first is None or len(batches) < wanted:
                 raise RuntimeError(f"only {len(batches)} batches in half an hour")
             last = _sample(run, folder, kind)
     begin = _median(batches[WARM_UP : WARM_UP + WINDOW])
-    end = _median(batches[BATCHES - WINDOW : BATCHES])
+    end = _median(batches[wanted - WINDOW : wanted])
     return Soak(len(batches), begin, end, end / begin, first, last)
 
 
@@ -98,10 +99,13 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True, help="gets the figures as JSON")
     parser.add_argument("--writers", nargs="+", choices=list(WRITERS), default=["json", "mor"])
+    parser.add_argument("--batches", type=int, default=BATCHES, help=f"at least {WARM_UP + 2 * WINDOW}")
     arguments = parser.parse_args()
+    if arguments.batches < WARM_UP + 2 * WINDOW:
+        parser.error(f"--batches: {arguments.batches} are too few, the windows need {WARM_UP + 2 * WINDOW}")
     with tempfile.TemporaryDirectory(prefix="lakestream-bench-") as scratch:
-        results = {kind: soak(kind, Path(scratch) / kind) for kind in arguments.writers}
-    print(f"{BATCHES} batches at {RATE} records/s; at batch {WARM_UP + WINDOW} and at the end")
+        results = {kind: soak(kind, Path(scratch) / kind, arguments.batches) for kind in arguments.writers}
+    print(f"{arguments.batches} batches at {RATE} records/s; at batch {WARM_UP + WINDOW} and at the end")
     print(f"{'writer':8}{'batch s':>16}{'memory MiB':>16}{'connections':>14}{'files':>12}{'log objects':>14}")
     for kind, result in results.items():
         first, last = result.first, result.last
