@@ -25,6 +25,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from itertools import groupby, takewhile
 
+from lakestream_api import Scaling
 from lakestream_operator.autoscaler.observations import BatchObservation, ScalingWindow
 from lakestream_operator.autoscaler.state import BatchModel, Sample, ScalingState
 
@@ -36,7 +37,7 @@ RECORDS_PER_TASK = 10_000
 WINDOW = timedelta(minutes=10)
 """For what batches cost; longer if it has fewer than `FEW` samples."""
 RATE_WINDOW = timedelta(minutes=5)
-"""For what arrives; the same holds."""
+"""For what arrives; the same holds. Shorter with a shorter `scaleDownAfter`, which would mean little otherwise."""
 MEMORY = timedelta(hours=2)
 """For telling `a` from `w`, which takes batches of different sizes."""
 _THIN = timedelta(minutes=4)
@@ -74,7 +75,7 @@ class Load:
     recent_rate: float
     """The median of the last three samples: a change shows with the second one, a single outlier does not."""
     record_bytes: float
-    """Mean size."""
+    """Mean size, of the last that came."""
     backlog: float
     """`B`: records left unread by the newest batch."""
     lag: float
@@ -85,8 +86,6 @@ class Load:
     """What the fullest shard gets per second, as a share of what may be read from it."""
     samples: int
     """That `rate` is the mean of."""
-    busy_seconds: float
-    """Of the newest sample."""
 
 
 def parallelism(records: float, slots: int, shards: int) -> int:
@@ -97,15 +96,22 @@ def parallelism(records: float, slots: int, shards: int) -> int:
 def take_in(state: ScalingState, window: ScalingWindow, now: datetime) -> ScalingState:
     """The state once the batches that are new in this window are among its samples."""
     samples = list(state.samples)
-    new = [_Spaced.of(*three, window.limits.interval) for three in _with_neighbours(state, window)]
+    new = [_Spaced.of(*three, window.caught_up_at, window.limits.interval) for three in _with_neighbours(state, window)]
     full = [batch for batch in new if batch.seen.records > 0]
     for _, group in groupby(full, key=lambda batch: (batch.seen.executors, batch.alone, batch.chained)):
         samples.append(_sample(list(group), window))
-    kept = _thinned(samples, now)
+    kept = [sample for sample in samples if sample.is_rest and now - sample.at <= RATE_WINDOW]
+    kept += _thinned(_of_batches(samples), now)
+    kept += _rest(samples, window)
+    kept = sorted(kept, key=lambda sample: sample.at)[-_MAX_SAMPLES:]
     if not new:
         return replace(state, samples=tuple(kept))
     newest = new[-1].seen
     return replace(state, samples=tuple(kept), last_finished_at=newest.finished_at, last_batch=newest.batch)
+
+
+def _of_batches(samples: Sequence[Sample]) -> list[Sample]:
+    return [sample for sample in samples if not sample.is_rest]
 
 
 def _thinned(samples: Sequence[Sample], now: datetime) -> list[Sample]:
@@ -117,7 +123,31 @@ def _thinned(samples: Sequence[Sample], now: datetime) -> list[Sample]:
         spaced = not kept or sample.at - kept[-1].at >= _THIN or sample.chained
         if age <= WINDOW or index >= -FEW or (age <= MEMORY and spaced):
             kept.append(sample)
-    return kept[-_MAX_SAMPLES:]
+    return kept
+
+
+def _rest(samples: Sequence[Sample], window: ScalingWindow) -> list[Sample]:
+    """The time since the last sample, if the driver has looked for records meanwhile and found none."""
+    if window.caught_up_at is None or not samples or window.caught_up_at <= samples[-1].at:
+        return []
+    last = samples[-1]
+    return [
+        Sample(
+            at=window.caught_up_at,
+            batches=0,
+            records=0.0,
+            bytes=0.0,
+            prepare=0.0,
+            finish=0.0,
+            busy=0.0,
+            alone=False,
+            chained=False,
+            late=0.0,
+            executors=last.executors,
+            slots=last.slots,
+            span=(window.caught_up_at - last.at).total_seconds(),
+        )
+    ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +173,12 @@ class _Spaced:
 
     @classmethod
     def of(
-        cls, before: _Before | None, batch: BatchObservation, after: BatchObservation | None, interval: float
+        cls,
+        before: _Before | None,
+        batch: BatchObservation,
+        after: BatchObservation | None,
+        looked_at: datetime | None,
+        interval: float,
     ) -> _Spaced:
         stages = batch.prepare_seconds + batch.finish_seconds
         period = stages if before is None else (batch.finished_at - before.finished_at).total_seconds()
@@ -156,8 +191,12 @@ class _Spaced:
             alone = alone and after.prepare_seconds + after.finish_seconds <= rest
         overlapped = before is not None and 0 < period <= stages
         chained = before is not None and overlapped and (before.lag_seconds > 0 or period > _OVERDUE * interval)
-        # Its oldest record came just after the batch before was planned, even if it was read to the tip.
-        late = max(batch.lag_seconds, stages + max(period, 0.0))
+        # Its oldest record came just after the batch before was planned, even if it was read to the tip; or after the
+        # driver had looked for records in vain.
+        waited = period
+        if looked_at is not None and looked_at < batch.finished_at:
+            waited = min(waited, (batch.finished_at - looked_at).total_seconds())
+        late = max(batch.lag_seconds, stages + max(waited, 0.0))
         return cls(batch, min(stages, period) if period > 0 else stages, alone, chained, late)
 
 
@@ -216,13 +255,14 @@ def _mean(batches: Sequence[BatchObservation], value: Callable[[BatchObservation
 
 def fit(state: ScalingState, now: datetime) -> ScalingState:
     """The state with a model that fits its samples; what they cannot tell stays as it was."""
-    recent = [sample for sample in state.samples if now - sample.at <= WINDOW] or state.samples[-FEW:]
+    samples = _of_batches(state.samples)
+    recent = [sample for sample in samples if now - sample.at <= WINDOW] or samples[-FEW:]
     alone = [sample for sample in recent if sample.alone]
     # A single batch that ran into the next one shows little: it takes a row of them, up to now.
     chained = list(takewhile(lambda sample: sample.chained, reversed(recent)))
     model = state.model
     if alone and len(chained) < _CHAINED:
-        return replace(state, model=_fit_alone(state.samples, alone, model))
+        return replace(state, model=_fit_alone(samples, alone, model))
     if model is None:
         costs = [sample.busy / _per_slot(sample) for sample in chained or recent]
         return replace(state, model=BatchModel(0.0, 0.0, statistics.median(costs))) if costs else state
@@ -288,41 +328,35 @@ def _intercept(points: Sequence[tuple[float, float]]) -> float:
     return max(0.0, statistics.median(t - max(slope, 0.0) * x for x, t in points))
 
 
-def load_of(state: ScalingState, window: ScalingWindow, now: datetime) -> Load | None:
+def load_of(spec: Scaling, state: ScalingState, window: ScalingWindow, now: datetime) -> Load | None:
     """The load as the samples have it; None before the first batch whose arrival rate is known."""
     known = [sample for sample in state.samples if sample.span > 0]
-    if not known or not window.batches:
+    came = _of_batches(known)
+    if not came or not window.batches:
         return None
     newest = window.batches[-1]
-    inside = [sample for sample in known if now - sample.at <= RATE_WINDOW]
+    inside = [sample for sample in known if now - sample.at <= min(RATE_WINDOW, spec.scale_down_after)]
     inside = inside if len(inside) >= FEW else known[-FEW:]
     recent = known[-3:]
-    idle = _idle_seconds(window, newest)
     # What the last batch left behind is read by now if the driver has since found nothing to read.
-    late = 0.0 if idle else max(newest.lag_seconds, known[-1].late)
-    left = 0.0 if idle else newest.backlog_records
+    rests = known[-1].is_rest
+    late = 0.0 if rests else max(newest.lag_seconds, known[-1].late)
+    left = 0.0 if rests else newest.backlog_records
+    rate = _rate(inside)
     return Load(
-        rate=_rate(inside, idle),
-        recent_rate=statistics.median(_rate([sample], idle) for sample in recent),
-        record_bytes=sum(s.bytes * s.batches for s in inside) / sum(s.records * s.batches for s in inside),
-        backlog=max(left, _rate(inside, idle) * max(0.0, late - 2 * window.limits.interval)),
+        rate=rate,
+        recent_rate=statistics.median(_rate([sample]) for sample in recent),
+        record_bytes=sum(s.bytes * s.batches for s in came[-FEW:]) / sum(s.records * s.batches for s in came[-FEW:]),
+        backlog=max(left, rate * max(0.0, late - 2 * window.limits.interval)),
         lag=late,
         open_shards=max(1, newest.open_shards),
         shard_load=sum(s.reading * s.batches for s in recent) / sum(s.span for s in recent),
         samples=len(inside),
-        busy_seconds=known[-1].busy,
     )
 
 
-def _idle_seconds(window: ScalingWindow, newest: BatchObservation) -> float:
-    """How long nothing has come: the driver has looked since the last batch, and there was nothing to read."""
-    if window.caught_up_at is None:
-        return 0.0
-    return max(0.0, (window.caught_up_at - newest.finished_at).total_seconds())
-
-
-def _rate(samples: Sequence[Sample], idle: float) -> float:
-    return sum(sample.records * sample.batches for sample in samples) / (sum(sample.span for sample in samples) + idle)
+def _rate(samples: Sequence[Sample]) -> float:
+    return sum(sample.records * sample.batches for sample in samples) / sum(sample.span for sample in samples)
 
 
 def start_delay(state: ScalingState) -> float:

@@ -14,9 +14,9 @@ def count(executors: int) -> str:
     return f"{executors:,} executor{'s' if executors != 1 else ''}"
 
 
-def seen(load: Load, *, behind: bool, executors: int, busy: float) -> str:
+def seen(load: Load, *, behind: bool, executors: int, rate: float, busy: float) -> str:
     """What is to be said of the load."""
-    text = f"{load.recent_rate:,.0f} records/s keep {count(executors)} {busy:.0%} busy, lag {load.lag:.0f} s"
+    text = f"{rate:,.0f} records/s keep {count(executors)} {busy:.0%} busy, lag {load.lag:.0f} s"
     return f"{text}, {load.backlog:,.0f} records behind" if behind else text
 
 

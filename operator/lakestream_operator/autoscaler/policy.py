@@ -144,7 +144,7 @@ def _decide(spec: Scaling, window: ScalingWindow, state: ScalingState, now: date
         return _Outcome(current, f"stays at {explain.count(current)}: {reason}"), state
     if (starved := _starved(spec, window, state, now)) is not None:
         return starved
-    load = load_of(state, window, now)
+    load = load_of(spec, state, window, now)
     if load is None or state.model is None:
         return _Outcome(current, f"stays at {explain.count(current)} until a batch tells how much arrives"), state
     return _follow(spec, window, state, load, now)
@@ -154,7 +154,7 @@ def _silence(window: ScalingWindow, state: ScalingState, now: datetime) -> str |
     # A silent driver says nothing about load; to shrink on silence would deepen an outage.
     if window.reported_at is None or window.executors is None:
         return "the driver has not reported yet"
-    batch = state.samples[-1].busy if state.samples else 0.0
+    batch = next((sample.busy for sample in reversed(state.samples) if not sample.is_rest), 0.0)
     patience = max(timedelta(seconds=STALE_BATCHES * max(window.limits.interval, batch)), LEAST_STALE)
     if now - window.reported_at > patience:
         return f"the driver's last report is {explain.ago(now - window.reported_at)} old"
@@ -193,7 +193,7 @@ def _starved(
     runs = _clamp(spec, max(1, window.executors.registered))
     pause = STARVED_PAUSE * 2 ** min(state.starved, STARVED_PAUSES)
     condition = replace(condition, message=f"{condition.message}; asked for again in {explain.ago(pause)}")
-    load = load_of(state, window, now)
+    load = load_of(spec, state, window, now)
     block = Block(now + pause, condition, runs, None if load is None else max(load.rate, load.recent_rate))
     outcome = _Outcome(runs, explain.step(state.target, runs, condition.message), state.target, condition)
     return outcome, replace(state, block=block, raised_at=None, starved=state.starved + 1)
@@ -220,7 +220,8 @@ def _follow(
     calls = need.wanted > current and (behind or (not model.is_bound and load.samples >= FEW and (leap or busy > HIGH)))
     state = replace(state, votes=(*state.votes, calls)[-VOTES[1] :])
     state, verdict = judge(state, window, load, now)
-    seen = explain.seen(load, behind=behind, executors=current, busy=max(busy, now_busy))
+    most, most_rate = max((busy, load.rate), (now_busy, load.recent_rate))
+    seen = explain.seen(load, behind=behind, executors=current, rate=most_rate, busy=most)
     wanted = _clamp(spec, need.wanted)
     if verdict is not None:
         back = _clamp(spec, verdict.executors)
@@ -242,11 +243,13 @@ def _remember(spec: Scaling, state: ScalingState, need: Demand, now: datetime) -
 
 
 def _settled(state: ScalingState, window: ScalingWindow, now: datetime) -> bool:
-    """Whether the last step is complete, and a batch has run with it."""
+    """Whether the last step is complete, and a batch has run with it, if there was one to run."""
     if state.changed_at is None or now - state.changed_at > SETTLE_AT_MOST:
         return True
     if window.executors is None or window.executors.registered != state.target:
         return False
+    if window.caught_up_at is not None and window.caught_up_at > state.changed_at:
+        return True
     after = [batch for batch in window.batches if batch.finished_at > state.changed_at]
     return any(batch.executors == state.target for batch in after)
 

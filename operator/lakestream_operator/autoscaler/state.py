@@ -85,13 +85,13 @@ class BatchModel:
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The mean of the batches of one evaluation that ran on the same executors."""
+    """The mean of the batches of one evaluation that ran on the same executors; or a rest, without any."""
 
     at: datetime
-    """When the last of them was committed."""
+    """When the last of them was committed; of a rest, when the driver last looked in vain."""
     batches: int
     records: float
-    """Per batch, as are all below."""
+    """Per batch, as are all below; 0: it is a rest."""
     bytes: float
     prepare: float
     """Seconds."""
@@ -114,6 +114,11 @@ class Sample:
     """Seconds that the shard that gave most took to be read, as fast as Kinesis allows."""
     shard_bound: bool = False
     """Whether that is what fetching took, whatever the executors."""
+
+    @property
+    def is_rest(self) -> bool:
+        """Whether it is time in which nothing came."""
+        return self.records == 0
 
 
 @dataclass(frozen=True, slots=True)

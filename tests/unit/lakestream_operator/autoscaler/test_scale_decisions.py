@@ -159,6 +159,73 @@ def test_a_stream_that_went_idle_behind_a_backlog_gives_its_executors_back() -> 
     assert decision.target == 1
 
 
+def test_executors_of_a_stream_that_goes_idle_are_kept_no_longer_than_the_spec_says() -> None:
+    driver = Driver(8, SPEC.model_copy(update={"scale_down_after": timedelta(seconds=30)}))
+    driver.run(75, 140_000)
+    assert driver.decisions[-1].target == 8
+    ended = driver.now
+    while driver.decisions[-1].target > 1:
+        driver.now += timedelta(seconds=15)
+        decision = driver.evaluate(caught_up_at=driver.now)
+        assert driver.now - ended <= timedelta(minutes=3), decision.explanation
+    # Five samples, one in 15 s, tell a rest from a gap; each of three steps down leaves half.
+    assert driver.now - ended >= timedelta(seconds=45)
+
+
+def test_executors_of_a_stream_that_goes_idle_are_kept_for_ten_minutes_by_default() -> None:
+    driver = Driver(8)
+    driver.run(600, 140_000)
+    ended = driver.now
+    while driver.decisions[-1].target == 8:
+        driver.now += timedelta(seconds=15)
+        driver.evaluate(caught_up_at=driver.now)
+    assert timedelta(minutes=9) <= driver.now - ended <= timedelta(minutes=15)
+
+
+def test_a_step_up_at_the_end_of_a_load_waits_for_no_batch() -> None:
+    driver = Driver(4, SPEC.model_copy(update={"scale_down_after": timedelta(seconds=30)}))
+    driver.run(300, 60_000)
+    driver.run(30, 120_000)
+    while driver.decisions[-1].target == 4:
+        driver.run(15, 120_000)
+    raised = driver.now
+    for _ in range(8):
+        driver.now += timedelta(seconds=15)
+        decision = driver.evaluate(caught_up_at=driver.now)
+    assert driver.now - raised <= timedelta(minutes=2)
+    assert decision.target < 8
+
+
+def test_a_trickle_after_an_idle_hour_calls_for_nothing() -> None:
+    driver = Driver(8)
+    driver.run(600, 140_000)
+    for _ in range(240):
+        driver.now += timedelta(seconds=15)
+        looked = driver.now
+        driver.evaluate(caught_up_at=looked)
+    assert driver.decisions[-1].target == 1
+    for _ in range(8):
+        driver.now += timedelta(seconds=15)
+        last = driver.batches[-1]
+        driver.batches.append(
+            replace(
+                last,
+                batch=last.batch + 1,
+                finished_at=driver.now,
+                records=100,
+                bytes=25_000,
+                prepare_seconds=0.3,
+                finish_seconds=0.4,
+                fetch_seconds=0.3,
+                executors=1,
+                arrival_rate=10.0,
+            )
+        )
+        decision = driver.evaluate(caught_up_at=looked)
+        assert decision.wanted == 1, decision.explanation
+        assert "behind" not in decision.explanation
+
+
 def test_a_full_cluster_gets_its_target_lowered_and_is_asked_again() -> None:
     driver = Driver(5)
     driver.run(300, 75_000)

@@ -109,7 +109,7 @@ MODEL = BatchModel(fixed=1.0, fetch=40e-6, write=60e-6)
 
 
 def _load(rate: float, backlog: float = 0.0) -> Load:
-    return Load(rate, rate, 250.0, backlog, 0.0, 10_000, 0.0, 5, 5.0)
+    return Load(rate, rate, 250.0, backlog, 0.0, 10_000, 0.0, 5)
 
 
 @given(st.floats(1, 3e5), st.floats(1, 3e5), st.floats(0.3, 0.95), st.booleans())
