@@ -88,6 +88,14 @@ class Driver:
             self.executors = decision.target
         return decision
 
+    def idle(self, seconds: float) -> ScaleDecision:
+        """Nothing comes; the driver looks, and an evaluation follows, every 15 s."""
+        end = self.now + timedelta(seconds=seconds)
+        while self.now < end:
+            self.now += timedelta(seconds=15)
+            self.evaluate(caught_up_at=self.now)
+        return self.decisions[-1]
+
     @property
     def events(self) -> list[str]:
         return [event.reason for decision in self.decisions for event in decision.events]
@@ -139,10 +147,7 @@ def test_a_silent_driver_keeps_its_executors() -> None:
 def test_an_idle_stream_is_not_a_silent_driver() -> None:
     driver = Driver(20)
     driver.run(300, 20_000)
-    for _ in range(200):
-        driver.now += timedelta(seconds=15)
-        decision = driver.evaluate(caught_up_at=driver.now)
-    assert decision.target == 1
+    assert driver.idle(3000).target == 1
 
 
 def test_a_stream_that_went_idle_behind_a_backlog_gives_its_executors_back() -> None:
@@ -153,10 +158,7 @@ def test_a_stream_that_went_idle_behind_a_backlog_gives_its_executors_back() -> 
     driver.batches.append(replace(last, batch=last.batch + 1, finished_at=late, lag_seconds=45, backlog_records=5e6))
     driver.now = late
     assert "5,000,000 records behind" in driver.evaluate().explanation
-    for _ in range(200):
-        driver.now += timedelta(seconds=15)
-        decision = driver.evaluate(caught_up_at=driver.now)
-    assert decision.target == 1
+    assert driver.idle(3000).target == 1
 
 
 def test_executors_of_a_stream_that_goes_idle_are_kept_no_longer_than_the_spec_says() -> None:
@@ -165,8 +167,7 @@ def test_executors_of_a_stream_that_goes_idle_are_kept_no_longer_than_the_spec_s
     assert driver.decisions[-1].target == 8
     ended = driver.now
     while driver.decisions[-1].target > 1:
-        driver.now += timedelta(seconds=15)
-        decision = driver.evaluate(caught_up_at=driver.now)
+        decision = driver.idle(15)
         assert driver.now - ended <= timedelta(minutes=3), decision.explanation
     # Five samples, one in 15 s, tell a rest from a gap; each of three steps down leaves half.
     assert driver.now - ended >= timedelta(seconds=45)
@@ -177,8 +178,7 @@ def test_executors_of_a_stream_that_goes_idle_are_kept_for_ten_minutes_by_defaul
     driver.run(600, 140_000)
     ended = driver.now
     while driver.decisions[-1].target == 8:
-        driver.now += timedelta(seconds=15)
-        driver.evaluate(caught_up_at=driver.now)
+        driver.idle(15)
     assert timedelta(minutes=9) <= driver.now - ended <= timedelta(minutes=15)
 
 
@@ -190,20 +190,15 @@ def test_a_step_up_at_the_end_of_a_load_waits_for_no_batch() -> None:
         driver.run(15, 120_000)
     raised = driver.decisions[-1].target
     driver.batches = [batch for batch in driver.batches if batch.finished_at <= driver.now]
-    for _ in range(8):
-        driver.now += timedelta(seconds=15)
-        decision = driver.evaluate(caught_up_at=driver.now)
+    decision = driver.idle(120)
     assert decision.target < raised, decision.explanation
 
 
 def test_a_trickle_after_an_idle_hour_calls_for_nothing() -> None:
     driver = Driver(8)
     driver.run(600, 140_000)
-    for _ in range(240):
-        driver.now += timedelta(seconds=15)
-        looked = driver.now
-        driver.evaluate(caught_up_at=looked)
-    assert driver.decisions[-1].target == 1
+    assert driver.idle(3600).target == 1
+    looked = driver.now
     for _ in range(8):
         driver.now += timedelta(seconds=15)
         last = driver.batches[-1]
