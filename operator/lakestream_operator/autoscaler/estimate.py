@@ -94,7 +94,7 @@ def parallelism(records: float, slots: int, shards: int) -> int:
 
 
 def take_in(state: ScalingState, window: ScalingWindow, now: datetime) -> ScalingState:
-    """The state once the batches that are new in this window are among its samples."""
+    """The state once what is new in this window, batches or a rest, is among its samples."""
     samples = list(state.samples)
     new = [_Spaced.of(*three, window.caught_up_at, window.limits.interval) for three in _with_neighbours(state, window)]
     full = [batch for batch in new if batch.seen.records > 0]
@@ -343,10 +343,11 @@ def load_of(spec: Scaling, state: ScalingState, window: ScalingWindow, now: date
     late = 0.0 if rests else max(newest.lag_seconds, known[-1].late)
     left = 0.0 if rests else newest.backlog_records
     rate = _rate(inside)
+    last = came[-FEW:]
     return Load(
         rate=rate,
         recent_rate=statistics.median(_rate([sample]) for sample in recent),
-        record_bytes=sum(s.bytes * s.batches for s in came[-FEW:]) / sum(s.records * s.batches for s in came[-FEW:]),
+        record_bytes=sum(s.bytes * s.batches for s in last) / sum(s.records * s.batches for s in last),
         backlog=max(left, rate * max(0.0, late - 2 * window.limits.interval)),
         lag=late,
         open_shards=max(1, newest.open_shards),
