@@ -42,30 +42,30 @@ def test_a_stream_below_its_minimum_grows_on_the_same_drivers() -> None:
 
 def test_a_full_stream_grows_and_once_the_load_is_gone_shrinks() -> None:
     cluster = _cluster(KinesisStream(open_shards=4, records_per_second=3_800), least=2)
-    cluster.advance(20 * MINUTE)
+    cluster.advance(20 * MINUTE, step=MINUTE / 6)
     assert cluster.kinesis.resharded == [6]
     cluster.kinesis.records_per_second = 100
-    cluster.advance(55 * MINUTE)
+    cluster.advance(55 * MINUTE, step=MINUTE / 6)
     assert cluster.kinesis.resharded == [6]
-    cluster.advance(20 * MINUTE)
+    cluster.advance(20 * MINUTE, step=MINUTE / 6)
     assert cluster.kinesis.resharded == [6, 3]
 
 
 def test_without_the_field_nothing_is_asked_for_or_kept() -> None:
     cluster = Cluster(lakestream(), kinesis=KinesisStream(open_shards=4, records_per_second=3_900))
-    cluster.advance(20 * MINUTE)
+    cluster.advance(20 * MINUTE, step=MINUTE / 6)
     assert (cluster.kinesis.resharded, _order(cluster), cluster.status.shards) == ([], None, "")
     assert not any(SHARDS_ANNOTATION in one["metadata"].get("annotations", {}) for one in cluster.find(Kind.ConfigMap))
 
 
 def test_a_refusal_is_told_once_and_the_order_stands_for_an_hour() -> None:
     cluster = _cluster(KinesisStream(open_shards=2, refusal="ValidationException: ON_DEMAND"), least=4)
-    cluster.advance(50 * MINUTE)
+    cluster.advance(50 * MINUTE, step=MINUTE / 6)
     (message,) = _told(cluster, "ReshardingRefused")
     assert message == "Stream orders: 2 → 4 shards: Kinesis refuses: ValidationException: ON_DEMAND"
     assert cluster.status.shards == message.removeprefix("Stream orders: ")
     assert _order(cluster) == 4
-    cluster.advance(20 * MINUTE)
+    cluster.advance(20 * MINUTE, step=MINUTE / 6)
     assert len(_told(cluster, "ReshardingRefused")) == 2
     cluster.kinesis.refusal = ""
     cluster.advance(5 * MINUTE)
@@ -75,7 +75,7 @@ def test_a_refusal_is_told_once_and_the_order_stands_for_an_hour() -> None:
 
 def test_what_was_refused_does_not_count_among_the_calls_of_a_day() -> None:
     cluster = _cluster(KinesisStream(open_shards=2, refusal="LimitExceededException"), least=4)
-    cluster.advance(15 * 60 * MINUTE, step=MINUTE)
+    cluster.advance(15 * 60 * MINUTE, step=2 * MINUTE)
     assert len(_told(cluster, "ReshardingRefused")) > 10
     cluster.kinesis.refusal = ""
     cluster.advance(5 * MINUTE)
@@ -84,7 +84,7 @@ def test_what_was_refused_does_not_count_among_the_calls_of_a_day() -> None:
 
 def test_an_update_that_takes_hours_is_waited_for() -> None:
     cluster = _cluster(KinesisStream(open_shards=2, updating=True), least=4)
-    cluster.advance(90 * MINUTE)
+    cluster.advance(90 * MINUTE, step=MINUTE / 6)
     assert (_order(cluster), len(_told(cluster, "Resharding"))) == (4, 1)
     cluster.kinesis.open_shards = 4
     cluster.advance(MINUTE)
@@ -99,9 +99,9 @@ def test_a_restarted_operator_knows_the_calls_of_the_day_and_how_long_shards_wer
     cluster.advance(10 * MINUTE)
     assert cluster.kinesis.resharded == [2]
     cluster.kinesis.open_shards = 16
-    cluster.advance(40 * MINUTE)
+    cluster.advance(40 * MINUTE, step=MINUTE / 6)
     cluster.restart_operator()
-    cluster.advance(40 * MINUTE)
+    cluster.advance(40 * MINUTE, step=MINUTE / 6)
     assert cluster.kinesis.resharded == [2, 8]
 
 
@@ -135,7 +135,7 @@ def test_decisions_cost_no_writes() -> None:
 def test_a_dry_run_says_once_what_it_would_do() -> None:
     scaling = {"executors": 1, "dryRun": True}
     cluster = _cluster(KinesisStream(open_shards=2), least=4, scaling=scaling)
-    cluster.advance(20 * MINUTE)
+    cluster.advance(20 * MINUTE, step=MINUTE / 6)
     assert (cluster.kinesis.resharded, _order(cluster)) == ([], None)
     assert cluster.status.shards == "dry run: 2 shards are 5% full: 2 → 4"
     assert [one for one in _told(cluster, "DryRun") if "shards" in one] == [f"Stream orders: {cluster.status.shards}"]
@@ -147,13 +147,13 @@ def test_a_dry_run_says_once_what_it_would_do() -> None:
 def test_nothing_changes_in_excluded_windows_or_while_suspended() -> None:
     windows = [{"cron": "0 0 * * *", "duration": "30m"}]
     cluster = _cluster(KinesisStream(open_shards=2), least=4, scaling={"executors": 1, "excludedWindows": windows})
-    cluster.advance(20 * MINUTE)
+    cluster.advance(20 * MINUTE, step=MINUTE / 6)
     assert (cluster.kinesis.resharded, cluster.status.shards) == (
         [],
         "no change until 2026-01-01 00:30 UTC: excludedWindows",
     )
     cluster.edit(lambda spec: spec.update(suspend=True))
-    cluster.advance(20 * MINUTE)
+    cluster.advance(20 * MINUTE, step=MINUTE / 6)
     assert (cluster.kinesis.resharded, _order(cluster), cluster.status.shards) == ([], None, "")
     cluster.edit(lambda spec: spec.update(suspend=False))
     cluster.advance(5 * MINUTE)
