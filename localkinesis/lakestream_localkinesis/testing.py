@@ -37,7 +37,7 @@ from lakestream_localkinesis.server import Address, Server, new_event_loop
 if TYPE_CHECKING:
     from mypy_boto3_kinesis import KinesisClient
 
-START_SECONDS = 10.0
+START_SECONDS = 60.0
 CONTROL_SECONDS = 30.0
 
 

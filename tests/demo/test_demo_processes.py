@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import signal
 import subprocess
@@ -18,7 +19,7 @@ from lakestream_demo.errors import ChildFailedError, InterruptedDemoError
 from lakestream_demo.interrupt import Interrupt
 from lakestream_demo.processes import Child, Command, Supervisor
 
-DEADLINE = 20.0
+DEADLINE = 120.0
 
 # A child as Spark is one: it has a child of its own, in a process group of its own.
 FAMILY = """
@@ -106,16 +107,15 @@ def test_a_child_that_fails_when_asked_to_stop_is_an_error(tmp_path: Path) -> No
             supervisor.finish(broken)
 
 
-def test_a_second_request_does_not_wait_for_a_deaf_child(tmp_path: Path) -> None:
+def test_a_second_request_does_not_wait_for_a_deaf_child(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lakestream_demo.processes.STOP_SECONDS", math.inf)
     interrupt = Interrupt()
     with Supervisor(tmp_path, interrupt) as supervisor:
         child = supervisor.start(command("deaf", STUBBORN))
         until(says(child, "deaf"))
         interrupt.request(signal.SIGINT)
         interrupt.request(signal.SIGINT)
-        began = time.monotonic()
     assert child.status == -signal.SIGKILL
-    assert time.monotonic() - began < 5
 
 
 def test_a_signal_is_noticed_at_the_next_wait(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def locust(kinesis: LocalKinesis, *arguments: str) -> Iterator[subprocess.Popen[
 def run_load(kinesis: LocalKinesis, *arguments: str) -> tuple[int, str]:
     """Run headless to the end; the exit status and the output."""
     with locust(kinesis, "--headless", *arguments) as process:
-        output, _ = process.communicate(timeout=120)
+        output, _ = process.communicate(timeout=240)
         return process.returncode, output
 
 

@@ -23,7 +23,7 @@ def test_sigterm_ships_what_is_left_and_ends(tmp_path: Path) -> None:
         writer.sent([Record("t-1", "k", b"data", malformed=False)])
         writer.close()
         shipper.send_signal(signal.SIGTERM)
-        assert shipper.wait(30) == 0
+        assert shipper.wait(120) == 0
     assert read_ledger(str(kept))["event_id"].to_pylist() == ["t-1"]
 
 
@@ -34,5 +34,5 @@ def test_a_last_look_that_fails_is_told(tmp_path: Path) -> None:
         assert shipper.stderr is not None
         assert "is not a folder; trying again in 0.1 s" in shipper.stderr.readline()
         shipper.send_signal(signal.SIGTERM)
-        assert shipper.wait(30) == 1
+        assert shipper.wait(120) == 1
         assert "nowhere is not a folder" in shipper.stderr.read()

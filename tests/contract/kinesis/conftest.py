@@ -44,6 +44,8 @@ class Endpoint:
 
     name: str
     client: KinesisClient
+    pass_time: Callable[[float], object] = time.sleep
+    """Let seconds pass there."""
 
     def await_active(self, stream: str) -> None:
         """Wait until a stream can be changed again; fails with its last status."""
@@ -78,7 +80,7 @@ def endpoint(request: pytest.FixtureRequest) -> Iterator[Endpoint]:
     match request.param:
         case "local":
             with local_kinesis(limits=Limits.none()) as server:
-                yield Endpoint("local", server.client())
+                yield Endpoint("local", server.client(), server.clock.advance)
         case "kinesis-local":
             yield from _kinesis_local()
         case "aws":

@@ -106,7 +106,7 @@ def test_what_is_put_comes_back_in_order(endpoint: Endpoint, new_stream: NewStre
 def test_iterators_begin_where_they_say(endpoint: Endpoint, new_stream: NewStream):
     stream = new_stream(1)
     first = put(endpoint, stream, b"1")[0]
-    time.sleep(1.1)
+    endpoint.pass_time(1.1)
     second = put(endpoint, stream, b"2")[0]
     third = put(endpoint, stream, b"3")[0]
     shard = first["ShardId"]
@@ -129,7 +129,7 @@ def test_iterators_begin_where_they_say(endpoint: Endpoint, new_stream: NewStrea
 def test_a_page_keeps_to_its_limit_and_says_that_there_is_more(endpoint: Endpoint, new_stream: NewStream):
     stream = new_stream(1)
     shard = put(endpoint, stream, *[b"%d" % number for number in range(5)])[0]["ShardId"]
-    time.sleep(0.1)
+    endpoint.pass_time(0.1)
     page = endpoint.client.get_records(ShardIterator=iterator(endpoint, stream, shard), Limit=2)
 
     assert data(page["Records"]) == [b"0", b"1"]
@@ -190,7 +190,7 @@ def test_scaling_ends_with_the_shards_asked_for(endpoint: Endpoint, new_stream: 
 def test_filters_tell_old_shards_from_new(endpoint: Endpoint, new_stream: NewStream):
     stream = new_stream(2)
     first = shards(endpoint, stream)
-    time.sleep(1.1)
+    endpoint.pass_time(1.1)
     endpoint.client.split_shard(StreamName=stream, ShardToSplit=first[0]["ShardId"], NewStartingHashKey=str(2**126))
     endpoint.await_active(stream)
     everything = [shard["ShardId"] for shard in shards(endpoint, stream)]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
@@ -72,7 +71,7 @@ def open_shards(server: LocalKinesis, stream: str) -> list[ShardTypeDef]:
 def test_every_record_is_read_once(server: LocalKinesis, stream: str, consume: Consume) -> None:
     for _ in range(5):
         put(server, stream, 700)
-        time.sleep(0.01)
+        server.clock.advance(0.01)
     consumer = consume(stream, max_records=20)
     consumer.catch_up(server.clock.now())
     consumer.require_exactly(server.records(stream))
@@ -143,7 +142,7 @@ def test_an_iterator_expires_within_a_range(server: LocalKinesis, consume: Consu
     server.create_stream(stream, shards=1)
     put(server, stream, 1000)
     consumer = consume(stream)
-    time.sleep(CLOCK_LAG)
+    server.clock.advance(CLOCK_LAG)
     consumer.plan()
     (piece,) = consumer.ranges
     reading = RangeReader(consumer.client, consumer.settings).read(replace(piece, expected_records=200))
@@ -178,7 +177,7 @@ def test_faults_that_pass(server: LocalKinesis, stream: str, consume: Consume, f
 
 
 def test_patience_ends(server: LocalKinesis, stream: str, consume: Consume) -> None:
-    consumer = consume(stream)
+    consumer = consume(stream, patience=0.5)
     server.faults.throttle("GetRecords")
     with pytest.raises(ThrottledError, match="ProvisionedThroughputExceededException"):
         consumer.catch_up(server.clock.now())
@@ -195,7 +194,7 @@ def test_an_unknown_stream(consume: Consume) -> None:
 
 def test_latest_means_from_the_first_plan_on(server: LocalKinesis, stream: str, consume: Consume) -> None:
     put(server, stream, 100)
-    time.sleep(CLOCK_LAG)
+    server.clock.advance(CLOCK_LAG)
     consumer = consume(stream, starting_position="LATEST")
     first = consumer.plan()
     assert first is not None, "the place was not written down"
@@ -209,12 +208,12 @@ def test_latest_means_from_the_first_plan_on(server: LocalKinesis, stream: str, 
 
 def test_a_timestamp(server: LocalKinesis, stream: str, consume: Consume) -> None:
     put(server, stream, 100)
-    time.sleep(0.02)
+    server.clock.advance(0.02)
     put(server, stream, 1)
     since = max(r.arrival for r in server.records(stream))
     put(server, stream, 100)
     consumer = consume(stream, starting_position=since)
-    time.sleep(CLOCK_LAG)
+    server.clock.advance(CLOCK_LAG)
     consumer.catch_up(server.clock.now())
     consumer.require_exactly(r for r in server.records(stream) if r.arrival >= since)
     assert len(consumer.data) >= 101
@@ -231,7 +230,7 @@ def test_a_stream_that_was_created_again(server: LocalKinesis, stream: str, cons
     consumer.catch_up(server.clock.now())
     before = consumer.client.describe_stream_summary()
     server.client().delete_stream(StreamName=stream)
-    time.sleep(0.01)
+    server.clock.advance(0.01)
     server.create_stream(stream, shards=2)
     after = consumer.client.describe_stream_summary()
     assert (before.arn, before.retention) == (after.arn, after.retention)
@@ -243,7 +242,7 @@ def test_a_stream_that_was_created_again(server: LocalKinesis, stream: str, cons
 def test_records_trimmed_between_plan_and_read(server: LocalKinesis, stream: str, consume: Consume) -> None:
     consumer = consume(stream)
     put(server, stream, 100)
-    time.sleep(CLOCK_LAG)
+    server.clock.advance(CLOCK_LAG)
     consumer.plan()
     server.clock.advance(timedelta(hours=25))
     put(server, stream, 100)
