@@ -203,4 +203,4 @@ class LogMachine(RuleBasedStateMachine):
 
 
 TestLogMachine = LogMachine.TestCase
-TestLogMachine.settings = settings(max_examples=150, stateful_step_count=30, deadline=None)
+TestLogMachine.settings = settings(max_examples=settings().max_examples * 3 // 2, stateful_step_count=30)

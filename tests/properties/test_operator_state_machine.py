@@ -209,5 +209,5 @@ class OperatorMachine(RuleBasedStateMachine):
             assert {STREAM_LABEL, WRITER_LABEL} <= pod["metadata"]["labels"].keys()
 
 
-OperatorMachine.TestCase.settings = settings(max_examples=15, stateful_step_count=20, deadline=None)
+OperatorMachine.TestCase.settings = settings(max_examples=settings().max_examples * 3 // 20, stateful_step_count=20)
 TestOperator = OperatorMachine.TestCase

@@ -217,7 +217,9 @@ class TrimmedHistory(History):
                 assert record.shard_id in lossy or (record.shard_id not in known and lossy), f"{record} went silently"
 
 
-common = settings(max_examples=60, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck))
+common = settings(
+    max_examples=settings().max_examples * 3 // 5, stateful_step_count=40, suppress_health_check=list(HealthCheck)
+)
 TestHistory = History.TestCase
 TestHistory.settings = common
 TestTrimmedHistory = TrimmedHistory.TestCase

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lakestream_loadgen.audit import compare, fold
@@ -52,7 +52,6 @@ rows = st.builds(
 
 
 @given(st.lists(rows, max_size=40))
-@settings(deadline=None)
 def test_the_fold_is_what_a_dictionary_would_hold(log: list[Row]) -> None:
     latest: dict[object, Row] = {}
     for item in log:

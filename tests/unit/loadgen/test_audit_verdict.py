@@ -89,7 +89,7 @@ def test_an_empty_lake_of_no_load_passes() -> None:
 
 
 @given(st.sets(st.integers(0, 59)))
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=settings().max_examples // 4)
 def test_what_is_missing_is_counted_where_it_belongs(lost: set[int]) -> None:
     entries, arrived = intact()
     verdict = judge(entries, [item for number, item in enumerate(arrived) if number not in lost])
@@ -99,7 +99,7 @@ def test_what_is_missing_is_counted_where_it_belongs(lost: set[int]) -> None:
 
 
 @given(st.lists(st.integers(0, 59), max_size=20))
-@settings(deadline=None, max_examples=25)
+@settings(max_examples=settings().max_examples // 4)
 def test_a_repeated_place_is_doubled(again: list[int]) -> None:
     entries, arrived = intact()
     verdict = judge(entries, arrived + [arrived[number] for number in again])

@@ -8,7 +8,7 @@ from zlib import crc32
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lakestream_loadgen.content import EVENT_SCHEMA, canonical_text, checksums, event_columns
@@ -37,7 +37,6 @@ def test_the_bytes_sent_are_written_again_from_the_columns(columns) -> None:  # 
 
 
 @given(st.integers(0, 799), st.sampled_from(EVENT_SCHEMA.names), st.data())
-@settings(deadline=None)
 def test_any_altered_field_alters_the_text(number: int, field: str, data: st.DataObject) -> None:
     event = json.loads(EVENTS[number].data)
     old = event[field]

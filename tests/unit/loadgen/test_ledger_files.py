@@ -59,7 +59,7 @@ def test_each_frame_is_in_the_file_as_soon_as_it_is_written(tmp_path: Path) -> N
 
 
 @given(st.data())
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_cut_file_keeps_its_whole_frames(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     folder = tmp_path_factory.mktemp("ledger")
     path = write(folder)
@@ -73,7 +73,7 @@ def test_a_cut_file_keeps_its_whole_frames(tmp_path_factory: pytest.TempPathFact
 
 
 @given(st.data())
-@settings(deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_changed_byte_is_found(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     folder = tmp_path_factory.mktemp("ledger")
     path = write(folder)

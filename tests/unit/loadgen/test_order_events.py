@@ -8,7 +8,7 @@ from collections import Counter, defaultdict
 from datetime import datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from lakestream_loadgen.errors import SettingsError
@@ -42,13 +42,11 @@ def parsed(records: list[Record]) -> list[dict[str, object]]:
 
 
 @given(mixes, st.integers(0, 2**32), st.lists(st.integers(0, 200), max_size=10))
-@settings(deadline=None)
 def test_the_same_seed_gives_the_same_bytes(mix: EventMix, seed: int, cuts: list[int]) -> None:
     assert run(make(mix, seed), cuts) == run(make(mix, seed), cuts)
 
 
 @given(mixes, st.lists(st.integers(0, 200), min_size=1, max_size=20))
-@settings(deadline=None)
 def test_versions_rise_by_one_and_a_delete_is_the_last_of_all(mix: EventMix, cuts: list[int]) -> None:
     records = run(make(mix), cuts)
     assert len(records) == sum(cuts)
@@ -71,7 +69,6 @@ def test_versions_rise_by_one_and_a_delete_is_the_last_of_all(mix: EventMix, cut
 
 
 @given(mixes)
-@settings(deadline=None)
 def test_created_at_never_changes_and_no_update_is_before_it(mix: EventMix) -> None:
     created: dict[object, object] = {}
     for event in parsed(run(make(mix), [100] * 10)):

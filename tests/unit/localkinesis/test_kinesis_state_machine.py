@@ -206,4 +206,4 @@ class KinesisMachine(RuleBasedStateMachine):
 
 
 TestKinesisMachine = KinesisMachine.TestCase
-TestKinesisMachine.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+TestKinesisMachine.settings = settings(max_examples=settings().max_examples * 2 // 5, stateful_step_count=30)

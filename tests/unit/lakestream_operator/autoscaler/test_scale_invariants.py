@@ -86,7 +86,7 @@ def _play(spec: Scaling, history: list[dict[str, object]]) -> list[tuple[ScaleDe
 
 
 @given(specs(), st.lists(steps(), min_size=1, max_size=25))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=settings().max_examples // 5)
 def test_targets_lie_between_the_bounds(spec: Scaling, history: list[dict[str, object]]) -> None:
     for decision, _, _ in _play(spec, history):
         assert spec.min_executors <= decision.target <= spec.max_executors
@@ -94,7 +94,7 @@ def test_targets_lie_between_the_bounds(spec: Scaling, history: list[dict[str, o
 
 
 @given(specs(), st.lists(steps(), min_size=2, max_size=25))
-@settings(max_examples=20, deadline=None)
+@settings(max_examples=settings().max_examples // 5)
 def test_silence_and_backlogs_never_take_executors_away(spec: Scaling, history: list[dict[str, object]]) -> None:
     history = [{**step, "pending": False} for step in history]
     for decision, before, step in _play(spec, history):
