@@ -1,7 +1,8 @@
-"""A small API server over HTTP, and a clock that is moved by hand."""
+"""A small API server over HTTP, a clock that is moved by hand, and an event loop that does not wait."""
 
 import asyncio
 import json
+import selectors
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -81,5 +82,38 @@ def api() -> ApiServer:
 
 @pytest.fixture
 def run() -> Callable[[Coroutine[Any, Any, Any]], Any]:
-    """Runs a coroutine, for ten seconds at most."""
-    return lambda coroutine: asyncio.run(asyncio.wait_for(coroutine, 10))
+    """Runs a coroutine, for a minute at most."""
+    return lambda coroutine: asyncio.run(asyncio.wait_for(coroutine, 60))
+
+
+class UnhurriedLoop(asyncio.SelectorEventLoop):
+    """Whoever waits for a time has it come once nothing else is left to do. For coroutines without sockets."""
+
+    def __init__(self) -> None:
+        self.passed = 0.0
+        super().__init__(_Selector(self))
+
+    def time(self) -> float:
+        return self.passed
+
+
+class _Selector(selectors.DefaultSelector):
+    def __init__(self, loop: UnhurriedLoop) -> None:
+        super().__init__()
+        self._loop = loop
+
+    def select(self, timeout: float | None = None) -> list[tuple[selectors.SelectorKey, int]]:
+        assert timeout is not None, "everybody waits for ever"
+        self._loop.passed += timeout
+        return super().select(0)
+
+
+@pytest.fixture
+def play() -> Callable[[Coroutine[Any, Any, Any]], Any]:
+    """Runs a coroutine without waiting, for ten minutes of its time at most."""
+
+    def run(coroutine: Coroutine[Any, Any, Any]) -> Any:
+        with asyncio.Runner(loop_factory=UnhurriedLoop) as runner:
+            return runner.run(asyncio.wait_for(coroutine, 600))
+
+    return run

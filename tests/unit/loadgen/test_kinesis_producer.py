@@ -127,7 +127,7 @@ class Setting:
         )
 
     def put(self, *records: Record) -> int:
-        with gevent.Timeout(10):
+        with gevent.Timeout(60):
             return self.producer.put(records)
 
 
@@ -147,7 +147,7 @@ def test_a_user_is_told_how_many_of_its_records_were_written() -> None:
 def test_thousands_of_users_share_calls() -> None:
     setting = Setting()
     users = [gevent.spawn(setting.put, event(f"e{number}")) for number in range(2000)]
-    gevent.joinall(users, timeout=10, raise_error=True)
+    gevent.joinall(users, timeout=60, raise_error=True)
     assert sum(user.value for user in users) == 2000
     assert len(setting.kinesis.calls) < 20
     assert max(map(len, setting.kinesis.calls)) == 500
@@ -225,20 +225,21 @@ def test_drain_waits_for_everything_under_way() -> None:
     setting = Setting(held)
     user = gevent.spawn(setting.put, event("a"))
     gevent.sleep(0)
-    assert setting.producer.drain(0.01) == 1
+    assert setting.producer.drain(0.0) == 1
     hold.set()
-    assert setting.producer.drain(5.0) == 0
-    assert user.get(timeout=5) == 1
+    assert setting.producer.drain(60.0) == 0
+    assert user.get(timeout=60) == 1
 
 
 def test_close_notes_what_is_under_way_as_unknown_and_lets_its_users_go() -> None:
     setting = Setting(lambda ids: Event().wait(), connections=1)  # type: ignore[arg-type, return-value]
     users = [gevent.spawn(setting.put, event("a", "o1"))]
-    gevent.sleep(0.02)
+    while not setting.kinesis.calls:
+        gevent.sleep(0)
     users += [gevent.spawn(setting.put, event("b")), gevent.spawn(setting.put, event("c", "o1", last=True))]
-    gevent.sleep(0.02)
+    gevent.sleep(0)
     setting.producer.close()
-    assert [user.get(timeout=5) for user in users] == [0, 0, 0]
+    assert [user.get(timeout=60) for user in users] == [0, 0, 0]
     assert setting.ledger.outcomes == {"a": (Outcome.UNKNOWN, 1)}, "b and c were never sent"
     assert setting.counts.seen["FAILED: Stopped"] == 2
     assert setting.kinesis.closed

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from lakestream_localkinesis.cli import app
 from lakestream_localkinesis.testing import connect, local_kinesis
 
-STOP_SECONDS = 20
+STOP_SECONDS = 60
 
 
 @pytest.mark.parametrize(

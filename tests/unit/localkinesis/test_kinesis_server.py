@@ -30,7 +30,7 @@ def server() -> Iterator[LocalKinesis]:
 
 def connection(server: LocalKinesis) -> socket.socket:
     address = urlsplit(server.endpoint)
-    return socket.create_connection((address.hostname, address.port), timeout=10)
+    return socket.create_connection((address.hostname, address.port), timeout=60)
 
 
 def test_it_starts_on_a_free_port_and_stops(server: LocalKinesis):
@@ -39,7 +39,7 @@ def test_it_starts_on_a_free_port_and_stops(server: LocalKinesis):
         assert urllib.request.urlopen(f"{other.endpoint}/healthz").read() == b"ok\n"
         address = urlsplit(other.endpoint)
     with pytest.raises(OSError, match="refused"):
-        socket.create_connection((address.hostname, address.port), timeout=10)
+        socket.create_connection((address.hostname, address.port), timeout=60)
 
 
 def test_pipelined_requests_are_answered_in_order(server: LocalKinesis):

@@ -190,8 +190,8 @@ def test_metrics_are_served_until_the_end() -> None:
     PrometheusProgress(registry).publish(progress(7))
     with serve_metrics(registry, 0, "127.0.0.1") as port:
         url = f"http://127.0.0.1:{port}/metrics"
-        with urllib.request.urlopen(url, timeout=10) as answer:
+        with urllib.request.urlopen(url, timeout=60) as answer:
             body = answer.read().decode()
         assert 'lakestream_last_batch{stream="orders",writer="hudi"} 7.0' in body
     with pytest.raises(OSError, match="refused"):
-        urllib.request.urlopen(url, timeout=10)
+        urllib.request.urlopen(url, timeout=60)

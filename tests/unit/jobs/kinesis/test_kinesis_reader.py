@@ -183,7 +183,7 @@ def test_batches_come_in_order_although_they_are_fetched_ahead() -> None:
 
     def slow() -> Iterator[pa.RecordBatch]:
         yield batch_of(0)
-        assert other_began.wait(10), "the second range is not fetched while the first one is read"
+        assert other_began.wait(60), "the second range is not fetched while the first one is read"
         yield batch_of(1)
 
     def quick() -> Iterator[pa.RecordBatch]:

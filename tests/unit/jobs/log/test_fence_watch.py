@@ -124,5 +124,5 @@ def test_the_watch_thread_reports_a_successor() -> None:
     epoch = take_epoch(store, "a", EPOCH_TIME)
     take_epoch(store, "b", EPOCH_TIME)
     with FenceWatch(Fence(store, epoch.number), on_lost, SETTINGS, wait=lambda seconds: False):
-        assert reported.wait(timeout=10)
+        assert reported.wait(timeout=60)
     assert len(errors) == 1

@@ -15,7 +15,7 @@ class Rounds:
 
     def __call__(self) -> None:
         self.begun.release()
-        assert self.go.acquire(timeout=10)
+        assert self.go.acquire(timeout=60)
         if self.error is not None:
             raise self.error
 
@@ -29,7 +29,7 @@ def test_the_first_commit_begins_a_round_and_then_every_nth() -> None:
     services = TableServices(rounds, every=3)
     assert not rounds.begun.acquire(blocking=False)
     services.committed()
-    assert rounds.begun.acquire(timeout=10)
+    assert rounds.begun.acquire(timeout=60)
     rounds.let(1)
     services.drain()
     services.committed()
@@ -37,7 +37,7 @@ def test_the_first_commit_begins_a_round_and_then_every_nth() -> None:
     assert services.status.behind == 2
     assert not rounds.begun.acquire(blocking=False)
     services.committed()
-    assert rounds.begun.acquire(timeout=10)
+    assert rounds.begun.acquire(timeout=60)
     rounds.let(1)
     services.drain()
     services.close()
@@ -65,7 +65,7 @@ def test_ingestion_waits_for_a_round_that_it_is_far_ahead_of() -> None:
     rounds = Rounds()
     services = TableServices(rounds, every=2)
     services.committed()
-    assert rounds.begun.acquire(timeout=10)
+    assert rounds.begun.acquire(timeout=60)
     for _ in range(7):
         services.committed()
     services.throttle()  # seven commits ahead of a round of two: not yet four rounds' worth
@@ -80,7 +80,7 @@ def test_ingestion_waits_for_a_round_that_it_is_far_ahead_of() -> None:
     ingestion.start()
     assert not waited.is_set()
     rounds.let(2)
-    assert waited.wait(10)
+    assert waited.wait(60)
     ingestion.join()
     services.drain()
     services.close()
@@ -90,11 +90,11 @@ def test_close_waits_for_the_round_that_runs() -> None:
     rounds = Rounds()
     services = TableServices(rounds, every=1)
     services.committed()
-    assert rounds.begun.acquire(timeout=10)
+    assert rounds.begun.acquire(timeout=60)
     closing = threading.Thread(target=services.close)
     closing.start()
     assert closing.is_alive()
     rounds.let(1)
-    closing.join(10)
+    closing.join(60)
     assert not closing.is_alive()
     assert services.status.rounds == 1
