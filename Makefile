@@ -11,7 +11,10 @@ SPARK_OPERATOR := charts/lakestream/charts/spark-operator-2.5.0.tgz
 DEMO_OPTIONS := $(foreach name,events shards table duration lake,\
 	$(if $($(shell echo $(name) | tr a-z A-Z)),--$(name) $($(shell echo $(name) | tr a-z A-Z))))
 
-.PHONY: help setup demo test e2e lint bench docs lock clean
+# Processes that run tests side by side: one more than there are cores, since some tests wait for others' processes.
+WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+
+.PHONY: help setup demo check test spark e2e lint bench docs lock clean
 
 help: ## Show what there is to make
 	@sed -n 's/^\([a-z0-9]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -31,8 +34,14 @@ $(READY): requirements.lock $(PACKAGES:%=%/pyproject.toml)
 demo: setup ## Run everything on this machine for a minute and audit it: EVENTS= SHARDS= TABLE=cow|mor DURATION= LAKE=s3
 	$(BIN)/lakestream demo $(strip $(DEMO_OPTIONS))
 
-test: lint ## Check, then run all tests but the slow ones
-	$(BIN)/pytest -m "not slow and not charts"
+check: lint ## Lint, and run all tests without Spark side by side: the inner loop
+	$(BIN)/pytest -m "not spark and not slow and not charts" \
+		--numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+test: check spark ## Check, then run the tests with Spark
+
+spark: setup ## Run the tests with Spark, but not the slow ones
+	$(BIN)/pytest -m "spark and not slow"
 
 e2e: setup ## Run the end-to-end tests on kubectl's current cluster, which has the images (see CONTRIBUTING.md)
 	$(BIN)/pytest tests/e2e --with-e2e
