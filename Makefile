@@ -5,6 +5,7 @@ PYTHON ?= python3.11
 PACKAGES := api jobs loadgen localkinesis operator bench examples/demo
 BIN := .venv/bin
 READY := .venv/.ready
+UV := $(BIN)/python tools/uv.py
 SPARK_OPERATOR := charts/lakestream/charts/spark-operator-2.5.0.tgz
 
 # Settings of `make demo`, such as EVENTS=5000 SHARDS=8 TABLE=cow DURATION=2m LAKE=s3.
@@ -14,22 +15,27 @@ DEMO_OPTIONS := $(foreach name,events shards table duration lake,\
 # Processes that run tests side by side: one more than there are cores, since some tests wait for others' processes.
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
-.PHONY: help setup demo check test spark e2e lint bench docs lock clean
+.PHONY: help setup jars demo check test spark e2e lint bench docs lock clean
 
 help: ## Show what there is to make
 	@sed -n 's/^\([a-z0-9]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
 
 setup: $(READY) ## Make .venv with everything that the lock lists, and the packages, editable
 
+# uv keeps what it fetched and built (PySpark is a source distribution) for all environments of this machine. What builds
+# is pinned by the lock as well.
 $(READY): requirements.lock $(PACKAGES:%=%/pyproject.toml)
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
-	# What builds packages goes first: PySpark is a source distribution, and building it in isolation takes longer.
-	grep -E '^(editables|hatchling|packaging|pathspec|pluggy|setuptools|trove-classifiers|wheel)==' requirements.lock \
-		| $(BIN)/python -m pip install --quiet --no-deps -r /dev/stdin
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation -r requirements.lock
-	$(BIN)/python -m pip install --quiet --no-deps --no-build-isolation $(PACKAGES:%=-e ./%)
-	$(BIN)/python -m pip check
+	$(BIN)/python -m pip install --quiet --no-deps $$(grep '^uv==' requirements.lock)
+	printf -- '-e ./%s\n' $(PACKAGES) | $(UV) pip sync --quiet --python $(BIN)/python \
+		--build-constraints requirements.lock requirements.lock -
+	$(BIN)/uv pip check --quiet --python $(BIN)/python
 	touch $@
+
+jars: setup ## Fetch the Java libraries of Spark on this machine, once
+	$(BIN)/lakestream jars
+
+demo test: jars
 
 demo: setup ## Run everything on this machine for a minute and audit it: EVENTS= SHARDS= TABLE=cow|mor DURATION= LAKE=s3
 	$(BIN)/lakestream demo $(strip $(DEMO_OPTIONS))
@@ -69,7 +75,7 @@ docs: setup ## Write docs/configuration.md, the CustomResourceDefinition, and th
 	$(BIN)/python charts/reference.py
 
 lock: setup ## Bring requirements.lock and those of the images in line with the pyprojects, keeping what is pinned
-	printf -- '-e ./%s\n' $(PACKAGES) | $(BIN)/uv pip compile - --group pyproject.toml:dev --quiet --universal \
+	printf -- '-e ./%s\n' $(PACKAGES) | $(UV) pip compile - --group pyproject.toml:dev --quiet --universal \
 		--python-version 3.11 --no-header --no-annotate --no-emit-index-url --output-file requirements.lock \
 		$(foreach part,"" -api -loadgen -localkinesis -operator -bench -demo,--no-emit-package lakestream$(part))
 	$(BIN)/python images/lock.py
