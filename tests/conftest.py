@@ -23,6 +23,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--with-e2e", action="store_true", help="also run tests/e2e, on kubectl's current context")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Each pytest that CI starts leaves a report of its own."""
+    if folder := os.environ.get("CI_JUNIT_FOLDER"):
+        config.option.xmlpath = str(Path(folder) / f"{os.getpid()}.xml")
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Nobody's cluster is touched by accident."""
     return True if collection_path == E2E and not config.getoption("--with-e2e") else None
