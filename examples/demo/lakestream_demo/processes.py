@@ -9,9 +9,7 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
-import uuid
 from collections import deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,9 +17,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from lakestream_demo import reaper
 from lakestream_demo.errors import ChildFailedError
 from lakestream_demo.interrupt import Interrupt
+from lakestream_demo.reaper import TOKEN_VARIABLE, Reaper
 
 TAIL_LINES = 12
 POLL_SECONDS = 0.1
@@ -86,18 +84,11 @@ class Supervisor:
     def __init__(self, logs: Path, interrupt: Interrupt) -> None:
         self._logs = logs
         self._interrupt = interrupt
-        self._token = uuid.uuid4().hex
+        self._reaper = Reaper()
         self._children: list[Child] = []
-        self._reaper: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> Self:
-        self._reaper = subprocess.Popen(
-            (sys.executable, "-m", "lakestream_demo.reaper", self._token),
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
+        self._reaper.__enter__()
         return self
 
     def __exit__(
@@ -108,11 +99,7 @@ class Supervisor:
                 child.terminate()
             self._await_end(self._children, STOP_SECONDS)
         finally:
-            reaper.sweep(self._token, grace=0.0)
-            assert self._reaper is not None
-            assert self._reaper.stdin is not None
-            self._reaper.stdin.close()
-            self._reaper.wait()
+            self._reaper.__exit__(kind, error, trace)
 
     def start(self, command: Command) -> Child:
         log = self._logs / f"{command.name}.log"
@@ -122,7 +109,7 @@ class Supervisor:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, **command.environment, reaper.TOKEN_VARIABLE: self._token},
+                env={**os.environ, **command.environment, TOKEN_VARIABLE: self._reaper.token},
                 start_new_session=True,
             )
         child = Child(command, log, process)
