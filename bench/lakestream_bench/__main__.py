@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import lakestream_bench
+from lakestream_bench._processes import INTERRUPTED_SECONDS, ended, no_process_left
 
 RESULTS = Path("build/bench")
 
@@ -39,11 +40,13 @@ def main(arguments: Sequence[str]) -> int:
         parser.error(f"there is no benchmark {', '.join(sorted(unknown))}; choose from: {', '.join(benchmarks())}")
     RESULTS.mkdir(parents=True, exist_ok=True)
     failed = []
-    for name in names:
-        print(f"\n=== {name}", flush=True)
+    for number, name in enumerate(names, 1):
+        print(f"\n=== {name} ({number} of {len(names)})", flush=True)
         command = [sys.executable, "-m", f"lakestream_bench.{name}", "--out", str(RESULTS / f"{name}.json")]
-        if subprocess.run(command, check=False).returncode:
-            failed.append(name)
+        # It ends what it has started itself, one after the other.
+        with ended(subprocess.Popen(command), hurry=4 * INTERRUPTED_SECONDS) as program:
+            if program.wait():
+                failed.append(name)
     if failed:
         print(f"\n{len(failed)} of {len(names)} benchmarks failed: {', '.join(failed)}")
         return 1
@@ -52,4 +55,5 @@ def main(arguments: Sequence[str]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    with no_process_left():
+        sys.exit(main(sys.argv[1:]))

@@ -6,24 +6,36 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from lakestream.control import read_progress
 from lakestream_api import Progress
+from lakestream_bench._processes import ended
 from lakestream_loadgen.events import EVENT_DDL, EventMix, OrderEvents
 from lakestream_localkinesis.testing import LocalKinesis
+
+if TYPE_CHECKING:
+    from mypy_boto3_kinesis.type_defs import PutRecordsRequestEntryTypeDef
 
 STREAM = "orders"
 SHARDS = 4
 FULL_SHARD = 1_000
 """Records per second that Kinesis takes per shard."""
+START_SECONDS = 240.0
+"""Spark's start and the first batch, on a busy machine."""
+
+_REQUEST = 500
+"""Records of a request, at most."""
+_AGAIN_SECONDS = 0.1
+_ATTEMPTS = 600
+"""Of a request's records: for a minute."""
 
 WRITERS: dict[str, dict[str, Any]] = {
     "json": {"json": {"partitionBy": ["dt"]}},
@@ -42,23 +54,26 @@ class Trigger:
 
 
 class Orders:
-    """Puts order events of one seed into the stream."""
+    """Puts order events of one seed into the stream.
 
-    def __init__(self, server: LocalKinesis) -> None:
+    What is refused because a shard is full is put again: after a stutter more is due at once than shards take.
+    """
+
+    def __init__(self, server: LocalKinesis, pause: Callable[[float], None] = time.sleep) -> None:
+        self.acknowledged = 0
+        """Records that the stream took."""
+        self.throttled = 0
+        """Records refused and put again, each time counted."""
         self._client = server.client()
+        self._pause = pause
         self._events = OrderEvents(seed=1, worker=0, prefix="b", mix=EventMix(malformed=0.0, customers=20_000))
         self._server = server
 
     def put(self, count: int) -> None:
-        """Put so many events now, in requests of 500."""
-        for first in range(0, count, 500):
-            records = self._events.take(min(500, count - first), time.time())
-            answer = self._client.put_records(
-                StreamName=STREAM,
-                Records=[{"Data": record.data, "PartitionKey": record.partition_key} for record in records],
-            )
-            if answer["FailedRecordCount"]:
-                raise RuntimeError(f"{answer['FailedRecordCount']} records were refused")
+        """Put so many events now; returns when all are acknowledged."""
+        for first in range(0, count, _REQUEST):
+            taken = self._events.take(min(_REQUEST, count - first), time.time())
+            self._put([{"Data": record.data, "PartitionKey": record.partition_key} for record in taken])
 
     def fill(self, count: int) -> None:
         """Put so many events as if all shards had been full, by the server's clock."""
@@ -68,16 +83,32 @@ class Orders:
             self._server.clock.advance(1)
 
     def stream(self, rate: int, seconds: float) -> Iterator[float]:
-        """Put events at a steady rate, yielding the seconds passed after each tenth of a second."""
+        """Put events at a steady rate, yielding the seconds passed after each tenth of a second.
+
+        What a stutter has delayed is made up for: the rate is that of acknowledged records over the whole time.
+        """
         began = time.monotonic()
-        sent = 0
+        before = self.acknowledged
         while (passed := time.monotonic() - began) < seconds:
-            due = int(passed * rate) - sent
+            due = int(passed * rate) - (self.acknowledged - before)
             if due > 0:
                 self.put(due)
-                sent += due
             yield passed
-            time.sleep(max(0.0, 0.1 - (time.monotonic() - began - passed)))
+            self._pause(max(0.0, 0.1 - (time.monotonic() - began - passed)))
+
+    def _put(self, records: Sequence[PutRecordsRequestEntryTypeDef]) -> None:
+        for _ in range(_ATTEMPTS):
+            results = self._client.put_records(StreamName=STREAM, Records=records)["Records"]
+            refused = [
+                record for record, result in zip(records, results, strict=True) if result.get("ErrorCode") is not None
+            ]
+            self.acknowledged += len(records) - len(refused)
+            self.throttled += len(refused)
+            if not refused:
+                return
+            records = refused
+            self._pause(_AGAIN_SECONDS)
+        raise RuntimeError(f"{len(records)} records were refused {_ATTEMPTS} times")
 
 
 def document(server: LocalKinesis, lake: Path, kind: str, trigger: Trigger) -> str:
@@ -114,12 +145,12 @@ class Ingestion:
         """What it has committed so far, without heartbeats."""
         return [batch for batch in read_progress(self.progress_file) if batch.records]
 
-    def wait_for(self, batches: int, timeout: float) -> None:
-        """Wait until so many batches are committed."""
-        deadline = time.monotonic() + timeout
-        while len(self.batches()) < batches:
+    def wait_for_first(self) -> None:
+        """Wait until a batch is committed."""
+        deadline = time.monotonic() + START_SECONDS
+        while not self.batches():
             if self.process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"no batch {batches}; the log ends with:\n{self.log.read_text()[-3000:]}")
+                raise RuntimeError(f"no first batch; the log ends with:\n{self.log.read_text()[-3000:]}")
             time.sleep(0.2)
 
     def finish(self, timeout: float = 600) -> list[Progress]:
@@ -139,13 +170,9 @@ def ingest(
     progress, log = folder / "progress.jsonl", folder / "log"
     command = [sys.executable, "-m", "lakestream.main", "ingest", "-f", str(folder / "lakestream.yaml")]
     command += ["--writer", kind, "--progress-file", str(progress), *(["--until-caught-up"] if until_caught_up else [])]
-    with log.open("wb") as output:
-        process = subprocess.Popen(command, stderr=output, env={**os.environ, **server.environment()})
-        try:
-            yield Ingestion(process, progress, log)
-        finally:
-            process.terminate()
-            process.wait(60)
+    environment = {**os.environ, **server.environment()}
+    with log.open("wb") as output, ended(subprocess.Popen(command, stderr=output, env=environment)) as process:
+        yield Ingestion(process, progress, log)
 
 
 def now() -> str:

@@ -15,10 +15,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from lakestream_bench._processes import ended
+
 NPM_PACKAGES = ("kinesalite@3.3.3", "kinesis-local@0.6.2")
 NPM_SECONDS = 180
 START_SECONDS = 30.0
-STOP_SECONDS = 10.0
 
 
 class UnavailableError(Exception):
@@ -85,16 +86,9 @@ def running(name: str, npm_folder: Path) -> Iterator[int]:
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     )
-    try:
+    with ended(process):
         _await_answer(name, port, process)
         yield port
-    finally:
-        process.terminate()
-        try:
-            process.wait(STOP_SECONDS)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
 
 
 def free_port() -> int:

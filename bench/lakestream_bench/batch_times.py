@@ -19,7 +19,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from lakestream_api import Progress
-from lakestream_bench._ingestion import SHARDS, STREAM, WRITERS, Ingestion, Orders, Trigger, ingest, now
+from lakestream_bench._ingestion import SHARDS, START_SECONDS, STREAM, WRITERS, Ingestion, Orders, Trigger, ingest, now
+from lakestream_bench._processes import no_process_left
+from lakestream_bench._telling import Telling
 from lakestream_localkinesis.core.limits import Limits
 from lakestream_localkinesis.testing import local_kinesis
 
@@ -101,7 +103,7 @@ def _put(orders: Orders, run: Ingestion, size: int) -> None:
     """Put records at once, and wait until they are committed: in one batch, or in two if the trigger comes between."""
     target = sum(batch.records for batch in run.batches()) + size
     orders.put(size)
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + START_SECONDS
     while sum(batch.records for batch in run.batches()) < target:
         if run.process.poll() is not None or time.monotonic() > deadline:
             raise RuntimeError(f"{size} records were not read; the log ends with:\n{run.log.read_text()[-3000:]}")
@@ -147,7 +149,11 @@ def main() -> int:
     parser.add_argument("--writers", nargs="+", choices=list(WRITERS), default=list(WRITERS))
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="lakestream-bench-") as scratch:
-        fits = {kind: measure(kind, Path(scratch) / kind) for kind in arguments.writers}
+        telling = Telling(len(arguments.writers))
+        fits: dict[str, Fit] = {}
+        for kind in arguments.writers:
+            with telling.measuring(f"{kind}, {len(WARM_UP)} batches to warm up and {len(SIZES) * ROUNDS} measured"):
+                fits[kind] = measure(kind, Path(scratch) / kind)
     print(f"{len(SIZES) * ROUNDS} batches of {SIZES[0]:,} to {SIZES[-1]:,} records, {os.cpu_count()} cores")
     print(f"{'writer':8}{'stage':>9}{'fixed s':>9}{'µs/record':>11}{'r²':>7}{'residual':>10}")
     for kind, found in fits.items():
@@ -164,4 +170,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with no_process_left():
+        sys.exit(main())

@@ -33,6 +33,8 @@ from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.hudi import HudiSettings, HudiSink
 from lakestream.spark.session import SessionSettings, build_session
 from lakestream_api import TableType
+from lakestream_bench._processes import no_process_left
+from lakestream_bench._telling import Telling
 
 WARM_UP = 6
 """Commits of each contender that are not counted: the JVM compiles, Hudi's classes load."""
@@ -218,9 +220,11 @@ def main() -> None:
     kinds = [TableType[name] for name in options.tables]
     compared: list[Commits] = []
     with tempfile.TemporaryDirectory() as folder:
+        telling = Telling(len(kinds))
         spark = build_session(SessionSettings("hudi-commits", cores=2, hudi=True, local_dir=Path(folder) / "spark"))
         for kind in kinds:
-            compared += compare(spark, Path(folder), kind, options.commits, options.rows)
+            with telling.measuring(f"{kind.value}, {WARM_UP + options.commits * len(options.rows)} batches"):
+                compared += compare(spark, Path(folder), kind, options.commits, options.rows)
         spark.stop()
     show(compared)
     if options.out:
@@ -229,4 +233,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with no_process_left():
+        main()

@@ -10,12 +10,15 @@ import json
 import os
 import sys
 import tempfile
+import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from lakestream_api import Progress
 from lakestream_bench._ingestion import SHARDS, STREAM, WRITERS, Orders, Trigger, ingest, now
+from lakestream_bench._processes import no_process_left
+from lakestream_bench._telling import Telling
 from lakestream_localkinesis.core.limits import Limits
 from lakestream_localkinesis.testing import local_kinesis
 
@@ -49,6 +52,9 @@ class Steady:
     """A stream at its tip."""
 
     records_per_second: float
+    """Acknowledged ones."""
+    throttled: int
+    """Records that were refused and sent again, because more than the shards take was due after a stutter."""
     batches: int
     batch_seconds: float
     """Work per batch, median."""
@@ -80,16 +86,18 @@ def steady(kind: str, folder: Path) -> Steady:
         orders = Orders(server)
         with ingest(server, folder, kind, Trigger(STEADY_INTERVAL[kind]), until_caught_up=False) as run:
             orders.put(SHARDS)
-            run.wait_for(1, timeout=120)
+            run.wait_for_first()
             for _ in orders.stream(STEADY_RATE, STEADY_WARM_UP):
                 pass
-            warm = len(run.batches())
+            warm, began = len(run.batches()), time.monotonic()
+            acknowledged, throttled = orders.acknowledged, orders.throttled
             for _ in orders.stream(STEADY_RATE, STEADY_SECONDS):
                 pass
+            seconds = time.monotonic() - began
             batches = run.batches()[warm:]
-    records = sum(batch.records for batch in batches)
     return Steady(
-        records_per_second=records / STEADY_SECONDS,
+        records_per_second=(orders.acknowledged - acknowledged) / seconds,
+        throttled=orders.throttled - throttled,
         batches=len(batches),
         batch_seconds=sorted(batch.seconds.total for batch in batches)[len(batches) // 2],
         freshness_p50_seconds=_weighted(batches, "p50_seconds", 0.5),
@@ -123,9 +131,12 @@ def main() -> int:
     backlog: dict[str, Throughput] = {}
     tip: dict[str, Steady] = {}
     with tempfile.TemporaryDirectory(prefix="lakestream-bench-") as scratch:
+        telling = Telling(2 * len(arguments.writers))
         for kind in arguments.writers:
-            backlog[kind] = throughput(kind, Path(scratch) / f"{kind}-backlog")
-            tip[kind] = steady(kind, Path(scratch) / f"{kind}-steady")
+            with telling.measuring(f"{kind}, from a backlog"):
+                backlog[kind] = throughput(kind, Path(scratch) / f"{kind}-backlog")
+            with telling.measuring(f"{kind}, at a steady rate"):
+                tip[kind] = steady(kind, Path(scratch) / f"{kind}-steady")
     print(f"backlog in batches of {BATCH:,} records, {os.cpu_count()} cores")
     print(f"{'writer':8}{'rows/s':>10}{'batches':>9}{'fetch s':>9}{'write s':>9}{'commit s':>9}")
     for kind, row in backlog.items():
@@ -135,10 +146,13 @@ def main() -> int:
             f"{stages['write']:>9.2f}{stages['commit']:>9.3f}"
         )
     print(f"\nsteady {STEADY_RATE:,} records/s for {STEADY_SECONDS:.0f} s, a batch a second")
-    print(f"{'writer':8}{'batches':>9}{'batch s':>9}{'fresh p50':>11}{'fresh p99':>11}")
+    print(
+        f"{'writer':8}{'records/s':>10}{'throttled':>11}{'batches':>9}{'batch s':>9}{'fresh p50':>11}{'fresh p99':>11}"
+    )
     for kind, at_tip in tip.items():
         print(
-            f"{kind:8}{at_tip.batches:>9}{at_tip.batch_seconds:>9.2f}"
+            f"{kind:8}{at_tip.records_per_second:>10,.0f}{at_tip.throttled:>11,}"
+            f"{at_tip.batches:>9}{at_tip.batch_seconds:>9.2f}"
             f"{at_tip.freshness_p50_seconds:>10.2f}s{at_tip.freshness_p99_seconds:>10.2f}s"
         )
     figures = {
@@ -152,4 +166,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with no_process_left():
+        sys.exit(main())

@@ -23,7 +23,9 @@ from pathlib import Path
 from typing import Any
 
 from lakestream_bench._kinesis_contenders import UnavailableError, running
+from lakestream_bench._processes import no_process_left
 from lakestream_bench._raw_kinesis import RawClient, put_requests, request
+from lakestream_bench._telling import Telling
 
 CONTENDERS = ("lakestream", "moto", "kinesalite", "kinesis-local")
 STREAM = "bench"
@@ -166,10 +168,12 @@ def _create_stream(client: RawClient) -> None:
 def compare(seconds: float, rounds: int, say: Callable[[str], None]) -> list[Result]:
     """All contenders in turn, each round; the median of each."""
     runs: dict[str, list[Run]] = {}
+    telling = Telling(rounds * len(CONTENDERS))
     for round_ in range(rounds):
         for name in CONTENDERS:
             try:
-                run = measure(name, seconds)
+                with telling.measuring(f"{name}, round {round_ + 1}"):
+                    run = measure(name, seconds)
             except UnavailableError as error:
                 say(f"round {round_ + 1}: {name}: left out: {error}")
                 continue
@@ -220,4 +224,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with no_process_left():
+        main()

@@ -27,6 +27,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lakestream_bench._processes import no_process_left
+from lakestream_bench._telling import Telling
 from lakestream_loadgen.testing import answering_server
 
 if TYPE_CHECKING:
@@ -214,9 +216,17 @@ def main() -> None:
             run = measure_boto3(options.contender, options.seconds)
         print(json.dumps(asdict(run)))
         return
-    runs = [
-        measure(contender, options.seconds, options.users) for _ in range(options.rounds) for contender in CONTENDERS
-    ]
+    with no_process_left():
+        _compare(options)
+
+
+def _compare(options: argparse.Namespace) -> None:
+    telling = Telling(options.rounds * len(CONTENDERS))
+    runs: list[Run] = []
+    for number in range(options.rounds):
+        for contender in CONTENDERS:
+            with telling.measuring(f"{contender}, round {number + 1}"):
+                runs.append(measure(contender, options.seconds, options.users))
     results = summarize(runs)
     print(table(results))
     if options.out:

@@ -15,6 +15,8 @@ import psutil
 
 from lakestream_api import Progress
 from lakestream_bench._ingestion import SHARDS, STREAM, WRITERS, Ingestion, Orders, Trigger, ingest, now
+from lakestream_bench._processes import no_process_left
+from lakestream_bench._telling import Telling
 from lakestream_localkinesis.testing import local_kinesis
 
 BATCHES = 200
@@ -45,6 +47,8 @@ class Soak:
     """The two windows side by side."""
 
     batches: int
+    throttled: int
+    """Records that were refused and sent again, because more than the shards take was due after a stutter."""
     first_batch_seconds: float
     """Median work per batch in the window at the beginning."""
     last_batch_seconds: float
@@ -75,7 +79,7 @@ def soak(kind: str, folder: Path, wanted: int) -> Soak:
             last = _sample(run, folder, kind)
     begin = _median(batches[WARM_UP : WARM_UP + WINDOW])
     end = _median(batches[wanted - WINDOW : wanted])
-    return Soak(len(batches), begin, end, end / begin, first, last)
+    return Soak(len(batches), orders.throttled, begin, end, end / begin, first, last)
 
 
 def _median(batches: Sequence[Progress]) -> float:
@@ -104,7 +108,11 @@ def main() -> int:
     if arguments.batches < WARM_UP + 2 * WINDOW:
         parser.error(f"--batches: {arguments.batches} are too few, the windows need {WARM_UP + 2 * WINDOW}")
     with tempfile.TemporaryDirectory(prefix="lakestream-bench-") as scratch:
-        results = {kind: soak(kind, Path(scratch) / kind, arguments.batches) for kind in arguments.writers}
+        telling = Telling(len(arguments.writers))
+        results: dict[str, Soak] = {}
+        for kind in arguments.writers:
+            with telling.measuring(f"{kind}, {arguments.batches} batches"):
+                results[kind] = soak(kind, Path(scratch) / kind, arguments.batches)
     print(f"{arguments.batches} batches at {RATE} records/s; at batch {WARM_UP + WINDOW} and at the end")
     print(f"{'writer':8}{'batch s':>16}{'memory MiB':>16}{'connections':>14}{'files':>12}{'log objects':>14}")
     for kind, result in results.items():
@@ -121,4 +129,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with no_process_left():
+        sys.exit(main())

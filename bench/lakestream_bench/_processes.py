@@ -1,0 +1,61 @@
+"""The processes that a benchmark starts: they end with it, whatever ends it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+
+from lakestream_demo.reaper import TOKEN_VARIABLE, Reaper
+
+STOP_SECONDS = 60.0
+"""A driver ends the batch in hand first, which may be one of 100,000 records on a busy machine."""
+INTERRUPTED_SECONDS = 4.0
+"""The same when the benchmark has failed or is to end: nobody reads its figures any more."""
+
+_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+@contextmanager
+def no_process_left() -> Iterator[None]:
+    """Around all that a program does: what it has started by then has ended when the block has, and if it is killed.
+
+    Ctrl-C, SIGTERM and SIGHUP become an exit, so that what is under way is ended in order.
+    """
+    for number in _SIGNALS:
+        signal.signal(number, _end)
+    with Reaper() as reaper:
+        os.environ[TOKEN_VARIABLE] = reaper.token
+        yield
+
+
+@contextmanager
+def ended(process: subprocess.Popen[bytes], hurry: float = INTERRUPTED_SECONDS) -> Iterator[subprocess.Popen[bytes]]:
+    """A process for the length of a block; at its end it is asked to end, and killed if it does not.
+
+    Args:
+        process: has been started.
+        hurry: seconds that it has when the block ends with an error.
+    """
+    seconds = hurry
+    try:
+        yield process
+        seconds = STOP_SECONDS
+    finally:
+        process.terminate()
+        try:
+            process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _end(number: int, _frame: FrameType | None) -> None:
+    # A second one does not disturb the ending.
+    for other in _SIGNALS:
+        signal.signal(other, signal.SIG_IGN)
+    sys.exit(128 + number)

@@ -1,0 +1,83 @@
+"""Nothing of a benchmark outlives it, whatever ends it. Real processes, since signals are what is tested."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import psutil
+import pytest
+
+DEADLINE = 40.0
+ALL = ("lakestream_bench", "kinesis_servers")
+ONE = ("lakestream_bench.kinesis_servers", "--out", "figures.json", "--seconds", "600")
+"""Starts a server, two producers and two consumers; without a JVM."""
+
+# As a benchmark that runs a driver: a child that ends only when it is killed, with a child of its own.
+DEAF = """
+import subprocess, sys, time
+from lakestream_bench._processes import ended, no_process_left
+child = "import signal, subprocess, sys, time; signal.signal(signal.SIGTERM, signal.SIG_IGN);"
+child += "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'], start_new_session=True);"
+child += "print('up', flush=True); time.sleep(600)"
+with no_process_left(), ended(subprocess.Popen([sys.executable, "-c", child])):
+    time.sleep(600)
+"""
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + DEADLINE
+    while not condition():
+        assert time.monotonic() < deadline, "the condition did not come true in time"
+        time.sleep(0.05)
+
+
+def family(process: subprocess.Popen[str]) -> list[psutil.Process]:
+    return psutil.Process(process.pid).children(recursive=True)
+
+
+def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
+    return [process for process in processes if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
+
+
+@contextmanager
+def started(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen((sys.executable, *arguments), cwd=folder, stdout=subprocess.PIPE, text=True)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
+@pytest.mark.parametrize(("program", "processes"), [(ONE, 7), (ALL, 9)], ids=["one", "all"])
+def test_an_ended_benchmark_leaves_no_process(
+    tmp_path: Path, program: tuple[str, ...], processes: int, number: signal.Signals
+) -> None:
+    with started(tmp_path, "-m", *program) as bench:
+        until(lambda: len(family(bench)) >= processes)
+        left = family(bench)
+        bench.send_signal(number)
+        bench.wait(DEADLINE)
+        if number is signal.SIGKILL:
+            until(lambda: not alive(left))
+        assert bench.returncode == (-number if number is signal.SIGKILL else 128 + number)
+        assert alive(left) == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
+def test_a_deaf_child_is_killed_with_what_it_has_started(tmp_path: Path, number: signal.Signals) -> None:
+    with started(tmp_path, "-c", DEAF) as bench:
+        assert bench.stdout is not None
+        assert bench.stdout.readline() == "up\n"
+        left = family(bench)
+        assert len(left) == 3  # the reaper, the child, its child
+        bench.send_signal(number)
+        bench.wait(DEADLINE)
+        until(lambda: not alive(left))
