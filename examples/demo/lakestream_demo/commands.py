@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
+from datetime import datetime
 from pathlib import Path
 
 from lakestream_demo.document import DemoDocument
@@ -110,10 +111,10 @@ def load_command(environment: Mapping[str, str], workspace: Workspace, document:
     )
 
 
-def inspection_command(environment: Mapping[str, str], workspace: Workspace) -> Command:
+def inspection_command(environment: Mapping[str, str], workspace: Workspace, load_began: datetime) -> Command:
     return Command(
         "inspection",
-        (sys.executable, "-m", "lakestream_demo.inspection", str(workspace.root)),
+        (sys.executable, "-m", "lakestream_demo.inspection", str(workspace.root), load_began.isoformat()),
         environment,
         "The tables are still there, and the log says what could not be read.",
     )

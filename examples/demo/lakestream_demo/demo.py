@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 
+from lakestream.control import read_progress
 from lakestream.errors import LakeStreamError
 from lakestream.spark.java import java_home, major_version
 from lakestream_api import format_duration
@@ -23,8 +24,9 @@ from lakestream_demo.observer import Observer
 from lakestream_demo.processes import Child, Command, Supervisor
 from lakestream_demo.result import DemoResult, LoadResult
 from lakestream_demo.screen import Screen
-from lakestream_demo.settings import WARM_UP, DemoSettings, Lake, Load
+from lakestream_demo.settings import FIRST_ORDERS, WARM_UP, DemoSettings, Lake, Load
 from lakestream_demo.steps import Phase, Timeline
+from lakestream_demo.warmth import WarmUp, all_warm
 from lakestream_demo.workspace import Workspace
 
 POLL_SECONDS = 0.4
@@ -33,6 +35,8 @@ JARS_SECONDS = 900.0
 """Some 140 MB, over whatever connection there is."""
 FIRST_BATCH_SECONDS = 240.0
 """Spark's start and its first batch, on a slow machine, twice at a time."""
+WARM_UP_SECONDS = 120.0
+"""The warm-up goes on for at most so long; on a very slow machine the load begins before all is warm."""
 LOAD_GRACE_SECONDS = 60.0
 """Beyond its run time: the last records may have been throttled and are sent again."""
 STALL_SECONDS = 120.0
@@ -61,6 +65,7 @@ class Run:
         self._running: list[Child] = []
         self._observer: Observer | None = None
         self._observing = False
+        self._load_began = datetime.now(UTC)
         self._started_at = datetime.now(UTC)
         self._s3 = _free_endpoint() if settings.lake is Lake.S3 else None
         self._document = self._make_document(_free_endpoint())
@@ -85,8 +90,9 @@ class Run:
     def _phases(self) -> Inspection:
         self._check()
         kinesis, s3 = self._start_servers()
-        writers = self._start_applications()
-        self._load()
+        writers, warm_up = self._start_applications()
+        self._warm_up()
+        self._load(warm_up)
         self._drain()
         self._stop_pipeline(writers, kinesis)
         inspection = self._inspect()
@@ -130,30 +136,49 @@ class Run:
         self._describe(f"{detail}; S3 at {self._s3}")
         return kinesis, s3
 
-    def _start_applications(self) -> list[Child]:
+    def _start_applications(self) -> tuple[list[Child], Child]:
+        """The applications, and the users that send small batches until they are told to end."""
         self._begin(Phase.START)
         names = [writer.name for writer in self._document.writers]
-        self._describe(f"Spark starts, and applications {' and '.join(names)} commit their first batch")
+        self._describe(f"Spark starts; {' and '.join(names)} commit a first batch")
         writers = [self._start(commands.ingest_command(self._environment, self._workspace, name)) for name in names]
-        warm_up = self._start_load(WARM_UP)
-        self._until(lambda: warm_up.status is not None, LOAD_GRACE_SECONDS, "the first orders")
-        self._supervisor.finish(warm_up)
+        orders = self._start_load(FIRST_ORDERS)
         files = [self._workspace.progress(name) for name in names]
+        self._until(lambda: orders.status is not None, FIRST_BATCH_SECONDS, "the first orders")
+        self._supervisor.finish(orders)
+        self._until(lambda: any(file.exists() for file in files), FIRST_BATCH_SECONDS, "a first batch")
+        warm_up = self._start_load(WARM_UP)
+        self._running.append(warm_up)
         self._until(lambda: all(file.exists() for file in files), FIRST_BATCH_SECONDS, "the first batch of each")
-        self._describe(f"applications {' and '.join(names)} run, and have committed their first batch")
-        return writers
+        self._describe(f"{' and '.join(names)} have committed a first batch")
+        return writers, warm_up
 
-    def _load(self) -> None:
+    def _warm_up(self) -> None:
+        """Wait until batches take what they will take, and whatever an application does has been done once."""
+        loads = (FIRST_ORDERS, WARM_UP, self._settings.load)
+        self._observer = Observer(self._workspace, self._document, loads, datetime.now(UTC))
+        self._observing = True
+        self._begin(Phase.WARM_UP)
+        if not self._becomes(self._are_warm, WARM_UP_SECONDS):
+            self._describe(f"given up after {WARM_UP_SECONDS:.0f} s, {self._timeline.steps[-1].detail}")
+
+    def _are_warm(self) -> bool:
+        warm_ups = [WarmUp.of(writer) for writer in self._document.writers]
+        batches = {one.writer: read_progress(self._workspace.progress(one.writer)) for one in warm_ups}
+        self._describe(f"batches: {', '.join(one.describe(batches[one.writer]) for one in warm_ups)}")
+        return all_warm(warm_ups, batches)
+
+    def _load(self, warm_up: Child) -> None:
         settings = self._settings
         seconds = settings.duration.total_seconds()
-        before = ledger_seen(self._workspace.ledger)
-        observer = self._observer = Observer(self._workspace, self._document, settings.load, before, datetime.now(UTC))
-        self._observing = True
         self._begin(Phase.LOAD, expected=seconds)
+        self._load_began = datetime.now(UTC)
         load = self._start_load(settings.load)
+        self._stop([warm_up])
         self._until(lambda: load.status is not None, seconds + LOAD_GRACE_SECONDS, "the end of the load")
         self._supervisor.finish(load)
-        observer.settle(ledger_seen(self._workspace.ledger))
+        assert self._observer is not None
+        self._observer.settle(ledger_seen(self._workspace.ledger))
         self._look()
         self._describe(f"{settings.users:,} users sent {self._seen.stream.sent:,} records")
 
@@ -178,7 +203,9 @@ class Run:
         self._observing = False
         self._begin(Phase.INSPECTION)
         self._describe("ledger = JSON files? JSON files = Hudi table? then three queries")
-        child = self._supervisor.start(commands.inspection_command(self._environment, self._workspace))
+        child = self._supervisor.start(
+            commands.inspection_command(self._environment, self._workspace, self._load_began)
+        )
         self._until(lambda: child.status is not None, INSPECTION_SECONDS, "the audit")
         self._supervisor.finish(child)
         return Inspection.from_json(self._workspace.inspection.read_bytes())
@@ -240,13 +267,18 @@ class Run:
             DeadlineError: it did not become true within `seconds`.
             ChildFailedError, InterruptedDemoError: meanwhile.
         """
+        if not self._becomes(done, seconds):
+            raise DeadlineError(f"waited {seconds:.0f} s for {what}", "The logs say what was going on.")
+
+    def _becomes(self, done: Callable[[], bool], seconds: float) -> bool:
+        """Watch the run until something is true, or the time is over."""
         deadline = time.monotonic() + seconds
         while True:
             self._look()
             if done():
-                return
+                return True
             if time.monotonic() > deadline:
-                raise DeadlineError(f"waited {seconds:.0f} s for {what}", "The logs say what was going on.")
+                return False
             self._supervisor.check(self._running)
             self._interrupt.pause(POLL_SECONDS)
 

@@ -15,6 +15,8 @@ from lakestream_demo.settings import Table
 ORDERS = Path(__file__).resolve().parents[2] / "orders.yaml"
 INTERVAL = "2s"
 """Trigger of the demo: a minute should see some thirty batches. An MoR commit takes a second or two."""
+COMPACT_EVERY = 5
+"""Commits between two compactions: the warm-up waits for the first one."""
 
 
 @dataclass(frozen=True)
@@ -79,6 +81,7 @@ def make_document(template: str, *, endpoint: str, lake: str, table: Table) -> D
         output["path"] = _moved(output["path"], lake)
         if "hudi" in writer:
             output["tableType"] = table.table_type.value
+            output["compaction"] = {"everyCommits": COMPACT_EVERY}
     text = yaml.safe_dump(example, sort_keys=False, width=120)
     document = DemoDocument.of(text)
     assert document.writers  # fails here rather than after a minute of load

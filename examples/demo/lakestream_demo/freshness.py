@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 
 import numpy as np
 import numpy.typing as npt
@@ -14,22 +15,31 @@ Microseconds = npt.NDArray[np.int64]
 """Times since the epoch."""
 
 
-def freshness(arrivals: Mapping[str, Microseconds], batches: Sequence[Progress]) -> Freshness | None:
-    """Freshness of every record that arrived once the writer had caught up for the first time.
+def caught_up_at(batches: Sequence[Progress]) -> datetime | None:
+    """When a writer had caught up for the first time, if ever.
 
     What arrived before waited for Spark to start, which says nothing about a running application.
+    """
+    return next((batch.finished_at for batch in batches if batch.caught_up), None)
+
+
+def freshness(
+    arrivals: Mapping[str, Microseconds], batches: Sequence[Progress], since: datetime | None
+) -> Freshness | None:
+    """Freshness of every record that arrived from some time on.
 
     Args:
         arrivals: arrival times of all records of the stream by shard, in any order.
         batches: of one writer, in order.
+        since: the time; None if it never came.
 
     Returns:
-        None if no record arrived after the writer had caught up.
+        None if no record arrived since then.
     """
-    caught_up = next((_microseconds(batch.finished_at.timestamp()) for batch in batches if batch.caught_up), None)
-    if caught_up is None:
+    if since is None:
         return None
-    waits = [_waits(times[times >= caught_up], *_steps(shard_id, batches)) for shard_id, times in arrivals.items()]
+    first = _microseconds(since.timestamp())
+    waits = [_waits(times[times >= first], *_steps(shard_id, batches)) for shard_id, times in arrivals.items()]
     waited = np.concatenate(waits) / 1e6 if waits else np.empty(0)
     if not len(waited):
         return None

@@ -1,6 +1,7 @@
 """Reads the finished lake: audit, sizes, freshness, queries. A process of its own, so that Spark's words go to a log.
 
-`python -m lakestream_demo.inspection FOLDER` reads the run in a demo's folder, and writes `inspection.json` there.
+`python -m lakestream_demo.inspection FOLDER TIME` reads the run in a demo's folder, whose load began at a time, and
+writes `inspection.json` there.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,16 +21,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakestream.control import read_progress
 from lakestream.spark.session import SessionSettings, build_session
 from lakestream.storage import LakePath, S3Settings, Scheme, StoreSettings
-from lakestream_api import Progress, Writer
+from lakestream_api import Writer
 from lakestream_demo.document import DemoDocument
 from lakestream_demo.folders import folder_size
-from lakestream_demo.freshness import Microseconds, freshness
+from lakestream_demo.freshness import Microseconds, caught_up_at, freshness
 from lakestream_demo.inspected import Inspection
 from lakestream_demo.queries import TABLE, ask, choose_instant, open_table, script, three_looks
 from lakestream_demo.result import CheckResult, QueryResult, TableResult
 from lakestream_demo.verdicts import ledger_check, quarantine_check, snapshot_check
+from lakestream_demo.warmth import WarmUp
 from lakestream_demo.workspace import Workspace
 from lakestream_loadgen.audit import audit, compare, fold, read_json_lake, read_parquet, read_quarantine
 from lakestream_loadgen.content import EVENT_SCHEMA
@@ -41,10 +45,11 @@ if TYPE_CHECKING:
 class Inspector:
     """Looks at one finished run."""
 
-    def __init__(self, workspace: Workspace, document: DemoDocument, s3: S3Settings) -> None:
+    def __init__(self, workspace: Workspace, document: DemoDocument, s3: S3Settings, load_began: datetime) -> None:
         self._workspace = workspace
         self._document = document
         self._s3 = s3
+        self._load_began = load_began
         self._seconds: dict[str, float] = {}
 
     def inspect(self) -> Inspection:
@@ -113,8 +118,8 @@ class Inspector:
 
     def _describe(self, writer: Writer, rows: int, arrivals: dict[str, Microseconds]) -> TableResult:
         size = folder_size(StoreSettings(LakePath.parse(writer.output.path), self._s3))
-        lines = self._workspace.progress(writer.name).read_bytes().splitlines()
-        batches = [Progress.model_validate_json(line) for line in lines]
+        batches = read_progress(self._workspace.progress(writer.name))
+        warm_at = WarmUp.of(writer).warm_at(batches)
         return TableResult(
             writer=writer.name,
             kind=writer.hudi.table_type.value if writer.hudi else "JSON",
@@ -126,7 +131,8 @@ class Inspector:
             records=sum(batch.records for batch in batches),
             quarantined=sum(batch.quarantined for batch in batches),
             batch_seconds_p50=round(float(np.median([batch.seconds.total for batch in batches])), 3),
-            freshness=freshness(arrivals, batches),
+            freshness_warm=freshness(arrivals, batches, warm_at and max(warm_at, self._load_began)),
+            freshness_all=freshness(arrivals, batches, caught_up_at(batches)),
         )
 
     @contextmanager
@@ -149,7 +155,7 @@ def main() -> None:
     workspace = Workspace(Path(sys.argv[1]))
     document = DemoDocument.of(workspace.document.read_text(encoding="utf-8"))
     s3 = S3Settings.from_environment(os.environ, document.region)
-    inspection = Inspector(workspace, document, s3).inspect()
+    inspection = Inspector(workspace, document, s3, datetime.fromisoformat(sys.argv[2])).inspect()
     workspace.inspection.write_bytes(inspection.to_json())
 
 

@@ -6,6 +6,8 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from functools import reduce
+from operator import add
 
 from lakestream_demo.document import DemoDocument
 from lakestream_demo.loopback import get
@@ -22,21 +24,13 @@ WINDOW = timedelta(seconds=6)
 class Observer:
     """Keeps the last few seconds of what was seen."""
 
-    def __init__(
-        self, workspace: Workspace, document: DemoDocument, load: Load, before: LoadSeen, now: datetime
-    ) -> None:
-        """
-        Args:
-            load: the one under way, whose figures Locust writes down.
-            before: what was sent earlier.
-        """
+    def __init__(self, workspace: Workspace, document: DemoDocument, loads: Sequence[Load], now: datetime) -> None:
         self._metrics = f"{document.endpoint}/metrics"
         self._stream = document.stream
-        self._statistics = workspace.statistics / f"{load.name}_stats.csv"
-        self._before = before
+        self._statistics = [workspace.statistics / f"{load.name}_stats.csv" for load in loads]
         names = [writer.name for writer in document.writers]
         self._tails = [LineTail(workspace.progress(name)) for name in names]
-        self._last = Observed(now, before, StreamSeen(), tuple(WriterSeen(name) for name in names))
+        self._last = Observed(now, LoadSeen(), StreamSeen(), tuple(WriterSeen(name) for name in names))
         self._window: deque[Observed] = deque()
 
     @property
@@ -69,8 +63,5 @@ class Observer:
         self._last = replace(self._last, load=self._last.load.grown(load))
 
     def _look_at_load(self) -> LoadSeen:
-        try:
-            table = self._statistics.read_text()
-        except FileNotFoundError:
-            return self._last.load
-        return self._last.load.grown(self._before + load_seen(table, self._stream))
+        tables = [file.read_text() for file in self._statistics if file.exists()]
+        return self._last.load.grown(reduce(add, (load_seen(table, self._stream) for table in tables), LoadSeen()))

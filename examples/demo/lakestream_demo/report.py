@@ -11,12 +11,16 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
-from lakestream_demo.result import CheckResult, DemoResult, QueryResult, TableResult
+from lakestream_demo.result import CheckResult, DemoResult, Freshness, QueryResult, TableResult
 from lakestream_demo.settings import Lake
 
 _MEANING = (
     "Each acknowledged record is a row of the JSON files, or in quarantine if it is malformed; "
     "the Hudi table has the latest version of each order that was not deleted."
+)
+_FRESH = (
+    "From a record's arrival in Kinesis to its being visible in the table, once the applications were warm; "
+    "“all” are their first batches too."
 )
 
 
@@ -25,6 +29,10 @@ def draw_report(result: DemoResult, folder: str) -> RenderableType:
     return Group(
         Rule("What was made", align="left", style="dim"),
         _tables(result),
+        Text(),
+        Rule("How fresh it was", align="left", style="dim"),
+        _freshness(result.tables),
+        Text(_FRESH, style="dim"),
         Text(),
         Rule("Three looks at the Hudi table", align="left", style="dim"),
         *(_query(query) for query in result.queries),
@@ -38,34 +46,35 @@ def draw_report(result: DemoResult, folder: str) -> RenderableType:
 
 
 def _grid(*headings: str) -> Table:
-    """A table whose first column is text, and all others numbers."""
+    """A table whose first column is text, which is wrapped on a narrow terminal, and all others numbers."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for index, heading in enumerate(headings):
-        table.add_column(heading, justify="right" if index else "left", no_wrap=True)
+        table.add_column(heading, justify="right" if index else "left", no_wrap=index > 0)
     return table
 
 
 def _tables(result: DemoResult) -> Table:
-    table = _grid("", "records", "rows", "files", "size", "batches", "s/batch", "fresh p50", "p99")
+    table = _grid("", "records", "rows", "files", "size")
     table.add_row("stream", f"{result.load.acknowledged:,}")
     for made in result.tables:
-        table.add_row(*_table_cells(made))
+        table.add_row(_name(made), f"{made.records:,}", f"{made.rows:,}", f"{made.files:,}", size(made.bytes))
     return table
 
 
-def _table_cells(made: TableResult) -> tuple[str, ...]:
-    fresh = made.freshness
-    return (
-        f"{made.writer}: {made.kind}",
-        f"{made.records:,}",
-        f"{made.rows:,}",
-        f"{made.files:,}",
-        size(made.bytes),
-        f"{made.batches:,}",
-        f"{made.batch_seconds_p50:.2f}",
-        f"{fresh.p50_seconds:.1f} s" if fresh else "–",
-        f"{fresh.p99_seconds:.1f} s" if fresh else "–",
-    )
+def _freshness(tables: Sequence[TableResult]) -> Table:
+    table = _grid("", "batches", "s/batch", "fresh p50", "p99", "all p50", "all p99")
+    for made in tables:
+        quantiles = (*_quantiles(made.freshness_warm), *_quantiles(made.freshness_all))
+        table.add_row(_name(made), f"{made.batches:,}", f"{made.batch_seconds_p50:.2f}", *quantiles)
+    return table
+
+
+def _name(made: TableResult) -> str:
+    return f"{made.writer}: {made.kind}"
+
+
+def _quantiles(fresh: Freshness | None) -> tuple[str, str]:
+    return (f"{fresh.p50_seconds:.1f} s", f"{fresh.p99_seconds:.1f} s") if fresh else ("–", "–")
 
 
 def _query(query: QueryResult) -> RenderableType:

@@ -13,7 +13,7 @@ from typing import Any
 
 import orjson
 
-VERSION = 1
+VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -23,7 +23,7 @@ class Freshness:
     p50_seconds: float
     p99_seconds: float
     records: int
-    """Records that were looked at: those that arrived once the writer had first reached the tip of the stream."""
+    """Records that were looked at."""
 
 
 @dataclass(frozen=True)
@@ -46,8 +46,12 @@ class TableResult:
     quarantined: int
     batch_seconds_p50: float
     """Median of what a batch took, waiting for its trigger excluded."""
-    freshness: Freshness | None
-    """None if the writer never reached the tip while records arrived."""
+    freshness_warm: Freshness | None
+    """Of the records of the load, those of the first batches left out, in which the JVM compiles and loads classes: of
+    what arrived since the load began and the writer was warm. None if it never was."""
+    freshness_all: Freshness | None
+    """Of all records that arrived since the writer had first reached the tip of the stream, which is during the
+    warm-up. None if it never did while records arrived."""
 
 
 @dataclass(frozen=True)

@@ -47,8 +47,11 @@ class Load:
     duration: timedelta
 
 
-WARM_UP = Load("warmup", users=20, events=100, duration=timedelta(seconds=3))
-"""A few orders while Spark starts: the first batch of an application takes ten times as long as the next ones."""
+FIRST_ORDERS = Load("first", users=20, events=100, duration=timedelta(seconds=3))
+"""Sent while Spark starts, for a first batch that stays small however long the start takes: it takes ten times as long
+as the next ones."""
+WARM_UP = Load("warmup", users=20, events=200, duration=timedelta(hours=1))
+"""Sent from then on, until the applications are warm, which ends it: small batches, one after the other."""
 
 
 @dataclass(frozen=True)

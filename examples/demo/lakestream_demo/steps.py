@@ -14,6 +14,7 @@ class Phase(StrEnum):
     CHECKS = "checks"
     SERVERS = "servers"
     START = "start"
+    WARM_UP = "warm_up"
     LOAD = "load"
     DRAIN = "drain"
     STOP = "stop"
@@ -24,6 +25,7 @@ TITLES: Mapping[Phase, str] = {
     Phase.CHECKS: "Java, jars",
     Phase.SERVERS: "Kinesis",
     Phase.START: "applications",
+    Phase.WARM_UP: "warm-up",
     Phase.LOAD: "load",
     Phase.DRAIN: "drain",
     Phase.STOP: "stop",

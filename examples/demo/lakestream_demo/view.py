@@ -60,8 +60,8 @@ def _bar(step: Step, now: float) -> Table:
 
 def _figures(window: Sequence[Observed]) -> Table:
     seen, speed = window[-1], rates(window)
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
-    for heading in ("", "records", "records/s", "behind", "lag", "batches", "last batch", "fresh after"):
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for heading in ("", "records", "per s", "behind", "lag", "batches", "last batch", "fresh"):
         table.add_column(heading, justify="right" if heading else "left", no_wrap=True)
     table.add_row("sent", f"{seen.stream.sent:,}", f"{speed.sent:,.0f}")
     table.add_row("acknowledged", f"{seen.load.acknowledged:,}", f"{speed.acknowledged:,.0f}")

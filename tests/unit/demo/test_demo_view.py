@@ -38,7 +38,9 @@ TIMELINE = Timeline().begin(Phase.SERVERS, 0.0).describe("http://127.0.0.1:4567"
 GOOD = CheckResult("JSON files against the ledger", 100, 100, missing=0, doubled=0, altered=0, unexpected=0)
 BAD = CheckResult("Hudi table against the JSON files", 90, 91, missing=0, doubled=1, altered=0, unexpected=0)
 QUERY = QueryResult("Snapshot", "SELECT status FROM orders", ("status",), (("paid",),), 0.5)
-TABLE = TableResult("hudi", "MERGE_ON_READ", "/lake", 90, 4, 2_048, 7, 100, 1, 1.5, Freshness(2.0, 4.0, 80))
+TABLE = TableResult(
+    "hudi", "MERGE_ON_READ", "/lake", 90, 4, 2_048, 7, 100, 1, 1.5, Freshness(2.0, 4.0, 80), Freshness(2.5, 44.0, 99)
+)
 
 
 def result(*audit: CheckResult) -> DemoResult:
@@ -95,6 +97,7 @@ def test_the_view_fits_the_terminal(width: int) -> None:
     drawn = text(draw("headline", TIMELINE, [EARLIER, LATER], now=36.0), width)
     assert all(len(row) <= width for row in drawn.splitlines())
     assert "1.4 s" in drawn, "the last column is cut off"
+    assert "…" not in drawn, "figures are cut off"
 
 
 def test_a_line_says_the_same_in_short() -> None:
@@ -132,7 +135,7 @@ def test_a_run_passes_only_if_each_check_does() -> None:
     assert not result().passed
 
 
-@pytest.mark.parametrize("width", [100, 160])
+@pytest.mark.parametrize("width", [80, 120, 160])
 def test_the_report_shows_tables_queries_and_verdict(width: int) -> None:
     passed, failed = (
         text(draw_report(result(GOOD), ".demo"), width),
@@ -141,17 +144,29 @@ def test_the_report_shows_tables_queries_and_verdict(width: int) -> None:
     assert "SELECT status FROM orders" in passed
     assert "hudi: MERGE_ON_READ" in passed
     assert "2.0 KiB" in passed
+    rows = [row.split() for row in passed.splitlines()]
+    assert ["hudi:", "MERGE_ON_READ", "7", "1.50", "2.0", "s", "4.0", "s", "2.5", "s", "44.0", "s"] in rows
+    assert "…" not in passed
     assert "PASSED  All 100 acknowledged records are in the lake" in passed
-    assert "✓ JSON files against the ledger" in failed
-    assert "✗ Hudi table against the JSON files" in failed
+    assert "✓ JSON files against" in failed
+    assert "✗ Hudi table against" in failed
     assert "FAILED" in failed
 
 
 def test_the_result_is_versioned_and_says_whether_it_passed() -> None:
     fields = orjson.loads(result(GOOD, BAD).to_json())
-    assert fields["version"] == 1
+    assert fields["version"] == 2
     assert fields["passed"] is False
-    assert fields["tables"][0]["freshness"] == {"p50_seconds": 2.0, "p99_seconds": 4.0, "records": 80}
+    [table] = fields["tables"]
+    assert table["freshness_warm"] == {"p50_seconds": 2.0, "p99_seconds": 4.0, "records": 80}
+    assert table["freshness_all"] == {"p50_seconds": 2.5, "p99_seconds": 44.0, "records": 99}
+
+
+def test_a_writer_that_was_never_warm_has_no_figures_of_that() -> None:
+    cold = replace(result(GOOD), tables=(replace(TABLE, freshness_warm=None),))
+    assert ["hudi:", "MERGE_ON_READ", "7", "1.50", "–", "–", "2.5", "s", "44.0", "s"] in [
+        row.split() for row in text(draw_report(cold, ".demo")).splitlines()
+    ]
 
 
 def test_an_inspection_survives_the_way_between_processes() -> None:
