@@ -15,7 +15,7 @@ from lakestream_demo.settings import Table
 ORDERS = Path(__file__).resolve().parents[2] / "orders.yaml"
 INTERVAL = "2s"
 """Trigger of the demo: a minute should see some thirty batches. An MoR commit takes a second or two."""
-COMPACT_EVERY = 5
+COMPACT_EVERY = 4
 """Commits between two compactions: the warm-up waits for the first one."""
 
 

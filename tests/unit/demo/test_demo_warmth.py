@@ -43,8 +43,8 @@ def of_table(table: Table) -> WarmUp:
 
 
 def test_a_round_of_compaction_is_part_of_the_warm_up() -> None:
-    """With `everyCommits: 5` the first round that compacts begins with the sixth commit; the seventh is beside it."""
-    assert of_table(Table.MOR).batches == 7
+    """With `everyCommits: 4` the first round that compacts begins with the fifth commit; the sixth is beside it."""
+    assert of_table(Table.MOR).batches == 6
     assert of_table(Table.COW).batches == FEW_BATCHES
 
 
