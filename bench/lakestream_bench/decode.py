@@ -27,6 +27,7 @@ from pybase64 import b64encode
 from lakestream.kinesis.answers import record_page
 from lakestream.kinesis.batches import SCHEMA, record_batch
 from lakestream.testing.kpl import aggregate
+from lakestream_bench._telling import Telling
 
 SHARD = "shardId-000000000000"
 RECORDS = 10_000
@@ -134,8 +135,11 @@ def run(rounds: int) -> list[Figure]:
         "botocore": botocore_parser(None),
         "botocore, timestamps as floats": botocore_parser(float),
     }
-    figures = measure(plain, "10,000 records of 225 B", answer(datas), rounds)
-    return figures + measure({"lakestream": ours}, "KPL, 100 to a record", answer(aggregates(datas, 100)), rounds)
+    telling = Telling(2)
+    with telling.measuring("plain records"):
+        figures = measure(plain, "10,000 records of 225 B", answer(datas), rounds)
+    with telling.measuring("aggregates"):
+        return figures + measure({"lakestream": ours}, "KPL, 100 to a record", answer(aggregates(datas, 100)), rounds)
 
 
 def table(figures: list[Figure]) -> str:

@@ -28,6 +28,8 @@ from typing import Any
 import psutil
 import yaml
 
+from lakestream_bench._processes import no_process_left
+from lakestream_bench._telling import Telling
 from lakestream_bench.operator_scale.drivers import SimulatedDrivers, clear
 from lakestream_operator.adapters.client import KubeClient
 from lakestream_operator.adapters.credentials import find_credentials
@@ -110,21 +112,27 @@ async def _live_through(
     client: KubeClient, drivers: SimulatedDrivers, options: Options, settings: Path, log: Path
 ) -> dict[str, float]:
     figures: dict[str, float] = {"lakestreams": options.streams}
+    telling = Telling(4)
     async with Operator(settings, log) as process:
-        figures["start_seconds"] = await _until(lambda: len(drivers.uids) == options.streams, 900, "no start")
-        figures["start_cpu_seconds"] = _cpu(process)
-        await asyncio.sleep(30)
-        began, cpu, reports = time.monotonic(), _cpu(process), drivers.reports
-        await asyncio.sleep(options.steady)
-        elapsed = time.monotonic() - began
+        with telling.measuring(f"start with {options.streams} LakeStreams"):
+            figures["start_seconds"] = await _until(lambda: len(drivers.uids) == options.streams, 900, "no start")
+            figures["start_cpu_seconds"] = _cpu(process)
+        with telling.measuring("steady state"):
+            await asyncio.sleep(30)
+            began, cpu, reports = time.monotonic(), _cpu(process), drivers.reports
+            await asyncio.sleep(options.steady)
+            elapsed = time.monotonic() - began
         figures["steady_cpu_cores"] = (_cpu(process) - cpu) / elapsed
         figures["steady_reports_per_second"] = (drivers.reports - reports) / elapsed
         figures["steady_memory_mib"] = process.memory_info().rss / 2**20
-        figures |= _spread("reaction", await _react(client, drivers, options, 2))
+        with telling.measuring(f"{options.reactions} reactions"):
+            figures |= _spread("reaction", await _react(client, drivers, options, 2))
     uids = dict(drivers.uids)
     async with Operator(settings, log) as process:
-        figures["restart_seconds"] = max(await _react(client, drivers, Options(**{**vars(options), "reactions": 1}), 3))
-        await asyncio.sleep(30)
+        with telling.measuring("restart"):
+            one = Options(**{**vars(options), "reactions": 1})
+            figures["restart_seconds"] = max(await _react(client, drivers, one, 3))
+            await asyncio.sleep(30)
         figures["restart_memory_mib"] = process.memory_info().rss / 2**20
     figures["restarted_drivers"] = sum(drivers.uids.get(name) != uid for name, uid in uids.items())
     return figures
@@ -181,4 +189,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with no_process_left():
+        main()

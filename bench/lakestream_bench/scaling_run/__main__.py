@@ -22,6 +22,7 @@ from typing import Any
 from lakestream_api import BatchSummary, DriverReport, LakeStreamStatus, WriterNames
 from lakestream_api.names import REPORT_KEY
 from lakestream_api.quantities import parse_duration
+from lakestream_bench._telling import Telling
 from lakestream_bench.simulation.plots import Plot, Series, changes, drawing
 from lakestream_operator.adapters.client import KubeClient
 from lakestream_operator.adapters.credentials import find_credentials
@@ -114,7 +115,8 @@ def _drawing(recording: Recording) -> str:
 
 async def _main(options: argparse.Namespace) -> None:
     async with KubeClient(find_credentials(os.environ)) as client:
-        recording = await _record(client, options)
+        with Telling(1).measuring(f"writer {options.writer} for {options.minutes:g} minutes"):
+            recording = await _record(client, options)
     if options.out is not None:
         figures: dict[str, Any] = {**asdict(recording), "began": recording.began.isoformat()}
         options.out.write_text(json.dumps(figures, indent=1), "utf-8")

@@ -24,3 +24,10 @@ def test_an_unknown_benchmark_is_answered_with_those_that_there_are(capsys: pyte
         main(["produce"])
     assert ended.value.code == 2
     assert "there is no benchmark produce; choose from: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", benchmarks())
+def test_a_benchmark_that_starts_processes_leaves_none(name: str) -> None:
+    program = (Path(lakestream_bench.__path__[0]) / f"{name}.py").read_text("utf-8")
+    starts = any(word in program for word in ("_ingestion", "_kinesis_contenders", "build_session", "subprocess"))
+    assert ("with no_process_left():" in program) is starts
