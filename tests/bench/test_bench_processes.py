@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-DEADLINE = 40.0
+DEADLINE = 120.0
 ALL = ("lakestream_bench", "kinesis_servers")
 ONE = ("lakestream_bench.kinesis_servers", "--out", "figures.json", "--seconds", "600")
 """Starts a server, two producers and two consumers; without a JVM."""
