@@ -6,14 +6,17 @@ set -euo pipefail
 # The program itself is run, and starts the JVM as its child: so it is the program that gets SIGTERM, and whose exit
 # status is the pod's. Under spark-submit that would be the JVM.
 driver() {
-    local submit=(--deploy-mode client --conf "spark.driver.bindAddress=$SPARK_DRIVER_BIND_ADDRESS")
+    local submit=(--deploy-mode client --conf "spark.driver.bindAddress=$SPARK_DRIVER_BIND_ADDRESS") properties=/dev/null
     while [[ $1 == --* ]]; do
+        [[ $1 == --properties-file ]] && properties=$2
         # The class is the one by which spark-submit runs Python.
         [[ $1 == --class ]] || submit+=("$1" "$2")
         shift 2
     done
     local program=${1#local://}
     shift
+    # The archive of classes is for class paths that begin like this; somebody's own goes first all the same.
+    grep -q '^spark\.driver\.extraClassPath' "$properties" || submit+=(--driver-class-path "$(<"$SPARK_HOME/classpath")")
     PYSPARK_SUBMIT_ARGS="$(printf '%q ' "${submit[@]}")pyspark-shell"
     export PYSPARK_SUBMIT_ARGS
     exec tini -- python3 "$program" "$@"
@@ -26,8 +29,10 @@ executor() {
         [[ -v $name ]] || break
         options+=("${!name}")
     done
-    local classes="${SPARK_CONF_DIR:-$SPARK_HOME/conf}:$SPARK_HOME/jars/*"
-    classes="${HADOOP_CONF_DIR:+$HADOOP_CONF_DIR:}$classes${SPARK_EXTRA_CLASSPATH:+:$SPARK_EXTRA_CLASSPATH}:$PWD"
+    # The jars first, one by one: the archive of classes is for class paths that begin with them.
+    local classes
+    classes="$(<"$SPARK_HOME/classpath"):${SPARK_CONF_DIR:-$SPARK_HOME/conf}${HADOOP_CONF_DIR:+:$HADOOP_CONF_DIR}"
+    classes="$classes${SPARK_EXTRA_CLASSPATH:+:$SPARK_EXTRA_CLASSPATH}:$PWD"
     exec tini -- "$JAVA_HOME/bin/java" "${options[@]}" \
         "-Xms$SPARK_EXECUTOR_MEMORY" "-Xmx$SPARK_EXECUTOR_MEMORY" -cp "$classes" \
         org.apache.spark.scheduler.cluster.k8s.KubernetesExecutorBackend \

@@ -78,12 +78,17 @@ def validate(file: File) -> None:
 
 @app.command()
 def jars() -> None:
-    """Fetch the Java libraries that local Spark needs, once, and print their folder."""
+    """Fetch the Java libraries that local Spark needs, and make the archive with which it starts fast: both once.
+
+    Prints the folder of the libraries.
+    """
+    from lakestream.spark.archive import ensure_archive
     from lakestream.spark.jars import ensure_jars
 
     _log_to_stderr()
     with _explained():
         typer.echo(ensure_jars())
+        ensure_archive()
 
 
 def _load(file: Path) -> LakeStream:

@@ -1,6 +1,7 @@
-"""The jars of `ivy.xml`, resolved once with the Ivy that Spark ships, into a cache that all applications share.
+"""The jars that Spark runs on, in one folder of a cache that all applications and checkouts share.
 
-`<cache>/<fingerprint of ivy.xml>/*.jar` is there in whole or not at all: it is filled under another name and renamed.
+Those of `ivy.xml`, resolved once with the Ivy that Spark ships, and PySpark's own, but for its Hadoop, whose place is
+taken. `<cache>/<fingerprint>/*.jar` is there in whole or not at all: it is filled under another name and renamed.
 
 In an image there is no need for a cache: `python -m lakestream.spark.jars` puts the jars among those of PySpark.
 """
@@ -38,7 +39,7 @@ def jars_cache(env: Mapping[str, str] = os.environ) -> Path:
 
 
 def ensure_jars(cache: Path | None = None) -> Path:
-    """The folder with the pinned jars; resolves them first if they are not there (needs a Maven repository).
+    """The folder with all jars; resolves them first if they are not there (needs a Maven repository).
 
     Safe when several processes do it at once: one resolves, the others wait for it.
 
@@ -47,11 +48,11 @@ def ensure_jars(cache: Path | None = None) -> Path:
     """
     cache = cache or jars_cache()
     ivy_file = files("lakestream.spark").joinpath("ivy.xml").read_bytes()
-    folder = cache / hashlib.sha256(ivy_file).hexdigest()[:12]
+    folder = cache / hashlib.sha256(ivy_file + pyspark.__version__.encode()).hexdigest()[:12]
     if folder.is_dir():
         return folder
     cache.mkdir(parents=True, exist_ok=True)
-    with _locked(cache / "lock"):
+    with locked(cache / "lock"):
         # Another process may have done it while this one waited.
         if not folder.is_dir():
             _resolve(cache, ivy_file, folder)
@@ -83,38 +84,52 @@ def _resolve(cache: Path, ivy_file: bytes, folder: Path) -> None:
     if done.returncode != 0 or not any(partial.glob("*.jar")):
         output = (done.stdout + done.stderr)[-2000:]
         raise JarsUnavailableError(f"Ivy could not resolve the jars into {cache}:\n{output}")
+    for jar in spark_jars().glob("*.jar"):
+        if not jar.name.startswith("hadoop-client-"):
+            _link(jar, partial / jar.name)
     partial.rename(folder)
     shutil.rmtree(ivy_cache, ignore_errors=True)
 
 
-def install_jars(spark_jars: Path) -> None:
-    """Put the pinned jars among PySpark's own, and its Hadoop away: two of them would be on one class path.
+def _link(jar: Path, to: Path) -> None:
+    """The same file under another name; a copy, if that is on another file system."""
+    try:
+        to.hardlink_to(jar)
+    except OSError:
+        shutil.copy2(jar, to)
+
+
+def install_jars(folder: Path) -> None:
+    """Make a folder, PySpark's own, one of just these jars.
 
     Raises:
         JarsUnavailableError: as `ensure_jars`.
     """
     with tempfile.TemporaryDirectory() as cache:
-        pinned = list(ensure_jars(Path(cache)).glob("*.jar"))
-        for jar in spark_jars.glob("hadoop-client-*.jar"):
-            jar.unlink()
-        for jar in pinned:
-            shutil.copyfile(jar, spark_jars / jar.name)
+        jars = {jar.name: jar for jar in ensure_jars(Path(cache)).glob("*.jar")}
+        for jar in folder.glob("*.jar"):
+            if jar.name not in jars:
+                jar.unlink()
+        for name in jars.keys() - {jar.name for jar in folder.glob("*.jar")}:
+            shutil.copyfile(jars[name], folder / name)
 
 
-def _spark_jars() -> Path:
+def spark_jars() -> Path:
+    """The folder of PySpark's own jars."""
     return Path(pyspark.__file__).parent / "jars"
 
 
 def _spark_ivy() -> Path:
-    return next(_spark_jars().glob("ivy-*.jar"))
+    return next(spark_jars().glob("ivy-*.jar"))
 
 
 @contextmanager
-def _locked(path: Path) -> Iterator[None]:
+def locked(path: Path) -> Iterator[None]:
+    """Of several processes one at a time."""
     with path.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)  # released with the file, also when the process dies
         yield
 
 
 if __name__ == "__main__":
-    install_jars(_spark_jars())
+    install_jars(spark_jars())

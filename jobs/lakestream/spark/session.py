@@ -13,15 +13,15 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
-from lakestream.spark.jars import ensure_jars
+from lakestream.spark.archive import archive_options, image_archive, local_archive, local_class_path
+from lakestream.spark.hudi import HUDI_CONF
 from lakestream.spark.java import java_home
 from lakestream.storage import S3Settings
 
 logger = logging.getLogger(__name__)
 
 with as_file(files("lakestream.spark").joinpath("log4j2.properties")) as _log4j2:
-    LOGGING = f"-Dlog4j2.configurationFile=file:{_log4j2}"
-    """Java option; the packages are at the same place in all containers of an image."""
+    _LOGGING = f"-Dlog4j2.configurationFile=file:{_log4j2}"
 
 
 @dataclass(frozen=True)
@@ -68,17 +68,19 @@ def _on_this_machine(settings: SessionSettings, cores: int) -> SparkConf:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     conf = SparkConf(loadDefaults=False).setAppName(settings.app_name).setMaster(f"local[{cores}]")
-    conf.setAll(list({**local_conf(settings, ensure_jars()), **common_conf(settings), **settings.conf}.items()))
+    local = local_conf(settings, local_class_path(), local_archive())
+    conf.setAll(list({**local, **common_conf(settings), **settings.conf}.items()))
     _start_jvm(conf)
     return conf
 
 
 def _on_cluster(settings: SessionSettings) -> SparkConf:
     # The launcher reads the file of properties that PYSPARK_SUBMIT_ARGS names, and the JVM knows them from then on.
-    _start_jvm(SparkConf(loadDefaults=False).set("spark.driver.defaultJavaOptions", LOGGING))
+    java = " ".join(java_options(image_archive()))
+    _start_jvm(SparkConf(loadDefaults=False).set("spark.driver.defaultJavaOptions", java))
     conf = SparkConf(loadDefaults=True).setAppName(settings.app_name)
     given = dict(conf.getAll())
-    return conf.setAll(list({**cluster_conf(), **given, **common_conf(settings), **settings.conf}.items()))
+    return conf.setAll(list({**cluster_conf(java), **given, **common_conf(settings), **settings.conf}.items()))
 
 
 def instances_of(spark: SparkSession) -> int:
@@ -103,27 +105,42 @@ def _start_jvm(conf: SparkConf) -> None:
         SparkContext._ensure_initialized(gateway=gateway)
 
 
-def local_conf(settings: SessionSettings, jars: Path) -> dict[str, str]:
+def java_options(archive: Path) -> list[str]:
+    """Of every JVM, driver or executor; packages and archive are at the same place in all containers of an image."""
+    return [
+        _LOGGING,
+        # To measure objects, Hudi's JOL would start four more JVMs that try, in vain, to attach to this one.
+        "-Djol.skipDynamicAttach=true",
+        "-Djol.skipHotspotSAAttach=true",
+        *archive_options(archive),
+    ]
+
+
+def local_conf(settings: SessionSettings, classes: str, archive: Path) -> dict[str, str]:
     """What only a JVM started from here needs; on a cluster the image and spark-submit see to it."""
+    java = [*java_options(archive), "-Djava.net.preferIPv4Stack=true", "-XX:+UseParallelGC"]
     conf = {
-        # Ahead of PySpark's own jars, because Hadoop 3.4.2 must win over its 3.3.4.
-        "spark.driver.extraClassPath": f"{jars}/*",
+        "spark.driver.extraClassPath": classes,
         "spark.driver.memory": settings.driver_memory,
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
         # Batches are small (256 MiB by default); 200 shuffle partitions would be 200 tiny tasks.
         "spark.sql.shuffle.partitions": "8",
-        "spark.driver.extraJavaOptions": f"{LOGGING} -Djava.net.preferIPv4Stack=true -XX:+UseParallelGC",
+        "spark.driver.extraJavaOptions": " ".join(java),
     }
     if settings.local_dir is not None:
         conf["spark.local.dir"] = str(settings.local_dir)
     return conf
 
 
-def cluster_conf() -> dict[str, str]:
-    """What a cluster starts with, unless spark-submit was told otherwise: executors that come and go under a job."""
+def cluster_conf(java: str) -> dict[str, str]:
+    """What a cluster starts with, unless spark-submit was told otherwise: executors that come and go under a job.
+
+    Args:
+        java: options of each JVM.
+    """
     return {
-        "spark.executor.defaultJavaOptions": LOGGING,
+        "spark.executor.defaultJavaOptions": java,
         # The operator decides on the number of executors; Spark looks at its tasks, and not at the stream.
         "spark.dynamicAllocation.enabled": "false",
         # An executor that is given up, or whose node is drained, ends its tasks and hands over the fetched batch.
@@ -181,15 +198,6 @@ def common_conf(settings: SessionSettings) -> dict[str, str]:
     if settings.s3 is not None:
         conf |= s3a_conf(settings.s3)
     return conf
-
-
-HUDI_CONF = {
-    # Hudi's records are only serializable with Kryo.
-    "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
-    "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
-    "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
-    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
-}
 
 
 def s3a_conf(s3: S3Settings) -> dict[str, str]:

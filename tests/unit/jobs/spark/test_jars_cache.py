@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from lakestream.spark import jars
 from lakestream.spark.jars import JarsUnavailableError, ensure_jars, install_jars, jars_cache
 
 IVY = """#!/bin/sh
@@ -32,6 +33,21 @@ def resolver(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "runs"
 
 
+@pytest.fixture(autouse=True)
+def theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The folder of PySpark's own jars."""
+    folder = tmp_path / "pyspark-jars"
+    folder.mkdir()
+    for name in ("hadoop-client-api-3.3.4", "hadoop-client-runtime-3.3.4", "annotations-17.0.0", "ivy-2.5.3"):
+        (folder / f"{name}.jar").write_text("old")
+    monkeypatch.setattr(jars, "spark_jars", lambda: folder)
+    return folder
+
+
+THEIRS = {"annotations-17.0.0.jar", "ivy-2.5.3.jar"}
+"""What stays of them."""
+
+
 def install(folder: Path, body: str) -> None:
     java = folder / "java" / "bin" / "java"
     java.write_text(IVY.format(log=folder / "runs", body=body))
@@ -46,7 +62,7 @@ def test_the_cache_is_where_the_environment_says() -> None:
 
 def test_jars_are_resolved_once(tmp_path: Path, resolver: Path) -> None:
     first = ensure_jars(tmp_path / "cache")
-    assert [jar.name for jar in first.iterdir()] == ["one-1.0.jar"]
+    assert {jar.name for jar in first.iterdir()} == {"one-1.0.jar", *THEIRS}
     assert ensure_jars(tmp_path / "cache") == first
     assert resolver.read_text().splitlines() == ["run"]
 
@@ -56,7 +72,7 @@ def test_a_failed_run_leaves_nothing_and_says_why(tmp_path: Path, resolver: Path
     with pytest.raises(JarsUnavailableError, match="UNRESOLVED DEPENDENCY: hudi"):
         ensure_jars(tmp_path / "cache")
     install(tmp_path, 'echo jar > "$folder/two-1.0.jar"')
-    assert [jar.name for jar in ensure_jars(tmp_path / "cache").iterdir()] == ["two-1.0.jar"]
+    assert {jar.name for jar in ensure_jars(tmp_path / "cache").iterdir()} == {"two-1.0.jar", *THEIRS}
 
 
 def test_of_two_processes_one_resolves_and_the_other_waits(tmp_path: Path, resolver: Path) -> None:
@@ -71,7 +87,7 @@ def test_of_two_processes_one_resolves_and_the_other_waits(tmp_path: Path, resol
     (tmp_path / "gate" / "open").write_text("go\n")
     folders = {process.communicate(timeout=60)[0].strip() for process in both}
     assert len(folders) == 1
-    assert [jar.name for jar in Path(folders.pop()).iterdir()] == ["one-1.0.jar"]
+    assert "one-1.0.jar" in {jar.name for jar in Path(folders.pop()).iterdir()}
     assert resolver.read_text().splitlines() == ["run"]
 
 
@@ -82,15 +98,11 @@ def test_every_version_is_pinned_and_hadoop_is_of_one_version() -> None:
     assert len({rev for name, rev in versions.items() if name.startswith("hadoop-")}) == 1
 
 
-def test_in_an_image_our_hadoop_is_the_only_one(resolver: Path, tmp_path: Path) -> None:
+@pytest.mark.usefixtures("resolver")
+def test_in_an_image_our_hadoop_is_the_only_one(theirs: Path, tmp_path: Path) -> None:
     install(tmp_path, 'for jar in hadoop-client-api-3.4.2 annotations-2.35.4; do echo new > "$folder/$jar.jar"; done')
-    spark = tmp_path / "pyspark-jars"
-    spark.mkdir()
-    theirs = ("hadoop-client-api-3.3.4", "hadoop-client-runtime-3.3.4", "annotations-17.0.0", "ivy-2.5.3")
-    for name in theirs:
-        (spark / f"{name}.jar").write_text("old")
-    install_jars(spark)
-    found = {jar.stem: jar.read_text().strip() for jar in spark.iterdir()}
+    install_jars(theirs)
+    found = {jar.stem: jar.read_text().strip() for jar in theirs.iterdir()}
     assert found == {
         "hadoop-client-api-3.4.2": "new",
         "annotations-2.35.4": "new",

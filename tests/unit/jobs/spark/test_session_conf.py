@@ -28,9 +28,11 @@ def test_aws_is_addressed_as_it_wants_to_be() -> None:
     assert "spark.hadoop.fs.s3a.path.style.access" not in conf
 
 
-def test_local_mode_puts_our_hadoop_before_pysparks() -> None:
-    conf = local_conf(SessionSettings("app", cores=2, driver_memory="3g"), Path("/jars"))
-    assert conf["spark.driver.extraClassPath"] == "/jars/*"
+def test_local_mode_has_its_class_path_memory_and_logging() -> None:
+    conf = local_conf(
+        SessionSettings("app", cores=2, driver_memory="3g"), "/jars/a.jar:/spark/b.jar", Path("/none.jsa")
+    )
+    assert conf["spark.driver.extraClassPath"] == "/jars/a.jar:/spark/b.jar"
     assert conf["spark.driver.memory"] == "3g"
     log4j2 = conf["spark.driver.extraJavaOptions"].split("log4j2.configurationFile=file:")[1].split(" ")[0]
     assert Path(log4j2).is_file()
@@ -43,9 +45,9 @@ def test_a_cluster_starts_with_as_many_executors_as_are_wanted() -> None:
 
 def test_what_may_be_set_otherwise_on_a_cluster_is_not_what_must_hold_everywhere() -> None:
     settings = SessionSettings("app", hudi=True, s3=S3Settings("eu-west-1"), executors=7)
-    assert not cluster_conf().keys() & common_conf(settings).keys()
+    assert not cluster_conf("-Dx=y").keys() & common_conf(settings).keys()
 
 
 def test_losing_executors_now_and_then_does_not_end_a_driver() -> None:
     # Spark's default counts over the whole life of a driver.
-    assert cluster_conf()["spark.executor.failuresValidityInterval"] == "10min"
+    assert cluster_conf("-Dx=y")["spark.executor.failuresValidityInterval"] == "10min"
