@@ -32,12 +32,10 @@ $(READY): requirements.lock $(PACKAGES:%=%/pyproject.toml)
 	$(BIN)/uv pip check --quiet --python $(BIN)/python
 	touch $@
 
-jars: setup ## Fetch the Java libraries of Spark on this machine, once
+jars: setup ## Fetch the Java libraries of Spark on this machine and prepare a fast start, once
 	$(BIN)/lakestream jars
 
-demo test: jars
-
-demo: setup ## Run everything on this machine for a minute and audit it: EVENTS= SHARDS= TABLE=cow|mor DURATION= LAKE=s3
+demo: jars ## Run everything on this machine for a minute and audit it: EVENTS= SHARDS= TABLE=cow|mor DURATION= LAKE=s3
 	$(BIN)/lakestream demo $(strip $(DEMO_OPTIONS))
 
 check: lint ## Lint, and run all tests without Spark side by side: the inner loop
@@ -46,8 +44,8 @@ check: lint ## Lint, and run all tests without Spark side by side: the inner loo
 
 test: check spark ## Check, then run the tests with Spark
 
-spark: setup ## Run the tests with Spark, but not the slow ones
-	$(BIN)/pytest -m "spark and not slow"
+spark: jars ## Run the tests with Spark, but not the slow ones
+	$(BIN)/pytest -m "spark and not slow" --numprocesses $(WORKERS) --dist load --maxschedchunk 1
 
 e2e: setup ## Run the end-to-end tests on kubectl's current cluster, which has the images (see CONTRIBUTING.md)
 	$(BIN)/pytest tests/e2e --with-e2e

@@ -30,6 +30,16 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.xmlpath = str(Path(folder) / f"{os.getpid()}.xml")
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Of the tests with Spark, what may take longest begins first, or other processes would wait for it in the end."""
+    items.sort(key=lambda item: -_timeout(item) if item.get_closest_marker("spark") else 0)
+
+
+def _timeout(item: pytest.Item) -> float:
+    mark = item.get_closest_marker("timeout")
+    return mark.args[0] if mark else 0.0
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Nobody's cluster is touched by accident."""
     return True if collection_path == E2E and not config.getoption("--with-e2e") else None

@@ -18,7 +18,8 @@ from lab.family import Family, kill
 from lakestream.control.files import read_progress
 from lakestream.exits import Exit
 from lakestream.faults import CRASH_AT
-from lakestream.spark.jars import ensure_jars
+from lakestream.spark.archive import archive_options, local_archive, local_class_path
+from lakestream.spark.jars import jars_cache
 from lakestream.spark.java import java_home
 
 START_SECONDS = 120.0
@@ -27,6 +28,8 @@ BURIAL_SECONDS = 30.0
 TAIL_LINES = 40
 
 _EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
+
+_INTERPRETED = "--conf spark.sql.codegen.wholeStage=false --conf spark.sql.codegen.factoryMode=NO_CODEGEN"
 
 # A step that Spark's workers reach must kill the driver, whose id is known to itself alone.
 _KILL_THE_DRIVER = ("sh", "-c", 'LAKESTREAM_CRASH_PID=$$ exec "$@"', "sh")
@@ -179,6 +182,7 @@ def child_environment(scratch: Path, **more: str) -> dict[str, str]:
     """The environment of drivers; whatever the shell says of AWS stays behind."""
     own = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "LAKESTREAM_"))}
     return own | {
+        "LAKESTREAM_JARS": str(jars_cache()),
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",
         "AWS_REGION": "us-east-1",
@@ -188,8 +192,9 @@ def child_environment(scratch: Path, **more: str) -> dict[str, str]:
         "NO_PROXY": "127.0.0.1",
         "no_proxy": "127.0.0.1",
         "SPARK_LOCAL_DIRS": str(scratch),
-        # These JVMs live for seconds: the optimising compiler would only take time from them.
+        # These JVMs live for seconds: to compile what they run, be it by Java or by Spark, only takes time from them.
         "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1",
+        "PYSPARK_SUBMIT_ARGS": f"{_INTERPRETED} pyspark-shell",
         **more,
     }
 
@@ -203,13 +208,15 @@ def small_cluster(home: Path) -> dict[str, str]:
     home.mkdir()
     for part in Path(pyspark.__file__).parent.iterdir():
         (home / part.name).symlink_to(part)
-    jars = f"{ensure_jars()}/*"
-    conf = {"spark.driver.extraClassPath": jars, "spark.executor.extraClassPath": jars, "spark.executor.memory": "512m"}
-    options = " ".join(f"--conf {key}={value}" for key, value in conf.items())
+    classes, archive = local_class_path(), " ".join(archive_options(local_archive()))
+    conf = {"spark.executor.memory": "512m"}
+    for role in ("driver", "executor"):
+        conf |= {f"spark.{role}.extraClassPath": classes, f"spark.{role}.extraJavaOptions": archive}
+    options = " ".join(f"--conf {key}={value}" for key, value in conf.items() if value)
     return {
         "JAVA_HOME": str(java_home()),
         "SPARK_HOME": str(home),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYSPARK_PYTHON": sys.executable,
-        "PYSPARK_SUBMIT_ARGS": f"--master local-cluster[2,1,512] {options} pyspark-shell",
+        "PYSPARK_SUBMIT_ARGS": f"--master local-cluster[2,1,512] {_INTERPRETED} {options} pyspark-shell",
     }
