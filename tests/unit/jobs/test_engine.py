@@ -136,6 +136,7 @@ class TransactionalOutput:
     world: World
 
     def quarantine(self, plan: BatchPlan, rejected: list[int], *, replay: bool) -> None:
+        self.world.reach("quarantine")
         self.world.rejected[plan.batch] = rejected
 
     def find(self, plan: BatchPlan) -> SinkCommit | None:
@@ -276,6 +277,16 @@ def test_a_death_at_any_step_loses_and_doubles_nothing(start: Any, step: str, ba
     start(world).engine.run(Until.CAUGHT_UP)
     assert world.lake == list(range(1, batches + 1))
     assert sorted(world.commits) == list(range(batches))
+
+
+def test_unusable_records_are_kept_before_the_sink_shows_the_others(start: Any) -> None:
+    """A sink that finds its batch is not written to again, and nobody would look what became of the others."""
+    world = World(available=3, die_at="quarantine")
+    with pytest.raises(Died):
+        start(world, rejected=1).engine.run(Until.CAUGHT_UP)
+    start(world, rejected=1).engine.run(Until.CAUGHT_UP)
+    assert world.rejected == {0: [1], 1: [2], 2: [3]}
+    assert world.lake == [1, 2, 3]
 
 
 def test_a_stop_ends_after_the_batch_in_hand_and_leaves_the_next_to_replay(start: Any) -> None:

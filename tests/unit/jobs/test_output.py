@@ -1,0 +1,44 @@
+"""What the engine says of a batch reaches sink and quarantine, in their terms."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+from uuid import UUID
+
+import pytest
+
+from lakestream.model import BatchPlan, SinkCommit
+from lakestream.output import SparkOutput
+from lakestream.sinks.contract import BatchRef
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+PLAN = BatchPlan(7, 1, START, None, START, True, (), ())
+REF = BatchRef(7, str(UUID(int=1)))
+COMMIT = SinkCommit(3, 10)
+
+
+@dataclass
+class Asked:
+    """A sink and a quarantine that keep what they are asked."""
+
+    calls: list[tuple[Any, ...]] = field(default_factory=list)
+
+    def find(self, ref: BatchRef) -> SinkCommit:
+        self.calls.append(("find", ref))
+        return COMMIT
+
+    def write(self, ref: BatchRef, rows: str, *, replay: bool) -> SinkCommit:
+        self.calls.append(("write", ref, rows, replay))
+        return COMMIT
+
+
+@pytest.mark.parametrize("replay", [True, False])
+def test_sink_and_quarantine_are_told_the_batch_and_whether_it_was_tried_before(replay: bool) -> None:
+    sink, rejects = Asked(), Asked()
+    output: Any = SparkOutput(sink, rejects, UUID(int=1))  # type: ignore[arg-type]
+    output.quarantine(PLAN, "rejected", replay=replay)
+    assert output.find(PLAN) == output.write(PLAN, "rows", replay=replay) == COMMIT
+    assert rejects.calls == [("write", REF, "rejected", replay)]
+    assert sink.calls == [("find", REF), ("write", REF, "rows", replay)]
