@@ -6,6 +6,7 @@ Images must be on the cluster under `<LAKESTREAM_E2E_REPOSITORY>/<image>:<LAKEST
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from cluster.commands import CommandError, Kubectl, Object, run
 from cluster.findings import findings
-from cluster.installation import LAKE, NAMESPACES, ROOT, installed, s3_environment
+from cluster.installation import LAKE, NAMESPACES, OTHER, ROOT, installed, s3_environment
 from cluster.lake import Lake
 from cluster.stream import Stream
 from lakestream.spark.session import SessionSettings, build_session
@@ -75,6 +76,24 @@ def orders(installation: None, kubectl: Kubectl, example: Object) -> Stream:
 
 
 @pytest.fixture(scope="session")
+def other(orders: Stream, example: Object) -> Stream:
+    """Of the same name, on the Kinesis and S3 of the first one's namespace."""
+    kubectl = Kubectl(OTHER)
+    source = Kubectl(LAKE)
+    config, secret = source.get("configmap", "local-aws"), source.get("secret", "local-aws")
+    assert config is not None
+    assert secret is not None
+    for copied in (config, secret):
+        copied["metadata"] = {"name": "local-aws"}
+        kubectl.apply(copied)
+    document = copy.deepcopy(example)
+    document["spec"]["checkpoint"] = "s3a://lake/_checkpoints/other"
+    document["spec"]["writers"] = [{"name": "json", "json": {"path": "s3a://lake/other_json"}}]
+    kubectl.apply(document)
+    return Stream(kubectl, "orders")
+
+
+@pytest.fixture(scope="session")
 def lake() -> Lake:
     return Lake(
         ledger="s3://lake/_ledger",
@@ -104,6 +123,8 @@ def spark(s3: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> Itera
             hudi=True,
             s3=S3Settings.from_environment(s3, s3["AWS_REGION"]),
             local_dir=tmp_path_factory.mktemp("spark-local"),
+            # Each query is asked once: the optimising compiler would only take time from it.
+            conf={"spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1"},
         )
     )
     yield session

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -32,6 +33,17 @@ def drivers(orders: Stream) -> dict[str, str]:
 def generations(orders: Stream) -> list[tuple[str, int]]:
     found = [orders.application(writer) for writer in WRITERS]
     return [(item["metadata"]["uid"], item["metadata"]["generation"]) for item in found if item]
+
+
+@pytest.fixture(scope="module")
+def bad(kubectl: Kubectl, example: Object) -> Iterator[Stream]:
+    """A stream whose schema cannot be read."""
+    spec = {**example["spec"], "schema": "order_id strin", "checkpoint": "s3a://lake/_checkpoints/bad"}
+    spec["writers"] = [{"name": "json", "json": {"path": "s3a://lake/bad_json"}}]
+    del spec["transform"]
+    kubectl.apply({**example, "metadata": {"name": "bad"}, "spec": spec})
+    yield Stream(kubectl, "bad")
+    kubectl.delete("lakestream", "bad")
 
 
 def test_a_change_of_scaling_restarts_nothing(orders: Stream) -> None:
@@ -70,6 +82,7 @@ def test_a_change_of_the_trigger_is_drained_and_goes_on(orders: Stream) -> None:
         assert report.batches[-1].trigger_interval.total_seconds() == 2
 
 
+@pytest.mark.usefixtures("bad")  # the next test's, which starts meanwhile
 def test_suspended_and_resumed(orders: Stream, kubectl: Kubectl) -> None:
     orders.change({"suspend": True})
     orders.wait_for("suspended", lambda status: status.phase is Phase.SUSPENDED)
@@ -81,25 +94,17 @@ def test_suspended_and_resumed(orders: Stream, kubectl: Kubectl) -> None:
     orders.wait_for_batches_after(datetime.now(UTC), WRITERS)
 
 
-def test_an_unreadable_schema_is_a_condition_and_not_a_crash_loop(kubectl: Kubectl, example: Object) -> None:
-    spec = {**example["spec"], "schema": "order_id strin", "checkpoint": "s3a://lake/_checkpoints/bad"}
-    spec["writers"] = [{"name": "json", "json": {"path": "s3a://lake/bad_json"}}]
-    del spec["transform"]
-    kubectl.apply({**example, "metadata": {"name": "bad"}, "spec": spec})
-    bad = Stream(kubectl, "bad")
-    try:
-        condition = bad.wait_for_condition(ConditionType.SPEC_VALID, "False")
-        assert "spec.schema" in condition.message
-        pod = bad.driver("json")
-        uid = pod["metadata"]["uid"] if pod else None
-        steadily(
-            "it is not started again",
-            lambda: (bad.driver("json") or {"metadata": {"uid": uid}})["metadata"]["uid"] == uid,
-            10,
-            lambda: bad.driver("json"),
-        )
-    finally:
-        kubectl.delete("lakestream", "bad")
+def test_an_unreadable_schema_is_a_condition_and_not_a_crash_loop(bad: Stream) -> None:
+    condition = bad.wait_for_condition(ConditionType.SPEC_VALID, "False")
+    assert "spec.schema" in condition.message
+    pod = bad.driver("json")
+    uid = pod["metadata"]["uid"] if pod else None
+    steadily(
+        "it is not started again",
+        lambda: (bad.driver("json") or {"metadata": {"uid": uid}})["metadata"]["uid"] == uid,
+        10,
+        lambda: bad.driver("json"),
+    )
 
 
 def test_nothing_was_lost_or_doubled(orders: Stream, lake: Lake, spark: SparkSession, scratch: Path) -> None:

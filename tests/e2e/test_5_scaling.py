@@ -139,6 +139,7 @@ def test_a_backlog_brings_executors_and_its_end_takes_them_away(orders: Stream, 
     assert "executors" in described
 
 
+@pytest.mark.usefixtures("other")  # test_6 has it: it starts while here is waited
 def test_a_stream_with_too_few_shards_is_resharded_under_its_readers(orders: Stream, lake: Lake) -> None:
     orders.wait_for_condition(ConditionType.READY, "True")
     before = {writer: identity(orders, writer) for writer in WRITERS}

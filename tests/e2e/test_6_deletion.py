@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import copy
-
 import pytest
 
-from cluster.commands import Kubectl, Object
-from cluster.installation import LAKE, OTHER, SYSTEM
+from cluster.commands import Kubectl
+from cluster.installation import SYSTEM
 from cluster.stream import Stream
 from cluster.waiting import eventually
 from lakestream_api import ConditionType
@@ -21,24 +19,6 @@ OWNED = "sparkapplications,configmaps,serviceaccounts,rolebindings,pods,services
 def owned(kubectl: Kubectl) -> list[str]:
     items = kubectl.list(OWNED, "lakestream.dev/stream")
     return [f"{item['kind']}/{item['metadata']['name']}" for item in items]
-
-
-@pytest.fixture(scope="module")
-def other(orders: Stream, example: Object) -> Stream:
-    """Of the same name, on the Kinesis and S3 of the first one's namespace."""
-    kubectl = Kubectl(OTHER)
-    source = Kubectl(LAKE)
-    config, secret = source.get("configmap", "local-aws"), source.get("secret", "local-aws")
-    assert config is not None
-    assert secret is not None
-    for copied in (config, secret):
-        copied["metadata"] = {"name": "local-aws"}
-        kubectl.apply(copied)
-    document = copy.deepcopy(example)
-    document["spec"]["checkpoint"] = "s3a://lake/_checkpoints/other"
-    document["spec"]["writers"] = [{"name": "json", "json": {"path": "s3a://lake/other_json"}}]
-    kubectl.apply(document)
-    return Stream(kubectl, "orders")
 
 
 def test_a_stream_of_the_same_name_in_another_namespace_runs(other: Stream, s3: dict[str, str]) -> None:
