@@ -33,6 +33,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
             cores=2,
             hudi=True,
             local_dir=tmp_path_factory.mktemp("spark-local"),
+            # Little is run twice: the optimising compiler would only take time from it.
+            conf={"spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1"},
         )
     )
     yield session
