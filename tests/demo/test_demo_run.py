@@ -107,7 +107,7 @@ def test_a_short_run_passes_its_own_audit(tmp_path: Path, table: str) -> None:
     [
         (signal.SIGINT, lambda out: has_log(out, "kinesis")),
         (signal.SIGTERM, lambda out: has_log(out, "hudi")),
-        (signal.SIGINT, lambda out: has_batch(out, "json")),
+        pytest.param(signal.SIGINT, lambda out: has_batch(out, "json"), marks=pytest.mark.slow),
         (signal.SIGKILL, lambda out: has_batch(out, "json")),
     ],
     ids=["interrupt-at-start", "terminate-while-spark-starts", "interrupt-under-load", "kill-under-load"],

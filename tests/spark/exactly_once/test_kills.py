@@ -21,7 +21,7 @@ _VISIBLE = ("written", "sink_committed")
 
 CHAINS = [
     Chain(Table.MOR, "folder", (Rivals(), *plan_kills("mor", 3), _SIGTERM)),
-    Chain(Table.JSON, "folder", (Rivals(), *plan_kills("json", 3, ("half_read", *_VISIBLE)), _SIGTERM_FOR_ALL)),
+    Chain(Table.JSON, "folder", (*plan_kills("json", 3, ("half_read", *_VISIBLE)), _SIGTERM_FOR_ALL)),
     Chain(Table.COW, "folder", (*plan_kills("cow", 1, _VISIBLE), _EARLY_SIGTERM)),
     Chain(Table.JSON, "s3", plan_kills("json on s3", 1, ("planned", *_VISIBLE))),
     Chain(Table.MOR, "s3", plan_kills("mor on s3", 0, _VISIBLE)),

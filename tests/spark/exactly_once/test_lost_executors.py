@@ -13,17 +13,24 @@ from lakestream.control.files import read_progress
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
-DEATHS = 2
 
-
-@pytest.mark.parametrize("table", [Table.JSON, Table.MOR])
-def test_nothing_is_lost_or_doubled_when_executors_die(labs: Labs, table: Table, spark: SparkSession) -> None:
+@pytest.mark.parametrize(
+    ("table", "deaths"),
+    [
+        (Table.MOR, 1),
+        pytest.param(Table.MOR, 3, marks=pytest.mark.slow),
+        pytest.param(Table.JSON, 3, marks=pytest.mark.slow),
+    ],
+)
+def test_nothing_is_lost_or_doubled_when_executors_die(
+    labs: Labs, table: Table, deaths: int, spark: SparkSession
+) -> None:
     lab = labs.make(table, cluster=True)
     lab.stream.put(BURSTS)
     driver = lab.start()
     with lab.traffic():
         driver.until_logged(Since.COMMIT.line)
-        for death in range(DEATHS):
+        for death in range(deaths):
             committed = len(read_progress(driver.progress))
             # At once, and a little into the work of later batches.
             driver.until_committed(committed + death)
