@@ -76,6 +76,7 @@ class CheckpointLog:
         batches = store.list(BATCHES)
         self._entries += batches
         self._plans = self._read_plans(batches)
+        self._expires = True
 
     @classmethod
     def open(
@@ -153,6 +154,7 @@ class CheckpointLog:
 
         One request to delete two objects after each commit (and none to list), so that the log and
         the time to open it stay as small after a year as after a day. The newest commit stays always.
+        What cannot be deleted is tried again with the next commit: a log that grows is no reason to write no more.
         """
         if keep < 1:
             raise InvalidValueError(f"keep must be at least 1, got {keep}")
@@ -162,7 +164,14 @@ class CheckpointLog:
             oldest, oldest_epoch = self._last_commit.batch - keep + 1, self.epoch - keep + 1
             stale = [key for key in self._entries if number_of(key) < oldest]
             stale += [key for key in self._epochs if number_of(key) < oldest_epoch]
-            self._store.delete(stale)
+            try:
+                self._store.delete(stale)
+            except LakeStreamError as error:
+                if self._expires:
+                    logger.warning("what the log needs no more cannot be deleted, and stays: %s", error)
+                self._expires = False
+                return
+            self._expires = True
             gone = set(stale)
             self._entries = [key for key in self._entries if key not in gone]
             self._epochs = [key for key in self._epochs if key not in gone]

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import gzip
 import logging
+from collections.abc import Sequence
 
 import pytest
 from obstore.store import MemoryStore
 
 from lakestream.errors import CorruptLogError, FencedError, InvalidValueError, OutcomeUnknownError
 from lakestream.log import CheckpointLog, LogStore, ObstoreLogStore, StaleLogError
+from lakestream.storage import StorageError
 from lakestream.testing.logs import ORDERS, Fault, FaultyLogStore, ManualClock, commit_of, plan_of
 
 PLAN, COMMIT = "batches/000000000000.json.gz", "commits/000000000000.json.gz"
@@ -174,3 +176,31 @@ def test_expiry_makes_no_listing_and_one_deletion(store: FaultyLogStore, monkeyp
     monkeypatch.setattr(store, "list", None)
     log.expire(keep=4)
     assert deletions == [[PLAN, COMMIT]]
+
+
+class KeepingStore(FaultyLogStore):
+    """For a role that may write and not delete."""
+
+    may_delete = False
+
+    def delete(self, keys: Sequence[str]) -> None:
+        if keys and not self.may_delete:
+            raise StorageError("DeleteObject: 403 AccessDenied")
+        super().delete(keys)
+
+
+def test_a_log_that_cannot_be_expired_goes_on_and_is_expired_later(caplog: pytest.LogCaptureFixture) -> None:
+    store = KeepingStore(ObstoreLogStore(MemoryStore()))
+    log = open_log(store)
+    with caplog.at_level(logging.WARNING):
+        for batch in range(4):
+            log.put_plan(plan_of(batch, 1))
+            log.put_commit(commit_of(plan_of(batch, 1), 1))
+            log.expire(keep=2)
+    assert [record.message for record in caplog.records] == [
+        "what the log needs no more cannot be deleted, and stays: DeleteObject: 403 AccessDenied"
+    ]
+    assert len(store.list("commits")) == 4
+    store.may_delete = True
+    log.expire(keep=2)
+    assert store.list("commits") == ["commits/000000000002.json.gz", "commits/000000000003.json.gz"]
