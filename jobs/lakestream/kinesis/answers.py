@@ -45,7 +45,8 @@ def record_page(body: bytes) -> RecordPage:
         sequences=[r["SequenceNumber"] for r in records],
         # Kinesis sends seconds with three decimals; a double holds them, but not its product with 1e6.
         arrivals=[round(r["ApproximateArrivalTimestamp"] * 1000) * 1000 for r in records],
-        partition_keys=[r["PartitionKey"] for r in records],
+        # Streams that distribute records by themselves (RecordDistributionStrategy=AUTO) take them without a key.
+        partition_keys=[r.get("PartitionKey") for r in records],
         data=[b64decode(r["Data"]) for r in records],
         next_iterator=answer.get("NextShardIterator"),
         millis_behind=answer["MillisBehindLatest"],

@@ -10,7 +10,7 @@ from lakestream.kinesis.port import RecordPage
 SCHEMA = pa.schema(
     [
         pa.field("data", pa.binary(), nullable=False),
-        pa.field("partition_key", pa.string(), nullable=False),
+        pa.field("partition_key", pa.string()),
         pa.field("sequence_number", pa.string(), nullable=False),
         pa.field("sub_sequence", pa.int64(), nullable=False),
         pa.field("shard_id", pa.string(), nullable=False),
@@ -20,7 +20,7 @@ SCHEMA = pa.schema(
 """What the reader gives, one row per user record:
 
 data             the bytes that the producer put
-partition_key    of the user record
+partition_key    of the user record; null if its producer gave none
 sequence_number  of the Kinesis record, decimal; order it as a number, not as text
 sub_sequence     0, or the user record's index within a KPL aggregate
 shard_id         of the shard that it was read from
@@ -36,9 +36,9 @@ def record_batch(shard_id: str, page: RecordPage, end: int) -> pa.RecordBatch:
     return _batch(shard_id, data, page.partition_keys[:end], page.sequences[:end], [0] * end, page.arrivals[:end])
 
 
-def _unpack(page: RecordPage, end: int) -> tuple[list[bytes], list[str], list[str], list[int], list[int]]:
+def _unpack(page: RecordPage, end: int) -> tuple[list[bytes], list[str | None], list[str], list[int], list[int]]:
     data: list[bytes] = []
-    keys: list[str] = []
+    keys: list[str | None] = []
     sequences: list[str] = []
     subs: list[int] = []
     arrivals: list[int] = []

@@ -52,7 +52,8 @@ class RecordPage:
     """Sequence numbers, decimal."""
     arrivals: Sequence[int]
     """Approximate arrival times, microseconds since 1970 UTC."""
-    partition_keys: Sequence[str]
+    partition_keys: Sequence[str | None]
+    """None: the producer gave none, which only some streams accept."""
     data: Sequence[bytes]
     next_iterator: str | None
     """None: the shard is closed and nothing lies behind this page."""

@@ -32,6 +32,14 @@ def test_a_page_of_records() -> None:
     assert (page.next_iterator, page.at_tip, len(page)) == ("AAA", False, 1)
 
 
+def test_a_record_of_a_stream_that_distributes_by_itself_has_no_partition_key() -> None:
+    page = answers.record_page(
+        b'{"Records":[{"SequenceNumber":"495","ApproximateArrivalTimestamp":1769860800.123,"Data":"AP8="}],'
+        b'"NextShardIterator":"AAA","MillisBehindLatest":7}'
+    )
+    assert (page.sequences, page.data, page.partition_keys) == (["495"], [b"\x00\xff"], [None])
+
+
 @pytest.mark.parametrize("next_iterator", [b"", b',"NextShardIterator":null'])
 def test_the_end_of_a_closed_shard(next_iterator: bytes) -> None:
     page = answers.record_page(b'{"Records":[],"MillisBehindLatest":0' + next_iterator + b',"ChildShards":[]}')

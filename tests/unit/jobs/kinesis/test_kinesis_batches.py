@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from lakestream.kinesis.batches import SCHEMA, record_batch
@@ -24,6 +25,11 @@ def page(*data: bytes) -> RecordPage:
         next_iterator=None,
         millis_behind=0,
     )
+
+
+def test_records_without_a_partition_key() -> None:
+    batch = record_batch("s-0", replace(page(b"one", AGGREGATE), partition_keys=[None, None]), 2)
+    assert [row["partition_key"] for row in batch.to_pylist()] == [None, "b", "a"]
 
 
 def test_plain_records() -> None:
