@@ -84,11 +84,14 @@ def test_a_busy_shard_of_a_caught_up_batch_has_no_lag_although_a_record_waits() 
 
 def test_only_shards_that_are_read_count() -> None:
     found = progress(
-        commit(
-            AT_TIP,
-            Finished("shard-3"),
-            Waiting("shard-4", since=None, unread_since=second(-900)),
-            Unpinned("shard-5", since=None, unread_since=second(-900)),
+        replace(
+            commit(
+                AT_TIP,
+                Finished("shard-3"),
+                Waiting("shard-4", since=None, unread_since=second(-900)),
+                Unpinned("shard-5", since=None, unread_since=second(-900)),
+            ),
+            base=second(-600),
         )
     )
     assert [(s.shard_id, s.lag_seconds) for s in found.shards] == [("shard-2", 0), ("shard-5", 0)]
@@ -110,6 +113,19 @@ def test_children_whose_parents_were_read_to_their_end_are_behind_and_no_end_of_
     )
     assert [(s.shard_id, s.lag_seconds, s.tip_reached) for s in found.shards] == [("shard-4", 300, False)]
     assert found.lag_seconds == 300
+
+
+def test_children_of_parents_that_were_empty_to_their_end_are_as_far_behind_as_these_were() -> None:
+    """Nothing is read where empty shards end; what their children hold may be as old as the last look at them."""
+    found = progress(
+        commit(
+            Finished("shard-3"),
+            Waiting("shard-4", since=None, unread_since=second(-9000)),
+            Waiting("shard-5", since=None, unread_since=second(-9000)),
+        )
+    )
+    assert [(s.shard_id, s.lag_seconds) for s in found.shards] == [("shard-4", 9000), ("shard-5", 9000)]
+    assert found.lag_seconds == 9000
 
 
 @pytest.mark.parametrize("ahead", [-30, 30])
