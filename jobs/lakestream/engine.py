@@ -25,7 +25,7 @@ from typing import Generic, Protocol, TypeVar
 
 from lakestream.errors import QuarantineLimitError
 from lakestream.faults import reach
-from lakestream.model import BatchCommit, BatchPlan, Cursor, ShardStats, SinkCommit
+from lakestream.model import BatchCommit, BatchPlan, Cursor, ShardStats, SinkCommit, Trim
 from lakestream.stopping import StopSignal
 
 logger = logging.getLogger(__name__)
@@ -64,8 +64,8 @@ class Planner(Protocol):
         """If the last plan left nothing unread that had arrived before this (Kinesis) time; else None."""
         ...
 
-    def plan(self, *, batch: int, epoch: int, cursors: tuple[Cursor, ...]) -> BatchPlan | None:
-        """The next batch, or None while there is nothing to do."""
+    def plan(self, *, batch: int, epoch: int, cursors: tuple[Cursor, ...], trim: Trim | None) -> BatchPlan | None:
+        """The batch behind one with these cursors and this trim, or None while there is nothing to do."""
         ...
 
     def observe(self, commit: BatchCommit) -> None:
@@ -191,6 +191,7 @@ class Engine(Generic[Rows]):
         self._replays: deque[BatchPlan] = deque()
         self._next_batch = 0
         self._cursors: tuple[Cursor, ...] = ()
+        self._trim: Trim | None = None
         self._due = self._clock.now()
         self._rests = False
 
@@ -229,10 +230,13 @@ class Engine(Generic[Rows]):
         last = self._log.last_commit()
         self._replays.extend(self._log.pending_plans())
         if last is not None:
-            self._next_batch, self._cursors = last.batch + 1, last.cursors
+            self._go_on_behind(last)
             self._planner.observe(last)
         if self._replays:
             logger.info("replaying %d batches that were planned but not committed", len(self._replays))
+
+    def _go_on_behind(self, batch: BatchPlan | BatchCommit) -> None:
+        self._next_batch, self._cursors, self._trim = batch.batch + 1, batch.cursors, batch.trim
 
     def _prepare(self, until: Until) -> _Prepared[Rows] | None:
         """Steps 1 and 2 of the next batch. None: there will be no next one."""
@@ -243,7 +247,7 @@ class Engine(Generic[Rows]):
             plan, began = self._next_plan(until)
         if plan is None:
             return None
-        self._next_batch, self._cursors = plan.batch + 1, plan.cursors
+        self._go_on_behind(plan)
         planned = self._clock.now()
         fetched = None if plan.is_heartbeat else self._fetcher.fetch(plan)
         seconds = {"plan": _seconds(began, planned), "fetch": _seconds(planned, self._clock.now())}
@@ -260,7 +264,9 @@ class Engine(Generic[Rows]):
                 return None, self._due
             began = self._clock.now()
             self._due = began + self._settings.interval
-            plan = self._planner.plan(batch=self._next_batch, epoch=self._log.epoch, cursors=self._cursors)
+            plan = self._planner.plan(
+                batch=self._next_batch, epoch=self._log.epoch, cursors=self._cursors, trim=self._trim
+            )
             # Behind a backlog's batch the next one begins at once.
             self._rests = plan is None or plan.caught_up
             if plan is not None:

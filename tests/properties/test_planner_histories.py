@@ -159,7 +159,8 @@ class History(RuleBasedStateMachine):
     def _plan(self) -> BatchPlan | None:
         if self.start == "AT_TIMESTAMP" and self.stream.time < START + timedelta(minutes=1):
             self.stream.sleep(60)
-        return self.planner.plan(batch=len(self.plans), epoch=1, cursors=self._cursors())
+        trim = self.plans[-1].trim if self.plans else None
+        return self.planner.plan(batch=len(self.plans), epoch=1, cursors=self._cursors(), trim=trim)
 
     def _fix_start(self, plan: BatchPlan) -> None:
         match self.start:
@@ -167,8 +168,8 @@ class History(RuleBasedStateMachine):
                 self.since = START + timedelta(minutes=1)
             case "LATEST":
                 self.since = plan.planned_at
-            case _ if plan.planned_at - self.retention + MARGIN > START:
-                self.since = plan.planned_at - self.retention + MARGIN
+            case _ if plan.planned_at - self.stream.retention + MARGIN > START:
+                self.since = plan.planned_at - self.stream.retention + MARGIN
 
     def _wanted(self) -> list[int]:
         return [r.sequence for r in self.stream.history() if self.since is None or r.arrival >= self.since]
@@ -203,6 +204,14 @@ class TrimmedHistory(History):
     @rule(minutes=st.sampled_from([9, 29, 31]))
     def sleep_long(self, minutes: int) -> None:
         self.stream.sleep(minutes * 60)
+
+    @rule(shard=st.integers(0, 99), hours=st.sampled_from([1, 6]))
+    @precondition(lambda self: self.plans)  # what is trimmed before the first is none of its business
+    def raise_retention(self, shard: int, hours: int) -> None:
+        """As people do once it was too short: what is trimmed by then stays so."""
+        self.put(shard, 1, 0)
+        self.sleep_long(31)
+        self.stream.retention = max(self.stream.retention, timedelta(hours=hours))
 
     def judge(self) -> None:
         faults = delivery_faults(self._wanted(), [s for batch in self.batches for _, s in batch])

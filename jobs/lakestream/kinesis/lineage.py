@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from lakestream.errors import SettingsError
 from lakestream.kinesis.port import IteratorStart, Shard, StreamSummary
 from lakestream.kinesis.settings import StartingPosition
-from lakestream.model import Cursor, Finished, Reading, Unpinned, Waiting
+from lakestream.model import Cursor, Finished, Reading, Trim, Unpinned, Waiting
 
 Shards = Mapping[str, Shard]
 Cursors = Mapping[str, Cursor]
@@ -132,6 +132,19 @@ def unread_since(cursor: Cursor) -> datetime | None:
 def retained_since(now: datetime, retention: timedelta) -> datetime:
     """Records that arrived before this time may be gone. `now` may lag behind by the resolution of `Date`."""
     return now + _DATE_RESOLUTION - retention
+
+
+def trim_at(known: Trim | None, now: datetime, retention: timedelta) -> Trim:
+    """What may be trimmed by now. Kinesis brings nothing back when its retention is raised: whenever that was since the
+    plan before, until now the shorter one counts.
+
+    Args:
+        known: at the plan before; None: there was none.
+        now: Kinesis time.
+        retention: of the stream at present.
+    """
+    floor = retained_since(now, min(retention, known.retention if known else retention))
+    return Trim(retention, max(floor, known.floor) if known else floor)
 
 
 def may_be_trimmed(cursor: Cursor, floor: datetime) -> bool:

@@ -20,8 +20,8 @@ from lakestream.kinesis.lineage import (
     first_cursors,
     may_be_trimmed,
     place,
-    retained_since,
     start_ready,
+    trim_at,
     vanished,
     worth_writing,
 )
@@ -38,6 +38,7 @@ from lakestream.model import (
     Position,
     Reading,
     ShardRange,
+    Trim,
     Unpinned,
     Waiting,
     after,
@@ -63,6 +64,7 @@ class _Draft:
     """A plan in the making."""
 
     now: datetime
+    trim: Trim
     cursors: dict[str, Cursor]
     losses: list[Loss]
     is_complete: bool = True
@@ -124,11 +126,12 @@ class Planner:
         """Learn from a finished batch how much the next ones should cover."""
         self._rates = self._rates.observe(commit)
 
-    def plan(self, *, batch: int, epoch: int, cursors: Sequence[Cursor]) -> BatchPlan | None:
+    def plan(self, *, batch: int, epoch: int, cursors: Sequence[Cursor], trim: Trim | None = None) -> BatchPlan | None:
         """The batch behind these cursors; None if there is nothing to read and nothing to write down.
 
         Args:
             cursors: those of the plan or commit before; none if the checkpoint is new.
+            trim: likewise.
 
         Raises:
             DataLossError: records were trimmed before they were read, and losses may not be skipped.
@@ -140,7 +143,7 @@ class Planner:
         # A fresh listing tells the time too: after a long sleep the one known before would hide a loss.
         self._list(self._client.now(), force=False)
         now = self._client.now()
-        draft = self._open(now, cursors)
+        draft = self._open(now, cursors, trim)
         nexts = self._peek(draft)
         admission = admit(
             (record.arrival for record in nexts.values()),
@@ -167,16 +170,18 @@ class Planner:
             ranges=laid_out,
             cursors=after_batch,
             losses=tuple(draft.losses),
+            trim=draft.trim,
         )
 
     # Step 1
 
-    def _open(self, now: datetime, cursors: Sequence[Cursor]) -> _Draft:
+    def _open(self, now: datetime, cursors: Sequence[Cursor], known: Trim | None) -> _Draft:
         listing = self._list(now, force=False)
+        trim = trim_at(known, now, listing.summary.retention)
         if not cursors:
             first = first_cursors(listing.shards, self._settings.starting_position, now, listing.summary)
-            return _Draft(now, first, [])
-        draft = _Draft(now, {c.shard_id: c for c in cursors}, [])
+            return _Draft(now, trim, first, [])
+        draft = _Draft(now, trim, {c.shard_id: c for c in cursors}, [])
         self._take_in(draft, listing)
         draft.cursors = start_ready(draft.cursors, listing.shards)
         return draft
@@ -199,7 +204,7 @@ class Planner:
         """Bring the draft's cursors up to date with a listing: new shards, and vanished ones."""
         for cursor in vanished(draft.cursors, listing.shards):
             since = cursor.unread_since
-            until = max(since, retained_since(draft.now, listing.summary.retention))
+            until = max(since, draft.trim.floor)
             self._lose(draft, Loss(cursor.shard_id, _position(cursor), None, since, until))
             draft.cursors[cursor.shard_id] = Finished(cursor.shard_id)
         draft.cursors = adopt(draft.cursors, listing.shards, listing.summary.created_at)
@@ -208,8 +213,7 @@ class Planner:
 
     def _peek(self, draft: _Draft) -> dict[str, Record]:
         """The next unread record of each shard that has one."""
-        listing = self._list(draft.now, force=False)
-        floor = retained_since(draft.now, listing.summary.retention)
+        floor = draft.trim.floor
         started = [c for c in draft.cursors.values() if isinstance(c, Unpinned | Reading)]
         peeks = self._concurrently(lambda cursor: self._peek_at(cursor, floor), started)
         self._known = {c.shard_id: (place(c), peek) for c, peek in zip(started, peeks, strict=True)}

@@ -4,6 +4,7 @@ from lakestream.model.commit import BatchCommit, FileEntry, ShardStats, SinkComm
 from lakestream.model.cursors import Cursor, Finished, Reading, Unpinned, Waiting
 from lakestream.model.plan import BatchPlan
 from lakestream.model.ranges import Loss, Position, ShardRange, after, at
+from lakestream.model.trim import Trim
 
 __all__ = [
     "BatchCommit",
@@ -17,6 +18,7 @@ __all__ = [
     "ShardRange",
     "ShardStats",
     "SinkCommit",
+    "Trim",
     "Unpinned",
     "Waiting",
     "after",

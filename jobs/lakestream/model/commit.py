@@ -22,6 +22,7 @@ from lakestream.model.codec import (
 from lakestream.model.cursors import Cursor, cursor_from_row, cursor_to_row
 from lakestream.model.plan import BatchPlan, require_sorted
 from lakestream.model.ranges import Loss
+from lakestream.model.trim import Trim
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +156,8 @@ class BatchCommit:
     """Time by stage of the engine, in seconds."""
     losses: tuple[Loss, ...] = ()
     """As in the plan."""
+    trim: Trim | None = None
+    """As in the plan."""
 
     def __post_init__(self) -> None:
         for name in ("batch", "epoch", "records", "bytes", "quarantined"):
@@ -195,6 +198,7 @@ class BatchCommit:
             shards=shards,
             seconds=seconds or {},
             losses=plan.losses,
+            trim=plan.trim,
         )
 
     @property
@@ -229,6 +233,7 @@ class BatchCommit:
                 "shards": [s.to_row() for s in self.shards],
                 "seconds": dict(self.seconds),
                 "losses": [loss.to_row() for loss in self.losses],
+                "trim": self.trim and self.trim.to_row(),
                 **aggregated,
             },
         )
@@ -261,6 +266,7 @@ class BatchCommit:
                 ),
                 seconds=fields["seconds"],
                 losses=tuple(Loss.from_row(row) for row in fields["losses"]),
+                trim=Trim.from_row(row) if (row := fields.get("trim")) else None,
             )
 
         return decode("commit", content, build)

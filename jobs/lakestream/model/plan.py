@@ -20,6 +20,7 @@ from lakestream.model.codec import (
 )
 from lakestream.model.cursors import Cursor, Reading, cursor_from_row, cursor_to_row
 from lakestream.model.ranges import Loss, ShardRange
+from lakestream.model.trim import Trim
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +50,8 @@ class BatchPlan:
     """All known shards after this batch, sorted by shard."""
     losses: tuple[Loss, ...] = ()
     """What was skipped since `onDataLoss: skip` allows it."""
+    trim: Trim | None = None
+    """What the stream may have trimmed by then; None: written by a release that did not keep it."""
 
     def __post_init__(self) -> None:
         require_count("batch", self.batch)
@@ -101,6 +104,7 @@ class BatchPlan:
                 "ranges": [r.to_row() for r in self.ranges],
                 "cursors": [cursor_to_row(c) for c in self.cursors],
                 "losses": [loss.to_row() for loss in self.losses],
+                "trim": self.trim and self.trim.to_row(),
             },
         )
 
@@ -119,6 +123,7 @@ class BatchPlan:
                 ranges=tuple(ShardRange.from_row(row) for row in fields["ranges"]),
                 cursors=tuple(cursor_from_row(row) for row in fields["cursors"]),
                 losses=tuple(Loss.from_row(row) for row in fields["losses"]),
+                trim=Trim.from_row(row) if (row := fields.get("trim")) else None,
             )
 
         return decode("plan", content, build)

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from lakestream.kinesis import HttpKinesisClient, KinesisSettings, Planner, PlannerSettings, RangeReader
 from lakestream.kinesis.port import Sleep
-from lakestream.model import BatchPlan, Cursor, ShardRange
+from lakestream.model import BatchPlan, Cursor, ShardRange, Trim
 from lakestream.testing.verdicts import delivery_faults, order_faults, tiling_faults
 
 
@@ -42,6 +42,10 @@ class Consumer:
         return self.plans[-1].cursors if self.plans else ()
 
     @property
+    def trim(self) -> Trim | None:
+        return self.plans[-1].trim if self.plans else None
+
+    @property
     def ranges(self) -> list[ShardRange]:
         """Of all plans, in order."""
         return [piece for plan in self.plans for piece in plan.ranges]
@@ -51,7 +55,7 @@ class Consumer:
         self.planner = Planner(self.client, self.planner_settings, slots=lambda: 2, sleep=self.sleep)
 
     def plan(self) -> BatchPlan | None:
-        plan = self.planner.plan(batch=len(self.plans), epoch=1, cursors=self.cursors)
+        plan = self.planner.plan(batch=len(self.plans), epoch=1, cursors=self.cursors, trim=self.trim)
         if plan is not None:
             self.plans.append(plan)
         return plan

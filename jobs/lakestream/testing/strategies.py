@@ -15,6 +15,7 @@ from lakestream.model import (
     Reading,
     ShardRange,
     ShardStats,
+    Trim,
     Unpinned,
     Waiting,
     after,
@@ -83,6 +84,7 @@ def plans(draw: st.DrawFn, max_shards: int = 5) -> BatchPlan:
         ranges=tuple(pieces),
         cursors=tuple(cursors),
         losses=tuple(draw(st.lists(loss, max_size=2))),
+        trim=draw(st.none() | st.builds(Trim, st.timedeltas(timedelta(hours=1), timedelta(days=365)), times)),
     )
 
 

@@ -14,7 +14,18 @@ import pytest
 from lakestream import engine as engine_module
 from lakestream.engine import Clock, Engine, EngineSettings, Fetched, Until
 from lakestream.errors import FencedError, QuarantineLimitError
-from lakestream.model import BatchCommit, BatchPlan, Cursor, Reading, ShardRange, ShardStats, SinkCommit, after, at
+from lakestream.model import (
+    BatchCommit,
+    BatchPlan,
+    Cursor,
+    Reading,
+    ShardRange,
+    ShardStats,
+    SinkCommit,
+    Trim,
+    after,
+    at,
+)
 from lakestream.stopping import StopSignal
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -65,7 +76,22 @@ def plan_of(batch: int, epoch: int, *, caught_up: bool) -> BatchPlan:
         task=0,
     )
     cursor = Reading(SHARD, position, START, None)
-    return BatchPlan(batch, epoch, START, START, START + timedelta(seconds=batch + 1), caught_up, (piece,), (cursor,))
+    return BatchPlan(
+        batch,
+        epoch,
+        START,
+        START,
+        START + timedelta(seconds=batch + 1),
+        caught_up,
+        (piece,),
+        (cursor,),
+        (),
+        trim_of(batch),
+    )
+
+
+def trim_of(batch: int) -> Trim:
+    return Trim(timedelta(hours=24), START - timedelta(hours=24) + timedelta(seconds=batch))
 
 
 @dataclass
@@ -74,7 +100,8 @@ class ScriptedPlanner:
     learned: list[int] = field(default_factory=list)
     caught_up_to: datetime | None = None
 
-    def plan(self, *, batch: int, epoch: int, cursors: tuple[Cursor, ...]) -> BatchPlan | None:
+    def plan(self, *, batch: int, epoch: int, cursors: tuple[Cursor, ...], trim: Trim | None) -> BatchPlan | None:
+        assert trim == (None if batch == 0 else trim_of(batch - 1)), "a batch knows what the one before knew"
         expected = () if batch == 0 else (Reading(SHARD, after(batch), START, None),)
         assert cursors == expected, "a batch begins where the one before ended"
         caught_up = batch >= self.world.available - 1

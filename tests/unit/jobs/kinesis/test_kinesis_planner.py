@@ -9,7 +9,7 @@ import pytest
 
 from lakestream.errors import DataLossError, ExpiredIteratorError, IdentityMismatchError, SettingsError
 from lakestream.kinesis import Planner, PlannerSettings
-from lakestream.model import BatchPlan, Cursor, Finished, Reading, Unpinned, Waiting, after, at
+from lakestream.model import BatchPlan, Cursor, Finished, Reading, Trim, Unpinned, Waiting, after, at
 from lakestream.testing.fake_kinesis import START, FakeKinesis
 
 SETTLE = timedelta(milliseconds=250)
@@ -25,8 +25,8 @@ def planner_of(stream: FakeKinesis, **settings: object) -> Planner:
     return Planner(stream, chosen, slots=lambda: 4, sleep=stream.sleep)
 
 
-def plan_of(planner: Planner, cursors: Sequence[Cursor] = (), batch: int = 0) -> BatchPlan:
-    plan = planner.plan(batch=batch, epoch=7, cursors=cursors)
+def plan_of(planner: Planner, cursors: Sequence[Cursor] = (), batch: int = 0, trim: Trim | None = None) -> BatchPlan:
+    plan = planner.plan(batch=batch, epoch=7, cursors=cursors, trim=trim)
     assert plan is not None
     return plan
 
@@ -290,6 +290,26 @@ def test_an_unread_record_that_was_trimmed_is_loss() -> None:
         DataLossError, match=f"{S0}: .*arrived {since.isoformat()} to .*onDataLoss: skip".replace("+", r"\+")
     ):
         planner_of(stream).plan(batch=1, epoch=7, cursors=cursors)
+
+
+def test_a_retention_that_was_raised_meanwhile_hides_no_loss() -> None:
+    stream = FakeKinesis()
+    stream.put(S0, b"read")
+    stream.advance(seconds(1))
+    before = plan_of(planner_of(stream))
+    stream.put(S0, b"lost")
+    stream.advance(timedelta(hours=40))
+    stream.retention = timedelta(hours=168)
+    stream.put(S0, b"left")
+    stream.advance(seconds(1))
+    with pytest.raises(DataLossError, match=S0):
+        planner_of(stream).plan(batch=1, epoch=7, cursors=before.cursors, trim=before.trim)
+    plan = plan_of(planner_of(stream, skip_losses=True), before.cursors, 1, before.trim)
+    assert len(plan.losses) == 1
+    # Of what is read from now on the longer retention counts.
+    stream.put(S0, b"new")
+    stream.advance(timedelta(hours=100))
+    assert plan_of(planner_of(stream), plan.cursors, 2, plan.trim).losses == ()
 
 
 def test_losses_can_be_skipped_and_are_written_down() -> None:
