@@ -39,7 +39,7 @@ demo: jars ## Run everything on this machine for a minute and audit it: EVENTS= 
 	$(BIN)/lakestream demo $(strip $(DEMO_OPTIONS))
 
 check: lint ## Lint, and run all tests without Spark side by side: the inner loop
-	$(BIN)/pytest -m "not spark and not slow and not charts" \
+	$(BIN)/pytest -m "not spark and not slow and not charts" --ignore tests/spark --ignore tests/charts \
 		--numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 test: check spark ## Check, then run the tests with Spark

@@ -1,7 +1,7 @@
 """The `lakestream` command.
 
-Other packages add sub-commands through the entry-point group `lakestream.commands`: a Typer app each, in a module that
-imports what it needs only when a command runs.
+Other packages add sub-commands through the entry-point group `lakestream.commands`: a Typer app each, which is imported
+when it is called, or listed.
 """
 
 from __future__ import annotations
@@ -11,17 +11,38 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from importlib.metadata import entry_points
+from importlib.metadata import EntryPoints, entry_points
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from lakestream.errors import LakeStreamError
 from lakestream.exits import Exit, exit_of, leave_message
 from lakestream_api import InvalidDocumentError, LakeStream, load_lakestream
 
+
+class _Commands(TyperGroup):
+    """Our commands, and those of other packages."""
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*super().list_commands(ctx), *sorted(_plugins().names)]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in (plugins := _plugins()).names:
+            return super().get_command(ctx, cmd_name)
+        command = typer.main.get_command(plugins[cmd_name].load())
+        command.name = cmd_name
+        return command
+
+
+def _plugins() -> EntryPoints:
+    return entry_points(group="lakestream.commands")
+
+
 app = typer.Typer(
+    cls=_Commands,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -125,9 +146,6 @@ def _log_to_stderr() -> None:
     for chatty in ("botocore", "py4j"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
 
-
-for _plugin in sorted(entry_points(group="lakestream.commands")):
-    app.add_typer(_plugin.load(), name=_plugin.name)
 
 if __name__ == "__main__":
     app()

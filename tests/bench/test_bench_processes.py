@@ -55,8 +55,11 @@ def started(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
         process.communicate()
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL], ids=lambda number: number.name)
-@pytest.mark.parametrize(("program", "processes"), [(ONE, 7), (ALL, 9)], ids=["one", "all"])
+@pytest.mark.parametrize(
+    ("program", "processes", "number"),
+    [(ONE, 7, signal.SIGINT), (ALL, 9, signal.SIGINT), (ALL, 9, signal.SIGTERM), (ALL, 9, signal.SIGKILL)],
+    ids=["one-SIGINT", "all-SIGINT", "all-SIGTERM", "all-SIGKILL"],
+)
 def test_an_ended_benchmark_leaves_no_process(
     tmp_path: Path, program: tuple[str, ...], processes: int, number: signal.Signals
 ) -> None:

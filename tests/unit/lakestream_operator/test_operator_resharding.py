@@ -45,7 +45,7 @@ def test_a_full_stream_grows_and_once_the_load_is_gone_shrinks() -> None:
     cluster.advance(20 * MINUTE, step=MINUTE / 6)
     assert cluster.kinesis.resharded == [6]
     cluster.kinesis.records_per_second = 100
-    cluster.advance(55 * MINUTE, step=MINUTE / 6)
+    cluster.advance(55 * MINUTE, step=MINUTE / 3)
     assert cluster.kinesis.resharded == [6]
     cluster.advance(20 * MINUTE, step=MINUTE / 6)
     assert cluster.kinesis.resharded == [6, 3]
@@ -60,7 +60,7 @@ def test_without_the_field_nothing_is_asked_for_or_kept() -> None:
 
 def test_a_refusal_is_told_once_and_the_order_stands_for_an_hour() -> None:
     cluster = _cluster(KinesisStream(open_shards=2, refusal="ValidationException: ON_DEMAND"), least=4)
-    cluster.advance(50 * MINUTE, step=MINUTE / 6)
+    cluster.advance(50 * MINUTE, step=MINUTE / 2)
     (message,) = _told(cluster, "ReshardingRefused")
     assert message == "Stream orders: 2 → 4 shards: Kinesis refuses: ValidationException: ON_DEMAND"
     assert cluster.status.shards == message.removeprefix("Stream orders: ")
@@ -75,7 +75,7 @@ def test_a_refusal_is_told_once_and_the_order_stands_for_an_hour() -> None:
 
 def test_what_was_refused_does_not_count_among_the_calls_of_a_day() -> None:
     cluster = _cluster(KinesisStream(open_shards=2, refusal="LimitExceededException"), least=4)
-    cluster.advance(15 * 60 * MINUTE, step=2 * MINUTE)
+    cluster.advance(15 * 60 * MINUTE, step=5 * MINUTE)
     assert len(_told(cluster, "ReshardingRefused")) > 10
     cluster.kinesis.refusal = ""
     cluster.advance(5 * MINUTE)
@@ -84,7 +84,7 @@ def test_what_was_refused_does_not_count_among_the_calls_of_a_day() -> None:
 
 def test_an_update_that_takes_hours_is_waited_for() -> None:
     cluster = _cluster(KinesisStream(open_shards=2, updating=True), least=4)
-    cluster.advance(90 * MINUTE, step=MINUTE / 6)
+    cluster.advance(90 * MINUTE, step=MINUTE)
     assert (_order(cluster), len(_told(cluster, "Resharding"))) == (4, 1)
     cluster.kinesis.open_shards = 4
     cluster.advance(MINUTE)
@@ -99,9 +99,9 @@ def test_a_restarted_operator_knows_the_calls_of_the_day_and_how_long_shards_wer
     cluster.advance(10 * MINUTE)
     assert cluster.kinesis.resharded == [2]
     cluster.kinesis.open_shards = 16
-    cluster.advance(40 * MINUTE, step=MINUTE / 6)
+    cluster.advance(40 * MINUTE, step=MINUTE / 3)
     cluster.restart_operator()
-    cluster.advance(40 * MINUTE, step=MINUTE / 6)
+    cluster.advance(40 * MINUTE, step=MINUTE / 3)
     assert cluster.kinesis.resharded == [2, 8]
 
 
