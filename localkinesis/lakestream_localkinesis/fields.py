@@ -166,6 +166,11 @@ class Fields:
             raise InvalidArgumentException(f"StreamName {name} and StreamARN {arn} refer to different streams.")
         return named
 
+    def stream_name_of_arn(self) -> str:
+        """The stream that StreamARN says, of operations that take no StreamName."""
+        arn = self.text("StreamARN", STREAM_ARN)
+        return arn.partition(":stream/")[2]
+
     def _check_length(self, name: str, shown: str, length: int, most: int) -> None:
         if length < 1:
             self._violate(name, shown, "Member must have length greater than or equal to 1")

@@ -47,7 +47,8 @@ class StoredRecord:
 
     shard_id: str
     sequence_number: str
-    partition_key: str
+    partition_key: str | None
+    """None if the producer gave none: streams that distribute by themselves take that."""
     data: bytes
     arrival: datetime
 
@@ -172,7 +173,7 @@ class LocalKinesis:
             StoredRecord(
                 shard_id=record["ShardId"],
                 sequence_number=record["SequenceNumber"],
-                partition_key=record["PartitionKey"],
+                partition_key=record.get("PartitionKey"),
                 data=pybase64.b64decode(record["Data"]),
                 arrival=datetime.fromtimestamp(record["ApproximateArrivalTimestamp"], UTC),
             )

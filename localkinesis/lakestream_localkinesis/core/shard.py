@@ -122,7 +122,8 @@ class Shard:
     def append(self, data: str, partition_key: str, size: int, arrival: Arrival) -> str | None:
         """Add a record and return its sequence number, or None if the shard's rate is used up.
 
-        `data` is base64, `partition_key` a JSON string with its quotes; both go into answers as they are.
+        `data` is base64, `partition_key` a JSON string with its quotes, empty if the producer gave none; both go into
+        answers as they are.
         """
         counters = self.counters
         if not self._write_rate.admit(arrival.ms, size):
@@ -136,9 +137,9 @@ class Shard:
         self._sizes_before.append(counters.incoming_bytes)
         counters.incoming_records += 1
         counters.incoming_bytes += size
+        named = f',"PartitionKey":{partition_key}' if partition_key else ""
         self._records.append(
-            f'{{"SequenceNumber":"{text}","ApproximateArrivalTimestamp":{arrival.text},'
-            f'"Data":"{data}","PartitionKey":{partition_key}}}'.encode()
+            f'{{"SequenceNumber":"{text}","ApproximateArrivalTimestamp":{arrival.text},"Data":"{data}"{named}}}'.encode()
         )
         return text
 

@@ -33,6 +33,13 @@ class StreamMode(StrEnum):
     ON_DEMAND = "ON_DEMAND"
 
 
+class RecordDistribution(StrEnum):
+    """The RecordDistributionStrategy of the API."""
+
+    AUTO = "AUTO"
+    USER_PARTITION_KEY = "USER_PARTITION_KEY"
+
+
 @dataclass(frozen=True, slots=True)
 class Transition:
     """A change under way; the stream shows `status` until it takes effect."""
@@ -56,6 +63,8 @@ class Stream:
     shards: dict[int, Shard] = field(default_factory=dict)
     tags: dict[str, str] = field(default_factory=dict)
     retention_hours: int = DEFAULT_RETENTION_HOURS
+    distribution: RecordDistribution = RecordDistribution.USER_PARTITION_KEY
+    """Provisioned streams go by partition keys."""
     reshardings_ms: list[int] = field(default_factory=list)
     """When UpdateShardCount was called, for its quota of ten a day."""
     mode_changes_ms: list[int] = field(default_factory=list)
@@ -63,6 +72,7 @@ class Stream:
     _demand: Demand = field(default_factory=Demand)
     _swept_ms: int = 0
     _next_index: int = 0
+    _turn: int = 0
     _route_starts: list[bytes] = field(default_factory=list)
     _route_shards: list[Shard] = field(default_factory=list)
 
@@ -105,6 +115,11 @@ class Stream:
     def shard_for(self, digest: bytes) -> Shard:
         """The open shard that takes a hash key, given as 16 bytes."""
         return self._route_shards[bisect_right(self._route_starts, digest) - 1]
+
+    def next_shard(self) -> Shard:
+        """The open shard that takes a record of a stream that distributes by itself: each in its turn."""
+        self._turn += 1
+        return self._route_shards[self._turn % len(self._route_shards)]
 
     def split(self, shard: Shard, new_start: int, now_ms: int) -> None:
         """Close a shard and open two children, the second from `new_start`."""

@@ -26,6 +26,9 @@ from lakestream_localkinesis.operations.remove_tags_from_stream import remove_ta
 from lakestream_localkinesis.operations.split_shard import split_shard
 from lakestream_localkinesis.operations.update_shard_count import update_shard_count
 from lakestream_localkinesis.operations.update_stream_mode import update_stream_mode
+from lakestream_localkinesis.operations.update_stream_record_distribution_strategy import (
+    update_stream_record_distribution_strategy,
+)
 
 Operation = Callable[[Account, Fields, int], Answer]
 """Account, fields of the request and the time in milliseconds to an answer; errors are raised."""
@@ -50,4 +53,5 @@ OPERATIONS: Mapping[str, Operation] = {
     "SplitShard": split_shard,
     "UpdateShardCount": update_shard_count,
     "UpdateStreamMode": update_stream_mode,
+    "UpdateStreamRecordDistributionStrategy": update_stream_record_distribution_strategy,
 }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lakestream_localkinesis.core.account import Account
+from lakestream_localkinesis.core.stream import StreamMode
 from lakestream_localkinesis.fields import Fields
 from lakestream_localkinesis.operations.answer import Answer, describe_identity, describe_settings
 
@@ -12,12 +13,14 @@ def describe_stream_summary(account: Account, fields: Fields, now_ms: int) -> An
     name = fields.stream_name()
     fields.check()
     stream = account.stream(name, now_ms)
-    return {
-        "StreamDescriptionSummary": {
-            **describe_identity(stream),
-            **describe_settings(stream),
-            "OpenShardCount": len(stream.open_shards()),
-            "ConsumerCount": 0,
-            "MaxRecordSizeInKiB": 1024,
-        }
+    summary = {
+        **describe_identity(stream),
+        **describe_settings(stream),
+        "OpenShardCount": len(stream.open_shards()),
+        "ConsumerCount": 0,
+        "MaxRecordSizeInKiB": 1024,
     }
+    if stream.mode is StreamMode.ON_DEMAND:
+        # Only these have the field.
+        summary["RecordDistributionStrategy"] = stream.distribution.value
+    return {"StreamDescriptionSummary": summary}

@@ -19,17 +19,17 @@ KEY_CHARACTERS = 256
 
 # A plain tuple: a class costs as much to build as the partition key's MD5, and there are 500 to a request.
 Entry = tuple[str, bytes, str, bytes | None, int]
-"""A record to be put: data (base64, as received), partition key (UTF-8), the same as JSON with its quotes, explicit
-hash key (16 bytes), and the bytes of data and partition key, which is what limits count."""
+"""A record to be put: data (base64, as received), partition key (UTF-8), the same as JSON with its quotes (both empty
+if there is none), explicit hash key (16 bytes), and the bytes of data and partition key, which is what limits count."""
 
 
 def read_entry(values: dict[str, Any], place: int | None = None) -> Entry:
     """Check a record's fields; `place` is where it stands in a PutRecords, from 1."""
     data = values.get("Data")
     key = values.get("PartitionKey")
-    if not (isinstance(data, str) and isinstance(key, str)):
-        raise _not_text(data, key, _path(place))
-    if not 0 < len(key) <= KEY_CHARACTERS:
+    if not (isinstance(data, str) and (isinstance(key, str) or key is None)):
+        raise _not_text(data, _path(place))
+    if key is not None and not 0 < len(key) <= KEY_CHARACTERS:
         side = f"less than or equal to {KEY_CHARACTERS}" if key else "greater than or equal to 1"
         raise _violation(f"'{key}'", f"{_path(place)}partitionKey", f"Member must have length {side}")
     try:
@@ -39,20 +39,26 @@ def read_entry(values: dict[str, Any], place: int | None = None) -> Entry:
     if size > RECORD_BYTES:
         shown = f"'java.nio.HeapByteBuffer[pos=0 lim={size} cap={size}]'"
         raise _violation(shown, f"{_path(place)}data", f"Member must have length less than or equal to {RECORD_BYTES}")
-    encoded = key.encode()
     explicit = values.get("ExplicitHashKey")
     digest = None if explicit is None else key_bytes(read_hash_key("ExplicitHashKey", explicit))
+    if key is None:
+        return data, b"", "", digest, size
+    encoded = key.encode()
     return data, encoded, orjson.dumps(key).decode(), digest, size + len(encoded)
+
+
+def missing_key(place: int | None = None) -> ValidationException:
+    """The error for a record without a partition key in a stream that goes by them."""
+    return _violation("null", f"{_path(place)}partitionKey", "Member must not be null")
 
 
 def _path(place: int | None) -> str:
     return "" if place is None else f"records.{place}.member."
 
 
-def _not_text(data: object, key: object, path: str) -> SerializationException | ValidationException:
-    for name, value in (("data", data), ("partitionKey", key)):
-        if value is None:
-            return _violation("null", f"{path}{name}", "Member must not be null")
+def _not_text(data: object, path: str) -> SerializationException | ValidationException:
+    if data is None:
+        return _violation("null", f"{path}data", "Member must not be null")
     wrong = "Blob" if not isinstance(data, str) else "String"
     return SerializationException(f"{path}: a value that is not text can not be converted to a {wrong}")
 

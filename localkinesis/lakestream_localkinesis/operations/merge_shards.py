@@ -6,6 +6,7 @@ from lakestream_localkinesis.core.account import Account, find_shard
 from lakestream_localkinesis.errors import InvalidArgumentException
 from lakestream_localkinesis.fields import SHARD_ID, Fields
 from lakestream_localkinesis.operations.answer import Answer
+from lakestream_localkinesis.operations.update_shard_count import check_provisioned
 
 
 def merge_shards(account: Account, fields: Fields, now_ms: int) -> Answer:
@@ -15,6 +16,7 @@ def merge_shards(account: Account, fields: Fields, now_ms: int) -> Answer:
     upper_name = fields.text("AdjacentShardToMerge", SHARD_ID)
     fields.check()
     stream = account.active_stream(name, now_ms)
+    check_provisioned(stream)
     lower = find_shard(account, stream, lower_name)
     upper = find_shard(account, stream, upper_name)
     adjacent = lower.hash_range.end + 1 == upper.hash_range.start

@@ -5,10 +5,11 @@ from __future__ import annotations
 from lakestream_localkinesis.core.account import Account
 from lakestream_localkinesis.core.hashing import key_digest
 from lakestream_localkinesis.core.shard import Arrival
-from lakestream_localkinesis.errors import ProvisionedThroughputExceededException
+from lakestream_localkinesis.core.stream import RecordDistribution
+from lakestream_localkinesis.errors import InvalidArgumentException, ProvisionedThroughputExceededException
 from lakestream_localkinesis.fields import SEQUENCE_NUMBER, Fields
 from lakestream_localkinesis.operations.answer import Answer
-from lakestream_localkinesis.operations.entry import read_entry
+from lakestream_localkinesis.operations.entry import missing_key, read_entry
 
 
 def put_record(account: Account, fields: Fields, now_ms: int) -> Answer:
@@ -17,11 +18,21 @@ def put_record(account: Account, fields: Fields, now_ms: int) -> Answer:
     SequenceNumberForOrdering is checked and otherwise without effect: one server orders all puts anyway.
     """
     name = fields.stream_name()
-    fields.optional_text("SequenceNumberForOrdering", SEQUENCE_NUMBER)
+    after = fields.optional_text("SequenceNumberForOrdering", SEQUENCE_NUMBER)
     fields.check()
     data, key, key_json, explicit, size = read_entry(fields.values)
     stream = account.data_stream(name, now_ms)
-    shard = stream.shard_for(explicit or key_digest(key))
+    if stream.distribution is RecordDistribution.AUTO:
+        if after is not None:
+            raise InvalidArgumentException(
+                f"SequenceNumberForOrdering cannot be used with stream {name}, "
+                "whose RecordDistributionStrategy is AUTO."
+            )
+        shard = stream.next_shard()
+    elif not key:
+        raise missing_key()
+    else:
+        shard = stream.shard_for(explicit or key_digest(key))
     sequence = shard.append(data, key_json, size, Arrival(now_ms))
     if sequence is None:
         raise ProvisionedThroughputExceededException(rate_exceeded(account, name, shard.id))

@@ -6,10 +6,11 @@ from lakestream_localkinesis.core.account import Account
 from lakestream_localkinesis.core.hashing import key_digest
 from lakestream_localkinesis.core.limits import MIB
 from lakestream_localkinesis.core.shard import Arrival
+from lakestream_localkinesis.core.stream import RecordDistribution
 from lakestream_localkinesis.errors import InvalidArgumentException, SerializationException
 from lakestream_localkinesis.fields import Fields
 from lakestream_localkinesis.operations.answer import Answer
-from lakestream_localkinesis.operations.entry import read_entry
+from lakestream_localkinesis.operations.entry import missing_key, read_entry
 from lakestream_localkinesis.operations.put_record import rate_exceeded
 
 MOST_RECORDS = 500
@@ -27,11 +28,15 @@ def put_records(account: Account, fields: Fields, now_ms: int) -> Answer:
     if sum([size for *_, size in entries]) > MOST_BYTES:
         raise InvalidArgumentException("Records size exceeds 10 MB limit")
     stream = account.data_stream(name, now_ms)
+    auto = stream.distribution is RecordDistribution.AUTO
+    keyless = [place for place, entry in enumerate(entries, 1) if not entry[1]]
+    if keyless and not auto:
+        raise missing_key(keyless[0])
     failed = 0
     results: list[str] = []
     arrival = Arrival(now_ms)
     for data, key, key_json, explicit, size in entries:
-        shard = stream.shard_for(explicit or key_digest(key))
+        shard = stream.next_shard() if auto else stream.shard_for(explicit or key_digest(key))
         sequence = shard.append(data, key_json, size, arrival)
         if sequence is None:
             failed += 1

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from lakestream_localkinesis.core.account import Account, find_shard
-from lakestream_localkinesis.core.stream import StreamMode
 from lakestream_localkinesis.errors import InvalidArgumentException
 from lakestream_localkinesis.fields import HASH_KEY, SHARD_ID, Fields, read_hash_key
 from lakestream_localkinesis.operations.answer import Answer
+from lakestream_localkinesis.operations.update_shard_count import check_provisioned
 
 
 def split_shard(account: Account, fields: Fields, now_ms: int) -> Answer:
@@ -16,6 +16,7 @@ def split_shard(account: Account, fields: Fields, now_ms: int) -> Answer:
     key_text = fields.text("NewStartingHashKey", HASH_KEY)
     fields.check()
     stream = account.active_stream(name, now_ms)
+    check_provisioned(stream)
     shard = find_shard(account, stream, shard_name)
     new_start = read_hash_key("NewStartingHashKey", key_text)
     where = f"on shard {shard.id} in stream {name} under account {account.settings.id}"
@@ -27,7 +28,6 @@ def split_shard(account: Account, fields: Fields, now_ms: int) -> Answer:
             f"NewStartingHashKey {new_start} used in SplitShard() {where} is not both greater than one plus the "
             f"shard's StartingHashKey {whole.start} and less than the shard's EndingHashKey {whole.end}."
         )
-    if stream.mode is StreamMode.PROVISIONED:
-        account.check_shard_quota(1)
+    account.check_shard_quota(1)
     account.update(stream, lambda at: stream.split(shard, new_start, at), now_ms)
     return {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lakestream_localkinesis.core.account import Account
-from lakestream_localkinesis.core.stream import HOUR_MS, StreamMode
+from lakestream_localkinesis.core.stream import HOUR_MS, Stream, StreamMode
 from lakestream_localkinesis.errors import (
     InvalidArgumentException,
     LimitExceededException,
@@ -25,8 +25,7 @@ def update_shard_count(account: Account, fields: Fields, now_ms: int) -> Answer:
     fields.text("ScalingType", SCALING_TYPE)
     fields.check()
     stream = account.active_stream(name, now_ms)
-    if stream.mode is StreamMode.ON_DEMAND:
-        raise ValidationException(f"Stream {name} is in ON_DEMAND mode: its shard count cannot be updated.")
+    check_provisioned(stream)
     current = len(stream.open_shards())
     if target > MOST_SHARDS:
         raise LimitExceededException(f"UpdateShardCount cannot scale a stream beyond {MOST_SHARDS} shards.")
@@ -48,3 +47,9 @@ def update_shard_count(account: Account, fields: Fields, now_ms: int) -> Answer:
         "CurrentShardCount": current,
         "TargetShardCount": target,
     }
+
+
+def check_provisioned(stream: Stream) -> None:
+    """Refuse to reshard a stream that does so by itself."""
+    if stream.mode is StreamMode.ON_DEMAND:
+        raise ValidationException(f"Stream {stream.name} is in ON_DEMAND mode: it shards itself.")

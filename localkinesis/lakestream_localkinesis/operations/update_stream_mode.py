@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from lakestream_localkinesis.core.account import Account
-from lakestream_localkinesis.core.stream import Stream, StreamMode
+from lakestream_localkinesis.core.stream import RecordDistribution, Stream, StreamMode
 from lakestream_localkinesis.errors import LimitExceededException, ValidationException
 from lakestream_localkinesis.fields import Fields
 from lakestream_localkinesis.operations.answer import Answer
@@ -15,7 +15,7 @@ CHANGES_A_DAY = 2
 
 def update_stream_mode(account: Account, fields: Fields, now_ms: int) -> Answer:
     """Change a stream's mode, twice in 24 hours at most; its shards stay as they are."""
-    name = fields.stream_name()
+    name = fields.stream_name_of_arn()
     details = fields.structure("StreamModeDetails")
     if details is None:
         raise ValidationException(
@@ -38,3 +38,5 @@ def update_stream_mode(account: Account, fields: Fields, now_ms: int) -> Answer:
 
 def _set_mode(stream: Stream, mode: StreamMode) -> None:
     stream.mode = mode
+    if mode is StreamMode.PROVISIONED:
+        stream.distribution = RecordDistribution.USER_PARTITION_KEY

@@ -20,6 +20,7 @@ from lakestream_localkinesis.http import Request
 
 HOUR_MS = 3600 * 1000
 STREAM = "orders"
+ARN = f"arn:aws:kinesis:us-east-1:000000000000:stream/{STREAM}"
 # A day in empty pages, and all records a history can put, one by one.
 MOST_PAGES = 1000
 
@@ -47,6 +48,9 @@ class KinesisMachine(RuleBasedStateMachine):
         self.model: dict[str, Shard] = {}
         self.serial = 0
         self.sequences: dict[bytes, int] = {}
+        self.keys: dict[bytes, str | None] = {}
+        self.on_demand = False
+        self.auto = False
 
     def call(self, operation: str, **fields: Any) -> Any:
         headers = {"x-amz-target": f"Kinesis_20131202.{operation}"}
@@ -67,36 +71,75 @@ class KinesisMachine(RuleBasedStateMachine):
     def add(self, name: str, hash_range: HashRange) -> None:
         self.model[name] = Shard(hash_range)
 
-    @initialize(count=st.integers(1, 4))
-    def create(self, count: int) -> None:
-        self.call("CreateStream", StreamName=STREAM, ShardCount=count)
+    @initialize(count=st.integers(1, 4), mode=st.sampled_from([None, "PROVISIONED", "ON_DEMAND"]), auto=st.booleans())
+    def create(self, count: int, mode: str | None, auto: bool) -> None:
+        self.on_demand = mode == "ON_DEMAND"
+        self.auto = self.on_demand and auto
+        fields = {"StreamModeDetails": {"StreamMode": mode}} if mode else {}
+        more = {"RecordDistributionStrategy": "AUTO"} if self.auto else {}
+        sized = {} if self.on_demand else {"ShardCount": count}
+        self.call("CreateStream", StreamName=STREAM, **fields, **more, **sized)
         for shard in self.call("ListShards", StreamName=STREAM)["Shards"]:
             given_range = shard["HashKeyRange"]
             whole = HashRange(int(given_range["StartingHashKey"]), int(given_range["EndingHashKey"]))
             self.add(shard["ShardId"], whole)
 
-    @rule(keys=st.lists(st.text(min_size=1, max_size=8), min_size=1, max_size=20), size=st.integers(0, 50))
-    def put(self, keys: list[str], size: int) -> None:
+    @rule(keys=st.lists(st.none() | st.text(min_size=1, max_size=8), min_size=1, max_size=20), size=st.integers(0, 50))
+    def put(self, keys: list[str | None], size: int) -> None:
+        if not self.auto:
+            keys = [key or "k" for key in keys]
         data = []
         for _ in keys:
             self.serial += 1
             data.append(b"%d:" % self.serial + b"x" * size)
         entries = [
-            {"Data": base64.b64encode(value).decode(), "PartitionKey": key}
+            {"Data": base64.b64encode(value).decode(), **({"PartitionKey": key} if key else {})}
             for value, key in zip(data, keys, strict=True)
         ]
         answer = self.call("PutRecords", StreamName=STREAM, Records=entries)
         assert answer["FailedRecordCount"] == 0
         for value, key, result in zip(data, keys, answer["Records"], strict=True):
-            [name] = [name for name in self.open_shards() if self.model[name].takes(key)]
-            assert result["ShardId"] == name
+            name = result["ShardId"]
+            assert name in self.open_shards()
+            assert self.auto or self.model[name].takes(key or "")
             self.sequences[value] = int(result["SequenceNumber"])
+            self.keys[value] = key
             self.model[name].records.append((self.clock.now_ms(), value))
 
     @rule(milliseconds=st.sampled_from([1, 999, 1000, 60_000, HOUR_MS, 7 * HOUR_MS]))
     def wait(self, milliseconds: int) -> None:
         self.clock.advance(milliseconds)
 
+    @precondition(lambda self: self.on_demand)
+    @rule(auto=st.booleans())
+    def change_strategy(self, auto: bool) -> None:
+        self.auto = auto
+        strategy = "AUTO" if auto else "USER_PARTITION_KEY"
+        self.call("UpdateStreamRecordDistributionStrategy", StreamARN=ARN, RecordDistributionStrategy=strategy)
+
+    @rule()
+    def change_mode(self) -> None:
+        """Twice in 24 hours at most."""
+        self.clock.advance(24 * HOUR_MS)
+        self.on_demand = not self.on_demand
+        self.auto = False
+        mode = "ON_DEMAND" if self.on_demand else "PROVISIONED"
+        self.call("UpdateStreamMode", StreamARN=ARN, StreamModeDetails={"StreamMode": mode})
+        if self.on_demand:
+            self.adopt_growth()
+
+    def adopt_growth(self) -> None:
+        """An on-demand stream opens shards until it has four, how is its own choice."""
+        self.clock.advance(1000)
+        for shard in self.call("ListShards", StreamName=STREAM)["Shards"]:
+            whole = shard["HashKeyRange"]
+            if shard["ShardId"] not in self.model:
+                self.add(shard["ShardId"], HashRange(int(whole["StartingHashKey"]), int(whole["EndingHashKey"])))
+            if "EndingSequenceNumber" in shard["SequenceNumberRange"] and shard["ShardId"] in self.open_shards():
+                self.close(shard["ShardId"])
+        assert len(self.open_shards()) >= 4
+
+    @precondition(lambda self: not self.on_demand)
     @rule(data=st.data(), fraction=st.floats(0.1, 0.9))
     def split(self, data: st.DataObject, fraction: float) -> None:
         name = data.draw(st.sampled_from(self.open_shards()))
@@ -108,7 +151,7 @@ class KinesisMachine(RuleBasedStateMachine):
         self.close(name)
         self.adopt([HashRange(whole.start, key - 1), HashRange(key, whole.end)])
 
-    @precondition(lambda self: len(self.open_shards()) > 1)
+    @precondition(lambda self: not self.on_demand and len(self.open_shards()) > 1)
     @rule(data=st.data())
     def merge(self, data: st.DataObject) -> None:
         opened = self.open_shards()
@@ -159,7 +202,9 @@ class KinesisMachine(RuleBasedStateMachine):
         for _ in range(MOST_PAGES):
             page = self.call("GetRecords", ShardIterator=iterator, Limit=limit)
             assert len(page["Records"]) <= limit
-            data += [base64.b64decode(record["Data"]) for record in page["Records"]]
+            for record in page["Records"]:
+                data.append(base64.b64decode(record["Data"]))
+                assert record.get("PartitionKey") == self.keys[data[-1]]
             iterator = page["NextShardIterator"]
             if iterator is None:
                 assert self.model[name].closed_ms is not None
