@@ -96,7 +96,23 @@ class ThrottledError(KinesisError, RetryLaterError):
 
 
 class KinesisUnavailableError(KinesisError, RetryLaterError):
-    """A server error, a timeout or a broken connection."""
+    """A server error, a timeout, a broken connection, or what is no answer of Kinesis at all, as a proxy's page."""
+
+
+class KinesisAnswerError(KinesisError, PermanentError):
+    """An answer that Kinesis's API does not allow, several times over: a field missing or of another type, records out
+    of order. Nothing of it was used."""
+
+    @classmethod
+    def of(cls, where: str, what: str) -> KinesisAnswerError:
+        return cls(
+            f"{where}: an answer that makes no sense: {what}. See what answers in Kinesis's place "
+            "(spec.source.kinesis.endpoint, AWS_ENDPOINT_URL, a proxy). Nothing of it was used."
+        )
+
+    def reading(self, shard_id: str, place: str) -> KinesisAnswerError:
+        """The same error with the shard, and where it was read."""
+        return KinesisAnswerError(f"{shard_id}, read {place}: {self}")
 
 
 class ExpiredIteratorError(KinesisError, RetryLaterError):

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from itertools import islice
+from operator import lt
+from types import NoneType
+from typing import Any, TypeVar
 
 import orjson
 from pybase64 import b64decode
@@ -17,6 +21,11 @@ from lakestream.errors import (
     ThrottledError,
 )
 from lakestream.kinesis.port import RecordPage, Shard, StreamSummary
+
+T = TypeVar("T")
+
+NONSENSE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError, OSError)
+"""What the functions below raise for an answer that Kinesis's API does not allow."""
 
 _ERRORS: dict[str, type[KinesisError]] = {
     "ResourceNotFoundException": StreamNotFoundError,
@@ -40,31 +49,109 @@ _ERRORS: dict[str, type[KinesisError]] = {
 def record_page(body: bytes) -> RecordPage:
     """The answer of GetRecords. The hot path: one pass of orjson, then one comprehension per column."""
     answer = orjson.loads(body)
-    records = answer["Records"]
-    return RecordPage(
-        sequences=[r["SequenceNumber"] for r in records],
-        # Kinesis sends seconds with three decimals; a double holds them, but not its product with 1e6.
-        arrivals=[round(r["ApproximateArrivalTimestamp"] * 1000) * 1000 for r in records],
-        # Streams that distribute records by themselves (RecordDistributionStrategy=AUTO) take them without a key.
-        partition_keys=[r.get("PartitionKey") for r in records],
-        data=[b64decode(r["Data"]) for r in records],
-        next_iterator=answer.get("NextShardIterator"),
-        millis_behind=answer["MillisBehindLatest"],
+    records = _typed(list, answer["Records"], "Records")
+    try:
+        page = RecordPage(
+            sequences=[r["SequenceNumber"] for r in records],
+            # Kinesis sends seconds with three decimals; a double holds them, but not its product with 1e6.
+            arrivals=[round(r["ApproximateArrivalTimestamp"] * 1000) * 1000 for r in records],
+            # Streams that distribute records by themselves (RecordDistributionStrategy=AUTO) take them without a key.
+            partition_keys=[r.get("PartitionKey") for r in records],
+            # Strict, which is also faster: else what is no base64 would be left out without a word.
+            data=[b64decode(r["Data"], None, True) for r in records],
+            next_iterator=_typed(str, answer.get("NextShardIterator") or "", "NextShardIterator") or None,
+            millis_behind=_typed(int, answer["MillisBehindLatest"], "MillisBehindLatest"),
+        )
+        if not _is_sound(page):
+            raise ValueError("sequence numbers, arrival times or partition keys")
+    except NONSENSE as error:
+        if fault := _first_fault(records):
+            raise ValueError(fault) from error
+        raise
+    return page
+
+
+def _is_sound(page: RecordPage) -> bool:
+    """Whether all values are of their type, and the records in order."""
+    lengths = set(map(len, page.sequences))
+    if not lengths:
+        return True
+    numbers: Sequence[Any] = page.sequences if len(lengths) == 1 else list(map(int, page.sequences))
+    return (
+        0 not in lengths
+        and "".join(page.sequences).encode().isdigit()
+        and all(map(lt, numbers, islice(numbers, 1, None)))
+        and set(map(type, page.partition_keys)) <= {str, NoneType}
+        and min(page.arrivals) >= 0
+        and max(page.arrivals) < _END_OF_TIME
     )
+
+
+_END_OF_TIME = 253_402_300_800_000_000
+"""The year 10000, in microseconds."""
+
+
+def _first_fault(records: list[Any]) -> str | None:
+    """What is wrong with the first record that is; None: nothing is."""
+    before = -1
+    for index, record in enumerate(records):
+        where = f"record {index} of {len(records)}"
+        if not isinstance(record, dict):
+            return f"{where} is no object"
+        for name, is_right in _RECORD.items():
+            if not _holds(is_right, record.get(name)):
+                number = record.get("SequenceNumber")
+                return f"{where} (SequenceNumber {_brief(number)}): {name} is {_brief(record.get(name))}"
+        if int(record["SequenceNumber"]) <= before:
+            return f"{where}: SequenceNumber {record['SequenceNumber']} comes behind {before}"
+        before = int(record["SequenceNumber"])
+    return None
+
+
+_RECORD: dict[str, Callable[[Any], bool]] = {
+    "SequenceNumber": lambda value: value.isdecimal() and value.isascii(),
+    "ApproximateArrivalTimestamp": lambda value: 0 <= round(value * 1000) * 1000 < _END_OF_TIME,
+    "PartitionKey": lambda value: value is None or isinstance(value, str),
+    "Data": lambda value: b64decode(value, None, True) is not None,
+}
+
+
+def _holds(is_right: Callable[[Any], bool], value: Any) -> bool:
+    try:
+        return is_right(value)
+    except NONSENSE:
+        return False
+
+
+def _brief(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 80 else f"{text[:80]}…"
+
+
+def _typed(kind: type[T], value: Any, name: str) -> T:
+    if not isinstance(value, kind):
+        raise TypeError(f"{name} is {_brief(value)}")
+    return value
 
 
 def shard_page(body: bytes) -> tuple[list[Shard], str | None]:
     """One page of ListShards, and the token of the next one."""
     answer = orjson.loads(body)
-    return [_shard(shard) for shard in answer["Shards"]], answer.get("NextToken")
+    token = _typed(str, answer.get("NextToken") or "", "NextToken") or None
+    return [_shard(shard) for shard in _typed(list, answer["Shards"], "Shards")], token
+
+
+def shard_iterator(body: bytes) -> str:
+    """The answer of GetShardIterator."""
+    return _typed(str, orjson.loads(body)["ShardIterator"], "ShardIterator")
 
 
 def _shard(fields: dict[str, Any]) -> Shard:
     parents = (fields.get("ParentShardId"), fields.get("AdjacentParentShardId"))
     ending = fields["SequenceNumberRange"].get("EndingSequenceNumber")
     return Shard(
-        shard_id=fields["ShardId"],
-        parents=tuple(parent for parent in parents if parent),
+        shard_id=_typed(str, fields["ShardId"], "ShardId"),
+        parents=tuple(_typed(str, parent, "ParentShardId") for parent in parents if parent),
         ending_sequence=None if ending is None else int(ending),
     )
 
@@ -73,10 +160,10 @@ def stream_summary(body: bytes) -> StreamSummary:
     """The answer of DescribeStreamSummary."""
     fields = orjson.loads(body)["StreamDescriptionSummary"]
     return StreamSummary(
-        arn=fields["StreamARN"],
+        arn=_typed(str, fields["StreamARN"], "StreamARN"),
         created_at=datetime.fromtimestamp(round(fields["StreamCreationTimestamp"], 3), UTC),
         retention=timedelta(hours=fields["RetentionPeriodHours"]),
-        open_shards=fields["OpenShardCount"],
+        open_shards=_typed(int, fields["OpenShardCount"], "OpenShardCount"),
         is_updating=fields["StreamStatus"] == "UPDATING",
     )
 

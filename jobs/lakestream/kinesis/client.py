@@ -16,7 +16,13 @@ import urllib3
 from botocore.credentials import Credentials
 from botocore.exceptions import BotoCoreError
 
-from lakestream.errors import InvalidValueError, KinesisRejectedError, KinesisUnavailableError, SettingsError
+from lakestream.errors import (
+    InvalidValueError,
+    KinesisAnswerError,
+    KinesisRejectedError,
+    KinesisUnavailableError,
+    SettingsError,
+)
 from lakestream.kinesis import answers
 from lakestream.kinesis.clock import KinesisClock
 from lakestream.kinesis.port import IteratorStart, Monotonic, RecordPage, Shard, Sleep, StreamSummary
@@ -70,8 +76,7 @@ class HttpKinesisClient:
 
     def get_shard_iterator(self, shard_id: str, start: IteratorStart) -> str:
         request = {"StreamName": self._stream, "ShardId": shard_id, **_iterator_fields(start)}
-        iterator = self._call("GetShardIterator", request, lambda body: orjson.loads(body)["ShardIterator"])
-        return str(iterator)
+        return self._call("GetShardIterator", request, answers.shard_iterator)
 
     def get_records(self, iterator: str, limit: int) -> RecordPage:
         return self._call("GetRecords", {"ShardIterator": iterator, "Limit": limit}, answers.record_page)
@@ -94,8 +99,12 @@ class HttpKinesisClient:
         answer = self._post(operation, orjson.dumps(request))
         try:
             return decode(answer)
-        except (ValueError, KeyError, TypeError) as error:
-            raise KinesisUnavailableError(f"{operation}: the answer makes no sense: {answer[:200]!r}") from error
+        except orjson.JSONDecodeError as error:
+            # Of what stands before Kinesis and may stand aside again, or an answer that was cut short.
+            raise KinesisUnavailableError(f"{operation} on {self._url}: no JSON: {answer[:200]!r}") from error
+        except answers.NONSENSE as error:
+            what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+            raise KinesisAnswerError.of(f"{operation} on {self._url}", what) from error
 
     def _post(self, operation: str, body: bytes) -> bytes:
         fixed = {"content-type": "application/x-amz-json-1.1", "x-amz-target": f"Kinesis_20131202.{operation}"}
@@ -113,8 +122,17 @@ class HttpKinesisClient:
         return response.data
 
     def _observe(self, date: str | None) -> None:
-        if date is not None:
-            self._clock.observe(parsedate_to_datetime(date), self._monotonic())
+        if date is not None and (time := _date(date)) is not None:
+            self._clock.observe(time, self._monotonic())
+
+
+def _date(text: str) -> datetime | None:
+    """The time of a `Date`; None: whoever sent it is not Kinesis."""
+    try:
+        time = parsedate_to_datetime(text)
+    except ValueError:
+        return None
+    return time if time.tzinfo is not None else None
 
 
 def _iterator_fields(start: IteratorStart) -> dict[str, Any]:

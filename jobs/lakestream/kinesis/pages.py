@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 
-from lakestream.errors import ExpiredIteratorError
+from lakestream.errors import ExpiredIteratorError, KinesisAnswerError
 from lakestream.kinesis.port import IteratorStart, KinesisClient, RecordPage, Sleep
-from lakestream.model import after
+from lakestream.kinesis.retry import TRIES_OF_NONSENSE
+from lakestream.model import Position, after, at
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 
@@ -32,15 +33,30 @@ def pages(
     Args:
         limit: asked before each call for the most records that the next page may have.
         iterator: one that stands at `start`, to save a GetShardIterator.
+
+    Raises:
+        KinesisAnswerError: with the shard, and where it was read; also if records come that lie before that.
     """
     position = start
     following = iterator or client.get_shard_iterator(shard_id, position)
+    gone_back = 0
     while True:
         try:
             page = client.get_records(following, limit())
         except ExpiredIteratorError:
             following = client.get_shard_iterator(shard_id, position)
             continue
+        except KinesisAnswerError as error:
+            raise error.reading(shard_id, _told(position)) from error
+        if page.sequences and isinstance(position, Position) and at(int(page.sequences[0])) < position:
+            gone_back += 1
+            if gone_back == TRIES_OF_NONSENSE:
+                nonsense = KinesisAnswerError.of("GetRecords", f"it goes back to sequence number {page.sequences[0]}")
+                raise nonsense.reading(shard_id, _told(position))
+            sleep(EMPTY_PAUSE)
+            following = client.get_shard_iterator(shard_id, position)
+            continue
+        gone_back = 0
         if page.sequences:
             position = after(int(page.sequences[-1]))
         yield page
@@ -49,6 +65,16 @@ def pages(
         following = page.next_iterator
         if not page.sequences:
             sleep(EMPTY_PAUSE)
+
+
+def _told(start: IteratorStart) -> str:
+    match start:
+        case None:
+            return "from TRIM_HORIZON"
+        case datetime():
+            return f"from {start.isoformat()}"
+        case Position():
+            return f"from {start}"
 
 
 def arrival_time(micros: int) -> datetime:

@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import TypeVar
 
-from lakestream.errors import DataLossError, IdentityMismatchError, KinesisRejectedError
+from lakestream.errors import DataLossError, IdentityMismatchError, KinesisAnswerError
 from lakestream.kinesis.admission import Admission, admit, assign_tasks
 from lakestream.kinesis.lineage import (
     adopt,
@@ -318,7 +318,9 @@ class Planner:
     def _ending(self, shard_id: str, first: Record) -> int:
         ending = self._listing.shards[shard_id].ending_sequence if self._listing else None
         if ending is None or ending < first.sequence:
-            raise KinesisRejectedError(f"{shard_id} is closed with EndingSequenceNumber {ending}, but holds {first}")
+            raise KinesisAnswerError.of(
+                "ListShards", f"{shard_id} is closed with EndingSequenceNumber {ending}, but holds {first.sequence}"
+            )
         return ending
 
     def _concurrently(self, ask: Callable[[Key], Value], keys: Sequence[Key]) -> list[Value]:

@@ -7,10 +7,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from lakestream.errors import KinesisUnavailableError, ThrottledError
+from lakestream.errors import KinesisAnswerError, KinesisUnavailableError, ThrottledError
 from lakestream.kinesis.port import Monotonic, Sleep
 
 T = TypeVar("T")
+
+TRIES_OF_NONSENSE = 4
+"""Answers that make no sense, one after the other, before they are believed to stay so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,15 +35,17 @@ class Backoff:
     """…up to this."""
 
     def call(self, attempt: Callable[[], T]) -> T:
-        """Repeat what is throttled or not answered, until it succeeds or patience ends."""
+        """Repeat what is throttled or not answered, until it succeeds or patience ends; nonsense, a few times only."""
         deadline = self.clock() + self.patience
         bound = self.first
+        nonsense = 0
         while True:
             try:
                 return attempt()
-            except (ThrottledError, KinesisUnavailableError):
+            except (ThrottledError, KinesisUnavailableError, KinesisAnswerError) as error:
+                nonsense += isinstance(error, KinesisAnswerError)
                 wait = self.uniform(0, bound)
-                if self.clock() + wait > deadline:
+                if self.clock() + wait > deadline or nonsense == TRIES_OF_NONSENSE:
                     raise
             self.sleep(wait)
             bound = min(2 * bound, self.most)

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import pickle
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
-from lakestream.errors import KinesisRejectedError, KinesisUnavailableError, SettingsError
+from lakestream.errors import KinesisAnswerError, KinesisRejectedError, KinesisUnavailableError, SettingsError
 from lakestream.kinesis import HttpKinesisClient, KinesisSettings, PlannerSettings, read_ranges
 from lakestream.testing.consumer import Consume, Consumer
 from lakestream.testing.kpl import aggregate
@@ -41,6 +45,47 @@ def test_nobody_listens(consume: Consume) -> None:
     with pytest.raises(KinesisUnavailableError, match=r"DescribeStreamSummary on http://127\.0\.0\.1:9/"):
         client.describe_stream_summary()
     client.close()
+
+
+@contextmanager
+def answering(*bodies: bytes) -> Iterator[str]:
+    """The URL of a server that has these answers, the last one for ever, all with status 200."""
+    left = list(bodies)
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            body = left.pop(0) if len(left) > 1 else left[0]
+            self.send_response(200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_request(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
+        Thread(target=http.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{http.server_port}"
+        http.shutdown()
+
+
+HTML = b"<html>Please log in</html>"
+EMPTY_PAGE = b'{"Records":[],"NextShardIterator":"A","MillisBehindLatest":0}'
+
+
+def test_answers_of_something_else(consume: Consume) -> None:
+    """A page of a proxy may pass as any outage does; what is an answer but no sensible one is soon believed."""
+
+    def client_of(url: str) -> HttpKinesisClient:
+        return HttpKinesisClient(KinesisSettings("any", "eu-west-1", url, patience=1.0))
+
+    with answering(HTML, EMPTY_PAGE[:-1], b"{}", EMPTY_PAGE) as url:
+        assert len(client_of(url).get_records("A", 1)) == 0
+    with answering(HTML) as url, pytest.raises(KinesisUnavailableError, match=r"GetRecords on http://.*Please log in"):
+        client_of(url).get_records("A", 1)
+    with answering(b"{}") as url, pytest.raises(KinesisAnswerError, match=r"'Records' is missing.*endpoint.*proxy"):
+        client_of(url).get_records("A", 1)
 
 
 def test_a_request_that_kinesis_refuses(server: LocalKinesis, consume: Consume) -> None:

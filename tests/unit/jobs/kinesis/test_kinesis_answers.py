@@ -6,6 +6,8 @@ from datetime import UTC, datetime, timedelta
 
 import orjson
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from lakestream.errors import (
     ExpiredIteratorError,
@@ -38,6 +40,91 @@ def test_a_record_of_a_stream_that_distributes_by_itself_has_no_partition_key() 
         b'"NextShardIterator":"AAA","MillisBehindLatest":7}'
     )
     assert (page.sequences, page.data, page.partition_keys) == (["495"], [b"\x00\xff"], [None])
+
+
+def answer_of(*records: object, **fields: object) -> dict[str, object]:
+    return {"Records": list(records), "NextShardIterator": "AAA", "MillisBehindLatest": 7, **fields}
+
+
+def record_of(sequence: object = "495", **fields: object) -> dict[str, object]:
+    return {
+        "SequenceNumber": sequence,
+        "ApproximateArrivalTimestamp": 1769860800.123,
+        "Data": "AP8=",
+        "PartitionKey": "k",
+        **fields,
+    }
+
+
+@pytest.mark.parametrize(
+    ("answer", "told"),
+    [
+        ([], "."),
+        (None, "."),
+        ("Records", "."),
+        ({}, "Records"),
+        (answer_of(Records=None), "Records is None"),
+        (answer_of(Records=""), "Records is ''"),
+        (answer_of(MillisBehindLatest=None), "MillisBehindLatest is None"),
+        (answer_of(NextShardIterator=7), "NextShardIterator is 7"),
+        (answer_of(None), "record 0 of 1 is no object"),
+        (answer_of(record_of(), record_of(None)), r"record 1 of 2 \(SequenceNumber None\): SequenceNumber is None"),
+        (answer_of(record_of(495)), "SequenceNumber is 495"),
+        (answer_of(record_of("")), "SequenceNumber is ''"),
+        (answer_of(record_of("-5")), "SequenceNumber is '-5'"),
+        (answer_of(record_of("495"), record_of("49x"), record_of("500")), "record 1 of 3.*SequenceNumber is '49x'"),
+        (answer_of(record_of("495"), record_of("495")), "record 1 of 2: SequenceNumber 495 comes behind 495"),
+        (answer_of(record_of("99"), record_of("100"), record_of("98")), "SequenceNumber 98 comes behind 100"),
+        (answer_of(record_of(ApproximateArrivalTimestamp=None)), "ApproximateArrivalTimestamp is None"),
+        (answer_of(record_of(ApproximateArrivalTimestamp="1769860800")), "ApproximateArrivalTimestamp is '1769860800'"),
+        (answer_of(record_of(ApproximateArrivalTimestamp=1769860800123.0)), "ApproximateArrivalTimestamp"),
+        (answer_of(record_of(ApproximateArrivalTimestamp=-1)), "ApproximateArrivalTimestamp is -1"),
+        (answer_of(record_of(PartitionKey=5)), r"\(SequenceNumber '495'\): PartitionKey is 5"),
+        (answer_of(record_of(Data=None)), "Data is None"),
+        (answer_of(record_of(Data="AP8")), "Data is 'AP8'"),
+        (answer_of(record_of(Data="AP 8=")), "Data is 'AP 8='"),
+    ],
+)
+def test_a_page_that_makes_no_sense(answer: object, told: str) -> None:
+    with pytest.raises(answers.NONSENSE, match=told):
+        answers.record_page(orjson.dumps(answer))
+
+
+values = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**63 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=4)
+    | st.sampled_from(["495", "496", "0", "AP8=", "9" * 60]),
+    lambda inner: st.lists(inner, max_size=2) | st.dictionaries(st.text(max_size=4), inner, max_size=2),
+    max_leaves=4,
+)
+
+
+@given(numbers=st.lists(st.integers(0, 10**56), unique=True, max_size=4).map(sorted), damage=st.data())
+def test_a_damaged_page_is_nonsense_or_still_a_page(numbers: list[int], damage: st.DataObject) -> None:
+    """Whatever Kinesis sends instead of one value: what is taken for a page has its types and its order."""
+    answer = answer_of(*(record_of(str(number)) for number in numbers))
+    records = answer["Records"]
+    assert isinstance(records, list)
+    target = damage.draw(st.sampled_from([answer, *records]))
+    name = damage.draw(st.sampled_from(sorted(target)))
+    if damage.draw(st.booleans()):
+        del target[name]
+    else:
+        target[name] = damage.draw(values)
+    try:
+        page = answers.record_page(orjson.dumps(answer))
+    except answers.NONSENSE:
+        return
+    assert [str(int(text)) for text in page.sequences] == [r["SequenceNumber"] for r in answer["Records"]]  # type: ignore[attr-defined]
+    assert [int(text) for text in page.sequences] == sorted({int(text) for text in page.sequences})
+    assert all(isinstance(data, bytes) for data in page.data)
+    assert all(isinstance(key, str | None) for key in page.partition_keys)
+    assert all(arrival_time(micros) for micros in page.arrivals)
+    assert isinstance(page.next_iterator, str | None)
+    assert isinstance(page.millis_behind, int)
 
 
 @pytest.mark.parametrize("next_iterator", [b"", b',"NextShardIterator":null'])
@@ -84,6 +171,22 @@ def test_a_page_of_shards() -> None:
         }
     )
     assert answers.shard_page(body) == ([Shard("s-0", (), None), Shard("s-1", ("s-0", "s-9"), 5)], "more")
+
+
+@pytest.mark.parametrize(
+    "shard",
+    [
+        None,
+        {},
+        {"ShardId": 5, "SequenceNumberRange": {}},
+        {"ShardId": "s-0"},
+        {"ShardId": "s-0", "SequenceNumberRange": {"EndingSequenceNumber": "x"}},
+        {"ShardId": "s-0", "SequenceNumberRange": {}, "ParentShardId": 3},
+    ],
+)
+def test_shards_that_make_no_sense(shard: object) -> None:
+    with pytest.raises(answers.NONSENSE):
+        answers.shard_page(orjson.dumps({"Shards": [shard]}))
 
 
 def test_a_summary() -> None:

@@ -10,8 +10,9 @@ from datetime import timedelta
 import pyarrow as pa
 import pytest
 
-from lakestream.errors import DataLossError, ExpiredIteratorError, RangeError
+from lakestream.errors import DataLossError, ExpiredIteratorError, KinesisAnswerError, RangeError
 from lakestream.kinesis import KinesisSettings, RangeReader, RecordPage
+from lakestream.kinesis.port import IteratorStart
 from lakestream.kinesis.reader import in_order
 from lakestream.model import ShardRange, after, at
 from lakestream.testing.fake_kinesis import FakeKinesis, FakeRecord
@@ -76,6 +77,35 @@ def test_an_expired_iterator_goes_on_behind_the_last_record() -> None:
     stream.advance(timedelta(minutes=6))
     stream.failures.append(ExpiredIteratorError("again"))
     assert numbers(batches) == [4, 5, 6, 7, 8, 9]
+
+
+def going_back(stream: FakeKinesis, times: int) -> None:
+    """The next pages begin with the shard's oldest record, wherever they were asked for."""
+    ask = stream.get_shard_iterator
+    left = iter(range(times))
+
+    def get_shard_iterator(shard_id: str, start: IteratorStart) -> str:
+        return ask(shard_id, start if next(left, None) is None else None)
+
+    stream.get_shard_iterator = get_shard_iterator  # type: ignore[method-assign]
+
+
+def test_records_that_lie_before_where_they_were_asked_for() -> None:
+    stream, records = filled()
+    piece = range_of(records[2], records[6])
+    going_back(stream, 3)
+    assert numbers(reader_of(stream).read(piece)) == [2, 3, 4, 5, 6]
+    going_back(stream, 4)
+    with pytest.raises(KinesisAnswerError, match=f"{S0}, read from {piece.start}: .*back to.* {records[0].sequence}"):
+        numbers(reader_of(stream).read(piece))
+
+
+def test_an_answer_that_makes_no_sense_is_told_with_its_place() -> None:
+    stream, records = filled()
+    stream.page_size = 3
+    stream.failures.extend([None, KinesisAnswerError.of("GetRecords", "Data is None")])
+    with pytest.raises(KinesisAnswerError, match=f"{S0}, read from after {records[4].sequence}: .*: Data is None"):
+        numbers(reader_of(stream).read(range_of(records[2], records[9])))
 
 
 def test_the_end_of_a_closed_shard() -> None:

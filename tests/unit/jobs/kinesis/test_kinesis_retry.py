@@ -6,7 +6,13 @@ from collections.abc import Callable
 
 import pytest
 
-from lakestream.errors import ExpiredIteratorError, KinesisRejectedError, KinesisUnavailableError, ThrottledError
+from lakestream.errors import (
+    ExpiredIteratorError,
+    KinesisAnswerError,
+    KinesisRejectedError,
+    KinesisUnavailableError,
+    ThrottledError,
+)
 from lakestream.kinesis.retry import Backoff
 
 
@@ -54,6 +60,18 @@ def test_the_rest_is_raised_at_once(error: Exception) -> None:
     with pytest.raises(type(error)):
         time.backoff().call(failing(1, error))
     assert time.waits == []
+
+
+@pytest.mark.parametrize("times", [3, 4])
+def test_what_makes_no_sense_is_believed_after_a_few_tries(times: int) -> None:
+    time = Time()
+    attempt = failing(times, KinesisAnswerError("n"))
+    if times < 4:
+        assert time.backoff().call(attempt) == "done"
+    else:
+        with pytest.raises(KinesisAnswerError):
+            time.backoff().call(attempt)
+    assert len(time.waits) == 3
 
 
 def test_patience_ends() -> None:
