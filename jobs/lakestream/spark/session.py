@@ -185,6 +185,7 @@ def common_conf(settings: SessionSettings) -> dict[str, str]:
         "spark.sql.adaptive.enabled": "true",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
         "spark.python.worker.reuse": "true",
+        "spark.python.daemon.module": "lakestream.spark.daemon",
         # Rows are wide structs of strings, dead after the batch: columnar cache without statistics or compression.
         "spark.sql.inMemoryColumnarStorage.compressed": "false",
         # The Parquet that Hudi reads back must not be rebased: all timestamps are UTC instants after 1900.

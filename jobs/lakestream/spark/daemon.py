@@ -1,0 +1,18 @@
+"""Spark's Python daemon (`spark.python.daemon.module`), which forks the workers: what tasks import, it imports once.
+
+A worker that imports all that for itself takes 1.4 s of CPU before its first record: on each core of each executor,
+whenever one comes.
+"""
+
+import gc
+
+import pyarrow as pa
+from pyspark import daemon
+
+import lakestream.spark.read  # noqa: F401
+
+if __name__ == "__main__":
+    pa.array([0])  # The first array is what makes PyArrow import pandas.
+    # So that no collection in a worker writes to the pages which all share.
+    gc.freeze()
+    daemon.manager()  # type: ignore[no-untyped-call]
