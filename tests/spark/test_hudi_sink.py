@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+import shutil
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -13,12 +14,13 @@ from pathlib import Path
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from lakestream.errors import SettingsChangedError, SettingsError
+from lakestream.errors import SettingsChangedError, SettingsError, SinkError
 from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.hudi import HudiSettings, HudiSink
-from lakestream.sinks.hudi.client import HudiClient
+from lakestream.sinks.hudi.client import HudiClient, Written
 from lakestream.sinks.hudi.metaclient import HudiTable
 from lakestream.sinks.hudi.options import write_options
+from lakestream.sinks.hudi.rollbacks import instants_in
 from lakestream.sinks.hudi.stats import marks
 from lakestream_api import IndexType, Operation, TableType
 
@@ -184,7 +186,7 @@ def test_a_commit_says_what_it_wrote_and_is_found_as_the_same(
             for entry in commit.files:
                 assert (tmp_path / "orders" / entry.path).stat().st_size >= entry.bytes > 0
                 assert entry.path.startswith(f"{entry.partition}/")
-            assert set(commit.seconds) == {"wait", "deletes", "start", "write", "commit"}
+            assert set(commit.seconds) == {"wait", "deletes", "start", "write", "commit", "check"}
         assert sink.find(ref(2)) is None
         assert sink.find(BatchRef(1, str(uuid.UUID(int=8)))) is None
 
@@ -211,6 +213,107 @@ def test_what_a_dead_driver_had_not_committed_is_undone(
         sink.write(ref(1), rows_of(spark, [Order("a", 2), Order("z", 1)]), replay=True)
         assert snapshot(spark, settings) == {"a": 2, "z": 1}
     dead.close()
+
+
+class LateCommit:
+    """A commit whose last request arrives late; all else of it is there."""
+
+    def __init__(self, settings: HudiSettings, instant: str, commit: Callable[[], None]) -> None:
+        folder = Path(settings.path.removeprefix("file://")) / ".hoodie"
+        # Hudi removes these once it has committed; a rollback goes by them.
+        markers = folder / ".temp"
+        kept = shutil.copytree(markers, folder.parent.parent / "markers")
+        commit()
+        shutil.copytree(kept, markers, dirs_exist_ok=True)
+        self.instant = instant
+        self._files = {path: path.read_bytes() for path in (folder / "timeline").glob(f"*{instant}_*")}
+        for path in self._files:
+            path.unlink()
+
+    def land(self) -> None:
+        for path, content in self._files.items():
+            path.write_bytes(content)
+
+    @property
+    def is_completed(self) -> bool:
+        return any(path.exists() for path in self._files)
+
+
+@pytest.mark.parametrize(
+    ("table_type", "operation"),
+    [(TableType.COPY_ON_WRITE, Operation.INSERT), (TableType.MERGE_ON_READ, Operation.UPSERT)],
+)
+def test_a_commit_that_lands_after_its_rollback_is_none(
+    spark: SparkSession,
+    tmp_path: Path,
+    caplog: pytest.LogCaptureFixture,
+    table_type: TableType,
+    operation: Operation,
+) -> None:
+    settings = replace(upserts(tmp_path, table_type), delete_when=None, operation=operation)
+    batches = [[Order("a", 1), Order("b", 1)], [Order("a", 2), Order("z", 1)], [Order("b", 2)], [Order("c", 1)]]
+
+    def require(done: int) -> None:
+        written = [order for orders in batches[:done] for order in orders]
+        rows = spark.read.format("hudi").load(settings.path).select("order_id", "version").collect()
+        kept = fold(written).items() if settings.upserts else [(order.key, order.version) for order in written]
+        assert sorted(map(tuple, rows)) == sorted(kept)
+        # Files that are named and gone end queries of a span of time.
+        table = HudiTable(spark, settings)
+        completed = table.meta_client().getActiveTimeline().getCommitsTimeline().filterCompletedInstants()
+        assert late.instant not in instants_in(completed)
+        assert not late.is_completed
+
+    with opened(spark, settings) as sink:
+        sink.write(ref(0), rows_of(spark, batches[0]), replay=False)
+    frozen = HudiClient(HudiTable(spark, settings), write_options(settings), rows_of(spark, []).schema)
+    written = frozen.write(frozen.start(), rows_of(spark, batches[1]))
+    late = LateCommit(settings, written.instant, lambda: frozen.commit(written, marks(1, CHECKPOINT)))
+    frozen.close()
+    with opened(spark, settings) as sink:
+        # Between the rollback and the look for the batch.
+        late.land()
+        assert sink.find(ref(1)) is None
+        sink.write(ref(1), rows_of(spark, batches[1]), replay=True)
+        assert f"the commit {late.instant} of the table" in caplog.text
+        require(2)
+        # After it; the compaction beside it has been through.
+        sink.finish_services()
+        late.land()
+        sink.write(ref(2), rows_of(spark, batches[2]), replay=False)
+        require(3)
+    # When there is no driver, and Hudi has archived the rollbacks.
+    for path in (tmp_path / "orders" / ".hoodie" / "timeline").glob("*rollback*"):
+        path.unlink()
+    late.land()
+    with opened(spark, settings) as sink:
+        require(3)
+        found = sink.find(ref(1))
+        assert found is not None
+        assert found.instant != late.instant
+        sink.write(ref(3), rows_of(spark, batches[3]), replay=False)
+        sink.finish_services()
+        assert sink.services.failures == 0
+        require(4)
+
+
+def test_a_batch_whose_commit_somebody_rolls_back_is_not_taken_for_written(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = replace(upserts(tmp_path, TableType.COPY_ON_WRITE), delete_when=None)
+    complete = HudiClient.commit
+
+    def commit(client: HudiClient, written: Written, batch: dict[str, str]) -> None:
+        late = LateCommit(settings, written.instant, lambda: complete(client, written, batch))
+        HudiSink(spark, settings)._roll_back(rows_of(spark, []).schema)
+        late.land()
+
+    with opened(spark, settings) as sink, monkeypatch.context() as patch:
+        patch.setattr(HudiClient, "commit", commit)
+        with pytest.raises(SinkError, match=r"of batch 0 .* was rolled back by another process"):
+            sink.write(ref(0), rows_of(spark, [Order("a", 1)]), replay=False)
+    with opened(spark, settings) as sink:
+        assert sink.find(ref(0)) is None
 
 
 def test_a_batch_is_found_in_the_archive(spark: SparkSession, tmp_path: Path) -> None:

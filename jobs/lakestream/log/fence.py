@@ -2,16 +2,15 @@
 
 Every start takes the next epoch by put-if-absent. A driver is fenced from the moment a higher
 epoch exists. That alone keeps the log right, since commits are put-if-absent too. It does not keep
-a *sink* right: Hudi completes a commit by writing to its own timeline, and without a lock provider
-(the one for S3 is not to be had) nothing there asks whether the process may still do so. So two
-timed rules go with it:
+a *sink* right: Hudi completes a commit by writing to its own timeline, and nothing there asks whether
+the process may still do so. So two timed rules go with it:
 
 - A driver looks for a higher epoch every `interval`, and stops its Spark jobs when there is one.
 - A driver whose predecessor did not close its epoch writes to no sink until 2 × `interval` after it
   took its own: one to be noticed by the predecessor, one to stop.
 
-What remains is a process that is frozen for longer than that in the middle of Hudi's commit, and
-then goes on: `docs/exactly-once.md` says what happens then.
+A process that is frozen for longer than that in the middle of Hudi's commit, or a request that is as
+long on its way, keeps to no rule: what it does is undone (`sinks/hudi/rollbacks.py`).
 """
 
 from __future__ import annotations

@@ -102,6 +102,15 @@ class HudiClient:
         """Undo the commits that were begun and not completed. Only for a client with the EAGER policy."""
         self._client.rollbackFailedWrites(self._table.meta_client())
 
+    def roll_back(self, instant: str) -> None:
+        """Undo a commit, also a completed one that others followed.
+
+        Raises:
+            SinkError: there is no such commit.
+        """
+        if not self._client.rollback(instant):
+            raise SinkError(f"Hudi did not roll back {instant}")
+
     def close(self) -> None:
         """Stop the client's heartbeats."""
         self._client.close()

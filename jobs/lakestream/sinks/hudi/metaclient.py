@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -85,14 +85,16 @@ class HudiTable:
         names = self.hudi.HoodieSchemaConversionUtils.getRecordNameAndNamespace(self.settings.table)
         return names._1(), names._2()
 
-    def find(self, batch: int, checkpoint: str) -> tuple[str, list[WriteStat]] | None:
+    def find(self, batch: int, checkpoint: str, undone: Set[str]) -> tuple[str, list[WriteStat]] | None:
         """Instant and write statistics of the completed commit that was made for a batch, or None.
+
+        Those in `undone` are passed over.
 
         A checkpoint's batches are committed in their order, and the oldest are archived first. So the first older
         batch that is met says that this one is not there, and the archive is only read if none is met.
         """
         client = self.meta_client()
-        for metadata, instant in self._completed(client.getActiveTimeline()):
+        for metadata, instant in self._completed(client.getActiveTimeline(), undone):
             marked = _marked(metadata, checkpoint)
             if marked == batch:
                 return instant, _write_stats(metadata)
@@ -100,7 +102,7 @@ class HudiTable:
                 return None
         archived = client.getArchivedTimeline()
         archived.loadCompletedInstantDetailsInMemory()
-        for metadata, instant in self._completed(archived):
+        for metadata, instant in self._completed(archived, undone):
             if _marked(metadata, checkpoint) == batch:
                 return instant, _write_stats(metadata)
         return None
@@ -123,10 +125,11 @@ class HudiTable:
         base = self.settings.path
         return self.hudi.storage.StoragePath(f"{base}/{below}" if below else base)
 
-    def _completed(self, timeline: Any) -> Iterator[tuple[Any, str]]:
+    def _completed(self, timeline: Any, undone: Set[str]) -> Iterator[tuple[Any, str]]:
         commits = timeline.getCommitsTimeline().filterCompletedInstants()
         for instant in commits.getReverseOrderedInstants().toList():
-            yield timeline.readCommitMetadata(instant), instant.requestedTime()
+            if instant.requestedTime() not in undone:
+                yield timeline.readCommitMetadata(instant), instant.requestedTime()
 
     def _to_spark(self, schema: Any) -> StructType:
         converted = self.hudi.HoodieSchemaConversionUtils.convertHoodieSchemaToStructType(schema)

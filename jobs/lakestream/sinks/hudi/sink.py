@@ -9,6 +9,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import BooleanType, StructType
 
+from lakestream.errors import SinkError
 from lakestream.faults import reach
 from lakestream.model import SinkCommit
 from lakestream.sinks.contract import BatchRef
@@ -16,6 +17,7 @@ from lakestream.sinks.hudi.client import HudiClient
 from lakestream.sinks.hudi.deletes import IS_DELETED, DeleteGuard, comparable, is_deleted, require_predicate
 from lakestream.sinks.hudi.metaclient import HudiTable, SideFiles
 from lakestream.sinks.hudi.options import write_options
+from lakestream.sinks.hudi.rollbacks import Rollbacks
 from lakestream.sinks.hudi.services import ServicesStatus, TableServices
 from lakestream.sinks.hudi.settings import HudiSettings
 from lakestream.sinks.hudi.stats import marks, sink_commit
@@ -44,6 +46,7 @@ class HudiSink:
         self._client: HudiClient | None = None
         self._beside: HudiClient | None = None
         self._services: TableServices | None = None
+        self._rollbacks: Rollbacks | None = None
         self._marks_deletes = False
 
     def prepare(self, output: StructType) -> None:
@@ -52,7 +55,7 @@ class HudiSink:
         1. The table is made, without its layout.     A kill leaves a table without commits, of this same kind.
         2. The layout is written down.
         3. Commits that were begun and not completed are rolled back; the engine has made sure that no other driver
-           is still writing them.
+           is still writing them. Those that were completed after their rollback are rolled back once more.
 
         Raises:
             SettingsError: a column that a setting names does not exist, or `deleteWhen` is no condition.
@@ -82,8 +85,10 @@ class HudiSink:
         self._open(columns)
 
     def find(self, ref: BatchRef) -> SinkCommit | None:
-        """The commit that was made for the batch, found by its mark in the timeline."""
-        found = self._table.find(ref.batch, ref.checkpoint)
+        """The commit that was made for the batch, found by its mark in the timeline; none that was rolled back."""
+        assert self._rollbacks is not None  # prepare comes first
+        self._rollbacks.look()
+        found = self._table.find(ref.batch, ref.checkpoint, self._rollbacks.instants)
         return None if found is None else sink_commit(*found)
 
     def write(self, ref: BatchRef, rows: DataFrame, *, replay: bool) -> SinkCommit:
@@ -93,6 +98,11 @@ class HudiSink:
         2. An instant is begun.
         3. Files are written. A kill leaves an instant that readers do not see, and `prepare` rolls it back.
         4. The instant is completed, with the batch in its metadata: now it is visible, and `find` finds it.
+        5. Instants that were rolled back and are completed now are rolled back once more.
+
+        Raises:
+            SinkError: a row could not be written; or somebody has rolled the commit back, and the next start writes the
+                batch again.
         """
         assert self._client is not None  # prepare comes first
         assert self._services is not None
@@ -108,6 +118,8 @@ class HudiSink:
         reach("written")
         self._client.commit(written, marks(ref.batch, ref.checkpoint))
         clock.lap("commit")
+        self._require_kept(ref, instant)
+        clock.lap("check")
         self._services.committed()
         return sink_commit(instant, written.stats, clock.seconds)
 
@@ -157,12 +169,37 @@ class HudiSink:
         finally:
             client.close()
 
+    def _require_kept(self, ref: BatchRef, instant: str) -> None:
+        self._bury()
+        assert self._rollbacks is not None
+        if instant in self._rollbacks.instants:
+            raise SinkError(
+                f"the commit {instant} of batch {ref.batch} to {self._settings.path} was rolled back by another "
+                "process while it was being completed; the next start writes the batch again. Run one writer per table."
+            )
+
+    def _bury(self) -> None:
+        """Roll back once more what was completed after its rollback."""
+        assert self._client is not None
+        assert self._rollbacks is not None
+        for instant in self._rollbacks.look():
+            logger.error(
+                "the commit %s of the table %s was rolled back, and completed after that: by a driver that was frozen, "
+                "or a request that was long on its way. It is rolled back once more; its batch has another commit, or "
+                "gets one",
+                instant,
+                self._settings.path,
+            )
+            self._client.roll_back(instant)
+
     def _open(self, columns: StructType) -> None:
         if self._rule is not None:
             self._guard = DeleteGuard(self._rule, SideFiles(self._table, "tombstones"))
             self._guard.load()
         self._client = HudiClient(self._table, self._options, columns)
         self._beside = HudiClient(self._table, self._options, columns)
+        self._rollbacks = Rollbacks(self._table, SideFiles(self._table, "rolled-back"))
+        self._bury()
         self._services = TableServices(self._work_beside, self._settings.compact_every)
 
     def _work_beside(self) -> None:

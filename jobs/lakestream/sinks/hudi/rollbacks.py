@@ -1,0 +1,69 @@
+"""What was rolled back stays rolled back.
+
+Hudi looks whether a commit is still there, and then completes it by a request of its own. A driver that is frozen
+between the two, or dies with that request on its way, may so complete a commit that its successor has rolled back in
+the meantime: the timeline then has a completed commit, with the mark of a batch, whose files are gone. Nothing can keep
+such a request from arriving, at any time; so the table's timeline is looked through at the start and after each commit.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from lakestream.sinks.hudi.metaclient import HudiTable, SideFiles
+
+_KEPT = 1_000
+"""Rolled back instants that are remembered; each is a driver that was killed."""
+
+_COMMITS = ("commit", "deltacommit")
+"""Actions whose instants end with their rollback. That of a compaction is begun again under the same instant."""
+
+_INSTANT = re.compile(r"\[(?:==>)?(\d+)__")
+
+
+class Rollbacks:
+    """The commits of a table that were rolled back.
+
+    Hudi archives a rollback with the commits of its time, and would not know any more that a completed one is none. So
+    their names are kept in files of ours as well.
+    """
+
+    def __init__(self, table: HudiTable, names: SideFiles) -> None:
+        self._client = table.meta_client()
+        self._plan_of = table.hudi.table.action.rollback.RollbackUtils.getRollbackPlan
+        self._names = names
+        self._seen: set[str] = set()
+        kept = sorted(names.list())
+        for name in kept[:-_KEPT]:
+            names.delete(name)
+        self.instants = set(kept[-_KEPT:])
+        """The instants of these commits, as of the last look."""
+
+    def look(self) -> list[str]:
+        """Look through the timeline: one listing, and a file for each rollback that is new.
+
+        Returns:
+            Those that are completed nevertheless, oldest first.
+        """
+        timeline = self._client.reloadActiveTimeline()
+        rollbacks = timeline.getRollbackTimeline()
+        if not self._seen.issuperset(instants_in(rollbacks)):
+            for rollback in rollbacks.getInstants():
+                self._learn(rollback)
+        return sorted(self.instants.intersection(instants_in(timeline.getCommitsTimeline().filterCompletedInstants())))
+
+    def _learn(self, rollback: Any) -> None:
+        if (name := str(rollback.requestedTime())) in self._seen:
+            return
+        undone = self._plan_of(self._client, rollback).getInstantToRollback()
+        instant = str(undone.getCommitTime())
+        if undone.getAction() in _COMMITS and instant not in self.instants:
+            self._names.put(instant, b"")
+            self.instants.add(instant)
+        self._seen.add(name)
+
+
+def instants_in(timeline: Any) -> set[str]:
+    """The instants of a timeline, of any state, by one call: with a call for each it would take 50 ms and more."""
+    return set(_INSTANT.findall(timeline.getInstants().toString()))
