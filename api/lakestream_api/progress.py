@@ -27,10 +27,39 @@ class StageSeconds(WireModel):
     table_services: float = Field(default=0.0, ge=0)
     """Compaction and cleaning that the batch had to wait for."""
 
+    pause: float = Field(default=0.0, ge=0)
+    """Waiting on purpose, since compaction fails: fewer and larger batches leave fewer log files. No
+    work, and nothing that executors would shorten."""
+
     @property
     def total(self) -> float:
         """Seconds of work in the batch: `T` of the autoscaler's model."""
         return self.plan + self.fetch + self.write + self.commit + self.table_services
+
+
+class TableService(WireModel):
+    """Work on a table beside its batches, since the driver's start: compaction, cleaning, archiving."""
+
+    name: str
+    """`compaction`, `cleaning` or `archiving`."""
+
+    failed: int = Field(default=0, ge=0)
+    """Runs that failed."""
+
+    failing: int = Field(default=0, ge=0)
+    """Runs in a row that failed, up to the last one; 0: the last one succeeded."""
+
+    failing_since: AwareDatetime | None = None
+    """When the first of these ended."""
+
+    error: str = ""
+    """Of the last run, in a line; empty: it succeeded."""
+
+    seconds: float = Field(default=0.0, ge=0)
+    """Time that the last completed run took."""
+
+    behind_commits: int = Field(default=0, ge=0)
+    """Commits since the last completed run began: what waits to be compacted, cleaned or archived."""
 
 
 class ShardProgress(WireModel):
@@ -133,6 +162,9 @@ class Progress(WireModel):
 
     caught_up: bool
     """Whether every shard's tip was reached."""
+
+    table_services: tuple[TableService, ...] = ()
+    """How the work on the table beside its batches goes; none where there is no such work."""
 
     @model_validator(mode="after")
     def _lag_is_that_of_the_slowest_shard(self) -> Self:

@@ -8,7 +8,7 @@ from typing import Self
 from pydantic import AwareDatetime, Field
 
 from lakestream_api.base import WireModel
-from lakestream_api.progress import Freshness, Progress, ShardProgress, StageSeconds
+from lakestream_api.progress import Freshness, Progress, ShardProgress, StageSeconds, TableService
 from lakestream_api.quantities import Duration
 
 # A ConfigMap may have 1 MiB; etcd keeps each of its versions, and there is one every few seconds.
@@ -265,6 +265,9 @@ class DriverReport(WireModel):
     shard_count: int = Field(default=0, ge=0)
     """All shards being read."""
 
+    table_services: tuple[TableService, ...] = ()
+    """How the work on the table beside its batches goes, as of the last batch."""
+
     resharding: Resharding | None = None
     """What became of the order to change the stream's shards; none without an order."""
 
@@ -292,6 +295,7 @@ class DriverReport(WireModel):
                 "batches": (*self.batches, BatchSummary.of(progress, previous))[-MAX_BATCHES:],
                 "shards": slowest(progress.shards),
                 "shard_count": len(progress.shards),
+                "table_services": progress.table_services,
             }
         )
 

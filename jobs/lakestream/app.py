@@ -123,7 +123,7 @@ def _ingest(
             planner=planner,
             fetcher=SparkFetcher(spark, source, pipeline, read_ranges),
             output=SparkOutput(sink, Quarantine(place / settings.QUARANTINE), log.checkpoint),
-            observer=_Observer(_reporter(stack, spark, client, job, run_settings, control), control),
+            observer=_Observer(_reporter(stack, spark, client, sink, job, run_settings, control), control),
             stop=stop,
         )
         logger.info("reading the stream %s into %s", source.stream, writer.output.path)
@@ -226,6 +226,7 @@ def _reporter(
     stack: ExitStack,
     spark: SparkSession,
     client: HttpKinesisClient,
+    sink: Sink,
     job: Job,
     run_settings: RunSettings,
     control: DriverControl,
@@ -239,7 +240,13 @@ def _reporter(
         # In a pod Prometheus comes from outside; on a laptop nobody does.
         stack.enter_context(serve_metrics(registry, run_settings.metrics_port, "127.0.0.1" if local else "0.0.0.0"))
         publishers.append(PrometheusProgress(registry))
-    return ProgressReporter(job, publishers, executors=lambda: _executors(spark), kinesis_now=client.now)
+    return ProgressReporter(
+        job,
+        publishers,
+        executors=lambda: _executors(spark),
+        kinesis_now=client.now,
+        services=lambda: sink.services,
+    )
 
 
 def _executors(spark: SparkSession) -> int:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 
 from lakestream_api import Condition, ConditionStatus, ConditionType, Phase
 from lakestream_operator.model import Stream
 from lakestream_operator.scaling import Scale
+from lakestream_operator.upkeep import Failing
 from lakestream_operator.writers import Outcome, Situation
 
 REPEATED = 3
@@ -34,6 +35,8 @@ class Findings:
     """Writers that run an older spec than the one asked for."""
     shards: str = ""
     """The last decision on the stream's shards, or empty."""
+    failing: Mapping[str, tuple[Failing, ...]] = field(default_factory=dict)
+    """Services of the tables of running writers that keep failing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,15 +115,21 @@ def troubled(outcome: Outcome) -> bool:
 
 def _degraded(findings: Findings) -> _Said:
     bad = {name: one for name, one in findings.outcomes.items() if troubled(one)}
+    services = [(name, one) for name in findings.outcomes for one in findings.failing.get(name, ())]
     if findings.rolled_back:
         told = (
             f"The last spec that ran is in force for {', '.join(sorted(findings.rolled_back))}, since the new one never"
             " got to run: the event RolledBack says why. Correct the spec to try again."
         )
         return _Said(True, "RolledBack", f"{told} {_told(bad)}".rstrip())
+    told = " ".join(
+        [f"Writer {name}: {_trouble(one)}" for name, one in bad.items()]
+        + [f"Writer {name}: {one.message}" for name, one in services]
+    )
     if not bad:
+        if services:
+            return _Said(True, services[0][1].reason, told)
         return _Said(False, "AsExpected", "No writer has a problem.")
-    told = " ".join(f"Writer {name}: {_trouble(one)}" for name, one in bad.items())
     worst = next(iter(bad.values()))
     ending = worst.memory.ending
     return _Said(True, worst.reason if worst.situation in _TROUBLE or ending is None else ending.reason, told)
@@ -162,7 +171,7 @@ def phase(stream: Stream, findings: Findings) -> Phase:
     bad = [one for one in outcomes if troubled(one)]
     if not situations or len(bad) == len(outcomes):
         return Phase.FAILED
-    if bad or findings.rolled_back:
+    if bad or findings.rolled_back or any(findings.failing.values()):
         return Phase.DEGRADED
     if situations == {Situation.RUNNING}:
         return Phase.RUNNING

@@ -15,6 +15,7 @@ from lakestream_operator.resharding import Reshard, reshard
 from lakestream_operator.scaling import Scale, scale
 from lakestream_operator.settings import JobSettings
 from lakestream_operator.status import status_of
+from lakestream_operator.upkeep import Failing, failing
 from lakestream_operator.writers import Goal, Outcome, Situation, Stop, Timings, decide_writer
 
 
@@ -74,10 +75,10 @@ def decide(
         problems=problems,
         suspended=_suspended(observed),
         rolled_back=_rolled_back(goals, outcomes),
+        failing=_failing(observed, outcomes),
     )
-    actions = _actions(observed, job, goals, outcomes, scales, resharding)
     return Decision(
-        actions=(*actions, *_spec_events(observed, problems)),
+        actions=_actions(observed, job, goals, outcomes, scales, resharding) + _spec_events(observed, problems),
         status=status_of(observed, findings, now, timings),
         wake_at=min((one.wake_at for one in outcomes.values() if one.wake_at), default=now + timings.idle_resync),
         scaling={name: one.state for name, one in scales.items()},
@@ -169,6 +170,16 @@ def _rolled_back(goals: Mapping[str, Goal], outcomes: Mapping[str, Outcome]) -> 
     return frozenset(
         name for name, goal in goals.items() if goal.went_back or outcomes[name].reason == Stop.ROLLED_BACK.value
     )
+
+
+def _failing(observed: Observed, outcomes: Mapping[str, Outcome]) -> dict[str, tuple[Failing, ...]]:
+    """By writer; of drivers that run, for others' reports are of the past."""
+    reports = {name: observed.writers.get(name, WriterSeen()).report for name in outcomes}
+    return {
+        name: failing(report.table_services)
+        for name, report in reports.items()
+        if report is not None and outcomes[name].situation is Situation.RUNNING
+    }
 
 
 def _actions(

@@ -8,7 +8,6 @@ from datetime import datetime, timedelta
 from lakestream_api import BatchSummary, DriverReport, ExecutorsStatus, LakeStreamStatus, WriterNames, WriterStatus
 from lakestream_operator.conditions import Findings, conditions, phase
 from lakestream_operator.model import Observed, WriterSeen
-from lakestream_operator.scaling import Scale
 from lakestream_operator.writers import Outcome, Situation, Timings
 
 FIGURES_EVERY = timedelta(seconds=15)
@@ -28,7 +27,7 @@ def status_of(observed: Observed, findings: Findings, now: datetime, timings: Ti
             WriterNames(stream.name, name),
             outcome,
             observed.writers.get(name, WriterSeen()),
-            findings.scales.get(name),
+            findings,
             now,
             timings,
         )
@@ -53,8 +52,9 @@ def _sum(executors: Sequence[ExecutorsStatus]) -> ExecutorsStatus:
 
 
 def _writer(
-    names: WriterNames, outcome: Outcome, seen: WriterSeen, scale: Scale | None, now: datetime, timings: Timings
+    names: WriterNames, outcome: Outcome, seen: WriterSeen, findings: Findings, now: datetime, timings: Timings
 ) -> WriterStatus:
+    scale = findings.scales.get(names.writer)
     report, pod = seen.report, seen.driver_pod
     alive = bool(report and pod and report.pod_uid == pod.uid and not pod.ended)
     last = report.batches[-1] if report and report.batches else None
@@ -75,7 +75,7 @@ def _writer(
         ),
         restarts=outcome.memory.failures,
         retry_at=ending.retry_at if ending and outcome.situation is Situation.BACKING_OFF else None,
-        message=outcome.message,
+        message=outcome.message or " ".join(one.message for one in findings.failing.get(names.writer, ())),
         scaling=scale.explanation if scale and not stopped else "",
     )
 

@@ -7,11 +7,30 @@ from contextlib import contextmanager
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 
-from lakestream_api import Progress
+from lakestream_api import Progress, TableService
 
 _SECONDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0)
 _MOST_SHARDS = 100
 """Beyond this the lag per shard is left out: a series for each of thousands would cost more than it tells."""
+
+
+class _ServiceMetrics:
+    """How compaction, cleaning and archiving go; each series has the label `service` as well."""
+
+    def __init__(self, names: tuple[str, ...], registry: CollectorRegistry) -> None:
+        def gauge(name: str, meaning: str) -> Gauge:
+            return Gauge(f"lakestream_table_service_{name}", meaning, (*names, "service"), registry=registry)
+
+        self._failing = gauge("failing", "Runs in a row that failed; 0: the last one succeeded.")
+        self._failed = gauge("failed_runs", "Runs that failed since the driver's start.")
+        self._behind = gauge("behind_commits", "Commits since the last completed run began.")
+        self._seconds = gauge("duration_seconds", "Time that the last completed run took.")
+
+    def publish(self, labels: tuple[str, ...], service: TableService) -> None:
+        self._failing.labels(*labels).set(service.failing)
+        self._failed.labels(*labels).set(service.failed)
+        self._behind.labels(*labels).set(service.behind_commits)
+        self._seconds.labels(*labels).set(service.seconds)
 
 
 class PrometheusProgress:
@@ -61,6 +80,7 @@ class PrometheusProgress:
         self._epoch = Gauge("lakestream_epoch", "Number of the driver's start.", names, registry=registry)
         self._executors = Gauge("lakestream_executors", "Executors that ran the last batch.", names, registry=registry)
         self._cores = Gauge("lakestream_executor_cores", "Cores of each executor.", names, registry=registry)
+        self._services = _ServiceMetrics(names, registry)
 
     def publish(self, progress: Progress) -> None:
         job = (progress.stream, progress.writer)
@@ -83,6 +103,8 @@ class PrometheusProgress:
         self._epoch.labels(*job).set(progress.epoch)
         self._executors.labels(*job).set(progress.executors)
         self._cores.labels(*job).set(progress.cores)
+        for service in progress.table_services:
+            self._services.publish((*job, service.name), service)
 
     def _publish_shards(self, progress: Progress) -> None:
         # Afresh each time: a shard that was split would keep its last lag for ever.

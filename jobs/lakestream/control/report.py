@@ -16,13 +16,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Protocol, TypeGuard
 
-from lakestream.model import BatchCommit, Cursor, Reading, ShardStats, Unpinned, Waiting
-from lakestream_api import Freshness, Progress, ShardProgress, StageSeconds
+from lakestream.model import BatchCommit, Cursor, Reading, ServiceStatus, ShardStats, Unpinned, Waiting
+from lakestream_api import Freshness, Progress, ShardProgress, StageSeconds, TableService
 
 logger = logging.getLogger(__name__)
 
 TABLE_SERVICES = "wait"
 """Stage of a sink in which a batch waits for compaction or cleaning; apart from it, its time is what writing costs."""
+PAUSE = "pause"
+"""Stage of a sink in which a batch waits on purpose, as compaction fails."""
+_LONGEST_ERROR = 1000
+"""Characters of a service's error that are told."""
 
 
 class ProgressPublisher(Protocol):
@@ -94,6 +98,19 @@ def progress_of(
     )
 
 
+def service_of(status: ServiceStatus) -> TableService:
+    """How a service goes, as it is published."""
+    return TableService(
+        name=status.name,
+        failed=status.failed,
+        failing=status.failing,
+        failing_since=status.failing_since,
+        error=status.error[:_LONGEST_ERROR],
+        seconds=status.seconds,
+        behind_commits=status.behind,
+    )
+
+
 def _shards(commit: BatchCommit, visible: datetime, previous: Progress | None) -> tuple[ShardProgress, ...]:
     known = {} if previous is None else {shard.shard_id: shard.last_arrival for shard in previous.shards}
     stats = {shard.shard_id: shard for shard in commit.shards}
@@ -155,13 +172,14 @@ def _last_arrival(cursor: Cursor, stats: ShardStats | None, known: datetime | No
 
 
 def _stages(commit: BatchCommit, commit_seconds: float) -> StageSeconds:
-    services = commit.sink.seconds.get(TABLE_SERVICES, 0.0) if commit.sink else 0.0
+    services, pause = (commit.sink.seconds.get(stage, 0.0) if commit.sink else 0.0 for stage in (TABLE_SERVICES, PAUSE))
     return StageSeconds(
         plan=commit.seconds.get("plan", 0.0),
         fetch=commit.seconds.get("fetch", 0.0),
-        write=max(0.0, commit.seconds.get("write", 0.0) - services),
+        write=max(0.0, commit.seconds.get("write", 0.0) - services - pause),
         commit=max(0.0, commit_seconds),
         table_services=services,
+        pause=pause,
     )
 
 
@@ -195,6 +213,7 @@ class ProgressReporter:
         executors: Callable[[], int],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         kinesis_now: Callable[[], datetime] | None = None,
+        services: Callable[[], Sequence[ServiceStatus]] = lambda: (),
     ) -> None:
         """Make a reporter.
 
@@ -204,12 +223,14 @@ class ProgressReporter:
             executors: how many there are now; asked once a batch.
             now: the driver's clock, by which the commit was timed too.
             kinesis_now: Kinesis's clock; None: the two are the same.
+            services: how the work beside the batches goes; asked once a batch.
         """
         self._job = job
         self._publishers = tuple(publishers)
         self._executors = executors
         self._now = now
         self._kinesis_now = kinesis_now or now
+        self._services = services
         self._previous: Progress | None = None
         self._read_until: deque[datetime] = deque(maxlen=_LOOKS)
 
@@ -226,7 +247,7 @@ class ProgressReporter:
             # There may be looks for a later batch among them: it is prepared while this one is written.
             read_from=max((until for until in self._read_until if until < commit.horizon), default=None),
             ahead=self._kinesis_now() - now,
-        )
+        ).model_copy(update={"table_services": tuple(map(service_of, self._services()))})
         self._previous = progress
         self._read_until.append(commit.horizon)
         logger.info(

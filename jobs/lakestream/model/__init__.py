@@ -4,6 +4,7 @@ from lakestream.model.commit import BatchCommit, FileEntry, ShardStats, SinkComm
 from lakestream.model.cursors import Cursor, Finished, Reading, Unpinned, Waiting
 from lakestream.model.plan import BatchPlan
 from lakestream.model.ranges import Loss, Position, ShardRange, after, at
+from lakestream.model.services import ServiceStatus
 from lakestream.model.trim import Trim
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "Loss",
     "Position",
     "Reading",
+    "ServiceStatus",
     "ShardRange",
     "ShardStats",
     "SinkCommit",

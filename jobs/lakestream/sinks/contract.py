@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from lakestream.errors import InvalidValueError
-from lakestream.model import FileEntry, SinkCommit
+from lakestream.model import FileEntry, ServiceStatus, SinkCommit
 from lakestream.model.codec import require_count
 
 if TYPE_CHECKING:
@@ -40,6 +40,11 @@ class Sink(Protocol):
     @property
     def name(self) -> str:
         """Kind of the sink, for logs and metrics: `hudi`, `json`."""
+        ...
+
+    @property
+    def services(self) -> tuple[ServiceStatus, ...]:
+        """How the work beside the batches goes, which fails none of them; empty if there is no such work."""
         ...
 
     def prepare(self, output: StructType) -> None:

@@ -23,7 +23,7 @@ from pyspark.sql.types import ArrayType, MapType, StructType
 
 from lakestream.errors import SettingsError
 from lakestream.faults import reach
-from lakestream.model import FileEntry, SinkCommit
+from lakestream.model import FileEntry, ServiceStatus, SinkCommit
 from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.objects import object_name, remove_leftovers, write_objects
 from lakestream.sinks.partitions import partition_path
@@ -89,6 +89,7 @@ class JsonSink:
     """Writes batches as files of JSON lines; a `Sink`."""
 
     name = "json"
+    services: tuple[ServiceStatus, ...] = ()
 
     def __init__(self, settings: JsonSettings) -> None:
         self._settings = settings

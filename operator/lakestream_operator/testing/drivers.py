@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from enum import Enum
 
-from lakestream_api import Control, DriverReport, DriverState, ExecutorsReport, Resharding
+from lakestream_api import Control, DriverReport, DriverState, ExecutorsReport, Resharding, TableService
 from lakestream_operator.testing.documents import batch_of
 
 
@@ -60,6 +60,8 @@ class Driver:
     started_at: datetime
     behaviour: Behaviour
     kinesis: KinesisStream = field(default_factory=KinesisStream)
+    table_services: tuple[TableService, ...] = ()
+    """What it tells of its table."""
     terminated: bool = False
     """Whether it got SIGTERM."""
     exit: tuple[int, str] | None = None
@@ -113,6 +115,7 @@ class Driver:
                 "updated_at": now,
                 "batches": batches,
                 "executors": ExecutorsReport(target=target, registered=target),
+                "table_services": self.table_services,
                 "resharding": self.kinesis.answer(ordered) if ordered else None,
             }
         )

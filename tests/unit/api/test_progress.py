@@ -54,7 +54,8 @@ def test_the_wire_has_these_names() -> None:
     assert wire["triggerInterval"] == "10s"
     assert wire["finishedAt"] == "2026-01-31T12:00:00Z"
     assert wire["freshness"] == {"p50Seconds": 1.2, "p99Seconds": 2.9}
-    assert wire["seconds"] == {"plan": 0.1, "fetch": 0.4, "write": 1.5, "commit": 0.05, "tableServices": 0.0}
+    waits = {"tableServices": 0.0, "pause": 0.0}
+    assert wire["seconds"] == {"plan": 0.1, "fetch": 0.4, "write": 1.5, "commit": 0.05, **waits}
     assert wire["shards"] == [
         {
             "shardId": "shardId-000000000000",
@@ -87,6 +88,6 @@ def test_a_time_without_a_zone_is_refused() -> None:
         Progress.model_validate_json(wire)
 
 
-def test_the_work_of_a_batch_is_all_its_stages() -> None:
-    seconds = StageSeconds(plan=0.125, fetch=0.25, write=1.5, commit=0.0625, table_services=2.0)
+def test_the_work_of_a_batch_is_all_its_stages_but_a_pause() -> None:
+    seconds = StageSeconds(plan=0.125, fetch=0.25, write=1.5, commit=0.0625, table_services=2.0, pause=30.0)
     assert seconds.total == 3.9375

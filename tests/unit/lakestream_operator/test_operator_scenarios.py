@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lakestream_api import Condition, ConditionStatus, ConditionType, Control, Phase
+from lakestream_api import Condition, ConditionStatus, ConditionType, Control, Phase, TableService
 from lakestream_api.names import CONTROL_KEY, DOCUMENT_KEY
 from lakestream_operator.model import Kind, Reference
 from lakestream_operator.observe import FINALIZER
@@ -251,6 +251,41 @@ def test_a_crash_loop_slows_down_and_is_said_to_be_one() -> None:
     writer = cluster.status.writers[0]
     assert writer.restarts >= 8
     assert f"failed {writer.restarts} times in a row" in _condition(cluster, ConditionType.DEGRADED).message
+
+
+def test_a_compaction_that_keeps_failing_is_told_with_its_error() -> None:
+    cluster = _running(writers=("hudi", "json"))
+    hudi, _ = sorted(cluster.running(), key=lambda driver: driver.writer)
+    failed = TableService(name="compaction", failed=1, failing=1, error="no right to write", behind_commits=12)
+    well = TableService(name="cleaning", behind_commits=2)
+    hudi.table_services = (failed, well)
+    cluster.advance(MINUTE)
+    assert _says(cluster, ConditionType.DEGRADED) == (False, "AsExpected"), "once may be a minute's outage"
+    again = failed.model_copy(update={"failing": 2, "failing_since": cluster.now, "behind_commits": 1_022})
+    hudi.table_services = (again, well)
+    cluster.advance(MINUTE)
+    assert cluster.status.phase is Phase.DEGRADED
+    assert _says(cluster, ConditionType.DEGRADED) == (True, "CompactionFailing")
+    told = _condition(cluster, ConditionType.DEGRADED).message
+    for part in ("Writer hudi: compaction has failed 2 times", "1,022 commits wait", "The error: no right to write"):
+        assert part in told
+    assert [one.message[:10] for one in cluster.status.writers] == ["compaction", ""]
+    assert _says(cluster, ConditionType.READY) == (True, "Running"), "batches go on"
+    hudi.table_services = (failed.model_copy(update={"failing": 0, "error": ""}), well)
+    cluster.advance(MINUTE)
+    assert _says(cluster, ConditionType.DEGRADED) == (False, "AsExpected")
+    assert cluster.status.phase is Phase.RUNNING
+
+
+def test_what_a_driver_said_of_its_table_is_of_the_past_when_it_is_gone() -> None:
+    cluster = _running()
+    (driver,) = cluster.running()
+    driver.table_services = (TableService(name="cleaning", failing=5, error="no right to delete"),)
+    cluster.advance(MINUTE)
+    assert _says(cluster, ConditionType.DEGRADED) == (True, "CleaningFailing")
+    cluster.edit(lambda spec: spec.update(suspend=True))
+    cluster.advance(2 * MINUTE)
+    assert _says(cluster, ConditionType.DEGRADED) == (False, "AsExpected")
 
 
 def test_settings_that_are_refused_are_not_tried_again() -> None:

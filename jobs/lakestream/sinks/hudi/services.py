@@ -5,62 +5,85 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+
+from lakestream.model import ServiceStatus
 
 logger = logging.getLogger(__name__)
 
 _BACKLOG = 4
 """Rounds' worth of commits that ingestion may be ahead of a round before it waits for it: every delta commit makes
 reading and compacting more expensive, and waiting is what slows the producer of the problem down."""
+_LONGEST_PAUSE = 30.0
+"""Seconds. Batches grow while they wait, and each leaves one log file per bucket, however large it is. More would only
+add to the lag: a stream goes on, whatever becomes of its compaction."""
 
 
 @dataclass(frozen=True, slots=True)
-class ServicesStatus:
-    """How the work beside ingestion goes."""
+class Service:
+    """One kind of work on the table."""
 
-    rounds: int = 0
-    """Completed rounds."""
-    failures: int = 0
-    """Rounds that failed; each is tried again after as many commits as another round would take."""
-    error: str | None = None
-    """Of the last round, if it failed."""
-    seconds: float = 0.0
-    """That the last completed round took."""
-    behind: int = 0
-    """Commits since the last completed round began."""
+    name: str
+    """As in `ServiceStatus`."""
+    run: Callable[[], None]
+    slows: bool = False
+    """Whether batches wait for it: what it leaves undone makes each later batch and query more expensive."""
+
+
+def pause_of(behind: int, every: int) -> float:
+    """Seconds that a batch waits when the compaction fails that it should wait for: from `_BACKLOG` rounds on one
+    second, twice as long with each further one, and never longer than `_LONGEST_PAUSE`.
+
+    Args:
+        behind: commits that are not compacted.
+        every: commits between two rounds.
+    """
+    overdue = behind // every - _BACKLOG
+    return 0.0 if overdue < 0 else min(2.0 ** min(overdue, 10), _LONGEST_PAUSE)
 
 
 class TableServices:
-    """Runs a round of work in a thread of its own, each time that enough commits have come."""
+    """Runs a round of services in a thread of its own, each time that enough commits have come.
 
-    def __init__(self, work: Callable[[], None], every: int) -> None:
+    Services fail apart: one that does keeps none of the others from running, and is tried again in the next round.
+    """
+
+    def __init__(
+        self, services: Sequence[Service], every: int, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
         """Start the thread.
 
         Args:
-            work: one round. If it fails, the error is logged and kept in `status`; ingestion goes on.
+            services: one round, in this order. If one fails, the error is logged and kept in `status`; ingestion goes
+                on.
             every: commits between two rounds. The first is due at the first commit: a driver that is killed again and
                 again before `every` commits must not leave a backlog that nobody works off.
+            now: the driver's clock.
         """
-        self._work = work
+        self._services = tuple(services)
         self._every = every
+        self._now = now
         self._changed = threading.Condition()
         self._since = every - 1
-        self._status = ServicesStatus()
+        self._status = {service.name: ServiceStatus(service.name) for service in services}
         self._busy = False
         self._closed = False
         self._thread = threading.Thread(target=self._run, name="table-services", daemon=True)
         self._thread.start()
 
     @property
-    def status(self) -> ServicesStatus:
+    def status(self) -> tuple[ServiceStatus, ...]:
+        """Of each service, in the order of a round."""
         with self._changed:
-            return replace(self._status, behind=self._since)
+            return tuple(self._status.values())
 
     def committed(self) -> None:
         """Count a commit."""
         with self._changed:
             self._since += 1
+            self._status = {name: replace(one, behind=one.behind + 1) for name, one in self._status.items()}
             self._changed.notify_all()
 
     def throttle(self) -> float:
@@ -68,6 +91,16 @@ class TableServices:
         began = time.monotonic()
         with self._changed:
             self._changed.wait_for(lambda: not self._busy or self._closed or self._since < _BACKLOG * self._every)
+        return time.monotonic() - began
+
+    def pause(self) -> float:
+        """Wait a while because a service fails that batches wait for; returns the seconds waited."""
+        began = time.monotonic()
+        with self._changed:
+            slow = [self._status[service.name] for service in self._services if service.slows]
+            behind = max((one.behind for one in slow if one.failing), default=0)
+            if (seconds := pause_of(behind, self._every)) > 0:
+                self._changed.wait_for(lambda: self._closed, timeout=seconds)
         return time.monotonic() - began
 
     def drain(self) -> None:
@@ -89,21 +122,33 @@ class TableServices:
                 if self._closed:
                     return
                 self._busy, self._since = True, 0
-            self._round()
+            for service in self._services:
+                self._attempt(service)
             with self._changed:
                 self._busy = False
                 self._changed.notify_all()
 
-    def _round(self) -> None:
-        began = time.monotonic()
+    def _attempt(self, service: Service) -> None:
+        began, seen = time.monotonic(), self._status[service.name]
         try:
-            self._work()
+            service.run()
         except Exception as error:
-            message = str(error).strip().splitlines() or [type(error).__name__]
-            logger.warning("compaction or cleaning failed; ingestion goes on: %s", message[0], exc_info=True)
-            with self._changed:
-                self._status = replace(self._status, failures=self._status.failures + 1, error=message[0])
+            lines = str(error).strip().splitlines() or [type(error).__name__]
+            logger.warning("%s failed; ingestion goes on: %s", service.name, lines[0], exc_info=True)
+            self._tell(service, lambda one: _failed(one, lines[0], self._now()))
             return
         seconds = time.monotonic() - began
+        self._tell(service, lambda one: _completed(one, seconds, one.behind - seen.behind))
+
+    def _tell(self, service: Service, change: Callable[[ServiceStatus], ServiceStatus]) -> None:
         with self._changed:
-            self._status = replace(self._status, rounds=self._status.rounds + 1, error=None, seconds=seconds)
+            self._status = {**self._status, service.name: change(self._status[service.name])}
+
+
+def _failed(one: ServiceStatus, error: str, now: datetime) -> ServiceStatus:
+    since = one.failing_since or now
+    return replace(one, failed=one.failed + 1, failing=one.failing + 1, failing_since=since, error=error)
+
+
+def _completed(one: ServiceStatus, seconds: float, behind: int) -> ServiceStatus:
+    return ServiceStatus(one.name, completed=one.completed + 1, failed=one.failed, seconds=seconds, behind=behind)

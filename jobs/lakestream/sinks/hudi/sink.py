@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
+from collections.abc import Callable
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -11,17 +12,18 @@ from pyspark.sql.types import BooleanType, StructType
 
 from lakestream.errors import SinkError
 from lakestream.faults import reach
-from lakestream.model import SinkCommit
+from lakestream.model import ServiceStatus, SinkCommit
 from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.hudi.client import HudiClient
 from lakestream.sinks.hudi.deletes import IS_DELETED, DeleteGuard, comparable, is_deleted, require_predicate
 from lakestream.sinks.hudi.metaclient import HudiTable, SideFiles
 from lakestream.sinks.hudi.options import write_options
 from lakestream.sinks.hudi.rollbacks import Rollbacks
-from lakestream.sinks.hudi.services import ServicesStatus, TableServices
+from lakestream.sinks.hudi.services import Service, TableServices
 from lakestream.sinks.hudi.settings import HudiSettings
 from lakestream.sinks.hudi.stats import marks, sink_commit
 from lakestream.sinks.hudi.table import LAYOUT, marks_deletes, require_columns, require_evolution, require_same_table
+from lakestream.spark.failures import SPARK_ERRORS, in_our_words
 from lakestream.spark.parse import quoted
 
 logger = logging.getLogger(__name__)
@@ -108,6 +110,7 @@ class HudiSink:
         assert self._services is not None
         clock = _StopClock()
         clock.seconds["wait"] = self._services.throttle()
+        clock.seconds["pause"] = self._services.pause()
         clock.lap()
         kept = self._guard.apply(ref, rows) if self._guard else rows
         clock.lap("deletes")
@@ -132,9 +135,9 @@ class HudiSink:
                 client.close()
 
     @property
-    def services(self) -> ServicesStatus:
-        """How compaction and cleaning go, which never fail a batch."""
-        return ServicesStatus() if self._services is None else self._services.status
+    def services(self) -> tuple[ServiceStatus, ...]:
+        """How compaction, cleaning and archiving go, which never fail a batch."""
+        return () if self._services is None else self._services.status
 
     def finish_services(self) -> None:
         """Wait until compaction and cleaning have nothing to do."""
@@ -200,19 +203,33 @@ class HudiSink:
         self._beside = HudiClient(self._table, self._options, columns)
         self._rollbacks = Rollbacks(self._table, SideFiles(self._table, "rolled-back"))
         self._bury()
-        self._services = TableServices(self._work_beside, self._settings.compact_every)
-
-    def _work_beside(self) -> None:
-        """One round: compact what is due, clean, archive."""
-        assert self._beside is not None
-        self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", _SERVICES_POOL)
+        services = [
+            Service("cleaning", self._in_pool(self._beside.clean)),
+            Service("archiving", self._in_pool(self._beside.archive)),
+        ]
         if self._settings.merges_on_read:
-            for instant in self._table.pending_compactions():
-                self._beside.compact(instant)
-            if (planned := self._beside.schedule_compaction()) is not None:
-                self._beside.compact(planned)
-        self._beside.clean()
-        self._beside.archive()
+            services.insert(0, Service("compaction", self._in_pool(self._compact), slows=True))
+        self._services = TableServices(services, self._settings.compact_every)
+
+    def _in_pool(self, work: Callable[[], None]) -> Callable[[], None]:
+        def run() -> None:
+            # A property of the thread.
+            self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", _SERVICES_POOL)
+            try:
+                work()
+            except SPARK_ERRORS as error:
+                # Py4J's own words name no cause.
+                raise in_our_words(error) from error
+
+        return run
+
+    def _compact(self) -> None:
+        """Compact what a driver that died has left, then what is due."""
+        assert self._beside is not None
+        for instant in self._table.pending_compactions():
+            self._beside.compact(instant)
+        if (planned := self._beside.schedule_compaction()) is not None:
+            self._beside.compact(planned)
 
 
 class _StopClock:

@@ -9,11 +9,13 @@ from datetime import datetime, timedelta
 import pytest
 
 from lakestream.control import Job, progress_of
+from lakestream.control.report import service_of
 from lakestream.model import (
     BatchCommit,
     Cursor,
     Finished,
     Reading,
+    ServiceStatus,
     ShardStats,
     SinkCommit,
     Unpinned,
@@ -172,8 +174,8 @@ def test_aggregates_count_as_kinesis_counts_them() -> None:
 
 
 def test_waiting_for_table_services_is_told_apart_from_writing() -> None:
-    sink = SinkCommit(rows=5, bytes=100, seconds={"wait": 1.5, "write": 2.0, "commit": 0.5})
-    seconds = {"plan": 0.25, "fetch": 1.5, "write": 4.0}
+    sink = SinkCommit(rows=5, bytes=100, seconds={"wait": 1.5, "pause": 30.0, "write": 2.0, "commit": 0.5})
+    seconds = {"plan": 0.25, "fetch": 1.5, "write": 34.0}
     found = progress_of(commit(BEHIND, seconds=seconds, sink=sink), JOB, executors=3, commit_seconds=0.125)
     stages = found.seconds
     assert (stages.plan, stages.fetch, stages.write, stages.commit, stages.table_services) == (
@@ -183,8 +185,17 @@ def test_waiting_for_table_services_is_told_apart_from_writing() -> None:
         0.125,
         1.5,
     )
-    assert stages.total == 5.875
+    assert stages.pause == 30
+    assert stages.total == 5.875, "a pause is no work"
     assert found.rows_written == 5
+
+
+def test_what_becomes_of_table_services_is_told() -> None:
+    failed = ServiceStatus("compaction", failed=3, failing=2, failing_since=second(-60), error="x" * 5000, behind=21)
+    compaction, cleaning = service_of(failed), service_of(ServiceStatus("cleaning", seconds=1.5))
+    assert (compaction.failing, compaction.failing_since, compaction.behind_commits) == (2, second(-60), 21)
+    assert len(compaction.error) == 1000
+    assert (cleaning.name, cleaning.failing, cleaning.seconds) == ("cleaning", 0, 1.5)
 
 
 def test_a_heartbeat_has_no_freshness_and_wrote_nothing() -> None:

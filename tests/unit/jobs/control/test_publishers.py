@@ -19,8 +19,9 @@ from lakestream.control import (
     read_progress,
     serve_metrics,
 )
+from lakestream.model import ServiceStatus
 from lakestream.testing.logs import EPOCH_TIME, ManualClock, commit_of, plan_of
-from lakestream_api import Freshness, Progress, ShardProgress, StageSeconds
+from lakestream_api import Freshness, Progress, ShardProgress, StageSeconds, TableService
 
 LABELS = {"stream": "orders", "writer": "hudi"}
 
@@ -36,7 +37,7 @@ def progress(batch: int, *, shards: int = 2, lag: float = 3.0, freshness: Freshn
         bytes=25_000,
         quarantined=2,
         rows_written=98,
-        seconds=StageSeconds(plan=0.5, fetch=1.0, write=2.0, commit=0.25, table_services=0.25),
+        seconds=StageSeconds(plan=0.5, fetch=1.0, write=2.0, commit=0.25, table_services=0.25, pause=8.0),
         trigger_interval=timedelta(seconds=10),
         executors=3,
         cores=2,
@@ -47,6 +48,7 @@ def progress(batch: int, *, shards: int = 2, lag: float = 3.0, freshness: Freshn
         lag_seconds=lag if shards else 0.0,
         freshness=freshness,
         caught_up=False,
+        table_services=(TableService(name="compaction", failed=7, failing=3, seconds=1.5, behind_commits=45),),
     )
 
 
@@ -61,10 +63,13 @@ class Memory:
         self.published.append(progress)
 
 
-def test_the_reporter_times_the_commit_and_asks_for_the_executors_of_each_batch() -> None:
+def test_the_reporter_times_the_commit_and_asks_for_executors_and_services_of_each_batch() -> None:
     clock, memory, executors = ManualClock(), Memory(), iter([1, 4])
     job = Job("orders", "hudi", timedelta(seconds=10), cores=2)
-    reporter = ProgressReporter(job, [memory], executors=lambda: next(executors), now=clock)
+    services = iter([(), (ServiceStatus("compaction", failing=1),)])
+    reporter = ProgressReporter(
+        job, [memory], executors=lambda: next(executors), now=clock, services=lambda: next(services)
+    )
     for batch in range(2):
         commit = commit_of(plan_of(batch, 1), 1)
         clock.time = commit.committed_at + timedelta(seconds=0.5)
@@ -72,6 +77,7 @@ def test_the_reporter_times_the_commit_and_asks_for_the_executors_of_each_batch(
     assert [p.batch for p in memory.published] == [0, 1]
     assert [p.executors for p in memory.published] == [1, 4]
     assert [p.seconds.commit for p in memory.published] == [0.5, 0.5]
+    assert [[one.failing for one in p.table_services] for p in memory.published] == [[], [1]]
 
 
 def test_the_reporter_knows_what_slice_of_time_each_batch_covers() -> None:
@@ -166,6 +172,11 @@ def test_counters_add_up_and_gauges_show_the_last_batch() -> None:
     assert value("lakestream_batch_duration_seconds_bucket", le="5.0") == 2
     assert value("lakestream_batch_duration_seconds_bucket", le="2.5") == 0
     assert value("lakestream_stage_duration_seconds_sum", stage="table_services") == 0.5
+    assert value("lakestream_stage_duration_seconds_sum", stage="pause") == 16
+    assert value("lakestream_table_service_failing", service="compaction") == 3
+    assert value("lakestream_table_service_failed_runs", service="compaction") == 7
+    assert value("lakestream_table_service_behind_commits", service="compaction") == 45
+    assert value("lakestream_table_service_duration_seconds", service="compaction") == 1.5
     assert value("lakestream_freshness_seconds", quantile="0.99") == 2
     assert value("lakestream_shard_lag_seconds", shard="shard-1") == 3
 

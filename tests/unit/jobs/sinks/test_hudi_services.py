@@ -1,8 +1,13 @@
 """The thread beside ingestion; events take the place of time."""
 
 import threading
+from datetime import UTC, datetime, timedelta
 
-from lakestream.sinks.hudi.services import TableServices
+import pytest
+
+from lakestream.sinks.hudi.services import Service, TableServices, pause_of
+
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
 
 class Rounds:
@@ -24,9 +29,13 @@ class Rounds:
             self.go.release()
 
 
+def beside(rounds: Rounds, every: int) -> TableServices:
+    return TableServices([Service("compaction", rounds, slows=True)], every)
+
+
 def test_the_first_commit_begins_a_round_and_then_every_nth() -> None:
     rounds = Rounds()
-    services = TableServices(rounds, every=3)
+    services = beside(rounds, every=3)
     assert not rounds.begun.acquire(blocking=False)
     services.committed()
     assert rounds.begun.acquire(timeout=60)
@@ -34,36 +43,54 @@ def test_the_first_commit_begins_a_round_and_then_every_nth() -> None:
     services.drain()
     services.committed()
     services.committed()
-    assert services.status.behind == 2
+    assert [one.behind for one in services.status] == [2]
     assert not rounds.begun.acquire(blocking=False)
     services.committed()
     assert rounds.begun.acquire(timeout=60)
     rounds.let(1)
     services.drain()
     services.close()
-    assert services.status.rounds == 2
-    assert services.status.error is None
+    (status,) = services.status
+    assert (status.completed, status.failed, status.error) == (2, 0, "")
 
 
-def test_a_failure_is_kept_and_tried_again_and_fails_nothing() -> None:
-    rounds = Rounds()
-    rounds.error = RuntimeError("no space left\n\tat java.io")
-    rounds.let(2)
-    services = TableServices(rounds, every=1)
-    services.committed()
-    services.drain()
-    assert (services.status.failures, services.status.error) == (1, "no space left")
-    assert services.throttle() < 10
-    rounds.error = None
+def test_services_fail_apart_and_are_tried_again_and_fail_nothing() -> None:
+    errors: dict[str, Exception] = {"compaction": RuntimeError("no space left\n\tat java.io"), "cleaning": OSError()}
+    ran: list[str] = []
+    times = iter(NOON + timedelta(minutes=number) for number in range(10))
+
+    def service(name: str) -> Service:
+        def run() -> None:
+            ran.append(name)
+            if name in errors:
+                raise errors[name]
+
+        return Service(name, run, slows=name == "compaction")
+
+    names = ["compaction", "cleaning", "archiving"]
+    services = TableServices([service(name) for name in names], every=1, now=lambda: next(times))
+    for _ in range(2):
+        services.committed()
+        services.drain()
+    assert ran == names * 2
+    compaction, cleaning, archiving = services.status
+    assert (compaction.failing, compaction.failed, compaction.behind) == (2, 2, 2)
+    assert (compaction.error, compaction.failing_since) == ("no space left", NOON)
+    assert (cleaning.error, cleaning.failing_since) == ("OSError", NOON + timedelta(minutes=1))
+    assert (archiving.completed, archiving.failing, archiving.behind) == (2, 0, 0)
+    del errors["compaction"]
     services.committed()
     services.drain()
     services.close()
-    assert (services.status.rounds, services.status.failures, services.status.error) == (1, 1, None)
+    compaction, cleaning, _ = services.status
+    assert (compaction.failing, compaction.failed, compaction.completed) == (0, 2, 1)
+    assert (compaction.error, compaction.failing_since, compaction.behind) == ("", None, 0)
+    assert cleaning.failing == 3
 
 
 def test_ingestion_waits_for_a_round_that_it_is_far_ahead_of() -> None:
     rounds = Rounds()
-    services = TableServices(rounds, every=2)
+    services = beside(rounds, every=2)
     services.committed()
     assert rounds.begun.acquire(timeout=60)
     for _ in range(7):
@@ -86,9 +113,46 @@ def test_ingestion_waits_for_a_round_that_it_is_far_ahead_of() -> None:
     services.close()
 
 
+@pytest.mark.parametrize(
+    ("behind", "seconds"), [(0, 0), (39, 0), (40, 1), (49, 1), (50, 2), (80, 16), (90, 30), (1_000_000, 30)]
+)
+def test_a_pause_grows_with_what_is_not_compacted_and_has_a_bound(behind: int, seconds: float) -> None:
+    assert pause_of(behind, every=10) == seconds
+
+
+@pytest.mark.parametrize(("slows", "fails"), [(False, True), (True, False)])
+def test_batches_pause_for_nothing_but_a_failing_compaction(slows: bool, fails: bool) -> None:
+    rounds = Rounds()
+    rounds.error = RuntimeError("no") if fails else None
+    rounds.let(100)
+    services = TableServices([Service("x", rounds, slows=slows)], every=1)
+    for _ in range(20):
+        services.committed()
+        services.drain()
+    assert services.pause() < 0.5
+    services.close()
+
+
+def test_a_pause_ends_when_the_driver_does() -> None:
+    rounds = Rounds()
+    rounds.error = RuntimeError("no")
+    rounds.let(100)
+    services = beside(rounds, every=1)
+    for _ in range(30):
+        services.committed()
+        services.drain()
+    paused: list[float] = []
+    ingestion = threading.Thread(target=lambda: paused.append(services.pause()))
+    ingestion.start()
+    services.close()
+    ingestion.join(60)
+    assert len(paused) == 1
+    assert paused[0] < 30
+
+
 def test_close_waits_for_the_round_that_runs() -> None:
     rounds = Rounds()
-    services = TableServices(rounds, every=1)
+    services = beside(rounds, every=1)
     services.committed()
     assert rounds.begun.acquire(timeout=60)
     closing = threading.Thread(target=services.close)
@@ -97,4 +161,4 @@ def test_close_waits_for_the_round_that_runs() -> None:
     rounds.let(1)
     closing.join(60)
     assert not closing.is_alive()
-    assert services.status.rounds == 1
+    assert services.status[0].completed == 1

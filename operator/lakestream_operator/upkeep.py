@@ -1,0 +1,45 @@
+"""What a driver tells of its table: whether the work beside its batches gets done. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lakestream_api import TableService
+
+TWICE = 2
+"""Failures in a row from which on a service is said to fail: a single one may have met an outage of a minute."""
+
+_REASONS = {"compaction": "CompactionFailing", "cleaning": "CleaningFailing", "archiving": "ArchivingFailing"}
+_PILES_UP = {
+    "compaction": "log files pile up, queries become slower, and each batch waits for up to 30 s, to leave fewer",
+    "cleaning": "files that newer ones have replaced stay, and cost storage",
+    "archiving": "the table's timeline grows, and each commit becomes slower",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Failing:
+    """A service that keeps failing."""
+
+    reason: str
+    """In one word."""
+    message: str
+    """In a sentence: since when, what it does to the table, why, what to do."""
+
+
+def failing(services: tuple[TableService, ...]) -> tuple[Failing, ...]:
+    """The services of a table that keep failing."""
+    return tuple(
+        Failing(_REASONS.get(one.name, "TableServiceFailing"), _message(one))
+        for one in services
+        if one.failing >= TWICE
+    )
+
+
+def _message(one: TableService) -> str:
+    since = f" since {one.failing_since:%F %R} UTC" if one.failing_since else ""
+    return (
+        f"{one.name} has failed {one.failing} times in a row{since}, {one.behind_commits:,} commits wait for it: "
+        f"{_PILES_UP.get(one.name, 'the table suffers')}. Batches go on. Mend what the error names; it is tried again "
+        f"with later commits. The error: {one.error}"
+    )
