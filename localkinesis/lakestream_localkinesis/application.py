@@ -82,7 +82,7 @@ class Application:
 
     def _execute(self, operation: str, target: str, wire: WireFormat, body: bytes, now_ms: int) -> Answer:
         if not target:
-            raise AccessDeniedException("Unable to determine service/operation name to be authorized")
+            raise AccessDeniedException("Unable to determine service/operation name to be authorized", status=403)
         execute = OPERATIONS.get(operation) if target.startswith(TARGET_PREFIX) else None
         if execute is None:
             raise UnknownOperationException(f"This server has no operation {target}.")

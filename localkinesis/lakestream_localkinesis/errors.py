@@ -32,9 +32,18 @@ class ApiError(LocalKinesisError):
 
 
 class AccessDeniedException(ApiError):
-    """The request names no operation."""
+    """The caller may not do this."""
 
-    status = 403
+    def __init__(self, message: str, status: int = 400) -> None:
+        super().__init__(message)
+        self.status = status
+
+
+class DryRunOperationException(ApiError):
+    """The request had DryRun, and nothing else was in its way."""
+
+    def __init__(self) -> None:
+        super().__init__("The request would have succeeded without the DryRun parameter.")
 
 
 class ExpiredIteratorException(ApiError):

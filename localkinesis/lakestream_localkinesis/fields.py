@@ -8,17 +8,25 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from lakestream_localkinesis.core.hashing import KEY_SPACE
 from lakestream_localkinesis.errors import (
+    AccessDeniedException,
+    ApiError,
     InvalidArgumentException,
+    ResourceNotFoundException,
     SerializationException,
     ValidationException,
 )
 
+if TYPE_CHECKING:
+    from lakestream_localkinesis.core.account import Account
+
 TAG_KEY_LENGTH = 128
 TAG_VALUE_LENGTH = 256
+MOST_TAGS = 200
+"""In a request; a stream has fewer."""
 _MOST_REPORTED = 10
 _UNEXPECTED_LIST = "Start of list found where not expected"
 _UNEXPECTED_MAP = "Start of structure or map found where not expected."
@@ -62,6 +70,7 @@ class Fields:
         self.values = values
         self._path = path
         self._violations: list[str] = []
+        self._refusals: list[ApiError] = []
 
     def names(self) -> set[str]:
         """The fields that are given."""
@@ -74,6 +83,8 @@ class Fields:
             plural = "s" if len(found) > 1 else ""
             listed = "; ".join(found[:_MOST_REPORTED])
             raise ValidationException(f"{len(found)} validation error{plural} detected: {listed}")
+        for refusal in self._refusals:
+            raise refusal
 
     def text(self, name: str, rule: Text) -> str:
         """A required string."""
@@ -110,6 +121,15 @@ class Fields:
             self._violate(name, f"'{number}'", f"Member must have value less than or equal to {most}")
         return number
 
+    def boolean(self, name: str) -> bool:
+        """A boolean, false if absent."""
+        value = self.values.get(name)
+        if value is None:
+            return False
+        if not isinstance(value, bool):
+            raise _wrong_type(value, "Boolean")
+        return value
+
     def timestamp_ms(self, name: str) -> int | None:
         """A time in milliseconds since the epoch (seconds on the wire), or None."""
         value = self.values.get(name)
@@ -118,6 +138,11 @@ class Fields:
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise SerializationException(f"{_java_class(value)} can not be converted to milliseconds since epoch")
         return round(value * 1000)
+
+    def required_structure(self, name: str) -> Fields:
+        """A structure; one that is missing is empty until `check`."""
+        found = self.structure(name)
+        return Fields(self._missing(name, {})) if found is None else found
 
     def structure(self, name: str) -> Fields | None:
         """A structure, or None; its violations are reported with this one's."""
@@ -140,36 +165,80 @@ class Fields:
         self._check_length(name, "'[...]'", len(value), most)
         return value
 
-    def tags(self, name: str, most: int) -> dict[str, str]:
-        """A map of tags, empty if absent."""
-        value = self.values.get(name)
-        if value is None:
-            return {}
-        if not isinstance(value, dict):
-            raise SerializationException("Expected map or null")
-        for key, tag in value.items():
-            if not isinstance(tag, str):
-                raise _wrong_type(tag, "String")
-            if not 1 <= len(key) <= TAG_KEY_LENGTH or len(tag) > TAG_VALUE_LENGTH:
-                self._violate(name, f"'{{{key}={tag}}}'", "Map keys and values must satisfy their length constraints")
-        self._check_length(name, "'{...}'", len(value), most)
+    def texts(self, name: str, most: int, shortest: int, longest: int) -> list[str]:
+        """A required list of 1 to `most` strings of these lengths."""
+        value = self.items(name, most)
+        if not all(isinstance(member, str) for member in value):
+            raise SerializationException(f"{name}: a value that is not text can not be converted to an String")
+        if not all(shortest <= len(member) <= longest for member in value):
+            shown = f"'[{', '.join(value)}]'"
+            self._violate(name, shown, f"Member must satisfy constraint: {_lengths(shortest, longest)}")
         return value
 
-    def stream_name(self) -> str:
+    def required_tags(self, name: str) -> dict[str, str]:
+        """A map of tags."""
+        value = self.tags(name)
+        return self._missing(name, {}) if value is None else value
+
+    def tags(self, name: str) -> dict[str, str] | None:
+        """A map of tags, or None."""
+        value = self.values.get(name)
+        if value is None:
+            return None
+        if not isinstance(value, dict):
+            raise SerializationException("Expected map or null")
+        for tag in value.values():
+            if not isinstance(tag, str):
+                raise _wrong_type(tag, "String")
+        shown = f"'{{{', '.join(f'{key}={tag}' for key, tag in value.items())}}}'"
+        self._check_length(name, shown, len(value), MOST_TAGS)
+        if not all(1 <= len(key) <= TAG_KEY_LENGTH for key in value):
+            self._violate(name, shown, f"Map keys must satisfy constraint: {_lengths(1, TAG_KEY_LENGTH)}")
+        if not all(len(tag) <= TAG_VALUE_LENGTH for tag in value.values()):
+            self._violate(name, shown, f"Map value must satisfy constraint: {_lengths(0, TAG_VALUE_LENGTH)}")
+        return value
+
+    def stream_name(self, account: Account) -> str:
         """The stream that StreamName or StreamARN says."""
         name = self.optional_text("StreamName", STREAM_NAME)
-        arn = self.optional_text("StreamARN", STREAM_ARN)
-        if arn is None:
+        named = self.stream_of_arn(account)
+        if named is None:
             return self._missing("StreamName", "") if name is None else name
-        named = arn.partition(":stream/")[2]
         if name not in (None, named):
-            raise InvalidArgumentException(f"StreamName {name} and StreamARN {arn} refer to different streams.")
+            arn = self.values["StreamARN"]
+            self.refuse(InvalidArgumentException(f"StreamName {name} and StreamARN {arn} refer to different streams."))
         return named
 
-    def stream_name_of_arn(self) -> str:
-        """The stream that StreamARN says, of operations that take no StreamName."""
-        arn = self.text("StreamARN", STREAM_ARN)
-        return arn.partition(":stream/")[2]
+    def required_stream_of_arn(self, account: Account) -> str:
+        """The stream that StreamARN says, in operations that take no StreamName."""
+        named = self.stream_of_arn(account)
+        return self._missing("StreamARN", "") if named is None else named
+
+    def stream_of_arn(self, account: Account) -> str | None:
+        """The stream that StreamARN says, or None."""
+        resource = self.resource("StreamARN", STREAM_ARN, account)
+        return None if resource is None else resource.removeprefix("stream/")
+
+    def resource(self, name: str, rule: Text, account: Account) -> str | None:
+        """What an ARN names in the account, or None. Another account's is refused."""
+        arn = self.optional_text(name, rule)
+        if arn is None:
+            return None
+        _, _, _, region, owner, named = [*arn.split(":", 5), "", "", "", "", ""][:6]
+        if owner != account.settings.id:
+            self.refuse(
+                AccessDeniedException(
+                    f"{arn} belongs to another account than {account.settings.id}, and no resource-based policy "
+                    "allows access to it."
+                )
+            )
+        elif region != account.settings.region:
+            self.refuse(ResourceNotFoundException(f"{arn} is not in {account.settings.region}."))
+        return named
+
+    def refuse(self, error: ApiError) -> None:
+        """Let `check` raise this, if no constraint is violated: constraints come first."""
+        self._refusals.append(error)
 
     def _check_length(self, name: str, shown: str, length: int, most: int) -> None:
         if length < 1:
@@ -220,6 +289,13 @@ def _java_class(value: object) -> str:
             return "class java.lang.String"
         case _:
             return "class com.amazon.coral.value.json.numbers.TruncatingBigNumber"
+
+
+def _lengths(shortest: int, longest: int) -> str:
+    return (
+        f"[Member must have length less than or equal to {longest}, "
+        f"Member must have length greater than or equal to {shortest}]"
+    )
 
 
 def _lower_first(name: str) -> str:

@@ -48,12 +48,17 @@ OPERATION_RATES = {
     "ListShards": 1000,
     "SplitShard": 5,
     "MergeShards": 5,
+    "UpdateShardCount": 10,
     "IncreaseStreamRetentionPeriod": 5,
     "DecreaseStreamRetentionPeriod": 5,
     "AddTagsToStream": 5,
     "RemoveTagsFromStream": 5,
     "ListTagsForStream": 5,
 }
+
+
+MOST_CREATING = 5
+"""Streams that may be CREATING at a time."""
 
 
 class Account:
@@ -134,6 +139,15 @@ class Account:
     def not_found(self, name: str) -> ResourceNotFoundException:
         """The error for a stream that is not there."""
         return ResourceNotFoundException(f"Stream {name} under account {self.settings.id} not found.")
+
+    def check_creating(self, now_ms: int) -> None:
+        """Refuse to create a sixth stream while five are CREATING."""
+        self.settle(now_ms)
+        creating = sum(stream.status is StreamStatus.CREATING for stream in self.streams.values())
+        if creating >= MOST_CREATING:
+            raise LimitExceededException(
+                f"Account {self.settings.id} has {creating} streams in the CREATING state, which is the limit."
+            )
 
     def check_shard_quota(self, more: int) -> None:
         """Refuse what would open too many shards."""

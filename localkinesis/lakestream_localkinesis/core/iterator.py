@@ -32,8 +32,11 @@ def seal_iterator(sealer: TokenSealer, stream: Stream, shard: Shard, cursor: Cur
 
 
 def open_iterator(sealer: TokenSealer, token: str, now_ms: int) -> ShardIterator:
-    """Read a token; one that is not ours, or too old, is an error."""
-    match sealer.open(token):
+    """Read a token; one that is not ours, or too old, is an error.
+
+    Quotes around it, as shells leave them, are taken off: so does Kinesis.
+    """
+    match sealer.open(token.removeprefix('"').removesuffix('"')):
         case ["iterator", str(name), str(ident), int(index), str(position), int(scanned), int(issued)]:
             iterator = ShardIterator(name, ident, index, Cursor(int(position, 16), scanned), issued)
         case _:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-MIB = 1024 * 1024
+KIB = 1024
+MIB = 1024 * KIB
 WINDOW_MS = 1000
 
 
@@ -22,7 +23,7 @@ class Limits:
 
     write_records: float = 1000
     write_bytes: float = 1 * MIB
-    """Data and partition keys."""
+    """Data and partition keys. A record above it is paid for by what the seconds before left over, 10 MiB at most."""
     reads: float = 5
     """GetRecords calls, of all consumers together."""
     read_bytes: float = 2 * MIB
@@ -59,10 +60,17 @@ class CallRate:
         return True
 
 
-class WriteRate:
-    """So many records and bytes a second."""
+BURST_BYTES = 10 * MIB
 
-    __slots__ = ("_bytes", "_max_bytes", "_max_records", "_opened_ms", "_records")
+
+class WriteRate:
+    """So many records and bytes a second.
+
+    What a second leaves of its bytes is kept, up to 10 MiB, for single records that are larger than a second's worth.
+    Source: "Handle large records" in the developer guide, which gives the size and no exact rule.
+    """
+
+    __slots__ = ("_bytes", "_max_bytes", "_max_records", "_opened_ms", "_records", "_spare_bytes")
 
     def __init__(self, limits: Limits) -> None:
         self._max_records = limits.write_records
@@ -70,17 +78,26 @@ class WriteRate:
         self._opened_ms = -WINDOW_MS
         self._records = 0
         self._bytes = 0
+        self._spare_bytes: float = BURST_BYTES
 
     def admit(self, now_ms: int, size: int) -> bool:
         """Count a record of `size` bytes, or refuse it. A refused record uses nothing up."""
-        if now_ms - self._opened_ms >= WINDOW_MS:
+        elapsed_ms = now_ms - self._opened_ms
+        if elapsed_ms >= WINDOW_MS:
+            left = self._max_bytes * elapsed_ms / WINDOW_MS - self._bytes
+            self._spare_bytes = min(BURST_BYTES, self._spare_bytes + left)
             self._opened_ms = now_ms
             self._records = 0
             self._bytes = 0
         if self._records >= self._max_records:
             return False
-        # A record of 1 MiB plus its key is above the rate, and valid: it fits a window that is empty.
-        if self._bytes and self._bytes + size > self._max_bytes:
+        if size > self._max_bytes:
+            if size > self._spare_bytes:
+                return False
+            self._spare_bytes -= size
+            self._records += 1
+            return True
+        if self._bytes + size > self._max_bytes:
             return False
         self._records += 1
         self._bytes += size

@@ -219,7 +219,8 @@ class Shard:
         end = min(start + limit, len(self._records))
         if self._bytes_before(end) <= through:
             return end
-        return bisect_right(self._sizes_before, through, lo=start, hi=end) - 1
+        # One record at least, however large: a page that is empty for its size would be so for ever.
+        return max(start + 1, bisect_right(self._sizes_before, through, lo=start, hi=end) - 1)
 
     def _bytes_before(self, index: int) -> int:
         sizes = self._sizes_before

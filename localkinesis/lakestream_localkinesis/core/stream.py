@@ -8,13 +8,15 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from lakestream_localkinesis.core.hashing import HashRange, even_ranges, key_bytes
-from lakestream_localkinesis.core.limits import Limits
+from lakestream_localkinesis.core.limits import KIB, Limits
 from lakestream_localkinesis.core.ondemand import Demand
 from lakestream_localkinesis.core.shard import Shard
 
 HOUR_MS = 3600 * 1000
 DEFAULT_RETENTION_HOURS = 24
 SWEEP_MS = 1000
+LEAST_RECORD_KIB = 1024
+MOST_RECORD_KIB = 10 * 1024
 
 
 class StreamStatus(StrEnum):
@@ -63,6 +65,8 @@ class Stream:
     shards: dict[int, Shard] = field(default_factory=dict)
     tags: dict[str, str] = field(default_factory=dict)
     retention_hours: int = DEFAULT_RETENTION_HOURS
+    max_record_bytes: int = LEAST_RECORD_KIB * KIB
+    """Of data and partition key."""
     distribution: RecordDistribution = RecordDistribution.USER_PARTITION_KEY
     """Provisioned streams go by partition keys."""
     reshardings_ms: list[int] = field(default_factory=list)

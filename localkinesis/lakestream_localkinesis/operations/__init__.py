@@ -24,6 +24,7 @@ from lakestream_localkinesis.operations.put_record import put_record
 from lakestream_localkinesis.operations.put_records import put_records
 from lakestream_localkinesis.operations.remove_tags_from_stream import remove_tags_from_stream
 from lakestream_localkinesis.operations.split_shard import split_shard
+from lakestream_localkinesis.operations.update_max_record_size import update_max_record_size
 from lakestream_localkinesis.operations.update_shard_count import update_shard_count
 from lakestream_localkinesis.operations.update_stream_mode import update_stream_mode
 from lakestream_localkinesis.operations.update_stream_record_distribution_strategy import (
@@ -51,6 +52,7 @@ OPERATIONS: Mapping[str, Operation] = {
     "PutRecords": put_records,
     "RemoveTagsFromStream": remove_tags_from_stream,
     "SplitShard": split_shard,
+    "UpdateMaxRecordSize": update_max_record_size,
     "UpdateShardCount": update_shard_count,
     "UpdateStreamMode": update_stream_mode,
     "UpdateStreamRecordDistributionStrategy": update_stream_record_distribution_strategy,

@@ -49,7 +49,6 @@ def describe_identity(stream: Stream) -> dict[str, Any]:
 def describe_settings(stream: Stream) -> dict[str, Any]:
     """What DescribeStream and its summary show besides."""
     return {
-        "StreamId": stream.id,
         "RetentionPeriodHours": stream.retention_hours,
         "EnhancedMonitoring": [{"ShardLevelMetrics": []}],
         "EncryptionType": "NONE",

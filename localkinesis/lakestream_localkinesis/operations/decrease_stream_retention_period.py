@@ -11,7 +11,7 @@ from lakestream_localkinesis.operations.retention import read_hours
 
 def decrease_stream_retention_period(account: Account, fields: Fields, now_ms: int) -> Answer:
     """Keep records for less long, 24 hours at least; older ones are gone at once."""
-    name = fields.stream_name()
+    name = fields.stream_name(account)
     hours = read_hours(fields)
     stream = account.active_stream(name, now_ms)
     if hours > stream.retention_hours:

@@ -17,7 +17,7 @@ MOST_SHARDS = 10_000
 
 def describe_stream(account: Account, fields: Fields, now_ms: int) -> Answer:
     """The stream and a page of its shards, oldest first."""
-    name = fields.stream_name()
+    name = fields.stream_name(account)
     limit = fields.optional_integer("Limit", most=MOST_SHARDS) or DEFAULT_SHARDS
     after = fields.optional_text("ExclusiveStartShardId", SHARD_ID)
     fields.check()

@@ -10,10 +10,12 @@ from pybase64 import b64decode
 
 from lakestream_localkinesis.core.hashing import key_bytes
 from lakestream_localkinesis.core.limits import MIB
-from lakestream_localkinesis.errors import SerializationException, ValidationException
+from lakestream_localkinesis.core.stream import Stream
+from lakestream_localkinesis.errors import InvalidArgumentException, SerializationException, ValidationException
 from lakestream_localkinesis.fields import read_hash_key
 
-RECORD_BYTES = 1 * MIB
+RECORD_BYTES = 10 * MIB
+"""Of data alone, in any stream; what a stream takes of data and key together may be less."""
 KEY_CHARACTERS = 256
 
 
@@ -50,6 +52,14 @@ def read_entry(values: dict[str, Any], place: int | None = None) -> Entry:
 def missing_key(place: int | None = None) -> ValidationException:
     """The error for a record without a partition key in a stream that goes by them."""
     return _violation("null", f"{_path(place)}partitionKey", "Member must not be null")
+
+
+def oversized(stream: Stream, size: int, place: int | None = None) -> InvalidArgumentException:
+    """The error for a record above what its stream takes."""
+    return InvalidArgumentException(
+        f"{_path(place) or 'record: '}{size} bytes of data and partition key exceed the maximum record size of "
+        f"{stream.max_record_bytes} bytes of stream {stream.name}; UpdateMaxRecordSize changes it."
+    )
 
 
 def _path(place: int | None) -> str:

@@ -10,7 +10,11 @@ from lakestream_localkinesis.core.account import Account, missing_shard
 from lakestream_localkinesis.core.iterator import ShardIterator, open_iterator, seal_iterator
 from lakestream_localkinesis.core.shard import PAGE_RECORDS, Page, Shard, shard_id
 from lakestream_localkinesis.core.stream import Stream
-from lakestream_localkinesis.errors import ProvisionedThroughputExceededException
+from lakestream_localkinesis.errors import (
+    DryRunOperationException,
+    InvalidArgumentException,
+    ProvisionedThroughputExceededException,
+)
 from lakestream_localkinesis.fields import Fields, Text
 from lakestream_localkinesis.operations.answer import Answer, hash_key_range
 from lakestream_localkinesis.operations.put_record import rate_exceeded
@@ -25,9 +29,15 @@ def get_records(account: Account, fields: Fields, now_ms: int) -> Answer:
     """
     token = fields.text("ShardIterator", SHARD_ITERATOR)
     limit = fields.optional_integer("Limit", most=PAGE_RECORDS) or PAGE_RECORDS
+    named = fields.stream_of_arn(account)
+    dry_run = fields.boolean("DryRun")
     fields.check()
     iterator = open_iterator(account.sealer, token, now_ms)
+    if named not in (None, iterator.stream):
+        raise InvalidArgumentException(f"ShardIterator is one of stream {iterator.stream}, and StreamARN of {named}.")
     stream, shard = _locate(account, iterator, now_ms)
+    if dry_run:
+        raise DryRunOperationException
     if not shard.read_rate.admit(now_ms):
         shard.counters.read_throttles += 1
         raise ProvisionedThroughputExceededException(rate_exceeded(account, stream.name, shard.id))

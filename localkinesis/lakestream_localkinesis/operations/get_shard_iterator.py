@@ -8,6 +8,7 @@ from lakestream_localkinesis.core.sequence import created_s_of, is_sequence, sha
 from lakestream_localkinesis.core.shard import Cursor, Shard, shard_id
 from lakestream_localkinesis.core.stream import Stream
 from lakestream_localkinesis.errors import (
+    DryRunOperationException,
     InvalidArgumentException,
     ProvisionedThroughputExceededException,
 )
@@ -20,15 +21,16 @@ ITERATOR_TYPE = Text(choices=("AFTER_SEQUENCE_NUMBER", "LATEST", "AT_TIMESTAMP",
 
 def get_shard_iterator(account: Account, fields: Fields, now_ms: int) -> Answer:
     """A token for a place in a shard; it lives five minutes."""
-    name = fields.stream_name()
+    name = fields.stream_name(account)
     shard_name = fields.text("ShardId", SHARD_ID)
     kind = fields.text("ShardIteratorType", ITERATOR_TYPE)
     sequence = fields.optional_text("StartingSequenceNumber", SEQUENCE_NUMBER)
     timestamp_ms = fields.timestamp_ms("Timestamp")
+    dry_run = fields.boolean("DryRun")
     fields.check()
     stream = account.data_stream(name, now_ms)
     shard = find_shard(account, stream, shard_name)
-    if not shard.iterator_rate.admit(now_ms):
+    if not (dry_run or shard.iterator_rate.admit(now_ms)):
         raise ProvisionedThroughputExceededException(rate_exceeded(account, name, shard.id))
     shard.trim(stream.horizon_ms(now_ms))
     match kind:
@@ -40,6 +42,8 @@ def get_shard_iterator(account: Account, fields: Fields, now_ms: int) -> Answer:
         case _:
             number = _checked_sequence(account, stream, shard, kind, sequence)
             cursor = shard.at_sequence(number + (kind == "AFTER_SEQUENCE_NUMBER"))
+    if dry_run:
+        raise DryRunOperationException
     return {"ShardIterator": seal_iterator(account.sealer, stream, shard, cursor, now_ms)}
 
 

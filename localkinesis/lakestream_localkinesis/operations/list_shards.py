@@ -60,7 +60,7 @@ def list_shards(account: Account, fields: Fields, now_ms: int) -> Answer:
 
 
 def _new_listing(account: Account, fields: Fields, now_ms: int) -> Listing:
-    name = fields.stream_name()
+    name = fields.stream_name(account)
     after = fields.optional_text("ExclusiveStartShardId", SHARD_ID)
     created_ms = fields.timestamp_ms("StreamCreationTimestamp")
     wanted = fields.structure("ShardFilter")

@@ -12,7 +12,7 @@ TAG_KEY = Text(shortest=1, longest=TAG_KEY_LENGTH)
 
 def list_tags_for_stream(account: Account, fields: Fields, now_ms: int) -> Answer:
     """A page of a stream's tags by key."""
-    name = fields.stream_name()
+    name = fields.stream_name(account)
     after = fields.optional_text("ExclusiveStartTagKey", TAG_KEY)
     limit = fields.optional_integer("Limit", most=MOST_TAGS) or MOST_TAGS
     fields.check()

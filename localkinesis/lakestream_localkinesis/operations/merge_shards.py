@@ -11,7 +11,7 @@ from lakestream_localkinesis.operations.update_shard_count import check_provisio
 
 def merge_shards(account: Account, fields: Fields, now_ms: int) -> Answer:
     """Close two open shards whose ranges touch and open their child; until then the stream is UPDATING."""
-    name = fields.stream_name()
+    name = fields.stream_name(account)
     lower_name = fields.text("ShardToMerge", SHARD_ID)
     upper_name = fields.text("AdjacentShardToMerge", SHARD_ID)
     fields.check()

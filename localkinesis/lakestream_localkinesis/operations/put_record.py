@@ -6,10 +6,14 @@ from lakestream_localkinesis.core.account import Account
 from lakestream_localkinesis.core.hashing import key_digest
 from lakestream_localkinesis.core.shard import Arrival
 from lakestream_localkinesis.core.stream import RecordDistribution
-from lakestream_localkinesis.errors import InvalidArgumentException, ProvisionedThroughputExceededException
+from lakestream_localkinesis.errors import (
+    DryRunOperationException,
+    InvalidArgumentException,
+    ProvisionedThroughputExceededException,
+)
 from lakestream_localkinesis.fields import SEQUENCE_NUMBER, Fields
 from lakestream_localkinesis.operations.answer import Answer
-from lakestream_localkinesis.operations.entry import missing_key, read_entry
+from lakestream_localkinesis.operations.entry import missing_key, oversized, read_entry
 
 
 def put_record(account: Account, fields: Fields, now_ms: int) -> Answer:
@@ -17,8 +21,9 @@ def put_record(account: Account, fields: Fields, now_ms: int) -> Answer:
 
     SequenceNumberForOrdering is checked and otherwise without effect: one server orders all puts anyway.
     """
-    name = fields.stream_name()
+    name = fields.stream_name(account)
     after = fields.optional_text("SequenceNumberForOrdering", SEQUENCE_NUMBER)
+    dry_run = fields.boolean("DryRun")
     fields.check()
     data, key, key_json, explicit, size = read_entry(fields.values)
     stream = account.data_stream(name, now_ms)
@@ -33,6 +38,10 @@ def put_record(account: Account, fields: Fields, now_ms: int) -> Answer:
         raise missing_key()
     else:
         shard = stream.shard_for(explicit or key_digest(key))
+    if size > stream.max_record_bytes:
+        raise oversized(stream, size)
+    if dry_run:
+        raise DryRunOperationException
     sequence = shard.append(data, key_json, size, Arrival(now_ms))
     if sequence is None:
         raise ProvisionedThroughputExceededException(rate_exceeded(account, name, shard.id))

@@ -7,10 +7,10 @@ from lakestream_localkinesis.core.hashing import key_digest
 from lakestream_localkinesis.core.limits import MIB
 from lakestream_localkinesis.core.shard import Arrival
 from lakestream_localkinesis.core.stream import RecordDistribution
-from lakestream_localkinesis.errors import InvalidArgumentException, SerializationException
+from lakestream_localkinesis.errors import DryRunOperationException, InvalidArgumentException, SerializationException
 from lakestream_localkinesis.fields import Fields
 from lakestream_localkinesis.operations.answer import Answer
-from lakestream_localkinesis.operations.entry import missing_key, read_entry
+from lakestream_localkinesis.operations.entry import missing_key, oversized, read_entry
 from lakestream_localkinesis.operations.put_record import rate_exceeded
 
 MOST_RECORDS = 500
@@ -19,19 +19,26 @@ MOST_BYTES = 10 * MIB
 
 def put_records(account: Account, fields: Fields, now_ms: int) -> Answer:
     """Add up to 500 records. All are checked before the first is added: a bad one fails the request."""
-    name = fields.stream_name()
+    name = fields.stream_name(account)
     members = fields.items("Records", MOST_RECORDS)
+    dry_run = fields.boolean("DryRun")
     fields.check()
     if not all(isinstance(member, dict) for member in members):
         raise SerializationException("Expected null")
     entries = [read_entry(member, place) for place, member in enumerate(members, 1)]
-    if sum([size for *_, size in entries]) > MOST_BYTES:
+    sizes = [size for *_, size in entries]
+    if sum(sizes) > MOST_BYTES:
         raise InvalidArgumentException("Records size exceeds 10 MB limit")
     stream = account.data_stream(name, now_ms)
     auto = stream.distribution is RecordDistribution.AUTO
     keyless = [place for place, entry in enumerate(entries, 1) if not entry[1]]
     if keyless and not auto:
         raise missing_key(keyless[0])
+    largest = max(sizes)
+    if largest > stream.max_record_bytes:
+        raise oversized(stream, largest, sizes.index(largest) + 1)
+    if dry_run:
+        raise DryRunOperationException
     failed = 0
     results: list[str] = []
     arrival = Arrival(now_ms)

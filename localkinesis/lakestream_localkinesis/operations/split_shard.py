@@ -11,7 +11,7 @@ from lakestream_localkinesis.operations.update_shard_count import check_provisio
 
 def split_shard(account: Account, fields: Fields, now_ms: int) -> Answer:
     """Close an open shard and open two children; until then the stream is UPDATING."""
-    name = fields.stream_name()
+    name = fields.stream_name(account)
     shard_name = fields.text("ShardToSplit", SHARD_ID)
     key_text = fields.text("NewStartingHashKey", HASH_KEY)
     fields.check()

@@ -20,7 +20,7 @@ CHANGES_A_DAY = 10
 
 def update_shard_count(account: Account, fields: Fields, now_ms: int) -> Answer:
     """Reshard to equal ranges: at most double, at least half, ten times in 24 hours."""
-    name = fields.stream_name()
+    name = fields.stream_name(account)
     target = fields.integer("TargetShardCount")
     fields.text("ScalingType", SCALING_TYPE)
     fields.check()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from lakestream_localkinesis.core.account import Account
 from lakestream_localkinesis.core.stream import RecordDistribution, Stream, StreamMode
-from lakestream_localkinesis.errors import LimitExceededException, ValidationException
+from lakestream_localkinesis.errors import LimitExceededException
 from lakestream_localkinesis.fields import Fields
 from lakestream_localkinesis.operations.answer import Answer
-from lakestream_localkinesis.operations.create_stream import MODE
+from lakestream_localkinesis.operations.create_stream import MODE, refuse_warm_throughput
 from lakestream_localkinesis.operations.update_shard_count import DAY_MS
 
 CHANGES_A_DAY = 2
@@ -15,14 +15,10 @@ CHANGES_A_DAY = 2
 
 def update_stream_mode(account: Account, fields: Fields, now_ms: int) -> Answer:
     """Change a stream's mode, twice in 24 hours at most; its shards stay as they are."""
-    name = fields.stream_name_of_arn()
-    details = fields.structure("StreamModeDetails")
-    if details is None:
-        raise ValidationException(
-            "1 validation error detected: Value null at 'streamModeDetails' failed to satisfy constraint: "
-            "Member must not be null"
-        )
+    name = fields.required_stream_of_arn(account)
+    details = fields.required_structure("StreamModeDetails")
     wanted = details.text("StreamMode", MODE)
+    refuse_warm_throughput(account, fields)
     fields.check()
     mode = StreamMode(wanted)
     stream = account.active_stream(name, now_ms)

@@ -11,7 +11,7 @@ from lakestream_localkinesis.operations.create_stream import DISTRIBUTION, check
 
 def update_stream_record_distribution_strategy(account: Account, fields: Fields, now_ms: int) -> Answer:
     """Change how an on-demand stream distributes what comes from now on; it takes effect at once."""
-    name = fields.stream_name_of_arn()
+    name = fields.required_stream_of_arn(account)
     strategy = fields.text("RecordDistributionStrategy", DISTRIBUTION)
     fields.check()
     distribution = RecordDistribution(strategy)

@@ -30,12 +30,24 @@ def test_a_mebibyte_a_second_and_small_records_still_fit():
     assert not rate.admit(999, 1)
 
 
-def test_the_largest_record_fits_an_empty_window_only():
+def test_a_large_record_takes_what_the_seconds_before_left_over():
     rate = WriteRate(Limits())
 
-    assert rate.admit(0, MIB + 256)
-    assert not rate.admit(999, 1)
-    assert rate.admit(1000, MIB + 256)
+    # Ten seconds' worth at first, beside the second's own.
+    assert rate.admit(0, 10 * MIB)
+    assert rate.admit(0, MIB)
+    assert not rate.admit(0, 2 * MIB)
+    # The second that was used left nothing, the four after it a mebibyte each.
+    assert not rate.admit(1000, MIB + 1)
+    assert rate.admit(5000, 4 * MIB)
+    assert not rate.admit(5999, MIB + 1)
+
+
+def test_no_more_than_ten_mebibytes_are_left_over():
+    rate = WriteRate(Limits())
+
+    assert rate.admit(3_600_000, 10 * MIB)
+    assert not rate.admit(3_600_000, MIB + 1)
 
 
 def test_five_reads_a_second():

@@ -41,7 +41,7 @@ def test_an_explicit_hash_key_overrides_the_partition_key(api: Api):
 
 def test_data_comes_back_byte_for_byte(api: Api):
     api.call("CreateStream", StreamName="orders", ShardCount=1)
-    sent = [b"", b"\x00", bytes(range(256)), "naïve \u2028".encode(), b"x" * MIB]
+    sent = [b"", b"\x00", bytes(range(256)), "naïve \u2028".encode(), b"x" * (MIB - len("new\nline"))]
     keys = ["k", '"quoted"', "back\\slash", "snow ☃ \U0001f600", "new\nline"]
     api.put_many("orders", *zip(sent, keys, strict=True))
 
@@ -108,7 +108,8 @@ def test_a_bad_record_fails_the_request_before_any_is_added(api: Api):
         "can not be converted to a Blob": {"Data": "e A==", "PartitionKey": "k"},
         "ExplicitHashKey": {**good, "ExplicitHashKey": str(2**128)},
         "explicitHashKey": {**good, "ExplicitHashKey": "0x10"},
-        "less than or equal to 1048576": {"Data": api.encoded(b"x" * (MIB + 1)), "PartitionKey": "k"},
+        "less than or equal to 10485760": {"Data": api.encoded(b"x" * (10 * MIB + 1)), "PartitionKey": "k"},
+        "records.2.member.1048577 bytes": {"Data": api.encoded(b"x" * MIB), "PartitionKey": "k"},
         "less than or equal to 256": {"Data": "eA==", "PartitionKey": "k" * 257},
         "greater than or equal to 1": {"Data": "eA==", "PartitionKey": ""},
     }

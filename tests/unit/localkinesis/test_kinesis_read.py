@@ -233,3 +233,24 @@ def test_ten_mebibytes_read_block_the_shard_for_five_seconds(limited: Api):
     )
     limited.clock.advance(1)
     assert len(limited.read(page["NextShardIterator"])["Records"]) == 1
+
+
+def test_an_iterator_in_quotes_is_read_like_one_without(api: Api):
+    api.call("CreateStream", StreamName="orders", ShardCount=1)
+    api.put("orders", b"x")
+    iterator = api.iterator("orders", "shardId-000000000000")
+
+    assert api.payloads(api.read(f'"{iterator}"')) == [b"x"]
+    assert api.refused("GetRecords", ShardIterator='""').code == "InvalidArgumentException"
+
+
+def test_an_iterator_of_another_stream_than_the_arn_names_is_refused(api: Api):
+    for name in ("orders", "others"):
+        api.call("CreateStream", StreamName=name, ShardCount=1)
+    iterator = api.iterator("orders", "shardId-000000000000")
+    arn = "arn:aws:kinesis:us-east-1:000000000000:stream/"
+
+    assert api.read(iterator, StreamARN=f"{arn}orders")["Records"] == []
+    assert (
+        api.refused("GetRecords", ShardIterator=iterator, StreamARN=f"{arn}others").code == "InvalidArgumentException"
+    )

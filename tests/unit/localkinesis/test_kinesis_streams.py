@@ -12,6 +12,8 @@ from lakestream_localkinesis.core.stream import HOUR_MS
 if TYPE_CHECKING:
     from tests.unit.localkinesis.conftest import Api
 
+ARN = "arn:aws:kinesis:us-east-1:000000000000:stream/"
+
 
 def test_a_new_stream_is_described(api: Api):
     api.call("CreateStream", StreamName="orders", ShardCount=3, Tags={"team": "lake"})
@@ -222,4 +224,116 @@ def test_on_demand_refuses_a_shard_count(api: Api):
         api.refused("CreateStream", StreamName="s", ShardCount=2, StreamModeDetails=mode).code
         == "InvalidArgumentException"
     )
-    assert api.refused("CreateStream", StreamName="s").code == "InvalidArgumentException"
+    provisioned = {"StreamMode": "PROVISIONED"}
+    refused = api.refused("CreateStream", StreamName="s", StreamModeDetails=provisioned)
+    assert refused.code == "InvalidArgumentException"
+
+
+def test_a_stream_of_a_name_alone_is_on_demand(api: Api):
+    api.call("CreateStream", StreamName="orders")
+
+    summary = api.call("DescribeStreamSummary", StreamName="orders")["StreamDescriptionSummary"]
+    assert (summary["OpenShardCount"], summary["StreamModeDetails"]) == (4, {"StreamMode": "ON_DEMAND"})
+
+
+@pytest.mark.parametrize("details", [{}, {"StreamMode": "WARM"}])
+def test_a_mode_is_one_of_two(api: Api, details: dict):
+    refused = api.refused("CreateStream", StreamName="orders", StreamModeDetails=details)
+
+    assert refused.code == "ValidationException"
+    assert "streamModeDetails.streamMode" in refused.message
+
+
+def test_five_streams_are_created_at_a_time(slow: Api):
+    for number in range(5):
+        slow.call("CreateStream", StreamName=f"s{number}", ShardCount=1)
+
+    refused = slow.refused("CreateStream", StreamName="s5", ShardCount=1)
+
+    assert refused.code == "LimitExceededException"
+    slow.clock.advance(10_000)
+    slow.call("CreateStream", StreamName="s5", ShardCount=1)
+
+
+def test_warm_throughput_is_refused_without_its_commitment(api: Api):
+    on_demand = {"StreamModeDetails": {"StreamMode": "ON_DEMAND"}, "WarmThroughputMiBps": 100}
+    created = api.refused("CreateStream", StreamName="orders", **on_demand)
+    api.call("CreateStream", StreamName="orders", ShardCount=1)
+    changed = api.refused("UpdateStreamMode", StreamARN=f"{ARN}orders", **on_demand)
+
+    assert (created.code, changed.code) == ("ValidationException", "ValidationException")
+    assert "MinimumThroughputBillingCommitment" in created.message
+    assert api.call("ListStreams")["StreamSummaries"][0]["StreamModeDetails"] == {"StreamMode": "PROVISIONED"}
+
+
+def test_update_shard_count_has_a_rate_of_ten(limited: Api):
+    def scale() -> str:
+        return limited.refused(
+            "UpdateShardCount", StreamName="s", TargetShardCount=2, ScalingType="UNIFORM_SCALING"
+        ).code
+
+    assert [scale() for _ in range(11)] == ["ResourceNotFoundException"] * 10 + ["LimitExceededException"]
+
+
+@pytest.mark.parametrize("operation", ["DescribeStream", "DeleteStream", "GetShardIterator", "PutRecord", "ListShards"])
+def test_the_arn_of_another_account_is_refused(api: Api, operation: str):
+    api.call("CreateStream", StreamName="orders", ShardCount=1)
+    fields = {
+        "GetShardIterator": {"ShardId": "shardId-000000000000", "ShardIteratorType": "LATEST"},
+        "PutRecord": {"Data": "", "PartitionKey": "k"},
+    }.get(operation, {})
+    for place, code in (
+        ("us-east-1:123456789012", "AccessDeniedException"),
+        ("eu-west-1:000000000000", "ResourceNotFoundException"),
+    ):
+        arn = f"arn:aws:kinesis:{place}:stream/orders"
+        refused = api.refused(operation, StreamARN=arn, **fields)
+        assert (refused.status, refused.code) == (400, code)
+        assert arn in refused.message
+    malformed = api.refused(operation, StreamARN="arn:aws:kinesis", **fields)
+    assert malformed.code == "ValidationException"
+
+
+def test_tags_have_their_lengths_and_characters(api: Api):
+    api.call("CreateStream", StreamName="orders", ShardCount=1)
+    key, value = "k" * 129, "v" * 257
+    lengths = "[Member must have length less than or equal to {}, Member must have length greater than or equal to {}]"
+
+    long_key = api.refused("AddTagsToStream", StreamName="orders", Tags={"a": "1", key: "2"})
+    long_value = api.refused("CreateStream", StreamName="more", ShardCount=1, Tags={"a": value})
+    removed = api.refused("RemoveTagsFromStream", StreamName="orders", TagKeys=["a", key])
+
+    assert (long_key.code, long_key.message) == (
+        "ValidationException",
+        f"1 validation error detected: Value '{{a=1, {key}=2}}' at 'tags' failed to satisfy constraint: "
+        f"Map keys must satisfy constraint: {lengths.format(128, 1)}",
+    )
+    assert f"'{{a={value}}}' at 'tags' failed to satisfy constraint: Map value must satisfy" in long_value.message
+    assert removed.code == "ValidationException"
+    assert removed.message.endswith(
+        f"at 'tagKeys' failed to satisfy constraint: Member must satisfy constraint: {lengths.format(128, 1)}"
+    )
+    for text in ("a;b", "a,b", "a\tb", "a\nb", "a%b"):
+        assert api.refused("AddTagsToStream", StreamName="orders", Tags={text: "1"}).code == "InvalidArgumentException"
+        assert api.refused("AddTagsToStream", StreamName="orders", Tags={"a": text}).code == "InvalidArgumentException"
+    api.call("AddTagsToStream", StreamName="orders", Tags={"k" * 128: "v" * 256, "ü0 _./=+-@": ""})
+    assert api.refused("AddTagsToStream", StreamName="orders").code == "ValidationException"
+
+
+def test_tags_change_when_the_stream_is_active(slow: Api):
+    slow.call("CreateStream", StreamName="orders", ShardCount=1, Tags={"a": "1"})
+
+    assert slow.call("ListTagsForStream", StreamName="orders")["Tags"] == [{"Key": "a", "Value": "1"}]
+    assert slow.refused("AddTagsToStream", StreamName="orders", Tags={"b": "2"}).code == "ResourceInUseException"
+    assert slow.refused("RemoveTagsFromStream", StreamName="orders", TagKeys=["a"]).code == "ResourceInUseException"
+    slow.clock.advance(10_000)
+    slow.call("AddTagsToStream", StreamName="orders", Tags={"b": "2"})
+
+
+def test_a_stream_takes_fifty_tags_from_its_creation_on(api: Api):
+    tags = {f"k{number}": "" for number in range(51)}
+
+    refused = api.refused("CreateStream", StreamName="orders", ShardCount=1, Tags=tags)
+
+    assert refused.code == "InvalidArgumentException"
+    assert api.call("ListStreams")["StreamNames"] == []
