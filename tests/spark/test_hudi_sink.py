@@ -12,7 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 
 from lakestream.errors import SettingsChangedError, SettingsError, SinkError
 from lakestream.sinks.contract import BatchRef
@@ -344,6 +344,33 @@ def test_a_failing_compaction_is_told_and_keeps_neither_batches_nor_cleaning_fro
         compaction = sink.services[0]
         assert (compaction.failing, compaction.failed, compaction.behind) == (0, 2, 0)
         assert snapshot(spark, settings) == {"a": 4, **{f"k{batch}": 1 for batch in range(5)}}
+
+
+def test_a_table_with_times_of_the_year_1_is_compacted_and_then_read_by_anyone(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Spark fails at them in files that do not say who wrote them, as Hudi's do not if no compaction made them."""
+    settings = replace(
+        upserts(tmp_path, TableType.MERGE_ON_READ), partition_by=(), delete_when=None, buckets=1, compact_every=2
+    )
+    # Other settings of SQL than ours: Spark's own.
+    stock = spark.newSession()
+    stock.conf.set("spark.sql.parquet.datetimeRebaseModeInRead", "EXCEPTION")
+
+    def rows() -> list[Row]:
+        found = stock.read.format("hudi").load(settings.path)
+        return found.selectExpr("version", "cast(at as string)", "cast(days as string)").collect()
+
+    with opened(spark, settings, "order_id string, version long, at timestamp, days array<date>") as sink:
+        for batch in range(3):
+            row = f"'a' as order_id, {batch}L as version, timestamp'0001-01-01' as at, array(date'0001-01-01') as days"
+            sink.write(ref(batch), spark.sql(f"select {row}"), replay=False)
+            if batch == 0:
+                with pytest.raises(Exception, match="READ_ANCIENT_DATETIME"):
+                    rows()
+            sink.finish_services()
+        assert (sink.services[0].name, sink.services[0].completed, sink.services[0].failed) == ("compaction", 2, 0)
+    assert [tuple(row) for row in rows()] == [(2, "0001-01-01 00:00:00", "[0001-01-01]")]
 
 
 def test_a_batch_is_found_in_the_archive(spark: SparkSession, tmp_path: Path) -> None:
