@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,10 +31,11 @@ from lakestream.control import (
 from lakestream.engine import Engine, Until
 from lakestream.errors import LakeStreamError
 from lakestream.exits import Exit, exit_of, leave_message
-from lakestream.kinesis import HttpKinesisClient, Planner, read_ranges
+from lakestream.kinesis import HttpKinesisClient, KinesisSettings, Planner, read_ranges
 from lakestream.log import CheckpointLog, Fence, FenceSettings, FenceWatch, Identity, ObstoreLogStore
-from lakestream.model import BatchCommit
+from lakestream.model import BatchCommit, Definition
 from lakestream.output import SparkOutput
+from lakestream.replay import carry_out
 from lakestream.sinks.contract import Sink
 from lakestream.sinks.hudi import HudiSink
 from lakestream.sinks.json_files import JsonSink
@@ -108,27 +110,93 @@ def _ingest(
             settings.session_settings(document, writer, s3, run_settings.cores, executors=control.executors)
         )
         stack.callback(stop_session, spark)
-        keys = writer.hudi.record_key if writer.hudi else ()
-        pipeline = Pipeline.of(spark, document.spec.event_schema, document.spec.transform, keys)
-        sink = _sink(spark, document, writer, s3)
-        stack.callback(sink.close)
-        sink.prepare(pipeline.output)
         job = _job(document, writer, run_settings)
         planner = stack.enter_context(
             Planner(client, settings.planner_settings(document), slots=lambda: _slots(spark, control, job))
         )
-        engine: Engine[DataFrame] = Engine(
-            settings=settings.engine_settings(document),
+
+        @cache
+        def running() -> None:
+            logger.info("reading the stream %s into %s", source.stream, writer.output.path)
+            control.running(SparkExecutorPool(spark), instances_of(spark), client)
+
+        parts = _Parts(
+            document=document,
+            writer=writer,
+            source=source,
+            s3=s3,
+            client=client,
             log=log,
+            quarantine=Quarantine(place / settings.QUARANTINE),
+            spark=spark,
             planner=planner,
-            fetcher=SparkFetcher(spark, source, pipeline, read_ranges),
-            output=SparkOutput(sink, Quarantine(place / settings.QUARANTINE), log.checkpoint),
-            observer=_Observer(_reporter(stack, spark, client, sink, job, run_settings, control), control),
+            job=job,
+            publishers=_publishers(stack, run_settings, control),
+            control=control,
             stop=stop,
+            running=running,
         )
-        logger.info("reading the stream %s into %s", source.stream, writer.output.path)
-        control.running(SparkExecutorPool(spark), instances_of(spark), client)
-        return engine.run(Until.CAUGHT_UP if run_settings.until_caught_up else Until.STOPPED)
+        until = Until.CAUGHT_UP if run_settings.until_caught_up else Until.STOPPED
+        return carry_out(log.pending_plans(), settings.definition(document, writer), parts.engine, until)
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Parts:
+    """What the batches of all definitions share."""
+
+    document: LakeStream
+    writer: Writer
+    source: KinesisSettings
+    s3: S3Settings
+    client: HttpKinesisClient
+    log: CheckpointLog
+    quarantine: Quarantine
+    spark: SparkSession
+    planner: Planner
+    job: Job
+    publishers: Sequence[ProgressPublisher]
+    control: DriverControl
+    stop: StopSignal
+    running: Callable[[], object]
+    """To be told whenever a sink is ready."""
+
+    @contextmanager
+    def engine(self, definition: Definition) -> Iterator[Engine[DataFrame]]:
+        """The engine of one definition, with a sink that is ready for it."""
+        with ExitStack() as stack:
+            stack.enter_context(_spark_errors_in_our_words())
+            pipeline = self.pipeline(definition)
+            sink = self.sink(definition)
+            stack.callback(sink.close)
+            sink.prepare(pipeline.output)
+            self.running()
+            reporter = ProgressReporter(
+                self.job,
+                self.publishers,
+                executors=lambda: _executors(self.spark),
+                kinesis_now=self.client.now,
+                services=lambda: sink.services,
+            )
+            yield Engine(
+                settings=settings.engine_settings(self.document, definition),
+                log=self.log,
+                planner=self.planner,
+                fetcher=SparkFetcher(self.spark, self.source, pipeline, read_ranges),
+                output=SparkOutput(sink, self.quarantine, self.log.checkpoint),
+                observer=_Observer(reporter, self.control),
+                stop=self.stop,
+            )
+
+    def pipeline(self, definition: Definition) -> Pipeline:
+        keys = self.writer.hudi.record_key if self.writer.hudi else ()
+        return Pipeline.of(self.spark, definition.schema, definition.transform, keys)
+
+    def sink(self, definition: Definition) -> Sink:
+        if self.writer.json_files is not None:
+            return JsonSink(settings.json_settings(self.writer.json_files, self.s3))
+        assert self.writer.hudi is not None  # the model: a writer has one output
+        table = f"{self.document.metadata.name}_{self.writer.name}"
+        return HudiSink(self.spark, settings.hudi_settings(self.writer.hudi, table, definition))
 
 
 def _control(stack: ExitStack, names: WriterNames, stop: StopSignal) -> DriverControl:
@@ -206,13 +274,6 @@ def _spark_errors_in_our_words() -> Iterator[None]:
         raise in_our_words(error) from error
 
 
-def _sink(spark: SparkSession, document: LakeStream, writer: Writer, s3: S3Settings) -> Sink:
-    if writer.json_files is not None:
-        return JsonSink(settings.json_settings(writer.json_files, s3))
-    assert writer.hudi is not None  # the model: a writer has one output
-    return HudiSink(spark, settings.hudi_settings(writer.hudi, f"{document.metadata.name}_{writer.name}"))
-
-
 def _job(document: LakeStream, writer: Writer, run_settings: RunSettings) -> Job:
     return Job(
         stream=document.metadata.name,
@@ -222,15 +283,7 @@ def _job(document: LakeStream, writer: Writer, run_settings: RunSettings) -> Job
     )
 
 
-def _reporter(
-    stack: ExitStack,
-    spark: SparkSession,
-    client: HttpKinesisClient,
-    sink: Sink,
-    job: Job,
-    run_settings: RunSettings,
-    control: DriverControl,
-) -> ProgressReporter:
+def _publishers(stack: ExitStack, run_settings: RunSettings, control: DriverControl) -> list[ProgressPublisher]:
     local = run_settings.cores is not None
     publishers: list[ProgressPublisher] = [control]
     if run_settings.progress_file is not None:
@@ -240,13 +293,7 @@ def _reporter(
         # In a pod Prometheus comes from outside; on a laptop nobody does.
         stack.enter_context(serve_metrics(registry, run_settings.metrics_port, "127.0.0.1" if local else "0.0.0.0"))
         publishers.append(PrometheusProgress(registry))
-    return ProgressReporter(
-        job,
-        publishers,
-        executors=lambda: _executors(spark),
-        kinesis_now=client.now,
-        services=lambda: sink.services,
-    )
+    return publishers
 
 
 def _executors(spark: SparkSession) -> int:

@@ -4,9 +4,11 @@ The steps of a batch, and what a kill between two of them leaves for the next dr
 
 1. the plan is put down, if absent      → it is replayed, range by range
 2. its records are fetched              → they are fetched again, the same ones
-3. unusable records are quarantined     → their objects are written again under the same names
+3. unusable records are quarantined     → their objects are written again, in place of all earlier ones
 4. the sink makes the rows visible      → the sink finds the batch, or writes it again as the same one
 5. the commit is put down, if absent    → the next batch begins
+
+A replay looks first whether the batch is visible: then step 3 was done by the same attempt, and stays as it is.
 
 While a batch is in steps 3 to 5, the next one goes through steps 1 and 2 in a second thread. So there
 may be two plans without a commit; they are replayed in their order.
@@ -16,16 +18,16 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from typing import Generic, Protocol, TypeVar
 
 from lakestream.errors import QuarantineLimitError
 from lakestream.faults import reach
-from lakestream.model import BatchCommit, BatchPlan, Cursor, ShardStats, SinkCommit, Trim
+from lakestream.model import BatchCommit, BatchPlan, Cursor, Definition, ShardStats, SinkCommit, Trim
 from lakestream.stopping import StopSignal
 
 logger = logging.getLogger(__name__)
@@ -122,10 +124,12 @@ class Observer(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class EngineSettings:
-    """When batches begin, and what fails one."""
+    """When batches begin, what becomes of their records, and what fails one."""
 
     interval: timedelta
     """Between the beginnings of two batches; a backlog does not wait for it."""
+    definition: Definition
+    """What fetcher and output go by; new plans bear it."""
     max_rejected: float = 1.0
     """Fraction of a batch's records that may be unusable before the job fails instead."""
 
@@ -162,7 +166,7 @@ _LULL = 1.0
 
 
 class Engine(Generic[Rows]):
-    """Runs the batches of one writer, one after the other, until it is told to stop.
+    """Runs the batches of one writer under one definition, one after the other, until it is told to stop.
 
     Raises what its parts raise. An error ends the run; whoever starts the writer again goes on with
     the batch that failed.
@@ -196,12 +200,20 @@ class Engine(Generic[Rows]):
         self._rests = False
 
     def run(self, until: Until = Until.STOPPED) -> int:
-        """Run batches; returns how many were committed.
+        """Run batches, those that are pending first; returns how many were committed.
 
         A stop ends the run after the batch being written. One that was fetched ahead keeps its plan,
         and is replayed by the next run.
         """
-        self._recover()
+        return self._run(self._log.pending_plans(), until)
+
+    def replay(self, plans: Sequence[BatchPlan]) -> int:
+        """Carry out the first of the pending plans, and make none; returns how many were committed."""
+        return self._run(plans, None)
+
+    def _run(self, replays: Sequence[BatchPlan], until: Until | None) -> int:
+        """With `until` None, only the replays."""
+        self._recover(replays)
         done = 0
         with ThreadPoolExecutor(1, thread_name_prefix="prefetch") as ahead:
             coming = ahead.submit(self._prepare, until)
@@ -214,9 +226,12 @@ class Engine(Generic[Rows]):
                     coming = ahead.submit(self._prepare, until)
                     self._finish(batch)
                     done += 1
+            except BaseException:
+                if until is not None:
+                    # The other thread must not go on to put a plan that nobody reads.
+                    self._stop.set()
+                raise
             finally:
-                # Also after an error: the other thread must not go on to put a plan that nobody reads.
-                self._stop.set()
                 _discard(coming)
         return done
 
@@ -226,9 +241,9 @@ class Engine(Generic[Rows]):
             if wait([coming], timeout=_LULL).done:
                 return coming.result()
 
-    def _recover(self) -> None:
+    def _recover(self, replays: Sequence[BatchPlan]) -> None:
         last = self._log.last_commit()
-        self._replays.extend(self._log.pending_plans())
+        self._replays.extend(replays)
         if last is not None:
             self._go_on_behind(last)
             self._planner.observe(last)
@@ -238,11 +253,13 @@ class Engine(Generic[Rows]):
     def _go_on_behind(self, batch: BatchPlan | BatchCommit) -> None:
         self._next_batch, self._cursors, self._trim = batch.batch + 1, batch.cursors, batch.trim
 
-    def _prepare(self, until: Until) -> _Prepared[Rows] | None:
+    def _prepare(self, until: Until | None) -> _Prepared[Rows] | None:
         """Steps 1 and 2 of the next batch. None: there will be no next one."""
         began = self._clock.now()
         if replay := bool(self._replays):
             plan: BatchPlan | None = self._replays.popleft()
+        elif until is None:
+            return None
         else:
             plan, began = self._next_plan(until)
         if plan is None:
@@ -270,6 +287,7 @@ class Engine(Generic[Rows]):
             # Behind a backlog's batch the next one begins at once.
             self._rests = plan is None or plan.caught_up
             if plan is not None:
+                plan = replace(plan, definition=self._settings.definition)
                 self._log.put_plan(plan)
                 reach("planned")
                 return plan, began
@@ -306,11 +324,12 @@ class Engine(Generic[Rows]):
         self._require_few_rejected(batch.plan, fetched)
         # The last look before the lake changes: a sink without a lock of its own trusts in it.
         self._log.check_fence()
-        if fetched.rejected_count:
-            self._output.quarantine(batch.plan, fetched.rejected, replay=batch.replay)
         if batch.replay and (found := self._output.find(batch.plan)) is not None:
             logger.info("batch %d is visible already; only its commit was missing", batch.plan.batch)
             return found
+        # An earlier attempt, by a definition that could not be kept to, may have rejected what is good now.
+        if fetched.rejected_count or batch.replay:
+            self._output.quarantine(batch.plan, fetched.rejected, replay=batch.replay)
         return self._output.write(batch.plan, fetched.rows, replay=batch.replay)
 
     def _require_few_rejected(self, plan: BatchPlan, fetched: Fetched[Rows]) -> None:

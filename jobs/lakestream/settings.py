@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import UTC
 
 from lakestream.engine import EngineSettings
 from lakestream.kinesis import KinesisSettings, PlannerSettings, StartingPosition
+from lakestream.model import Definition
 from lakestream.sinks.hudi.settings import HudiSettings
 from lakestream.sinks.json_files import Compression, JsonSettings
 from lakestream.spark.session import SessionSettings
@@ -50,9 +52,9 @@ def _start(source: KinesisSource) -> StartingPosition:
             return source.timestamp.astimezone(UTC)
 
 
-def engine_settings(document: LakeStream) -> EngineSettings:
-    """When batches begin, and what fails one."""
-    return EngineSettings(document.spec.trigger.interval, document.spec.quarantine.max_fraction)
+def engine_settings(document: LakeStream, definition: Definition) -> EngineSettings:
+    """How batches of one definition are run."""
+    return EngineSettings(document.spec.trigger.interval, definition, document.spec.quarantine.max_fraction)
 
 
 def session_settings(
@@ -92,9 +94,19 @@ def json_settings(output: JsonOutput, s3: S3Settings) -> JsonSettings:
     )
 
 
-def hudi_settings(output: HudiOutput, table: str) -> HudiSettings:
-    """A Hudi sink's settings; `table` is the name that the table bears in its own properties."""
-    return HudiSettings.of(output, table)
+def definition(document: LakeStream, writer: Writer) -> Definition:
+    """What the records of one writer become."""
+    return Definition(
+        schema=document.spec.event_schema,
+        transform=document.spec.transform,
+        delete_when=writer.hudi.delete_when if writer.hudi else None,
+    )
+
+
+def hudi_settings(output: HudiOutput, table: str, definition: Definition) -> HudiSettings:
+    """A Hudi sink's settings for batches of one definition; `table` is the name that the table bears in its own
+    properties."""
+    return replace(HudiSettings.of(output, table), delete_when=definition.delete_when)
 
 
 def immutable_settings(output: HudiOutput | JsonOutput) -> Mapping[str, str | tuple[str, ...]]:

@@ -5,6 +5,7 @@ coming in between two requests of one step; the model is two dictionaries.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -14,7 +15,7 @@ from obstore.store import MemoryStore
 from lakestream.errors import FencedError, OutcomeUnknownError
 from lakestream.log import CheckpointLog, ObstoreLogStore, StaleLogError
 from lakestream.log.layout import number_of, unpack
-from lakestream.model import BatchCommit, BatchPlan
+from lakestream.model import BatchCommit, BatchPlan, Definition
 from lakestream.testing.logs import ORDERS, Fault, FaultyLogStore, ManualClock, commit_of, plan_of
 
 FAULTS = st.lists(st.sampled_from(Fault), max_size=4)
@@ -34,7 +35,9 @@ class Driver:
             return self.undecided
         pending = self.log.pending_plans()
         last = pending[-1] if pending else self.log.last_commit()
-        return plan_of(0 if last is None else last.batch + 1, self.log.epoch, position=position)
+        plan = plan_of(0 if last is None else last.batch + 1, self.log.epoch, position=position)
+        # Each under another one: the next driver has to carry it out by that.
+        return replace(plan, definition=Definition(f"a decimal({position}, 0)", None, None))
 
 
 class LogMachine(RuleBasedStateMachine):

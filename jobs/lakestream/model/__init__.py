@@ -2,15 +2,18 @@
 
 from lakestream.model.commit import BatchCommit, FileEntry, ShardStats, SinkCommit
 from lakestream.model.cursors import Cursor, Finished, Reading, Unpinned, Waiting
+from lakestream.model.definition import RULES, Definition
 from lakestream.model.plan import BatchPlan
 from lakestream.model.ranges import Loss, Position, ShardRange, after, at
 from lakestream.model.services import ServiceStatus
 from lakestream.model.trim import Trim
 
 __all__ = [
+    "RULES",
     "BatchCommit",
     "BatchPlan",
     "Cursor",
+    "Definition",
     "FileEntry",
     "Finished",
     "Loss",

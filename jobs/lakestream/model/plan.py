@@ -19,6 +19,7 @@ from lakestream.model.codec import (
     time_to_json,
 )
 from lakestream.model.cursors import Cursor, Reading, cursor_from_row, cursor_to_row
+from lakestream.model.definition import Definition
 from lakestream.model.ranges import Loss, ShardRange
 from lakestream.model.trim import Trim
 
@@ -52,6 +53,8 @@ class BatchPlan:
     """What was skipped since `onDataLoss: skip` allows it."""
     trim: Trim | None = None
     """What the stream may have trimmed by then; None: written by a release that did not keep it."""
+    definition: Definition | None = None
+    """What its records become; None: written by a release that did not keep it."""
 
     def __post_init__(self) -> None:
         require_count("batch", self.batch)
@@ -105,6 +108,7 @@ class BatchPlan:
                 "cursors": [cursor_to_row(c) for c in self.cursors],
                 "losses": [loss.to_row() for loss in self.losses],
                 "trim": self.trim and self.trim.to_row(),
+                "definition": self.definition and self.definition.to_fields(),
             },
         )
 
@@ -124,6 +128,7 @@ class BatchPlan:
                 cursors=tuple(cursor_from_row(row) for row in fields["cursors"]),
                 losses=tuple(Loss.from_row(row) for row in fields["losses"]),
                 trim=Trim.from_row(row) if (row := fields.get("trim")) else None,
+                definition=Definition.from_fields(found) if (found := fields.get("definition")) else None,
             )
 
         return decode("plan", content, build)

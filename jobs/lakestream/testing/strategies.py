@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from lakestream.model import (
     BatchPlan,
     Cursor,
+    Definition,
     Finished,
     Loss,
     Position,
@@ -26,6 +27,10 @@ sequences = st.integers(min_value=0, max_value=10**56)
 positions = st.builds(Position, sequences, st.booleans())
 times = st.datetimes(datetime(2020, 1, 1), datetime(2040, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
 counts = st.integers(min_value=0, max_value=2**53)
+
+definitions = st.builds(
+    Definition, st.text(), st.none() | st.text(), st.none() | st.text(), st.integers(min_value=1, max_value=2**53)
+)
 
 
 def shard_ids(number: int) -> str:
@@ -85,6 +90,7 @@ def plans(draw: st.DrawFn, max_shards: int = 5) -> BatchPlan:
         cursors=tuple(cursors),
         losses=tuple(draw(st.lists(loss, max_size=2))),
         trim=draw(st.none() | st.builds(Trim, st.timedeltas(timedelta(hours=1), timedelta(days=365)), times)),
+        definition=draw(st.none() | definitions),
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import threading
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -18,6 +19,7 @@ from lakestream.model import (
     BatchCommit,
     BatchPlan,
     Cursor,
+    Definition,
     Reading,
     ShardRange,
     ShardStats,
@@ -30,6 +32,7 @@ from lakestream.stopping import StopSignal
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SHARD = "shardId-000000000000"
+DEFINITION = Definition("id string", None, None)
 
 
 class Died(Exception):
@@ -223,7 +226,7 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Driver]:
         monkeypatch.setattr(engine_module, "reach", world.reach)
         stop, planner, told = InstantStop(world), ScriptedPlanner(world), Told()
         engine: Engine[list[int]] = Engine(
-            settings=EngineSettings(timedelta(seconds=10), max_rejected),
+            settings=EngineSettings(timedelta(seconds=10), DEFINITION, max_rejected),
             log=ScriptedLog(world),
             planner=planner,
             fetcher=ScriptedFetcher(world, rejected),
@@ -314,6 +317,41 @@ def test_unusable_records_are_kept_before_the_sink_shows_the_others(start: Any) 
     start(world, rejected=1).engine.run(Until.CAUGHT_UP)
     assert world.rejected == {0: [1], 1: [2], 2: [3]}
     assert world.lake == [1, 2, 3]
+
+
+def test_a_batch_that_is_visible_keeps_the_quarantine_that_was_written_with_it(start: Any) -> None:
+    world = World(available=1, die_at="sink_committed")
+    with pytest.raises(Died):
+        start(world, rejected=1).engine.run(Until.CAUGHT_UP)
+    start(world, rejected=0).engine.run(Until.CAUGHT_UP)
+    assert (world.rejected, world.lake) == ({0: [1]}, [1])
+
+
+def test_what_was_quarantined_by_an_attempt_that_came_to_nothing_does_not_stay(start: Any) -> None:
+    world = World(available=1, die_at="write")
+    with pytest.raises(Died):
+        start(world, rejected=1).engine.run(Until.CAUGHT_UP)
+    start(world, rejected=0).engine.run(Until.CAUGHT_UP)
+    assert (world.rejected, world.lake) == ({0: []}, [1])
+
+
+def test_plans_bear_the_definition_that_they_are_made_under(start: Any) -> None:
+    world = World(available=2)
+    start(world).engine.run(Until.CAUGHT_UP)
+    assert [plan.definition for plan in world.plans.values()] == [DEFINITION] * 2
+
+
+@pytest.mark.parametrize("dies", ["", "write"])
+def test_a_replay_makes_no_plan_and_stops_nobody(start: Any, dies: str) -> None:
+    world = World(available=5, die_at="write")
+    with pytest.raises(Died):
+        start(world).engine.run(Until.CAUGHT_UP)
+    pending, world.die_at = [plan for batch, plan in world.plans.items() if batch not in world.commits], dies
+    driver = start(world)
+    with pytest.raises(Died) if dies else nullcontext():
+        assert driver.engine.replay(pending) == len(pending)
+    assert len(world.plans) == len(pending)
+    assert not driver.stop.is_set()
 
 
 def test_a_stop_ends_after_the_batch_in_hand_and_leaves_the_next_to_replay(start: Any) -> None:

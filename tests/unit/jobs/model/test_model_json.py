@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import orjson
@@ -52,6 +53,13 @@ def test_equal_plans_have_equal_bytes(plan: BatchPlan) -> None:
     assert BatchPlan.from_json(plan.to_json()).to_json() == plan.to_json()
 
 
+@given(plans())
+def test_a_plan_of_a_release_without_definitions_is_read(plan: BatchPlan) -> None:
+    document = orjson.loads(plan.to_json())
+    del document["definition"]
+    assert BatchPlan.from_json(orjson.dumps(document)) == replace(plan, definition=None)
+
+
 def an_empty_plan() -> BatchPlan:
     return BatchPlan(0, 1, NOW, None, NOW, True, (), ())
 
@@ -76,6 +84,8 @@ def changed(**fields: object) -> bytes:
             "not a position: 'near 5'",
         ),
         (changed(ranges=[["shardId-0"]]), "damaged"),
+        (changed(definition={"schema": "id string"}), "damaged"),
+        (changed(definition={"schema": "id string", "transform": None, "deleteWhen": None, "rules": 0}), "rules"),
     ],
 )
 def test_a_damaged_plan_is_refused(content: bytes, message: str) -> None:

@@ -1,0 +1,60 @@
+"""What records become: fixed with the batch, so that whoever repeats it makes the same rows of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from lakestream.errors import InvalidValueError
+
+RULES = 1
+"""Version of the rules in our own code (and in Spark), from a record's bytes to its row, its rescued fields or its
+quarantine. Raise it with every change that makes another row, or none, of some record;
+`test_rows_change_only_with_the_rules` finds out."""
+
+
+@dataclass(frozen=True, slots=True)
+class Definition:
+    """All that decides which row a record becomes, or that it is quarantined.
+
+    A plan bears the definition it was made under, and is carried out by it: part of the batch may be in the sink or in
+    quarantine already. It is in the plan's own object and not beside it, so that one is never there without the other;
+    after compression it is some hundred bytes.
+
+    Key, ordering field and partitioning decide as well, but belong to the checkpoint's identity. What may be changed to
+    let a batch pass is left out on purpose: `quarantine.maxFraction`, `onDataLoss`.
+    """
+
+    schema: str
+    """`spec.schema`."""
+    transform: str | None
+    """`spec.transform`."""
+    delete_when: str | None
+    """The writer's `hudi.deleteWhen`."""
+    rules: int = RULES
+
+    def __post_init__(self) -> None:
+        if self.rules < 1:
+            raise InvalidValueError(f"rules are numbered from 1, got {self.rules}")
+
+    def differences(self, other: Definition) -> str:
+        """What another definition has changed, in the document's words."""
+        changed = {
+            "spec.schema": self.schema != other.schema,
+            "spec.transform": self.transform != other.transform,
+            "hudi.deleteWhen": self.delete_when != other.delete_when,
+            "the release": self.rules != other.rules,
+        }
+        return ", ".join(name for name, differs in changed.items() if differs)
+
+    def to_fields(self) -> dict[str, Any]:
+        return {
+            "schema": self.schema,
+            "transform": self.transform,
+            "deleteWhen": self.delete_when,
+            "rules": self.rules,
+        }
+
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> Definition:
+        return cls(fields["schema"], fields["transform"], fields["deleteWhen"], fields["rules"])

@@ -1,0 +1,78 @@
+"""Which definition a batch is carried out by: a plan's own, and the document's for what is planned from now on.
+
+A driver that died may have left two plans, and the document may have been edited since. Part of these batches may be in
+the sink or in quarantine already, so they are finished as they were begun, each by the definition in its plan, with a
+pipeline and a sink of their own. Then the document's comes into force.
+
+A batch that *cannot* be written by its own definition would stop the writer for good, whatever a person mends in the
+document. So the document's definition takes over what is left then, and as a whole: a batch that is not visible is
+written anew, and its quarantine with it. The same goes for plans of an earlier release that have no definition.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from itertools import groupby
+from typing import Protocol
+
+from lakestream.engine import Until
+from lakestream.errors import QuarantineLimitError, SettingsError, SinkError
+from lakestream.model import RULES, BatchPlan, Definition
+
+logger = logging.getLogger(__name__)
+
+_UNWRITABLE = (SettingsError, SinkError, QuarantineLimitError)
+"""What another definition may mend: Spark does not accept it, or fails on a row; too much of it is unusable."""
+
+
+class Runs(Protocol):
+    """What is needed of an engine."""
+
+    def run(self, until: Until) -> int: ...
+    def replay(self, plans: Sequence[BatchPlan]) -> int: ...
+
+
+OpenEngine = Callable[[Definition], AbstractContextManager[Runs]]
+"""Checks a definition, makes the sink ready for it, and runs batches by it. Of two, the first is closed before the
+second is opened."""
+
+
+def carry_out(pending: Sequence[BatchPlan], present: Definition, open_engine: OpenEngine, until: Until) -> int:
+    """Finish what is pending, then run batches of the present definition; returns how many were committed.
+
+    Args:
+        pending: the log's plans without a commit.
+        present: the document's definition.
+        open_engine: for one definition; its errors in our own words.
+        until: when the run ends.
+    """
+    done = 0
+    for definition, plans in earlier(pending, present):
+        numbers, changed = [plan.batch for plan in plans], definition.differences(present)
+        logger.info("batches %s were planned before %s changed, and are finished as they were begun", numbers, changed)
+        if definition.rules != RULES:
+            logger.warning(
+                "batches %s were planned by a release that makes rows by rules %d; this one has rules %d. What is not "
+                "visible yet is written by these, as a whole",
+                *(numbers, definition.rules, RULES),
+            )
+        try:
+            with open_engine(definition) as engine:
+                done += engine.replay(plans)
+        except _UNWRITABLE as error:
+            logger.warning(
+                "batches from %d on cannot be written as they were begun, and are written anew by the document as it "
+                "is now (changed: %s): %s",
+                *(numbers[0], changed, error),
+            )
+            break
+    with open_engine(present) as engine:
+        return done + engine.run(until)
+
+
+def earlier(pending: Sequence[BatchPlan], present: Definition) -> list[tuple[Definition, tuple[BatchPlan, ...]]]:
+    """The plans that have to be finished before the present definition comes into force, by theirs, in order."""
+    groups = [(own, tuple(plans)) for own, plans in groupby(pending, key=lambda plan: plan.definition or present)]
+    return groups[:-1] if groups and groups[-1][0] == present else groups

@@ -1,0 +1,299 @@
+"""Drivers that are killed at any step, with a document that is edited in between, on a real log: whatever happens, each
+record of a committed batch is in the table or in quarantine, once, and the batch was made by one definition.
+
+A record is a number; a definition rejects some remainders by four, fails on others, and marks each row with itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from typing import Protocol
+from unittest.mock import patch
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+from obstore.store import MemoryStore
+
+from lakestream.engine import Clock, Engine, EngineSettings, Fetched, Until
+from lakestream.errors import SinkError
+from lakestream.log import CheckpointLog, ObstoreLogStore
+from lakestream.model import (
+    RULES,
+    BatchCommit,
+    BatchPlan,
+    Cursor,
+    Definition,
+    Reading,
+    ShardRange,
+    ShardStats,
+    SinkCommit,
+    Trim,
+    after,
+    at,
+)
+from lakestream.replay import carry_out
+from lakestream.stopping import StopSignal
+from lakestream.testing.logs import ORDERS
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SHARD = "shardId-000000000000"
+IN_A_BATCH = 4
+STEPS = ("planned", "fetched", "quarantined", "half_written", "written", "visible", "sink_committed", "committed")
+
+remainders = st.frozensets(st.integers(0, 3), max_size=2)
+definitions = st.builds(
+    lambda rejects, fails, deletes: Definition(digits(rejects), digits(fails), deletes),
+    remainders,
+    st.just(frozenset[int]()) | remainders,
+    st.sampled_from([None, "true"]),
+)
+"""The schema says what is rejected, the transform what fails. The predicate makes no difference but to the mark."""
+
+Row = tuple[int, Definition]
+
+
+def digits(numbers: frozenset[int]) -> str:
+    return "".join(str(number) for number in sorted(numbers))
+
+
+def rejects(definition: Definition, record: int) -> bool:
+    return str(record % 4) in definition.schema
+
+
+def fails(definition: Definition, record: int) -> bool:
+    return str(record % 4) in (definition.transform or "")
+
+
+def records_of(plan: BatchPlan) -> list[int]:
+    return list(range(plan.batch * IN_A_BATCH, (plan.batch + 1) * IN_A_BATCH))
+
+
+class Died(BaseException):
+    """The driver is gone; nothing of it may handle that."""
+
+
+@dataclass
+class Life:
+    """Of one driver."""
+
+    ends_at: str | None
+    passes: int
+    """How often it passes the step unharmed."""
+
+    def reach(self, step: str) -> None:
+        if step == self.ends_at:
+            self.passes -= 1
+            if self.passes < 0:
+                raise Died(step)
+
+
+class Place(Protocol):
+    """Table and quarantine."""
+
+    def quarantined(self, batch: int) -> list[Row]: ...
+    def visible(self, batch: int) -> list[Row]: ...
+    def keep(self, batch: int, rejected: list[Row]) -> None: ...
+    def find(self, batch: int) -> SinkCommit | None: ...
+    def write(self, batch: int, rows: list[Row], life: Life) -> SinkCommit: ...
+
+
+@dataclass
+class Transactional:
+    """As Hudi: what is visible stays, and writing a batch twice would double it."""
+
+    rejected: dict[int, list[Row]] = field(default_factory=dict)
+    rows: list[tuple[int, list[Row]]] = field(default_factory=list)
+
+    def quarantined(self, batch: int) -> list[Row]:
+        return self.rejected.get(batch, [])
+
+    def visible(self, batch: int) -> list[Row]:
+        return [row for number, rows in self.rows if number == batch for row in rows]
+
+    def keep(self, batch: int, rejected: list[Row]) -> None:
+        self.rejected[batch] = rejected
+
+    def find(self, batch: int) -> SinkCommit | None:
+        return SinkCommit(0, 0) if batch in [number for number, _ in self.rows] else None
+
+    def write(self, batch: int, rows: list[Row], life: Life) -> SinkCommit:
+        life.reach("half_written")
+        life.reach("written")
+        self.rows.append((batch, rows))
+        return SinkCommit(len(rows), 0)
+
+
+@dataclass
+class Overwriting:
+    """As JSON: a file for each row; a replay removes those that it did not write."""
+
+    rejected: dict[int, list[Row]] = field(default_factory=dict)
+    files: dict[tuple[int, int], Row] = field(default_factory=dict)
+
+    def quarantined(self, batch: int) -> list[Row]:
+        return self.rejected.get(batch, [])
+
+    def visible(self, batch: int) -> list[Row]:
+        return [row for (number, _), row in self.files.items() if number == batch]
+
+    def keep(self, batch: int, rejected: list[Row]) -> None:
+        self.rejected[batch] = rejected
+
+    def find(self, batch: int) -> SinkCommit | None:
+        return None
+
+    def write(self, batch: int, rows: list[Row], life: Life) -> SinkCommit:
+        for position, row in enumerate(rows):
+            if 2 * position >= len(rows):
+                life.reach("half_written")
+            self.files[batch, position] = row
+        life.reach("written")
+        for leftover in [key for key in self.files if key[0] == batch and key[1] >= len(rows)]:
+            del self.files[leftover]
+        return SinkCommit(len(rows), 0)
+
+
+@dataclass
+class Parts:
+    """Planner, fetcher, output and observer of one engine."""
+
+    definition: Definition
+    place: Place
+    life: Life
+    available: int
+    caught_up_to: datetime | None = NOW
+
+    def plan(self, *, batch: int, epoch: int, cursors: tuple[Cursor, ...], trim: Trim | None) -> BatchPlan | None:
+        return plan_of(batch, epoch, batch >= self.available - 1) if batch < self.available else None
+
+    def observe(self, commit: BatchCommit) -> None: ...
+    def committed(self, commit: BatchCommit, arrivals: tuple[datetime, ...]) -> None: ...
+    def between_batches(self) -> None: ...
+    def idle(self, caught_up_to: datetime) -> None: ...
+
+    def fetch(self, plan: BatchPlan) -> Fetched[list[Row]]:
+        records = [(record, self.definition) for record in records_of(plan)]
+        rejected = [row for row in records if rejects(self.definition, row[0])]
+        stats = ShardStats(SHARD, len(records), 10, NOW, NOW)
+        self.life.reach("fetched")
+        rows = [row for row in records if row not in rejected]
+        return Fetched(rows, rejected, len(rejected), (stats,), (NOW,), lambda: None)
+
+    def quarantine(self, plan: BatchPlan, rejected: list[Row], *, replay: bool) -> None:
+        self.place.keep(plan.batch, rejected)
+        self.life.reach("quarantined")
+
+    def find(self, plan: BatchPlan) -> SinkCommit | None:
+        return self.place.find(plan.batch)
+
+    def write(self, plan: BatchPlan, rows: list[Row], *, replay: bool) -> SinkCommit:
+        if bad := [record for record, _ in rows if fails(self.definition, record)]:
+            raise SinkError(f"no row can be made of {bad}")
+        commit = self.place.write(plan.batch, rows, self.life)
+        self.life.reach("visible")
+        return commit
+
+
+def plan_of(batch: int, epoch: int, caught_up: bool) -> BatchPlan:
+    position = after(batch + 1)
+    start = at(1) if batch == 0 else after(batch)
+    piece = ShardRange(SHARD, start, position, batch + 1, NOW, NOW, False, IN_A_BATCH, 0)
+    cursor = Reading(SHARD, position, NOW, None)
+    return BatchPlan(batch, epoch, NOW, NOW, NOW + timedelta(seconds=batch), caught_up, (piece,), (cursor,))
+
+
+class Patient(StopSignal):
+    """It does not wait."""
+
+    def wait(self, seconds: float) -> None: ...
+
+
+class ReplayMachine(RuleBasedStateMachine):
+    place: Place
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.store = ObstoreLogStore(MemoryStore())
+        self.available = 1
+        self.committed = 0
+
+    @initialize(definition=definitions, overwrites=st.booleans())
+    def begin(self, definition: Definition, overwrites: bool) -> None:
+        self.definition = definition
+        self.place = Overwriting() if overwrites else Transactional()
+
+    @rule(definition=definitions)
+    def edit(self, definition: Definition) -> None:
+        self.definition = replace(definition, rules=self.definition.rules)
+
+    @rule(rules=st.integers(RULES, RULES + 1))
+    def change_the_release(self, rules: int) -> None:
+        self.definition = replace(self.definition, rules=rules)
+
+    @rule(batches=st.integers(1, 2))
+    def put(self, batches: int) -> None:
+        self.available += batches
+
+    @rule(step=st.sampled_from(STEPS), passes=st.integers(0, 2))
+    def be_killed(self, step: str, passes: int) -> None:
+        self.drive(Life(step, passes))
+
+    @rule()
+    def mend_and_drain(self) -> None:
+        """A document that fails on nothing gets through whatever there is."""
+        self.definition = replace(self.definition, transform=None)
+        self.drive(Life(None, 0))
+        assert self.committed == self.available
+
+    def drive(self, life: Life) -> None:
+        log = CheckpointLog.open(self.store, ORDERS, now=lambda: NOW)
+        pending = log.pending_plans()
+        before = {plan.batch: self.place.visible(plan.batch) for plan in pending}
+
+        @contextmanager
+        def open_engine(definition: Definition) -> Iterator[Engine[list[Row]]]:
+            parts = Parts(definition, self.place, life, self.available)
+            yield Engine(
+                settings=EngineSettings(timedelta(0), definition),
+                log=log,
+                planner=parts,
+                fetcher=parts,
+                output=parts,
+                observer=parts,
+                stop=Patient(),
+                clock=Clock(lambda: NOW),
+            )
+
+        with patch("lakestream.engine.reach", life.reach), suppress(Died, SinkError):
+            carry_out(pending, self.definition, open_engine, Until.CAUGHT_UP)
+        last = CheckpointLog.open(self.store, ORDERS, now=lambda: NOW).last_commit()
+        self.committed = 0 if last is None else last.batch + 1
+        self.require_kept(pending, before)
+
+    def require_kept(self, pending: Sequence[BatchPlan], before: dict[int, list[Row]]) -> None:
+        """A batch that was visible is as it was; one that can be written by the definition of its plan is."""
+        for plan in pending:
+            assert plan.definition is not None
+            used = [record for record in records_of(plan) if not rejects(plan.definition, record)]
+            if any(fails(plan.definition, record) for record in used) and not (
+                isinstance(self.place, Transactional) and before[plan.batch]
+            ):
+                break  # from here on by the document
+            if plan.batch < self.committed:
+                assert {made for _, made in self.place.visible(plan.batch)} <= {plan.definition}
+
+    @invariant()
+    def each_record_is_in_one_place_once(self) -> None:
+        for batch in range(self.committed):
+            rows, rejected = self.place.visible(batch), self.place.quarantined(batch)
+            records = list(range(batch * IN_A_BATCH, (batch + 1) * IN_A_BATCH))
+            assert sorted(record for record, _ in rows + rejected) == records
+            assert len({definition for _, definition in rows + rejected}) == 1, "a batch is of one definition"
+
+
+TestReplayMachine = ReplayMachine.TestCase
+TestReplayMachine.settings = settings(stateful_step_count=15)
