@@ -87,9 +87,20 @@ class HudiCompaction(ApiModel):
 class HudiCleaning(ApiModel):
     """Removal of file versions that newer commits have replaced."""
 
-    retain_commits: int = Field(default=30, ge=1, le=100_000)
-    """Commits whose files stay: how far back time travel and incremental queries reach, and how
-    many commits a running query may take."""
+    retain_hours: int = Field(default=1, ge=1, le=720)
+    """Hours for which a replaced file version stays: how far back time travel and incremental
+    queries reach, and how long a running query may take. Storage and the table's timeline grow
+    with it: at a batch every 10 s, by 360 commits an hour."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_hours(cls, given: object) -> object:
+        if isinstance(given, dict) and "retainCommits" in given:
+            raise problem_at(
+                "retainCommits",
+                "is gone: a number of commits was minutes for one stream and days for another; set retainHours",
+            )
+        return given
 
 
 # Options that say the same as a field; two truths could contradict each other.
@@ -107,8 +118,12 @@ _OWNED_OPTIONS = {
     "hoodie.index.type": "index.type",
     "hoodie.bucket.index.num.buckets": "index.buckets",
     "hoodie.compact.inline.max.delta.commits": "compaction.everyCommits",
-    "hoodie.clean.commits.retained": "cleaning.retainCommits",
-    "hoodie.cleaner.commits.retained": "cleaning.retainCommits",
+    "hoodie.clean.policy": "cleaning.retainHours",
+    "hoodie.cleaner.policy": "cleaning.retainHours",
+    "hoodie.clean.commits.retained": "cleaning.retainHours",
+    "hoodie.cleaner.commits.retained": "cleaning.retainHours",
+    "hoodie.clean.hours.retained": "cleaning.retainHours",
+    "hoodie.cleaner.hours.retained": "cleaning.retainHours",
 }
 # Options on which exactly-once rests: how a batch is found in the table's timeline.
 _RESERVED_OPTIONS = ("hoodie.datasource.write.commitmeta.key.prefix",)

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -56,7 +56,7 @@ def upserts(path: Path, table_type: TableType) -> HudiSettings:
         delete_when="op = 'd'",
         buckets=2,
         compact_every=2,
-        retain_commits=3,
+        retain=timedelta(0),
     )
 
 
@@ -371,6 +371,29 @@ def test_a_table_with_times_of_the_year_1_is_compacted_and_then_read_by_anyone(
             sink.finish_services()
         assert (sink.services[0].name, sink.services[0].completed, sink.services[0].failed) == ("compaction", 2, 0)
     assert [tuple(row) for row in rows()] == [(2, "0001-01-01 00:00:00", "[0001-01-01]")]
+
+
+def test_replaced_files_stay_for_as_long_as_they_are_to_be_kept(spark: SparkSession, tmp_path: Path) -> None:
+    settings = replace(
+        upserts(tmp_path, TableType.COPY_ON_WRITE), partition_by=(), delete_when=None, buckets=1, compact_every=1
+    )
+    table, began = HudiTable(spark, settings), datetime.now(UTC)
+
+    def write(retain: timedelta, batches: range) -> None:
+        with opened(spark, replace(settings, retain=retain)) as sink:
+            for batch in batches:
+                sink.write(ref(batch), rows_of(spark, [Order("a", batch)]), replay=False)
+                sink.finish_services()
+            assert not [one for one in sink.services if one.failed]
+
+    def files() -> int:
+        return len(list((tmp_path / "orders").glob("*.parquet")))
+
+    write(timedelta(hours=1), range(4))
+    assert files() == 4
+    assert (table.commits_since(began), table.commits_since(datetime.now(UTC))) == (4, 0)
+    write(timedelta(0), range(4, 5))
+    assert files() == 2, "the last version, and the one that a reader of the commit before it has"
 
 
 def test_a_batch_is_found_in_the_archive(spark: SparkSession, tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -66,8 +66,10 @@ class Inspector:
                 check, table_rows = self._audit_snapshot(spark, rows)
             with self._timed("queries"):
                 assert self._document.hudi.hudi is not None
-                retained = self._document.hudi.hudi.cleaning.retain_commits
-                queries = self._ask(spark, choose_instant(commits, retained))
+                retained = timedelta(hours=self._document.hudi.hudi.cleaning.retain_hours)
+                # Half of it, to be on the safe side of a round of cleaning.
+                since = f"{datetime.now(UTC) - retained / 2:%Y%m%d%H%M%S}"
+                queries = self._ask(spark, choose_instant(commits, since))
         finally:
             spark.stop()
         arrivals = arrivals_by_shard(rows)

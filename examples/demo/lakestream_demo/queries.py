@@ -32,7 +32,7 @@ class TableCommit:
     """Completion time, in the form of an instant."""
 
 
-def choose_instant(commits: Sequence[TableCommit], retained: int) -> str:
+def choose_instant(commits: Sequence[TableCommit], since: str) -> str:
     """The moment to look back to: half-way through the run, unless cleaning has already gone beyond it.
 
     A completion time, which time travel and incremental queries understand alike: what was complete then is in the
@@ -40,11 +40,11 @@ def choose_instant(commits: Sequence[TableCommit], retained: int) -> str:
 
     Args:
         commits: completed ones, at least one.
-        retained: commits whose files cleaning keeps.
+        since: what was replaced before, cleaning may have removed; in the form of an instant.
     """
-    in_order = sorted(commits, key=lambda commit: commit.completed)
-    back = min(len(in_order) // 2, retained // 2)
-    return in_order[len(in_order) - 1 - back].completed
+    in_order = sorted(commit.completed for commit in commits)
+    kept = [completed for completed in in_order if completed >= since] or in_order[-1:]
+    return kept[(len(kept) - 1) // 2]
 
 
 def three_looks(instant: str) -> tuple[Query, Query, Query]:

@@ -14,19 +14,18 @@ def commits(*completed: int) -> list[TableCommit]:
 
 
 @pytest.mark.parametrize(
-    ("completed", "retained", "chosen"),
+    ("completed", "since", "chosen"),
     [
-        ((10,), 30, "010"),
-        ((10, 20), 30, "010"),
-        ((10, 20, 30), 30, "020"),
-        ((30, 10, 50, 20, 40), 30, "030"),
-        (tuple(range(1, 101)), 30, "085"),
+        ((10,), "000", "010"),
+        ((10, 20), "000", "010"),
+        ((10, 20, 30), "000", "020"),
+        ((30, 10, 50, 20, 40), "000", "030"),
+        (tuple(range(1, 101)), "071", "085"),
+        ((10, 20), "030", "020"),
     ],
 )
-def test_the_moment_is_half_way_or_what_cleaning_has_left(
-    completed: tuple[int, ...], retained: int, chosen: str
-) -> None:
-    assert choose_instant(commits(*completed), retained) == chosen
+def test_the_moment_is_half_way_or_what_cleaning_has_left(completed: tuple[int, ...], since: str, chosen: str) -> None:
+    assert choose_instant(commits(*completed), since) == chosen
 
 
 def test_the_looks_share_one_moment() -> None:

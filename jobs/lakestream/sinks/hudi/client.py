@@ -17,6 +17,7 @@ from pyspark.sql.types import StructType
 
 from lakestream.errors import SinkError
 from lakestream.sinks.hudi.metaclient import HudiTable
+from lakestream.sinks.hudi.options import retention
 from lakestream.sinks.hudi.stats import WriteStat
 
 _RECORDS = "org.apache.hudi.HoodieCreateRecordUtils$"
@@ -89,6 +90,11 @@ class HudiClient:
     def compact(self, instant: str) -> None:
         """Run a planned compaction, also one that was begun by a driver that died, and commit it."""
         self._client.compact(instant, True)
+
+    def retain(self, commits: int) -> None:
+        """Have cleaning keep what readers of the last so many commits need, and archiving the commits themselves."""
+        for name, value in retention(commits).items():
+            self._client.getConfig().setValue(name, value)
 
     def clean(self) -> None:
         """Delete what the retained commits do not need, and what failed writes left."""

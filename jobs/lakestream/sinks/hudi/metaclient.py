@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator, Set
+from datetime import datetime
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -106,6 +107,19 @@ class HudiTable:
             if _marked(metadata, checkpoint) == batch:
                 return instant, _write_stats(metadata)
         return None
+
+    def commits_since(self, time: datetime) -> int:
+        """How many commits, compactions included, have begun since the first one that was completed at that time or
+        later: readers of the table as it was then may need what these have replaced."""
+        client = self.meta_client()
+        zone = client.getTableConfig().getTimelineTimezone().getZoneId()
+        form = self.jvm.java.time.format.DateTimeFormatter.ofPattern("yyyyMMddHHmmssSSS").withZone(zone)
+        instant = form.format(self.jvm.java.time.Instant.ofEpochMilli(round(time.timestamp() * 1000) - 1))
+        commits = client.getActiveTimeline().getCommitsTimeline().filterCompletedInstants()
+        first = commits.findInstantsModifiedAfterByCompletionTime(instant).firstInstant()
+        if not first.isPresent():
+            return 0
+        return int(commits.findInstantsAfterOrEquals(first.get().requestedTime()).countInstants())
 
     def pending_compactions(self) -> list[str]:
         """Instants of compactions that were planned, and perhaps begun, but not completed; oldest first."""

@@ -25,8 +25,8 @@ _LOCKS = "ingestion and the compaction beside it could undo each other's commits
 REFUSED = {
     "hoodie.datasource.write.commitmeta.key.prefix": _FINDS,
     "hoodie.allow.empty.commit": _FINDS,
-    "hoodie.keep.min.commits": f"{_FINDS}; it follows from cleaning.retainCommits",
-    "hoodie.keep.max.commits": f"{_FINDS}; it follows from cleaning.retainCommits",
+    "hoodie.keep.min.commits": f"{_FINDS}; it follows from cleaning.retainHours",
+    "hoodie.keep.max.commits": f"{_FINDS}; it follows from cleaning.retainHours",
     "hoodie.write.concurrency.mode": _LOCKS,
     "hoodie.write.lock.provider": _LOCKS,
     "hoodie.clean.failed.writes.policy": _LOCKS,
@@ -67,7 +67,8 @@ def write_options(settings: HudiSettings) -> dict[str, str]:
         **_TUNED,
         **_table(settings),
         **_index(settings),
-        **_retention(settings),
+        "hoodie.compact.inline.max.delta.commits": str(settings.compact_every),
+        **retention(0),
         **settings.options,
         **_REQUIRED,
     }
@@ -147,13 +148,21 @@ def _index(settings: HudiSettings) -> dict[str, str]:
     }
 
 
-def _retention(settings: HudiSettings) -> dict[str, str]:
+def retention(commits: int) -> dict[str, str]:
+    """Options by which cleaning keeps what readers of any of the last commits need, and archiving these commits.
+
+    Cleaning is by count because Hudi's own policy by hours (`KEEP_LATEST_BY_HOURS`) tells the time by the JVM's zone.
+    So commits are counted before each round.
+
+    Args:
+        commits: how many; at least the last one is kept in any case.
+    """
+    commits = max(commits, 1)
     # Hudi wants the active timeline to reach further back than the cleaner.
-    keep = max(settings.retain_commits + 10, MARKED_COMMITS)
+    keep = max(commits + 10, MARKED_COMMITS)
     return {
-        "hoodie.compact.inline.max.delta.commits": str(settings.compact_every),
         "hoodie.clean.policy": "KEEP_LATEST_COMMITS",
-        "hoodie.clean.commits.retained": str(settings.retain_commits),
+        "hoodie.clean.commits.retained": str(commits),
         "hoodie.keep.min.commits": str(keep),
         "hoodie.keep.max.commits": str(keep + 10),
     }

@@ -35,8 +35,8 @@ class HudiSettings:
     """Files per partition with the bucket index."""
     compact_every: int = 10
     """Delta commits between two compactions."""
-    retain_commits: int = 30
-    """Commits whose files the cleaner keeps."""
+    retain: timedelta = timedelta(hours=1)
+    """How long the cleaner keeps files that newer ones have replaced."""
     options: Mapping[str, str] = field(default_factory=dict)
     """The document's own `hoodie.*` options."""
     tombstones: timedelta = timedelta(hours=1)
@@ -58,7 +58,7 @@ class HudiSettings:
             index=output.index.type,
             buckets=output.index.buckets,
             compact_every=output.compaction.every_commits,
-            retain_commits=output.cleaning.retain_commits,
+            retain=timedelta(hours=output.cleaning.retain_hours),
             options=dict(output.options),
         )
 

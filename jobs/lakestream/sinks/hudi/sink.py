@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -204,7 +205,7 @@ class HudiSink:
         self._rollbacks = Rollbacks(self._table, SideFiles(self._table, "rolled-back"))
         self._bury()
         services = [
-            Service("cleaning", self._in_pool(self._beside.clean)),
+            Service("cleaning", self._in_pool(self._clean)),
             Service("archiving", self._in_pool(self._beside.archive)),
         ]
         if self._settings.merges_on_read:
@@ -222,6 +223,12 @@ class HudiSink:
                 raise in_our_words(error) from error
 
         return run
+
+    def _clean(self) -> None:
+        """Delete what was replaced longer ago than it is to be kept; archiving goes by the same count of commits."""
+        assert self._beside is not None
+        self._beside.retain(self._table.commits_since(datetime.now(UTC) - self._settings.retain))
+        self._beside.clean()
 
     def _compact(self) -> None:
         """Compact what a driver that died has left, then what is due."""

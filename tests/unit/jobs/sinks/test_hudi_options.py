@@ -1,7 +1,9 @@
+from datetime import timedelta
+
 import pytest
 
 from lakestream.errors import SettingsError
-from lakestream.sinks.hudi.options import REFUSED, key_generator, write_options
+from lakestream.sinks.hudi.options import REFUSED, key_generator, retention, write_options
 from lakestream.sinks.hudi.settings import HudiSettings
 from lakestream_api import HudiOutput, IndexType, Operation, TableType
 
@@ -28,7 +30,7 @@ def test_settings_are_taken_from_the_document() -> None:
         "deleteWhen": "op = 'd'",
         "index": {"type": "simple", "buckets": 7},
         "compaction": {"everyCommits": 3},
-        "cleaning": {"retainCommits": 5},
+        "cleaning": {"retainHours": 5},
         "options": {"hoodie.parquet.compression.codec": "zstd"},
     }
     assert HudiSettings.of(HudiOutput.model_validate(document), "orders_hudi") == HudiSettings(
@@ -42,7 +44,7 @@ def test_settings_are_taken_from_the_document() -> None:
         index=IndexType.SIMPLE,
         buckets=7,
         compact_every=3,
-        retain_commits=5,
+        retain=timedelta(hours=5),
         options={"hoodie.parquet.compression.codec": "zstd"},
     )
 
@@ -85,10 +87,11 @@ def test_key_generator(keys: tuple[str, ...], partitions: tuple[str, ...], expec
     assert key_generator(settings(record_key=keys, partition_by=partitions)) == expected
 
 
-@pytest.mark.parametrize("retain", [1, 30, 500])
-def test_the_timeline_reaches_back_further_than_the_cleaner_and_the_replays(retain: int) -> None:
-    options = write_options(settings(retain_commits=retain))
-    assert int(options["hoodie.keep.min.commits"]) >= max(retain + 1, 20)
+@pytest.mark.parametrize("commits", [0, 1, 30, 500])
+def test_the_timeline_reaches_back_further_than_the_cleaner_and_the_replays(commits: int) -> None:
+    options = retention(commits)
+    assert int(options["hoodie.clean.commits.retained"]) == max(commits, 1)
+    assert int(options["hoodie.keep.min.commits"]) >= max(commits + 1, 20)
     assert int(options["hoodie.keep.max.commits"]) > int(options["hoodie.keep.min.commits"])
 
 

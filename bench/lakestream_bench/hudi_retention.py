@@ -1,0 +1,139 @@
+"""What keeping replaced files for an hour costs a Hudi table, beside keeping them for a minute.
+
+    python -m lakestream_bench.hudi_retention [--commits 360] [--rows 200] [--out hudi_retention.json]
+
+At a batch every 10 s an hour has 360 commits. They are made one right after the other, so that nothing is old enough to
+be removed: that is the table as it is from the end of its first hour on. Both tables get the same batches, in turns;
+compaction (every ten commits of a merge-on-read table), cleaning and archiving are waited for and reported apart. A row
+is told for each tenth of the commits.
+
+    commit     median seconds of a commit
+    clean      seconds of the last round of cleaning; archive: of archiving
+    load       seconds to list and load the active timeline, which each step of a commit does anew
+    timeline   objects in it; a listing of S3 gives 1,000 at a time
+    files, MB  of data, those that are to be removed some day included
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+
+from pyspark.sql import SparkSession
+
+from lakestream.sinks.hudi import HudiSettings, HudiSink
+from lakestream.sinks.hudi.metaclient import HudiTable
+from lakestream.spark.session import SessionSettings, build_session
+from lakestream_api import TableType
+from lakestream_bench._processes import no_process_left
+from lakestream_bench._telling import Telling
+from lakestream_bench.hudi_commits import batch, ours, settings
+
+RETAIN = {"an hour": timedelta(hours=1), "a minute": timedelta(minutes=1)}
+STEPS = 10
+
+
+@dataclass(frozen=True)
+class Kept:
+    """A table after some commits."""
+
+    table: str
+    retain: str
+    commits: int
+    commit: float
+    clean: float
+    archive: float
+    load: float
+    timeline: int
+    files: int
+    megabytes: float
+
+
+def look(spark: SparkSession, table: HudiSettings, sink: HudiSink, retain: str, seconds: Sequence[float]) -> Kept:
+    folder = Path(table.path.removeprefix("file://"))
+    data = [path.stat().st_size for path in folder.glob("dt=*/*") if path.is_file() and ".crc" not in path.name]
+    took = {service.name: service.seconds for service in sink.services}
+    began = time.perf_counter()
+    HudiTable(spark, table).meta_client().getActiveTimeline()
+    return Kept(
+        table=table.table_type.value,
+        retain=retain,
+        commits=len(seconds),
+        commit=statistics.median(seconds[-len(seconds) // STEPS :]),
+        clean=took["cleaning"],
+        archive=took["archiving"],
+        load=time.perf_counter() - began,
+        timeline=sum(path.suffix != ".crc" for path in (folder / ".hoodie/timeline").glob("*") if path.is_file()),
+        files=len(data),
+        megabytes=sum(data) / 1e6,
+    )
+
+
+def compare(spark: SparkSession, folder: Path, table_type: TableType, commits: int, rows: int) -> list[Kept]:
+    """Both retentions on the same batches."""
+    sample = batch(spark, 0, 1)
+    found: list[Kept] = []
+    with ExitStack() as stack:
+        tables = {
+            name: replace(settings(folder, name.replace(" ", "-"), table_type), retain=retain)
+            for name, retain in RETAIN.items()
+        }
+        writers = {name: stack.enter_context(ours(spark, table, sample)) for name, table in tables.items()}
+        seconds: dict[str, list[float]] = {name: [] for name in tables}
+        for number in range(commits):
+            made = batch(spark, number, rows)
+            for name, (sink, write) in writers.items():
+                began = time.perf_counter()
+                write(number, made)
+                seconds[name].append(time.perf_counter() - began)
+                sink.finish_services()
+            made.unpersist()
+            if (number + 1) % max(1, commits // STEPS) == 0:
+                found += [look(spark, tables[name], sink, name, seconds[name]) for name, (sink, _) in writers.items()]
+                show(found[-len(tables) :])
+    return found
+
+
+def show(kept: Sequence[Kept]) -> None:
+    for one in kept:
+        print(
+            f"{one.table:14} {one.retain:9} {one.commits:5} commits  commit {one.commit:6.2f}  clean {one.clean:6.2f}  "
+            f"archive {one.archive:6.2f}  load {one.load:6.3f}  timeline {one.timeline:5}  files {one.files:6}  "
+            f"MB {one.megabytes:8.1f}",
+            flush=True,
+        )
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--commits", type=int, default=360)
+    parser.add_argument("--rows", type=int, default=200, help="of a batch")
+    parser.add_argument(
+        "--tables", nargs="+", choices=[kind.name for kind in TableType], default=list(TableType.__members__)
+    )
+    parser.add_argument("--out", type=Path, default=None)
+    options = parser.parse_args()
+    kinds = [TableType[name] for name in options.tables]
+    kept: list[Kept] = []
+    with tempfile.TemporaryDirectory() as folder:
+        telling = Telling(len(kinds))
+        spark = build_session(SessionSettings("hudi-retention", cores=2, hudi=True, local_dir=Path(folder) / "spark"))
+        for kind in kinds:
+            with telling.measuring(f"{kind.value}, {options.commits} batches"):
+                kept += compare(spark, Path(folder), kind, options.commits, options.rows)
+        spark.stop()
+    if options.out:
+        options.out.write_text(json.dumps([asdict(one) for one in kept], indent=2) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    with no_process_left():
+        main()
