@@ -27,7 +27,7 @@ from typing import Generic, Protocol, TypeVar
 
 from lakestream.errors import QuarantineLimitError
 from lakestream.faults import reach
-from lakestream.model import BatchCommit, BatchPlan, Cursor, Definition, ShardStats, SinkCommit, Trim
+from lakestream.model import BatchCommit, BatchPlan, Cursor, Definition, FileEntry, ShardStats, SinkCommit, Trim
 from lakestream.stopping import StopSignal
 
 logger = logging.getLogger(__name__)
@@ -99,7 +99,11 @@ class Fetcher(Protocol[Rows]):
 class Output(Protocol[RowsIn_contra]):
     """Where a batch goes: the sink and the quarantine, exactly once both."""
 
-    def quarantine(self, plan: BatchPlan, rejected: RowsIn_contra, *, replay: bool) -> None: ...
+    def quarantine(self, plan: BatchPlan, rejected: RowsIn_contra, *, replay: bool) -> tuple[FileEntry, ...]: ...
+    def quarantined(self, plan: BatchPlan) -> tuple[FileEntry, ...]:
+        """What `quarantine` has written for a batch."""
+        ...
+
     def find(self, plan: BatchPlan) -> SinkCommit | None: ...
     def write(self, plan: BatchPlan, rows: RowsIn_contra, *, replay: bool) -> SinkCommit: ...
 
@@ -298,9 +302,10 @@ class Engine(Generic[Rows]):
         """Steps 3 to 5."""
         began = self._clock.now()
         sink: SinkCommit | None = None
+        rejects: tuple[FileEntry, ...] = ()
         if batch.fetched is not None:
             try:
-                sink = self._write(batch, batch.fetched)
+                rejects, sink = self._write(batch, batch.fetched)
             finally:
                 _release(batch)
         written = self._clock.now()
@@ -311,6 +316,7 @@ class Engine(Generic[Rows]):
             committed_at=written,
             sink=sink,
             quarantined=batch.fetched.rejected_count if batch.fetched else 0,
+            rejects=rejects,
             shards=batch.fetched.shards if batch.fetched else (),
             seconds={**batch.seconds, "write": _seconds(began, written)},
         )
@@ -320,17 +326,18 @@ class Engine(Generic[Rows]):
         self._observer.committed(commit, batch.fetched.arrivals if batch.fetched else ())
         self._log.expire()
 
-    def _write(self, batch: _Prepared[Rows], fetched: Fetched[Rows]) -> SinkCommit:
+    def _write(self, batch: _Prepared[Rows], fetched: Fetched[Rows]) -> tuple[tuple[FileEntry, ...], SinkCommit]:
         self._require_few_rejected(batch.plan, fetched)
         # The last look before the lake changes: a sink without a lock of its own trusts in it.
         self._log.check_fence()
         if batch.replay and (found := self._output.find(batch.plan)) is not None:
             logger.info("batch %d is visible already; only its commit was missing", batch.plan.batch)
-            return found
+            return self._output.quarantined(batch.plan), found
+        rejects: tuple[FileEntry, ...] = ()
         # An earlier attempt, by a definition that could not be kept to, may have rejected what is good now.
         if fetched.rejected_count or batch.replay:
-            self._output.quarantine(batch.plan, fetched.rejected, replay=batch.replay)
-        return self._output.write(batch.plan, fetched.rows, replay=batch.replay)
+            rejects = self._output.quarantine(batch.plan, fetched.rejected, replay=batch.replay)
+        return rejects, self._output.write(batch.plan, fetched.rows, replay=batch.replay)
 
     def _require_few_rejected(self, plan: BatchPlan, fetched: Fetched[Rows]) -> None:
         allowed = self._settings.max_rejected * fetched.records

@@ -98,6 +98,23 @@ def validate(file: File) -> None:
 
 
 @app.command()
+def files(
+    file: File,
+    writer: Annotated[str, typer.Option(help="Name of a writer, one of spec.writers.")],
+    quarantine: Annotated[bool, typer.Option("--quarantine", help="The files of unusable records.")] = False,
+) -> None:
+    """List the files of committed batches, one a line: those to read while the writer goes on.
+
+    Of files of JSON lines, or with --quarantine of any writer; the files of a Hudi table are known by its timeline.
+    """
+    from lakestream.listing import list_files
+
+    with _explained():
+        for path in list_files(_load(file), writer, os.environ, quarantine=quarantine):
+            typer.echo(path)
+
+
+@app.command()
 def jars() -> None:
     """Fetch the Java libraries that local Spark needs, and make the archive with which it starts fast: both once.
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from pyspark.sql import DataFrame
 
-from lakestream.model import BatchPlan, SinkCommit
+from lakestream.model import BatchPlan, FileEntry, SinkCommit
 from lakestream.sinks.contract import BatchRef, Sink
 from lakestream.sinks.quarantine import Quarantine
 
@@ -20,8 +20,11 @@ class SparkOutput:
     rejects: Quarantine
     checkpoint: UUID
 
-    def quarantine(self, plan: BatchPlan, rejected: DataFrame, *, replay: bool) -> None:
-        self.rejects.write(self._ref(plan), rejected, replay=replay)
+    def quarantine(self, plan: BatchPlan, rejected: DataFrame, *, replay: bool) -> tuple[FileEntry, ...]:
+        return self.rejects.write(self._ref(plan), rejected, replay=replay)
+
+    def quarantined(self, plan: BatchPlan) -> tuple[FileEntry, ...]:
+        return self.rejects.find(self._ref(plan))
 
     def find(self, plan: BatchPlan) -> SinkCommit | None:
         return self.sink.find(self._ref(plan))

@@ -13,11 +13,12 @@ from hypothesis.stateful import Bundle, RuleBasedStateMachine, consumes, initial
 from obstore.store import MemoryStore
 
 from lakestream.errors import FencedError, OutcomeUnknownError
-from lakestream.log import CheckpointLog, ObstoreLogStore, StaleLogError
+from lakestream.log import BatchFiles, CheckpointLog, ObstoreLogStore, StaleLogError, committed_files
 from lakestream.log.layout import number_of, unpack
 from lakestream.model import BatchCommit, BatchPlan, Definition
 from lakestream.testing.logs import ORDERS, Fault, FaultyLogStore, ManualClock, commit_of, plan_of
 
+KEEP = 3
 FAULTS = st.lists(st.sampled_from(Fault), max_size=4)
 
 
@@ -26,7 +27,7 @@ class Driver:
 
     def __init__(self, way: FaultyLogStore, clock: ManualClock) -> None:
         self.way = way
-        self.log = CheckpointLog.open(self.way, ORDERS, now=clock)
+        self.log = CheckpointLog.open(self.way, ORDERS, now=clock, keep=KEEP)
         self.undecided: BatchPlan | None = None
         """A plan that may have been written. It is put again as it is, or never."""
 
@@ -87,7 +88,7 @@ class LogMachine(RuleBasedStateMachine):
         pending = driver.log.pending_plans()
         if not pending:
             return
-        commit = commit_of(pending[0], driver.log.epoch)
+        commit = commit_of(pending[0], driver.log.epoch, files=pending[0].batch % 3)
         superseded = driver.log.epoch < self.newest_epoch
         accepted = self._put(
             driver, lambda: driver.log.put_commit(commit), faults, intruder, self.commits, commit.batch
@@ -96,14 +97,16 @@ class LogMachine(RuleBasedStateMachine):
             assert not superseded, "a commit was accepted from a driver with a successor"
             assert driver.log.last_commit() == commit
 
-    @rule(driver=drivers, keep=st.integers(1, 3))
-    def expire(self, driver: Driver, keep: int) -> None:
-        driver.log.expire(keep=keep)
+    @rule(driver=drivers, faults=FAULTS)
+    def expire(self, driver: Driver, faults: list[Fault]) -> None:
+        driver.way.faults = list(faults)
+        driver.log.expire()
+        done, driver.way.faults = len(driver.way.faults) == len(faults), []
         last = driver.log.last_commit()
-        if driver.log.epoch == self.newest_epoch and last is not None:
+        if done and driver.log.epoch == self.newest_epoch and last is not None:
             # A commit whose outcome it does not know may be there as well.
             known = [key for key in self.shared.list("commits") if number_of(key) <= last.batch]
-            assert len(known) <= keep
+            assert len(known) <= KEEP
 
     @rule(driver=drivers)
     def look(self, driver: Driver) -> None:
@@ -140,6 +143,11 @@ class LogMachine(RuleBasedStateMachine):
         if self.commits:
             assert stored[-1] == max(self.commits), "the newest commit was removed"
             assert stored == list(range(stored[0], stored[-1] + 1))
+
+    @invariant()
+    def what_batches_wrote_is_known(self) -> None:
+        wrote = [one for _, commit in sorted(self.commits.items()) if (one := BatchFiles.of(commit)).files]
+        assert list(committed_files(self.shared)) == wrote
 
     @invariant()
     def commits_never_go_back_to_an_earlier_driver(self) -> None:
@@ -194,7 +202,7 @@ class LogMachine(RuleBasedStateMachine):
         self.the_log_is_what_the_model_says()
         other = self._open()
         for plan in other.log.pending_plans():
-            other.log.put_commit(commit_of(plan, other.log.epoch))
+            other.log.put_commit(commit_of(plan, other.log.epoch, files=plan.batch % 3))
 
     def _stored_plan(self, batch: int) -> BatchPlan:
         key = f"batches/{batch:012d}.json.gz"

@@ -20,13 +20,14 @@ from obstore.store import MemoryStore
 
 from lakestream.engine import Clock, Engine, EngineSettings, Fetched, Until
 from lakestream.errors import SinkError
-from lakestream.log import CheckpointLog, ObstoreLogStore
+from lakestream.log import CheckpointLog, ObstoreLogStore, committed_files
 from lakestream.model import (
     RULES,
     BatchCommit,
     BatchPlan,
     Cursor,
     Definition,
+    FileEntry,
     Reading,
     ShardRange,
     ShardStats,
@@ -183,9 +184,14 @@ class Parts:
         rows = [row for row in records if row not in rejected]
         return Fetched(rows, rejected, len(rejected), (stats,), (NOW,), lambda: None)
 
-    def quarantine(self, plan: BatchPlan, rejected: list[Row], *, replay: bool) -> None:
+    def quarantine(self, plan: BatchPlan, rejected: list[Row], *, replay: bool) -> tuple[FileEntry, ...]:
         self.place.keep(plan.batch, rejected)
         self.life.reach("quarantined")
+        return self.quarantined(plan)
+
+    def quarantined(self, plan: BatchPlan) -> tuple[FileEntry, ...]:
+        rows = len(self.place.quarantined(plan.batch))
+        return (FileEntry(f"b{plan.batch}", rows, 0, ""),) if rows else ()
 
     def find(self, plan: BatchPlan) -> SinkCommit | None:
         return self.place.find(plan.batch)
@@ -293,6 +299,12 @@ class ReplayMachine(RuleBasedStateMachine):
             records = list(range(batch * IN_A_BATCH, (batch + 1) * IN_A_BATCH))
             assert sorted(record for record, _ in rows + rejected) == records
             assert len({definition for _, definition in rows + rejected}) == 1, "a batch is of one definition"
+
+    @invariant()
+    def the_quarantine_is_listed(self) -> None:
+        listed = {one.batch: sum(entry.rows for entry in one.rejects) for one in committed_files(self.store)}
+        kept = {batch: len(self.place.quarantined(batch)) for batch in range(self.committed)}
+        assert listed == {batch: rows for batch, rows in kept.items() if rows}
 
 
 TestReplayMachine = ReplayMachine.TestCase

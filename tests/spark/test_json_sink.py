@@ -229,7 +229,8 @@ def test_quarantine_keeps_bytes_place_and_reason(lake: Lake, fetch: Fetch) -> No
 
 def test_quarantine_is_written_once_however_often(lake: Lake, fetch: Fetch) -> None:
     quarantine = Quarantine(lake.store)
-    quarantine.write(REF, fetch().rejected, replay=False)
+    written = quarantine.write(REF, fetch().rejected, replay=False)
+    assert quarantine.find(REF) == written
     before = lake.files()
     quarantine.write(REF, fetch().rejected, replay=True)
     assert lake.files() == before

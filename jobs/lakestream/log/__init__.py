@@ -3,9 +3,11 @@
 from lakestream.log.checkpoint import CheckpointLog, StaleLogError
 from lakestream.log.fence import Fence, FenceSettings, FenceWatch
 from lakestream.log.identity import Identity, Setting
+from lakestream.log.manifest import BatchFiles, committed_files
 from lakestream.log.store import LogStore, ObstoreLogStore
 
 __all__ = [
+    "BatchFiles",
     "CheckpointLog",
     "Fence",
     "FenceSettings",
@@ -15,4 +17,5 @@ __all__ = [
     "ObstoreLogStore",
     "Setting",
     "StaleLogError",
+    "committed_files",
 ]

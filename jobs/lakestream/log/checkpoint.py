@@ -15,13 +15,16 @@ from lakestream.log.identity import Identity, claim_identity
 from lakestream.log.layout import (
     BATCHES,
     COMMITS,
+    MANIFESTS,
     batch_key,
     closed_key,
     commit_key,
+    manifest_key,
     number_of,
     pack,
     unpack,
 )
+from lakestream.log.manifest import BATCHES_PER_MANIFEST, BatchFiles, Manifest
 from lakestream.log.store import LogStore, claim
 from lakestream.model import BatchCommit, BatchPlan
 from lakestream.model.codec import encode, time_to_json
@@ -58,6 +61,7 @@ class CheckpointLog:
         epoch: Epoch,
         safe_to_write_at: datetime,
         now: Callable[[], datetime],
+        keep: int,
     ) -> None:
         """Use `open`."""
         self.checkpoint = checkpoint
@@ -68,6 +72,7 @@ class CheckpointLog:
         """Before this time nothing may be written to a sink: the predecessor may not have stopped yet."""
         self._store = store
         self._now = now
+        self._keep = keep
         self._fence = Fence(store, epoch.number)
         self._lock = threading.Lock()
         self._epochs = list(epoch.keys)
@@ -77,6 +82,8 @@ class CheckpointLog:
         self._entries += batches
         self._plans = self._read_plans(batches)
         self._expires = True
+        self._files: dict[int, BatchFiles] = {}
+        self._unlisted: int | None = None
 
     @classmethod
     def open(
@@ -86,20 +93,31 @@ class CheckpointLog:
         *,
         fence: FenceSettings = FenceSettings(),  # noqa: B008 - frozen
         now: Callable[[], datetime] = _now,
+        keep: int = BATCHES_PER_MANIFEST,
     ) -> CheckpointLog:
         """Take over the log: check the identity, take the next epoch, read where things stand.
+
+        Args:
+            store: the writer's part of the checkpoint.
+            identity: what it must belong to.
+            fence: how drivers tell each other apart in time.
+            now: the time.
+            keep: how many commits and epochs stay, and how many batches are in a manifest.
 
         Raises:
             IdentityMismatchError: it belongs to another stream or to other settings.
             CorruptLogError: an object cannot be decoded, or a plan is missing.
             StorageError, StorageUnavailableError, OutcomeUnknownError: of the store.
         """
+        if keep < 1:
+            raise InvalidValueError(f"keep must be at least 1, got {keep}")
         checkpoint = claim_identity(store, identity)
         epoch = take_epoch(store, uuid4().hex, now())
         # Counted from after the epoch became visible, by one clock only: the store's and the predecessor's
         # may differ from ours.
         taken = now()
-        return cls(store, checkpoint, epoch, taken if epoch.previous_closed else taken + fence.wait, now)
+        safe_to_write_at = taken if epoch.previous_closed else taken + fence.wait
+        return cls(store, checkpoint, epoch, safe_to_write_at, now, keep)
 
     def last_commit(self) -> BatchCommit | None:
         """The newest commit; None before the first."""
@@ -143,32 +161,32 @@ class CheckpointLog:
             self._claim(key, pack(commit.to_json()))
             self._entries.append(key)
             self._last_commit = commit
+            self._files[commit.batch] = BatchFiles.of(commit)
             self._plans = self._plans[1:]
 
     def check_fence(self) -> None:
         """Raise FencedError if a higher epoch exists."""
         self._fence.check()
 
-    def expire(self, keep: int = 100) -> None:
-        """Remove all but the last `keep` commits, their plans, and as many epochs.
+    def expire(self) -> None:
+        """Remove all but the newest commits, their plans, and as many epochs, once manifests have what they said.
 
         One request to delete two objects after each commit (and none to list), so that the log and
         the time to open it stay as small after a year as after a day. The newest commit stays always.
-        What cannot be deleted is tried again with the next commit: a log that grows is no reason to write no more.
+        What cannot be done is tried again with the next commit: a log that grows is no reason to write no more.
         """
-        if keep < 1:
-            raise InvalidValueError(f"keep must be at least 1, got {keep}")
         with self._lock:
             if self._last_commit is None:
                 return
-            oldest, oldest_epoch = self._last_commit.batch - keep + 1, self.epoch - keep + 1
-            stale = [key for key in self._entries if number_of(key) < oldest]
-            stale += [key for key in self._epochs if number_of(key) < oldest_epoch]
             try:
+                self._write_manifests(self._last_commit.batch + 1)
+                oldest = self._last_commit.batch - self._keep + 1
+                stale = [key for key in self._entries if number_of(key) < oldest]
+                stale += [key for key in self._epochs if number_of(key) < self.epoch - self._keep + 1]
                 self._store.delete(stale)
             except LakeStreamError as error:
                 if self._expires:
-                    logger.warning("what the log needs no more cannot be deleted, and stays: %s", error)
+                    logger.warning("what the log needs no more stays: %s", error)
                 self._expires = False
                 return
             self._expires = True
@@ -189,6 +207,23 @@ class CheckpointLog:
             claim(self._store, closed_key(self.epoch), body)
         except LakeStreamError as error:
             logger.warning("epoch %d could not be marked as closed: %s", self.epoch, error)
+
+    def _write_manifests(self, end: int) -> None:
+        """Write those that are due, all batches before `end` being committed."""
+        committed = [number_of(key) for key in self._entries if key.startswith(COMMITS)]
+        if self._unlisted is None:
+            there = self._store.list(MANIFESTS, after=manifest_key(max(0, committed[0] - 1)))
+            self._unlisted = number_of(there[-1]) + 1 if there else committed[0]
+        while (last := self._unlisted // self._keep * self._keep + self._keep - 1) < end:
+            batches = (self._files_of(batch) for batch in range(self._unlisted, last + 1))
+            # Commits never change, so another driver's manifest says the same.
+            claim(self._store, manifest_key(last), pack(Manifest.of(self._unlisted, batches).to_json()))
+            self._unlisted = last + 1
+
+    def _files_of(self, batch: int) -> BatchFiles:
+        if batch in self._files:
+            return self._files.pop(batch)
+        return BatchFiles.of(self._read(commit_key(batch), BatchCommit.from_json))
 
     def _claim(self, key: str, body: bytes) -> None:
         if claim(self._store, key, body):

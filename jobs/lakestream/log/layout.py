@@ -5,6 +5,7 @@
     epochs/000000000007.closed.json  …ended cleanly; neither it nor an earlier one writes any more
     batches/000000000042.json.gz     the plan of batch 42
     commits/000000000042.json.gz     batch 42 is visible in the sink
+    manifests/000000000099.json.gz   the objects that batches 0 to 99 wrote
 
 Numbers have twelve digits, so that the order of names is the order of numbers.
 """
@@ -22,6 +23,7 @@ IDENTITY = "identity.json"
 EPOCHS = "epochs"
 BATCHES = "batches"
 COMMITS = "commits"
+MANIFESTS = "manifests"
 
 T = TypeVar("T")
 
@@ -42,8 +44,12 @@ def commit_key(batch: int) -> str:
     return f"{COMMITS}/{batch:012d}.json.gz"
 
 
+def manifest_key(last_batch: int) -> str:
+    return f"{MANIFESTS}/{last_batch:012d}.json.gz"
+
+
 def number_of(key: str) -> int:
-    """The number in a key of `epochs/`, `batches/` or `commits/`.
+    """The number in a key of `epochs/`, `batches/`, `commits/` or `manifests/`.
 
     Raises:
         CorruptLogError: somebody put another object there.

@@ -158,6 +158,8 @@ class BatchCommit:
     """As in the plan."""
     trim: Trim | None = None
     """As in the plan."""
+    rejects: tuple[FileEntry, ...] = ()
+    """The objects in quarantine; none in commits of releases that did not keep them."""
 
     def __post_init__(self) -> None:
         for name in ("batch", "epoch", "records", "bytes", "quarantined"):
@@ -178,6 +180,7 @@ class BatchCommit:
         committed_at: datetime,
         sink: SinkCommit | None = None,
         quarantined: int = 0,
+        rejects: tuple[FileEntry, ...] = (),
         shards: tuple[ShardStats, ...] = (),
         seconds: Mapping[str, float] | None = None,
     ) -> BatchCommit:
@@ -199,6 +202,7 @@ class BatchCommit:
             seconds=seconds or {},
             losses=plan.losses,
             trim=plan.trim,
+            rejects=rejects,
         )
 
     @property
@@ -234,6 +238,7 @@ class BatchCommit:
                 "seconds": dict(self.seconds),
                 "losses": [loss.to_row() for loss in self.losses],
                 "trim": self.trim and self.trim.to_row(),
+                "rejects": [entry.to_row() for entry in self.rejects],
                 **aggregated,
             },
         )
@@ -267,6 +272,7 @@ class BatchCommit:
                 seconds=fields["seconds"],
                 losses=tuple(Loss.from_row(row) for row in fields["losses"]),
                 trim=Trim.from_row(row) if (row := fields.get("trim")) else None,
+                rejects=tuple(FileEntry.from_row(row) for row in fields.get("rejects", ())),
             )
 
         return decode("commit", content, build)

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
 
+import obstore
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
@@ -16,8 +17,8 @@ from pyspark.sql import functions as sf
 
 from lakestream.model import FileEntry
 from lakestream.sinks.contract import BatchRef
-from lakestream.sinks.objects import object_name, remove_leftovers, write_objects
-from lakestream.storage import StoreSettings
+from lakestream.sinks.objects import batch_pattern, object_name, remove_leftovers, write_objects
+from lakestream.storage import StoreSettings, open_store, translated
 
 if TYPE_CHECKING:
     from lakestream.sinks.objects import Content
@@ -44,6 +45,19 @@ class Quarantine:
         if replay:
             remove_leftovers(self._store, ref, files)
         return files
+
+    def find(self, ref: BatchRef) -> tuple[FileEntry, ...]:
+        """What has been written for a batch."""
+        store, pattern = open_store(self._store), batch_pattern(ref)
+        with translated(f"list {self._store.path}"):
+            paths = sorted(meta["path"] for meta in obstore.list(store).collect() if pattern.fullmatch(meta["path"]))
+        found = []
+        for path in paths:
+            with translated(f"read {path} under {self._store.path}"):
+                content = obstore.get(store, path).bytes()
+            rows = pq.ParquetFile(pa.BufferReader(bytes(content))).metadata.num_rows
+            found.append(FileEntry(path, rows, len(content), ""))
+        return tuple(found)
 
 
 def _task_files(ref: BatchRef, task: int, batches: Iterator[pa.RecordBatch]) -> Iterator[tuple[FileEntry, Content]]:

@@ -188,9 +188,9 @@ def common_conf(settings: SessionSettings) -> dict[str, str]:
         "spark.python.daemon.module": "lakestream.spark.daemon",
         # Rows are wide structs of strings, dead after the batch: columnar cache without statistics or compression.
         "spark.sql.inMemoryColumnarStorage.compressed": "false",
-        # Parquet's dates and times are written and read as they are. Spark's default fails at timestamps before 1900 and
-        # dates before 1582 in the files that Hudi writes, which do not say by whom they were written: one row would
-        # end the compaction of its table.
+        # Parquet's dates and times are written and read as they are. Spark's default fails at timestamps before 1900
+        # and dates before 1582 in the files that Hudi writes, which do not say by whom they were written: one row
+        # would end the compaction of its table.
         "spark.sql.parquet.datetimeRebaseModeInWrite": "CORRECTED",
         "spark.sql.parquet.datetimeRebaseModeInRead": "CORRECTED",
         "spark.cleaner.periodicGC.interval": "10min",

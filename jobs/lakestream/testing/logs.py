@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from enum import Enum
 
 from lakestream.log import Identity, LogStore
-from lakestream.model import BatchCommit, BatchPlan, Reading, after
+from lakestream.model import BatchCommit, BatchPlan, FileEntry, Reading, SinkCommit, after
 from lakestream.storage import StorageUnavailableError
 
 EPOCH_TIME = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
@@ -37,9 +37,16 @@ def plan_of(batch: int, epoch: int, *, position: int | None = None) -> BatchPlan
     )
 
 
-def commit_of(plan: BatchPlan, epoch: int) -> BatchCommit:
-    """The commit of a plan, by the driver of that epoch."""
-    return BatchCommit.of(plan, epoch=epoch, committed_at=plan.planned_at)
+def commit_of(plan: BatchPlan, epoch: int, *, files: int = 0) -> BatchCommit:
+    """The commit of a plan, by the driver of that epoch, with so many files in the table, and one in quarantine."""
+    wrote = tuple(FileEntry(f"b{plan.batch}-{task}.json", 1, 10, "") for task in range(files))
+    return BatchCommit.of(
+        plan,
+        epoch=epoch,
+        committed_at=plan.planned_at,
+        sink=SinkCommit(files, 10 * files, wrote) if files else None,
+        rejects=(FileEntry(f"b{plan.batch}.parquet", 1, 10, ""),) if files else (),
+    )
 
 
 class Fault(Enum):

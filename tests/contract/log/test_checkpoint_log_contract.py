@@ -9,14 +9,14 @@ from datetime import timedelta
 import pytest
 
 from lakestream.errors import FencedError
-from lakestream.log import CheckpointLog, LogStore
+from lakestream.log import BatchFiles, CheckpointLog, LogStore, committed_files
 from lakestream.testing.logs import EPOCH_TIME, ORDERS, ManualClock, commit_of, plan_of
 
 Opener = Callable[[], LogStore]
 
 
-def open_log(open_same: Opener, clock: ManualClock | None = None) -> CheckpointLog:
-    return CheckpointLog.open(open_same(), ORDERS, now=clock or ManualClock())
+def open_log(open_same: Opener, clock: ManualClock | None = None, keep: int = 100) -> CheckpointLog:
+    return CheckpointLog.open(open_same(), ORDERS, now=clock or ManualClock(), keep=keep)
 
 
 def run_batches(log: CheckpointLog, first: int, last: int) -> None:
@@ -103,24 +103,24 @@ def test_a_driver_that_ends_before_it_might_write_does_not_speak_for_its_predece
 
 
 def test_expiry_keeps_the_log_at_one_size(open_same: Opener) -> None:
-    store, log = open_same(), open_log(open_same)
+    store, log = open_same(), open_log(open_same, keep=4)
     run_batches(log, 0, 5)
-    log.expire(keep=4)
+    log.expire()
     assert store.list("commits") == [f"commits/{batch:012d}.json.gz" for batch in range(2, 6)]
     sizes = set()
     for batch in range(6, 12):
         run_batches(log, batch, batch)
-        log.expire(keep=4)
+        log.expire()
         sizes.add((len(store.list("commits")), len(store.list("batches"))))
     assert sizes == {(4, 4)}
     assert open_log(open_same).last_commit() == commit_of(plan_of(11, 1), 1)
 
 
 def test_expiry_keeps_pending_plans_and_the_newest_commit(open_same: Opener) -> None:
-    log = open_log(open_same)
+    log = open_log(open_same, keep=1)
     run_batches(log, 0, 3)
     log.put_plan(plan_of(4, log.epoch))
-    log.expire(keep=1)
+    log.expire()
     again = open_log(open_same)
     assert again.last_commit() == commit_of(plan_of(3, 1), 1)
     assert again.pending_plans() == (plan_of(4, 1),)
@@ -130,9 +130,9 @@ def test_expiry_removes_epochs_and_their_markers(open_same: Opener) -> None:
     store = open_same()
     for _ in range(5):
         open_log(open_same).close()
-    log = open_log(open_same)
+    log = open_log(open_same, keep=2)
     run_batches(log, 0, 0)
-    log.expire(keep=2)
+    log.expire()
     assert store.list("epochs") == [
         "epochs/000000000005.closed.json",
         "epochs/000000000005.json",
@@ -144,14 +144,44 @@ def test_a_driver_that_slept_while_its_batches_expired_cannot_write_them_anew(op
     sleeper = open_log(open_same)
     sleeper.put_plan(plan_of(0, 1))
     for _ in range(3):
-        log = open_log(open_same)
+        log = open_log(open_same, keep=1)
         for plan in log.pending_plans():
             log.put_commit(commit_of(plan, log.epoch))
         following = log.last_commit()
         assert following is not None
         run_batches(log, following.batch + 1, following.batch + 3)
-        log.expire(keep=1)
+        log.expire()
     assert open_same().list("epochs") == ["epochs/000000000004.json"]
     with pytest.raises(FencedError):
         sleeper.put_commit(commit_of(plan_of(0, 1), 1))
     assert open_same().list("commits") == ["commits/000000000009.json.gz"]
+
+
+def test_what_batches_wrote_is_known_when_their_commits_have_expired(open_same: Opener) -> None:
+    store, written = open_same(), []
+    for first in (0, 7, 10, 18):
+        log = open_log(open_same, keep=5)
+        for batch in range(first, {0: 7, 7: 10, 10: 18, 18: 23}[first]):
+            plan = plan_of(batch, log.epoch)
+            log.put_plan(plan)
+            # Every third batch is a heartbeat.
+            commit = commit_of(plan, log.epoch, files=0 if batch % 3 == 2 else 2)
+            log.put_commit(commit)
+            written += [one for one in (BatchFiles.of(commit),) if one.files]
+            log.expire()
+            assert list(committed_files(store)) == written
+    assert store.list("commits")[0] == "commits/000000000018.json.gz"
+    assert store.list("manifests") == [f"manifests/{last:012d}.json.gz" for last in (4, 9, 14, 19)]
+
+
+def test_a_log_of_a_release_without_manifests_has_them_from_its_oldest_commit_on(open_same: Opener) -> None:
+    store, log = open_same(), open_log(open_same, keep=5)
+    for batch in range(8):
+        plan = plan_of(batch, log.epoch)
+        log.put_plan(plan)
+        log.put_commit(commit_of(plan, log.epoch, files=1))
+    store.delete([f"{folder}/{batch:012d}.json.gz" for folder in ("batches", "commits") for batch in range(3)])
+    later = open_log(open_same, keep=5)
+    later.expire()
+    assert [one.batch for one in committed_files(store)] == [3, 4, 5, 6, 7]
+    assert store.list("manifests") == ["manifests/000000000004.json.gz"]

@@ -20,6 +20,7 @@ from lakestream.model import (
     BatchPlan,
     Cursor,
     Definition,
+    FileEntry,
     Reading,
     ShardRange,
     ShardStats,
@@ -165,9 +166,14 @@ class TransactionalOutput:
 
     world: World
 
-    def quarantine(self, plan: BatchPlan, rejected: list[int], *, replay: bool) -> None:
+    def quarantine(self, plan: BatchPlan, rejected: list[int], *, replay: bool) -> tuple[FileEntry, ...]:
         self.world.reach("quarantine")
         self.world.rejected[plan.batch] = rejected
+        return self.quarantined(plan)
+
+    def quarantined(self, plan: BatchPlan) -> tuple[FileEntry, ...]:
+        rejected = self.world.rejected.get(plan.batch)
+        return (FileEntry(f"b{plan.batch}.parquet", len(rejected), 10, ""),) if rejected else ()
 
     def find(self, plan: BatchPlan) -> SinkCommit | None:
         return self.world.visible.get(plan.batch)
@@ -402,6 +408,10 @@ def test_unusable_records_go_to_quarantine_and_are_counted(start: Any) -> None:
     driver.engine.run(Until.CAUGHT_UP)
     assert driver.world.rejected == {0: [1], 1: [2]}
     assert [commit.quarantined for commit in driver.told.commits] == [1, 1]
+    assert [[entry.path for entry in commit.rejects] for commit in driver.told.commits] == [
+        ["b0.parquet"],
+        ["b1.parquet"],
+    ]
 
 
 def test_too_many_unusable_records_fail_the_batch_before_anything_is_written(start: Any) -> None:

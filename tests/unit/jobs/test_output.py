@@ -40,5 +40,6 @@ def test_sink_and_quarantine_are_told_the_batch_and_whether_it_was_tried_before(
     output: Any = SparkOutput(sink, rejects, UUID(int=1))  # type: ignore[arg-type]
     output.quarantine(PLAN, "rejected", replay=replay)
     assert output.find(PLAN) == output.write(PLAN, "rows", replay=replay) == COMMIT
-    assert rejects.calls == [("write", REF, "rejected", replay)]
+    assert output.quarantined(PLAN) == COMMIT
+    assert rejects.calls == [("write", REF, "rejected", replay), ("find", REF)]
     assert sink.calls == [("find", REF), ("write", REF, "rows", replay)]

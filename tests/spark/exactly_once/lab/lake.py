@@ -16,9 +16,11 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from lab.stream import Content, Place, Truth
+from lakestream.log import BatchFiles, ObstoreLogStore, committed_files
 from lakestream.log.layout import BATCHES, COMMITS, EPOCHS
 from lakestream.model import BatchCommit, BatchPlan
 from lakestream.sinks.hudi.stats import BATCH, CHECKPOINT
+from lakestream.storage import LakePath, S3Settings, StoreSettings, open_store
 from lakestream.testing.verdicts import tiling_faults
 from lakestream_loadgen.audit import compare, fold, read_json_lake, read_parquet, read_quarantine
 from lakestream_loadgen.content import EVENT_SCHEMA, canonical_text
@@ -77,14 +79,14 @@ def json_faults(truth: Truth, writer: Writer) -> list[str]:
     """Of the rows in the JSON files; and whether these are the files of the commits, and no others."""
     with writer.environment():
         rows = read_json_lake(writer.path)
-        names = Folder(writer.path).names()
-        commits = commits_of(writer)
-    manifest = {file.path for commit in commits if commit.sink for file in commit.sink.files}
-    # The oldest commits may have expired, with their manifests.
-    known = {name for name in names if _batch_of(name) >= commits[0].batch}
-    faults = differences("rows", truth.good, _placed(rows))
-    faults += [f"no commit has the file {name}" for name in sorted(known - manifest)]
-    return faults + [f"a committed file is gone: {name}" for name in sorted(manifest - known)]
+        names = set(Folder(writer.path).names())
+        listed = {file.path for batch in files_of(writer) for file in batch.files}
+    return differences("rows", truth.good, _placed(rows)) + _manifest_faults(names, listed)
+
+
+def _manifest_faults(names: set[str], listed: set[str]) -> list[str]:
+    faults = [f"no commit has the file {name}" for name in sorted(names - listed)]
+    return faults + [f"a committed file is gone: {name}" for name in sorted(listed - names)]
 
 
 def insert_faults(truth: Truth, table: DataFrame, dump: Path) -> list[str]:
@@ -108,6 +110,8 @@ def snapshot_faults(truth: Truth, table: DataFrame, dump: Path) -> list[str]:
 def quarantine_faults(truth: Truth, writer: Writer) -> list[str]:
     with writer.environment():
         found = read_quarantine(f"{writer.checkpoint}/quarantine")
+        names = set(Folder(f"{writer.checkpoint}/quarantine").names())
+        listed = {file.path for batch in files_of(writer) for file in batch.rejects}
     places = zip(
         found["shard_id"].to_pylist(),
         found["sequence_number"].to_pylist(),
@@ -118,7 +122,7 @@ def quarantine_faults(truth: Truth, writer: Writer) -> list[str]:
         ((shard, int(sequence), sub), Content(data, None))
         for (shard, sequence, sub), data in zip(places, found["data"].to_pylist(), strict=True)
     ]
-    return differences("quarantine", truth.unusable, rows)
+    return differences("quarantine", truth.unusable, rows) + _manifest_faults(names, listed)
 
 
 def log_faults(truth: Truth, writer: Writer) -> list[str]:
@@ -163,6 +167,12 @@ def commits_of(writer: Writer) -> list[BatchCommit]:
     return [BatchCommit.from_json(gzip.decompress(folder.read(key))) for key in keys]
 
 
+def files_of(writer: Writer) -> list[BatchFiles]:
+    s3 = S3Settings("us-east-1", writer.s3)
+    with writer.environment():
+        return list(committed_files(ObstoreLogStore(open_store(StoreSettings(LakePath.parse(writer.checkpoint), s3)))))
+
+
 def plans_of(writer: Writer) -> list[BatchPlan]:
     folder = Folder(writer.checkpoint)
     keys = [name for name in folder.names() if name.startswith(BATCHES)]
@@ -189,11 +199,6 @@ def log_listing(writer: Writer) -> str:
 
 def uri_of(path: str) -> str:
     return path if "://" in path else f"file://{path}"
-
-
-def _batch_of(name: str) -> int:
-    """`dt=2026-01-31/b000000000012-00003-….json.gz` is of batch 12."""
-    return int(name.rpartition("/")[2][1:13])
 
 
 def _placed(rows: pa.Table) -> Iterator[tuple[Place, Content]]:

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import gzip
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from unittest.mock import patch
 
 import pytest
 from obstore.store import MemoryStore
 
 from lakestream.errors import CorruptLogError, FencedError, InvalidValueError, OutcomeUnknownError
-from lakestream.log import CheckpointLog, LogStore, ObstoreLogStore, StaleLogError
-from lakestream.storage import StorageError
+from lakestream.log import CheckpointLog, LogStore, ObstoreLogStore, StaleLogError, committed_files
+from lakestream.storage import ObjectNotFoundError, StorageError
 from lakestream.testing.logs import ORDERS, Fault, FaultyLogStore, ManualClock, commit_of, plan_of
 
 PLAN, COMMIT = "batches/000000000000.json.gz", "commits/000000000000.json.gz"
@@ -22,8 +23,15 @@ def store() -> FaultyLogStore:
     return FaultyLogStore(ObstoreLogStore(MemoryStore()))
 
 
-def open_log(store: LogStore) -> CheckpointLog:
-    return CheckpointLog.open(store, ORDERS, now=ManualClock())
+def open_log(store: LogStore, keep: int = 100) -> CheckpointLog:
+    return CheckpointLog.open(store, ORDERS, now=ManualClock(), keep=keep)
+
+
+def run_batches(log: CheckpointLog, first: int, last: int) -> None:
+    for batch in range(first, last + 1):
+        plan = plan_of(batch, log.epoch)
+        log.put_plan(plan)
+        log.put_commit(commit_of(plan, log.epoch, files=1))
 
 
 @pytest.mark.parametrize("faults", [[Fault.LOST_ANSWER], [Fault.LOST_REQUEST], [Fault.LOST_REQUEST, Fault.LOST_ANSWER]])
@@ -162,19 +170,18 @@ def test_an_end_that_cannot_be_marked_only_costs_the_next_driver_its_wait(
 
 def test_keeping_nothing_is_refused(store: FaultyLogStore) -> None:
     with pytest.raises(InvalidValueError, match="keep must be at least 1"):
-        open_log(store).expire(keep=0)
+        open_log(store, keep=0)
 
 
 def test_expiry_makes_no_listing_and_one_deletion(store: FaultyLogStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    log = open_log(store)
-    for batch in range(5):
-        log.put_plan(plan_of(batch, 1))
-        log.put_commit(commit_of(plan_of(batch, 1), 1))
-    log.expire(keep=5)
+    log = open_log(store, keep=4)
+    run_batches(log, 0, 3)
+    log.expire()
+    run_batches(log, 4, 4)
     deletions: list[list[str]] = []
     monkeypatch.setattr(store, "delete", lambda keys: deletions.append(list(keys)))
     monkeypatch.setattr(store, "list", None)
-    log.expire(keep=4)
+    log.expire()
     assert deletions == [[PLAN, COMMIT]]
 
 
@@ -191,16 +198,72 @@ class KeepingStore(FaultyLogStore):
 
 def test_a_log_that_cannot_be_expired_goes_on_and_is_expired_later(caplog: pytest.LogCaptureFixture) -> None:
     store = KeepingStore(ObstoreLogStore(MemoryStore()))
-    log = open_log(store)
+    log = open_log(store, keep=2)
     with caplog.at_level(logging.WARNING):
         for batch in range(4):
-            log.put_plan(plan_of(batch, 1))
-            log.put_commit(commit_of(plan_of(batch, 1), 1))
-            log.expire(keep=2)
+            run_batches(log, batch, batch)
+            log.expire()
     assert [record.message for record in caplog.records] == [
-        "what the log needs no more cannot be deleted, and stays: DeleteObject: 403 AccessDenied"
+        "what the log needs no more stays: DeleteObject: 403 AccessDenied"
     ]
     assert len(store.list("commits")) == 4
     store.may_delete = True
-    log.expire(keep=2)
+    log.expire()
     assert store.list("commits") == ["commits/000000000002.json.gz", "commits/000000000003.json.gz"]
+
+
+def test_commits_stay_until_their_manifest_is_there(store: FaultyLogStore, caplog: pytest.LogCaptureFixture) -> None:
+    log = open_log(store, keep=2)
+    run_batches(log, 0, 3)
+    store.faults = [Fault.LOST_REQUEST] * 3
+    log.expire()
+    assert "may or may not have been written" in caplog.text
+    assert (len(store.list("commits")), store.list("manifests")) == (4, [])
+    log.expire()
+    assert (len(store.list("commits")), len(store.list("manifests"))) == (2, 2)
+    assert [one.batch for one in committed_files(store)] == [0, 1, 2, 3]
+
+
+class BusyStore(FaultyLogStore):
+    """Others go on between any two requests of a reader."""
+
+    meanwhile: Callable[[], None] = staticmethod(lambda: None)
+
+    def list(self, folder: str, after: str | None = None) -> list[str]:
+        self.meanwhile()
+        return super().list(folder, after)
+
+    def get(self, key: str) -> bytes:
+        self.meanwhile()
+        return super().get(key)
+
+
+@pytest.mark.parametrize("pace", [1, 2, 3, 5])
+def test_a_reader_misses_nothing_while_batches_are_committed_and_expire(pace: int) -> None:
+    shared = ObstoreLogStore(MemoryStore())
+    log = open_log(shared, keep=2)
+    reader = BusyStore(shared)
+
+    def go_on() -> None:
+        for _ in range(pace):
+            last = log.last_commit()
+            batch = 0 if last is None else last.batch + 1
+            if batch < 40:
+                run_batches(log, batch, batch)
+                log.expire()
+
+    go_on()
+    reader.meanwhile = go_on
+    read = [one.batch for one in committed_files(reader)]
+    assert read == list(range(len(read)))
+    assert len(read) >= pace
+
+
+def test_a_commit_that_is_gone_without_a_manifest_is_an_error(store: FaultyLogStore) -> None:
+    run_batches(open_log(store), 0, 2)
+    reader = BusyStore(store)
+    reader.meanwhile = lambda: store.delete([COMMIT])
+    keys = store.list("commits")
+    listed = patch.object(reader, "list", lambda folder, after=None: keys if folder == "commits" else [])
+    with listed, pytest.raises(ObjectNotFoundError, match=COMMIT):
+        list(committed_files(reader))

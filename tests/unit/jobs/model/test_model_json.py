@@ -26,7 +26,9 @@ def test_a_plan_survives_json(plan: BatchPlan) -> None:
 @given(plans(), st.none() | st.just(SINK), st.data())
 def test_a_commit_survives_json(plan: BatchPlan, sink: SinkCommit | None, data: st.DataObject) -> None:
     shards = data.draw(stats_of(plan))
-    commit = BatchCommit.of(plan, epoch=3, committed_at=NOW, sink=sink, shards=shards, seconds={"plan": 0.1})
+    commit = BatchCommit.of(
+        plan, epoch=3, committed_at=NOW, sink=sink, rejects=SINK.files, shards=shards, seconds={"plan": 0.1}
+    )
     assert BatchCommit.from_json(commit.to_json()) == commit
     assert commit.records == sum(s.records for s in shards)
     assert commit.rows_written == (7 if sink else 0)

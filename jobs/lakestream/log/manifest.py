@@ -1,0 +1,116 @@
+"""Manifests: which objects batches wrote, for as long as the objects are there.
+
+Commits say it too, but they expire. So before the commits of a hundred batches do, one object keeps what they said:
+
+    manifests/000000000199.json.gz   the objects of batches 100 to 199
+
+Whoever must not see a batch before it is committed, or half of one, reads the objects that `committed_files` names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from lakestream.log.layout import COMMITS, MANIFESTS, number_of, unpack
+from lakestream.log.store import LogStore
+from lakestream.model import BatchCommit, FileEntry
+from lakestream.model.codec import decode, encode, require_count, require_utc, required_time, time_to_json
+from lakestream.storage import ObjectNotFoundError
+
+BATCHES_PER_MANIFEST = 100
+
+
+@dataclass(frozen=True, slots=True)
+class BatchFiles:
+    """The objects of a committed batch."""
+
+    batch: int
+    committed_at: datetime
+    """Driver's time of the commit."""
+    files: tuple[FileEntry, ...]
+    """What the sink wrote, relative to its path; none if it keeps its own manifest (Hudi's timeline)."""
+    rejects: tuple[FileEntry, ...]
+    """Unusable records, relative to the writer's quarantine."""
+
+    def __post_init__(self) -> None:
+        require_count("batch", self.batch)
+        require_utc("committed_at", self.committed_at)
+
+    @classmethod
+    def of(cls, commit: BatchCommit) -> BatchFiles:
+        files = () if commit.sink is None else commit.sink.files
+        return cls(commit.batch, commit.committed_at, files, commit.rejects)
+
+    def to_row(self) -> list[Any]:
+        files, rejects = ([entry.to_row() for entry in entries] for entries in (self.files, self.rejects))
+        return [self.batch, time_to_json(self.committed_at), files, rejects]
+
+    @classmethod
+    def from_row(cls, row: list[Any]) -> BatchFiles:
+        batch, committed_at, *entries = row
+        files, rejects = (tuple(FileEntry.from_row(entry) for entry in one) for one in entries)
+        return cls(batch, required_time(committed_at), files, rejects)
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The objects of up to a hundred batches."""
+
+    first: int
+    """Batches from here on are in it: from a whole hundred, unless a release without manifests has begun the log."""
+    batches: tuple[BatchFiles, ...]
+    """Those that wrote any, ascending."""
+
+    @classmethod
+    def of(cls, first: int, batches: Iterable[BatchFiles]) -> Manifest:
+        return cls(first, tuple(one for one in batches if one.files or one.rejects))
+
+    def to_json(self) -> bytes:
+        return encode("manifest", {"first": self.first, "batches": [one.to_row() for one in self.batches]})
+
+    @classmethod
+    def from_json(cls, content: bytes) -> Manifest:
+        """Raises CorruptLogError if the content is not a manifest that `to_json` wrote."""
+
+        def build(fields: dict[str, Any]) -> Manifest:
+            return cls(fields["first"], tuple(BatchFiles.from_row(row) for row in fields["batches"]))
+
+        return decode("manifest", content, build)
+
+
+def committed_files(store: LogStore) -> Iterator[BatchFiles]:
+    """The batches that wrote objects, ascending, up to the newest commit; also while a driver goes on.
+
+    Of a log that a release without manifests has begun, those are missing whose commits had expired by then.
+
+    Raises:
+        CorruptLogError: an object cannot be decoded.
+        StorageError, StorageUnavailableError: of the store.
+    """
+    done = -1
+    while True:
+        for key in _after(store, MANIFESTS, done):
+            for one in unpack(key, store.get(key), Manifest.from_json).batches:
+                if one.batch > done:
+                    yield one
+            done = number_of(key)
+        commits = _after(store, COMMITS, done)
+        if commits and number_of(commits[0]) != done + 1 and _after(store, MANIFESTS, done):
+            continue  # the commits in between went into a manifest after we had looked for it
+        try:
+            for key in commits:
+                one = BatchFiles.of(unpack(key, store.get(key), BatchCommit.from_json))
+                if one.files or one.rejects:
+                    yield one
+                done = one.batch
+            return
+        except ObjectNotFoundError:
+            if not _after(store, MANIFESTS, done):
+                raise
+
+
+def _after(store: LogStore, folder: str, batch: int) -> list[str]:
+    return store.list(folder, after=None if batch < 0 else f"{folder}/{batch:012d}.json.gz")
