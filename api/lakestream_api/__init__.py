@@ -17,7 +17,7 @@ from lakestream_api.kubernetes import (
 )
 from lakestream_api.load import load_lakestream, load_lakestream_object
 from lakestream_api.names import WriterNames, stream_labels
-from lakestream_api.progress import Freshness, Progress, ShardProgress, StageSeconds, TableService
+from lakestream_api.progress import Freshness, LossProgress, Progress, ShardProgress, StageSeconds, TableService
 from lakestream_api.quantities import (
     format_duration,
     format_size,
@@ -103,6 +103,7 @@ __all__ = [
     "LakeStream",
     "LakeStreamApiError",
     "LakeStreamStatus",
+    "LossProgress",
     "Metadata",
     "ObjectReference",
     "OnDataLoss",

@@ -87,6 +87,20 @@ class ShardProgress(WireModel):
     """Records of this shard in the batch as Kinesis counts them; none: as many as `records`."""
 
 
+class LossProgress(WireModel):
+    """Records of a shard that were skipped: they were, or may have been, trimmed before they were read. How many is
+    unknown, for Kinesis does not count what it trims."""
+
+    shard_id: str
+    """Kinesis's id of the shard."""
+
+    since: AwareDatetime
+    """They arrived at or after this time…"""
+
+    until: AwareDatetime
+    """…and before this one."""
+
+
 class Freshness(WireModel):
     """Seconds from a record's arrival in Kinesis to its being visible in the output."""
 
@@ -127,6 +141,9 @@ class Progress(WireModel):
 
     quarantined: int = Field(ge=0)
     """Records that did not parse or had no key."""
+
+    losses: tuple[LossProgress, ...] = ()
+    """What was skipped, since `onDataLoss: skip` allows it."""
 
     rows_written: int = Field(ge=0)
     """Rows that went to the sink, deletes included."""

@@ -67,6 +67,9 @@ class BatchSummary(WireModel):
     quarantined: int = Field(ge=0)
     """Records that did not parse or had no key."""
 
+    losses: int = Field(default=0, ge=0)
+    """Ranges of shards that were skipped, since their records were trimmed before they were read."""
+
     rows_written: int = Field(ge=0)
     """Rows that went to the sink."""
 
@@ -122,6 +125,7 @@ class BatchSummary(WireModel):
         rates = _arrival_rates(progress, previous)
         return cls(
             **{name: getattr(progress, name) for name in _SHARED},
+            losses=len(progress.losses),
             arrival_rate=None if rates is None else sum(rates),
             backlog_records=None
             if rates is None
@@ -139,7 +143,7 @@ class BatchSummary(WireModel):
         )
 
 
-_SHARED = sorted(set(BatchSummary.model_fields) & set(Progress.model_fields))
+_SHARED = sorted((set(BatchSummary.model_fields) & set(Progress.model_fields)) - {"losses"})
 
 
 def _read_until(shard: ShardProgress, progress: Progress) -> datetime:

@@ -27,7 +27,17 @@ from typing import Generic, Protocol, TypeVar
 
 from lakestream.errors import QuarantineLimitError
 from lakestream.faults import reach
-from lakestream.model import BatchCommit, BatchPlan, Cursor, Definition, FileEntry, ShardStats, SinkCommit, Trim
+from lakestream.model import (
+    BatchCommit,
+    BatchPlan,
+    Cursor,
+    Definition,
+    FileEntry,
+    Finding,
+    ShardStats,
+    SinkCommit,
+    Trim,
+)
 from lakestream.stopping import StopSignal
 
 logger = logging.getLogger(__name__)
@@ -50,6 +60,9 @@ class Fetched(Generic[Rows]):
     """What each shard gave, sorted; user records, before any transform."""
     arrivals: tuple[datetime, ...]
     """Arrival times at evenly spaced quantiles of the batch, from the first to the last record."""
+    findings: Callable[[], tuple[Finding, ...]]
+    """What reading found beside the records, sorted by shard; to be asked once the rows are written, since an executor
+    that is lost has its ranges read again."""
     release: Callable[[], object]
     """Frees the executors' memory."""
 
@@ -319,7 +332,7 @@ class Engine(Generic[Rows]):
             rejects=rejects,
             shards=batch.fetched.shards if batch.fetched else (),
             seconds={**batch.seconds, "write": _seconds(began, written)},
-        )
+        ).finding(batch.fetched.findings() if batch.fetched else ())
         self._log.put_commit(commit)
         reach("committed")
         self._planner.observe(commit)

@@ -15,8 +15,8 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from lakestream.errors import DataLossError, ExpiredIteratorError
 from lakestream.kinesis import KinesisSettings, Planner, PlannerSettings, RangeReader
-from lakestream.model import BatchCommit, BatchPlan, Cursor, ShardRange, ShardStats
-from lakestream.testing.fake_kinesis import START, FakeKinesis
+from lakestream.model import BatchCommit, BatchPlan, Cursor, Finding, Loss, ShardRange, ShardStats, at, united
+from lakestream.testing.fake_kinesis import START, FakeKinesis, FakeRecord
 from lakestream.testing.verdicts import delivery_faults, order_faults, tiling_faults
 
 SEED_STARTS = ("TRIM_HORIZON", "LATEST", "AT_TIMESTAMP")
@@ -44,7 +44,6 @@ class History(RuleBasedStateMachine):
         self.plans: list[BatchPlan] = []
         self.commits: list[BatchCommit] = []
         self.batches: list[list[tuple[str, int]]] = []
-        self.lossy: set[str] = set()
         self.at_first_start: set[str] = set()
         self.restart()
 
@@ -116,20 +115,22 @@ class History(RuleBasedStateMachine):
     @precondition(lambda self: len(self.commits) < len(self.plans))
     def commit(self) -> None:
         plan = self.plans[len(self.commits)]
-        rows = self._read(plan)
-        assert self.retention < timedelta(days=1) or rows == self._read(plan), "a replay gives other records"
+        rows, findings = self._read(plan)
+        assert self.retention < timedelta(days=1) or (rows, ()) == self._read(plan), "a replay gives other records"
         shards = [
             ShardStats(r.shard_id, sum(s == r.shard_id for s, _ in rows), 1, r.first_arrival, r.end_arrival)
             for r in plan.ranges
         ]
         self.batches.append(rows)
         commit = BatchCommit.of(plan, epoch=1, committed_at=self.stream.time, shards=tuple(shards))
+        commit = commit.finding(united(findings))
         self.commits.append(BatchCommit.from_json(commit.to_json()))
         self.planner.observe(commit)
 
     def teardown(self) -> None:
         if not hasattr(self, "stream"):
             return
+        self.stream.latency = timedelta(0)
         self.pass_time(400.0)
         until = self.stream.time - timedelta(seconds=1)
         for _ in range(2_000):
@@ -174,32 +175,43 @@ class History(RuleBasedStateMachine):
     def _wanted(self) -> list[int]:
         return [r.sequence for r in self.stream.history() if self.since is None or r.arrival >= self.since]
 
-    def _read(self, plan: BatchPlan) -> list[tuple[str, int]]:
-        return [row for piece in plan.ranges for row in self._read_range(piece)]
+    def _read(self, plan: BatchPlan) -> tuple[list[tuple[str, int]], tuple[Finding, ...]]:
+        rows: list[tuple[str, int]] = []
+        findings: list[Finding] = []
+        for piece in plan.ranges:
+            if self.stream.latency == timedelta(0):
+                # Nothing is trimmed between the two: what would be skipped is an error otherwise.
+                refused = self._is_refused(piece)
+            for part in self._reader(skip=True).read(piece):
+                if isinstance(part, Finding):
+                    findings.append(part)
+                else:
+                    rows.extend((piece.shard_id, int(s)) for s in part.column("sequence_number").to_pylist())
+            if self.stream.latency == timedelta(0):
+                assert refused == any(finding.shard_id == piece.shard_id for finding in findings)
+        return rows, tuple(findings)
 
-    def _read_range(self, piece: ShardRange) -> list[tuple[str, int]]:
+    def _is_refused(self, piece: ShardRange) -> bool:
         try:
-            return self._rows(piece, skip=False)
+            list(self._reader(skip=False).read(piece))
         except DataLossError:
-            assert self.retention < timedelta(days=1), "nothing was trimmed"
-            self.lossy.add(piece.shard_id)
-            return self._rows(piece, skip=True)
+            return True
+        return False
 
-    def _rows(self, piece: ShardRange, *, skip: bool) -> list[tuple[str, int]]:
-        reader = RangeReader(
-            self.stream,
-            KinesisSettings("fake", "eu-west-1", skip_losses=skip, patience=2),
-            sleep=self.stream.sleep,
-            monotonic=self.stream.monotonic,
-        )
-        sequences = [s for batch in reader.read(piece) for s in batch.column("sequence_number").to_pylist()]
-        return [(piece.shard_id, int(sequence)) for sequence in sequences]
+    def _reader(self, *, skip: bool) -> RangeReader:
+        settings = KinesisSettings("fake", "eu-west-1", skip_losses=skip, patience=2, retention=self.stream.retention)
+        return RangeReader(self.stream, settings, sleep=self.stream.sleep, monotonic=self.stream.monotonic)
 
 
 class TrimmedHistory(History):
     """The stream keeps records so briefly that some go unread: each one missing must have been announced."""
 
     retention = timedelta(minutes=30)
+
+    @rule(minutes=st.sampled_from([0, 0, 1, 4]))
+    def answer_slowly(self, minutes: int) -> None:
+        """So that records are trimmed in front of who reads them."""
+        self.stream.latency = timedelta(minutes=minutes)
 
     @rule(minutes=st.sampled_from([9, 29, 31]))
     def sleep_long(self, minutes: int) -> None:
@@ -217,13 +229,22 @@ class TrimmedHistory(History):
         faults = delivery_faults(self._wanted(), [s for batch in self.batches for _, s in batch])
         missing = set(faults.pop("missing", []))
         assert faults == {}
-        lossy = self.lossy | {loss.shard_id for plan in self.plans for loss in plan.losses}
+        losses = [loss for commit in self.commits for loss in commit.losses]
         known = {cursor.shard_id for plan in self.plans for cursor in plan.cursors}
         for record in self.stream.history():
             if record.sequence in missing:
                 assert record.arrival < self.stream.time - self.retention, "missing, but not even trimmed"
                 # Shards that came and went while the driver was down are lost with their parent.
-                assert record.shard_id in lossy or (record.shard_id not in known and lossy), f"{record} went silently"
+                told = any(_tells_of(loss, record) for loss in losses)
+                assert told or (record.shard_id not in known and losses), f"{record} went silently"
+
+
+def _tells_of(loss: Loss, record: FakeRecord) -> bool:
+    return (
+        loss.shard_id == record.shard_id
+        and (loss.start is None or loss.start <= at(record.sequence))
+        and (loss.end is None or at(record.sequence) < loss.end)
+    )
 
 
 common = settings(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from pyspark.sql.types import StructType
 from lakestream.engine import Fetched
 from lakestream.errors import SettingsError
 from lakestream.kinesis import KinesisSettings
+from lakestream.model import Finding, Loss, ShardRange, at
 from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.json_files import Compression, JsonSettings, JsonSink
 from lakestream.sinks.quarantine import Quarantine
@@ -109,6 +110,35 @@ def test_what_is_fetched_is_counted_by_shard(fetch: Fetch) -> None:
     assert (fetched.shards[0].last_arrival - fetched.shards[0].first_arrival).total_seconds() == 3
     assert fetched.arrivals[0] == fetched.shards[0].first_arrival
     assert fetched.arrivals[-1] == fetched.shards[0].last_arrival
+
+
+def test_what_executors_found_is_known_also_of_ranges_that_are_read_again(
+    spark: SparkSession, kinesis: KinesisSettings, scripted: Callable[..., Any], tmp_path: Path
+) -> None:
+    """The executors' memory is lost while the sink writes, and Kinesis has trimmed more by then."""
+    plan, reader = scripted(TASKS)
+    lost = tmp_path / "lost"
+    lost.write_text("2")
+
+    def finding(settings: KinesisSettings, ranges: Sequence[ShardRange]) -> Iterator[pa.RecordBatch | Finding]:
+        yield from reader(settings, ranges)
+        for piece in ranges:
+            if piece.task == 0:
+                loss = Loss(
+                    piece.shard_id, piece.start, at(int(lost.read_text())), piece.first_arrival, piece.end_arrival
+                )
+                yield Finding(piece.shard_id, (loss,))
+
+    fetcher = SparkFetcher(spark, kinesis, Pipeline.of(spark, DDL, None), finding)
+    fetched = fetcher.fetch(plan)
+    (found,) = fetched.findings()
+    assert (found.shard_id, [loss.end for loss in found.losses]) == ("shardId-000000000000", [at(2)])
+    lost.write_text("3")
+    fetched.rows.count()
+    assert fetched.findings() == (found,)
+    fetched.release()
+    fetched.rows.count()
+    assert [loss.end for (finding,) in [fetched.findings()] for loss in finding.losses] == [at(3)]
 
 
 def test_lines_are_rows_and_folders_partitions(lake: Lake, fetch: Fetch) -> None:

@@ -38,13 +38,18 @@ class PrometheusProgress:
 
     def __init__(self, registry: CollectorRegistry) -> None:
         names = ("stream", "writer")
-        self._batches = Counter("lakestream_batches", "Batches committed.", names, registry=registry)
-        self._records = Counter("lakestream_records", "Records read and committed.", names, registry=registry)
-        self._bytes = Counter("lakestream_record_bytes", "Bytes of record data committed.", names, registry=registry)
-        self._quarantined = Counter(
-            "lakestream_quarantined_records", "Records kept in quarantine.", names, registry=registry
+
+        def counter(name: str, meaning: str) -> Counter:
+            return Counter(f"lakestream_{name}", meaning, names, registry=registry)
+
+        self._batches = counter("batches", "Batches committed.")
+        self._records = counter("records", "Records read and committed.")
+        self._bytes = counter("record_bytes", "Bytes of record data committed.")
+        self._quarantined = counter("quarantined_records", "Records kept in quarantine.")
+        self._losses = counter(
+            "losses", "Ranges of shards whose records were trimmed before they were read, and skipped."
         )
-        self._rows = Counter("lakestream_rows_written", "Rows given to the sink.", names, registry=registry)
+        self._rows = counter("rows_written", "Rows given to the sink.")
         self._batch_seconds = Histogram(
             "lakestream_batch_duration_seconds",
             "Work of a batch, waiting for the trigger excluded.",
@@ -88,6 +93,7 @@ class PrometheusProgress:
         self._records.labels(*job).inc(progress.records)
         self._bytes.labels(*job).inc(progress.bytes)
         self._quarantined.labels(*job).inc(progress.quarantined)
+        self._losses.labels(*job).inc(len(progress.losses))
         self._rows.labels(*job).inc(progress.rows_written)
         self._batch_seconds.labels(*job).observe(progress.seconds.total)
         for stage in type(progress.seconds).model_fields:

@@ -17,7 +17,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Protocol, TypeGuard
 
 from lakestream.model import BatchCommit, Cursor, Reading, ServiceStatus, ShardStats, Unpinned, Waiting
-from lakestream_api import Freshness, Progress, ShardProgress, StageSeconds, TableService
+from lakestream_api import Freshness, LossProgress, Progress, ShardProgress, StageSeconds, TableService
 
 logger = logging.getLogger(__name__)
 
@@ -84,6 +84,9 @@ def progress_of(
         bytes=commit.bytes,
         kinesis_records=commit.kinesis_records,
         quarantined=commit.quarantined,
+        losses=tuple(
+            LossProgress(shard_id=loss.shard_id, since=loss.since, until=loss.until) for loss in commit.losses
+        ),
         rows_written=commit.rows_written,
         seconds=_stages(commit, commit_seconds),
         trigger_interval=job.trigger_interval,
@@ -259,6 +262,8 @@ class ProgressReporter:
             progress.seconds.total,
             progress.lag_seconds,
         )
+        for loss in commit.losses:
+            logger.warning("batch %d: records were trimmed before they were read, and skipped: %s", commit.batch, loss)
         for publisher in self._publishers:
             try:
                 publisher.publish(progress)

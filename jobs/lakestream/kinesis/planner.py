@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import TypeVar
 
-from lakestream.errors import DataLossError, IdentityMismatchError, KinesisAnswerError
+from lakestream.errors import DataLossError, IdentityMismatchError, KinesisAnswerError, StreamNotFoundError
 from lakestream.kinesis.admission import Admission, admit, assign_tasks
 from lakestream.kinesis.lineage import (
     adopt,
@@ -137,8 +137,19 @@ class Planner:
             DataLossError: records were trimmed before they were read, and losses may not be skipped.
             IdentityMismatchError: the stream was deleted and created again while we watched.
             SettingsError: the starting timestamp lies in the future.
+            StreamNotFoundError: the stream is gone.
             KinesisError: Kinesis did not answer.
         """
+        while True:
+            try:
+                return self._plan(batch, epoch, cursors, trim)
+            except StreamNotFoundError:
+                # A closed shard was dropped with its last records since it was listed, unless the stream is gone.
+                known = self._listing
+                if known is None or self._list(self._client.now(), force=True).shards.keys() == known.shards.keys():
+                    raise
+
+    def _plan(self, batch: int, epoch: int, cursors: Sequence[Cursor], trim: Trim | None) -> BatchPlan | None:
         self._caught_up_to = None
         # A fresh listing tells the time too: after a long sleep the one known before would hide a loss.
         self._list(self._client.now(), force=False)
@@ -213,9 +224,11 @@ class Planner:
 
     def _peek(self, draft: _Draft) -> dict[str, Record]:
         """The next unread record of each shard that has one."""
-        floor = draft.trim.floor
         started = [c for c in draft.cursors.values() if isinstance(c, Unpinned | Reading)]
-        peeks = self._concurrently(lambda cursor: self._peek_at(cursor, floor), started)
+        peeks = self._concurrently(lambda cursor: self._peek_at(cursor, draft.trim.floor), started)
+        # What was trimmed while Kinesis was asked is missing in its answers, too.
+        draft.trim = self._trim_by_now(draft)
+        floor = draft.trim.floor
         self._known = {c.shard_id: (place(c), peek) for c, peek in zip(started, peeks, strict=True)}
         nexts: dict[str, Record] = {}
         ended: dict[str, datetime] = {}
@@ -229,6 +242,10 @@ class Planner:
                 ended[cursor.shard_id] = cursor.unread_since
         self._finish(draft, ended)
         return nexts
+
+    def _trim_by_now(self, draft: _Draft) -> Trim:
+        retention = self._list(draft.now, force=False).summary.retention
+        return trim_at(draft.trim, self._client.now(), retention)
 
     def _peek_at(self, cursor: Unpinned | Reading, floor: datetime) -> Peek:
         start = place(cursor)
@@ -275,7 +292,7 @@ class Planner:
     def _cut(self, draft: _Draft, nexts: dict[str, Record], admission: Admission) -> list[ShardRange]:
         horizon = admission.horizon
         firsts = sorted((s, record) for s, record in nexts.items() if record.arrival < horizon)
-        cuts = self._concurrently(lambda first: self._prober.cut(first[0], first[1], horizon), firsts)
+        cuts = self._concurrently(lambda first: self._certain_cut(draft, *first, horizon), firsts)
         closed = {s: first.arrival for (s, first), cut in zip(firsts, cuts, strict=True) if isinstance(cut, Closed)}
         closable = self._closable(draft, closed)
         ranges = []
@@ -289,6 +306,17 @@ class Planner:
         draft.cursors = finish(draft.cursors, {s: closed[s] for s in closable}, shards)
         return ranges
 
+    def _certain_cut(self, draft: _Draft, shard_id: str, first: Record, horizon: datetime) -> Cut:
+        cut = self._prober.cut(shard_id, first, horizon)
+        if isinstance(cut, Behind) and cut.record.arrival < self._trim_by_now(draft).floor:
+            # Nothing behind the last record, or nothing any more? While that one is there, the first.
+            match self._prober.peek(shard_id, at(cut.record.sequence)):
+                case Next(found) if found.sequence == cut.record.sequence:
+                    return cut
+                case _:
+                    return Behind(cut.record, None)
+        return cut
+
     def _range(self, draft: _Draft, cursor: Reading, first: Record, cut: Cut, horizon: datetime) -> ShardRange:
         """The range up to the cut; moves the shard's cursor there."""
         shard_id = cursor.shard_id
@@ -298,8 +326,11 @@ class Planner:
                 draft.cursors[shard_id] = Reading(shard_id, end, record.arrival, None)
             case Behind(record, idle):
                 end, end_arrival = after(record.sequence), record.arrival
-                draft.cursors[shard_id] = Reading(shard_id, end, record.arrival, idle.seen_at)
-                self._known[shard_id] = (end, idle)
+                draft.cursors[shard_id] = Reading(shard_id, end, record.arrival, idle.seen_at if idle else None)
+                if idle is None:
+                    draft.is_complete = False
+                else:
+                    self._known[shard_id] = (end, idle)
             case Closed():
                 end, end_arrival = after(self._ending(shard_id, first)), horizon
         span = max(end_arrival - first.arrival, timedelta(0))

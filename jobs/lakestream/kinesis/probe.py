@@ -21,6 +21,10 @@ class Record:
     sequence: int
     arrival: datetime
 
+    @classmethod
+    def of(cls, page: RecordPage, index: int) -> Record:
+        return cls(int(page.sequences[index]), arrival_time(page.arrivals[index]))
+
 
 @dataclass(frozen=True, slots=True)
 class Next:
@@ -59,7 +63,8 @@ class Behind:
     """Cut just behind this record, the last of the shard so far."""
 
     record: Record
-    idle: Idle
+    idle: Idle | None
+    """None: what followed may have been trimmed while it was looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +96,7 @@ class Prober:
         seen_at = self._client.now()
         for page in pages(self._client, shard_id, start, limit=_one, sleep=self._sleep, iterator=iterator):
             if page.sequences:
-                return Next(_record(page, 0))
+                return Next(Record.of(page, 0))
             if page.next_iterator is None:
                 break
             if page.at_tip:
@@ -124,9 +129,9 @@ class Prober:
         for page in pages(self._client, shard_id, at(start.sequence), limit=_full, sleep=self._sleep):
             young = next((i for i, arrival in enumerate(page.arrivals) if arrival >= bound), None)
             if young is not None:
-                return Before(_record(page, young))
+                return Before(Record.of(page, young))
             if page.sequences:
-                last = _record(page, len(page) - 1)
+                last = Record.of(page, len(page) - 1)
             if page.next_iterator is None:
                 break
             if page.at_tip:
@@ -147,7 +152,3 @@ class Prober:
                 case _:
                     high = middle
         return low
-
-
-def _record(page: RecordPage, index: int) -> Record:
-    return Record(int(page.sequences[index]), arrival_time(page.arrivals[index]))

@@ -8,9 +8,11 @@ from bisect import bisect_left
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import lru_cache
 from itertools import islice
+from typing import TypeVar
 
 import pyarrow as pa
 
@@ -19,20 +21,27 @@ from lakestream.kinesis.batches import record_batch
 from lakestream.kinesis.client import HttpKinesisClient
 from lakestream.kinesis.pages import arrival_micros, pages
 from lakestream.kinesis.port import MAX_RECORDS_PER_CALL, KinesisClient, Monotonic, RecordPage, Sleep
+from lakestream.kinesis.probe import Record
 from lakestream.kinesis.settings import KinesisSettings
-from lakestream.model import ShardRange, after, at
+from lakestream.model import Finding, Loss, ShardRange, after, at
 
 log = logging.getLogger(__name__)
+Part = TypeVar("Part")
 
 _RANGES_AT_ONCE = 4
 """Ranges of one task that are asked for at once; each holds at most one page, 10 MB, ahead of Spark."""
 _MARGIN = 1.25
 """Ask for so many times the records that are expected: a second call costs more than some records too many."""
 _LEAST_LIMIT = 100
+_RESOLUTION = timedelta(milliseconds=1)
+"""Of arrival times."""
+_TRIM_MARGIN = timedelta(minutes=5)
+"""Records are looked after when they have this long to live: more than any call takes."""
 
 
-def read_ranges(settings: KinesisSettings, ranges: Sequence[ShardRange]) -> Iterator[pa.RecordBatch]:
+def read_ranges(settings: KinesisSettings, ranges: Sequence[ShardRange]) -> Iterator[pa.RecordBatch | Finding]:
     """The user records of the ranges, range by range and in the order of each shard; columns as in `batches.SCHEMA`.
+    Behind the records of a range comes what else there is to say of it, if anything.
 
     A resumable task derives everything from its arguments, so that a retry gives the same rows.
 
@@ -55,12 +64,14 @@ def _client(settings: KinesisSettings) -> HttpKinesisClient:
 class _Progress:
     """How far a range has been read."""
 
-    last: int | None = None
-    """Sequence number of the last record seen."""
+    last: Record | None = None
+    """The last record seen."""
     limit: int = MAX_RECORDS_PER_CALL
     """Most records that the next call should give."""
     tip_since: float | None = None
     """Monotonic time since when there has been nothing behind the last record."""
+    losses: list[Loss] = field(default_factory=list)
+    """What was skipped."""
 
 
 class RangeReader:
@@ -79,36 +90,54 @@ class RangeReader:
         self._sleep = sleep
         self._monotonic = monotonic
 
-    def read(self, piece: ShardRange) -> Iterator[pa.RecordBatch]:
-        """One batch per page that has records of the range. Raises as `read_ranges`."""
+    def read(self, piece: ShardRange) -> Iterator[pa.RecordBatch | Finding]:
+        """One batch per page that has records of the range, then what was found. Raises as `read_ranges`."""
         progress = _Progress(limit=_limit(piece.expected_records))
         try:
-            for page in self._pages(piece, progress):
-                count = _count_before_end(page, piece)
-                if page.sequences:
-                    self._check_first(piece, progress, page)
-                    progress.last = int(page.sequences[-1])
-                if count:
-                    yield record_batch(piece.shard_id, page, count)
-                if count < len(page) or (count and after(int(page.sequences[count - 1])) >= piece.end):
-                    return
-                if self._is_out_of_patience(progress, page):
-                    self._end_early(piece, progress, is_closed=False)
-                    return
-                progress.limit = _next_limit(piece, page)
+            yield from self._records(piece, progress)
         except StreamNotFoundError as error:
-            self._lose(piece, f"the shard is gone ({error})", error)
-            return
+            self._lose(piece, progress, f"the shard is gone ({error})", cause=error)
+        if progress.losses:
+            yield Finding(piece.shard_id, tuple(progress.losses))
+
+    def _records(self, piece: ShardRange, progress: _Progress) -> Iterator[pa.RecordBatch]:
+        for page in self._pages(piece, progress):
+            count = _count_before_end(page, piece)
+            if page.sequences:
+                self._check_beginning(piece, progress, page)
+                progress.last = Record.of(page, len(page) - 1)
+            if count:
+                yield record_batch(piece.shard_id, page, count)
+            if count < len(page) or (count and after(int(page.sequences[count - 1])) >= piece.end):
+                return
+            if self._is_out_of_patience(progress, page):
+                self._end_early(piece, progress, is_closed=False)
+                return
+            progress.limit = _next_limit(piece, page)
         self._end_early(piece, progress, is_closed=True)
 
     def _pages(self, piece: ShardRange, progress: _Progress) -> Iterator[RecordPage]:
         return pages(self._client, piece.shard_id, at(piece.first), limit=lambda: progress.limit, sleep=self._sleep)
 
-    def _check_first(self, piece: ShardRange, progress: _Progress, page: RecordPage) -> None:
-        """Records are trimmed from the front, so the first one stands for all."""
-        found = int(page.sequences[0])
-        if progress.last is None and found != piece.first:
-            self._lose(piece, f"its first record {piece.first} was trimmed, the oldest left is {found}")
+    def _check_beginning(self, piece: ShardRange, progress: _Progress, page: RecordPage) -> None:
+        """Records are trimmed from the front, so the first one stands for all, at the time when it was read."""
+        found = Record.of(page, 0)
+        if progress.last is None and found.sequence != piece.first:
+            what = f"its first record {piece.first} was trimmed"
+        elif progress.last is not None and self._may_have_lost(piece, progress.last):
+            what = f"reading was overtaken behind {progress.last.sequence}"
+        else:
+            return
+        self._lose(piece, progress, f"{what}, the oldest left is {found.sequence}", before=found)
+
+    def _may_have_lost(self, piece: ShardRange, last: Record) -> bool:
+        """Whether records behind the last one may have been trimmed before the next call: they were not while that one
+        is there."""
+        if self._client.now() - last.arrival < self._settings.retention - _TRIM_MARGIN:
+            return False
+        again = pages(self._client, piece.shard_id, at(last.sequence), limit=lambda: 1, sleep=self._sleep)
+        page = next((page for page in again if page.sequences or page.at_tip), None)
+        return page is None or not page.sequences or int(page.sequences[0]) != last.sequence
 
     def _is_out_of_patience(self, progress: _Progress, page: RecordPage) -> bool:
         """Whether the shard has had nothing behind the last record for too long, although the range goes on."""
@@ -122,18 +151,40 @@ class RangeReader:
     def _end_early(self, piece: ShardRange, progress: _Progress, *, is_closed: bool) -> None:
         """Nothing comes any more. Right only where the end of a closed shard is the planned end."""
         if progress.last is None:
-            self._lose(piece, f"none of its records is left, the first was {piece.first}")
+            self._lose(piece, progress, f"none of its records is left, the first was {piece.first}")
+        elif self._may_have_lost(piece, progress.last):
+            self._lose(piece, progress, f"reading was overtaken behind {progress.last.sequence}, and nothing is left")
         elif not (is_closed and piece.closes_shard):
             raise RangeError(
-                f"{piece.shard_id}: the shard's records end after {progress.last}, before the planned end {piece.end}. "
-                "The stream is not the one that the batch was planned for, or Kinesis lost records that it had shown."
+                f"{piece.shard_id}: the shard's records end after {progress.last.sequence}, before the planned end "
+                f"{piece.end}. The stream is not the one that the batch was planned for, or Kinesis lost records that "
+                "it had shown."
             )
 
-    def _lose(self, piece: ShardRange, what: str, cause: Exception | None = None) -> None:
-        message = f"records from {piece.start} to {piece.end} were trimmed before they were read: {what}"
+    def _lose(
+        self,
+        piece: ShardRange,
+        progress: _Progress,
+        what: str,
+        *,
+        before: Record | None = None,
+        cause: Exception | None = None,
+    ) -> None:
+        """The rest of the range, or what of it lies before a record, is lost."""
+        start, since = piece.start, piece.first_arrival
+        if progress.last is not None:
+            start, since = after(progress.last.sequence), progress.last.arrival
+        if before is not None and at(before.sequence) < piece.end:
+            end, until = at(before.sequence), before.arrival
+        else:
+            # `end_arrival` may be that of the last record.
+            end, until = piece.end, piece.end_arrival + _RESOLUTION
+        message = f"records from {start} to {end} were trimmed before they were read: {what}"
         if not self._settings.skip_losses:
             raise DataLossError.of(piece.shard_id, message) from cause
         log.warning("%s: skipping: %s", piece.shard_id, message)
+        # Arrival times are approximate, and need not rise.
+        progress.losses.append(Loss(piece.shard_id, start, end, since, max(since, until)))
 
 
 def _count_before_end(page: RecordPage, piece: ShardRange) -> int:
@@ -161,19 +212,19 @@ def _next_limit(piece: ShardRange, page: RecordPage) -> int:
     return _limit(max(1, len(page) * rest // span))
 
 
-def in_order(parts: Iterable[Iterator[pa.RecordBatch]], ahead: int) -> Iterator[pa.RecordBatch]:
-    """The batches of all parts, part by part, while the next batch of the next `ahead` parts is being fetched."""
+def in_order(parts: Iterable[Iterator[Part]], ahead: int) -> Iterator[Part]:
+    """What all parts give, part by part, while what the next `ahead` parts give next is being fetched."""
     coming = iter(parts)
     pool = ThreadPoolExecutor(ahead, thread_name_prefix="reader")
     try:
-        running: deque[tuple[Iterator[pa.RecordBatch], Future[pa.RecordBatch | None]]] = deque(
+        running: deque[tuple[Iterator[Part], Future[Part | None]]] = deque(
             (part, pool.submit(next, part, None)) for part in islice(coming, ahead)
         )
         while running:
             part, future = running.popleft()
-            while (batch := future.result()) is not None:
+            while (given := future.result()) is not None:
                 future = pool.submit(next, part, None)
-                yield batch
+                yield given
             running.extend((part, pool.submit(next, part, None)) for part in islice(coming, 1))
     finally:
         # Not waited for: a task that Spark ends early must not hang on a call that is being retried.

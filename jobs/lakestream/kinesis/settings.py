@@ -22,6 +22,9 @@ class KinesisSettings:
     """URL of the endpoint; None: AWS_ENDPOINT_URL_KINESIS, AWS_ENDPOINT_URL, else that of the region."""
     skip_losses: bool = False
     """`onDataLoss: skip`: go on behind records that were trimmed before they were read, instead of failing."""
+    retention: timedelta = timedelta(hours=24)
+    """Of the stream when the batch was planned: readers of records that are nearly as old see whether they are
+    overtaken. The default is the shortest that Kinesis allows."""
     patience: float = 120.0
     """Seconds for which throttling, server errors, or a tip that comes before a range's end are waited out."""
     timeout: float = 10.0

@@ -3,6 +3,7 @@
 from lakestream.model.commit import BatchCommit, FileEntry, ShardStats, SinkCommit
 from lakestream.model.cursors import Cursor, Finished, Reading, Unpinned, Waiting
 from lakestream.model.definition import RULES, Definition
+from lakestream.model.findings import Finding, united
 from lakestream.model.plan import BatchPlan
 from lakestream.model.ranges import Loss, Position, ShardRange, after, at
 from lakestream.model.services import ServiceStatus
@@ -15,6 +16,7 @@ __all__ = [
     "Cursor",
     "Definition",
     "FileEntry",
+    "Finding",
     "Finished",
     "Loss",
     "Position",
@@ -28,4 +30,5 @@ __all__ = [
     "Waiting",
     "after",
     "at",
+    "united",
 ]

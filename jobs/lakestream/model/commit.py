@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import repeat
 from typing import Any
@@ -20,6 +20,7 @@ from lakestream.model.codec import (
     time_to_json,
 )
 from lakestream.model.cursors import Cursor, cursor_from_row, cursor_to_row
+from lakestream.model.findings import Finding
 from lakestream.model.plan import BatchPlan, require_sorted
 from lakestream.model.ranges import Loss
 from lakestream.model.trim import Trim
@@ -155,7 +156,8 @@ class BatchCommit:
     seconds: Mapping[str, float] = field(default_factory=dict)
     """Time by stage of the engine, in seconds."""
     losses: tuple[Loss, ...] = ()
-    """As in the plan."""
+    """The plan's, and behind them, by shard, what was trimmed between planning and reading. Never less than the sink
+    lacks; more, if a batch that was visible already was read again for its commit."""
     trim: Trim | None = None
     """As in the plan."""
     rejects: tuple[FileEntry, ...] = ()
@@ -204,6 +206,10 @@ class BatchCommit:
             trim=plan.trim,
             rejects=rejects,
         )
+
+    def finding(self, findings: Iterable[Finding]) -> BatchCommit:
+        """The commit with what reading found, one finding a shard."""
+        return replace(self, losses=self.losses + tuple(loss for found in findings for loss in found.losses))
 
     @property
     def kinesis_records(self) -> int:

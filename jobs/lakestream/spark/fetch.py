@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from pyspark import StorageLevel
@@ -12,8 +13,9 @@ from pyspark.sql import functions as sf
 from lakestream.engine import Fetched
 from lakestream.kinesis import KinesisSettings, read_ranges
 from lakestream.model import BatchPlan, ShardStats
+from lakestream.spark.findings import FindingReader, Findings
 from lakestream.spark.pipeline import Pipeline
-from lakestream.spark.read import Reader, read_batch
+from lakestream.spark.read import read_batch
 
 _QUANTILES = [step / 20 for step in range(21)]
 """Arrival times per shard that stand for all of them: the first, every 5 %, the last."""
@@ -27,16 +29,19 @@ class SparkFetcher:
         spark: SparkSession,
         settings: KinesisSettings,
         pipeline: Pipeline,
-        reader: Reader = read_ranges,
+        reader: FindingReader = read_ranges,
     ) -> None:
         self._spark = spark
         self._settings = settings
         self._pipeline = pipeline
         self._reader = reader
+        self._findings = Findings(spark)
 
     def fetch(self, plan: BatchPlan) -> Fetched[DataFrame]:
         """Read and parse the plan's ranges, in one job that also fills the executors' memory."""
-        raw = read_batch(self._spark, self._settings, plan, self._pipeline.expected, self._reader)
+        settings = replace(self._settings, retention=plan.trim.retention) if plan.trim else self._settings
+        reader = self._findings.kept(plan.batch, self._reader)
+        raw = read_batch(self._spark, settings, plan, self._pipeline.expected, reader)
         # Spilled to disk rather than read from Kinesis a second time, whose read limits others share.
         parsed = self._pipeline.parse(raw).persist(StorageLevel.MEMORY_AND_DISK_DESER)
         found = sorted(_shard_rows(parsed), key=lambda row: row["shard_id"])
@@ -46,6 +51,7 @@ class SparkFetcher:
             rejected_count=sum(row["rejected"] for row in found),
             shards=tuple(_stats(row) for row in found),
             arrivals=merge_quantiles([(row["records"], row["arrivals"]) for row in found]),
+            findings=lambda: self._findings.of(plan.batch),
             release=lambda: _unpersist(parsed),
         )
 

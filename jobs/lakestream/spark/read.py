@@ -14,7 +14,7 @@ from pyspark.sql.types import (
 )
 
 from lakestream.faults import reach
-from lakestream.kinesis import KinesisSettings, read_ranges
+from lakestream.kinesis import KinesisSettings
 from lakestream.model import BatchPlan, ShardRange
 from lakestream.spark.screen import Expected, screen
 from lakestream.spark.worker import settle_worker
@@ -44,7 +44,7 @@ def read_batch(
     settings: KinesisSettings,
     plan: BatchPlan,
     expected: Expected,
-    reader: Reader = read_ranges,
+    reader: Reader,
 ) -> DataFrame:
     """The records of a plan, with the columns of `RAW_SCHEMA`.
 

@@ -9,7 +9,7 @@ from typing import Protocol
 
 from lakestream.kinesis import HttpKinesisClient, KinesisSettings, Planner, PlannerSettings, RangeReader
 from lakestream.kinesis.port import Sleep
-from lakestream.model import BatchPlan, Cursor, ShardRange, Trim
+from lakestream.model import BatchPlan, Cursor, Finding, ShardRange, Trim
 from lakestream.testing.verdicts import delivery_faults, order_faults, tiling_faults
 
 
@@ -33,6 +33,7 @@ class Consumer:
     plans: list[BatchPlan] = field(default_factory=list)
     batches: list[list[tuple[str, int]]] = field(default_factory=list)
     data: list[bytes] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.restart()
@@ -62,7 +63,13 @@ class Consumer:
 
     def read(self, piece: ShardRange, *, skip_losses: bool = False) -> list[tuple[int, bytes]]:
         reader = RangeReader(self.client, replace(self.settings, skip_losses=skip_losses), sleep=self.sleep)
-        return [(int(row["sequence_number"]), row["data"]) for batch in reader.read(piece) for row in batch.to_pylist()]
+        rows: list[tuple[int, bytes]] = []
+        for part in reader.read(piece):
+            if isinstance(part, Finding):
+                self.findings.append(part)
+            else:
+                rows.extend((int(row["sequence_number"]), row["data"]) for row in part.to_pylist())
+        return rows
 
     def catch_up(self, until: datetime) -> None:
         """Batches until all is read that had arrived before a (Kinesis) time."""

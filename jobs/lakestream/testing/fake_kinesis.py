@@ -69,6 +69,8 @@ class FakeKinesis:
         """Most records of a page, whatever the limit of the call is."""
         self.empty_pages = 0
         """Empty pages that precede every page with records."""
+        self.latency = timedelta(0)
+        """What goes by before each GetRecords answers."""
         self.failures: deque[Exception | None] = deque()
         """What the next calls of get_records raise, one each; None: nothing."""
         self._sequence = 49_590_338_271_490_256_608_559_692_538_361_571_095
@@ -148,6 +150,7 @@ class FakeKinesis:
         self.calls["GetRecords"] += 1
         if self.failures and (failure := self.failures.popleft()) is not None:
             raise failure
+        self.advance(self.latency)
         it = self._iterators[int(iterator)]
         if self.time - it.issued_at > _ITERATOR_LIFE:
             raise ExpiredIteratorError("ExpiredIteratorException: Iterator expired")

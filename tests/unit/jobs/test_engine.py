@@ -21,6 +21,8 @@ from lakestream.model import (
     Cursor,
     Definition,
     FileEntry,
+    Finding,
+    Loss,
     Reading,
     ShardRange,
     ShardStats,
@@ -154,10 +156,17 @@ class ScriptedFetcher:
         rows = [piece.first for piece in plan.ranges]
         stats = ShardStats(SHARD, len(rows), 10, START, START)
 
+        # As when an executor is lost while the sink writes: what is read again lacks more.
+        def findings() -> tuple[Finding, ...]:
+            end = at(plan.batch + 1) if plan.batch not in self.world.visible else after(plan.batch + 1)
+            return (Finding(SHARD, (Loss(SHARD, at(1), end, START, START),)),)
+
         def release() -> None:
             self.world.released += 1
 
-        return Fetched(rows, rows[: self.rejected_per_batch], self.rejected_per_batch, (stats,), (START,), release)
+        return Fetched(
+            rows, rows[: self.rejected_per_batch], self.rejected_per_batch, (stats,), (START,), findings, release
+        )
 
 
 @dataclass
@@ -252,6 +261,12 @@ def test_a_backlog_is_worked_off_without_waiting(start: Any) -> None:
     assert driver.world.lake == [1, 2, 3, 4, 5]
     assert driver.stop.waits == []
     assert [commit.batch for commit in driver.told.commits] == [0, 1, 2, 3, 4]
+
+
+def test_a_commit_tells_what_was_lost_until_its_rows_were_written(start: Any) -> None:
+    driver = start(World(available=1))
+    driver.engine.run(Until.CAUGHT_UP)
+    assert driver.told.commits[0].losses == (Loss(SHARD, at(1), after(1), START, START),)
 
 
 def test_between_two_batches_there_is_time_for_other_things(start: Any) -> None:

@@ -14,6 +14,7 @@ from lakestream.model import (
     BatchCommit,
     Cursor,
     Finished,
+    Loss,
     Reading,
     ServiceStatus,
     ShardStats,
@@ -231,3 +232,17 @@ def test_the_job_is_named() -> None:
         2,
     )
     assert (found.trigger_interval, found.finished_at) == (timedelta(seconds=10), second(0))
+
+
+def test_what_was_skipped_is_told_by_shard_and_time() -> None:
+    losses = (
+        Loss("shard-0", at(1), at(5), second(-90), second(-80)),
+        Loss("shard-1", None, None, second(-95), second(-80)),
+    )
+    found = progress(replace(commit(BEHIND), losses=losses))
+    assert [(loss.shard_id, loss.since, loss.until) for loss in found.losses] == [
+        ("shard-0", second(-90), second(-80)),
+        ("shard-1", second(-95), second(-80)),
+    ]
+    assert BatchSummary.of(found).losses == 2
+    assert Progress.model_validate_json(found.model_dump_json()) == found

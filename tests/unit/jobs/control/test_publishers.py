@@ -21,7 +21,7 @@ from lakestream.control import (
 )
 from lakestream.model import ServiceStatus
 from lakestream.testing.logs import EPOCH_TIME, ManualClock, commit_of, plan_of
-from lakestream_api import Freshness, Progress, ShardProgress, StageSeconds, TableService
+from lakestream_api import Freshness, LossProgress, Progress, ShardProgress, StageSeconds, TableService
 
 LABELS = {"stream": "orders", "writer": "hudi"}
 
@@ -151,7 +151,8 @@ def test_counters_add_up_and_gauges_show_the_last_batch() -> None:
     registry = CollectorRegistry()
     publisher = PrometheusProgress(registry)
     publisher.publish(progress(6, lag=30, freshness=Freshness(p50_seconds=1, p99_seconds=2)))
-    publisher.publish(progress(7, lag=3))
+    lost = LossProgress(shard_id="shard-0", since=EPOCH_TIME, until=EPOCH_TIME)
+    publisher.publish(progress(7, lag=3).model_copy(update={"losses": (lost,) * 3}))
 
     def value(name: str, **labels: str) -> float | None:
         return registry.get_sample_value(name, {**LABELS, **labels})
@@ -160,6 +161,7 @@ def test_counters_add_up_and_gauges_show_the_last_batch() -> None:
     assert value("lakestream_records_total") == 200
     assert value("lakestream_record_bytes_total") == 50_000
     assert value("lakestream_quarantined_records_total") == 4
+    assert value("lakestream_losses_total") == 3
     assert value("lakestream_rows_written_total") == 196
     assert value("lakestream_lag_seconds") == 3
     assert value("lakestream_shards") == 2

@@ -14,7 +14,7 @@ from lakestream.errors import DataLossError, ExpiredIteratorError, KinesisAnswer
 from lakestream.kinesis import KinesisSettings, RangeReader, RecordPage
 from lakestream.kinesis.port import IteratorStart
 from lakestream.kinesis.reader import in_order
-from lakestream.model import ShardRange, after, at
+from lakestream.model import Finding, Loss, ShardRange, after, at
 from lakestream.testing.fake_kinesis import FakeKinesis, FakeRecord
 
 S0 = "shardId-000000000000"
@@ -42,8 +42,16 @@ def reader_of(stream: FakeKinesis, *, skip: bool = False) -> RangeReader:
     return RangeReader(stream, settings, sleep=stream.sleep, monotonic=stream.monotonic)
 
 
-def numbers(batches: Iterator[pa.RecordBatch]) -> list[int]:
+def numbers(parts: Iterator[pa.RecordBatch | Finding]) -> list[int]:
+    batches = [part for part in parts if not isinstance(part, Finding)]
     return [int(value) for batch in batches for value in batch.column("data").to_pylist()]
+
+
+def losses(parts: Iterator[pa.RecordBatch | Finding]) -> list[Loss]:
+    """What was skipped, told behind all records."""
+    *_, last = parts
+    assert isinstance(last, Finding)
+    return list(last.losses)
 
 
 @pytest.mark.parametrize("page_size", [1, 3, 10_000])
@@ -159,9 +167,11 @@ def test_a_trimmed_first_record_is_loss() -> None:
     stream, records = filled()
     trimmed(stream, 4)
     piece = range_of(records[2], records[6])
-    with pytest.raises(DataLossError, match=f"{S0}: records from {piece.start} to {piece.end} were trimmed.*skip"):
+    with pytest.raises(DataLossError, match=f"{S0}: records from {piece.start} to at {records[4].sequence} were.*skip"):
         numbers(reader_of(stream).read(piece))
     assert numbers(reader_of(stream, skip=True).read(piece)) == [4, 5, 6]
+    lost = Loss(S0, piece.start, at(records[4].sequence), records[2].arrival, records[4].arrival)
+    assert losses(reader_of(stream, skip=True).read(piece)) == [lost]
 
 
 @pytest.mark.parametrize("left", [7, 10])
@@ -172,16 +182,50 @@ def test_a_range_that_was_trimmed_altogether(left: int) -> None:
     piece = range_of(records[2], records[6])
     with pytest.raises(DataLossError, match=f"{records[2].sequence}"):
         numbers(reader_of(stream).read(piece))
-    assert numbers(reader_of(stream, skip=True).read(piece)) == []
+    (lost,) = losses(reader_of(stream, skip=True).read(piece))
+    assert (lost.start, lost.end, lost.since) == (piece.start, piece.end, records[2].arrival)
+    assert lost.until > records[6].arrival
+
+
+@pytest.mark.parametrize("closed", [False, True])
+@pytest.mark.parametrize(
+    ("trimmed_by_then", "lost"), [(2, []), (3, []), (7, [4, 5, 6]), (9, [4, 5, 6, 7, 8]), (10, [4, 5, 6, 7, 8, 9])]
+)
+def test_trimming_that_overtakes_who_reads(trimmed_by_then: int, lost: list[int], closed: bool) -> None:
+    """The oldest records go one by one while a range is read: what has gone by the second page is known by its gap."""
+    stream, records = filled()
+    stream.retention = timedelta(hours=24)
+    stream.page_size = 4
+    if closed:
+        stream.split(S0)
+        end = after(stream.shards[S0].ending_sequence or 0)
+        piece = range_of(records[0], records[9], end=end, closes_shard=True)
+    else:
+        piece = range_of(records[0], records[9])
+    stream.time = records[4].arrival + stream.retention - timedelta(minutes=4)
+    for skip in (False, True):
+        trimmed(stream, 0)
+        parts = reader_of(stream, skip=skip).read(piece)
+        assert numbers(iter([next(parts)])) == [0, 1, 2, 3]
+        trimmed(stream, trimmed_by_then)
+        if lost and not skip:
+            with pytest.raises(DataLossError, match=f"{S0}: records from after {records[3].sequence} to "):
+                list(parts)
+            continue
+        rest = list(parts)
+        assert numbers(iter(rest)) == [n for n in range(4, 10) if n not in lost]
+        found = losses(iter(rest)) if lost else []
+        assert [n for n in range(10) for loss in found if loss.start <= at(records[n].sequence) < loss.end] == lost  # type: ignore[operator]
 
 
 def test_a_shard_that_is_gone_is_loss() -> None:
     stream, records = filled()
     stream.shards[S0].is_listed = False
     piece = range_of(records[2], records[6])
-    with pytest.raises(DataLossError, match="the shard is gone"):
+    with pytest.raises(DataLossError, match=f"{S0}: records from {piece.start} to {piece.end} .*: the shard is gone"):
         numbers(reader_of(stream).read(piece))
-    assert numbers(reader_of(stream, skip=True).read(piece)) == []
+    (lost,) = losses(reader_of(stream, skip=True).read(piece))
+    assert (lost.start, lost.end) == (piece.start, piece.end)
 
 
 def test_no_more_is_asked_for_than_the_range_should_hold() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -10,7 +11,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakestream.errors import InvalidValueError
-from lakestream.model import BatchCommit, BatchPlan, Finished, Position, Reading, ShardRange, after, at
+from lakestream.model import (
+    BatchCommit,
+    BatchPlan,
+    Finding,
+    Finished,
+    Loss,
+    Position,
+    Reading,
+    ShardRange,
+    after,
+    at,
+    united,
+)
 from lakestream.testing.strategies import positions, sequences
 
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
@@ -104,3 +117,19 @@ def test_ranges_are_grouped_by_task() -> None:
 def test_no_more_records_are_quarantined_than_were_read() -> None:
     with pytest.raises(InvalidValueError, match="1 of 0 records quarantined"):
         BatchCommit.of(a_plan(), epoch=1, committed_at=NOW, quarantined=1)
+
+
+def loss(start: int, end: int, shard_id: str = "s-0") -> Loss:
+    return Loss(shard_id, at(start), at(end), NOW, NOW)
+
+
+def test_of_two_readings_of_a_range_the_greater_loss_counts() -> None:
+    """Whatever comes first or twice; a second loss in the same range stays beside it."""
+    told = [
+        Finding("s-1", (loss(1, 2, "s-1"),)),
+        Finding("s-0", (loss(1, 5), loss(10, 12))),
+        Finding("s-0", (loss(1, 9),)),
+    ]
+    expected = (Finding("s-0", (loss(1, 9), loss(10, 12))), Finding("s-1", (loss(1, 2, "s-1"),)))
+    for order in itertools.permutations([*told, told[0]]):
+        assert united(order) == expected
