@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import replace
 from uuid import uuid4
 
 from lakestream_localkinesis.control import CONTROL_PATH, Control
 from lakestream_localkinesis.core.account import Account, AccountSettings
 from lakestream_localkinesis.core.clock import Clock
+from lakestream_localkinesis.core.subscription import Subscription
 from lakestream_localkinesis.errors import (
     AccessDeniedException,
     ApiError,
     InternalFailure,
     UnknownOperationException,
 )
+from lakestream_localkinesis.eventstream import CONTENT_TYPE as EVENTS_TYPE
+from lakestream_localkinesis.eventstream import EventStream
 from lakestream_localkinesis.faults import FaultKind, FaultPlan
 from lakestream_localkinesis.faulty import execute_with_faults
 from lakestream_localkinesis.fields import Fields
@@ -67,18 +71,23 @@ class Application:
             return Response(500, wire.value, b"", drop=True)
         try:
             answer = self._execute(operation, target, wire, request.body, now_ms)
+            if isinstance(answer, Subscription):
+                return self._deliver(operation, Response(200, EVENTS_TYPE, b"", events=EventStream(answer, wire)))
             status, body = 200, encode_answer(wire, answer)
         except ApiError as error:
             status, body = error.status, encode_error(wire, error)
         except Exception:
             logger.exception("%s failed", operation)
             status, body = 500, encode_error(wire, InternalFailure("The server failed; its log says why."))
-        headers = {"x-amzn-RequestId": str(uuid4())}
-        if self._faults.any():
-            latency = self._faults.strikes(FaultKind.LATENCY, operation)
-            drop = self._faults.strikes(FaultKind.DROP, operation)
-            return Response(status, wire.value, body, headers, latency.latency_ms if latency else 0, drop is not None)
-        return Response(status, wire.value, body, headers)
+        return self._deliver(operation, Response(status, wire.value, body))
+
+    def _deliver(self, operation: str, response: Response) -> Response:
+        response = replace(response, headers={"x-amzn-RequestId": str(uuid4())})
+        if not self._faults.any():
+            return response
+        latency = self._faults.strikes(FaultKind.LATENCY, operation)
+        drop = self._faults.strikes(FaultKind.DROP, operation)
+        return replace(response, delay_ms=latency.latency_ms if latency else 0, drop=drop is not None)
 
     def _execute(self, operation: str, target: str, wire: WireFormat, body: bytes, now_ms: int) -> Answer:
         if not target:

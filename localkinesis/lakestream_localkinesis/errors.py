@@ -60,6 +60,12 @@ class InternalFailure(ApiError):
     status = 500
 
 
+class InternalFailureException(ApiError):
+    """The same, within an event stream."""
+
+    status = 500
+
+
 class InvalidArgumentException(ApiError):
     """A parameter is well-formed, and wrong for this stream."""
 

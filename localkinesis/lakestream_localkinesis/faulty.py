@@ -13,6 +13,7 @@ from lakestream_localkinesis.fields import Fields
 from lakestream_localkinesis.operations import OPERATIONS
 from lakestream_localkinesis.operations.answer import Answer
 from lakestream_localkinesis.operations.get_records import empty_page
+from lakestream_localkinesis.operations.put_records import put_records
 
 _THROTTLED = frozenset({"PutRecord", "GetRecords", "GetShardIterator"})
 """Operations that Kinesis throttles as a whole."""
@@ -36,12 +37,11 @@ def _put_records(plan: FaultPlan, account: Account, fields: Fields, now_ms: int)
     members = fields.values.get("Records") or []
     throttled = [plan.strikes(FaultKind.THROTTLE, "PutRecords") is not None for _ in members]
     if not any(throttled):
-        return OPERATIONS["PutRecords"](account, fields, now_ms)
+        return put_records(account, fields, now_ms)
     passed = [member for member, held in zip(members, throttled, strict=True) if not held]
     answer: dict[str, Any] = {"FailedRecordCount": 0, "Records": [], "EncryptionType": "NONE"}
     if passed:
-        put = OPERATIONS["PutRecords"](account, Fields({**fields.values, "Records": passed}), now_ms)
-        answer = orjson.loads(put) if isinstance(put, bytes) else put
+        answer = orjson.loads(put_records(account, Fields({**fields.values, "Records": passed}), now_ms))
     failure = {"ErrorCode": ProvisionedThroughputExceededException.__name__, "ErrorMessage": _message(account)}
     results = iter(answer["Records"])
     answer["Records"] = [failure if held else next(results) for held in throttled]

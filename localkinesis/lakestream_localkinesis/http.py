@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from lakestream_localkinesis.eventstream import EventStream
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,5 +32,7 @@ class Response:
     headers: Mapping[str, str] = field(default_factory=dict)
     delay_ms: int = 0
     """How long it is held back: a fault."""
+    events: EventStream | None = None
+    """What goes on after the body, as it comes due."""
     drop: bool = False
     """Close the connection instead of answering: a fault."""

@@ -81,9 +81,14 @@ def render_head(response: Response, date: str, *, keep_alive: bool) -> bytes:
         f"HTTP/1.1 {response.status} {_REASONS.get(response.status, '')}",
         f"Date: {date}",
         f"Content-Type: {response.content_type}",
-        f"Content-Length: {len(response.body)}",
+        "Transfer-Encoding: chunked" if response.events else f"Content-Length: {len(response.body)}",
         *(f"{name}: {value}" for name, value in response.headers.items()),
     ]
     if not keep_alive:
         head.append("Connection: close")
     return "\r\n".join(head).encode("latin-1") + b"\r\n\r\n"
+
+
+def render_chunk(data: bytes) -> bytes:
+    """A part of a body whose length is not known; the last one is empty."""
+    return b"%x\r\n%b\r\n" % (len(data), data)

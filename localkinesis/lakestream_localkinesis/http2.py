@@ -33,6 +33,13 @@ class _Incoming:
     body: list[bytes] = field(default_factory=list)
 
 
+@dataclass(slots=True)
+class _Outgoing:
+    rest: memoryview
+    ends: bool
+    """No more is pushed behind it."""
+
+
 class _Frames:
     """Keeps a client's farewell from h2.
 
@@ -76,7 +83,7 @@ class Http2:
         self._connection.increment_flow_control_window(_WINDOW)
         self._frames = _Frames()
         self._incoming: dict[int, _Incoming] = {}
-        self._unsent: dict[int, memoryview] = {}
+        self._outgoing: dict[int, _Outgoing] = {}
 
     def receive(self, data: bytes) -> list[tuple[int, Request]]:
         """The requests that are complete with these bytes; h2.exceptions.ProtocolError if they are none."""
@@ -93,7 +100,7 @@ class Http2:
             (":status", str(response.status)),
             ("date", date),
             ("content-type", response.content_type),
-            ("content-length", str(len(response.body))),
+            *(() if response.events else [("content-length", str(len(response.body)))]),
             *((name.lower(), value) for name, value in response.headers.items()),
         ]
         try:
@@ -101,7 +108,20 @@ class Http2:
         except StreamClosedError:
             # The client gave this request up; others on the connection go on.
             return
-        self._unsent[stream_id] = memoryview(response.body)
+        self._outgoing[stream_id] = _Outgoing(memoryview(response.body), ends=response.events is None)
+        self._send(stream_id)
+
+    def is_open(self, stream_id: int) -> bool:
+        """Whether the client still waits for something in this stream."""
+        return stream_id in self._outgoing
+
+    def is_clear(self, stream_id: int) -> bool:
+        """Whether all that was pushed has gone out: the client gives credit for more."""
+        return not self._outgoing[stream_id].rest
+
+    def push(self, stream_id: int, data: bytes, *, ends: bool) -> None:
+        """Go on with the body of a stream that is open and clear."""
+        self._outgoing[stream_id] = _Outgoing(memoryview(data), ends)
         self._send(stream_id)
 
     def data_to_send(self) -> bytes:
@@ -119,26 +139,26 @@ class Http2:
                 return stream_id, _request(self._incoming.pop(stream_id))
             case StreamReset(stream_id=int(stream_id)):
                 self._incoming.pop(stream_id, None)
-                self._unsent.pop(stream_id, None)
+                self._outgoing.pop(stream_id, None)
             case WindowUpdated():
-                for stream_id in list(self._unsent):
+                for stream_id in list(self._outgoing):
                     self._send(stream_id)
             case _:
                 pass
         return None
 
     def _send(self, stream_id: int) -> None:
-        rest = self._unsent[stream_id]
+        outgoing = self._outgoing[stream_id]
         connection = self._connection
-        while rest:
+        while outgoing.rest:
             room = min(connection.local_flow_control_window(stream_id), connection.max_outbound_frame_size)
             if room <= 0:
-                self._unsent[stream_id] = rest
                 return
-            connection.send_data(stream_id, rest[:room])
-            rest = rest[room:]
-        connection.end_stream(stream_id)
-        del self._unsent[stream_id]
+            connection.send_data(stream_id, outgoing.rest[:room])
+            outgoing.rest = outgoing.rest[room:]
+        if outgoing.ends:
+            connection.end_stream(stream_id)
+            del self._outgoing[stream_id]
 
 
 def _request(incoming: _Incoming) -> Request:

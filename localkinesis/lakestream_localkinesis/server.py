@@ -16,12 +16,15 @@ from h2.exceptions import ProtocolError
 
 from lakestream_localkinesis.application import Application
 from lakestream_localkinesis.errors import StartupError
+from lakestream_localkinesis.eventstream import EventStream
 from lakestream_localkinesis.http import Request, Response
-from lakestream_localkinesis.http1 import Http1, render_head
+from lakestream_localkinesis.http1 import Http1, render_chunk, render_head
 from lakestream_localkinesis.http2 import PREFACE, Http2
 
 logger = logging.getLogger(__name__)
 
+PUSH_SECONDS = 0.02
+"""How often subscriptions are asked for what is due."""
 SETTLE_SECONDS = 1.0
 """How often streams are brought up to date that nobody asks about."""
 
@@ -65,6 +68,10 @@ class Connection(asyncio.Protocol):
         # HTTP/1.1 answers go out in the order of the requests, also when one is held back.
         self._waiting: deque[Request] = deque()
         self._held = False
+        # HTTP/1.1's one is number 0.
+        self._subscriptions: dict[int, EventStream] = {}
+        self._writable = True
+        self._keep_alive = True
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Called by asyncio."""
@@ -75,6 +82,7 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, error: Exception | None) -> None:
         """Called by asyncio."""
         self._opened.discard(self)
+        self._subscriptions.clear()
 
     def abort(self) -> None:
         """Close at once; what is not sent yet is lost."""
@@ -95,10 +103,12 @@ class Connection(asyncio.Protocol):
 
     def pause_writing(self) -> None:
         """Called by asyncio: a client that does not read its answers gets no more of them."""
+        self._writable = False
         self._transport.pause_reading()
 
     def resume_writing(self) -> None:
         """Called by asyncio."""
+        self._writable = True
         self._transport.resume_reading()
 
     def _begin(self, data: bytes) -> None:
@@ -140,7 +150,11 @@ class Connection(asyncio.Protocol):
         head = render_head(response, self._dates.now(), keep_alive=request.keep_alive)
         # Not joined: a body may be megabytes.
         self._transport.writelines((head, response.body))
-        if not request.keep_alive:
+        self._keep_alive = request.keep_alive
+        if response.events:
+            self._held = True
+            self._subscribe(0, response.events)
+        elif not request.keep_alive:
             self._transport.close()
 
     def _receive2(self, http2: Http2, data: bytes) -> None:
@@ -158,9 +172,50 @@ class Connection(asyncio.Protocol):
             self.abort()
         elif not self._transport.is_closing():
             http2.respond(stream_id, response, self._dates.now())
+            if response.events:
+                self._subscribe(stream_id, response.events)
             self._transport.write(http2.data_to_send())
 
-    def _later(self, delay_ms: int, call: Callable[..., None], *arguments: object) -> None:
+    def _subscribe(self, stream_id: int, events: EventStream) -> None:
+        self._subscriptions[stream_id] = events
+        if len(self._subscriptions) == 1:
+            self._later(0, self._push_due)
+
+    def _push_due(self) -> None:
+        """Push one event at most to each subscription: none of them keeps the others waiting."""
+        now_ms = self._application.clock.now_ms()
+        for stream_id, events in list(self._subscriptions.items()):
+            if self._http2:
+                self._push2(self._http2, stream_id, events, now_ms)
+            elif self._writable:
+                self._push1(events, now_ms)
+        if self._subscriptions:
+            self._later(PUSH_SECONDS * 1000, self._push_due)
+
+    def _push1(self, events: EventStream, now_ms: int) -> None:
+        data = events.poll(now_ms)
+        if data:
+            self._transport.write(render_chunk(data))
+        if events.ended:
+            self._transport.write(render_chunk(b""))
+            self._subscriptions.clear()
+            self._held = False
+            if not self._keep_alive:
+                self._transport.close()
+            self._serve_waiting()
+
+    def _push2(self, http2: Http2, stream_id: int, events: EventStream, now_ms: int) -> None:
+        if not http2.is_open(stream_id):
+            del self._subscriptions[stream_id]
+        elif self._writable and http2.is_clear(stream_id):
+            data = events.poll(now_ms)
+            if data or events.ended:
+                http2.push(stream_id, data, ends=events.ended)
+                self._transport.write(http2.data_to_send())
+            if events.ended:
+                del self._subscriptions[stream_id]
+
+    def _later(self, delay_ms: float, call: Callable[..., None], *arguments: object) -> None:
         asyncio.get_running_loop().call_later(delay_ms / 1000, call, *arguments)
 
 

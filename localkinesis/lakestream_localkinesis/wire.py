@@ -17,7 +17,7 @@ import pybase64
 from lakestream_localkinesis.errors import ApiError, SerializationException
 
 BLOBS = frozenset({"Data"})
-TIMES = frozenset({"ApproximateArrivalTimestamp", "StreamCreationTimestamp", "Timestamp"})
+TIMES = frozenset({"ApproximateArrivalTimestamp", "ConsumerCreationTimestamp", "StreamCreationTimestamp", "Timestamp"})
 _EPOCH_TAG = 1
 
 
@@ -49,17 +49,19 @@ def decode_fields(wire: WireFormat, body: bytes) -> dict[str, Any]:
 
 def encode_answer(wire: WireFormat, answer: dict[str, Any] | bytes) -> bytes:
     """The body for an operation's output; one without members is empty in JSON, as Kinesis sends it."""
-    if wire is WireFormat.CBOR:
-        return cbor2.dumps(_to_cbor("", orjson.loads(answer) if isinstance(answer, bytes) else answer))
     if isinstance(answer, bytes):
-        return answer
-    return orjson.dumps(answer) if answer else b""
+        return answer if wire is WireFormat.JSON else encode_structure(wire, orjson.loads(answer))
+    return encode_structure(wire, answer) if answer or wire is WireFormat.CBOR else b""
+
+
+def encode_structure(wire: WireFormat, fields: dict[str, Any]) -> bytes:
+    """A structure, also if it has no members."""
+    return orjson.dumps(fields) if wire is WireFormat.JSON else cbor2.dumps(_to_cbor("", fields))
 
 
 def encode_error(wire: WireFormat, error: ApiError) -> bytes:
     """The body for an error."""
-    fields = {"__type": error.code, "message": str(error)}
-    return cbor2.dumps(fields) if wire is WireFormat.CBOR else orjson.dumps(fields)
+    return encode_structure(wire, {"__type": error.code, "message": str(error)})
 
 
 def _epoch_seconds(value: Any, _immutable: bool) -> float:

@@ -28,6 +28,8 @@ class AccountSettings:
     limits: Limits = field(default_factory=Limits)
     shard_quota: int = 20_000
     """Open provisioned shards; 20,000 is Kinesis's default in its largest regions."""
+    on_demand_quota: int = 50
+    """On-demand streams: Kinesis's default."""
     transition_ms: int = 0
     """How long a stream stays CREATING, UPDATING or DELETING; tens of seconds in Kinesis, nothing by default here."""
 
@@ -45,7 +47,6 @@ OPERATION_RATES = {
     "DescribeStream": 10,
     "DescribeStreamSummary": 20,
     "ListStreams": 5,
-    "ListShards": 1000,
     "SplitShard": 5,
     "MergeShards": 5,
     "UpdateShardCount": 10,
@@ -54,6 +55,17 @@ OPERATION_RATES = {
     "AddTagsToStream": 5,
     "RemoveTagsFromStream": 5,
     "ListTagsForStream": 5,
+    "DescribeLimits": 1,
+    "DescribeAccountSettings": 5,
+    "RegisterStreamConsumer": 5,
+}
+
+# The same, per stream.
+STREAM_RATES = {
+    "ListShards": 1000,
+    "DeregisterStreamConsumer": 5,
+    "DescribeStreamConsumer": 20,
+    "ListStreamConsumers": 5,
 }
 
 
@@ -76,6 +88,14 @@ class Account:
         rate = self._rates.get(operation)
         if rate and not rate.admit(now_ms):
             raise LimitExceededException(f"Rate exceeded for account {self.settings.id}.")
+
+    def admit_to(self, stream: Stream, operation: str, now_ms: int) -> None:
+        """Count a call of an operation that is limited per stream, or refuse it."""
+        if not self.settings.limits.operation_rates:
+            return
+        rate = stream.rates.setdefault(operation, CallRate(STREAM_RATES[operation]))
+        if not rate.admit(now_ms):
+            raise LimitExceededException(f"Rate exceeded for stream {stream.name} under account {self.settings.id}.")
 
     def arn(self, name: str) -> str:
         """The ARN of a stream."""
@@ -119,6 +139,8 @@ class Account:
             raise ResourceInUseException(f"Stream {name} under account {self.settings.id} already exists.")
         if mode is StreamMode.PROVISIONED:
             self.check_shard_quota(shards)
+        else:
+            self.check_on_demand_quota()
         ident = f"{secrets.token_hex(10)}-{secrets.token_hex(2)[:3]}"
         stream = Stream(name, self.arn(name), ident, now_ms, mode, self.settings.limits, tags=dict(tags))
         self.streams[name] = stream
@@ -127,8 +149,10 @@ class Account:
         return stream
 
     def delete(self, stream: Stream, now_ms: int) -> None:
-        """Delete a stream with all it holds."""
+        """Delete a stream with all it holds, and its consumers."""
         due_ms = now_ms + self.settings.transition_ms
+        for consumer in stream.consumers.values():
+            consumer.gone_ms = due_ms
         stream.begin(Transition(StreamStatus.DELETING, due_ms, lambda _: self._forget(stream)), now_ms)
 
     def update(self, stream: Stream, apply: Callable[[int], None], now_ms: int) -> None:
@@ -149,11 +173,26 @@ class Account:
                 f"Account {self.settings.id} has {creating} streams in the CREATING state, which is the limit."
             )
 
+    def on_demand_streams(self) -> int:
+        """How many streams are on demand."""
+        return sum(stream.mode is StreamMode.ON_DEMAND for stream in self.streams.values())
+
+    def provisioned_shards(self) -> int:
+        """How many shards are open that count towards the quota."""
+        provisioned = [stream for stream in self.streams.values() if stream.mode is StreamMode.PROVISIONED]
+        return sum(len(stream.open_shards()) for stream in provisioned)
+
+    def check_on_demand_quota(self) -> None:
+        """Refuse one more on-demand stream than there may be."""
+        quota = self.settings.on_demand_quota
+        if self.on_demand_streams() >= quota:
+            raise LimitExceededException(
+                f"Account {self.settings.id} has {quota} on-demand streams, which is the limit."
+            )
+
     def check_shard_quota(self, more: int) -> None:
         """Refuse what would open too many shards."""
-        current = sum(
-            len(stream.open_shards()) for stream in self.streams.values() if stream.mode is StreamMode.PROVISIONED
-        )
+        current = self.provisioned_shards()
         quota = self.settings.shard_quota
         if current + more > quota:
             raise LimitExceededException(

@@ -59,6 +59,11 @@ def shard_index_of(number: int) -> int:
     return (number >> _SHARD_SHIFT) & 0xFFFF_FFFF
 
 
+def arrival_s_of(number: int) -> int:
+    """The second in which the record with this number arrived."""
+    return (number >> _ARRIVAL_SHIFT) & 0xF_FFFF_FFFF
+
+
 def created_s_of(number: int) -> int:
     """The creation second of the shard that the number belongs to."""
     return (number >> _CREATED_SHIFT) & 0xF_FFFF_FFFF

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from lakestream_localkinesis.core.hashing import HashRange
 from lakestream_localkinesis.core.limits import CallRate, Limits, ReadRate, WriteRate
 from lakestream_localkinesis.core.sequence import (
+    arrival_s_of,
     first_sequence,
     last_sequence,
     record_sequence,
@@ -181,11 +182,22 @@ class Shard:
         """The first record with this sequence number or a higher one."""
         found = bisect_left(self._sequences, position, lo=self._head)
         # The scan goes on from the record before: nothing between the two is unread.
-        scanned_ms = self._arrivals[found - 1] if found > self._head else self.created_ms
-        return Cursor(position, scanned_ms)
+        before_ms = self._arrivals[found - 1] if found > self._head else self.created_ms
+        # A number of `continuation` tells more.
+        return Cursor(position, max(before_ms, (arrival_s_of(position) - 1) * 1000))
 
-    def read(self, cursor: Cursor, limit: int, now_ms: int, horizon_ms: int) -> Page:
-        """The page at a cursor: at most `limit` records and 10 MiB."""
+    def continuation(self, cursor: Cursor) -> int:
+        """A sequence number that `at_sequence` goes on from as from this cursor, as does the number after it.
+
+        It is that of the record before, as if it had arrived a second after what has been looked through: above the
+        record's own, and below that of the next one.
+        """
+        found = bisect_left(self._sequences, cursor.position, lo=self._head)
+        before = self._appended - (len(self._sequences) - found)
+        return record_sequence(self._base, before, cursor.scanned_ms // 1000 + 1)
+
+    def read(self, cursor: Cursor, limit: int, now_ms: int, horizon_ms: int, most_bytes: int = PAGE_BYTES) -> Page:
+        """The page at a cursor: at most `limit` records, and so many bytes if they are more than one."""
         start = bisect_left(self._sequences, cursor.position, lo=self._head)
         count = len(self._sequences)
         if start == count:
@@ -193,7 +205,7 @@ class Shard:
         scan_end_ms = max(cursor.scanned_ms, horizon_ms) + SCAN_SPAN_MS
         if self._arrivals[start] > scan_end_ms:
             return Page([], 0, now_ms - scan_end_ms, Cursor(cursor.position, scan_end_ms))
-        end = min(self._page_end(start, limit), bisect_right(self._arrivals, scan_end_ms, lo=start))
+        end = min(self._page_end(start, limit, most_bytes), bisect_right(self._arrivals, scan_end_ms, lo=start))
         size = self._bytes_before(end) - self._bytes_before(start)
         arrived_ms = self._arrivals[end - 1]
         following = Cursor(self._sequences[end - 1] + 1, arrived_ms)
@@ -214,8 +226,8 @@ class Shard:
             return Page([], 0, 0, None)
         return Page([], 0, 0, Cursor(max(cursor.position, self._tip()), now_ms))
 
-    def _page_end(self, start: int, limit: int) -> int:
-        through = self._sizes_before[start] + PAGE_BYTES
+    def _page_end(self, start: int, limit: int, most_bytes: int) -> int:
+        through = self._sizes_before[start] + most_bytes
         end = min(start + limit, len(self._records))
         if self._bytes_before(end) <= through:
             return end

@@ -7,8 +7,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from lakestream_localkinesis.core.consumer import Consumer
 from lakestream_localkinesis.core.hashing import HashRange, even_ranges, key_bytes
-from lakestream_localkinesis.core.limits import KIB, Limits
+from lakestream_localkinesis.core.limits import KIB, CallRate, Limits
 from lakestream_localkinesis.core.ondemand import Demand
 from lakestream_localkinesis.core.shard import Shard
 
@@ -72,6 +73,10 @@ class Stream:
     reshardings_ms: list[int] = field(default_factory=list)
     """When UpdateShardCount was called, for its quota of ten a day."""
     mode_changes_ms: list[int] = field(default_factory=list)
+    consumers: dict[str, Consumer] = field(default_factory=dict)
+    """By name."""
+    rates: dict[str, CallRate] = field(default_factory=dict)
+    """Of the operations that are limited per stream."""
     _transition: Transition | None = None
     _demand: Demand = field(default_factory=Demand)
     _swept_ms: int = 0
@@ -96,6 +101,12 @@ class Stream:
         if transition and transition.due_ms <= now_ms:
             self._transition = None
             transition.apply(transition.due_ms)
+        if self.consumers:
+            self.consumers = {
+                name: consumer
+                for name, consumer in self.consumers.items()
+                if consumer.gone_ms is None or consumer.gone_ms > now_ms
+            }
         if now_ms - self._swept_ms >= SWEEP_MS:
             self._swept_ms = now_ms
             self._sweep(now_ms)

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import orjson
+
 from lakestream_localkinesis.core.shard import Shard
 from lakestream_localkinesis.core.stream import Stream
+from lakestream_localkinesis.core.subscription import Subscription
 
-Answer = dict[str, Any] | bytes
-"""The output of an operation in the API's own field names, or that as ready JSON.
+Answer = dict[str, Any] | bytes | Subscription
+"""The output of an operation in the API's own field names, that as ready JSON, or what is pushed from now on.
 
 Blobs are base64 text and times are seconds, as in JSON 1.1; `wire` makes CBOR of it.
 """
@@ -53,3 +56,16 @@ def describe_settings(stream: Stream) -> dict[str, Any]:
         "EnhancedMonitoring": [{"ShardLevelMetrics": []}],
         "EncryptionType": "NONE",
     }
+
+
+def describe_children(stream: Stream, parent: Shard) -> list[dict[str, Any]]:
+    """The API's ChildShards: where a closed shard's keys went."""
+    return [
+        {"ShardId": child.id, "ParentShards": list(child.parents), "HashKeyRange": hash_key_range(child)}
+        for child in stream.children(parent)
+    ]
+
+
+def with_records(records: list[bytes], rest: dict[str, Any]) -> bytes:
+    """An answer as JSON: the records are that already, and make up nearly all of it."""
+    return b"".join((b'{"Records":[', b",".join(records), b"],", orjson.dumps(rest)[1:]))

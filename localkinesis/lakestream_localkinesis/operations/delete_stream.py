@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lakestream_localkinesis.core.account import Account
+from lakestream_localkinesis.errors import ResourceInUseException
 from lakestream_localkinesis.fields import Fields
 from lakestream_localkinesis.operations.answer import Answer
 
@@ -10,6 +11,13 @@ from lakestream_localkinesis.operations.answer import Answer
 def delete_stream(account: Account, fields: Fields, now_ms: int) -> Answer:
     """Delete an ACTIVE stream with all it holds."""
     name = fields.stream_name(account)
+    enforced = fields.boolean("EnforceConsumerDeletion")
     fields.check()
-    account.delete(account.active_stream(name, now_ms), now_ms)
+    stream = account.active_stream(name, now_ms)
+    if stream.consumers and not enforced:
+        raise ResourceInUseException(
+            f"Stream {name} under account {account.settings.id} has registered consumers: "
+            "EnforceConsumerDeletion deletes them with it."
+        )
+    account.delete(stream, now_ms)
     return {}

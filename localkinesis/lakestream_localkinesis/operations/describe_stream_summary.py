@@ -19,7 +19,7 @@ def describe_stream_summary(account: Account, fields: Fields, now_ms: int) -> An
         **describe_settings(stream),
         "StreamId": stream.id,
         "OpenShardCount": len(stream.open_shards()),
-        "ConsumerCount": 0,
+        "ConsumerCount": len(stream.consumers),
         "MaxRecordSizeInKiB": stream.max_record_bytes // KIB,
     }
     if stream.mode is StreamMode.ON_DEMAND:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import orjson
-
 from lakestream_localkinesis.core.account import Account, missing_shard
 from lakestream_localkinesis.core.iterator import ShardIterator, open_iterator, seal_iterator
 from lakestream_localkinesis.core.shard import PAGE_RECORDS, Page, Shard, shard_id
@@ -16,7 +14,7 @@ from lakestream_localkinesis.errors import (
     ProvisionedThroughputExceededException,
 )
 from lakestream_localkinesis.fields import Fields, Text
-from lakestream_localkinesis.operations.answer import Answer, hash_key_range
+from lakestream_localkinesis.operations.answer import Answer, describe_children, with_records
 from lakestream_localkinesis.operations.put_record import rate_exceeded
 
 SHARD_ITERATOR = Text(shortest=1, longest=512)
@@ -46,7 +44,7 @@ def get_records(account: Account, fields: Fields, now_ms: int) -> Answer:
     page = shard.read(iterator.cursor, limit, now_ms, horizon_ms)
     _count(shard, page)
     if page.following is None:
-        return _page_json(page.records, None, page.behind_ms, _children(stream, shard))
+        return _page_json(page.records, None, page.behind_ms, describe_children(stream, shard))
     following = seal_iterator(account.sealer, stream, shard, page.following, now_ms)
     return _page_json(page.records, following, page.behind_ms, None)
 
@@ -62,11 +60,10 @@ def empty_page(account: Account, fields: Fields, now_ms: int) -> Answer:
 def _page_json(
     records: list[bytes], following: str | None, behind_ms: int, children: list[dict[str, Any]] | None
 ) -> bytes:
-    """The answer: the records are JSON already and make up nearly all of it."""
     rest: dict[str, Any] = {"NextShardIterator": following, "MillisBehindLatest": behind_ms}
     if children is not None:
         rest["ChildShards"] = children
-    return b"".join((b'{"Records":[', b",".join(records), b"],", orjson.dumps(rest)[1:]))
+    return with_records(records, rest)
 
 
 def _locate(account: Account, iterator: ShardIterator, now_ms: int) -> tuple[Stream, Shard]:
@@ -83,10 +80,3 @@ def _count(shard: Shard, page: Page) -> None:
     counters.outgoing_records += len(page.records)
     counters.outgoing_bytes += page.size
     counters.iterator_age_ms = page.behind_ms
-
-
-def _children(stream: Stream, parent: Shard) -> list[dict[str, Any]]:
-    return [
-        {"ShardId": child.id, "ParentShards": list(child.parents), "HashKeyRange": hash_key_range(child)}
-        for child in stream.children(parent)
-    ]

@@ -48,6 +48,7 @@ def list_shards(account: Account, fields: Fields, now_ms: int) -> Answer:
     token = fields.optional_text("NextToken", NEXT_TOKEN)
     listing = _new_listing(account, fields, now_ms) if token is None else _continued(account, fields, token, now_ms)
     stream = account.stream(listing.stream, now_ms)
+    account.admit_to(stream, "ListShards", now_ms)
     if stream.id != listing.stream_id:
         raise InvalidArgumentException("NextToken belongs to a stream that has been deleted.")
     listed = _filter(stream, listing.filter, now_ms)

@@ -9,7 +9,6 @@ from lakestream_localkinesis.core.shard import Arrival
 from lakestream_localkinesis.core.stream import RecordDistribution
 from lakestream_localkinesis.errors import DryRunOperationException, InvalidArgumentException, SerializationException
 from lakestream_localkinesis.fields import Fields
-from lakestream_localkinesis.operations.answer import Answer
 from lakestream_localkinesis.operations.entry import missing_key, oversized, read_entry
 from lakestream_localkinesis.operations.put_record import rate_exceeded
 
@@ -17,7 +16,7 @@ MOST_RECORDS = 500
 MOST_BYTES = 10 * MIB
 
 
-def put_records(account: Account, fields: Fields, now_ms: int) -> Answer:
+def put_records(account: Account, fields: Fields, now_ms: int) -> bytes:
     """Add up to 500 records. All are checked before the first is added: a bad one fails the request."""
     name = fields.stream_name(account)
     members = fields.items("Records", MOST_RECORDS)

@@ -27,6 +27,8 @@ def update_stream_mode(account: Account, fields: Fields, now_ms: int) -> Answer:
         raise LimitExceededException(
             f"Stream {name} has changed its mode {CHANGES_A_DAY} times in the last 24 hours, which is the limit."
         )
+    if mode is StreamMode.ON_DEMAND and stream.mode is not mode:
+        account.check_on_demand_quota()
     stream.mode_changes_ms = [*recent, now_ms]
     account.update(stream, lambda _: _set_mode(stream, mode), now_ms)
     return {}

@@ -3,20 +3,28 @@
 from __future__ import annotations
 
 import base64
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import orjson
 import pytest
+from botocore.eventstream import EventStreamBuffer
+from botocore.loaders import Loader
+from botocore.model import ServiceModel
+from botocore.parsers import EventStreamJSONParser
 
 from lakestream_localkinesis.application import Application
 from lakestream_localkinesis.control import Control
 from lakestream_localkinesis.core.account import AccountSettings
 from lakestream_localkinesis.core.clock import DrivenClock, SystemClock
 from lakestream_localkinesis.core.limits import Limits
+from lakestream_localkinesis.eventstream import EventStream
 from lakestream_localkinesis.faults import FaultPlan
 from lakestream_localkinesis.http import Request, Response
 
+MODEL = ServiceModel(Loader().load_service_model("kinesis", "service-2"), "kinesis")
+EVENTS = MODEL.shape_for("SubscribeToShardEventStream")
 START_MS = 1_700_000_000_000
 
 
@@ -89,6 +97,45 @@ class Api:
             data += self.payloads(page)
             iterator = page["NextShardIterator"] if page["MillisBehindLatest"] else None
         return data
+
+
+@dataclass
+class Subscriber:
+    """A client of a subscription: frames are read by botocore's own parser."""
+
+    api: Api
+    events: EventStream
+
+    def poll(self) -> dict[str, Any] | None:
+        """The event that is due, if any; an exception comes as {"Code": …, "Message": …}."""
+        data = self.events.poll(self.api.clock.now_ms())
+        if not data:
+            return None
+        frames = EventStreamBuffer()
+        frames.add_data(data)
+        [frame] = list(frames)
+        response = frame.to_response_dict()
+        parsed = EventStreamJSONParser().parse(response, EVENTS)
+        return parsed.get("Error") or parsed.get("SubscribeToShardEvent") or parsed
+
+    def pages(self) -> Iterator[dict[str, Any]]:
+        """Events until none is due."""
+        while not self.events.ended:
+            event = self.poll()
+            if event is None:
+                return
+            yield event
+
+
+def subscribe(api: Api, consumer: str, shard: str, kind: str = "TRIM_HORIZON", **position: Any) -> Subscriber:
+    """A subscription that has begun."""
+    start = {"Type": kind, **position}
+    response = api.respond("SubscribeToShard", ConsumerARN=consumer, ShardId=shard, StartingPosition=start)
+    assert response.status == 200, response.body
+    assert response.events is not None
+    subscriber = Subscriber(api, response.events)
+    assert subscriber.poll() == {}
+    return subscriber
 
 
 def build_api(settings: AccountSettings) -> Api:

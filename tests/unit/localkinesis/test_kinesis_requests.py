@@ -55,10 +55,10 @@ def test_wrong_types(api: Api, operation: str, fields: dict, message: str):
 
 
 def test_an_operation_that_is_not_there(api: Api):
-    refused = api.refused("SubscribeToShard")
+    refused = api.refused("CreateQueue")
 
     assert (refused.status, refused.code) == (400, "UnknownOperationException")
-    assert "Kinesis_20131202.SubscribeToShard" in refused.message
+    assert "Kinesis_20131202.CreateQueue" in refused.message
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"[]", b"\xff"])

@@ -7,6 +7,7 @@ import hashlib
 from typing import Any
 
 import orjson
+from botocore.eventstream import EventStreamBuffer
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -187,6 +188,40 @@ class KinesisMachine(RuleBasedStateMachine):
         kind = "AFTER_SEQUENCE_NUMBER" if after else "AT_SEQUENCE_NUMBER"
         number = str(self.sequences[retained[place]])
         assert self.read(name, kind, 10_000, StartingSequenceNumber=number) == retained[place + after :]
+
+    @rule(data=st.data(), after=st.booleans())
+    def subscribe_to_everything(self, data: st.DataObject, after: bool) -> None:
+        """One subscription for each event: each goes on where the one before it stood."""
+        name = data.draw(st.sampled_from(self.listed()))
+        expected = self.retained(name)
+        start = {"Type": "TRIM_HORIZON"}
+        got: list[bytes] = []
+        for _ in range(MOST_PAGES):
+            event = self.event(name, start)
+            got += [base64.b64decode(record["Data"]) for record in event["Records"]]
+            if "ContinuationSequenceNumber" not in event:
+                assert self.model[name].closed_ms is not None
+                assert event["ChildShards"]
+                break
+            if event["MillisBehindLatest"] == 0:
+                assert self.model[name].closed_ms is None
+                break
+            kind = "AFTER_SEQUENCE_NUMBER" if after else "AT_SEQUENCE_NUMBER"
+            start = {"Type": kind, "SequenceNumber": event["ContinuationSequenceNumber"]}
+        assert got == expected
+
+    def event(self, name: str, start: dict[str, str]) -> Any:
+        """The first event of a new subscription, by a consumer that is there for that."""
+        consumer = self.call("RegisterStreamConsumer", StreamARN=ARN, ConsumerName="lake")["Consumer"]["ConsumerARN"]
+        headers = {"x-amz-target": "Kinesis_20131202.SubscribeToShard"}
+        fields = {"ConsumerARN": consumer, "ShardId": name, "StartingPosition": start}
+        response = self.application.handle(Request("POST", "/", headers, orjson.dumps(fields)))
+        assert response.events, response.body
+        frames = EventStreamBuffer()
+        for _ in range(2):
+            frames.add_data(response.events.poll(self.clock.now_ms()))
+        self.call("DeregisterStreamConsumer", ConsumerARN=consumer)
+        return orjson.loads(list(frames)[1].payload)
 
     @rule(data=st.data(), back_ms=st.sampled_from([0, 1, 1000, HOUR_MS, 30 * HOUR_MS]))
     def read_from_a_time(self, data: st.DataObject, back_ms: int) -> None:

@@ -120,23 +120,6 @@ def test_streams_are_listed_in_pages(api: Api):
     assert api.refused("ListStreams", NextToken="forged").code == "InvalidArgumentException"
 
 
-def test_tags_are_added_listed_in_pages_and_removed(api: Api):
-    api.call("CreateStream", StreamName="orders", ShardCount=1, Tags={"a": "1"})
-    api.call("AddTagsToStream", StreamName="orders", Tags={"b": "2", "c": "3", "a": "9"})
-    api.call("RemoveTagsFromStream", StreamName="orders", TagKeys=["b", "unknown"])
-
-    assert api.call("ListTagsForStream", StreamName="orders", Limit=1) == {
-        "Tags": [{"Key": "a", "Value": "9"}],
-        "HasMoreTags": True,
-    }
-    assert api.call("ListTagsForStream", StreamName="orders", ExclusiveStartTagKey="a")["Tags"] == [
-        {"Key": "c", "Value": "3"}
-    ]
-    assert api.refused("AddTagsToStream", StreamName="orders", Tags={"a;b": "1"}).code == "InvalidArgumentException"
-    many = {f"k{i}": "" for i in range(49)}
-    assert "cannot have more than 50 tags" in api.refused("AddTagsToStream", StreamName="orders", Tags=many).message
-
-
 def test_retention_is_bounded_and_trims(api: Api):
     api.call("CreateStream", StreamName="orders", ShardCount=1)
     api.put("orders", b"old")
@@ -292,48 +275,3 @@ def test_the_arn_of_another_account_is_refused(api: Api, operation: str):
         assert arn in refused.message
     malformed = api.refused(operation, StreamARN="arn:aws:kinesis", **fields)
     assert malformed.code == "ValidationException"
-
-
-def test_tags_have_their_lengths_and_characters(api: Api):
-    api.call("CreateStream", StreamName="orders", ShardCount=1)
-    key, value = "k" * 129, "v" * 257
-    lengths = "[Member must have length less than or equal to {}, Member must have length greater than or equal to {}]"
-
-    long_key = api.refused("AddTagsToStream", StreamName="orders", Tags={"a": "1", key: "2"})
-    long_value = api.refused("CreateStream", StreamName="more", ShardCount=1, Tags={"a": value})
-    removed = api.refused("RemoveTagsFromStream", StreamName="orders", TagKeys=["a", key])
-
-    assert (long_key.code, long_key.message) == (
-        "ValidationException",
-        f"1 validation error detected: Value '{{a=1, {key}=2}}' at 'tags' failed to satisfy constraint: "
-        f"Map keys must satisfy constraint: {lengths.format(128, 1)}",
-    )
-    assert f"'{{a={value}}}' at 'tags' failed to satisfy constraint: Map value must satisfy" in long_value.message
-    assert removed.code == "ValidationException"
-    assert removed.message.endswith(
-        f"at 'tagKeys' failed to satisfy constraint: Member must satisfy constraint: {lengths.format(128, 1)}"
-    )
-    for text in ("a;b", "a,b", "a\tb", "a\nb", "a%b"):
-        assert api.refused("AddTagsToStream", StreamName="orders", Tags={text: "1"}).code == "InvalidArgumentException"
-        assert api.refused("AddTagsToStream", StreamName="orders", Tags={"a": text}).code == "InvalidArgumentException"
-    api.call("AddTagsToStream", StreamName="orders", Tags={"k" * 128: "v" * 256, "ü0 _./=+-@": ""})
-    assert api.refused("AddTagsToStream", StreamName="orders").code == "ValidationException"
-
-
-def test_tags_change_when_the_stream_is_active(slow: Api):
-    slow.call("CreateStream", StreamName="orders", ShardCount=1, Tags={"a": "1"})
-
-    assert slow.call("ListTagsForStream", StreamName="orders")["Tags"] == [{"Key": "a", "Value": "1"}]
-    assert slow.refused("AddTagsToStream", StreamName="orders", Tags={"b": "2"}).code == "ResourceInUseException"
-    assert slow.refused("RemoveTagsFromStream", StreamName="orders", TagKeys=["a"]).code == "ResourceInUseException"
-    slow.clock.advance(10_000)
-    slow.call("AddTagsToStream", StreamName="orders", Tags={"b": "2"})
-
-
-def test_a_stream_takes_fifty_tags_from_its_creation_on(api: Api):
-    tags = {f"k{number}": "" for number in range(51)}
-
-    refused = api.refused("CreateStream", StreamName="orders", ShardCount=1, Tags=tags)
-
-    assert refused.code == "InvalidArgumentException"
-    assert api.call("ListStreams")["StreamNames"] == []
