@@ -7,7 +7,7 @@ be removed: that is the table as it is from the end of its first hour on. Both t
 compaction (every ten commits of a merge-on-read table), cleaning and archiving are waited for and reported apart. A row
 is told for each tenth of the commits.
 
-    commit     median seconds of a commit
+    commit     median seconds of a commit; CPU: of the JVM meanwhile, which other work on the machine disturbs less
     clean      seconds of the last round of cleaning; archive: of archiving
     load       seconds to list and load the active timeline, which each step of a commit does anew
     timeline   objects in it; a listing of S3 gives 1,000 at a time
@@ -26,6 +26,7 @@ from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 from pyspark.sql import SparkSession
 
@@ -35,7 +36,7 @@ from lakestream.spark.session import SessionSettings, build_session
 from lakestream_api import TableType
 from lakestream_bench._processes import no_process_left
 from lakestream_bench._telling import Telling
-from lakestream_bench.hudi_commits import batch, ours, settings
+from lakestream_bench.hudi_commits import batch, cpu_seconds, ours, settings
 
 RETAIN = {"an hour": timedelta(hours=1), "a minute": timedelta(minutes=1)}
 STEPS = 10
@@ -49,6 +50,7 @@ class Kept:
     retain: str
     commits: int
     commit: float
+    cpu: float
     clean: float
     archive: float
     load: float
@@ -57,17 +59,21 @@ class Kept:
     megabytes: float
 
 
-def look(spark: SparkSession, table: HudiSettings, sink: HudiSink, retain: str, seconds: Sequence[float]) -> Kept:
+def look(
+    spark: SparkSession, table: HudiSettings, sink: HudiSink, retain: str, taken: Sequence[tuple[float, float]]
+) -> Kept:
     folder = Path(table.path.removeprefix("file://"))
-    data = [path.stat().st_size for path in folder.glob("dt=*/*") if path.is_file() and ".crc" not in path.name]
+    data = [path.stat().st_size for path in folder.iterdir() if path.is_file() and path.suffix != ".crc"]
+    last = taken[-max(1, len(taken) // STEPS) :]
     took = {service.name: service.seconds for service in sink.services}
     began = time.perf_counter()
     HudiTable(spark, table).meta_client().getActiveTimeline()
     return Kept(
         table=table.table_type.value,
         retain=retain,
-        commits=len(seconds),
-        commit=statistics.median(seconds[-len(seconds) // STEPS :]),
+        commits=len(taken),
+        commit=statistics.median(seconds for seconds, _ in last),
+        cpu=statistics.median(cpu for _, cpu in last),
         clean=took["cleaning"],
         archive=took["archiving"],
         load=time.perf_counter() - began,
@@ -83,21 +89,23 @@ def compare(spark: SparkSession, folder: Path, table_type: TableType, commits: i
     found: list[Kept] = []
     with ExitStack() as stack:
         tables = {
-            name: replace(settings(folder, name.replace(" ", "-"), table_type), retain=retain)
+            name: replace(settings(folder, name.replace(" ", "-"), table_type), partition_by=(), retain=retain)
             for name, retain in RETAIN.items()
         }
         writers = {name: stack.enter_context(ours(spark, table, sample)) for name, table in tables.items()}
-        seconds: dict[str, list[float]] = {name: [] for name in tables}
+        taken: dict[str, list[tuple[float, float]]] = {name: [] for name in tables}
+        jvm: Any = spark._jvm
+        process = jvm.java.lang.ProcessHandle.current()
         for number in range(commits):
             made = batch(spark, number, rows)
             for name, (sink, write) in writers.items():
-                began = time.perf_counter()
+                began, worked = time.perf_counter(), cpu_seconds(process)
                 write(number, made)
-                seconds[name].append(time.perf_counter() - began)
+                taken[name].append((time.perf_counter() - began, cpu_seconds(process) - worked))
                 sink.finish_services()
             made.unpersist()
             if (number + 1) % max(1, commits // STEPS) == 0:
-                found += [look(spark, tables[name], sink, name, seconds[name]) for name, (sink, _) in writers.items()]
+                found += [look(spark, tables[name], sink, name, taken[name]) for name, (sink, _) in writers.items()]
                 show(found[-len(tables) :])
     return found
 
@@ -105,7 +113,8 @@ def compare(spark: SparkSession, folder: Path, table_type: TableType, commits: i
 def show(kept: Sequence[Kept]) -> None:
     for one in kept:
         print(
-            f"{one.table:14} {one.retain:9} {one.commits:5} commits  commit {one.commit:6.2f}  clean {one.clean:6.2f}  "
+            f"{one.table:14} {one.retain:9} {one.commits:5} commits  commit {one.commit:6.2f}  CPU {one.cpu:5.2f}  "
+            f"clean {one.clean:6.2f}  "
             f"archive {one.archive:6.2f}  load {one.load:6.3f}  timeline {one.timeline:5}  files {one.files:6}  "
             f"MB {one.megabytes:8.1f}",
             flush=True,
