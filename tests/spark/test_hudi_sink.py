@@ -470,6 +470,71 @@ def test_columns_can_be_added_and_not_taken_away(spark: SparkSession, tmp_path: 
     sink.close()
 
 
+WIDENED = {
+    "order_id": ("int", "bigint"),
+    "version": ("int", "bigint"),
+    "dt": ("int", "bigint"),
+    "l": ("int", "bigint"),
+    "d": ("int", "double"),
+    "f": ("float", "double"),
+    "n": ("decimal(10,2)", "decimal(14,4)"),
+    "s": ("struct<a:bigint,s:struct<b:int>>", "struct<a:bigint,s:struct<c:string,b:int>,z:string>"),
+}
+
+
+@TABLE_TYPES
+def test_columns_can_be_widened_and_all_queries_read_old_and_new_files(
+    spark: SparkSession, tmp_path: Path, table_type: TableType
+) -> None:
+    settings = replace(upserts(tmp_path, table_type), delete_when=None, buckets=1)
+    batches = [
+        # Day 1 gets no more rows once it is wide; day 2 is compacted in both forms, and merged from both.
+        (0, [(1, 1, 1), (2, 5, 2), (3, 5, 2)]),
+        (0, [(3, 6, 2)]),
+        (1, [(2, 4, 2), (4, 7, 2)]),
+        (1, [(3, 2**33, 2), (5, 1, 3)]),
+        (1, [(2, 8, 2), (3, 7, 2)]),
+    ]
+    newest: dict[int, tuple[int, int, int]] = {}
+    for number, (wide, orders) in enumerate(batches):
+        cells = {
+            "l": "version",
+            "d": "version + 0.5D" if wide else "version",
+            "f": "0.25",
+            "n": "1.25",
+            "s": "named_struct('a', version, 's', named_struct('b', 7))",
+        }
+        if wide:
+            cells["s"] = "named_struct('a', version, 's', named_struct('c', 'x', 'b', 7), 'z', 'y')"
+        rows = spark.createDataFrame(orders, "order_id long, version long, dt long")
+        rows = rows.selectExpr(
+            *(f"CAST({cells.get(name, name)} AS {WIDENED[name][wide]}) AS {name}" for name in WIDENED)
+        )
+        with opened(spark, settings, rows.schema.simpleString()) as sink:
+            sink.write(ref(number), rows.coalesce(1), replay=False)
+            sink.finish_services()
+            assert not [one for one in sink.services if one.failed]
+        for key, version, day in orders:
+            newest[key] = max((version, wide, day), newest.get(key, (-1, 0, 0)))
+    queries = [{}, {"hoodie.datasource.query.type": "incremental", "hoodie.datasource.read.begin.instanttime": "000"}]
+    for query in queries:
+        found = spark.read.format("hudi").options(**query).load(settings.path)
+        assert {name: found.schema[name].dataType.simpleString() for name in ("order_id", "s")} == {
+            "order_id": "bigint",
+            "s": "struct<a:bigint,s:struct<c:string,b:int>,z:string>",
+        }
+        assert {row.order_id: (row.version, row.dt) for row in found.collect()} == {
+            key: (version, day) for key, (version, _, day) in newest.items()
+        }
+        for row in found.collect():
+            version, wide, _ = newest[row.order_id]
+            assert (row.l, row.d, row.f, float(row.n)) == (version, version + wide * 0.5, 0.25, 1.25)
+            assert (row.s.a, row.s.s.b, row.s.z) == (version, 7, "y" if wide else None)
+        for column in ("l", "s.a", "version"):
+            assert found.where(f"{column} = 1").count() == 2, column
+            assert found.where(f"{column} = {2**33}").count() == 1, column
+
+
 def test_settings_that_a_table_cannot_change_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     settings = upserts(tmp_path, TableType.MERGE_ON_READ)
     with opened(spark, settings):

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from pyspark.sql.types import StructType
+from pyspark.sql.types import (
+    DataType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    StructType,
+)
 
 from lakestream.errors import SettingsChangedError, SettingsError
 from lakestream.sinks.hudi.deletes import IS_DELETED
@@ -58,24 +66,63 @@ def require_columns(output: StructType, settings: HudiSettings) -> None:
 
 
 def require_evolution(table: StructType, output: StructType, settings: HudiSettings) -> None:
-    """Check that the rows only add columns to those of the table; both as Hudi gives types back, without its own.
+    """Check that the rows only add columns to those of the table, or widen them (see `widens`).
+
+    Both are as Hudi gives types back, without its own columns.
 
     Raises:
         SettingsChangedError: a column is gone, or has another type.
     """
-    types = {field.name: field.dataType.simpleString() for field in output.fields}
+    types = {field.name: field.dataType for field in output.fields}
+    placing = {*settings.record_key, *settings.partition_by, settings.ordering_field}
     for field in table.fields:
-        has, now = field.dataType.simpleString(), types.get(field.name)
+        has, now = field.dataType, types.get(field.name)
         if now is None:
             raise SettingsChangedError(
                 f"column {field.name} of the table at {settings.path} is not in the output any more, and a table only "
-                f"gains columns. Bring it back, as CAST(NULL AS {has}) AS {field.name} in spec.transform if need be."
+                f"gains columns. Bring it back, as CAST(NULL AS {has.simpleString()}) AS {field.name} in "
+                "spec.transform if need be."
             )
-        if now != has:
+        if not (_widens_in_place(has, now) if field.name in placing else widens(has, now)):
             raise SettingsChangedError(
-                f"column {field.name} of the table at {settings.path} is a {has}, and the output has a {now}. "
-                f"CAST it AS {has} in spec.transform, or give the new one another name."
+                f"column {field.name} of the table at {settings.path} is a {has.simpleString()}, and the output has a "
+                f"{now.simpleString()}, which a table cannot take over. CAST it AS {has.simpleString()} in "
+                "spec.transform, or give the new one another name."
             )
+
+
+def _widens_in_place(has: DataType, now: DataType) -> bool:
+    """Whether values are the same, and are written the same, in both types: keys and partitions are made of their text,
+    and the order of versions of their values."""
+    return _same(has, now) or (isinstance(has, IntegerType) and isinstance(now, LongType))
+
+
+def widens(has: DataType, now: DataType) -> bool:
+    """Whether a table can take a column over into another type: every value of the old one is one of the new one, Hudi
+    1.2.0 merges and compacts files of both, and Spark reads a table with both (tests/spark/test_hudi_sink.py).
+
+    A number may become a wider one, and a struct, also one in a struct, may gain fields. Of what Hudi itself takes as
+    well, int to float and bigint to double lose digits, date to timestamp is read back wrong, Spark's vectorized reader
+    fails at numbers within structs, arrays and maps that are of several types, and Hudi at structs in arrays.
+    """
+    match has, now:
+        case DecimalType(), DecimalType():
+            return now.scale >= has.scale and now.precision - now.scale >= has.precision - has.scale
+        case (IntegerType(), LongType() | DoubleType()) | (FloatType(), DoubleType()):
+            return True
+    return _gains_fields(has, now)
+
+
+def _gains_fields(has: DataType, now: DataType) -> bool:
+    match has, now:
+        case StructType(), StructType():
+            types = {field.name: field.dataType for field in now.fields}
+            return all(field.name in types and _gains_fields(field.dataType, types[field.name]) for field in has.fields)
+    return _same(has, now)
+
+
+def _same(has: DataType, now: DataType) -> bool:
+    return has.simpleString() == now.simpleString()
 
 
 def marks_deletes(table: StructType | None, settings: HudiSettings) -> bool:

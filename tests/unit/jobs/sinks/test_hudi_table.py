@@ -1,5 +1,20 @@
 import pytest
-from pyspark.sql.types import BooleanType, IntegerType, LongType, StringType, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    DataType,
+    DateType,
+    DecimalType,
+    DoubleType,
+    FloatType,
+    IntegerType,
+    LongType,
+    MapType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
 
 from lakestream.errors import SettingsChangedError, SettingsError
 from lakestream.sinks.hudi.settings import HudiSettings
@@ -80,10 +95,61 @@ def test_columns_may_not_go() -> None:
         require_evolution(COLUMNS, StructType(COLUMNS.fields[:2]), ORDERS)
 
 
-def test_columns_may_not_change_their_type() -> None:
-    changed = StructType([COLUMNS.fields[0]]).add("version", IntegerType()).add("dt", StringType())
-    with pytest.raises(SettingsChangedError, match=r"column version of the table .* is a bigint, .* has a int"):
-        require_evolution(COLUMNS, changed, ORDERS)
+@pytest.mark.parametrize(
+    ("has", "now"),
+    [
+        (IntegerType(), LongType()),
+        (IntegerType(), DoubleType()),
+        (FloatType(), DoubleType()),
+        (DecimalType(10, 2), DecimalType(12, 4)),
+        (StructType().add("a", IntegerType()), StructType().add("b", StringType()).add("a", IntegerType())),
+        (
+            StructType().add("s", StructType().add("a", IntegerType())),
+            StructType().add("s", StructType().add("a", IntegerType()).add("b", StringType())),
+        ),
+    ],
+    ids=lambda type: type.simpleString(),
+)
+def test_columns_may_widen_and_not_narrow(has: DataType, now: DataType) -> None:
+    narrow, wide = ([*COLUMNS.fields, StructField("x", type)] for type in (has, now))
+    require_evolution(StructType(narrow), StructType(wide), ORDERS)
+    with pytest.raises(SettingsChangedError, match=r"column x of the table .* CAST it AS"):
+        require_evolution(StructType(wide), StructType(narrow), ORDERS)
+
+
+@pytest.mark.parametrize(
+    ("has", "now"),
+    [
+        (LongType(), DoubleType()),
+        (IntegerType(), FloatType()),
+        (IntegerType(), StringType()),
+        (DateType(), TimestampType()),
+        (DecimalType(10, 2), DecimalType(11, 4)),
+        (ArrayType(IntegerType()), ArrayType(LongType())),
+        (MapType(StringType(), IntegerType()), MapType(StringType(), LongType())),
+        (StructType().add("a", IntegerType()), StructType().add("a", LongType())),
+        (
+            ArrayType(StructType().add("a", LongType())),
+            ArrayType(StructType().add("a", LongType()).add("b", LongType())),
+        ),
+        (StructType().add("a", IntegerType()), IntegerType()),
+        (StructType().add("a", LongType()).add("b", LongType()), StructType().add("a", LongType())),
+    ],
+    ids=lambda type: type.simpleString(),
+)
+def test_columns_may_not_change_otherwise(has: DataType, now: DataType) -> None:
+    table, output = (StructType([*COLUMNS.fields, StructField("x", type)]) for type in (has, now))
+    with pytest.raises(SettingsChangedError, match=r"column x of the table .*, and the output has a .* another name"):
+        require_evolution(table, output, ORDERS)
+
+
+def test_columns_of_keys_and_versions_may_only_widen_from_int_to_bigint() -> None:
+    def columns(type: DataType) -> StructType:
+        return StructType([COLUMNS.fields[0], StructField("version", type), COLUMNS.fields[2]])
+
+    require_evolution(columns(IntegerType()), COLUMNS, ORDERS)
+    with pytest.raises(SettingsChangedError, match=r"column version of the table .* is a int, .* has a double"):
+        require_evolution(columns(IntegerType()), columns(DoubleType()), ORDERS)
 
 
 def test_a_table_that_has_the_delete_mark_keeps_it() -> None:
