@@ -18,6 +18,7 @@ from lakestream.errors import SettingsChangedError, SettingsError, SinkError
 from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.hudi import HudiSettings, HudiSink
 from lakestream.sinks.hudi.client import HudiClient, Written
+from lakestream.sinks.hudi.clock import ClockBehindError
 from lakestream.sinks.hudi.metaclient import HudiTable
 from lakestream.sinks.hudi.options import write_options
 from lakestream.sinks.hudi.rollbacks import instants_in
@@ -314,6 +315,30 @@ def test_a_batch_whose_commit_somebody_rolls_back_is_not_taken_for_written(
             sink.write(ref(0), rows_of(spark, [Order("a", 1)]), replay=False)
     with opened(spark, settings) as sink:
         assert sink.find(ref(0)) is None
+
+
+def test_a_clock_that_is_behind_the_newest_commit_writes_nothing(spark: SparkSession, tmp_path: Path) -> None:
+    settings = upserts(tmp_path, TableType.MERGE_ON_READ)
+
+    def set_back() -> None:
+        """As if the clock that made the newest commit had been twelve minutes ahead."""
+        folder = tmp_path / "orders" / ".hoodie" / "timeline"
+        newest = max(folder.glob("*_*.deltacommit"))
+        begun, completed = newest.stem.split("_")
+        later = datetime.strptime(completed, "%Y%m%d%H%M%S%f") + timedelta(minutes=12)  # noqa: DTZ007
+        newest.rename(newest.with_stem(f"{begun}_{later:%Y%m%d%H%M%S}000"))
+
+    with opened(spark, settings) as sink:
+        sink.write(ref(0), rows_of(spark, [Order("a", 1)]), replay=False)
+        set_back()
+        assert sink.find(ref(0)) is not None
+        with pytest.raises(ClockBehindError, match="s behind"):
+            sink.write(ref(1), rows_of(spark, [Order("a", 2)]), replay=False)
+    before = timeline(tmp_path)
+    with pytest.raises(ClockBehindError, match="s behind"), opened(spark, settings):
+        pass
+    assert timeline(tmp_path) == before
+    assert snapshot(spark, settings) == {"a": 1}
 
 
 def test_a_failing_compaction_is_told_and_keeps_neither_batches_nor_cleaning_from_going_on(

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Iterator, Set
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
+from lakestream.sinks.hudi.clock import newest_time
 from lakestream.sinks.hudi.options import key_generator, merge_mode
 from lakestream.sinks.hudi.settings import HudiSettings
 from lakestream.sinks.hudi.stats import BATCH, CHECKPOINT, WriteStat, batch_of
@@ -120,6 +121,11 @@ class HudiTable:
         if not first.isPresent():
             return 0
         return int(commits.findInstantsAfterOrEquals(first.get().requestedTime()).countInstants())
+
+    def newest_time(self, client: Any) -> datetime | None:
+        """When the newest instant in the timeline of a meta client, of any state, was begun or completed."""
+        in_utc = client.getTableConfig().getTimelineTimezone().name() == "UTC"
+        return newest_time(client.getActiveTimeline().getInstants().toString(), UTC if in_utc else None)
 
     def pending_compactions(self) -> list[str]:
         """Instants of compactions that were planned, and perhaps begun, but not completed; oldest first."""

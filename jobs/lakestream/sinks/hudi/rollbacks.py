@@ -9,6 +9,7 @@ such a request from arriving, at any time; so the table's timeline is looked thr
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from typing import Any
 
 from lakestream.sinks.hudi.metaclient import HudiTable, SideFiles
@@ -30,6 +31,7 @@ class Rollbacks:
     """
 
     def __init__(self, table: HudiTable, names: SideFiles) -> None:
+        self._table = table
         self._client = table.meta_client()
         self._plan_of = table.hudi.table.action.rollback.RollbackUtils.getRollbackPlan
         self._names = names
@@ -39,6 +41,8 @@ class Rollbacks:
             names.delete(name)
         self.instants = set(kept[-_KEPT:])
         """The instants of these commits, as of the last look."""
+        self.newest: datetime | None = None
+        """Time of the newest instant of any kind, as of the last look."""
 
     def look(self) -> list[str]:
         """Look through the timeline: one listing, and a file for each rollback that is new.
@@ -47,6 +51,7 @@ class Rollbacks:
             Those that are completed nevertheless, oldest first.
         """
         timeline = self._client.reloadActiveTimeline()
+        self.newest = self._table.newest_time(self._client)
         rollbacks = timeline.getRollbackTimeline()
         if not self._seen.issuperset(instants_in(rollbacks)):
             for rollback in rollbacks.getInstants():

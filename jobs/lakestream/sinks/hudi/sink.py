@@ -16,6 +16,7 @@ from lakestream.faults import reach
 from lakestream.model import ServiceStatus, SinkCommit
 from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.hudi.client import HudiClient
+from lakestream.sinks.hudi.clock import CommitClock
 from lakestream.sinks.hudi.deletes import IS_DELETED, DeleteGuard, comparable, is_deleted, require_predicate
 from lakestream.sinks.hudi.metaclient import HudiTable, SideFiles
 from lakestream.sinks.hudi.options import write_options
@@ -45,6 +46,7 @@ class HudiSink:
         self._options = write_options(settings)
         self._rule = settings.delete_rule
         self._table = HudiTable(spark, settings)
+        self._clock = CommitClock(settings.path)
         self._guard: DeleteGuard | None = None
         self._client: HudiClient | None = None
         self._beside: HudiClient | None = None
@@ -63,6 +65,7 @@ class HudiSink:
         Raises:
             SettingsError: a column that a setting names does not exist, or `deleteWhen` is no condition.
             SettingsChangedError: the table is of another kind.
+            ClockBehindError: the table has a commit of a time that this machine's clock has not reached.
         """
         settings, table = self._settings, self._table
         require_columns(output, settings)
@@ -79,6 +82,7 @@ class HudiSink:
             require_same_table(properties, settings)
             if found is not None:
                 require_evolution(found, table.as_stored(columns), settings)
+            self._clock.require_after(table.newest_time(table.meta_client()))
         else:
             table.create(columns)
             logger.info("created the %s table %s", settings.table_type.value, settings.path)
@@ -104,17 +108,20 @@ class HudiSink:
         5. Instants that were rolled back and are completed now are rolled back once more.
 
         Raises:
+            ClockBehindError: the clock has been set back.
             SinkError: a row could not be written; or somebody has rolled the commit back, and the next start writes the
                 batch again.
         """
         assert self._client is not None  # prepare comes first
         assert self._services is not None
+        assert self._rollbacks is not None
         clock = _StopClock()
         clock.seconds["wait"] = self._services.throttle()
         clock.seconds["pause"] = self._services.pause()
         clock.lap()
         kept = self._guard.apply(ref, rows) if self._guard else rows
         clock.lap("deletes")
+        self._clock.require_after(self._rollbacks.newest)
         instant = self._client.start()
         clock.lap("start")
         written = self._client.write(instant, self._marked(kept))
