@@ -240,9 +240,9 @@ class Spec(ApiModel):
     that it lacks are kept in the column `_rescued`."""
 
     transform: Query | None = None
-    """Spark SQL query `SELECT ... FROM events` that makes the output's rows. Without it, they
-    have the schema's columns and `_rescued`, `_shard_id`, `_sequence_number`, `_sub_sequence`,
-    `_arrival` and `_partition_key`."""
+    """Spark SQL query `SELECT ... FROM events` that makes the output's rows, out of the batch's
+    records alone: `_arrival` in place of `now()`. Without it, they have the schema's columns and
+    `_rescued`, `_shard_id`, `_sequence_number`, `_sub_sequence`, `_arrival` and `_partition_key`."""
 
     trigger: Trigger = Trigger()
     """When a batch begins, and how large it may get."""

@@ -10,6 +10,7 @@ from pyspark.sql.types import StructType
 from lakestream.errors import SchemaError
 from lakestream.spark.parse import good_events, parse, parse_schema, rejected_records, times_in
 from lakestream.spark.read import RAW_SCHEMA
+from lakestream.spark.repeatable import why_not_repeatable
 from lakestream.spark.screen import Expected
 from lakestream.spark.transform import transform, unchanged
 
@@ -46,6 +47,8 @@ class Pipeline:
         parsed = parse(spark.createDataFrame([], RAW_SCHEMA), schema)
         events = good_events(parsed, schema)
         rows = transform(events, sql)
+        if sql is not None and (reason := why_not_repeatable(rows, sql)) is not None:
+            raise SchemaError(f"spec.transform: {reason}")
         _require_distinct(rows.columns)
         if lacking := [key for key in keys if key not in rows.columns]:
             where = "spec.schema" if sql is None else "the output of spec.transform"

@@ -30,6 +30,7 @@ from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.hudi.tombstone_files import Files, TombstoneFiles
 from lakestream.sinks.hudi.tombstones import Ordering, Tombstone, Tombstones
 from lakestream.spark.parse import first_line, quoted
+from lakestream.spark.repeatable import why_not_repeatable
 
 logger = logging.getLogger(__name__)
 
@@ -161,11 +162,16 @@ def require_predicate(spark: SparkSession, output: StructType, predicate: str) -
     """Check `deleteWhen` against the columns that rows will have.
 
     Raises:
-        SettingsError: says what Spark says.
+        SettingsError: says what Spark says, or what may be another answer when the batch is read again.
     """
+    rows = spark.createDataFrame([], output)
     try:
-        checked = spark.createDataFrame([], output).select(sf.expr(f"({predicate})"))
+        checked = rows.select(sf.expr(f"({predicate})"))
+        # Of aggregates a WHERE knows nothing, and a delete is one row's.
+        reason = why_not_repeatable(rows.where(sf.expr(is_deleted(predicate))), predicate)
     except PySparkException as error:
         raise SettingsError(f"hudi.deleteWhen: {first_line(error)}") from error
     if checked.schema[0].dataType.simpleString() != "boolean":
         raise SettingsError(f"hudi.deleteWhen: {predicate!r} is not a condition; write one, as op = 'd'")
+    if reason is not None:
+        raise SettingsError(f"hudi.deleteWhen: {reason}")
