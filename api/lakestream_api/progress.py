@@ -140,7 +140,7 @@ class Progress(WireModel):
     the driver is of a release that does not tell."""
 
     quarantined: int = Field(ge=0)
-    """Records that did not parse or had no key."""
+    """Records that did not parse, or that the output cannot take."""
 
     losses: tuple[LossProgress, ...] = ()
     """What was skipped, since `onDataLoss: skip` allows it."""

@@ -65,7 +65,7 @@ class BatchSummary(WireModel):
     """Arrival time up to which all shards are read."""
 
     quarantined: int = Field(ge=0)
-    """Records that did not parse or had no key."""
+    """Records that did not parse, or that the output cannot take."""
 
     losses: int = Field(default=0, ge=0)
     """Ranges of shards that were skipped, since their records were trimmed before they were read."""

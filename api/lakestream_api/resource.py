@@ -110,7 +110,7 @@ class Trigger(ApiModel):
 
 
 class Quarantine(ApiModel):
-    """What becomes of records that do not parse or have no key."""
+    """What becomes of records that do not parse, or that the output cannot take."""
 
     max_fraction: float = Field(default=1.0, ge=0.0, le=1.0)
     """Share of a batch's records that may be quarantined; a batch with more fails the job.
@@ -263,7 +263,7 @@ class Spec(ApiModel):
     local folder. Each writer has a folder of its own in it."""
 
     quarantine: Quarantine = Quarantine()
-    """What becomes of records that do not parse or have no key."""
+    """What becomes of records that do not parse, or that the output cannot take."""
 
     resources: Resources = Resources()
     """Resources of each writer's application."""

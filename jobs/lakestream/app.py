@@ -165,9 +165,9 @@ class _Parts:
         """The engine of one definition, with a sink that is ready for it."""
         with ExitStack() as stack:
             stack.enter_context(_spark_errors_in_our_words())
-            pipeline = self.pipeline(definition)
             sink = self.sink(definition)
             stack.callback(sink.close)
+            pipeline = Pipeline.of(self.spark, definition.schema, definition.transform, sink.refusal)
             sink.prepare(pipeline.output)
             self.running()
             reporter = ProgressReporter(
@@ -186,10 +186,6 @@ class _Parts:
                 observer=_Observer(reporter, self.control),
                 stop=self.stop,
             )
-
-    def pipeline(self, definition: Definition) -> Pipeline:
-        keys = self.writer.hudi.record_key if self.writer.hudi else ()
-        return Pipeline.of(self.spark, definition.schema, definition.transform, keys)
 
     def sink(self, definition: Definition) -> Sink:
         if self.writer.json_files is not None:

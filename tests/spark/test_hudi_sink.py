@@ -634,13 +634,5 @@ def test_odd_partitions_and_keys_of_several_columns(spark: SparkSession, tmp_pat
     assert len(found) == 3
 
 
-def test_a_row_without_an_order_is_refused(spark: SparkSession, tmp_path: Path) -> None:
-    settings = upserts(tmp_path, TableType.MERGE_ON_READ)
-    with opened(spark, settings) as sink:
-        rows = spark.sql("select 'a' as order_id, cast(null as long) as version, 'n' as note, 'd' as dt, 'u' as op")
-        with pytest.raises(Exception, match=r"hudi.orderingField: a row has no version"):
-            sink.write(ref(0), rows, replay=False)
-
-
 def timeline(path: Path) -> list[str]:
     return [entry.name for entry in (path / "orders" / ".hoodie" / "timeline").iterdir()]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from datetime import date, datetime
 from decimal import Decimal
@@ -83,8 +82,8 @@ BAD: list[tuple[bytes, str]] = [
 def parsed(
     spark: SparkSession, kinesis: KinesisSettings, scripted: Callable[..., Any]
 ) -> Callable[..., tuple[Pipeline, list[Row]]]:
-    def parse(records: list[bytes], ddl: str = DDL, keys: tuple[str, ...] = ()) -> tuple[Pipeline, list[Row]]:
-        pipeline = Pipeline.of(spark, ddl, None, keys)
+    def parse(records: list[bytes], ddl: str = DDL) -> tuple[Pipeline, list[Row]]:
+        pipeline = Pipeline.of(spark, ddl, None)
         plan, reader = scripted([records])
         return pipeline, pipeline.parse(read_batch(spark, kinesis, plan, pipeline.expected, reader)).collect()
 
@@ -109,9 +108,9 @@ def test_unknown_fields_are_rescued_beside_a_good_event(parsed: Callable[..., tu
     assert (row["_event"]["id"], row["_rescued"]) == ("a", '{"ID":"b","new":{"x":[1]}}')
 
 
-def test_a_missing_key_is_a_reason(parsed: Callable[..., tuple[Pipeline, list[Row]]]) -> None:
+def test_a_missing_field_that_is_not_null_is_a_reason(parsed: Callable[..., tuple[Pipeline, list[Row]]]) -> None:
     records = [b'{"id":"a","n":1}', b'{"n":1}', b'{"id":null,"n":1}', b'{"id":"a"}', b"oops"]
-    _, rows = parsed(records, "id string, n long not null", ("id",))
+    _, rows = parsed(records, "id string not null, n long not null")
     assert [row["_reason"] for row in rows] == [None, "missing: id", "missing: id", "missing: n", "not JSON"]
 
 
@@ -147,11 +146,6 @@ def test_events_have_the_columns_of_the_schema_and_of_kinesis(
 def test_a_wrong_schema_is_refused_by_name(spark: SparkSession, ddl: str, message: str) -> None:
     with pytest.raises(SchemaError, match=f"(?i){message}"):
         Pipeline.of(spark, ddl, None)
-
-
-def test_a_key_that_is_no_column_is_refused(spark: SparkSession) -> None:
-    with pytest.raises(SchemaError, match=re.escape("spec.schema has no column order_id")):
-        Pipeline.of(spark, "id string", None, ("order_id",))
 
 
 def test_not_null_is_kept_in_the_schema(spark: SparkSession) -> None:

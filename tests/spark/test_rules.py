@@ -51,7 +51,8 @@ def test_rows_change_only_with_the_rules(
     pipeline = Pipeline.of(spark, DDL, "SELECT * FROM events")
     plan, reader = scripted([RECORDS])
     parsed = pipeline.parse(read_batch(spark, kinesis, plan, pipeline.expected, reader))
-    both = (pipeline.rows(parsed), pipeline.rejected(parsed).select("data", "_reason"))
+    divided = pipeline.divide(parsed)
+    both = (divided.rows, divided.rejected.select("data", "_reason"))
     rows = [row[0] for frame in both for row in frame.select(sf.to_json(sf.struct("*"), MICROS)).collect()]
     found = sha256("\n".join(rows).encode()).hexdigest()[:16]
     assert KNOWN.get(RULES) == found, (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -9,13 +10,16 @@ from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
+from pyspark.sql import functions as sf
 
 from lakestream.errors import SchemaError, SettingsError
 from lakestream.kinesis import KinesisSettings
 from lakestream.sinks.hudi.deletes import require_predicate
-from lakestream.spark.parse import parse_schema
+from lakestream.spark.origin import ORIGIN, with_origin
+from lakestream.spark.parse import good_events, parse_schema
 from lakestream.spark.pipeline import Pipeline
 from lakestream.spark.read import read_batch
+from lakestream.spark.transform import transform
 
 pytestmark = pytest.mark.spark
 
@@ -26,30 +30,54 @@ def test_rows_are_what_the_query_selects(
     spark: SparkSession, kinesis: KinesisSettings, scripted: Callable[..., Any]
 ) -> None:
     sql = "SELECT id, n * 2 AS twice, date_format(at, 'yyyy-MM-dd') AS dt FROM events WHERE n > 1"
-    pipeline = Pipeline.of(spark, DDL, sql, ("id",))
+    pipeline = Pipeline.of(spark, DDL, sql, lambda _: sf.when(sf.col("id").isNull(), sf.lit("missing: id")))
     assert pipeline.output.simpleString() == "struct<id:string,twice:bigint,dt:string>"
     plan, reader = scripted([[b'{"id":"a","n":1}', b'{"id":"b","n":2,"at":"2026-01-31T23:59:59Z"}', b'{"n":3}']])
     parsed = pipeline.parse(read_batch(spark, kinesis, plan, pipeline.expected, reader))
-    assert [tuple(row) for row in pipeline.rows(parsed).collect()] == [("b", 4, "2026-01-31")]
-    assert [bytes(row["data"]) for row in pipeline.rejected(parsed).collect()] == [b'{"n":3}']
+    divided = pipeline.divide(parsed)
+    assert [tuple(row) for row in divided.rows.collect()] == [("b", 4, "2026-01-31")]
+    assert [bytes(row["data"]) for row in divided.rejected.collect()] == [b'{"n":3}']
+    assert divided.refused == 1
 
 
 @pytest.mark.parametrize(
-    ("sql", "required"),
+    ("sql", "found"),
     [
-        (None, ("id",)),
-        ("SELECT * FROM events", ("id",)),
-        ("SELECT e.id, n FROM (SELECT id, n FROM events WHERE n > 0) e", ("id",)),
-        ("SELECT n, id FROM events WHERE id IS NOT NULL", ("id",)),
-        # The transform makes the key: whether it may be null is for the transform to say.
-        ("SELECT coalesce(id, 'none') AS id FROM events", ()),
-        ("SELECT _sequence_number AS id FROM events", ()),
+        ("SELECT * FROM events", {"1": ["a"], "2": ["b"]}),
+        ("SELECT id FROM (SELECT id, n FROM events WHERE n > 1 ORDER BY n LIMIT 3) e", {"2": ["b"]}),
+        ("SELECT id || x AS id FROM events LATERAL VIEW explode(array('x', 'y')) t AS x",
+         {"1": ["ax", "ay"], "2": ["bx", "by"]}),
+        ("SELECT id || row_number() OVER (ORDER BY n DESC) AS id FROM events", {"1": ["a2"], "2": ["b1"]}),
+        ("SELECT id FROM events UNION ALL SELECT upper(id) FROM events WHERE n = 1", {"1": ["A", "a"], "2": ["b"]}),
+        ("WITH w AS (SELECT id FROM events), v AS (SELECT id FROM w) SELECT w.id FROM w JOIN v ON w.id = v.id",
+         {"1": ["a"], "2": ["b"]}),
+        ("SELECT e.id FROM events e LEFT JOIN (SELECT 'a' AS k) l ON e.id = l.k", {"1": ["a"], "2": ["b"]}),
+        ("SELECT id FROM events WHERE n = (SELECT max(n) FROM events)", {"2": ["b"]}),
+        ("SELECT id AS _sequence_number, 'c' AS id FROM events", {"1": ["c"], "2": ["c"]}),
+        ("SELECT DISTINCT id FROM events", None),
+        ("SELECT id, count(*) AS n FROM events GROUP BY id", None),
+        ("SELECT e.id FROM events e RIGHT JOIN (SELECT 'a' AS k) l ON e.id = l.k", None),
+        ("SELECT 'a' AS id", None),
     ],
-)
-def test_a_key_is_required_of_records_if_it_comes_from_them(
-    spark: SparkSession, sql: str | None, required: tuple[str, ...]
+)  # fmt: skip
+def test_the_record_of_a_row_is_known_behind_any_query_that_makes_it_of_one(
+    spark: SparkSession,
+    kinesis: KinesisSettings,
+    scripted: Callable[..., Any],
+    sql: str,
+    found: dict[str, list[str]] | None,
 ) -> None:
-    assert Pipeline.of(spark, DDL, sql, ("id",)).required == required
+    plan, reader = scripted([[b'{"id":"a","n":1}', b'{"id":"b","n":2}']])
+    pipeline = Pipeline.of(spark, DDL, None)
+    parsed = pipeline.parse(read_batch(spark, kinesis, plan, pipeline.expected, reader))
+    rows = transform(good_events(parsed, pipeline.schema), sql)
+    traced = with_origin(rows)
+    assert (traced is None) == (found is None)
+    if traced is not None and found is not None:
+        assert traced.columns == [*rows.columns, *ORIGIN]
+        ids = {number: sorted(row.id for row in traced.collect() if row[ORIGIN[1]] == number) for number in found}
+        assert ids == found
+        assert sorted(row.id for row in rows.collect()) == sorted(itertools.chain(*found.values()))
 
 
 @pytest.mark.parametrize(
@@ -63,12 +91,11 @@ def test_a_key_is_required_of_records_if_it_comes_from_them(
         ("DROP TABLE events", "spec.transform: write one SELECT"),
         ("INSERT INTO events SELECT * FROM events", "spec.transform: write one SELECT"),
         ("CREATE TABLE x AS SELECT * FROM events", "spec.transform: write one SELECT"),
-        ("SELECT n FROM events", "the output of spec.transform has no column id"),
     ],
 )
 def test_a_wrong_transform_is_refused_by_name(spark: SparkSession, sql: str, message: str) -> None:
     with pytest.raises(SchemaError, match=message):
-        Pipeline.of(spark, DDL, sql, ("id",))
+        Pipeline.of(spark, DDL, sql)
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from lakestream.model import FileEntry, ServiceStatus, SinkCommit
 from lakestream.model.codec import require_count
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import StructType
 
 
@@ -47,6 +47,20 @@ class Sink(Protocol):
         """How the work beside the batches goes, which fails none of them; empty if there is no such work."""
         ...
 
+    def refusal(self, output: StructType) -> Column | None:
+        """Why a row cannot be written: null, or the reason with the name of the column. None: every row can be.
+
+        One row that a sink fails at would stop a stream for ever, since its batch is read again. So `write` is given
+        no rows for which there is a reason.
+
+        Args:
+            output: the columns that every batch will have.
+
+        Raises:
+            SettingsError: a setting names a column that `output` lacks.
+        """
+        ...
+
     def prepare(self, output: StructType) -> None:
         """Create the place, or check that it is still the one that the settings describe.
 
@@ -68,7 +82,8 @@ class Sink(Protocol):
 
         Args:
             ref: the batch.
-            rows: the columns of `output`; persisted by the caller, so that reading them twice costs little.
+            rows: the columns of `output`, no row with a `refusal`; persisted by the caller, so that reading them twice
+                costs little.
             replay: an earlier attempt may have left parts of the batch, perhaps under other settings.
         """
         ...

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 from isal import igzip_lib
-from pyspark.sql import DataFrame
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as sf
 from pyspark.sql.types import ArrayType, MapType, StructType
 
@@ -26,7 +26,7 @@ from lakestream.faults import reach
 from lakestream.model import FileEntry, ServiceStatus, SinkCommit
 from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.objects import object_name, remove_leftovers, write_objects
-from lakestream.sinks.partitions import partition_path
+from lakestream.sinks.partitions import first_reason, partition_path, partition_refusals
 from lakestream.spark.parse import quoted
 from lakestream.storage import StoreSettings
 
@@ -39,6 +39,9 @@ _TIMES = {
     "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
 }
 _LINE = "_line"
+
+_NAME_BYTES = 64
+"""That the name of an object takes in a path, at most."""
 
 
 class Compression(StrEnum):
@@ -93,6 +96,16 @@ class JsonSink:
 
     def __init__(self, settings: JsonSettings) -> None:
         self._settings = settings
+
+    def refusal(self, output: StructType) -> Column | None:
+        """Why a row can be in no partition; None without partitions.
+
+        Raises:
+            SettingsError: as `prepare`.
+        """
+        self.prepare(output)
+        reasons = partition_refusals(self._settings.store.path, output, self._settings.partition_by, _NAME_BYTES)
+        return first_reason(reasons)
 
     def prepare(self, output: StructType) -> None:
         """Check that the partition columns exist, and are no structs, arrays or maps."""

@@ -1,13 +1,26 @@
-"""Hive-style partition paths, escaped as Hive and Spark escape them."""
+"""Hive-style partition paths, escaped as Hive, Spark and Hudi escape them, and the values that cannot be in one."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
+from operator import add
+
+from pyspark.sql import Column
+from pyspark.sql import functions as sf
+from pyspark.sql.types import StringType, StructType
+
+from lakestream.spark.parse import quoted
+from lakestream.storage import LakePath, Scheme
 
 NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 
-_ESCAPED = frozenset("\"#%'*/:=?\\{[]^\x7f") | {chr(code) for code in range(1, 32)}
-"""As in Spark's `ExternalCatalogUtils.escapePathName` (outside Windows)."""
+_ESCAPED = "\"#%'*/:=?\\{[]^\x7f" + "".join(chr(code) for code in range(32))
+"""As in Spark's `ExternalCatalogUtils.escapePathName` (outside Windows), and NUL, as in Hudi: neither a folder nor S3
+has it in a name. Readers turn back any two digits behind a %."""
+
+_LONGEST_NAME, _LONGEST_PATH, _LONGEST_KEY = 255, 4095, 1024
+"""Bytes: of a folder's name and of a whole path (Linux: NAME_MAX, PATH_MAX), and of a key of S3."""
 
 
 def partition_path(columns: Sequence[str], values: Sequence[str | None]) -> str:
@@ -20,3 +33,57 @@ def partition_path(columns: Sequence[str], values: Sequence[str | None]) -> str:
 
 def _escape(text: str) -> str:
     return "".join(f"%{ord(char):02X}" if char in _ESCAPED else char for char in text)
+
+
+def first_reason(reasons: Iterable[Column]) -> Column | None:
+    """The first that is not null; None if there is none to be."""
+    found = tuple(reasons)
+    return sf.coalesce(*found) if found else None
+
+
+def partition_refusals(
+    path: LakePath, output: StructType, partition_by: Sequence[str], reserve: int
+) -> Iterator[Column]:
+    """Why a row can be in no partition, by column; each is null if there is nothing to say.
+
+    Args:
+        path: the table's.
+        output: columns of the rows.
+        partition_by: those of them that make the path.
+        reserve: bytes that names within a partition, or copies of its path elsewhere in the table, take at most.
+    """
+    texts = [name for name in partition_by if isinstance(output[name].dataType, StringType)]
+    for name in texts:
+        taken = sf.col(quoted(name)) == sf.lit(NULL_PARTITION)
+        yield sf.when(taken, sf.lit(f"partition column {name}: {NULL_PARTITION} is the partition of nulls"))
+    if path.scheme is Scheme.FOLDER:
+        for name in texts:
+            yield sf.when(
+                _longer([name], _LONGEST_NAME + 1),
+                sf.lit(f"partition column {name}: longer than {_LONGEST_NAME} bytes in a path"),
+            )
+    if texts:
+        longest = (_LONGEST_PATH if path.scheme is Scheme.FOLDER else _LONGEST_KEY) - len(path.key.encode()) - reserve
+        columns = "column" if len(partition_by) == 1 else "columns"
+        said = f"partition {columns} {', '.join(partition_by)}: longer than {longest} bytes in a path"
+        yield sf.when(_longer(partition_by, longest), sf.lit(said))
+
+
+def _longer(columns: Sequence[str], limit: int) -> Column:
+    """Whether `/name=value/name=value` is longer than so many bytes."""
+
+    def length(escaped: Callable[[Column], Column]) -> Column:
+        return reduce(add, [_length(name, escaped) for name in columns])
+
+    # To look for what is escaped is dear, and hardly ever needed: counted are all bytes first.
+    return (length(sf.octet_length) > limit) & (length(_escaped) > limit)
+
+
+def _length(name: str, escaped: Callable[[Column], Column]) -> Column:
+    value = sf.col(quoted(name)).cast("string")
+    names = len(_escape(name).encode()) + len("/=")
+    return names + sf.coalesce(sf.octet_length(value) + 2 * escaped(value), sf.lit(len(NULL_PARTITION)))
+
+
+def _escaped(value: Column) -> Column:
+    return sf.length(value) - sf.length(sf.translate(value, _ESCAPED, ""))

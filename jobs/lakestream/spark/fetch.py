@@ -38,17 +38,20 @@ class SparkFetcher:
         self._findings = Findings(spark)
 
     def fetch(self, plan: BatchPlan) -> Fetched[DataFrame]:
-        """Read and parse the plan's ranges, in one job that also fills the executors' memory."""
+        """Read and parse the plan's ranges, in one job that also fills the executors' memory, and divide them."""
         settings = replace(self._settings, retention=plan.trim.retention) if plan.trim else self._settings
         reader = self._findings.kept(plan.batch, self._reader)
         raw = read_batch(self._spark, settings, plan, self._pipeline.expected, reader)
         # Spilled to disk rather than read from Kinesis a second time, whose read limits others share.
         parsed = self._pipeline.parse(raw).persist(StorageLevel.MEMORY_AND_DISK_DESER)
         found = sorted(_shard_rows(parsed), key=lambda row: row["shard_id"])
+        divided = self._pipeline.divide(parsed)
+        rejected = sum(row["rejected"] for row in found) + divided.refused
         return Fetched(
-            rows=self._pipeline.rows(parsed),
-            rejected=self._pipeline.rejected(parsed),
-            rejected_count=sum(row["rejected"] for row in found),
+            rows=divided.rows,
+            rejected=divided.rejected,
+            # Of records that a transform takes together, rows are refused: there may be more of them.
+            rejected_count=min(rejected, sum(row["records"] for row in found)),
             shards=tuple(_stats(row) for row in found),
             arrivals=merge_quantiles([(row["records"], row["arrivals"]) for row in found]),
             findings=lambda: self._findings.of(plan.batch),

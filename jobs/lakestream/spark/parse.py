@@ -10,7 +10,7 @@
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from pyspark.errors import AnalysisException, ParseException, PySparkValueError
@@ -26,6 +26,9 @@ MISSING = "missing"
 
 METADATA = ("_rescued", "_shard_id", "_sequence_number", "_sub_sequence", "_arrival", "_partition_key")
 """Columns that every event has beside those of the schema."""
+
+IDENTITY = ("_shard_id", "_sequence_number", "_sub_sequence")
+"""Those of them that tell a record from every other one of the stream."""
 
 _EVENT = "_event"
 _CORRUPT = "_corrupt"
@@ -80,13 +83,12 @@ def _times(type: DataType) -> Times | None:
     return None if values is None else Each(values)
 
 
-def parse(raw: DataFrame, schema: StructType, required: Sequence[str] = ()) -> DataFrame:
+def parse(raw: DataFrame, schema: StructType) -> DataFrame:
     """Add the typed event to raw records (`RAW_SCHEMA` of `read`), and to `_reason` what is wrong with the others.
 
     Args:
         raw: screened records.
         schema: of the events.
-        required: columns that may not be null, beside those that are NOT NULL in the schema.
 
     Raises:
         SchemaError: the schema has a type that JSON cannot be read into.
@@ -103,7 +105,7 @@ def parse(raw: DataFrame, schema: StructType, required: Sequence[str] = ()) -> D
         events = raw.withColumn(_EVENT, event)
     except AnalysisException as error:
         raise SchemaError(f"spec.schema: {first_line(error)}") from error
-    needed = [field.name for field in schema.fields if not field.nullable or field.name in required]
+    needed = [field.name for field in schema.fields if not field.nullable]
     reason = sf.coalesce(
         sf.col("_reason"),
         sf.when(_field(_CORRUPT).isNotNull(), _mismatch(text, schema)),

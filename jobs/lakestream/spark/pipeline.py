@@ -2,17 +2,39 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from lakestream.errors import SchemaError
-from lakestream.spark.parse import good_events, parse, parse_schema, rejected_records, times_in
+from lakestream.spark.origin import ORIGIN, with_origin
+from lakestream.spark.parse import IDENTITY, good_events, parse, parse_schema, quoted, rejected_records, times_in
 from lakestream.spark.read import RAW_SCHEMA
 from lakestream.spark.repeatable import why_not_repeatable
 from lakestream.spark.screen import Expected
-from lakestream.spark.transform import transform, unchanged
+from lakestream.spark.transform import transform
+
+Guard: TypeAlias = Callable[[StructType], Column | None]
+"""Says, of rows with these columns, why a sink cannot take one: a column of text, null for rows that it can take. None:
+it takes every row."""
+
+_WHY = "_lakestream_reason"
+
+
+@dataclass(frozen=True)
+class Divided:
+    """The records of a batch, parted: each is in one of the two, with all the rows that are made of it."""
+
+    rows: DataFrame
+    """What goes to the sink."""
+    rejected: DataFrame
+    """What goes to quarantine: the raw records, with `_reason`."""
+    refused: int
+    """How many of `rejected` the parser took, and the sink would not have taken."""
 
 
 @dataclass(frozen=True)
@@ -23,39 +45,32 @@ class Pipeline:
     """Of the events, as `spec.schema` gives it."""
     sql: str | None
     """`spec.transform`."""
-    required: tuple[str, ...]
-    """Columns of the schema without which a record is quarantined."""
     output: StructType
     """Columns that the sink gets."""
+    refusal: Column | None = None
+    """Of the sink, for rows of `output`."""
 
     @classmethod
-    def of(cls, spark: SparkSession, ddl: str, sql: str | None, keys: tuple[str, ...] = ()) -> Pipeline:
+    def of(cls, spark: SparkSession, ddl: str, sql: str | None, guard: Guard | None = None) -> Pipeline:
         """Check schema and transform against each other and Spark, without reading anything.
 
         Args:
             spark: the session.
             ddl: `spec.schema`.
             sql: `spec.transform`.
-            keys: columns of the output that a row may not lack (the record key). A record that lacks one is
-                quarantined if the column comes through the transform as it was in the record; if the transform makes
-                the column, so that its null is the transform's, it is the sink that refuses the row.
+            guard: of the sink.
 
         Raises:
             SchemaError: names `spec.schema` or `spec.transform`, and the column.
+            SettingsError: of the guard: the output lacks a column that the sink needs.
         """
         schema = parse_schema(spark, ddl)
         parsed = parse(spark.createDataFrame([], RAW_SCHEMA), schema)
-        events = good_events(parsed, schema)
-        rows = transform(events, sql)
+        rows = transform(good_events(parsed, schema), sql)
         if sql is not None and (reason := why_not_repeatable(rows, sql)) is not None:
             raise SchemaError(f"spec.transform: {reason}")
         _require_distinct(rows.columns)
-        if lacking := [key for key in keys if key not in rows.columns]:
-            where = "spec.schema" if sql is None else "the output of spec.transform"
-            raise SchemaError(f"{where} has no column {lacking[0]}, which is part of the record key")
-        through = unchanged(events, rows)
-        required = tuple(through[key] for key in keys if through.get(key) in schema.names)
-        return cls(schema=schema, sql=sql, required=required, output=rows.schema)
+        return cls(schema=schema, sql=sql, output=rows.schema, refusal=None if guard is None else guard(rows.schema))
 
     @property
     def expected(self) -> Expected:
@@ -63,16 +78,42 @@ class Pipeline:
         return Expected(frozenset(self.schema.names), times_in(self.schema))
 
     def parse(self, raw: DataFrame) -> DataFrame:
-        """Raw records with the typed event and `_reason` (null: good); to be persisted, for the next two."""
-        return parse(raw, self.schema, self.required)
+        """Raw records with the typed event and `_reason` (null: good); to be persisted, for `divide`."""
+        return parse(raw, self.schema)
 
-    def rows(self, parsed: DataFrame) -> DataFrame:
-        """What goes to the sink."""
-        return transform(good_events(parsed, self.schema), self.sql)
+    def divide(self, parsed: DataFrame) -> Divided:
+        """Part what goes to the sink from what cannot be used; asks Spark whether there is a row that the sink refuses.
 
-    def rejected(self, parsed: DataFrame) -> DataFrame:
-        """What goes to quarantine: the raw records, with `_reason`."""
-        return rejected_records(parsed)
+        Of a record with such a row no other row goes to the sink either: it is in quarantine, whole. If rows are made
+        of several records each, the row itself goes there, as JSON.
+        """
+        events = good_events(parsed, self.schema)
+        rows, rejected = transform(events, self.sql), rejected_records(parsed)
+        if self.refusal is None:
+            return Divided(rows, rejected, 0)
+        refused = rows.withColumn(_WHY, self.refusal).where(sf.col(_WHY).isNotNull())
+        if not (count := refused.count()):
+            return Divided(rows, rejected, 0)
+        traced = with_origin(rows) if self.sql else events.select("*", *map(_as_origin, IDENTITY, ORIGIN))
+        if traced is None:
+            accepted = rows.where(self.refusal.isNull())
+            return Divided(accepted, rejected.unionByName(_as_record(refused), allowMissingColumns=True), count)
+        refused = traced.withColumn(_WHY, self.refusal).where(sf.col(_WHY).isNotNull())
+        records = refused.groupBy(*ORIGIN).agg(sf.min(_WHY).alias(_WHY))
+        accepted = traced.join(records, list(ORIGIN), "left_anti").drop(*ORIGIN)
+        found = records.select(_WHY, *(sf.col(at).alias(name[1:]) for name, at in zip(IDENTITY, ORIGIN, strict=True)))
+        poison = parsed.join(found, [name[1:] for name in IDENTITY]).withColumn("_reason", sf.col(_WHY))
+        return Divided(accepted, rejected.unionByName(poison.select(rejected.columns)), records.count())
+
+
+def _as_origin(name: str, origin: str) -> Column:
+    return sf.col(name).alias(origin)
+
+
+def _as_record(refused: DataFrame) -> DataFrame:
+    """A row in the place of its record."""
+    content = sf.to_json(sf.struct(*(sf.col(quoted(name)) for name in refused.columns if name != _WHY)))
+    return refused.select(content.cast("binary").alias("data"), sf.col(_WHY).alias("_reason"))
 
 
 def _require_distinct(columns: list[str]) -> None:

@@ -35,22 +35,6 @@ def transform(events: DataFrame, sql: str | None) -> DataFrame:
         raise SchemaError(f"spec.transform: {first_line(error)}") from error
 
 
-def unchanged(events: DataFrame, rows: DataFrame) -> dict[str, str]:
-    """The columns of `rows` that are columns of `events` as they are, by name: {name in rows: name in events}.
-
-    Catalyst gives a column an id when it is made and keeps it for as long as nobody changes it, whatever is
-    filtered, joined or left out around it.
-    """
-    before = dict(_columns(events))
-    return {name: before[identity] for identity, name in _columns(rows) if identity in before}
-
-
-def _columns(frame: DataFrame) -> list[tuple[int, str]]:
-    output = frame._jdf.queryExecution().analyzed().output()
-    attributes = [output.apply(position) for position in range(output.size())]
-    return [(attribute.exprId().id(), attribute.name()) for attribute in attributes]
-
-
 def _require_query(spark: SparkSession, sql: str) -> None:
     # spark.sql runs a command at once: a DROP TABLE would be done before anyone could refuse it.
     plan = spark._jsparkSession.sessionState().sqlParser().parsePlan(sql)

@@ -21,12 +21,12 @@ from lakestream.sinks.hudi.deletes import IS_DELETED, DeleteGuard, comparable, i
 from lakestream.sinks.hudi.metaclient import HudiTable, SideFiles
 from lakestream.sinks.hudi.options import write_options
 from lakestream.sinks.hudi.rollbacks import Rollbacks
+from lakestream.sinks.hudi.rows import refusal
 from lakestream.sinks.hudi.services import Service, TableServices
 from lakestream.sinks.hudi.settings import HudiSettings
 from lakestream.sinks.hudi.stats import marks, sink_commit
 from lakestream.sinks.hudi.table import LAYOUT, marks_deletes, require_columns, require_evolution, require_same_table
 from lakestream.spark.failures import SPARK_ERRORS, in_our_words
-from lakestream.spark.parse import quoted
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +53,15 @@ class HudiSink:
         self._services: TableServices | None = None
         self._rollbacks: Rollbacks | None = None
         self._marks_deletes = False
+
+    def refusal(self, output: StructType) -> Column | None:
+        """Why Hudi cannot write a row, or would take it for another one.
+
+        Raises:
+            SettingsError: a column that a setting names does not exist.
+        """
+        require_columns(output, self._settings)
+        return refusal(self._settings, output)
 
     def prepare(self, output: StructType) -> None:
         """Create the table, or check it; then undo what a driver that died has left.
@@ -156,20 +165,11 @@ class HudiSink:
         return StructType([*output.fields]).add(IS_DELETED, BooleanType()) if self._marks_deletes else output
 
     def _marked(self, rows: DataFrame) -> DataFrame:
-        """The rows with Hudi's delete mark, and without nulls in the ordering field."""
-        columns = [self._ordered(rows, name) for name in rows.columns]
-        if self._marks_deletes:
-            deleted = sf.lit(False) if self._rule is None else sf.expr(is_deleted(self._rule.predicate))
-            columns.append(deleted.alias(IS_DELETED))
-        return rows.select(*columns)
-
-    def _ordered(self, rows: DataFrame, name: str) -> Column:
-        column = sf.col(quoted(name))
-        if name != self._settings.ordering_field:
-            return column
-        # Hudi takes null for the oldest version in one place and for the newest in another.
-        refuse = sf.raise_error(f"hudi.orderingField: a row has no {name}; give it one in spec.transform, or filter it")
-        return sf.coalesce(column, refuse.cast(rows.schema[name].dataType)).alias(name)
+        """The rows with Hudi's delete mark."""
+        if not self._marks_deletes:
+            return rows
+        deleted = sf.lit(False) if self._rule is None else sf.expr(is_deleted(self._rule.predicate))
+        return rows.withColumn(IS_DELETED, deleted)
 
     def _roll_back(self, columns: StructType) -> None:
         # One that died a moment ago still has a fresh heartbeat, which the LAZY policy would wait for.

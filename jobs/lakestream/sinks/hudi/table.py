@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from pyspark.sql.types import (
+    ArrayType,
     DataType,
     DecimalType,
     DoubleType,
     FloatType,
     IntegerType,
     LongType,
+    MapType,
     StructType,
 )
 
@@ -48,7 +50,7 @@ def require_same_table(found: Mapping[str, str], settings: HudiSettings) -> None
 
 
 def require_columns(output: StructType, settings: HudiSettings) -> None:
-    """Check that the columns that the settings name are there.
+    """Check that the columns that the settings name are there, and have one value each.
 
     Raises:
         SettingsError: names the field and the column.
@@ -59,6 +61,11 @@ def require_columns(output: StructType, settings: HudiSettings) -> None:
         for column in columns:
             if column not in output.names:
                 raise SettingsError(f"hudi.{field}: there is no column {column}; there are {', '.join(output.names)}")
+            if isinstance(output[column].dataType, StructType | ArrayType | MapType):
+                raise SettingsError(
+                    f"hudi.{field}: column {column} is a {output[column].dataType.simpleString()}; a column of "
+                    "spec.transform can have its fields as text"
+                )
     if reserved := [name for name in output.names if name.startswith("_hoodie_")]:
         raise SettingsError(
             f"column {reserved[0]}: names that begin with _hoodie_ are Hudi's; rename it in spec.transform"

@@ -81,6 +81,14 @@ def test_settings_that_name_no_column_are_refused(changed: dict[str, object], fi
         require_columns(COLUMNS, settings(**changed))
 
 
+def test_keys_of_several_values_are_refused() -> None:
+    with pytest.raises(SettingsError, match=r"hudi.recordKey: column at is a struct<shop:string>; a column of spec"):
+        require_columns(
+            StructType([*COLUMNS.fields]).add("at", StructType().add("shop", StringType())),
+            settings(record_key=("at",)),
+        )
+
+
 def test_columns_named_as_hudis_are_refused() -> None:
     with pytest.raises(SettingsError, match=r"column _hoodie_is_deleted: .* rename it"):
         require_columns(StructType([*COLUMNS.fields]).add("_hoodie_is_deleted", BooleanType()), ORDERS)

@@ -14,7 +14,7 @@ from lakestream.sinks.partitions import partition_path
         ((None, "new"), "dt=__HIVE_DEFAULT_PARTITION__/status=new"),
         (("", "new"), "dt=__HIVE_DEFAULT_PARTITION__/status=new"),
         (("2026-01-31 10:00:00", "a/b=c%"), "dt=2026-01-31 10%3A00%3A00/status=a%2Fb%3Dc%25"),
-        (("..", "Zoë\n\x7f"), "dt=../status=Zoë%0A%7F"),
+        (("..", "Zoë\n\x7f\0"), "dt=../status=Zoë%0A%7F%00"),
     ],
 )
 def test_paths_are_escaped_as_spark_does(values: tuple[str | None, ...], path: str) -> None:
