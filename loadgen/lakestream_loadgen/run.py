@@ -38,6 +38,9 @@ logger = logging.getLogger(__name__)
 DRAIN_SECONDS = 40.0
 """How long the end of a run waits for outcomes: longer than a record is tried (see RetryPolicy)."""
 
+MISSING_SECONDS = 15.0
+"""How long it waits for workers without a heartbeat for some seconds."""
+
 _WORKERS = "lakestream_workers"
 _DRAIN = "lakestream_drain"
 _DRAINED = "lakestream_drained"
@@ -185,8 +188,14 @@ class LoadRun:
         self._workers = max(int(msg.data["workers"]), 1)
 
     def _on_drain(self, environment: Environment, msg: Any) -> None:
+        runner = self._runner
+        assert isinstance(runner, WorkerRunner)  # only workers are asked
         self.drain()
-        self._runner.send_message(_DRAINED)
+        # With the last acknowledgements, and before the answer: a master that quits waits half a second for reports.
+        report: dict[str, Any] = {}
+        self._environment.events.report_to_master.fire(client_id=runner.client_id, data=report)
+        runner.send_message("stats", report)
+        runner.send_message(_DRAINED)
 
 
 class _Master:
@@ -219,10 +228,17 @@ class _Master:
             self._greenlet.kill()
         self._drained.clear()
         self._runner.send_message(_DRAIN)
-        deadline = time.monotonic() + DRAIN_SECONDS + 5.0
-        while len(self._drained) < self._runner.worker_count and time.monotonic() < deadline:
+        began = time.monotonic()
+        while not self._drained.issuperset(self._awaited(time.monotonic() - began)):
             self._news.clear()
             self._news.wait(timeout=1.0)
+
+    def _awaited(self, seconds: float) -> set[str]:
+        """Workers whose answer is waited for after so many seconds: one that is not heard of may just be slow."""
+        if seconds > DRAIN_SECONDS + 5.0:
+            return set()
+        clients = self._runner.clients
+        return {one.id for one in clients.all if one not in clients.missing or seconds < MISSING_SECONDS}
 
     def _on_drained(self, environment: Environment, msg: Any) -> None:
         self._drained.add(msg.node_id)

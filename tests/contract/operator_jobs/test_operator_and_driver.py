@@ -68,7 +68,9 @@ def test_a_driver_does_the_same_with_its_document_as_with_the_whole_one(example:
     for name, plan in wanted_of(stream_of(manifest)).plans.items():
         given = load_lakestream(plan.document)
         assert given.writer(name) == whole.writer(name)
-        assert settings.engine_settings(given) == settings.engine_settings(whole)
+        definition = settings.definition(given, given.writer(name))
+        assert definition == settings.definition(whole, whole.writer(name))
+        assert settings.engine_settings(given, definition) == settings.engine_settings(whole, definition)
         assert settings.planner_settings(given) == settings.planner_settings(whole)
         assert settings.kinesis_settings(given.spec.source.kinesis) == settings.kinesis_settings(
             whole.spec.source.kinesis
