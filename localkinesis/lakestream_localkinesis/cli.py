@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
+import ssl
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -20,6 +22,7 @@ from lakestream_localkinesis.core.stream import StreamMode
 from lakestream_localkinesis.errors import LocalKinesisError, SettingsError
 from lakestream_localkinesis.faults import FaultPlan
 from lakestream_localkinesis.server import Address, Server, new_event_loop
+from lakestream_localkinesis.tls import server_context
 
 logger = logging.getLogger(__name__)
 
@@ -53,7 +56,7 @@ class InitialStream:
 
 
 @app.command()
-def serve(
+def serve(  # noqa: PLR0913, PLR0917 - the options of the command
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one and logs it.")] = 4567,
     create_stream: Annotated[
@@ -63,6 +66,10 @@ def serve(
     account: Annotated[str, typer.Option(help="Account in ARNs, 12 digits.")] = "000000000000",
     transition: Annotated[float, typer.Option(help="Seconds a stream stays CREATING, UPDATING or DELETING.")] = 0.0,
     limits: Annotated[bool, typer.Option(help="Keep Kinesis's rates per shard and operation.")] = True,
+    tls: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Serve TLS with tls.crt and tls.key of this folder, made if not there."),
+    ] = None,
     testing: Annotated[bool, typer.Option(help="Let clients drive the clock and switch on faults.")] = False,
 ) -> None:
     """Serve the Kinesis API until SIGINT or SIGTERM."""
@@ -72,11 +79,12 @@ def serve(
         settings = AccountSettings(id=account, region=region, limits=rates, transition_ms=round(transition * 1000))
         streams = [InitialStream.parse(text) for text in create_stream or ()]
         application = _application(settings, testing=testing)
+        context = server_context(tls, host) if tls else None
         now_ms = application.clock.now_ms()
         for stream in streams:
             application.account.create(stream.name, stream.mode, stream.shards, {}, now_ms)
         with asyncio.Runner(loop_factory=new_event_loop) as runner:
-            runner.run(_serve(application, Address(host, port)))
+            runner.run(_serve(application, Address(host, port), context))
     except SettingsError as error:
         raise typer.BadParameter(str(error)) from error
     except LocalKinesisError as error:
@@ -91,13 +99,13 @@ def _application(settings: AccountSettings, *, testing: bool) -> Application:
     return Application(settings, clock, Control(clock, FaultPlan()))
 
 
-async def _serve(application: Application, address: Address) -> None:
+async def _serve(application: Application, address: Address, tls: ssl.SSLContext | None) -> None:
     stopped = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
-    server = Server(application, address)
+    server = Server(application, address, tls)
     bound = await server.start()
-    logger.info("serving Kinesis at http://%s:%d", bound.host, bound.port)
+    logger.info("serving Kinesis at %s://%s:%d", "https" if tls else "http", bound.host, bound.port)
     await stopped.wait()
     await server.stop()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import ssl
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -222,9 +223,10 @@ class Connection(asyncio.Protocol):
 class Server:
     """A listening server in the running event loop."""
 
-    def __init__(self, application: Application, address: Address) -> None:
+    def __init__(self, application: Application, address: Address, tls: ssl.SSLContext | None = None) -> None:
         self._application = application
         self._address = address
+        self._tls = tls
         self._opened: set[Connection] = set()
 
     async def start(self) -> Address:
@@ -233,7 +235,7 @@ class Server:
         dates = Dates(self._application)
         host, port = self._address.host, self._address.port
         try:
-            self._server = await loop.create_server(self._connection(dates), host, port)
+            self._server = await loop.create_server(self._connection(dates), host, port, ssl=self._tls)
         except OSError as error:
             raise StartupError(f"cannot listen on {host}:{port}: {error}") from error
         self._settling = loop.create_task(self._settle())

@@ -13,11 +13,13 @@ from __future__ import annotations
 
 import asyncio
 import http.client
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
@@ -33,6 +35,7 @@ from lakestream_localkinesis.core.stream import StreamMode
 from lakestream_localkinesis.errors import SettingsError, StartupError
 from lakestream_localkinesis.faults import FaultKind, FaultPlan
 from lakestream_localkinesis.server import Address, Server, new_event_loop
+from lakestream_localkinesis.tls import CERTIFICATE, server_context
 
 if TYPE_CHECKING:
     from mypy_boto3_kinesis import KinesisClient
@@ -54,11 +57,16 @@ class StoredRecord:
 
 
 class _ControlClient:
-    def __init__(self, endpoint: str) -> None:
+    def __init__(self, endpoint: str, certificate: Path | None) -> None:
         self._address = urlsplit(endpoint).netloc
+        self._tls = ssl.create_default_context(cafile=certificate) if certificate else None
 
     def call(self, method: str, path: str, **fields: object) -> dict[str, Any]:
-        connection = http.client.HTTPConnection(self._address, timeout=CONTROL_SECONDS)
+        connection = (
+            http.client.HTTPSConnection(self._address, timeout=CONTROL_SECONDS, context=self._tls)
+            if self._tls
+            else http.client.HTTPConnection(self._address, timeout=CONTROL_SECONDS)
+        )
         try:
             connection.request(method, CONTROL_PATH + path, orjson.dumps(fields))
             response = connection.getresponse()
@@ -154,11 +162,13 @@ class FaultControl:
 class LocalKinesis:
     """A running server that tests control."""
 
-    def __init__(self, endpoint: str, region: str) -> None:
+    def __init__(self, endpoint: str, region: str, certificate: Path | None = None) -> None:
         self.endpoint = endpoint
         """For example http://127.0.0.1:40123"""
         self.region = region
-        self._control = _ControlClient(endpoint)
+        self.certificate = certificate
+        """What clients trust, if the endpoint is one of TLS."""
+        self._control = _ControlClient(endpoint, certificate)
         self.clock = ClockControl(self._control)
         self.faults = FaultControl(self._control)
 
@@ -182,13 +192,14 @@ class LocalKinesis:
 
     def environment(self) -> dict[str, str]:
         """What an AWS SDK in another process needs to find this server."""
-        return {
+        environment = {
             "AWS_ENDPOINT_URL_KINESIS": self.endpoint,
             "AWS_REGION": self.region,
             "AWS_DEFAULT_REGION": self.region,
             "AWS_ACCESS_KEY_ID": "local",
             "AWS_SECRET_ACCESS_KEY": "local",
         }
+        return {**environment, "AWS_CA_BUNDLE": str(self.certificate)} if self.certificate else environment
 
     def client(self, **config: Any) -> KinesisClient:
         """A boto3 client; `config` goes to botocore's Config. Without it nothing is retried: tests see each answer."""
@@ -200,40 +211,52 @@ class LocalKinesis:
             "kinesis",
             endpoint_url=self.endpoint,
             region_name=self.region,
+            verify=str(self.certificate) if self.certificate else None,
             aws_access_key_id="local",
             aws_secret_access_key="local",
             config=Config(**config),
         )
 
 
-def connect(endpoint: str, region: str = "us-east-1") -> LocalKinesis:
-    """The handle on a server that was started elsewhere with --testing."""
-    return LocalKinesis(endpoint, region)
+def connect(endpoint: str, region: str = "us-east-1", certificate: Path | None = None) -> LocalKinesis:
+    """The handle on a server that was started elsewhere with --testing; with --tls, its tls.crt is the certificate."""
+    return LocalKinesis(endpoint, region, certificate)
 
 
 @contextmanager
 def local_kinesis(
-    *, limits: Limits | None = None, region: str = "us-east-1", transition: float = 0.0, seed: int = 0
+    *,
+    limits: Limits | None = None,
+    region: str = "us-east-1",
+    transition: float = 0.0,
+    seed: int = 0,
+    tls: Path | None = None,
 ) -> Iterator[LocalKinesis]:
     """Run a server on a free loopback port until the block ends.
 
     `limits`: Kinesis's own unless given, `Limits.none()` for none. `transition`: seconds that a stream stays
-    CREATING, UPDATING or DELETING. `seed`: of the faults' probabilities.
+    CREATING, UPDATING or DELETING. `seed`: of the faults' probabilities. `tls`: a folder with tls.crt and tls.key, made
+    if they are not there.
     """
     settings = AccountSettings(region=region, limits=limits or Limits(), transition_ms=round(transition * 1000))
     clock = DrivenClock(SystemClock())
     application = Application(settings, clock, Control(clock, FaultPlan(seed)))
-    thread = _ServerThread(application)
+    thread = _ServerThread(application, server_context(tls, Address().host) if tls else None)
     address = thread.start()
+    where = f"{address.host}:{address.port}"
     try:
-        yield LocalKinesis(f"http://{address.host}:{address.port}", region)
+        yield (
+            LocalKinesis(f"https://{where}", region, tls / CERTIFICATE)
+            if tls
+            else LocalKinesis(f"http://{where}", region)
+        )
     finally:
         thread.stop()
 
 
 class _ServerThread:
-    def __init__(self, application: Application) -> None:
-        self._server = Server(application, Address(port=0))
+    def __init__(self, application: Application, tls: ssl.SSLContext | None) -> None:
+        self._server = Server(application, Address(port=0), tls)
         self._loop = new_event_loop()
         self._ready = threading.Event()
         self._address: Address | None = None

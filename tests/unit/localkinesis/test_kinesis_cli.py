@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import signal
+import ssl
 import subprocess
 import sys
 import urllib.request
@@ -26,6 +27,7 @@ STOP_SECONDS = 60
         (["--create-stream", ":4"], "--create-stream"),
         (["--account", "me"], "'me' is not 12 digits"),
         (["--transition", "-1"], "transition"),
+        (["--tls", "/dev/null"], "tls.crt and tls.key in /dev/null cannot be used"),
     ],
 )
 def test_settings_that_make_no_sense_are_named(arguments: list[str], named: str):
@@ -44,20 +46,24 @@ def test_a_port_that_is_taken_ends_it():
     assert result.exit_code == 1
 
 
-def test_it_serves_until_it_is_told_to_stop(tmp_path: Path):
+@pytest.mark.parametrize("tls", [False, True])
+def test_it_serves_until_it_is_told_to_stop(tmp_path: Path, tls: bool):
     log = tmp_path / "log"
+    secured = ["--tls", str(tmp_path)] if tls else []
     streams = ["--create-stream", "orders:3", "--create-stream", "wide:on-demand"]
     command = [sys.executable, "-m", "lakestream_localkinesis.cli", "serve", "--port", "0", "--testing", *streams]
     with log.open("w") as stderr:
-        process = subprocess.Popen([*command, "--region", "eu-west-1"], stderr=stderr)
+        process = subprocess.Popen([*command, "--region", "eu-west-1", *secured], stderr=stderr)
     try:
-        server = connect(_endpoint(log, process), region="eu-west-1")
+        certificate = tmp_path / "tls.crt" if tls else None
+        server = connect(_endpoint(log, process), region="eu-west-1", certificate=certificate)
         described = server.client().describe_stream_summary(StreamName="orders")["StreamDescriptionSummary"]
         assert described["OpenShardCount"] == 3
         assert described["StreamARN"].startswith("arn:aws:kinesis:eu-west-1:")
         assert server.client().list_streams()["StreamNames"] == ["orders", "wide"]
         server.clock.advance(60)
-        assert b"kinesis_shard_open" in urllib.request.urlopen(f"{server.endpoint}/metrics").read()
+        context = ssl.create_default_context(cafile=certificate) if tls else None
+        assert b"kinesis_shard_open" in urllib.request.urlopen(f"{server.endpoint}/metrics", context=context).read()
         process.send_signal(signal.SIGTERM)
         assert process.wait(STOP_SECONDS) == 0
     finally:
@@ -67,7 +73,7 @@ def test_it_serves_until_it_is_told_to_stop(tmp_path: Path):
 
 def _endpoint(log: Path, process: subprocess.Popen[bytes]) -> str:
     while process.poll() is None:
-        found = re.search(r"serving Kinesis at (http://\S+)", log.read_text("utf-8"))
+        found = re.search(r"serving Kinesis at (https?://\S+)", log.read_text("utf-8"))
         if found:
             return found.group(1)
     raise AssertionError(f"the server ended with {process.returncode}: {log.read_text('utf-8')}")
