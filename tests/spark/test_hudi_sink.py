@@ -620,6 +620,37 @@ def test_versions_are_ordered_by_any_type_that_is_accepted(
         assert not [one for one in sink.services if one.failed]
 
 
+@pytest.mark.parametrize(
+    ("type", "keys"),
+    [
+        ("timestamp", [f"timestamp_micros({1769860800123000 + n})" for n in range(4)]),
+        ("double", ["0D", "-0D", "1e20D", "1.00000000000000001e20D + 20000D"]),
+        ("string", ["'1'", "'1,b:'", "'1\"'", "'\\\\u0031'"]),
+    ],
+)
+def test_a_delete_names_the_rows_that_hudi_takes_for_one(
+    spark: SparkSession, tmp_path: Path, type: str, keys: list[str]
+) -> None:
+    """Of keys that differ in their last digit, one is deleted; then older versions of all come. The same in partitions
+    that are one to Hudi, and ones that are not."""
+    settings = replace(upserts(tmp_path, TableType.COPY_ON_WRITE), record_key=("at",), partition_by=("dt",), buckets=1)
+    columns = f"at {type}, version long, dt string, op string"
+    rows = " union all ".join(
+        f"select {key} as at, {{version}}L as version, {dt} as dt, '{{op}}' as op"
+        for key in keys
+        for dt in ("''", "'x'")
+    )
+    with opened(spark, replace(settings, ordering_field="version"), columns) as sink:
+        deleted = f"select {keys[0]} as at, 5L as version, cast(null as string) as dt, 'd' as op"
+        sink.write(ref(0), spark.sql(deleted), replay=False)
+        sink.write(ref(1), spark.sql(rows.format(version=4, op="u")), replay=False)
+        found = spark.read.format("hudi").load(settings.path)
+        kept = {(row["_hoodie_record_key"], row.dt) for row in found.collect()}
+    wanted = spark.sql(rows.format(version=4, op="u")).selectExpr("cast(at as string) as at", "nullif(dt, '') as dt")
+    assert found.count() == wanted.distinct().count() - 1
+    assert len({key for key, dt in kept if dt is None}) == len({key for key, dt in kept if dt == "x"}) - 1
+
+
 def test_odd_partitions_and_keys_of_several_columns(spark: SparkSession, tmp_path: Path) -> None:
     settings = replace(
         upserts(tmp_path, TableType.MERGE_ON_READ), record_key=("order_id", "note"), partition_by=("dt", "op"),

@@ -91,7 +91,7 @@ class DeleteGuard:
         return self._without(rows, overtaken) if overtaken else rows
 
     def _keyed(self, rows: DataFrame) -> DataFrame:
-        key = self._key()
+        key = self._key(rows)
         return rows.select(
             key.alias(_KEY),
             sf.xxhash64(key).alias(_HASH),
@@ -102,8 +102,8 @@ class DeleteGuard:
     def _ordering(self, rows: DataFrame) -> Column:
         return comparable(self._rule.ordering_field, rows.schema[self._rule.ordering_field].dataType)
 
-    def _key(self) -> Column:
-        return sf.to_json(sf.struct(*(sf.col(quoted(name)) for name in self._rule.identity)))
+    def _key(self, rows: DataFrame) -> Column:
+        return sf.to_json(sf.struct(*(identifying(name, rows.schema[name].dataType) for name in self._rule.identity)))
 
     def _maybe_deleted(self, spark: SparkSession) -> Column:
         """`slots` of tombstones.py, in Spark's SQL."""
@@ -121,7 +121,7 @@ class DeleteGuard:
     def _without(self, rows: DataFrame, overtaken: dict[str, Ordering]) -> DataFrame:
         types = f"{_KEY} string, {_ORDERING} {_SQL_TYPES[type(next(iter(overtaken.values())))]}"
         deleted = sf.broadcast(rows.sparkSession.createDataFrame(list(overtaken.items()), types))
-        older = (deleted[_KEY] == self._key()) & (self._ordering(rows) < deleted[_ORDERING])
+        older = (deleted[_KEY] == self._key(rows)) & (self._ordering(rows) < deleted[_ORDERING])
         return rows.join(deleted, older, "left_anti")
 
 
@@ -131,6 +131,23 @@ _SQL_TYPES = {int: "long", float: "double", str: "string"}
 def is_deleted(predicate: str) -> str:
     """The predicate as a column that is never null: `op = 'd'` of a row without op does not delete."""
     return f"coalesce(cast(({predicate}) as boolean), false)"
+
+
+def identifying(name: str, type: DataType) -> Column:
+    """A column of the key or the partition as it tells rows apart in Hudi, where it is a text.
+
+    Of a time that text has microseconds, and JSON only milliseconds. The empty string and null are one partition; in a
+    key there is no null, and of its empty values `refusal` sees to it that they are themselves.
+    """
+    column = sf.col(quoted(name))
+    match type:
+        case TimestampType():
+            column = sf.unix_micros(column)
+        case TimestampNTZType():
+            column = sf.unix_micros(column.cast("timestamp"))
+        case StringType():
+            column = sf.nullif(column, sf.lit(""))
+    return column.alias(name)
 
 
 def comparable(name: str, type: DataType) -> Column:
