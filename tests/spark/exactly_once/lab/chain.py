@@ -70,7 +70,6 @@ def lake_document(stream: OrderStream, table: Table, root: str, **spec: Any) -> 
             "partitionBy": ["dt"],
             # Compaction, cleaning and archiving take part.
             "compaction": {"everyCommits": 4},
-            "cleaning": {"retainCommits": 4},
         }
         keyed = {"orderingField": "version", "deleteWhen": "op = 'd'", "index": {"type": "bucket", "buckets": 2}}
         hudi |= keyed | {"operation": "upsert"} if table.is_snapshot else {"operation": "insert"}

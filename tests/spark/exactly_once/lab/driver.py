@@ -27,6 +27,7 @@ START_SECONDS = 120.0
 BURIAL_SECONDS = 30.0
 TAIL_LINES = 40
 
+_LAKESTREAM = Path(__file__).with_name("ingest.py")
 _EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
 
 _INTERPRETED = "--conf spark.sql.codegen.wholeStage=false --conf spark.sql.codegen.factoryMode=NO_CODEGEN"
@@ -74,7 +75,7 @@ class Driver:
         environment = dict(ingest.environment)
         if crash_at is not None:
             environment[CRASH_AT] = crash_at
-        command = [*_KILL_THE_DRIVER, sys.executable, "-m", "lakestream.main", "ingest", *ingest.options]
+        command = [*_KILL_THE_DRIVER, sys.executable, str(_LAKESTREAM), "ingest", *ingest.options]
         command += ["--file", str(ingest.document), "--writer", ingest.writer, "--progress-file", str(self.progress)]
         if until_caught_up:
             command.append("--until-caught-up")
