@@ -180,6 +180,10 @@ class Progress(WireModel):
     caught_up: bool
     """Whether every shard's tip was reached."""
 
+    file_groups: int | None = Field(default=None, ge=0)
+    """File groups of a Hudi table that the batch wrote to: partitions that it touched × buckets, mostly.
+    Each is written by one task. None: another sink, or nothing was written."""
+
     table_services: tuple[TableService, ...] = ()
     """How the work on the table beside its batches goes; none where there is no such work."""
 

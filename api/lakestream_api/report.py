@@ -108,6 +108,9 @@ class BatchSummary(WireModel):
     largest_shard_kinesis_records: int = Field(default=0, ge=0)
     """Records, as Kinesis counts them, of the shard that gave most of these."""
 
+    file_groups: int | None = Field(default=None, ge=0)
+    """File groups that the batch wrote to."""
+
     freshness: Freshness | None = None
     """Freshness of the batch."""
 

@@ -84,9 +84,7 @@ def progress_of(
         bytes=commit.bytes,
         kinesis_records=commit.kinesis_records,
         quarantined=commit.quarantined,
-        losses=tuple(
-            LossProgress(shard_id=loss.shard_id, since=loss.since, until=loss.until) for loss in commit.losses
-        ),
+        losses=_losses(commit),
         rows_written=commit.rows_written,
         seconds=_stages(commit, commit_seconds),
         trigger_interval=job.trigger_interval,
@@ -98,7 +96,12 @@ def progress_of(
         lag_seconds=max((shard.lag_seconds for shard in shards), default=0.0),
         freshness=_freshness(arrivals, visible),
         caught_up=commit.caught_up,
+        file_groups=commit.sink.file_groups if commit.sink else None,
     )
+
+
+def _losses(commit: BatchCommit) -> tuple[LossProgress, ...]:
+    return tuple(LossProgress(shard_id=loss.shard_id, since=loss.since, until=loss.until) for loss in commit.losses)
 
 
 def service_of(status: ServiceStatus) -> TableService:

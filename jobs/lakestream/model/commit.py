@@ -63,6 +63,8 @@ class SinkCommit:
     """Hudi's instant time of the commit; None for other sinks, or if nothing had to be written."""
     seconds: Mapping[str, float] = field(default_factory=dict)
     """Time by stage of the sink, in seconds."""
+    file_groups: int | None = None
+    """Hudi's file groups that the batch touched, each written by one task; None for other sinks."""
 
     def __post_init__(self) -> None:
         require_count("rows", self.rows)
@@ -75,6 +77,7 @@ class SinkCommit:
             "files": [entry.to_row() for entry in self.files],
             "instant": self.instant,
             "seconds": dict(self.seconds),
+            **({} if self.file_groups is None else {"fileGroups": self.file_groups}),
         }
 
     @classmethod
@@ -85,6 +88,7 @@ class SinkCommit:
             files=tuple(FileEntry.from_row(row) for row in fields["files"]),
             instant=fields["instant"],
             seconds=fields["seconds"],
+            file_groups=fields.get("fileGroups"),
         )
 
 

@@ -12,6 +12,9 @@ Behind: the backlog `B`, and what arrives until new executors work, is to be rea
 what arrives meanwhile: `R = λ + (B + λ·D)/K` records per second, in batches as large as they may be, without rest:
 `T(n, c·E) ≤ n/R`.
 
+No more than `g` tasks write a batch that touches `g` file groups. So no more than `g·(w₁ + w₂)/w₂` slots are of use:
+while `g` of them write a batch, the others have read the next one.
+
 The larger of the two is wanted, not their sum: what `1 − U` leaves free at a steady load works off a backlog too.
 """
 
@@ -55,8 +58,8 @@ def utilization(
     """Share of the time that so many executors would be busy."""
     seconds = batch_seconds(spec, limits, model, load, rate)
     records = rate * seconds
-    slots = parallelism(records, executors * limits.cores, load.open_shards)
-    return model.seconds(records, slots, load.shard_load * seconds) / seconds
+    tasks = model.tasks(parallelism(records, executors * limits.cores, load.open_shards), load.groups)
+    return model.seconds(records, tasks, load.shard_load * seconds) / seconds
 
 
 def demand(
@@ -84,10 +87,12 @@ def demand(
             reading = min(reading, max(rate, rate / load.shard_load))
         large = min(_largest_batch(limits, load), max(records, load.backlog))
         slots = max(slots, model.slots(large, large / reading, load.shard_load * large / rate))
+    files = model.useful(load.groups)
+    useful = min(load.open_shards, files)
     return Demand(
-        steady=_executors(steady, limits.cores, load.open_shards),
-        wanted=_executors(slots, limits.cores, load.open_shards),
-        limit=_limit(spec, limits, model, load, rate, slots),
+        steady=_executors(steady, limits.cores, useful),
+        wanted=_executors(slots, limits.cores, useful),
+        limit=_tasks_limit(load, slots, files) or _batch_limit(spec, limits, model, load, rate),
     )
 
 
@@ -95,23 +100,27 @@ def _largest_batch(limits: BatchLimits, load: Load) -> float:
     return max(1.0, min(limits.max_records, limits.max_bytes / max(load.record_bytes, 1.0)))
 
 
-def _executors(slots: float, cores: int, shards: int) -> int:
-    """Executors with so many slots, as far as there are shards: a task reads whole ones.
+def _executors(slots: float, cores: int, useful: float) -> int:
+    """Executors with so many slots, as far as these are of use: tasks read whole shards, and write whole file groups.
 
     The last wave of tasks need not be full: what one stage leaves idle in it, the other stage's tasks take.
     """
-    return max(1, math.ceil(min(slots, shards) / cores))
+    return max(1, math.ceil(min(slots, useful) / cores))
 
 
-def _limit(
-    spec: Scaling, limits: BatchLimits, model: BatchModel, load: Load, rate: float, slots: float
-) -> ScalingCondition | None:
-    largest = _largest_batch(limits, load)
+def _tasks_limit(load: Load, slots: float, files: float) -> ScalingCondition | None:
     if load.shard_load >= _SATURATED:
         return ScalingCondition(
             LimitReason.SHARD_LIMITED,
             f"the fullest shard gets {load.shard_load:.0%} of what this writer may read from it; split it, or have "
             "fewer readers on the stream",
+        )
+    if slots > files and files < load.open_shards:
+        return ScalingCondition(
+            LimitReason.FILE_GROUP_LIMITED,
+            f"a batch is written to {load.groups:,} file groups of the table (partitions that it touches × "
+            f"index.buckets), each by one task; {math.ceil(slots):,} task slots are called for, and more than "
+            f"{math.ceil(files):,} would be of no use. A new table with more buckets has room for more",
         )
     if slots > load.open_shards:
         return ScalingCondition(
@@ -119,6 +128,13 @@ def _limit(
             f"{load.open_shards} shards make {load.open_shards} tasks at most, {math.ceil(slots):,} are called for; "
             "split shards",
         )
+    return None
+
+
+def _batch_limit(
+    spec: Scaling, limits: BatchLimits, model: BatchModel, load: Load, rate: float
+) -> ScalingCondition | None:
+    largest = _largest_batch(limits, load)
     if rate > 0 and largest / rate * spec.target_utilization <= model.fixed * (1 + _LEAST_SHARE):
         return ScalingCondition(
             LimitReason.BATCH_TOO_SMALL,

@@ -63,4 +63,5 @@ def judge(state: ScalingState, window: ScalingWindow, load: Load, now: datetime)
 
 def _seconds(model: BatchModel, sample: Sample, slots: int, load: Load) -> float:
     seconds = model.alone_seconds if sample.alone else model.seconds
-    return seconds(sample.records, parallelism(sample.records, slots, load.open_shards), sample.reading)
+    tasks = model.tasks(parallelism(sample.records, slots, load.open_shards), sample.groups)
+    return seconds(sample.records, tasks, sample.reading)

@@ -86,6 +86,8 @@ class Load:
     """What the fullest shard gets per second, as a share of what may be read from it."""
     samples: int
     """That `rate` is the mean of."""
+    groups: int = 0
+    """File groups that a batch is written to; 0: no bound."""
 
 
 def parallelism(records: float, slots: int, shards: int) -> int:
@@ -241,6 +243,7 @@ def _sample(batches: Sequence[_Spaced], window: ScalingWindow) -> Sample:
         span=sum(_span(batch) for batch in seen),
         reading=reading,
         shard_bound=0 < fetch <= reading / _BOUND,
+        groups=max(batch.file_groups for batch in seen),
     )
 
 
@@ -267,7 +270,9 @@ def fit(state: ScalingState, now: datetime) -> ScalingState:
         costs = [sample.busy / _per_slot(sample) for sample in chained or recent]
         return replace(state, model=BatchModel(0.0, 0.0, statistics.median(costs))) if costs else state
     if len(chained) >= _CHAINED:
-        off = statistics.median(s.busy / model.seconds(s.records, s.slots, s.reading) for s in chained)
+        off = statistics.median(
+            s.busy / model.seconds(s.records, model.tasks(s.slots, s.groups), s.reading) for s in chained
+        )
         # In a backlog what is fixed is hidden; so this tells how much it is.
         share = 1 - off * (1 - _share(model))
         learnt = min(max(share, 0.0), _MOST_LEARNT)
@@ -292,7 +297,7 @@ def _fit_alone(samples: Sequence[Sample], recent: Sequence[Sample], before: Batc
     return BatchModel(
         fixed=share * statistics.median(_stages(sample) for sample in recent),
         fetch=fetch,
-        write=max(statistics.median((1 - share) * s.finish / _per_slot(s) for s in recent), _LEAST_COST),
+        write=max(statistics.median((1 - share) * s.finish / _per_writer(s) for s in recent), _LEAST_COST),
         longest_stage=statistics.median(max(s.prepare, s.finish) / _stages(s) for s in recent),
         fixed_share=share if measured is not None else before.fixed_share if before else None,
     )
@@ -304,6 +309,10 @@ def _stages(sample: Sample) -> float:
 
 def _per_slot(sample: Sample) -> float:
     return sample.records / sample.slots
+
+
+def _per_writer(sample: Sample) -> float:
+    return sample.records / (min(sample.slots, sample.groups) if sample.groups else sample.slots)
 
 
 def _fixed_share(samples: Sequence[Sample]) -> float | None:
@@ -353,6 +362,7 @@ def load_of(spec: Scaling, state: ScalingState, window: ScalingWindow, now: date
         open_shards=max(1, newest.open_shards),
         shard_load=sum(s.reading * s.batches for s in recent) / sum(s.span for s in recent),
         samples=len(inside),
+        groups=max(sample.groups for sample in last),
     )
 
 

@@ -35,6 +35,8 @@ class BatchObservation:
     """The part of `prepare_seconds` in which records were read."""
     largest_shard_bytes: int = 0
     """Of the shard that gave most; 0: not known."""
+    file_groups: int = 0
+    """That it was written to, each by one task; 0: the sink knows no such bound."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,6 +62,7 @@ def _batch(batch: BatchSummary) -> BatchObservation:
         backlog_records=batch.backlog_records or 0.0,
         fetch_seconds=seconds.fetch,
         largest_shard_bytes=batch.largest_shard_bytes,
+        file_groups=batch.file_groups or 0,
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -18,6 +19,8 @@ class LimitReason(StrEnum):
     """`trigger.maxRecordsPerBatch` or `maxBytesPerBatch` bounds what can be read per second."""
     SHARD_LIMITED = "ShardLimited"
     """Kinesis's read limit of a shard, or the number of shards."""
+    FILE_GROUP_LIMITED = "FileGroupLimited"
+    """A batch touches few files of the table, and each is written by one task."""
     RESOURCE_STARVED = "ResourceStarved"
     """The cluster has no room for the executors asked for."""
     AT_MAXIMUM = "AtMaximum"
@@ -42,8 +45,20 @@ _LEAST_FOR_WRITING = 0.5
 
 
 @dataclass(frozen=True, slots=True)
+class Tasks:
+    """How many run at once."""
+
+    all: float
+    """As many as there are slots for."""
+    writing: float
+
+
+@dataclass(frozen=True, slots=True)
 class BatchModel:
-    """What a batch of `n` records on `p` task slots costs, of which a shard's read limit takes `r` seconds."""
+    """What a batch of `n` records on `p` task slots costs, of which a shard's read limit takes `r` seconds.
+
+    Where a batch is written to `g` file groups, no more than `g` tasks write it.
+    """
 
     fixed: float
     """`a`: seconds that no executor makes shorter."""
@@ -61,26 +76,35 @@ class BatchModel:
         """Whether no batch has run alone yet: all is taken for writing."""
         return self.fetch == 0
 
-    def alone_seconds(self, records: float, slots: float, reading: float) -> float:
-        """`a + F + w₂·n/p`: of a batch beside which no other is at work."""
-        return self.fixed + self._work(records, slots, reading)
+    def tasks(self, slots: float, groups: int) -> Tasks:
+        """Of a batch; with no file groups, all slots write. What is a bound only does not tell writing from reading."""
+        return Tasks(slots, min(slots, groups) if groups and not self.is_bound else slots)
 
-    def seconds(self, records: float, slots: float, reading: float) -> float:
+    def alone_seconds(self, records: float, tasks: Tasks, reading: float) -> float:
+        """`a + F + w₂·n/min(p, g)`: of a batch beside which no other is at work."""
+        return self.fixed + self._reading(records, tasks, reading) + self.write * records / tasks.writing
+
+    def seconds(self, records: float, tasks: Tasks, reading: float) -> float:
         """`T`: from one batch to the next when the pipeline never rests."""
-        stage = self.longest_stage * self.alone_seconds(records, slots, reading)
-        return max(self._work(records, slots, reading), stage)
+        work = self._reading(records, tasks, reading) + self.write * records / tasks.all
+        stage = self.longest_stage * self.alone_seconds(records, tasks, reading)
+        return max(work, self.write * records / tasks.writing, stage)
 
     def slots(self, records: float, seconds: float, reading: float) -> float:
-        """Task slots on which `T` is so many seconds."""
+        """Task slots on which `T` is so many seconds, if there are file groups enough."""
         if records <= 0:
             return 0.0
         budget = min(seconds, max(seconds / self.longest_stage - self.fixed, _LEAST_FOR_RECORDS * seconds))
         writing = max(budget - reading, _LEAST_FOR_WRITING * budget)
         return max((self.fetch + self.write) * records / budget, self.write * records / writing)
 
-    def _work(self, records: float, slots: float, reading: float) -> float:
+    def useful(self, groups: int) -> float:
+        """`g·(w₁ + w₂)/w₂`: task slots beyond which nothing gets faster."""
+        return groups * (self.fetch + self.write) / self.write if groups and not self.is_bound else math.inf
+
+    def _reading(self, records: float, tasks: Tasks, reading: float) -> float:
         # Tasks hold their slots while they wait for Kinesis.
-        return max(self.fetch * records / slots, reading) + self.write * records / slots
+        return max(self.fetch * records / tasks.all, reading)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +138,8 @@ class Sample:
     """Seconds that the shard that gave most took to be read, as fast as Kinesis allows."""
     shard_bound: bool = False
     """Whether that is what fetching took, whatever the executors."""
+    groups: int = 0
+    """File groups written to; 0: no bound."""
 
     @property
     def is_rest(self) -> bool:

@@ -37,6 +37,7 @@ def sink_commit(instant: str, stats: Iterable[WriteStat], seconds: Mapping[str, 
         ),
         instant=instant,
         seconds=seconds or {},
+        file_groups=len({(stat["partitionPath"], stat["fileId"]) for stat in stats}),
     )
 
 

@@ -175,7 +175,9 @@ def test_aggregates_count_as_kinesis_counts_them() -> None:
 
 
 def test_waiting_for_table_services_is_told_apart_from_writing() -> None:
-    sink = SinkCommit(rows=5, bytes=100, seconds={"wait": 1.5, "pause": 30.0, "write": 2.0, "commit": 0.5})
+    sink = SinkCommit(
+        rows=5, bytes=100, file_groups=4, seconds={"wait": 1.5, "pause": 30.0, "write": 2.0, "commit": 0.5}
+    )
     seconds = {"plan": 0.25, "fetch": 1.5, "write": 34.0}
     found = progress_of(commit(BEHIND, seconds=seconds, sink=sink), JOB, executors=3, commit_seconds=0.125)
     stages = found.seconds
@@ -188,7 +190,7 @@ def test_waiting_for_table_services_is_told_apart_from_writing() -> None:
     )
     assert stages.pause == 30
     assert stages.total == 5.875, "a pause is no work"
-    assert found.rows_written == 5
+    assert (found.rows_written, found.file_groups, BatchSummary.of(found).file_groups) == (5, 4, 4)
 
 
 def test_what_becomes_of_table_services_is_told() -> None:

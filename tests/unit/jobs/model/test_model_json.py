@@ -15,7 +15,7 @@ from lakestream.model import BatchCommit, BatchPlan, FileEntry, ShardStats, Sink
 from lakestream.testing.strategies import plans, stats_of
 
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
-SINK = SinkCommit(7, 99, (FileEntry("dt=1/b0.json", 7, 99, "dt=1"),), "20260131120000000", {"put": 0.5})
+SINK = SinkCommit(7, 99, (FileEntry("dt=1/b0.json", 7, 99, "dt=1"),), "20260131120000000", {"put": 0.5}, file_groups=4)
 
 
 @given(plans())

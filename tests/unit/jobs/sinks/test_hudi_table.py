@@ -175,7 +175,7 @@ def test_a_commit_is_found_by_its_marks() -> None:
 
 def test_statistics_of_a_commit() -> None:
     def stat(path: str | None, **counts: int) -> dict[str, object]:
-        base = {"numWrites": 0, "numInserts": 0, "numUpdateWrites": 0, "totalWriteBytes": 0}
+        base = {"fileId": path or "none", "numWrites": 0, "numInserts": 0, "numUpdateWrites": 0, "totalWriteBytes": 0}
         return {"path": path, "partitionPath": "dt=2026-01-31", **base, **counts}
 
     commit = sink_commit(
@@ -187,4 +187,5 @@ def test_statistics_of_a_commit() -> None:
         ],
     )
     assert (commit.rows, commit.bytes, commit.instant) == (6, 1500, "20260131120000000")
+    assert commit.file_groups == 3
     assert [(entry.path[-9:], entry.rows) for entry in commit.files] == [("a.parquet", 3), ("b.parquet", 10)]

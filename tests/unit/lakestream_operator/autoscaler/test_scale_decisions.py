@@ -39,6 +39,7 @@ class Driver:
         self.limits = LIMITS
         self.shards = 1_000
         self.shard_bytes = 0
+        self.file_groups = 0
         self.follows = True
         self.behind = 0.0
 
@@ -48,7 +49,10 @@ class Driver:
         while self.now < end:
             before = self.batches[-1].finished_at if self.batches else self.now
             records = rate * 10 + self.behind
-            work = fixed + COST * records / (self.executors * self.limits.cores)
+            slots = self.executors * self.limits.cores
+            reading = 0.4 * (fixed + COST * records / slots)
+            writing = 0.6 * (fixed + COST * records / (min(slots, self.file_groups) if self.file_groups else slots))
+            work = reading + writing
             period = max(10.0, work)
             # What comes while a batch runs for longer than the interval waits for the next one.
             self.behind = rate * (period - 10)
@@ -58,15 +62,16 @@ class Driver:
                     finished_at=before + timedelta(seconds=period),
                     records=int(records),
                     bytes=int(records) * 250,
-                    prepare_seconds=0.4 * work,
-                    finish_seconds=0.6 * work,
+                    prepare_seconds=reading,
+                    finish_seconds=writing,
                     executors=self.executors,
                     lag_seconds=0.0 if period <= 10 else period,
                     open_shards=self.shards,
                     arrival_rate=rate,
                     backlog_records=self.behind,
-                    fetch_seconds=0.4 * work,
+                    fetch_seconds=reading,
                     largest_shard_bytes=self.shard_bytes,
+                    file_groups=self.file_groups,
                 )
             )
             while self.now < min(end, self.batches[-1].finished_at):
@@ -368,3 +373,28 @@ def test_a_state_that_is_nonsense_is_a_new_one(text: str | None) -> None:
 def test_without_state_the_drivers_own_target_is_kept() -> None:
     window = ScalingWindow(LIMITS, (), ExecutorsObservation(7, 3), reported_at=START)
     assert decide_scale(SPEC, window, ScalingState(), START).target == 7
+
+
+def test_more_executors_than_the_files_of_a_table_can_take_are_not_asked_for() -> None:
+    driver = Driver(2)
+    driver.file_groups = 8
+    driver.run(900, 30_000)
+    assert driver.decisions[-1].condition is None, "four slots of two executors are fewer than the file groups"
+    decision = driver.run(3600, 300_000)
+    assert decision.condition is not None
+    assert decision.condition.reason is LimitReason.FILE_GROUP_LIMITED
+    assert "8 file groups of the table (partitions that it touches × index.buckets)" in decision.condition.message
+    assert "limited by FileGroupLimited" in decision.explanation
+    # Eight slots write; what four or five more read meanwhile, these write next. 300,000 records/s are 15 executors.
+    assert 4 <= driver.executors <= 8
+    assert "FileGroupLimited" in driver.events
+
+
+def test_many_file_groups_limit_nothing() -> None:
+    bound, free = Driver(5), Driver(5)
+    bound.file_groups = 1_000
+    for driver in (bound, free):
+        driver.run(900, 75_000)
+        driver.run(900, 225_000)
+    assert [one.target for one in bound.decisions] == [one.target for one in free.decisions]
+    assert [one.explanation for one in bound.decisions] == [one.explanation for one in free.decisions]
