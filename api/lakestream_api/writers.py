@@ -8,6 +8,7 @@ from pydantic import AfterValidator, ConfigDict, Field, model_validator
 from lakestream_api.base import ApiModel, problem_at
 from lakestream_api.cel import fixed, rule, rules
 from lakestream_api.fields import Column, Columns, Location, Sql, WriterName
+from lakestream_api.hudi_options import OWNED, REFUSED, problem_of_option
 
 _ONE_TABLE = "is fixed once the table exists; add a writer with another name and path instead"
 
@@ -103,32 +104,8 @@ class HudiCleaning(ApiModel):
         return given
 
 
-# Options that say the same as a field; two truths could contradict each other.
-_OWNED_OPTIONS = {
-    "hoodie.table.type": "tableType",
-    "hoodie.datasource.write.table.type": "tableType",
-    "hoodie.datasource.write.operation": "operation",
-    "hoodie.table.recordkey.fields": "recordKey",
-    "hoodie.datasource.write.recordkey.field": "recordKey",
-    "hoodie.table.precombine.field": "orderingField",
-    "hoodie.table.ordering.fields": "orderingField",
-    "hoodie.datasource.write.precombine.field": "orderingField",
-    "hoodie.table.partition.fields": "partitionBy",
-    "hoodie.datasource.write.partitionpath.field": "partitionBy",
-    "hoodie.index.type": "index.type",
-    "hoodie.bucket.index.num.buckets": "index.buckets",
-    "hoodie.compact.inline.max.delta.commits": "compaction.everyCommits",
-    "hoodie.clean.policy": "cleaning.retainHours",
-    "hoodie.cleaner.policy": "cleaning.retainHours",
-    "hoodie.clean.commits.retained": "cleaning.retainHours",
-    "hoodie.cleaner.commits.retained": "cleaning.retainHours",
-    "hoodie.clean.hours.retained": "cleaning.retainHours",
-    "hoodie.cleaner.hours.retained": "cleaning.retainHours",
-}
-# Options on which exactly-once rests: how a batch is found in the table's timeline.
-_RESERVED_OPTIONS = ("hoodie.datasource.write.commitmeta.key.prefix",)
-
-
+# The API server checks what is cheap to check, a document on a laptop, the operator and the driver check all.
+_MARKS = "hoodie.datasource.write.commitmeta.key.prefix"
 _OPTION_RULES = (
     rule(
         "self.all(key, key.startsWith('hoodie.'))",
@@ -136,27 +113,23 @@ _OPTION_RULES = (
     ),
     *(
         rule(
-            " && ".join(f"!('{key}' in self)" for key, owner in _OWNED_OPTIONS.items() if owner == field),
-            f"{' and '.join(key for key, owner in _OWNED_OPTIONS.items() if owner == field)}"
+            " && ".join(f"!('{key}' in self)" for key, owner in OWNED.items() if owner == field),
+            f"{' and '.join(key for key, owner in OWNED.items() if owner == field)}"
             f" cannot be given here; set {field} instead",
         )
-        for field in dict.fromkeys(_OWNED_OPTIONS.values())
+        for field in dict.fromkeys(OWNED.values())
     ),
     rule(
-        " && ".join(f"!('{key}' in self)" for key in _RESERVED_OPTIONS),
-        f"{' and '.join(_RESERVED_OPTIONS)} cannot be given: LakeStream finds its commits by it",
+        f"!('{_MARKS}' in self)",
+        f"{_MARKS} cannot be given, because {REFUSED[_MARKS]}",
     ),
 )
 
 
 def _hudi_options(options: dict[str, str]) -> dict[str, str]:
-    for key in options:
-        if not key.startswith("hoodie."):
-            raise ValueError(f"{key!r} is not an option of Hudi; their names begin with 'hoodie.'")
-        if key in _OWNED_OPTIONS:
-            raise ValueError(f"{key!r} has a field of its own; set {_OWNED_OPTIONS[key]} instead")
-        if key in _RESERVED_OPTIONS:
-            raise ValueError(f"{key!r} is what LakeStream finds its commits by; remove it")
+    for name in options:
+        if (problem := problem_of_option(name)) is not None:
+            raise ValueError(problem)
     return options
 
 
@@ -217,7 +190,8 @@ class HudiOutput(ApiModel):
     options: Annotated[dict[str, Annotated[str, Field(max_length=4096)]], AfterValidator(_hudi_options)] = Field(
         default_factory=dict, max_length=64, json_schema_extra=rules(*_OPTION_RULES)
     )
-    """Any other option of Hudi's writer, `hoodie.*`, as text."""
+    """More options of Hudi's writer, `hoodie.*`, as text: those that can do no harm, which
+    docs/hudi.md lists (sizes, memory, the metadata table, …)."""
 
     @model_validator(mode="after")
     def _upsert_needs_an_order(self) -> Self:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from lakestream.errors import SettingsError
 from lakestream.sinks.hudi.settings import HudiSettings
 from lakestream_api import IndexType
 
@@ -12,57 +11,21 @@ KEY_GENERATORS = {
     "COMPLEX": "org.apache.hudi.keygen.ComplexKeyGenerator",
 }
 
+PARTITION_PATHS = {
+    "hoodie.datasource.write.hive_style_partitioning": "true",
+    # A value with a slash in it would be two folders.
+    "hoodie.datasource.write.partitionpath.urlencode": "true",
+}
+"""How partition paths are made of values; options, and properties of the table."""
+
 MARKED_COMMITS = 20
 """Commits that stay in the active timeline at least, with our marks in them. Two plans at most are without a commit
 when a driver starts; the rest is for writers beside us (a backfill, a compaction by hand)."""
 
-_FINDS = "by it LakeStream finds a batch that is visible already"
-_ONE_ROW = "the newest version of a key, and only that, would not be kept any more"
-_ONE_EACH = "a record could be dropped, or written twice"
-_BESIDE = "LakeStream runs compaction, cleaning and archiving itself, beside the batches"
-_LOCKS = "ingestion and the compaction beside it could undo each other's commits"
-
-REFUSED = {
-    "hoodie.datasource.write.commitmeta.key.prefix": _FINDS,
-    "hoodie.allow.empty.commit": _FINDS,
-    "hoodie.keep.min.commits": f"{_FINDS}; it follows from cleaning.retainHours",
-    "hoodie.keep.max.commits": f"{_FINDS}; it follows from cleaning.retainHours",
-    "hoodie.write.concurrency.mode": _LOCKS,
-    "hoodie.write.lock.provider": _LOCKS,
-    "hoodie.clean.failed.writes.policy": _LOCKS,
-    "hoodie.cleaner.policy.failed.writes": _LOCKS,
-    "hoodie.record.merge.mode": _ONE_ROW,
-    "hoodie.write.record.merge.mode": _ONE_ROW,
-    "hoodie.datasource.write.payload.class": _ONE_ROW,
-    "hoodie.compaction.payload.class": _ONE_ROW,
-    "hoodie.combine.before.upsert": _ONE_ROW,
-    "hoodie.combine.before.insert": _ONE_EACH,
-    "hoodie.datasource.write.insert.drop.duplicates": _ONE_EACH,
-    "hoodie.datasource.insert.dup.policy": _ONE_EACH,
-    "hoodie.merge.allow.duplicate.on.inserts": _ONE_EACH,
-    "hoodie.populate.meta.fields": "compaction and time travel need these columns",
-    "hoodie.index.bucket.engine": "the number of buckets of a table is fixed",
-    "hoodie.compact.inline": _BESIDE,
-    "hoodie.compact.schedule.inline": _BESIDE,
-    "hoodie.clean.automatic": _BESIDE,
-    "hoodie.clean.async.enabled": _BESIDE,
-    "hoodie.archive.automatic": _BESIDE,
-    "hoodie.archive.async": _BESIDE,
-    "hoodie.datasource.compaction.async.enable": _BESIDE,
-    "hoodie.table.services.enabled": _BESIDE,
-}
-"""Options that exactly-once rests on, and why."""
-
 
 def write_options(settings: HudiSettings) -> dict[str, str]:
-    """Everything that the table is written with.
-
-    Raises:
-        SettingsError: an option of the document is one of `REFUSED`.
-    """
-    for key in settings.options:
-        if key in REFUSED:
-            raise SettingsError(f"hudi.options: {key} cannot be set, because {REFUSED[key]}; remove it")
+    """Everything that the table is written with. Of the document's own options, `lakestream_api` has let through those
+    that can do no harm."""
     return {
         **_TUNED,
         **_table(settings),
@@ -117,9 +80,7 @@ def _table(settings: HudiSettings) -> dict[str, str]:
         "hoodie.datasource.write.recordkey.field": ",".join(settings.record_key),
         "hoodie.datasource.write.partitionpath.field": ",".join(settings.partition_by),
         "hoodie.datasource.write.keygenerator.class": KEY_GENERATORS[key_generator(settings)],
-        "hoodie.datasource.write.hive_style_partitioning": "true",
-        # A value with a slash in it would be two folders.
-        "hoodie.datasource.write.partitionpath.urlencode": "true",
+        **PARTITION_PATHS,
         "hoodie.record.merge.mode": merge_mode(settings),
     }
     if settings.ordering_field is not None:

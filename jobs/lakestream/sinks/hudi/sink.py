@@ -40,7 +40,6 @@ class HudiSink:
     name = "hudi"
 
     def __init__(self, spark: SparkSession, settings: HudiSettings) -> None:
-        """Raises SettingsError if an option of the document is one that exactly-once rests on."""
         self._spark = spark
         self._settings = settings
         self._options = write_options(settings)

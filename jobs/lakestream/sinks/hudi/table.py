@@ -18,6 +18,7 @@ from pyspark.sql.types import (
 
 from lakestream.errors import SettingsChangedError, SettingsError
 from lakestream.sinks.hudi.deletes import IS_DELETED
+from lakestream.sinks.hudi.options import PARTITION_PATHS, key_generator
 from lakestream.sinks.hudi.settings import HudiSettings
 
 LAYOUT = "lakestream.layout"
@@ -30,7 +31,7 @@ def require_same_table(found: Mapping[str, str], settings: HudiSettings) -> None
     """Compare a table's properties (`hoodie.properties`) with the settings.
 
     Raises:
-        SettingsChangedError: names the field, what the table has, and what to do.
+        SettingsChangedError: names the field or property, what the table has, and what to do.
     """
     wanted = {
         "tableType": ("hoodie.table.type", settings.table_type.value),
@@ -46,6 +47,22 @@ def require_same_table(found: Mapping[str, str], settings: HudiSettings) -> None
             raise SettingsChangedError(
                 f"hudi.{field}: the table at {settings.path} has {has or 'none'!r}, the document says "
                 f"{value or 'none'!r}; this cannot change once a table exists. {_ANEW}."
+            )
+    _require_same_places(found, settings)
+
+
+def _require_same_places(found: Mapping[str, str], settings: HudiSettings) -> None:
+    """A table that somebody else made must have a key where LakeStream puts it: elsewhere it would be a second row."""
+    wanted = {"hoodie.table.keygenerator.type": key_generator(settings)}
+    if settings.partition_by:
+        wanted |= PARTITION_PATHS
+    for name, value in wanted.items():
+        # Hudi takes partition paths that nobody spoke of for plain ones; once it did not keep the generator's type.
+        has = found.get(name, "false" if name in PARTITION_PATHS else value)
+        if has != value:
+            raise SettingsChangedError(
+                f"hudi.path: the table at {settings.path} was made with {name}={has}, and LakeStream writes with "
+                f"{value}: a key that is there would get a second row. Give another path and another spec.checkpoint."
             )
 
 

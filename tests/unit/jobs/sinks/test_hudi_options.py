@@ -1,11 +1,12 @@
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
-from lakestream.errors import SettingsError
-from lakestream.sinks.hudi.options import REFUSED, key_generator, retention, write_options
+from lakestream.sinks.hudi.options import key_generator, retention, write_options
 from lakestream.sinks.hudi.settings import HudiSettings
 from lakestream_api import HudiOutput, IndexType, Operation, TableType
+from lakestream_api.hudi_options import NAMES, problem_of_option
 
 ORDERS = HudiSettings(
     path="file:///lake/orders",
@@ -101,18 +102,17 @@ def test_an_option_of_the_document_beats_a_tuned_one() -> None:
     assert changed["hoodie.metadata.enable"] == "true"
 
 
-@pytest.mark.parametrize("name", sorted(REFUSED))
-def test_options_that_exactly_once_rests_on_are_refused_by_name(name: str) -> None:
-    with pytest.raises(SettingsError, match=f"hudi.options: {name} cannot be set, because .*; remove it"):
-        write_options(settings(options={name: "x"}))
-
-
-def test_no_option_can_undo_one_that_is_required() -> None:
-    for name, value in write_options(ORDERS).items():
-        if name in REFUSED:
-            continue
-        # Whatever is not refused may be changed, and then has the changed value.
-        assert write_options(settings(options={name: f"{value}!"}))[name] == f"{value}!"
+def test_no_option_that_a_document_may_give_is_one_of_ours() -> None:
+    """It would be overridden without a word, or would override what exactly-once rests on."""
+    for document in (ORDERS, settings(operation=Operation.INSERT), settings(index=IndexType.BLOOM)):
+        ours = write_options(document)
+        for name in ours.keys() & NAMES:
+            assert write_options(replace(document, options={name: "x"}))[name] == "x"
+        assert {name for name in ours if problem_of_option(name) is None} == {
+            "hoodie.embed.timeline.server",
+            "hoodie.metadata.enable",
+            "hoodie.write.markers.type",
+        }
 
 
 def test_rows_are_told_apart_by_the_partition_too_unless_the_index_is_global() -> None:

@@ -36,6 +36,9 @@ PROPERTIES = {
     "hoodie.table.recordkey.fields": "order_id",
     "hoodie.table.partition.fields": "dt",
     "hoodie.table.ordering.fields": "version",
+    "hoodie.table.keygenerator.type": "SIMPLE",
+    "hoodie.datasource.write.hive_style_partitioning": "true",
+    "hoodie.datasource.write.partitionpath.urlencode": "true",
     LAYOUT: "bucket:4",
 }
 COLUMNS = StructType().add("order_id", StringType()).add("version", LongType()).add("dt", StringType())
@@ -66,6 +69,24 @@ def test_a_table_that_somebody_else_made_has_no_layout_to_compare() -> None:
 def test_another_table_is_refused_with_what_to_do(changed: dict[str, object], message: str) -> None:
     with pytest.raises(SettingsChangedError, match=f"{message}.*Set it back; or, to write a new table"):
         require_same_table(PROPERTIES, settings(**changed))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "hoodie.table.keygenerator.type",
+        "hoodie.datasource.write.hive_style_partitioning",
+        "hoodie.datasource.write.partitionpath.urlencode",
+    ],
+)
+def test_a_table_whose_keys_are_elsewhere_is_refused(name: str) -> None:
+    with pytest.raises(SettingsChangedError, match=f"was made with {name}=COMPLEX, .* would get a second row"):
+        require_same_table({**PROPERTIES, name: "COMPLEX"}, ORDERS)
+
+
+def test_of_a_table_without_partitions_their_paths_do_not_matter() -> None:
+    names = ("hoodie.table.type", "hoodie.table.recordkey.fields", "hoodie.table.ordering.fields", LAYOUT)
+    require_same_table({name: PROPERTIES[name] for name in names}, settings(partition_by=()))
 
 
 @pytest.mark.parametrize(
