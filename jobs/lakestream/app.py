@@ -44,9 +44,10 @@ from lakestream.spark.executors import SparkExecutorPool
 from lakestream.spark.failures import SPARK_ERRORS, in_our_words
 from lakestream.spark.fetch import SparkFetcher
 from lakestream.spark.pipeline import Pipeline
-from lakestream.spark.session import build_session, instances_of, stop_session
+from lakestream.spark.session import build_session, instances_of, kill_jvm, stop_session
 from lakestream.stopping import StopSignal, stop_on_signals
 from lakestream.storage import S3Settings, StoreSettings, open_store
+from lakestream.takeover import await_predecessors
 from lakestream_api import LakeStream, Writer
 from lakestream_api.names import WriterNames
 
@@ -136,6 +137,8 @@ def _ingest(
             stop=stop,
             running=running,
         )
+        if not await_predecessors(log, stop):
+            return 0
         until = Until.CAUGHT_UP if run_settings.until_caught_up else Until.STOPPED
         return carry_out(log.pending_plans(), settings.definition(document, writer), parts.engine, until)
 
@@ -252,9 +255,10 @@ def _watch(place: StoreSettings, epoch: int) -> FenceWatch:
 def _end_at_once(error: LakeStreamError) -> None:
     """Another driver writes from now on, so this process must be gone within the time that it waits.
 
-    The JVM ends when the pipe from this process closes, and the Python workers with it. An orderly stop could
-    wait for a Hudi commit, which is just what must not come any more.
+    An orderly stop could wait for a Hudi commit, which is just what must not come any more. Left to itself, the JVM
+    finds the pipe from this process closed, and takes up to 12 s to end.
     """
+    kill_jvm()
     logger.error("%s", error)
     leave_message(str(error))
     logging.shutdown()

@@ -93,8 +93,6 @@ class Log(Protocol):
 
     @property
     def epoch(self) -> int: ...
-    @property
-    def safe_to_write_at(self) -> datetime: ...
     def last_commit(self) -> BatchCommit | None: ...
     def pending_plans(self) -> tuple[BatchPlan, ...]: ...
     def put_plan(self, plan: BatchPlan) -> None: ...
@@ -236,7 +234,6 @@ class Engine(Generic[Rows]):
             coming = ahead.submit(self._prepare, until)
             try:
                 while (batch := self._await(coming)) is not None:
-                    self._stop.wait((self._log.safe_to_write_at - self._clock.now()).total_seconds())
                     if self._stop.is_set():
                         _release(batch)
                         break

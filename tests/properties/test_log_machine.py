@@ -27,7 +27,7 @@ class Driver:
 
     def __init__(self, way: FaultyLogStore, clock: ManualClock) -> None:
         self.way = way
-        self.log = CheckpointLog.open(self.way, ORDERS, now=clock, keep=KEEP)
+        self.log = CheckpointLog.open(self.way, ORDERS, now=clock, monotonic=clock.monotonic, keep=KEEP)
         self.undecided: BatchPlan | None = None
         """A plan that may have been written. It is put again as it is, or never."""
 

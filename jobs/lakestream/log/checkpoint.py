@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Protocol, TypeVar
@@ -59,8 +60,9 @@ class CheckpointLog:
         store: LogStore,
         checkpoint: UUID,
         epoch: Epoch,
-        safe_to_write_at: datetime,
+        safe_at: float,
         now: Callable[[], datetime],
+        monotonic: Callable[[], float],
         keep: int,
     ) -> None:
         """Use `open`."""
@@ -68,11 +70,11 @@ class CheckpointLog:
         """The checkpoint's UUID; goes into Hudi's commits, with the number of the batch."""
         self.epoch = epoch.number
         self.previous_closed = epoch.previous_closed
-        self.safe_to_write_at = safe_to_write_at
-        """Before this time nothing may be written to a sink: the predecessor may not have stopped yet."""
         self._store = store
+        self._safe_at = safe_at
         self._now = now
         self._keep = keep
+        self._monotonic = monotonic
         self._fence = Fence(store, epoch.number)
         self._lock = threading.Lock()
         self._epochs = list(epoch.keys)
@@ -93,6 +95,7 @@ class CheckpointLog:
         *,
         fence: FenceSettings = FenceSettings(),  # noqa: B008 - frozen
         now: Callable[[], datetime] = _now,
+        monotonic: Callable[[], float] = time.monotonic,
         keep: int = BATCHES_PER_MANIFEST,
     ) -> CheckpointLog:
         """Take over the log: check the identity, take the next epoch, read where things stand.
@@ -113,11 +116,14 @@ class CheckpointLog:
             raise InvalidValueError(f"keep must be at least 1, got {keep}")
         checkpoint = claim_identity(store, identity)
         epoch = take_epoch(store, uuid4().hex, now())
-        # Counted from after the epoch became visible, by one clock only: the store's and the predecessor's
-        # may differ from ours.
-        taken = now()
-        safe_to_write_at = taken if epoch.previous_closed else taken + fence.wait
-        return cls(store, checkpoint, epoch, safe_to_write_at, now, keep)
+        # Counted from after the epoch became visible, by one clock only, that nobody sets: the store's and the
+        # predecessor's may differ from ours.
+        safe_at = monotonic() + (0.0 if epoch.previous_closed else fence.wait.total_seconds())
+        return cls(store, checkpoint, epoch, safe_at, now, monotonic, keep)
+
+    def seconds_until_safe(self) -> float:
+        """Until then nothing may be written to a sink, or undone there: the predecessor may not have stopped yet."""
+        return max(0.0, self._safe_at - self._monotonic())
 
     def last_commit(self) -> BatchCommit | None:
         """The newest commit; None before the first."""
@@ -197,10 +203,10 @@ class CheckpointLog:
     def close(self) -> None:
         """Say that this driver writes no more, so that the next one need not wait.
 
-        A failure is only logged: the next driver waits a few seconds. Before `safe_to_write_at`
+        A failure is only logged: the next driver waits a few seconds. Before it is safe to write
         nothing is said, for the marker speaks for the predecessors as well.
         """
-        if self._now() < self.safe_to_write_at:
+        if self.seconds_until_safe() > 0:
             return
         body = encode("closed", {"epoch": self.epoch, "closedAt": time_to_json(self._now())})
         try:

@@ -5,9 +5,10 @@ epoch exists. That alone keeps the log right, since commits are put-if-absent to
 a *sink* right: Hudi completes a commit by writing to its own timeline, and nothing there asks whether
 the process may still do so. So two timed rules go with it:
 
-- A driver looks for a higher epoch every `interval`, and stops its Spark jobs when there is one.
-- A driver whose predecessor did not close its epoch writes to no sink until 2 × `interval` after it
-  took its own: one to be noticed by the predecessor, one to stop.
+- A driver looks for a higher epoch every `interval`, and ends at once when there is one. It ends as well
+  when its last look that was answered began `patience` ago: from then on it may have a successor.
+- A driver whose predecessor did not close its epoch writes to no sink, and undoes nothing there, until
+  `patience` + `dying` after it took its own.
 
 A process that is frozen for longer than that in the middle of Hudi's commit, or a request that is as
 long on its way, keeps to no rule: what it does is undone (`sinks/hudi/rollbacks.py`).
@@ -39,14 +40,16 @@ class FenceSettings:
 
     interval: timedelta = timedelta(seconds=2)
     """Between two looks for a higher epoch. Each is one LIST request: 43,200 a day at 2 s."""
-    patience: timedelta = timedelta(seconds=30)
-    """A driver that could not look for this long stops: its successor may be writing already.
-    Kubernetes replaces the pod of a lost node after 340 s, so this is early enough."""
+    patience: timedelta = timedelta(seconds=10)
+    """From the last look that was answered until a driver ends. Longer bears longer failures of the store, and makes
+    the start after a kill longer: Spark takes some 8 s of it."""
+    dying: timedelta = timedelta(seconds=2)
+    """For SIGKILL to take effect, and for executors to find their driver gone."""
 
     @property
     def wait(self) -> timedelta:
         """From taking an epoch to the first write, unless the predecessor has closed."""
-        return 2 * self.interval
+        return self.patience + self.dying
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,9 +103,10 @@ class Fence:
 
 
 class FenceWatch:
-    """A thread that looks for a higher epoch, and calls `on_lost` once when the checkpoint may not be ours any more.
+    """Looks for a higher epoch, and calls `on_lost` once when the checkpoint may not be ours any more.
 
-    Give it a store of its own, with a `patience` of seconds: the log's may try a request for minutes.
+    One thread looks; a second one keeps the time, whatever a look hangs in. Give it a store of its own, with a
+    `patience` of seconds: the log's may try a request for minutes.
     """
 
     def __init__(
@@ -114,11 +118,11 @@ class FenceWatch:
         clock: Callable[[], float] = time.monotonic,
         wait: Callable[[float], bool] | None = None,
     ) -> None:
-        """Make a watch; entering it as a context starts the thread.
+        """Make a watch; entering it as a context starts the threads.
 
         Args:
             fence: what is looked at.
-            on_lost: called in the watch's thread; must end all writing. Gets a FencedError if there is a
+            on_lost: called in a thread of the watch; must end all writing. Gets a FencedError if there is a
                 successor, a StorageUnavailableError if nobody can tell.
             settings: how often, and for how long without an answer.
             clock: seconds.
@@ -130,38 +134,61 @@ class FenceWatch:
         self._clock = clock
         self._stopped = threading.Event()
         self._wait = wait or self._stopped.wait
-        self._thread = threading.Thread(target=self.run, name="fence-watch", daemon=True)
+        # Taking the epoch was the first look.
+        self._verified = clock()
+        self._failure = "no look was answered"
+        self._telling = threading.Lock()
+        self._is_lost = False
+        self._threads = [
+            threading.Thread(target=run, name=name, daemon=True)
+            for name, run in (("fence-looks", self._look_again), ("fence-time", self.keep_time))
+        ]
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        for thread in self._threads:
+            thread.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stopped.set()
-        # A look that hangs must not hold up the end of the process; the thread is a daemon.
-        self._thread.join(timeout=self._settings.interval.total_seconds())
+        for thread in self._threads:
+            # A look that hangs must not hold up the end of the process; the threads are daemons.
+            thread.join(timeout=self._settings.interval.total_seconds())
 
-    def run(self) -> None:
-        """Watch until stopped or fenced."""
-        verified = self._clock()
-        while not self._wait(self._settings.interval.total_seconds()):
-            asked = self._clock()
-            try:
-                self._fence.check()
-                verified = asked
-            except FencedError as error:
-                self._on_lost(error)
+    def look(self) -> None:
+        """Look once."""
+        asked = self._clock()
+        try:
+            self._fence.check()
+            self._verified = asked
+        except FencedError as error:
+            self._lose(error)
+        except Exception as error:  # noqa: BLE001 - a watch that dies of anything is a driver without a fence
+            self._failure = str(error)
+            unseen = self._clock() - self._verified
+            logger.warning("cannot tell for %.1f s whether another driver has taken over: %s", unseen, error)
+
+    def keep_time(self) -> None:
+        """Wait until the watch is stopped, or no look has been answered for as long as the settings say."""
+        patience = self._settings.patience.total_seconds()
+        while (left := self._verified + patience - self._clock()) > 0:
+            if self._wait(left):
                 return
-            except Exception as error:  # noqa: BLE001 - a watch that dies of anything is a driver without a fence
-                unseen = self._clock() - verified
-                logger.warning("cannot tell for %.1f s whether another driver has taken over: %s", unseen, error)
-                if unseen >= self._settings.patience.total_seconds():
-                    self._on_lost(
-                        StorageUnavailableError(
-                            f"the log could not be read for {unseen:.0f} s, and another driver may have taken over; "
-                            f"this one (epoch {self._fence.epoch}) stops without writing: {error}"
-                        )
-                    )
-                    return
+        self._lose(
+            StorageUnavailableError(
+                f"the log could not be read for {patience:.0f} s, and another driver may have taken over; "
+                f"this one (epoch {self._fence.epoch}) stops without writing: {self._failure}"
+            )
+        )
+
+    def _look_again(self) -> None:
+        while not self._wait(self._settings.interval.total_seconds()):
+            self.look()
+
+    def _lose(self, error: LakeStreamError) -> None:
+        with self._telling:
+            if not self._is_lost:
+                self._is_lost = True
+                self._on_lost(error)

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import signal
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -95,6 +96,16 @@ def stop_session(spark: SparkSession) -> None:
         spark.stop()
     except (Py4JError, OSError):
         logger.warning("the JVM of Spark is gone")
+
+
+def kill_jvm() -> None:
+    """SIGKILL to the JVM, if there is one. Executors and Python workers end when they find it gone."""
+    gateway = SparkContext._gateway
+    if gateway is None:
+        return
+    # It is our child, on a cluster too; but spark-submit, run by hand, is our parent.
+    process = gateway.proc
+    os.kill(os.getppid() if process is None else process.pid, signal.SIGKILL)
 
 
 def _start_jvm(conf: SparkConf) -> None:

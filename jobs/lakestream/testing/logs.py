@@ -94,5 +94,8 @@ class ManualClock:
     def __call__(self) -> datetime:
         return self.time
 
+    def monotonic(self) -> float:
+        return (self.time - EPOCH_TIME).total_seconds()
+
     def advance(self, seconds: float) -> None:
         self.time += timedelta(seconds=seconds)

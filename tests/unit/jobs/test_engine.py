@@ -122,7 +122,6 @@ class ScriptedLog:
     def __init__(self, world: World) -> None:
         world.epoch += 1
         self.world, self.epoch = world, world.epoch
-        self.safe_to_write_at = START
 
     def last_commit(self) -> BatchCommit | None:
         return self.world.commits[max(self.world.commits)] if self.world.commits else None
@@ -400,19 +399,9 @@ def test_a_superseded_driver_does_not_write(start: Any) -> None:
     assert world.lake == []
 
 
-def test_nothing_is_written_before_the_predecessor_must_have_stopped(start: Any) -> None:
+def test_a_stop_while_the_first_batch_is_fetched_writes_nothing(start: Any) -> None:
     world = World(available=1)
     driver = start(world)
-    driver.engine._log.safe_to_write_at = START + timedelta(seconds=4)
-    driver.engine.run(Until.CAUGHT_UP)
-    assert driver.stop.waits == [4]
-    assert world.lake == [1]
-
-
-def test_a_stop_while_waiting_for_the_predecessor_writes_nothing(start: Any) -> None:
-    world = World(available=1)
-    driver = start(world)
-    driver.engine._log.safe_to_write_at = START + timedelta(seconds=4)
     world.on_reach = lambda step: driver.stop.set() if step == "fetch" else None
     driver.engine.run(Until.CAUGHT_UP)
     assert world.lake == []

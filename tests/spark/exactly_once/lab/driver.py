@@ -146,6 +146,11 @@ class Driver:
         lines = self.log.read_text(errors="replace").splitlines()[-TAIL_LINES:]
         return "\n".join([f"--- the last lines of {self.log}", *lines])
 
+    def require_no_jvm(self, seconds: float) -> None:
+        """The JVM of an ended driver may not be left after so long; Python workers find it gone when they next ask."""
+        if alive := [process for process in self._family.outlast(seconds) if _is_jvm(process)]:
+            raise DriverError(f"{self.name} left {alive} running\n{self.tail()}")
+
     def bury(self) -> None:
         """Nothing of an ended driver may be left."""
         if alive := self._family.outlast(BURIAL_SECONDS):

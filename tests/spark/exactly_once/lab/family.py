@@ -30,9 +30,17 @@ class Family:
 
     def outlast(self, seconds: float) -> list[psutil.Process]:
         """Wait until all have ended; returns those that have not, and forgets the others."""
-        _, alive = psutil.wait_procs(self.members, timeout=seconds)
+        _, left = psutil.wait_procs(self.members, timeout=seconds)
+        alive = [process for process in left if _runs(process)]
         self._members = {process.pid: process for process in alive}
         return alive
+
+
+def _runs(process: psutil.Process) -> bool:
+    """Whether it is not dead: one that has ended stays until whoever inherited it has asked for its status."""
+    with suppress(psutil.NoSuchProcess):
+        return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
+    return False
 
 
 def kill(processes: Iterable[psutil.Process]) -> None:

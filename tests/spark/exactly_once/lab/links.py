@@ -16,6 +16,7 @@ from lab.lake import epochs_of
 from lakestream.control.files import read_progress
 from lakestream.exits import Exit
 from lakestream.faults import STEPS
+from lakestream.log import FenceSettings
 
 if TYPE_CHECKING:
     from lab.chain import Lab
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 _TIMES = (1, 1, 2, 3)
 """Which time a step is fatal: the first is in the batch that the kill before left, more often than not."""
 _DRAIN_SECONDS = 60.0
+_DYING = FenceSettings().dying.total_seconds()
 
 
 class Since(Enum):
@@ -127,6 +129,7 @@ class Rivals:
         # Both come while the first is in the middle of its work, and neither knows of the other.
         others = [lab.start(), lab.start()]
         _require_status(first, Exit.FENCED)
+        first.require_no_jvm(_DYING)
         others[0].until(lambda: any(driver.process.poll() is not None for driver in others), "a winner", may_end=True)
         others.sort(key=lambda driver: driver.process.poll() is None)
         stopped, survivor = others

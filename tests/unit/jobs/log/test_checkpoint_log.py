@@ -24,7 +24,8 @@ def store() -> FaultyLogStore:
 
 
 def open_log(store: LogStore, keep: int = 100) -> CheckpointLog:
-    return CheckpointLog.open(store, ORDERS, now=ManualClock(), keep=keep)
+    clock = ManualClock()
+    return CheckpointLog.open(store, ORDERS, now=clock, monotonic=clock.monotonic, keep=keep)
 
 
 def run_batches(log: CheckpointLog, first: int, last: int) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import partial
 
+import pytest
 from obstore.store import MemoryStore
 
 from lakestream.errors import FencedError, LakeStreamError
@@ -16,12 +17,12 @@ from lakestream.log.fence import take_epoch
 from lakestream.storage import StorageUnavailableError
 from lakestream.testing.logs import EPOCH_TIME
 
-SETTINGS = FenceSettings(interval=timedelta(seconds=2), patience=timedelta(seconds=30))
+SETTINGS = FenceSettings(interval=timedelta(seconds=2), patience=timedelta(seconds=10))
 
 
 @dataclass
 class Script:
-    """Time as the watch sees it: each wait moves it on, and lets something happen."""
+    """Time as the watch sees it: each wait moves it on, and lets happen what is due, in its order."""
 
     seconds: float = 0.0
     at: dict[float, Callable[[], object]] = field(default_factory=dict)
@@ -31,8 +32,11 @@ class Script:
         return self.seconds
 
     def wait(self, seconds: float) -> bool:
-        self.seconds += seconds
-        self.at.get(self.seconds, lambda: None)()
+        until = min(self.seconds + seconds, self.end)
+        while due := [time for time in self.at if time <= until]:
+            self.seconds = min(due)
+            self.at.pop(self.seconds)()
+        self.seconds = until
         return self.seconds >= self.end
 
 
@@ -42,8 +46,10 @@ class FailingStore(ObstoreLogStore):
 
     error: Exception | None = None
 
+    memory: MemoryStore = field(default_factory=MemoryStore)
+
     def __post_init__(self) -> None:
-        super().__init__(MemoryStore())
+        super().__init__(self.memory)
 
     def list(self, folder: str, after: str | None = None) -> list[str]:
         if self.error is not None:
@@ -51,7 +57,7 @@ class FailingStore(ObstoreLogStore):
         return super().list(folder, after)
 
 
-def watch(store: FailingStore, script: Script) -> list[tuple[float, LakeStreamError]]:
+def watch(store: FailingStore, script: Script, *, looks: bool = True) -> list[tuple[float, LakeStreamError]]:
     lost: list[tuple[float, LakeStreamError]] = []
     epoch = take_epoch(store, "a", EPOCH_TIME)
     watch = FenceWatch(
@@ -61,7 +67,11 @@ def watch(store: FailingStore, script: Script) -> list[tuple[float, LakeStreamEr
         clock=script.clock,
         wait=script.wait,
     )
-    watch.run()
+    # As in the thread, where what happens in the meantime comes first.
+    for second in range(2, int(script.end), 2) if looks else ():
+        first = script.at.get(second, lambda: None)
+        script.at[second] = partial(lambda first: (first(), watch.look()), first)
+    watch.keep_time()
     return lost
 
 
@@ -71,45 +81,64 @@ def test_a_driver_without_successor_is_left_alone() -> None:
     assert script.seconds == script.end
 
 
-def test_a_successor_is_noticed_within_the_interval_and_reported_once() -> None:
+def test_a_successor_is_noticed_by_the_next_look_and_reported_once() -> None:
     store, script = FailingStore(), Script()
-    script.at[10.0] = partial(take_epoch, store, "b", EPOCH_TIME)
+    script.at[9] = partial(take_epoch, store, "b", EPOCH_TIME)
     ((second, error),) = watch(store, script)
-    assert second == 10.0
+    assert second == 10
     assert isinstance(error, FencedError)
     assert "epoch 2 has taken over" in str(error)
 
 
 def test_a_store_that_fails_for_less_than_the_patience_is_borne() -> None:
     store, script = FailingStore(), Script()
-    script.at[10.0] = lambda: setattr(store, "error", StorageUnavailableError("list epochs: timeout"))
-    script.at[36.0] = lambda: setattr(store, "error", None)
+    script.at[9] = lambda: setattr(store, "error", StorageUnavailableError("list epochs: timeout"))
+    script.at[15] = lambda: setattr(store, "error", None)
     assert watch(store, script) == []
 
 
 def test_a_store_that_fails_for_longer_ends_the_driver_but_may_be_started_again() -> None:
     store, script = FailingStore(), Script()
-    script.at[10.0] = lambda: setattr(store, "error", StorageUnavailableError("list epochs: timeout"))
+    script.at[9] = lambda: setattr(store, "error", StorageUnavailableError("list epochs: timeout"))
     ((second, error),) = watch(store, script)
-    assert second == 38.0  # 30 s after the last look that was answered, at 8
+    assert second == 18  # 10 s after the last look that was answered
     assert isinstance(error, StorageUnavailableError)
-    assert "could not be read for 30 s" in str(error)
+    assert "could not be read for 10 s" in str(error)
     assert "list epochs: timeout" in str(error)
+
+
+def test_a_look_that_hangs_ends_the_driver_in_time() -> None:
+    script = Script()
+    ((second, error),) = watch(FailingStore(), script, looks=False)
+    assert second == 10
+    assert "no look was answered" in str(error)
+
+
+@pytest.mark.parametrize("taken_at", range(1, 24))
+def test_whatever_a_driver_can_see_it_ends_before_its_successor_writes(taken_at: int) -> None:
+    for cut_off_at in range(1, 24):
+        store, script = FailingStore(), Script()
+        script.at[taken_at] = partial(take_epoch, ObstoreLogStore(store.memory), "b", EPOCH_TIME)
+        cut = StorageUnavailableError("list epochs: timeout")
+        script.at[cut_off_at + 0.5] = partial(setattr, store, "error", cut)
+        ((second, _),) = watch(store, script)
+        # What it leaves is for the kill, and for executors to notice.
+        assert second + SETTINGS.dying.total_seconds() <= taken_at + SETTINGS.wait.total_seconds()
 
 
 def test_an_unforeseen_error_does_not_end_the_watch_in_silence() -> None:
     store, script = FailingStore(), Script()
-    script.at[2.0] = lambda: setattr(store, "error", ZeroDivisionError("a bug"))
+    script.at[1] = lambda: setattr(store, "error", ZeroDivisionError("a bug"))
     ((_, error),) = watch(store, script)
     assert "a bug" in str(error)
 
 
-def test_the_thread_ends_with_its_context() -> None:
+def test_the_threads_end_with_its_context() -> None:
     store = FailingStore()
     epoch = take_epoch(store, "a", EPOCH_TIME)
     before = threading.active_count()
     with FenceWatch(Fence(store, epoch.number), lambda error: None, SETTINGS):
-        assert threading.active_count() == before + 1
+        assert threading.active_count() == before + 2
     assert threading.active_count() == before
 
 
@@ -123,6 +152,7 @@ def test_the_watch_thread_reports_a_successor() -> None:
 
     epoch = take_epoch(store, "a", EPOCH_TIME)
     take_epoch(store, "b", EPOCH_TIME)
-    with FenceWatch(Fence(store, epoch.number), on_lost, SETTINGS, wait=lambda seconds: False):
+    settings = FenceSettings(interval=timedelta(milliseconds=1))
+    with FenceWatch(Fence(store, epoch.number), on_lost, settings):
         assert reported.wait(timeout=60)
     assert len(errors) == 1
