@@ -103,9 +103,14 @@ def _location(location: str) -> str:
 
 
 def overlap(first: str, second: str) -> bool:
-    """Whether one of two locations is the other, or lies in it (s3 and s3a are the same)."""
-    one, two = (location.replace("s3a://", "s3://", 1).removeprefix("file://") + "/" for location in (first, second))
+    """Whether one of two locations is the other, or lies in it."""
+    one, two = comparable(first), comparable(second)
     return one.startswith(two) or two.startswith(one)
+
+
+def comparable(location: str) -> str:
+    """What begins with that of another location if it is that one, or lies in it (s3 and s3a are the same)."""
+    return location.replace("s3a://", "s3://", 1).removeprefix("file://") + "/"
 
 
 def _columns(names: tuple[str, ...]) -> tuple[str, ...]:

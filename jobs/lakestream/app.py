@@ -39,6 +39,7 @@ from lakestream.replay import carry_out
 from lakestream.sinks.contract import Sink
 from lakestream.sinks.hudi import HudiSink
 from lakestream.sinks.json_files import JsonSink
+from lakestream.sinks.owner import Owner, claim_table
 from lakestream.sinks.quarantine import Quarantine
 from lakestream.spark.executors import SparkExecutorPool
 from lakestream.spark.failures import SPARK_ERRORS, in_our_words
@@ -105,6 +106,7 @@ def _ingest(
         stack.callback(log.close)
         logger.info("epoch %d of checkpoint %s at %s", log.epoch, log.checkpoint, place.path)
         control.took_over(log.epoch)
+        claim_table(settings.owner_settings(writer, s3), _owner(document, writer, log, place))
         stack.enter_context(_watch(place, log.epoch))
         stack.enter_context(_spark_errors_in_our_words())
         spark = build_session(
@@ -243,6 +245,11 @@ def _open_log(client: HttpKinesisClient, place: StoreSettings, writer: Writer) -
     stream = client.describe_stream_summary()
     identity = Identity(stream.arn, stream.created_at, settings.immutable_settings(writer.output))
     return CheckpointLog.open(ObstoreLogStore(open_store(place)), identity)
+
+
+def _owner(document: LakeStream, writer: Writer, log: CheckpointLog, place: StoreSettings) -> Owner:
+    namespace, name = document.metadata.namespace, document.metadata.name
+    return Owner(log.checkpoint, str(place.path), f"{namespace}/{name}" if namespace else name, writer.name)
 
 
 def _watch(place: StoreSettings, epoch: int) -> FenceWatch:

@@ -48,6 +48,10 @@ class IdentityMismatchError(PermanentError):
     """The checkpoint belongs to another stream, or to one that was deleted and created again."""
 
 
+class TableOwnedError(PermanentError):
+    """Another checkpoint writes the table."""
+
+
 class FencedError(PermanentError):
     """A driver with a higher epoch owns the checkpoint; this one must stop without writing."""
 

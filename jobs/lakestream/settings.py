@@ -109,6 +109,12 @@ def hudi_settings(output: HudiOutput, table: str, definition: Definition) -> Hud
     return replace(HudiSettings.of(output, table), delete_when=definition.delete_when)
 
 
+def owner_settings(writer: Writer, s3: S3Settings) -> StoreSettings:
+    """Where it is written whose the table is: below it, where neither Hudi, Spark, Trino nor Athena look for data."""
+    table = StoreSettings(LakePath.parse(writer.output.path), s3)
+    return table / "_lakestream" if writer.hudi is None else table / ".hoodie" / "lakestream"
+
+
 def immutable_settings(output: HudiOutput | JsonOutput) -> Mapping[str, str | tuple[str, ...]]:
     """What the table under a checkpoint was made with, by its place in the document."""
     path = str(LakePath.parse(output.path))

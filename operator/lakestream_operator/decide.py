@@ -88,6 +88,8 @@ def decide(
 
 def _read(observed: Observed) -> tuple[Wanted | None, str]:
     """The spec, or else what is wrong with it."""
+    if observed.contested:
+        return None, observed.contested
     try:
         return wanted_of(observed.stream), ""
     except InvalidDocumentError as error:

@@ -12,6 +12,7 @@ from typing import Any
 from lakestream_api import LakeStreamStatus
 from lakestream_operator.adapters.cache import Cache, StreamKey
 from lakestream_operator.adapters.hands import Hands
+from lakestream_operator.claims import Claimant, claimant_of, contested, held_in
 from lakestream_operator.clock import Clock
 from lakestream_operator.decide import decide
 from lakestream_operator.errors import ConflictError, NotFoundError, OperatorError
@@ -37,6 +38,9 @@ class _Loop:
 
     manifest: Manifest
     """The LakeStream, as it was seen last."""
+    claimant: Claimant
+    contested: str = ""
+    """What it names that is another one's: once that one lets go of it, it can be started."""
     woken: asyncio.Event = field(default_factory=asyncio.Event)
     woken_at: datetime | None = None
     busy_since: datetime | None = None
@@ -70,13 +74,14 @@ class Loops:
         loop = self._loops.get(key)
         if loop is not None and loop.manifest["metadata"]["uid"] == trimmed["metadata"]["uid"]:
             if _version(loop.manifest) < _version(trimmed):
-                loop.manifest = trimmed
+                loop.manifest, loop.claimant = trimmed, claimant_of(stream_of(trimmed))
                 self.wake(key)
+                self._wake_contested()
             return
         if loop is not None:
             self.gone(key)
         if not self._ending:
-            loop = _Loop(trimmed)
+            loop = _Loop(trimmed, claimant_of(stream_of(trimmed)))
             self._loops[key] = loop
             self.wake(key)
             loop.task = asyncio.create_task(self._run(key, loop), name=f"loop of {key[0]}/{key[1]}")
@@ -86,6 +91,7 @@ class Loops:
         loop = self._loops.pop(key, None)
         if loop is not None and loop.task is not None:
             loop.task.cancel()
+        self._wake_contested()
 
     def wake(self, key: StreamKey) -> None:
         """Have a LakeStream looked at soon."""
@@ -163,7 +169,9 @@ class Loops:
     async def _cycle(self, key: StreamKey, loop: _Loop, now: datetime) -> None:
         """Look, decide, act."""
         stream = stream_of(loop.manifest)
-        observed = Observed(stream, self.cache.writers(key))
+        others = (other.claimant for other_key, other in self._loops.items() if other_key != key)
+        loop.contested = contested(loop.claimant, others, self._held)
+        observed = Observed(stream, self.cache.writers(key), loop.contested)
         decision = decide(observed, self.job, now, scaling=loop.scaling, shards=loop.shards)
         for action in decision.actions:
             changed = await self.hands.act(stream, action, now)
@@ -181,6 +189,16 @@ class Loops:
                 raise asyncio.CancelledError from None
             loop.status_at = now
             self.saw(written)
+
+    def _wake_contested(self) -> None:
+        for key, loop in self._loops.items():
+            if loop.contested:
+                self.wake(key)
+
+    def _held(self, claimant: Claimant) -> frozenset[str]:
+        """What the drivers of a LakeStream have, by the documents that they were given."""
+        writers = self.cache.writers((claimant.namespace, claimant.name))
+        return held_in(seen.document for seen in writers.values())
 
 
 def _version(manifest: Manifest) -> int:

@@ -123,3 +123,5 @@ class Observed:
     stream: Stream
     writers: Mapping[str, WriterSeen]
     """By name; also those that the spec has no more."""
+    contested: str = ""
+    """What it names that is another LakeStream's, or empty."""

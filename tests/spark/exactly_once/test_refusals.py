@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -60,6 +61,28 @@ def test_a_stream_that_was_deleted_and_created_again_is_refused(
     server.create_stream(lab.stream.name, shards=1)
     lab.start().require_refusal(Exit.PERMANENT, "was deleted and created again", "give another spec.checkpoint")
     assert epochs_of(lab.writer) == ["000000000001.json"]
+
+
+@pytest.mark.parametrize(
+    ("table", "marker"), [(Table.MOR, ".hoodie/lakestream/owner"), (Table.JSON, "_lakestream/owner")]
+)
+def test_the_table_of_another_checkpoint_is_refused(started: Callable[[Table], Lab], table: Table, marker: str) -> None:
+    lab = started(table)
+    driver = lab.start()
+    # The same one again is welcome.
+    driver.until_logged("INFO lakestream.spark.session: Spark ")
+    driver.kill(Victim.ALL)
+    driver.wait()
+    before = sorted(Path(lab.writer.path).rglob("*"))
+    lab.document["metadata"]["name"] = "returns"
+    lab.document["spec"]["checkpoint"] += "-of-returns"
+    lab.start().require_refusal(
+        Exit.PERMANENT,
+        "belongs to the writer orders of the LakeStream orders, with the checkpoint ",
+        "this is the writer orders of the LakeStream returns, with the checkpoint ",
+        marker,
+    )
+    assert sorted(Path(lab.writer.path).rglob("*")) == before
 
 
 def test_another_stream_is_refused(started: Callable[[Table], Lab], labs: Labs) -> None:

@@ -37,7 +37,8 @@ class Hands:
             raise self.error
         self.acts.append((stream.name, action))
         if isinstance(action, Finalize):
-            return _manifest(stream.name, version=2, finalizers=[FINALIZER])
+            metadata = {**stream.manifest["metadata"], "resourceVersion": "2", "finalizers": [FINALIZER]}
+            return {**stream.manifest, "metadata": metadata}
         return None
 
     async def write_status(self, stream: Stream, status: LakeStreamStatus) -> Any:
@@ -128,6 +129,25 @@ def test_a_status_is_not_written_for_nothing(clock: Any, hands: Hands, play: Any
             await _until(lambda: not loops._loops["lake", "orders"].woken.is_set())
             await asyncio.sleep(60)
         assert len(hands.statuses) == seen
+        await loops.close()
+
+    play(looking())
+
+
+def test_of_two_that_name_one_table_the_second_waits_until_the_first_lets_go(
+    clock: Any, hands: Hands, play: Any
+) -> None:
+    async def looking() -> None:
+        loops = _loops(clock, hands)
+        first, second = _manifest("first"), _manifest("second", creationTimestamp="2026-01-01T00:00:00Z")
+        first["metadata"]["creationTimestamp"] = "2025-01-01T00:00:00Z"
+        second["spec"]["writers"] = first["spec"]["writers"]
+        loops.saw(second)
+        loops.saw(first)
+        await _until(lambda: {name for name, _ in hands.statuses} == {"first", "second"})
+        assert {name for name, action in hands.acts if isinstance(action, Create)} == {"first"}
+        loops.gone(("lake", "first"))
+        await _until(lambda: ("second", Create) in [(name, type(action)) for name, action in hands.acts])
         await loops.close()
 
     play(looking())

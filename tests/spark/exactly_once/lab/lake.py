@@ -26,6 +26,7 @@ from lakestream_loadgen.audit import compare, fold, read_json_lake, read_parquet
 from lakestream_loadgen.content import EVENT_SCHEMA, canonical_text
 from lakestream_loadgen.storage import Folder
 
+_OWNER = "_lakestream/owner"
 _SAMPLES = 5
 _PLACE = ("_shard_id", "_sequence_number", "_sub_sequence")
 
@@ -79,7 +80,7 @@ def json_faults(truth: Truth, writer: Writer) -> list[str]:
     """Of the rows in the JSON files; and whether these are the files of the commits, and no others."""
     with writer.environment():
         rows = read_json_lake(writer.path)
-        names = set(Folder(writer.path).names())
+        names = set(Folder(writer.path).names()) - {_OWNER}
         listed = {file.path for batch in files_of(writer) for file in batch.files}
     return differences("rows", truth.good, _placed(rows)) + _manifest_faults(names, listed)
 

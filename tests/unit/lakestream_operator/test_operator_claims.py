@@ -1,0 +1,131 @@
+"""Two LakeStreams that name one place: one goes on, the other one is told."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import pytest
+
+from lakestream_operator.claims import Claimant, claimant_of, contested, held_in
+from lakestream_operator.decide import decide
+from lakestream_operator.model import Create, Observed
+from lakestream_operator.observe import FINALIZER, stream_of
+from lakestream_operator.render import wanted_of
+from lakestream_operator.testing import lakestream
+from lakestream_operator.testing.cluster import JOB
+
+
+def manifest(name: str, created: str = "2026-01-01T00:00:00Z", **spec: Any) -> dict[str, Any]:
+    made = lakestream(name)
+    made["metadata"] |= {"uid": name, "creationTimestamp": created, "generation": 1, "finalizers": [FINALIZER]}
+    made["spec"] |= spec
+    return made
+
+
+def writing(name: str, path: str, created: str = "2026-01-01T00:00:00Z") -> dict[str, Any]:
+    return manifest(name, created, writers=[{"name": "json", "json": {"path": path}}])
+
+
+def claimant(made: dict[str, Any]) -> Claimant:
+    return claimant_of(stream_of(made))
+
+
+def nothing(_: Claimant) -> frozenset[str]:
+    return frozenset()
+
+
+OLD = writing("old", "s3a://lake/orders")
+LATER = "2026-01-02T00:00:00Z"
+
+
+@pytest.mark.parametrize(
+    ("young", "said"),
+    [
+        (writing("young", "s3a://lake/orders", LATER), "the table of its writer json of the LakeStream lake/old"),
+        (
+            writing("young", "s3://lake/orders/json", LATER),
+            "spec.writers[0].json.path: s3://lake/orders/json is, holds",
+        ),
+        (writing("young", "s3a://lake/orders", "2026-01-01T00:00:00Z"), "the table of its writer json"),
+        (manifest("young", LATER, checkpoint="s3a://lake/orders"), "spec.checkpoint: s3a://lake/orders/json is"),
+        (manifest("young", LATER, checkpoint="s3a://lake/_checkpoints/old"), "the checkpoint of its writer json of"),
+        (
+            manifest(
+                "young",
+                LATER,
+                checkpoint="s3a://elsewhere/young",
+                writers=[{"name": "json", "json": {"path": "s3a://lake/_checkpoints"}}],
+            ),
+            "the checkpoint of its writer json of the LakeStream",
+        ),
+    ],
+)
+def test_the_younger_one_is_told_of_both(young: dict[str, Any], said: str) -> None:
+    assert contested(claimant(OLD), [claimant(young)], nothing) == ""
+    problem = contested(claimant(young), [claimant(OLD)], nothing)
+    assert said in problem
+    assert "LakeStream lake/old" in problem
+    assert "Give each a folder of its own" in problem
+
+
+@pytest.mark.parametrize(
+    "young",
+    [
+        writing("young", "s3a://lake/orders_json", LATER),
+        writing("young", "s3a://other/orders", LATER),
+        manifest("young", LATER, checkpoint="s3a://lake/_checkpoints/old2"),
+        # Two writers' logs may lie in one folder.
+        manifest(
+            "young",
+            LATER,
+            checkpoint="s3a://lake/_checkpoints/old",
+            writers=[{"name": "raw", "json": {"path": "s3a://lake/raw"}}],
+        ),
+        manifest("young", LATER, writers=[]),
+    ],
+)
+def test_places_apart_are_nobodys_business(young: dict[str, Any]) -> None:
+    assert contested(claimant(young), [claimant(OLD)], nothing) == ""
+    assert contested(claimant(OLD), [claimant(young)], nothing) == ""
+
+
+def test_folders_of_pods_are_the_pods_own() -> None:
+    old, young = (claimant(writing(name, "/data/orders")) for name in ("old", "young"))
+    assert contested(young, [old], nothing) == ""
+
+
+def test_who_writes_a_place_already_is_not_ousted_by_an_older_one_that_comes_to_name_it() -> None:
+    young = writing("young", "s3a://lake/orders", LATER)
+    documents = [plan.document for plan in wanted_of(stream_of(young)).plans.values()]
+
+    def held(one: Claimant) -> frozenset[str]:
+        return held_in(documents) if one.name == "young" else held_in([None, "no: document"])
+
+    assert contested(claimant(young), [claimant(OLD)], held) == ""
+    assert "LakeStream lake/young" in contested(claimant(OLD), [claimant(young)], held)
+
+
+def test_of_any_number_exactly_one_gets_the_place() -> None:
+    for holders in itertools.product([False, True], repeat=3):
+        ages = ["2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z", LATER]
+        streams = [claimant(writing(f"s{one}", "s3a://lake/orders", age)) for one, age in enumerate(ages)]
+
+        def held(one: Claimant, holders: tuple[bool, ...] = holders) -> frozenset[str]:
+            has = holders[int(one.name[1])]
+            return frozenset(place.folder for place in one.places) if has else frozenset()
+
+        free = [one for one in streams if not contested(one, [other for other in streams if other is not one], held)]
+        assert len(free) == 1
+        assert free[0] is streams[holders.index(True) if any(holders) else 0]
+
+
+def test_one_that_names_anothers_place_is_not_started_and_says_so(clock: Any) -> None:
+    young = stream_of(writing("young", "s3a://lake/orders", LATER))
+    problem = contested(claimant_of(young), [claimant(OLD)], nothing)
+    decision = decide(Observed(young, {}, problem), JOB, clock.now)
+    assert not [action for action in decision.actions if isinstance(action, Create)]
+    assert decision.status is not None
+    (condition,) = (one for one in decision.status.conditions if one.type == "SpecValid")
+    assert (condition.status, condition.reason) == ("False", "Invalid")
+    assert problem in condition.message
