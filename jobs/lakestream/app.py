@@ -46,8 +46,9 @@ from lakestream.spark.failures import SPARK_ERRORS, in_our_words
 from lakestream.spark.fetch import SparkFetcher
 from lakestream.spark.pipeline import Pipeline
 from lakestream.spark.session import build_session, instances_of, kill_jvm, stop_session
+from lakestream.spark.uploads import abort_uploads
 from lakestream.stopping import StopSignal, stop_on_signals
-from lakestream.storage import S3Settings, StoreSettings, open_store
+from lakestream.storage import LakePath, S3Settings, StoreSettings, open_store
 from lakestream.takeover import await_predecessors
 from lakestream_api import LakeStream, Writer
 from lakestream_api.names import WriterNames
@@ -141,6 +142,8 @@ def _ingest(
         )
         if not await_predecessors(log, stop):
             return 0
+        with _spark_errors_in_our_words():
+            abort_uploads(spark, (LakePath.parse(writer.output.path), (place / settings.QUARANTINE).path))
         until = Until.CAUGHT_UP if run_settings.until_caught_up else Until.STOPPED
         return carry_out(log.pending_plans(), settings.definition(document, writer), parts.engine, until)
 

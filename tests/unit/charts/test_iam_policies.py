@@ -27,6 +27,8 @@ OBSTORE = {
 # What Hudi does with tables through S3A: reads, listings, uploads in parts, renames (a copy and a deletion).
 # The region is set, so that S3A need not ask for it (s3:GetBucketLocation).
 S3A = {"s3:GetObject", "s3:ListBucket", "s3:PutObject", "s3:AbortMultipartUpload", "s3:DeleteObject"}
+# At its start a driver aborts uploads that one before it has left.
+S3A |= {"s3:ListBucketMultipartUploads"}
 
 
 def _actions(policy: Path) -> list[str]:
