@@ -68,7 +68,7 @@ def lake_document(stream: OrderStream, table: Table, root: str, **spec: Any) -> 
             "tableType": "MERGE_ON_READ" if table in (Table.MOR, Table.MOR_INSERT) else "COPY_ON_WRITE",
             "recordKey": ["order_id"],
             "partitionBy": ["dt"],
-            # Compaction, cleaning and archiving take part.
+            # Compaction takes part, and looks for what is to be cleaned and archived.
             "compaction": {"everyCommits": 4},
         }
         keyed = {"orderingField": "version", "deleteWhen": "op = 'd'", "index": {"type": "bucket", "buckets": 2}}
