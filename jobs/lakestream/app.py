@@ -71,6 +71,11 @@ class RunSettings:
     metrics_port: int | None
     """Serves Prometheus metrics; None: not at all."""
 
+    @property
+    def until(self) -> Until:
+        """When the run ends by itself."""
+        return Until.CAUGHT_UP if self.until_caught_up else Until.STOPPED
+
 
 def run(document: LakeStream, writer_name: str, run_settings: RunSettings) -> int:
     """Run one writer until it is stopped or, if so asked, has caught up; returns the number of batches committed.
@@ -142,10 +147,8 @@ def _ingest(
         )
         if not await_predecessors(log, stop):
             return 0
-        with _spark_errors_in_our_words():
-            abort_uploads(spark, (LakePath.parse(writer.output.path), (place / settings.QUARANTINE).path))
-        until = Until.CAUGHT_UP if run_settings.until_caught_up else Until.STOPPED
-        return carry_out(log.pending_plans(), settings.definition(document, writer), parts.engine, until)
+        abort_uploads(spark, (LakePath.parse(writer.output.path), (place / settings.QUARANTINE).path))
+        return carry_out(log.pending_plans(), settings.definition(document, writer), parts.engine, run_settings.until)
 
 
 @dataclass(frozen=True, kw_only=True)
