@@ -237,7 +237,8 @@ class Spec(ApiModel):
 
     event_schema: Sql = Field(validation_alias="schema", serialization_alias="schema")
     """Columns of a record's JSON as Spark DDL, as in `order_id string, amount double`. Fields
-    that it lacks are kept in the column `_rescued`."""
+    that it lacks, at any depth, are kept in the column `_rescued`. A record with a value that a
+    column cannot hold exactly is quarantined."""
 
     transform: Query | None = None
     """Spark SQL query `SELECT ... FROM events` that makes the output's rows, out of the batch's

@@ -33,7 +33,7 @@ def test_rows_are_what_the_query_selects(
     pipeline = Pipeline.of(spark, DDL, sql, lambda _: sf.when(sf.col("id").isNull(), sf.lit("missing: id")))
     assert pipeline.output.simpleString() == "struct<id:string,twice:bigint,dt:string>"
     plan, reader = scripted([[b'{"id":"a","n":1}', b'{"id":"b","n":2,"at":"2026-01-31T23:59:59Z"}', b'{"n":3}']])
-    parsed = pipeline.parse(read_batch(spark, kinesis, plan, pipeline.expected, reader))
+    parsed = pipeline.parse(read_batch(spark, kinesis, plan, pipeline.schema, reader))
     divided = pipeline.divide(parsed)
     assert [tuple(row) for row in divided.rows.collect()] == [("b", 4, "2026-01-31")]
     assert [bytes(row["data"]) for row in divided.rejected.collect()] == [b'{"n":3}']
@@ -69,7 +69,7 @@ def test_the_record_of_a_row_is_known_behind_any_query_that_makes_it_of_one(
 ) -> None:
     plan, reader = scripted([[b'{"id":"a","n":1}', b'{"id":"b","n":2}']])
     pipeline = Pipeline.of(spark, DDL, None)
-    parsed = pipeline.parse(read_batch(spark, kinesis, plan, pipeline.expected, reader))
+    parsed = pipeline.parse(read_batch(spark, kinesis, plan, pipeline.schema, reader))
     rows = transform(good_events(parsed, pipeline.schema), sql)
     traced = with_origin(rows)
     assert (traced is None) == (found is None)

@@ -41,7 +41,7 @@ class SparkFetcher:
         """Read and parse the plan's ranges, in one job that also fills the executors' memory, and divide them."""
         settings = replace(self._settings, retention=plan.trim.retention) if plan.trim else self._settings
         reader = self._findings.kept(plan.batch, self._reader)
-        raw = read_batch(self._spark, settings, plan, self._pipeline.expected, reader)
+        raw = read_batch(self._spark, settings, plan, self._pipeline.schema, reader)
         # Spilled to disk rather than read from Kinesis a second time, whose read limits others share.
         parsed = self._pipeline.parse(raw).persist(StorageLevel.MEMORY_AND_DISK_DESER)
         found = sorted(_shard_rows(parsed), key=lambda row: row["shard_id"])

@@ -1,12 +1,6 @@
 """From raw records to typed events, by the schema of the document.
 
-- A field's value must fit its type; a number is a fine string (as its JSON text), a string is no number. A field may be
-  absent or null, unless the schema says NOT NULL.
-- Times are ISO 8601 (`2026-01-31T12:00:00.123456Z`), without an offset in UTC, or seconds since the epoch as a whole
-  number. Spark keeps microseconds. A time without a date is refused (`screen`).
-- Field names are matched exactly, with case: `Status` is not `status`, and goes to `_rescued`. Of a name that occurs
-  twice in a record, the last value counts.
-- NaN and Infinity, which JSON has not, are refused, as strings as well.
+The rules are in docs/records.md: `screen` keeps them, and Spark is given only what it reads by them.
 """
 
 import json
@@ -16,13 +10,11 @@ from typing import Any
 from pyspark.errors import AnalysisException, ParseException, PySparkValueError
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from pyspark.sql.types import ArrayType, DataType, MapType, StringType, StructField, StructType, TimestampType
+from pyspark.sql.types import StringType, StructField, StructType
 
 from lakestream.errors import SchemaError
-from lakestream.spark.screen import Each, Times, Timestamp
-
-MISMATCH = "does not match the schema"
-MISSING = "missing"
+from lakestream.spark.exact import MISMATCH, MISSING
+from lakestream.spark.screen import looker
 
 METADATA = ("_rescued", "_shard_id", "_sequence_number", "_sub_sequence", "_arrival", "_partition_key")
 """Columns that every event has beside those of the schema."""
@@ -37,6 +29,8 @@ _OPTIONS = {
     "columnNameOfCorruptRecord": _CORRUPT,
     "allowNonNumericNumbers": "false",
     "allowSingleQuotes": "false",
+    # Digits of a number: as many as a record of Kinesis can have. 1,000 by default.
+    "maxNumLen": str(10 << 20),
 }
 
 
@@ -44,13 +38,18 @@ def parse_schema(spark: SparkSession, ddl: str) -> StructType:
     """Read `spec.schema` with Spark's own parser.
 
     Raises:
-        SchemaError: no DDL, no columns, a name twice (in any case) or one that LakeStream or Hudi uses.
+        SchemaError: no DDL, no columns, a name twice (in any case) or one that LakeStream or Hudi uses, a type that
+            JSON is not read into.
     """
     try:
         parsed = jvm(spark).org.apache.spark.sql.types.StructType.fromDDL(ddl)
         schema = StructType.fromJson(json.loads(parsed.json()))
     except (ParseException, AnalysisException, PySparkValueError) as error:
         raise SchemaError(f"spec.schema: {first_line(error)}") from error
+    try:
+        looker(schema)
+    except TypeError as error:
+        raise SchemaError(f"spec.schema: {error}") from error
     seen: dict[str, str] = {}
     for name in schema.names:
         # Spark resolves columns without regard to case.
@@ -62,27 +61,6 @@ def parse_schema(spark: SparkSession, ddl: str) -> StructType:
     return schema
 
 
-def times_in(schema: StructType) -> dict[str, Times]:
-    """The fields of a struct that are, or have in them, a TIMESTAMP. The other type, TIMESTAMP_NTZ, wants a date."""
-    found = ((field.name, _times(field.dataType)) for field in schema.fields)
-    return {name: times for name, times in found if times is not None}
-
-
-def _times(type: DataType) -> Times | None:
-    match type:
-        case TimestampType():
-            return Timestamp()
-        case ArrayType():
-            values = _times(type.elementType)
-        case MapType():
-            values = _times(type.valueType)
-        case StructType():
-            return times_in(type) or None
-        case _:
-            return None
-    return None if values is None else Each(values)
-
-
 def parse(raw: DataFrame, schema: StructType) -> DataFrame:
     """Add the typed event to raw records (`RAW_SCHEMA` of `read`), and to `_reason` what is wrong with the others.
 
@@ -90,28 +68,22 @@ def parse(raw: DataFrame, schema: StructType) -> DataFrame:
         raw: screened records.
         schema: of the events.
 
-    Raises:
-        SchemaError: the schema has a type that JSON cannot be read into.
-
     Returns:
-        The columns of `raw`, and a struct for `transform` to take apart; `_reason` is null for good rows.
+        The columns of `raw` but `_text`, and a struct for `transform` to take apart; `_reason` is null for good rows.
     """
-    text = sf.col("data").cast("string")
+    text = sf.coalesce("_text", sf.col("data").cast("string"))
     nullable = StructType([StructField(field.name, field.dataType) for field in schema.fields])
     target = nullable.add(_CORRUPT, StringType())
     # Rows without JSON are not parsed again: from_json of null is null.
     event = sf.from_json(sf.when(sf.col("_reason").isNull(), text), target, _OPTIONS)
-    try:
-        events = raw.withColumn(_EVENT, event)
-    except AnalysisException as error:
-        raise SchemaError(f"spec.schema: {first_line(error)}") from error
+    events = raw.withColumn(_EVENT, event)
     needed = [field.name for field in schema.fields if not field.nullable]
     reason = sf.coalesce(
         sf.col("_reason"),
         sf.when(_field(_CORRUPT).isNotNull(), _mismatch(text, schema)),
         *(sf.when(_field(name).isNull(), sf.lit(f"{MISSING}: {name}")) for name in needed),
     )
-    return events.withColumn("_reason", reason)
+    return events.withColumn("_reason", reason).drop("_text")
 
 
 def good_events(parsed: DataFrame, schema: StructType) -> DataFrame:
@@ -167,13 +139,10 @@ def _mismatch(text: Column, schema: StructType) -> Column:
 
 __all__ = [
     "METADATA",
-    "MISMATCH",
-    "MISSING",
     "first_line",
     "good_events",
     "jvm",
     "parse",
     "parse_schema",
     "quoted",
-    "times_in",
 ]

@@ -12,10 +12,9 @@ from pyspark.sql.types import StructType
 
 from lakestream.errors import SchemaError
 from lakestream.spark.origin import ORIGIN, with_origin
-from lakestream.spark.parse import IDENTITY, good_events, parse, parse_schema, quoted, rejected_records, times_in
+from lakestream.spark.parse import IDENTITY, good_events, parse, parse_schema, quoted, rejected_records
 from lakestream.spark.read import RAW_SCHEMA
 from lakestream.spark.repeatable import why_not_repeatable
-from lakestream.spark.screen import Expected
 from lakestream.spark.transform import transform
 
 Guard: TypeAlias = Callable[[StructType], Column | None]
@@ -71,11 +70,6 @@ class Pipeline:
             raise SchemaError(f"spec.transform: {reason}")
         _require_distinct(rows.columns)
         return cls(schema=schema, sql=sql, output=rows.schema, refusal=None if guard is None else guard(rows.schema))
-
-    @property
-    def expected(self) -> Expected:
-        """What the first look at a record is told."""
-        return Expected(frozenset(self.schema.names), times_in(self.schema))
 
     def parse(self, raw: DataFrame) -> DataFrame:
         """Raw records with the typed event and `_reason` (null: good); to be persisted, for `divide`."""

@@ -16,7 +16,7 @@ from pyspark.sql.types import (
 from lakestream.faults import reach
 from lakestream.kinesis import KinesisSettings
 from lakestream.model import BatchPlan, ShardRange
-from lakestream.spark.screen import Expected, screen
+from lakestream.spark.screen import SCREENED, screen
 from lakestream.spark.worker import settle_worker
 
 if TYPE_CHECKING:
@@ -30,8 +30,7 @@ RAW_SCHEMA = StructType(
         StructField("sub_sequence", LongType()),
         StructField("shard_id", StringType()),
         StructField("arrival", TimestampType()),
-        StructField("_rescued", StringType()),
-        StructField("_reason", StringType()),
+        *(StructField(name, StringType()) for name in SCREENED),
     ]
 )
 """One row per user record: the reader's columns, and those of `screen`."""
@@ -43,7 +42,7 @@ def read_batch(
     spark: SparkSession,
     settings: KinesisSettings,
     plan: BatchPlan,
-    expected: Expected,
+    schema: StructType,
     reader: Reader,
 ) -> DataFrame:
     """The records of a plan, with the columns of `RAW_SCHEMA`.
@@ -54,7 +53,7 @@ def read_batch(
         spark: the session.
         settings: how executors reach Kinesis; pickled.
         plan: has at least one range.
-        expected: what is known of the schema; pickled.
+        schema: of the events; pickled.
         reader: yields the records of ranges, with the columns of `lakestream.kinesis.SCHEMA`; pickled.
     """
     tasks = plan.tasks
@@ -63,7 +62,7 @@ def read_batch(
         settle_worker()
         for batch in batches:
             for task in batch.column(0).to_pylist():
-                yield from screen(past_half(reader(settings, tasks[task]), tasks[task]), expected)
+                yield from screen(past_half(reader(settings, tasks[task]), tasks[task]), schema)
 
     return spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(read, RAW_SCHEMA)
 

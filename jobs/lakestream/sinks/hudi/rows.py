@@ -17,7 +17,8 @@ from pyspark.sql.types import DoubleType, FloatType, StringType, StructType
 from lakestream.sinks.hudi.options import key_generator
 from lakestream.sinks.hudi.settings import HudiSettings
 from lakestream.sinks.partitions import first_reason, partition_refusals
-from lakestream.spark.parse import MISSING, quoted
+from lakestream.spark.exact import MISSING
+from lakestream.spark.parse import quoted
 from lakestream.storage import LakePath
 from lakestream_api import IndexType
 

@@ -1,0 +1,126 @@
+"""The first look at a record, per core: what Spark may parse as it is, and what has to be read exactly.
+
+Times are CPU time of this process, the best of rounds in which the contenders take turns.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import platform
+import time
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import orjson
+from pyspark.sql import types as st
+
+from lakestream.spark.screen import Look, looker
+from lakestream_bench._telling import Telling
+
+ROUNDS = 15
+LOOKS = 2_000
+
+_ORDER = {
+    "event_id": "0f8fad5b-d9cb-469f-a165-70867728950e",
+    "order_id": "order-123456",
+    "version": 7,
+    "op": "u",
+    "status": "PAID",
+    "customer_id": "customer-998",
+    "amount": 123.45,
+    "created_at": "2026-01-21T12:00:00.123456Z",
+    "updated_at": "2026-01-22T12:00:00.123456Z",
+    "note": "x" * 90,
+}
+_STRING = st.StringType()
+_COLUMNS: dict[str, st.DataType] = {
+    **dict.fromkeys(_ORDER, _STRING),
+    "version": st.LongType(),
+    "amount": st.DoubleType(),
+    "created_at": st.TimestampType(),
+    "updated_at": st.TimestampType(),
+}
+_PRICE = st.DecimalType(10, 2)
+_ITEM: dict[str, st.DataType] = {"sku": _STRING, "price": _PRICE, "qty": st.IntegerType()}
+
+
+@dataclass(frozen=True)
+class Case:
+    """A record, by a schema."""
+
+    name: str
+    columns: dict[str, st.DataType]
+    more: dict[str, object]
+    """Beside the fields of an order."""
+
+    @property
+    def data(self) -> bytes:
+        return orjson.dumps({**_ORDER, **self.more})
+
+    @property
+    def look(self) -> Callable[[bytes], Look]:
+        return looker(_struct(self.columns))
+
+
+def _struct(columns: dict[str, st.DataType]) -> st.StructType:
+    return st.StructType([st.StructField(name, type) for name, type in columns.items()])
+
+
+CASES = (
+    Case("no times", {**_COLUMNS, "created_at": _STRING, "updated_at": _STRING}, {}),
+    Case("two times", _COLUMNS, {}),
+    Case("and a decimal", {**_COLUMNS, "amount": _PRICE}, {}),
+    Case(
+        "and structs in an array",
+        {**_COLUMNS, "items": st.ArrayType(_struct(_ITEM))},
+        {"items": [{"sku": "a", "price": 1.25, "qty": 2}] * 3},
+    ),
+    Case("and a map", {**_COLUMNS, "tags": st.MapType(_STRING, _STRING)}, {"tags": {"a": "b", "c": "d", "e": "f"}}),
+    Case("five columns of ten", dict(list(_COLUMNS.items())[:5]), {}),
+    Case("a number in a string", {**_COLUMNS, "amount": _STRING}, {}),
+)
+
+
+@dataclass(frozen=True)
+class Figure:
+    """What a look at one kind of record takes."""
+
+    case: str
+    bytes: int
+    """Of the record."""
+    microseconds: float
+
+
+def run(rounds: int) -> list[Figure]:
+    """All cases, taking turns."""
+    looks = [(case, case.look, case.data) for case in CASES]
+    best = {case.name: float("inf") for case in CASES}
+    with Telling(1).measuring("looks"):
+        for _ in range(rounds):
+            for case, look, data in looks:
+                began = time.process_time()
+                for _ in range(LOOKS):
+                    look(data)
+                best[case.name] = min(best[case.name], (time.process_time() - began) / LOOKS)
+    return [Figure(case.name, len(data), best[case.name] * 1e6) for case, _, data in looks]
+
+
+def main() -> None:
+    """Measure, print a table, write JSON."""
+    arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    arguments.add_argument("--out", type=Path, help="write the figures there as JSON")
+    arguments.add_argument("--rounds", type=int, default=ROUNDS)
+    chosen = arguments.parse_args()
+    figures = run(chosen.rounds)
+    for figure in figures:
+        print(f"{figure.case:24} {figure.bytes:4} bytes {figure.microseconds:6.2f} µs")
+    if chosen.out:
+        machine = {"python": platform.python_version(), "system": platform.platform(), "cores": os.cpu_count()}
+        result = {"benchmark": "screen", "machine": machine, "figures": [asdict(f) for f in figures]}
+        chosen.out.write_bytes(orjson.dumps(result, option=orjson.OPT_INDENT_2))
+
+
+if __name__ == "__main__":
+    main()
