@@ -45,7 +45,7 @@ from lakestream_api.resource import (
     Spec,
     Trigger,
 )
-from lakestream_api.source import KinesisSource, OnDataLoss, Shards, Source, StartingPosition
+from lakestream_api.source import KinesisSource, MisplacedRecords, OnDataLoss, Shards, Source, StartingPosition
 from lakestream_api.status import (
     Condition,
     ConditionStatus,
@@ -105,6 +105,7 @@ __all__ = [
     "LakeStreamStatus",
     "LossProgress",
     "Metadata",
+    "MisplacedRecords",
     "ObjectReference",
     "OnDataLoss",
     "Operation",

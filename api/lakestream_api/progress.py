@@ -142,6 +142,9 @@ class Progress(WireModel):
     quarantined: int = Field(ge=0)
     """Records that did not parse, or that the output cannot take."""
 
+    misplaced: int = Field(default=0, ge=0)
+    """Records of aggregates that were left out, since they belong to other shards; not among `records`."""
+
     losses: tuple[LossProgress, ...] = ()
     """What was skipped, since `onDataLoss: skip` allows it."""
 

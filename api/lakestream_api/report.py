@@ -67,6 +67,9 @@ class BatchSummary(WireModel):
     quarantined: int = Field(ge=0)
     """Records that did not parse, or that the output cannot take."""
 
+    misplaced: int = Field(default=0, ge=0)
+    """Records of aggregates that were left out, since they belong to other shards."""
+
     losses: int = Field(default=0, ge=0)
     """Ranges of shards that were skipped, since their records were trimmed before they were read."""
 

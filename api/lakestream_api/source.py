@@ -23,6 +23,13 @@ class StartingPosition(StrEnum):
     AT_TIMESTAMP = "AT_TIMESTAMP"
 
 
+class MisplacedRecords(StrEnum):
+    """What to do with user records that are in another shard than their key says."""
+
+    DROP = "drop"
+    KEEP = "keep"
+
+
 class OnDataLoss(StrEnum):
     """What to do when records were trimmed before they were read."""
 
@@ -157,6 +164,13 @@ class KinesisSource(ApiModel):
     on_data_loss: OnDataLoss = OnDataLoss.FAIL
     """When records have left the stream's retention before they were read: `fail`, naming the
     shard and how much is lost, or `skip` them and go on with the oldest that is left."""
+
+    misplaced_records: MisplacedRecords = MisplacedRecords.DROP
+    """User records of an aggregate whose keys belong to another shard than the aggregate is in. The
+    Kinesis Producer Library leaves such copies behind when the stream is resharded, and sends those
+    records again: `drop` takes them once, and counts the others. Producers other than it, that
+    aggregate records of many keys, need `keep`. Without effect where Kinesis distributes records by
+    itself."""
 
     shards: Shards | None = None
     """Bounds of the shards that a provisioned stream is given, by what is written to it. The driver of

@@ -74,7 +74,7 @@ def aggregates(datas: list[bytes], size: int) -> list[bytes]:
 def ours(body: bytes) -> pa.RecordBatch:
     """As the reader does it."""
     page = record_page(body)
-    return record_batch(SHARD, page, len(page))
+    return record_batch(SHARD, page, len(page))[0]
 
 
 def botocore_parser(timestamps: Callable[[Any], Any] | None) -> Decoder:

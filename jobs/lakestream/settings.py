@@ -13,7 +13,7 @@ from lakestream.sinks.hudi.settings import HudiSettings
 from lakestream.sinks.json_files import Compression, JsonSettings
 from lakestream.spark.session import SessionSettings
 from lakestream.storage import LakePath, S3Settings, Scheme, StoreSettings
-from lakestream_api import HudiOutput, JsonOutput, KinesisSource, LakeStream, OnDataLoss, Writer
+from lakestream_api import HudiOutput, JsonOutput, KinesisSource, LakeStream, MisplacedRecords, OnDataLoss, Writer
 from lakestream_api import StartingPosition as Start
 
 QUARANTINE = "quarantine"
@@ -38,6 +38,7 @@ def planner_settings(document: LakeStream) -> PlannerSettings:
         max_records=trigger.max_records_per_batch,
         max_bytes=trigger.max_bytes_per_batch,
         skip_losses=source.on_data_loss is OnDataLoss.SKIP,
+        drop_misplaced=source.misplaced_records is MisplacedRecords.DROP,
     )
 
 

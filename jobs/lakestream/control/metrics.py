@@ -46,9 +46,8 @@ class PrometheusProgress:
         self._records = counter("records", "Records read and committed.")
         self._bytes = counter("record_bytes", "Bytes of record data committed.")
         self._quarantined = counter("quarantined_records", "Records kept in quarantine.")
-        self._losses = counter(
-            "losses", "Ranges of shards whose records were trimmed before they were read, and skipped."
-        )
+        self._losses = counter("losses", "Ranges of shards that were trimmed before they were read, and skipped.")
+        self._misplaced = counter("misplaced_records", "Records of aggregates left out, as of other shards.")
         self._rows = counter("rows_written", "Rows given to the sink.")
         self._batch_seconds = Histogram(
             "lakestream_batch_duration_seconds",
@@ -94,6 +93,7 @@ class PrometheusProgress:
         self._bytes.labels(*job).inc(progress.bytes)
         self._quarantined.labels(*job).inc(progress.quarantined)
         self._losses.labels(*job).inc(len(progress.losses))
+        self._misplaced.labels(*job).inc(progress.misplaced)
         self._rows.labels(*job).inc(progress.rows_written)
         self._batch_seconds.labels(*job).observe(progress.seconds.total)
         for stage in type(progress.seconds).model_fields:

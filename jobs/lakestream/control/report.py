@@ -85,6 +85,7 @@ def progress_of(
         kinesis_records=commit.kinesis_records,
         quarantined=commit.quarantined,
         losses=_losses(commit),
+        misplaced=commit.misplaced,
         rows_written=commit.rows_written,
         seconds=_stages(commit, commit_seconds),
         trigger_interval=job.trigger_interval,

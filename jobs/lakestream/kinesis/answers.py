@@ -21,6 +21,7 @@ from lakestream.errors import (
     ThrottledError,
 )
 from lakestream.kinesis.port import RecordPage, Shard, StreamSummary
+from lakestream.model import HashKeys
 
 T = TypeVar("T")
 
@@ -151,9 +152,14 @@ def _shard(fields: dict[str, Any]) -> Shard:
     ending = fields["SequenceNumberRange"].get("EndingSequenceNumber")
     return Shard(
         shard_id=_typed(str, fields["ShardId"], "ShardId"),
+        hash_keys=_hash_keys(fields["HashKeyRange"]),
         parents=tuple(_typed(str, parent, "ParentShardId") for parent in parents if parent),
         ending_sequence=None if ending is None else int(ending),
     )
+
+
+def _hash_keys(fields: dict[str, Any]) -> HashKeys:
+    return HashKeys(int(fields["StartingHashKey"]), int(fields["EndingHashKey"]))
 
 
 def stream_summary(body: bytes) -> StreamSummary:
@@ -165,6 +171,8 @@ def stream_summary(body: bytes) -> StreamSummary:
         retention=timedelta(hours=fields["RetentionPeriodHours"]),
         open_shards=_typed(int, fields["OpenShardCount"], "OpenShardCount"),
         is_updating=fields["StreamStatus"] == "UPDATING",
+        # Of on-demand streams only; by key before there was a choice.
+        places_by_key=fields.get("RecordDistributionStrategy") != "AUTO",
     )
 
 

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import pyarrow as pa
 
-from lakestream.kinesis.kpl import MAGIC, deaggregate
+from lakestream.kinesis.kpl import MAGIC, deaggregate, placed
 from lakestream.kinesis.port import RecordPage
+from lakestream.model import HashKeys
 
 SCHEMA = pa.schema(
     [
@@ -28,34 +31,42 @@ arrival          approximate arrival time of the Kinesis record, to the millisec
 """
 
 
-def record_batch(shard_id: str, page: RecordPage, end: int) -> pa.RecordBatch:
-    """The first `end` records of a page, KPL aggregates unpacked."""
+def record_batch(
+    shard_id: str, page: RecordPage, end: int, hash_keys: HashKeys | None = None
+) -> tuple[pa.RecordBatch, int]:
+    """The first `end` records of a page, KPL aggregates unpacked, and how many user records were left out as misplaced.
+
+    Args:
+        hash_keys: of the shard; a user record of an aggregate that does not belong there is left out. None: all stay.
+    """
     data = page.data[:end]
     if any(value.startswith(MAGIC) for value in data):
-        return _batch(shard_id, *_unpack(page, end))
-    return _batch(shard_id, data, page.partition_keys[:end], page.sequences[:end], [0] * end, page.arrivals[:end])
+        return _unpack(shard_id, page, end, hash_keys)
+    return _batch(shard_id, data, page.partition_keys[:end], page.sequences[:end], [0] * end, page.arrivals[:end]), 0
 
 
-def _unpack(page: RecordPage, end: int) -> tuple[list[bytes], list[str | None], list[str], list[int], list[int]]:
+def _unpack(shard_id: str, page: RecordPage, end: int, hash_keys: HashKeys | None) -> tuple[pa.RecordBatch, int]:
     data: list[bytes] = []
     keys: list[str | None] = []
     sequences: list[str] = []
     subs: list[int] = []
     arrivals: list[int] = []
+    misplaced = 0
     for index in range(end):
         records = deaggregate(page.data[index])
         if records is None:
             data.append(page.data[index])
             keys.append(page.partition_keys[index])
-            count = 1
+            kept: Sequence[int] = (0,)
         else:
-            data.extend(record.data for record in records)
-            keys.extend(record.partition_key for record in records)
-            count = len(records)
-        subs.extend(range(count))
-        sequences.extend([page.sequences[index]] * count)
-        arrivals.extend([page.arrivals[index]] * count)
-    return data, keys, sequences, subs, arrivals
+            kept = placed(records, hash_keys)
+            data.extend(records[sub].data for sub in kept)
+            keys.extend(records[sub].partition_key for sub in kept)
+            misplaced += len(records) - len(kept)
+        subs.extend(kept)
+        sequences.extend([page.sequences[index]] * len(kept))
+        arrivals.extend([page.arrivals[index]] * len(kept))
+    return _batch(shard_id, data, keys, sequences, subs, arrivals), misplaced
 
 
 def _batch(

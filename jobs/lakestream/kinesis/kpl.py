@@ -15,20 +15,26 @@ magic F3 89 9A C2, a protobuf message AggregatedRecord, the MD5 of that message.
       repeated Tag tags = 4;
     }
 
-Unlike KCL we keep user records whose hash key belongs to another shard: KCL takes them for
-doubles that the KPL sent again after a reshard, but other aggregating producers make such records
-too, and with KCL theirs are lost.
+After a reshard an aggregate may be put into a shard to which not all of its user records belong. The KPL then sends
+those again that do not (1.0, retrier.cc); but all of them, if it does not know that shard yet. KCL drops the whole
+aggregate (3.x, AggregatorUtil): right in the second case, but in the first it loses what was not sent again. We leave
+out just the user records that belong elsewhere, which the KPL sends again in both.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from lakestream.model import HashKeys
+
 MAGIC = b"\xf3\x89\x9a\xc2"
 _DIGEST = 16
+
+_NUMBER = re.compile(r"[0-9]{1,39}")
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _Field: TypeAlias = tuple[int, int | bytes]
@@ -40,6 +46,15 @@ class UserRecord:
 
     partition_key: str
     data: bytes
+    explicit_hash_key: str | None = None
+
+    @property
+    def hash_key(self) -> int | None:
+        """What decides its shard; None: an explicit hash key that is no number."""
+        if self.explicit_hash_key is None:
+            digest = hashlib.md5(self.partition_key.encode(), usedforsecurity=False).digest()
+            return int.from_bytes(digest, "big")
+        return int(self.explicit_hash_key) if _NUMBER.fullmatch(self.explicit_hash_key) else None
 
 
 class _MalformedError(Exception):
@@ -51,7 +66,7 @@ def deaggregate(data: bytes) -> list[UserRecord] | None:
 
     None if the data is no aggregate, or a malformed one: as in KCL it is then an ordinary record.
     """
-    if not data.startswith(MAGIC) or len(data) < len(MAGIC) + _DIGEST:
+    if not data.startswith(MAGIC) or len(data) <= len(MAGIC) + _DIGEST:
         return None
     message = data[len(MAGIC) : -_DIGEST]
     if hashlib.md5(message, usedforsecurity=False).digest() != data[-_DIGEST:]:
@@ -62,21 +77,32 @@ def deaggregate(data: bytes) -> list[UserRecord] | None:
         return None
 
 
+def placed(records: Sequence[UserRecord], hash_keys: HashKeys | None) -> Sequence[int]:
+    """The indexes of the user records that belong to the shard with these hash keys, or of all."""
+    if hash_keys is None:
+        return range(len(records))
+    # Of one whose place cannot be told nobody knows that it was sent again.
+    return [i for i, record in enumerate(records) if (key := record.hash_key) is None or key in hash_keys]
+
+
 def _user_records(message: bytes) -> list[UserRecord]:
     keys: list[str] = []
-    hash_keys = 0
+    hash_keys: list[str] = []
     records: list[tuple[int, int | None, bytes]] = []
     for number, value in _fields(message):
         if number == 1:
             keys.append(_bytes(value).decode())
         elif number == 2:
-            hash_keys += 1
+            hash_keys.append(_bytes(value).decode())
         elif number == 3:
             records.append(_record(_bytes(value)))
     for key, hash_key, _ in records:
-        if key >= len(keys) or (hash_key is not None and hash_key >= hash_keys):
+        if key >= len(keys) or (hash_key is not None and hash_key >= len(hash_keys)):
             raise _MalformedError
-    return [UserRecord(keys[key], data) for key, _, data in records]
+    return [
+        UserRecord(keys[key], data, None if hash_key is None else hash_keys[hash_key])
+        for key, hash_key, data in records
+    ]
 
 
 def _record(message: bytes) -> tuple[int, int | None, bytes]:

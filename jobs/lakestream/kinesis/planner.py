@@ -34,6 +34,7 @@ from lakestream.model import (
     BatchPlan,
     Cursor,
     Finished,
+    HashKeys,
     Loss,
     Position,
     Reading,
@@ -344,7 +345,14 @@ class Planner:
             closes_shard=isinstance(cut, Closed),
             expected_records=self._rates.expect(shard_id, span),
             task=0,
+            hash_keys=self._hash_keys(draft, shard_id),
         )
+
+    def _hash_keys(self, draft: _Draft, shard_id: str) -> HashKeys | None:
+        listing = self._list(draft.now, force=False)
+        if not (self._settings.drop_misplaced and listing.summary.places_by_key):
+            return None
+        return listing.shards[shard_id].hash_keys
 
     def _ending(self, shard_id: str, first: Record) -> int:
         ending = self._listing.shards[shard_id].ending_sequence if self._listing else None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol, TypeAlias
 
-from lakestream.model import Position
+from lakestream.model import HashKeys, Position
 
 MAX_RECORDS_PER_CALL = 10_000
 """Limit of GetRecords."""
@@ -28,6 +28,7 @@ class Shard:
     shard_id: str
     parents: tuple[str, ...]
     """ParentShardId and AdjacentParentShardId: none, one (split) or two (merge)."""
+    hash_keys: HashKeys
     ending_sequence: int | None
     """EndingSequenceNumber: at or behind the last record of a closed shard; None while the shard is open."""
 
@@ -42,6 +43,8 @@ class StreamSummary:
     open_shards: int
     is_updating: bool
     """Whether its shards or settings are being changed; no other change is taken meanwhile."""
+    places_by_key: bool
+    """Whether a record's key decides its shard; else Kinesis does (RecordDistributionStrategy AUTO, on-demand only)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,8 @@ class _Progress:
     """Monotonic time since when there has been nothing behind the last record."""
     losses: list[Loss] = field(default_factory=list)
     """What was skipped."""
+    misplaced: int = 0
+    """User records that were left out."""
 
 
 class RangeReader:
@@ -97,8 +99,8 @@ class RangeReader:
             yield from self._records(piece, progress)
         except StreamNotFoundError as error:
             self._lose(piece, progress, f"the shard is gone ({error})", cause=error)
-        if progress.losses:
-            yield Finding(piece.shard_id, tuple(progress.losses))
+        if progress.losses or progress.misplaced:
+            yield Finding(piece.shard_id, tuple(progress.losses), progress.misplaced)
 
     def _records(self, piece: ShardRange, progress: _Progress) -> Iterator[pa.RecordBatch]:
         for page in self._pages(piece, progress):
@@ -107,7 +109,9 @@ class RangeReader:
                 self._check_beginning(piece, progress, page)
                 progress.last = Record.of(page, len(page) - 1)
             if count:
-                yield record_batch(piece.shard_id, page, count)
+                batch, misplaced = record_batch(piece.shard_id, page, count, piece.hash_keys)
+                progress.misplaced += misplaced
+                yield batch
             if count < len(page) or (count and after(int(page.sequences[count - 1])) >= piece.end):
                 return
             if self._is_out_of_patience(progress, page):

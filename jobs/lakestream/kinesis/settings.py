@@ -50,6 +50,8 @@ class PlannerSettings:
     """`trigger.maxBytesPerBatch`: bytes of record data that a batch aims at."""
     skip_losses: bool = False
     """`onDataLoss: skip`, as in KinesisSettings."""
+    drop_misplaced: bool = True
+    """`misplacedRecords: drop`: leave out user records of KPL aggregates that belong to another shard."""
     settle: timedelta = timedelta(milliseconds=250)
     """Records younger than this are left to the next batch: a time too near to now could be in the
     future of the server that answers. Exactness does not depend on it."""

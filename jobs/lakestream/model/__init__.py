@@ -5,7 +5,7 @@ from lakestream.model.cursors import Cursor, Finished, Reading, Unpinned, Waitin
 from lakestream.model.definition import RULES, Definition
 from lakestream.model.findings import Finding, united
 from lakestream.model.plan import BatchPlan
-from lakestream.model.ranges import Loss, Position, ShardRange, after, at
+from lakestream.model.ranges import HashKeys, Loss, Position, ShardRange, after, at
 from lakestream.model.services import ServiceStatus
 from lakestream.model.trim import Trim
 
@@ -18,6 +18,7 @@ __all__ = [
     "FileEntry",
     "Finding",
     "Finished",
+    "HashKeys",
     "Loss",
     "Position",
     "Reading",

@@ -166,9 +166,12 @@ class BatchCommit:
     """As in the plan."""
     rejects: tuple[FileEntry, ...] = ()
     """The objects in quarantine; none in commits of releases that did not keep them."""
+    misplaced: int = 0
+    """User records of KPL aggregates that were left out, since they belong to other shards than the one they were read
+    from: their producer sent them again. Not among `records`."""
 
     def __post_init__(self) -> None:
-        for name in ("batch", "epoch", "records", "bytes", "quarantined"):
+        for name in ("batch", "epoch", "records", "bytes", "quarantined", "misplaced"):
             require_count(name, getattr(self, name))
         for name in ("planned_at", "committed_at", "base", "horizon"):
             require_utc(name, getattr(self, name))
@@ -213,7 +216,9 @@ class BatchCommit:
 
     def finding(self, findings: Iterable[Finding]) -> BatchCommit:
         """The commit with what reading found, one finding a shard."""
-        return replace(self, losses=self.losses + tuple(loss for found in findings for loss in found.losses))
+        found = tuple(findings)
+        losses = self.losses + tuple(loss for finding in found for loss in finding.losses)
+        return replace(self, losses=losses, misplaced=sum(finding.misplaced for finding in found))
 
     @property
     def kinesis_records(self) -> int:
@@ -249,6 +254,7 @@ class BatchCommit:
                 "losses": [loss.to_row() for loss in self.losses],
                 "trim": self.trim and self.trim.to_row(),
                 "rejects": [entry.to_row() for entry in self.rejects],
+                "misplaced": self.misplaced,
                 **aggregated,
             },
         )
@@ -282,6 +288,7 @@ class BatchCommit:
                 seconds=fields["seconds"],
                 losses=tuple(Loss.from_row(row) for row in fields["losses"]),
                 trim=Trim.from_row(row) if (row := fields.get("trim")) else None,
+                misplaced=fields.get("misplaced", 0),
                 rejects=tuple(FileEntry.from_row(row) for row in fields.get("rejects", ())),
             )
 

@@ -15,6 +15,8 @@ class Finding:
     shard_id: str
     losses: tuple[Loss, ...] = ()
     """Records that were trimmed between planning and reading, and skipped."""
+    misplaced: int = 0
+    """User records of KPL aggregates that belong to other shards, where their producer put them as well: left out."""
 
     def __or__(self, other: Finding) -> Finding:
         """What two readings of one range found. The later may have lost more, and nobody knows which of them went to
@@ -24,7 +26,8 @@ class Finding:
             known = greatest.get(loss.start)
             if known is None or (known.end is not None and (loss.end is None or loss.end > known.end)):
                 greatest[loss.start] = loss
-        return Finding(self.shard_id, tuple(sorted(greatest.values(), key=_start)))
+        losses = tuple(sorted(greatest.values(), key=_start))
+        return Finding(self.shard_id, losses, max(self.misplaced, other.misplaced))
 
 
 def united(findings: Iterable[Finding]) -> tuple[Finding, ...]:

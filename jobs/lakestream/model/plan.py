@@ -95,6 +95,8 @@ class BatchPlan:
         return tuple(tuple(group) for group in groups)
 
     def to_json(self) -> bytes:
+        # Apart from the rows, which earlier releases read as well.
+        hash_keys = [piece.hash_keys and piece.hash_keys.to_row() for piece in self.ranges]
         return encode(
             "plan",
             {
@@ -109,6 +111,7 @@ class BatchPlan:
                 "losses": [loss.to_row() for loss in self.losses],
                 "trim": self.trim and self.trim.to_row(),
                 "definition": self.definition and self.definition.to_fields(),
+                **({"hashKeys": hash_keys} if any(hash_keys) else {}),
             },
         )
 
@@ -124,7 +127,14 @@ class BatchPlan:
                 base=time_from_json(fields["base"]),
                 horizon=required_time(fields["horizon"]),
                 caught_up=fields["caughtUp"],
-                ranges=tuple(ShardRange.from_row(row) for row in fields["ranges"]),
+                ranges=tuple(
+                    ShardRange.from_row(row, hash_keys)
+                    for row, hash_keys in zip(
+                        fields["ranges"],
+                        fields.get("hashKeys") or itertools.repeat(None, len(fields["ranges"])),
+                        strict=True,
+                    )
+                ),
                 cursors=tuple(cursor_from_row(row) for row in fields["cursors"]),
                 losses=tuple(Loss.from_row(row) for row in fields["losses"]),
                 trim=Trim.from_row(row) if (row := fields.get("trim")) else None,

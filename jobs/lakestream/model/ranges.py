@@ -49,6 +49,32 @@ def after(sequence: int) -> Position:
 
 
 @dataclass(frozen=True, slots=True)
+class HashKeys:
+    """The hash keys of one shard. A record goes where its explicit hash key is or, without one, the MD5 of its
+    partition key, read as a number. Source: Kinesis API Reference, HashKeyRange and PutRecord."""
+
+    first: int
+    last: int
+    """Inclusive."""
+
+    def __post_init__(self) -> None:
+        require_count("first", self.first)
+        if self.first > self.last:
+            raise InvalidValueError(f"hash keys from {self.first} to {self.last} are none")
+
+    def __contains__(self, key: int) -> bool:
+        return self.first <= key <= self.last
+
+    def to_row(self) -> list[str]:
+        return [str(self.first), str(self.last)]
+
+    @classmethod
+    def from_row(cls, row: list[str]) -> HashKeys:
+        first, last = row
+        return cls(int(first), int(last))
+
+
+@dataclass(frozen=True, slots=True)
 class ShardRange:
     """The records r of one shard with `start <= at(r) < end`; there is always at least one."""
 
@@ -69,6 +95,8 @@ class ShardRange:
     """Estimate that sizes the reader's first page; 0: unknown."""
     task: int
     """Number, from 0, of the Spark task that reads the range. Planned, so that a replay makes the same files."""
+    hash_keys: HashKeys | None = None
+    """Of the shard, if they decide what goes into it. None: they do not, or a release planned that did not ask."""
 
     def __post_init__(self) -> None:
         if not self.shard_id:
@@ -98,7 +126,7 @@ class ShardRange:
         ]
 
     @classmethod
-    def from_row(cls, row: list[Any]) -> ShardRange:
+    def from_row(cls, row: list[Any], hash_keys: list[str] | None) -> ShardRange:
         shard_id, start, end, first, first_arrival, end_arrival, closes_shard, expected_records, task = row
         return cls(
             shard_id=shard_id,
@@ -110,6 +138,7 @@ class ShardRange:
             closes_shard=closes_shard,
             expected_records=expected_records,
             task=task,
+            hash_keys=None if hash_keys is None else HashKeys.from_row(hash_keys),
         )
 
 

@@ -9,11 +9,13 @@ from datetime import UTC, datetime, timedelta
 from lakestream.errors import ExpiredIteratorError, KinesisRejectedError, StreamNotFoundError
 from lakestream.kinesis.pages import arrival_micros
 from lakestream.kinesis.port import IteratorStart, RecordPage, Shard, StreamSummary
-from lakestream.model import Position, at
+from lakestream.model import HashKeys, Position, at
 
 START = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 """Time at which a fake's stream was created."""
 
+HASH_KEYS = 2**128
+"""From 0 to the one below."""
 _ITERATOR_LIFE = timedelta(minutes=5)
 
 
@@ -34,6 +36,7 @@ class FakeShard:
 
     shard_id: str
     parents: tuple[str, ...]
+    hash_keys: HashKeys
     records: list[FakeRecord] = field(default_factory=list)
     trimmed: int = 0
     """So many of the oldest records are gone."""
@@ -62,6 +65,7 @@ class FakeKinesis:
         self.time = START
         self.created_at = START
         self.retention = retention
+        self.places_by_key = True
         self.shards: dict[str, FakeShard] = {}
         self.calls: Counter[str] = Counter()
         """Calls by operation."""
@@ -75,8 +79,8 @@ class FakeKinesis:
         """What the next calls of get_records raise, one each; None: nothing."""
         self._sequence = 49_590_338_271_490_256_608_559_692_538_361_571_095
         self._iterators: list[_Iterator] = []
-        for _ in range(shards):
-            self._open(())
+        for number in range(shards):
+            self._open((), HashKeys(HASH_KEYS * number // shards, HASH_KEYS * (number + 1) // shards - 1))
 
     # What a test does to the stream
 
@@ -108,13 +112,17 @@ class FakeKinesis:
     def split(self, shard_id: str) -> tuple[str, str]:
         """Close a shard; returns its two children."""
         self._close(shard_id)
-        return self._open((shard_id,)), self._open((shard_id,))
+        keys = self.shards[shard_id].hash_keys
+        middle = (keys.first + keys.last) // 2
+        low, high = HashKeys(keys.first, middle), HashKeys(middle + 1, keys.last)
+        return self._open((shard_id,), low), self._open((shard_id,), high)
 
     def merge(self, one: str, other: str) -> str:
         """Close two shards; returns their child."""
         self._close(one)
         self._close(other)
-        return self._open((one, other))
+        keys = [self.shards[shard_id].hash_keys for shard_id in (one, other)]
+        return self._open((one, other), HashKeys(min(k.first for k in keys), max(k.last for k in keys)))
 
     def open_shards(self) -> list[str]:
         return [shard.shard_id for shard in self.shards.values() if shard.is_open]
@@ -131,11 +139,20 @@ class FakeKinesis:
     def describe_stream_summary(self) -> StreamSummary:
         self.calls["DescribeStreamSummary"] += 1
         arn = "arn:aws:kinesis:eu-west-1:123456789012:stream/fake"
-        return StreamSummary(arn, self.created_at, self.retention, len(self.open_shards()), is_updating=False)
+        return StreamSummary(
+            arn,
+            self.created_at,
+            self.retention,
+            len(self.open_shards()),
+            is_updating=False,
+            places_by_key=self.places_by_key,
+        )
 
     def list_shards(self) -> tuple[Shard, ...]:
         self.calls["ListShards"] += 1
-        return tuple(Shard(s.shard_id, s.parents, s.ending_sequence) for s in self.shards.values() if s.is_listed)
+        return tuple(
+            Shard(s.shard_id, s.parents, s.hash_keys, s.ending_sequence) for s in self.shards.values() if s.is_listed
+        )
 
     def get_shard_iterator(self, shard_id: str, start: IteratorStart) -> str:
         self.calls["GetShardIterator"] += 1
@@ -197,9 +214,9 @@ class FakeKinesis:
         self._sequence += 7
         return self._sequence
 
-    def _open(self, parents: tuple[str, ...]) -> str:
+    def _open(self, parents: tuple[str, ...], hash_keys: HashKeys) -> str:
         shard_id = f"shardId-{len(self.shards):012d}"
-        self.shards[shard_id] = FakeShard(shard_id, parents)
+        self.shards[shard_id] = FakeShard(shard_id, parents, hash_keys)
         return shard_id
 
     def _close(self, shard_id: str) -> None:

@@ -11,6 +11,7 @@ from lakestream.model import (
     Cursor,
     Definition,
     Finished,
+    HashKeys,
     Loss,
     Position,
     Reading,
@@ -57,7 +58,10 @@ def ranges(draw: st.DrawFn, shard_id: str, task: int) -> ShardRange:
     closes = draw(st.booleans())
     end = draw(st.builds(after if closes else at, st.integers(first + 1, 10**57)))
     span = draw(st.timedeltas(timedelta(0), timedelta(days=1)))
-    return ShardRange(shard_id, min(start, at(first)), end, first, arrival, arrival + span, closes, draw(counts), task)
+    hash_keys = draw(st.none() | st.builds(HashKeys, st.integers(0, 2**127), st.integers(2**127, 2**128 - 1)))
+    return ShardRange(
+        shard_id, min(start, at(first)), end, first, arrival, arrival + span, closes, draw(counts), task, hash_keys
+    )
 
 
 def _cursor_behind(piece: ShardRange) -> Cursor:

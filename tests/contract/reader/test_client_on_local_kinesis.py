@@ -108,6 +108,30 @@ def test_what_an_executor_runs(server: LocalKinesis, consume: Consume) -> None:
     assert rows == [(b"plain", "p", 0), (b"u1", "k", 0), (b"u2", "k", 1), (both[:-1], "p", 0)]
 
 
+def test_user_records_that_belong_to_another_shard(server: LocalKinesis, consume: Consume) -> None:
+    """Left out where keys decide the shard, kept where Kinesis does."""
+    client = server.client()
+    server.create_stream("misplaced", shards=2, on_demand=True)
+    arn = client.describe_stream_summary(StreamName="misplaced")["StreamDescriptionSummary"]["StreamARN"]
+    # The explicit hash keys are those of the first shard and of the second.
+    client.put_record(
+        StreamName="misplaced",
+        Data=aggregate([("k", "0", b"u1"), ("k", str(2**128 - 1), b"u2")]),
+        PartitionKey="a",
+        ExplicitHashKey="0",
+    )
+
+    def read() -> list[bytes]:
+        consumer = consume("misplaced")
+        consumer.catch_up(server.clock.now())
+        assert sum(finding.misplaced for finding in consumer.findings) == 2 - len(consumer.data)
+        return consumer.data
+
+    assert read() == [b"u1"]
+    client.update_stream_record_distribution_strategy(StreamARN=arn, RecordDistributionStrategy="AUTO")
+    assert read() == [b"u1", b"u2"]
+
+
 def test_two_consumers_within_the_limits_of_one_shard(consume: Consume) -> None:
     """Five calls a second for both together: each is throttled by the other, and both get everything."""
     with local_kinesis() as limited:

@@ -93,7 +93,7 @@ class Stream:
     shards: int = 2
 
     def describe_stream_summary(self) -> StreamSummary:
-        return StreamSummary("arn:x", EPOCH_TIME, timedelta(days=1), self.shards, is_updating=False)
+        return StreamSummary("arn:x", EPOCH_TIME, timedelta(days=1), self.shards, is_updating=False, places_by_key=True)
 
     def update_shard_count(self, shards: int) -> None:
         self.shards = shards

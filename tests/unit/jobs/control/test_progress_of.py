@@ -241,10 +241,10 @@ def test_what_was_skipped_is_told_by_shard_and_time() -> None:
         Loss("shard-0", at(1), at(5), second(-90), second(-80)),
         Loss("shard-1", None, None, second(-95), second(-80)),
     )
-    found = progress(replace(commit(BEHIND), losses=losses))
+    found = progress(replace(commit(BEHIND), losses=losses, misplaced=5))
     assert [(loss.shard_id, loss.since, loss.until) for loss in found.losses] == [
         ("shard-0", second(-90), second(-80)),
         ("shard-1", second(-95), second(-80)),
     ]
-    assert BatchSummary.of(found).losses == 2
+    assert (BatchSummary.of(found).losses, BatchSummary.of(found).misplaced, found.misplaced) == (2, 5, 5)
     assert Progress.model_validate_json(found.model_dump_json()) == found

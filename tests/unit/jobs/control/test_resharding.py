@@ -28,7 +28,7 @@ class Stream:
     def describe_stream_summary(self) -> StreamSummary:
         if self.silent is not None:
             raise self.silent
-        return StreamSummary("arn:x", EPOCH_TIME, timedelta(days=1), 2, self.is_updating)
+        return StreamSummary("arn:x", EPOCH_TIME, timedelta(days=1), 2, self.is_updating, places_by_key=True)
 
     def update_shard_count(self, shards: int) -> None:
         self.asked.append(shards)

@@ -22,6 +22,7 @@ from lakestream.errors import (
 from lakestream.kinesis import answers
 from lakestream.kinesis.pages import arrival_time
 from lakestream.kinesis.port import Shard, StreamSummary
+from lakestream.model import HashKeys
 
 
 def test_a_page_of_records() -> None:
@@ -154,23 +155,26 @@ def test_arrivals_keep_their_milliseconds(millis: int) -> None:
 
 
 def test_a_page_of_shards() -> None:
-    keys = {"StartingHashKey": "0", "EndingHashKey": "9"}
+    hash_keys = {"StartingHashKey": "0", "EndingHashKey": "9"}
     body = orjson.dumps(
         {
             "NextToken": "more",
             "Shards": [
-                {"ShardId": "s-0", "HashKeyRange": keys, "SequenceNumberRange": {"StartingSequenceNumber": "1"}},
+                {"ShardId": "s-0", "HashKeyRange": hash_keys, "SequenceNumberRange": {"StartingSequenceNumber": "1"}},
                 {
                     "ShardId": "s-1",
                     "ParentShardId": "s-0",
                     "AdjacentParentShardId": "s-9",
-                    "HashKeyRange": keys,
+                    "HashKeyRange": hash_keys,
                     "SequenceNumberRange": {"StartingSequenceNumber": "1", "EndingSequenceNumber": "5"},
                 },
             ],
         }
     )
-    assert answers.shard_page(body) == ([Shard("s-0", (), None), Shard("s-1", ("s-0", "s-9"), 5)], "more")
+    assert answers.shard_page(body) == (
+        [Shard("s-0", (), HashKeys(0, 9), None), Shard("s-1", ("s-0", "s-9"), HashKeys(0, 9), 5)],
+        "more",
+    )
 
 
 @pytest.mark.parametrize(
@@ -179,7 +183,13 @@ def test_a_page_of_shards() -> None:
         None,
         {},
         {"ShardId": 5, "SequenceNumberRange": {}},
-        {"ShardId": "s-0"},
+        {"ShardId": "s-0", "HashKeyRange": {"StartingHashKey": "0", "EndingHashKey": "9"}},
+        {"ShardId": "s-0", "SequenceNumberRange": {}},
+        {
+            "ShardId": "s-0",
+            "SequenceNumberRange": {},
+            "HashKeyRange": {"StartingHashKey": "9", "EndingHashKey": "0"},
+        },
         {"ShardId": "s-0", "SequenceNumberRange": {"EndingSequenceNumber": "x"}},
         {"ShardId": "s-0", "SequenceNumberRange": {}, "ParentShardId": 3},
     ],
@@ -202,7 +212,20 @@ def test_a_summary() -> None:
         }
     )
     created = datetime(2026, 1, 31, 12, 0, 0, 500000, tzinfo=UTC)
-    assert answers.stream_summary(body) == StreamSummary("arn:x", created, timedelta(days=2), 3, is_updating=True)
+    assert answers.stream_summary(body) == StreamSummary("arn:x", created, timedelta(days=2), 3, True, True)
+
+
+@pytest.mark.parametrize(("strategy", "by_key"), [("USER_PARTITION_KEY", True), ("AUTO", False)])
+def test_who_places_records(strategy: str, by_key: bool) -> None:
+    summary = {
+        "StreamARN": "arn:x",
+        "StreamCreationTimestamp": 1769860800.5,
+        "RetentionPeriodHours": 48,
+        "OpenShardCount": 3,
+        "StreamStatus": "ACTIVE",
+        "RecordDistributionStrategy": strategy,
+    }
+    assert answers.stream_summary(orjson.dumps({"StreamDescriptionSummary": summary})).places_by_key == by_key
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from lakestream.kinesis.batches import SCHEMA, record_batch
 from lakestream.kinesis.pages import arrival_micros
 from lakestream.kinesis.port import RecordPage
+from lakestream.model import HashKeys
 
 NOW = datetime(2026, 1, 31, 12, 0, 0, 123000, tzinfo=UTC)
 # Made by the format's description: keys "a", "b"; records (b, "x"), (a, "").
@@ -28,12 +29,12 @@ def page(*data: bytes) -> RecordPage:
 
 
 def test_records_without_a_partition_key() -> None:
-    batch = record_batch("s-0", replace(page(b"one", AGGREGATE), partition_keys=[None, None]), 2)
+    batch, _ = record_batch("s-0", replace(page(b"one", AGGREGATE), partition_keys=[None, None]), 2)
     assert [row["partition_key"] for row in batch.to_pylist()] == [None, "b", "a"]
 
 
 def test_plain_records() -> None:
-    batch = record_batch("s-0", page(b"one", b"\xff\x00", b""), 2)
+    batch, _ = record_batch("s-0", page(b"one", b"\xff\x00", b""), 2)
     assert batch.schema == SCHEMA
     assert batch.to_pylist() == [
         {
@@ -49,7 +50,7 @@ def test_plain_records() -> None:
 
 
 def test_aggregates_among_plain_records() -> None:
-    batch = record_batch("s-0", page(b"one", AGGREGATE, b"two"), 3)
+    batch, _ = record_batch("s-0", page(b"one", AGGREGATE, b"two"), 3)
     columns = batch.select(["data", "partition_key", "sequence_number", "sub_sequence"]).to_pydict()
     assert columns == {
         "data": [b"one", b"x", b"", b"two"],
@@ -61,10 +62,21 @@ def test_aggregates_among_plain_records() -> None:
 
 
 def test_an_aggregate_behind_the_end_is_left() -> None:
-    assert record_batch("s-0", page(b"one", AGGREGATE), 1).num_rows == 1
+    assert record_batch("s-0", page(b"one", AGGREGATE), 1)[0].num_rows == 1
 
 
 def test_a_malformed_aggregate_is_one_record() -> None:
-    batch = record_batch("s-0", page(AGGREGATE[:-1]), 1)
+    batch, _ = record_batch("s-0", page(AGGREGATE[:-1]), 1)
     assert batch.column("data").to_pylist() == [AGGREGATE[:-1]]
     assert batch.column("partition_key").to_pylist() == ["k0"]
+
+
+def test_user_records_of_other_shards_are_left_out_and_counted() -> None:
+    """Of "a" the MD5 begins with 0c, of "b" with 92."""
+    low, high = HashKeys(0, 2**127 - 1), HashKeys(2**127, 2**128 - 1)
+    for keys, kept in ((low, [(b"", 1)]), (high, [(b"x", 0)]), (HashKeys(0, 2**128 - 1), [(b"x", 0), (b"", 1)])):
+        batch, misplaced = record_batch("s-0", page(b"one", AGGREGATE), 2, keys)
+        plain, *unpacked = [(row["data"], row["sub_sequence"]) for row in batch.to_pylist()]
+        assert (plain, unpacked, misplaced) == ((b"one", 0), kept, 2 - len(kept))
+    batch, misplaced = record_batch("s-0", page(AGGREGATE), 1, HashKeys(5, 5))
+    assert (batch.num_rows, misplaced) == (0, 2)

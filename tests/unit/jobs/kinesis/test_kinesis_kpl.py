@@ -6,20 +6,27 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lakestream.kinesis.kpl import MAGIC, UserRecord, deaggregate
+from lakestream.kinesis.kpl import MAGIC, UserRecord, deaggregate, placed
+from lakestream.model import HashKeys
 from lakestream.testing.kpl import aggregate, field, sealed, varint
 
 
-@given(st.lists(st.tuples(st.text(max_size=300), st.none() | st.just("170141"), st.binary(max_size=300)), max_size=20))
+@given(
+    st.lists(
+        st.tuples(st.text(max_size=300), st.none() | st.just("170141"), st.binary(max_size=300)),
+        min_size=1,
+        max_size=20,
+    )
+)
 def test_all_user_records_in_order(records: list[tuple[str, str | None, bytes]]) -> None:
-    assert deaggregate(aggregate(records)) == [UserRecord(key, data) for key, _, data in records]
+    assert deaggregate(aggregate(records)) == [UserRecord(key, data, hash_key) for key, hash_key, data in records]
 
 
 def test_known_bytes() -> None:
     """Field for field as in the format's description, with a tag that we skip."""
     tag = field(1, b"name") + field(2, b"value")
     message = bytes.fromhex("0a01610a0162120131") + field(3, bytes.fromhex("080110001a0178") + field(4, tag))
-    assert deaggregate(sealed(message)) == [UserRecord("b", b"x")]
+    assert deaggregate(sealed(message)) == [UserRecord("b", b"x", "1")]
 
 
 GOOD = aggregate([("a", None, b"one"), ("b", "7", b"two")])
@@ -32,6 +39,7 @@ GOOD = aggregate([("a", None, b"one"), ("b", "7", b"two")])
         b"plain",
         MAGIC,
         MAGIC + bytes(15),
+        sealed(b""),
         GOOD[:-1],
         GOOD[:-16] + bytes(16),
         GOOD[1:],
@@ -57,7 +65,7 @@ def test_anything_else_is_an_ordinary_record(data: bytes) -> None:
 def test_unknown_fields_are_skipped() -> None:
     extra = field(9, 300) + varint(10 << 3 | 1) + bytes(8) + varint(11 << 3 | 5) + bytes(4) + field(12, b"new")
     message = GOOD[4:-16] + extra
-    assert deaggregate(sealed(message)) == [UserRecord("a", b"one"), UserRecord("b", b"two")]
+    assert deaggregate(sealed(message)) == [UserRecord("a", b"one"), UserRecord("b", b"two", "7")]
 
 
 @given(st.binary(max_size=100))
@@ -65,3 +73,13 @@ def test_unknown_fields_are_skipped() -> None:
 def test_no_message_breaks_it(message: bytes) -> None:
     found = deaggregate(sealed(message))
     assert found is None or isinstance(found, list)
+
+
+def test_the_hash_key_of_a_user_record() -> None:
+    """As Kinesis has it: the explicit one, else the MD5 of the partition key. Who gives none that is a number stays."""
+    assert UserRecord("a", b"").hash_key == 0x0CC175B9C0F1B6A831C399E269772661
+    assert UserRecord("a", b"", "7").hash_key == 7
+    assert UserRecord("a", b"", "x").hash_key is None
+    records = [UserRecord("a", b""), UserRecord("a", b"", "7"), UserRecord("a", b"", "x"), UserRecord("a", b"", "-7")]
+    assert list(placed(records, HashKeys(7, 7))) == [1, 2, 3]
+    assert list(placed(records, None)) == [0, 1, 2, 3]

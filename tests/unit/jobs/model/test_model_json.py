@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakestream.errors import CorruptLogError
-from lakestream.model import BatchCommit, BatchPlan, FileEntry, ShardStats, SinkCommit
+from lakestream.model import BatchCommit, BatchPlan, FileEntry, Finding, ShardStats, SinkCommit
 from lakestream.testing.strategies import plans, stats_of
 
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
@@ -29,6 +29,8 @@ def test_a_commit_survives_json(plan: BatchPlan, sink: SinkCommit | None, data: 
     commit = BatchCommit.of(
         plan, epoch=3, committed_at=NOW, sink=sink, rejects=SINK.files, shards=shards, seconds={"plan": 0.1}
     )
+    commit = commit.finding([Finding("shardId-0", (), 3), Finding("shardId-1", (), 4)])
+    assert commit.misplaced == 7
     assert BatchCommit.from_json(commit.to_json()) == commit
     assert commit.records == sum(s.records for s in shards)
     assert commit.rows_written == (7 if sink else 0)
@@ -53,6 +55,15 @@ def test_without_aggregates_a_commit_says_nothing_of_them() -> None:
 @given(plans())
 def test_equal_plans_have_equal_bytes(plan: BatchPlan) -> None:
     assert BatchPlan.from_json(plan.to_json()).to_json() == plan.to_json()
+
+
+@given(plans())
+def test_a_plan_of_a_release_that_did_not_ask_for_hash_keys_is_read_and_so_is_ours_by_it(plan: BatchPlan) -> None:
+    document = orjson.loads(plan.to_json())
+    assert {len(row) for row in document["ranges"]} <= {9}
+    document.pop("hashKeys", None)
+    ranges = tuple(replace(piece, hash_keys=None) for piece in plan.ranges)
+    assert BatchPlan.from_json(orjson.dumps(document)) == replace(plan, ranges=ranges)
 
 
 @given(plans())
