@@ -9,8 +9,10 @@ import {
   KinesisClient,
   ListShardsCommand,
   PutRecordsCommand,
+  RegisterStreamConsumerCommand,
   ResourceNotFoundException,
   SplitShardCommand,
+  SubscribeToShardCommand,
   DescribeStreamSummaryCommand,
   waitUntilStreamExists,
 } from "@aws-sdk/client-kinesis";
@@ -108,6 +110,39 @@ test("the SDK retries an internal failure and a lost connection", async () => {
   }
 });
 
+test("a subscription gets what is put, until the shard ends", async () => {
+  const shard = (await shards())[1].ShardId;
+  const { StreamARN } = (await client.send(new DescribeStreamSummaryCommand({ StreamName: "orders" })))
+    .StreamDescriptionSummary;
+  const consumer = await client.send(new RegisterStreamConsumerCommand({ StreamARN, ConsumerName: "lake" }));
+  const { EventStream } = await client.send(
+    new SubscribeToShardCommand({
+      ConsumerARN: consumer.Consumer.ConsumerARN,
+      ShardId: shard,
+      StartingPosition: { Type: "LATEST" },
+    }),
+  );
+  const last = 2n ** 128n - 1n;
+  const got = [];
+  let put = 0;
+  let children;
+  for await (const { SubscribeToShardEvent: event } of EventStream) {
+    got.push(...event.Records.map((record) => [record.PartitionKey, Buffer.from(record.Data)]));
+    children = event.ChildShards ?? children;
+    if (put < 3 && got.length === put) {
+      const Records = [{ Data: Buffer.from([0, 255, put]), PartitionKey: `ключ-${put}`, ExplicitHashKey: String(last) }];
+      await client.send(new PutRecordsCommand({ StreamName: "orders", Records }));
+      put += 1;
+    } else if (put === 3 && !children) {
+      const NewStartingHashKey = String(last - 1000n);
+      await client.send(new SplitShardCommand({ StreamName: "orders", ShardToSplit: shard, NewStartingHashKey }));
+      put += 1;
+    }
+  }
+  assert.deepEqual(got, [0, 1, 2].map((i) => [`ключ-${i}`, Buffer.from([0, 255, i])]));
+  assert.equal(children.length, 2);
+});
+
 test("a closed shard ends with its children", async () => {
   await client.send(
     new SplitShardCommand({ StreamName: "orders", ShardToSplit: "shardId-000000000000", NewStartingHashKey: "1000" }),
@@ -115,5 +150,5 @@ test("a closed shard ends with its children", async () => {
   const { records, page } = await readAll(client, "shardId-000000000000");
   assert.equal(records.length, 500);
   assert.equal(page.NextShardIterator ?? null, null);
-  assert.deepEqual(page.ChildShards.map((child) => child.ShardId), ["shardId-000000000002", "shardId-000000000003"]);
+  assert.deepEqual(page.ChildShards.map((child) => child.ShardId), ["shardId-000000000004", "shardId-000000000005"]);
 });

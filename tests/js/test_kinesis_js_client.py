@@ -46,4 +46,4 @@ def test_the_javascript_sdk():
         )
 
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "# pass 6" in done.stdout
+    assert "# pass 7" in done.stdout
