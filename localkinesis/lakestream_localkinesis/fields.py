@@ -162,7 +162,7 @@ class Fields:
             return self._missing(name, [])
         if not isinstance(value, list):
             raise SerializationException(_UNEXPECTED_MAP if isinstance(value, dict) else "Expected list or null")
-        self._check_length(name, "'[...]'", len(value), most)
+        self._check_length(name, "'[...]'" if value else "'[]'", len(value), most)
         return value
 
     def texts(self, name: str, most: int, shortest: int, longest: int) -> list[str]:

@@ -61,7 +61,9 @@ def encode_structure(wire: WireFormat, fields: dict[str, Any]) -> bytes:
 
 def encode_error(wire: WireFormat, error: ApiError) -> bytes:
     """The body for an error."""
-    return encode_structure(wire, {"__type": error.code, "message": str(error)})
+    # What refuses a body that it cannot read is another part of Kinesis, with another name for the member.
+    name = "Message" if isinstance(error, SerializationException) else "message"
+    return encode_structure(wire, {"__type": error.code, name: str(error)})
 
 
 def _epoch_seconds(value: Any, _immutable: bool) -> float:

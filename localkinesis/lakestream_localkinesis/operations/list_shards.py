@@ -61,7 +61,11 @@ def list_shards(account: Account, fields: Fields, now_ms: int) -> Answer:
 
 
 def _new_listing(account: Account, fields: Fields, now_ms: int) -> Listing:
-    name = fields.stream_name(account)
+    if fields.values.get("StreamName") is None and fields.values.get("StreamARN") is None:
+        fields.refuse(InvalidArgumentException("Either NextToken or StreamName should be provided."))
+        name = ""
+    else:
+        name = fields.stream_name(account)
     after = fields.optional_text("ExclusiveStartShardId", SHARD_ID)
     created_ms = fields.timestamp_ms("StreamCreationTimestamp")
     wanted = fields.structure("ShardFilter")

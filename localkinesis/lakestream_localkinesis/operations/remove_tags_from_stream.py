@@ -13,7 +13,7 @@ def remove_tags_from_stream(account: Account, fields: Fields, now_ms: int) -> An
     name = fields.stream_name(account)
     keys = fields.texts("TagKeys", MOST_TAGS, 1, TAG_KEY_LENGTH)
     fields.check()
-    check_tags(keys)
     stream = account.active_stream(name, now_ms)
+    check_tags(keys)
     stream.tags = {key: value for key, value in stream.tags.items() if key not in keys}
     return {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from lakestream_localkinesis.core.account import Account, find_shard
 from lakestream_localkinesis.errors import InvalidArgumentException
-from lakestream_localkinesis.fields import HASH_KEY, SHARD_ID, Fields, read_hash_key
+from lakestream_localkinesis.fields import HASH_KEY, SHARD_ID, Fields
 from lakestream_localkinesis.operations.answer import Answer
 from lakestream_localkinesis.operations.update_shard_count import check_provisioned
 
@@ -18,7 +18,7 @@ def split_shard(account: Account, fields: Fields, now_ms: int) -> Answer:
     stream = account.active_stream(name, now_ms)
     check_provisioned(stream)
     shard = find_shard(account, stream, shard_name)
-    new_start = read_hash_key("NewStartingHashKey", key_text)
+    new_start = int(key_text)
     where = f"on shard {shard.id} in stream {name} under account {account.settings.id}"
     if not shard.is_open:
         raise InvalidArgumentException(f"SplitShard() {where} is invalid because the shard is closed.")

@@ -54,7 +54,7 @@ class Api:
         response = self.respond(operation, **fields)
         answer = orjson.loads(response.body) if response.body else {}
         if response.status != 200:
-            raise RefusedError(response.status, answer["__type"], answer["message"])
+            raise RefusedError(response.status, answer["__type"], answer.get("message") or answer["Message"])
         return answer
 
     def refused(self, operation: str, **fields: Any) -> RefusedError:

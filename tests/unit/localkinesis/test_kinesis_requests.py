@@ -101,3 +101,29 @@ def test_pages_beside_the_api(api: Api):
 
     assert get("/healthz") == (200, b"ok\n")
     assert get("/nowhere")[0] == 404
+
+
+def test_answers_that_were_recorded_of_the_service(api: Api, slow: Api):
+    api.call("CreateStream", StreamName="orders", ShardCount=1)
+    unread = orjson.loads(api.respond("CreateStream", StreamName=1).body)
+    unnamed = api.refused("ListShards")
+    beyond = api.refused(
+        "SplitShard", StreamName="orders", ShardToSplit="shardId-000000000000", NewStartingHashKey="9" * 39
+    )
+    empty = api.refused("PutRecords", StreamName="orders", Records=[])
+    missing = api.refused("RemoveTagsFromStream", StreamName="none", TagKeys=["a;b"])
+
+    assert set(unread) == {"__type", "Message"}
+    assert (unnamed.code, unnamed.message) == (
+        "InvalidArgumentException",
+        "Either NextToken or StreamName should be provided.",
+    )
+    assert beyond.code == "InvalidArgumentException"
+    assert f"NewStartingHashKey {'9' * 39} used in SplitShard() on shard shardId-000000000000" in beyond.message
+    assert "Value '[]' at 'records' failed to satisfy constraint" in empty.message
+    assert missing.code == "ResourceNotFoundException"
+    # A stream may be deleted while it is created.
+    slow.call("CreateStream", StreamName="orders", ShardCount=1)
+    slow.call("DeleteStream", StreamName="orders")
+    slow.clock.advance(10_000)
+    assert slow.call("ListStreams")["StreamNames"] == []
