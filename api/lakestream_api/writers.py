@@ -9,6 +9,7 @@ from lakestream_api.base import ApiModel, problem_at
 from lakestream_api.cel import fixed, rule, rules
 from lakestream_api.fields import Column, Columns, Location, Sql, WriterName
 from lakestream_api.hudi_options import OWNED, REFUSED, problem_of_option
+from lakestream_api.quantities import Size
 
 _ONE_TABLE = "is fixed once the table exists; add a writer with another name and path instead"
 
@@ -51,6 +52,10 @@ class Compression(StrEnum):
     ZSTD = "zstd"
 
 
+_FEWEST_BUCKETS, _MOST_BUCKETS = 4, 10_000
+_TWO_COUNTS = "follows from expectedPartitionSize, which is given as well; remove one of the two"
+
+
 class HudiIndex(ApiModel):
     """How upserts find the file that holds a key."""
 
@@ -62,10 +67,17 @@ class HudiIndex(ApiModel):
                 ".type",
             ),
             rule(
-                "self.type != 'bucket' || oldSelf.type != 'bucket' || self.buckets == oldSelf.buckets",
+                "self.type != 'bucket' || oldSelf.type != 'bucket' || (has(self.buckets) ? self.buckets : "
+                f"{_FEWEST_BUCKETS}) == (has(oldSelf.buckets) ? oldSelf.buckets : {_FEWEST_BUCKETS})",
                 _ONE_TABLE,
                 ".buckets",
             ),
+            rule(
+                f"self.type != 'bucket' || oldSelf.type != 'bucket' || {_same('expectedPartitionSize')}",
+                _ONE_TABLE,
+                ".expectedPartitionSize",
+            ),
+            rule("!has(self.buckets) || !has(self.expectedPartitionSize)", _TWO_COUNTS, ".buckets"),
         )
     )
 
@@ -73,9 +85,27 @@ class HudiIndex(ApiModel):
     """`bucket` computes the file from the key and looks nothing up: the cheapest for a stream.
     All but the `global_` ones take a key as unique within its partition only."""
 
-    buckets: int = Field(default=4, ge=1, le=10_000)
-    """Files per partition with the `bucket` index, not used by others. Fixed once the table
-    exists; plan for 1 to 2 GB per bucket when the partition is full."""
+    expected_partition_size: Size | None = None
+    """What a full partition of the table will take up, with the `bucket` index: the table gets a
+    bucket for each GiB of it, and at least 4. Fixed once the table exists."""
+
+    buckets: int | None = Field(default=None, ge=1, le=_MOST_BUCKETS)
+    """Files per partition with the `bucket` index, if not by `expectedPartitionSize`; 4 without
+    either. Fixed once the table exists; plan for 1 to 2 GB per bucket when the partition is full,
+    and for as many buckets as task slots: each is written by one task."""
+
+    @model_validator(mode="after")
+    def _one_count(self) -> Self:
+        if self.buckets is not None and self.expected_partition_size is not None:
+            raise problem_at("buckets", _TWO_COUNTS)
+        return self
+
+    @property
+    def bucket_count(self) -> int:
+        """Files per partition with the `bucket` index."""
+        if self.buckets is not None:
+            return self.buckets
+        return min(max(_FEWEST_BUCKETS, -(-(self.expected_partition_size or 0) // 2**30)), _MOST_BUCKETS)
 
 
 class HudiCompaction(ApiModel):

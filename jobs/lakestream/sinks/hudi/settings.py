@@ -56,7 +56,7 @@ class HudiSettings:
             partition_by=output.partition_by,
             delete_when=output.delete_when,
             index=output.index.type,
-            buckets=output.index.buckets,
+            buckets=output.index.bucket_count,
             compact_every=output.compaction.every_commits,
             retain=timedelta(hours=output.cleaning.retain_hours),
             options=dict(output.options),

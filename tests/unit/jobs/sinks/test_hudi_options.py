@@ -50,6 +50,22 @@ def test_settings_are_taken_from_the_document() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("index", "buckets"),
+    [
+        ({}, 4),
+        ({"buckets": 3}, 3),
+        ({"expectedPartitionSize": "100Mi"}, 4),
+        ({"expectedPartitionSize": "20Gi"}, 20),
+        ({"expectedPartitionSize": "20481Mi"}, 21),
+        ({"expectedPartitionSize": "100Ti"}, 10_000),
+    ],
+)
+def test_buckets_follow_from_the_expected_size_of_a_partition(index: dict[str, object], buckets: int) -> None:
+    document = {"path": "s3://lake/orders", "recordKey": ["id"], "orderingField": "version", "index": index}
+    assert HudiSettings.of(HudiOutput.model_validate(document), "orders").buckets == buckets
+
+
 def test_upserts_use_the_bucket_index_and_order_by_the_field() -> None:
     options = write_options(ORDERS)
     assert options["hoodie.index.type"] == "BUCKET"
