@@ -337,12 +337,12 @@ class Engine(Generic[Rows]):
         self._log.expire()
 
     def _write(self, batch: _Prepared[Rows], fetched: Fetched[Rows]) -> tuple[tuple[FileEntry, ...], SinkCommit]:
-        self._require_few_rejected(batch.plan, fetched)
         # The last look before the lake changes: a sink without a lock of its own trusts in it.
         self._log.check_fence()
         if batch.replay and (found := self._output.find(batch.plan)) is not None:
             logger.info("batch %d is visible already; only its commit was missing", batch.plan.batch)
             return self._output.quarantined(batch.plan), found
+        self._require_few_rejected(batch.plan, fetched)
         rejects: tuple[FileEntry, ...] = ()
         # An earlier attempt, by a definition that could not be kept to, may have rejected what is good now.
         if fetched.rejected_count or batch.replay:

@@ -347,6 +347,14 @@ def test_a_batch_that_is_visible_keeps_the_quarantine_that_was_written_with_it(s
     assert (world.rejected, world.lake) == ({0: [1]}, [1])
 
 
+def test_a_batch_that_is_visible_is_committed_whatever_would_be_unusable_of_it_now(start: Any) -> None:
+    world = World(available=1, die_at="sink_committed")
+    with pytest.raises(Died):
+        start(world).engine.run(Until.CAUGHT_UP)
+    start(world, rejected=1, max_rejected=0.0).engine.run(Until.CAUGHT_UP)
+    assert (list(world.commits), world.lake) == ([0], [1])
+
+
 def test_what_was_quarantined_by_an_attempt_that_came_to_nothing_does_not_stay(start: Any) -> None:
     world = World(available=1, die_at="write")
     with pytest.raises(Died):
