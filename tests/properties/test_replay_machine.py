@@ -182,7 +182,7 @@ class Parts:
         stats = ShardStats(SHARD, len(records), 10, NOW, NOW)
         self.life.reach("fetched")
         rows = [row for row in records if row not in rejected]
-        return Fetched(rows, rejected, len(rejected), (stats,), (NOW,), lambda: None)
+        return Fetched(rows, rejected, len(rejected), (stats,), (NOW,), lambda: (), lambda: None)
 
     def quarantine(self, plan: BatchPlan, rejected: list[Row], *, replay: bool) -> tuple[FileEntry, ...]:
         self.place.keep(plan.batch, rejected)
