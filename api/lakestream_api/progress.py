@@ -187,6 +187,9 @@ class Progress(WireModel):
     """File groups of a Hudi table that the batch wrote to: partitions that it touched × buckets, mostly.
     Each is written by one task. None: another sink, or nothing was written."""
 
+    remembered_deletes: int = Field(default=0, ge=0)
+    """Deletes that the sink remembers, so that no older version of their key that comes later is written."""
+
     table_services: tuple[TableService, ...] = ()
     """How the work on the table beside its batches goes; none where there is no such work."""
 

@@ -187,6 +187,7 @@ class _Parts:
                 executors=lambda: _executors(self.spark),
                 kinesis_now=self.client.now,
                 services=lambda: sink.services,
+                remembered_deletes=lambda: sink.remembered_deletes,
             )
             yield Engine(
                 settings=settings.engine_settings(self.document, definition),

@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import random
 import shutil
+import time
 import uuid
+import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import orjson
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from lakestream.errors import SettingsChangedError, SettingsError, SinkError
 from lakestream.sinks.contract import BatchRef
-from lakestream.sinks.hudi import HudiSettings, HudiSink
+from lakestream.sinks.hudi import HudiSettings, HudiSink, delete_files
 from lakestream.sinks.hudi.client import HudiClient, Written
 from lakestream.sinks.hudi.clock import ClockBehindError
 from lakestream.sinks.hudi.metaclient import HudiTable
@@ -122,8 +125,9 @@ def test_the_newest_version_wins_in_whatever_order_versions_come(
 
 @TABLE_TYPES
 def test_any_history_with_restarts_and_replays_gives_the_fold(
-    spark: SparkSession, tmp_path: Path, table_type: TableType
+    spark: SparkSession, tmp_path: Path, table_type: TableType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(delete_files, "_MOST", 2)
     chance = random.Random(20260131)
     settings = upserts(tmp_path, table_type)
     written: list[Order] = []
@@ -445,19 +449,32 @@ def test_a_batch_is_found_in_the_archive(spark: SparkSession, tmp_path: Path) ->
 
 def test_deletes_outlive_the_driver_and_are_forgotten_in_time(spark: SparkSession, tmp_path: Path) -> None:
     settings = upserts(tmp_path, TableType.COPY_ON_WRITE)
+    late = [Order("a", 4), Order("c", 1), Order("old", 4)]
     with opened(spark, settings) as sink:
         sink.write(ref(0), rows_of(spark, [Order("a", 5), Order("a", 6, "d")]), replay=False)
-    # The file of a batch whose driver was killed while it put it down.
-    folder = tmp_path / "orders" / ".hoodie" / "lakestream" / "tombstones"
-    for name in (".b000000000001-{}.crc", "b000000000001-{}"):
-        half = (folder / name.replace("1-", "0-").format(CHECKPOINT[:8])).read_bytes()
-        (folder / name.format(CHECKPOINT[:8])).write_bytes(half[: len(half) - 1] + b"?")
+        sink.write(ref(1), rows_of(spark, [Order("c", 2, "d")]), replay=False)
+        assert sink.remembered_deletes == 2
+    # Of a driver that was killed while it put down the deletes of a batch, and of the release before.
+    kept = tmp_path / "orders" / ".hoodie" / "lakestream" / "deletes"
+    (kept / "0000000001.000-half").mkdir()
+    (kept / "0000000001.000-half.json").write_bytes(b'{"name":"000')
+    (kept / "0000000002.000-data").mkdir()
+    earlier = kept.parent / "tombstones"
+    earlier.mkdir()
+    tombstone = orjson.dumps({"order_id": "old", "dt": Order("old", 1).row[3]}).decode()
+    content = zlib.compress(orjson.dumps([[tombstone, 1, 5, time.time()]]))
+    (earlier / "b000000000000-00000000").write_bytes(content)
     with opened(spark, settings) as sink:
-        sink.write(ref(1), rows_of(spark, [Order("a", 4), Order("b", 1, "d")]), replay=True)
+        assert len(list(kept.glob("[0-9]*"))) == 2 * 3
+        assert not list(earlier.glob("b*"))
+        assert sink.remembered_deletes == 3
+        sink.write(ref(2), rows_of(spark, [*late, Order("b", 1, "d")]), replay=True)
         assert snapshot(spark, settings) == {}
+        assert sink.remembered_deletes == 4
     with opened(spark, replace(settings, tombstones=timedelta(0))) as sink:
-        sink.write(ref(2), rows_of(spark, [Order("a", 4)]), replay=False)
-        assert snapshot(spark, settings) == {"a": 4}
+        sink.write(ref(3), rows_of(spark, late), replay=False)
+        assert snapshot(spark, settings) == {"a": 4, "c": 1, "old": 4}
+        assert sink.remembered_deletes == 0
 
 
 def test_many_remembered_deletes_stay_out_of_what_spark_keeps_of_its_queries(

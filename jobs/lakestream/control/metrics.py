@@ -42,6 +42,9 @@ class PrometheusProgress:
         def counter(name: str, meaning: str) -> Counter:
             return Counter(f"lakestream_{name}", meaning, names, registry=registry)
 
+        def gauge(name: str, meaning: str) -> Gauge:
+            return Gauge(f"lakestream_{name}", meaning, names, registry=registry)
+
         self._batches = counter("batches", "Batches committed.")
         self._records = counter("records", "Records read and committed.")
         self._bytes = counter("record_bytes", "Bytes of record data committed.")
@@ -63,27 +66,25 @@ class PrometheusProgress:
             buckets=_SECONDS,
             registry=registry,
         )
-        self._lag = Gauge("lakestream_lag_seconds", "Lag of the slowest shard; 0 at its tip.", names, registry=registry)
+        self._lag = gauge("lag_seconds", "Lag of the slowest shard; 0 at its tip.")
         self._shard_lag = Gauge(
             "lakestream_shard_lag_seconds", "Lag of each shard, up to 100.", (*names, "shard"), registry=registry
         )
-        self._shards = Gauge("lakestream_shards", "Shards being read.", names, registry=registry)
+        self._shards = gauge("shards", "Shards being read.")
         self._freshness = Gauge(
             "lakestream_freshness_seconds",
             "Age at which half (0.5) and 99 of 100 (0.99) of the last batch's records became visible, or younger.",
             (*names, "quantile"),
             registry=registry,
         )
-        self._committed = Gauge(
-            "lakestream_last_commit_timestamp_seconds",
-            "When the last batch was committed; a lag is as old as this.",
-            names,
-            registry=registry,
+        self._committed = gauge(
+            "last_commit_timestamp_seconds", "When the last batch was committed; a lag is as old as this."
         )
-        self._batch = Gauge("lakestream_last_batch", "Number of the last batch.", names, registry=registry)
-        self._epoch = Gauge("lakestream_epoch", "Number of the driver's start.", names, registry=registry)
-        self._executors = Gauge("lakestream_executors", "Executors that ran the last batch.", names, registry=registry)
-        self._cores = Gauge("lakestream_executor_cores", "Cores of each executor.", names, registry=registry)
+        self._batch = gauge("last_batch", "Number of the last batch.")
+        self._epoch = gauge("epoch", "Number of the driver's start.")
+        self._executors = gauge("executors", "Executors that ran the last batch.")
+        self._cores = gauge("executor_cores", "Cores of each executor.")
+        self._remembered = gauge("remembered_deletes", "Deletes that older versions of their keys are held against.")
         self._services = _ServiceMetrics(names, registry)
 
     def publish(self, progress: Progress) -> None:
@@ -109,6 +110,7 @@ class PrometheusProgress:
         self._epoch.labels(*job).set(progress.epoch)
         self._executors.labels(*job).set(progress.executors)
         self._cores.labels(*job).set(progress.cores)
+        self._remembered.labels(*job).set(progress.remembered_deletes)
         for service in progress.table_services:
             self._services.publish((*job, service.name), service)
 

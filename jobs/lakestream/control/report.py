@@ -221,6 +221,7 @@ class ProgressReporter:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         kinesis_now: Callable[[], datetime] | None = None,
         services: Callable[[], Sequence[ServiceStatus]] = lambda: (),
+        remembered_deletes: Callable[[], int] = lambda: 0,
     ) -> None:
         """Make a reporter.
 
@@ -231,6 +232,7 @@ class ProgressReporter:
             now: the driver's clock, by which the commit was timed too.
             kinesis_now: Kinesis's clock; None: the two are the same.
             services: how the work beside the batches goes; asked once a batch.
+            remembered_deletes: how many the sink has; asked once a batch.
         """
         self._job = job
         self._publishers = tuple(publishers)
@@ -238,6 +240,7 @@ class ProgressReporter:
         self._now = now
         self._kinesis_now = kinesis_now or now
         self._services = services
+        self._remembered_deletes = remembered_deletes
         self._previous: Progress | None = None
         self._read_until: deque[datetime] = deque(maxlen=_LOOKS)
 
@@ -254,7 +257,12 @@ class ProgressReporter:
             # There may be looks for a later batch among them: it is prepared while this one is written.
             read_from=max((until for until in self._read_until if until < commit.horizon), default=None),
             ahead=self._kinesis_now() - now,
-        ).model_copy(update={"table_services": tuple(map(service_of, self._services()))})
+        ).model_copy(
+            update={
+                "table_services": tuple(map(service_of, self._services())),
+                "remembered_deletes": self._remembered_deletes(),
+            }
+        )
         self._previous = progress
         self._read_until.append(commit.horizon)
         logger.info(

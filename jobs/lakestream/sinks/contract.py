@@ -47,6 +47,11 @@ class Sink(Protocol):
         """How the work beside the batches goes, which fails none of them; empty if there is no such work."""
         ...
 
+    @property
+    def remembered_deletes(self) -> int:
+        """Deletes that an older version of their key is held against; 0 if none are remembered."""
+        ...
+
     def refusal(self, output: StructType) -> Column | None:
         """Why a row cannot be written: null, or the reason with the name of the column. None: every row can be.
 

@@ -97,6 +97,11 @@ class JsonSink:
     def __init__(self, settings: JsonSettings) -> None:
         self._settings = settings
 
+    @property
+    def remembered_deletes(self) -> int:
+        """None: each record is a line, and stays."""
+        return 0
+
     def refusal(self, output: StructType) -> Column | None:
         """Why a row can be in no partition; None without partitions.
 

@@ -1,13 +1,15 @@
-"""Deletes, and versions that arrive after a delete of their key: what `tombstones` knows, applied to a batch."""
+"""Deletes, and versions that arrive after a delete of their key: what `delete_files` keeps, applied to a batch."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Protocol
 
+from pyspark import StorageLevel
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -20,15 +22,14 @@ from pyspark.sql.types import (
     LongType,
     ShortType,
     StringType,
+    StructField,
     StructType,
     TimestampNTZType,
     TimestampType,
 )
 
 from lakestream.errors import SettingsError
-from lakestream.sinks.contract import BatchRef
-from lakestream.sinks.hudi.tombstone_files import Files, TombstoneFiles
-from lakestream.sinks.hudi.tombstones import Ordering, Tombstone, Tombstones
+from lakestream.sinks.hudi.delete_files import Chunk, DeleteFiles, Files, decode_earlier
 from lakestream.spark.parse import first_line, quoted
 from lakestream.spark.repeatable import why_not_repeatable
 
@@ -37,9 +38,15 @@ logger = logging.getLogger(__name__)
 IS_DELETED = "_hoodie_is_deleted"
 """Hudi's own column: a row with true in it deletes its key."""
 
-_KEY, _HASH, _ORDERING, _DELETED = "_key", "_hash", "_ordering", "_deleted"
-_FILTER = "lakestream_deleted_keys"
-"""Name of a view of one row, the Bloom filter of the keys."""
+_KEY, _ORDERING, _DELETED, _SEEN, _DELETED_AT = (
+    f"_lakestream_{name}" for name in ("key", "ordering", "deleted", "seen", "deleted_at")
+)
+
+_COMMITTER = {
+    # A rename is a copy on S3. Nobody looks into a folder before its manifest is there.
+    "mapreduce.fileoutputcommitter.algorithm.version": "2",
+    "mapreduce.fileoutputcommitter.marksuccessfuljobs": "false",
+}
 
 
 @dataclass(frozen=True)
@@ -56,45 +63,120 @@ class DeleteRule:
     """How long a delete is remembered."""
 
 
+class DataFiles(Files, Protocol):
+    """Files that Spark can reach."""
+
+    @property
+    def uri(self) -> str:
+        """The folder that they are in."""
+        ...
+
+
 class DeleteGuard:
-    """Keeps rows out of the table whose key was deleted at a higher version."""
+    """Keeps rows out of the table whose key was deleted at a higher version. All data stay with the executors."""
 
-    def __init__(self, rule: DeleteRule, files: Files, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, rule: DeleteRule, files: DataFiles, clock: Callable[[], float] = time.time) -> None:
         self._rule = rule
+        self._folder = files.uri
         self._clock = clock
-        self._known = Tombstones(rule.retain.total_seconds())
-        self._kept = TombstoneFiles(files, self._known)
+        self._files = DeleteFiles(files, rule.retain.total_seconds())
+        self._merged: tuple[Chunk, DataFrame] | None = None
 
-    def load(self) -> None:
-        """Read what earlier drivers have left."""
-        self._kept.load(self._clock())
-        if len(self._known):
-            logger.info("%d deleted keys are remembered", len(self._known))
+    @property
+    def remembered(self) -> int:
+        """Deletes that are remembered."""
+        return self._files.keys
 
-    def apply(self, ref: BatchRef, rows: DataFrame) -> DataFrame:
+    def load(self, spark: SparkSession, earlier: Files) -> None:
+        """Read what earlier drivers have left.
+
+        Args:
+            spark: the session.
+            earlier: files of the releases that kept all deletes in the driver; they are taken over one by one.
+        """
+        self._files.load()
+        for name in earlier.list():
+            if deletes := decode_earlier(earlier.get(name)):
+                self._take_over(spark, deletes)
+            earlier.delete(name)
+        if self.remembered:
+            logger.info("%d deletes are remembered", self.remembered)
+
+    def _take_over(self, spark: SparkSession, deletes: list[tuple[str, int | float | str, float]]) -> None:
+        types = f"{_KEY} string, {_ORDERING} {_SQL_TYPES[type(deletes[0][1])]}, {_SEEN} double"
+        frame = spark.createDataFrame(deletes, types)
+        self._files.remember(lambda name: self._write(name, frame, len(deletes)), max(seen for _, _, seen in deletes))
+
+    def close(self) -> None:
+        """Free the executors' memory."""
+        if self._merged is not None:
+            self._merged[1].unpersist()
+
+    def apply(self, rows: DataFrame) -> DataFrame:
         """Remember the deletes of a batch, and leave out what older ones have overtaken.
 
-        One Spark job over the persisted rows brings the deletes to the driver, and with them the few rows whose key may
-        have been deleted; rows are joined only if one of these was indeed overtaken.
+        One Spark job over the persisted rows counts both; only if there are some, deletes are written, or rows joined.
         """
-        keyed = self._keyed(rows)
         now = self._clock()
-        suspects = keyed.filter(sf.col(_DELETED) | self._maybe_deleted(rows.sparkSession)).collect()
-        overtaken = {
-            row[_KEY]: self._known.deleted_at(row[_KEY])
-            for row in suspects
-            if self._known.overtakes(row[_KEY], row[_ORDERING])
-        }
-        deletes = [Tombstone(row[_KEY], row[_HASH], row[_ORDERING], now) for row in suspects if row[_DELETED]]
-        # Before the batch is written: a driver that finds the batch in the table will find its deletes here.
-        self._kept.remember(ref, deletes, now)
-        return self._without(rows, overtaken) if overtaken else rows
+        keyed = self._keyed(rows)
+        self._files.expire(now)
+        if self._files.is_scattered:
+            read = self._read(rows.sparkSession, self._files.chunks, keyed.schema)
+            kept = _newest(read.where(sf.col(_SEEN) >= self._oldest(now)))
+            self._files.merge(lambda name: self._write(name, kept))
+        overtaken = self._overtaken(keyed, now)
+        both = keyed.where(_DELETED).select(sf.lit(True).alias(_DELETED)).union(overtaken.select(sf.lit(False)))
+        counts = both.agg(sf.count_if(_DELETED).alias("deletes"), sf.count("*").alias("all")).first()
+        assert counts is not None  # an aggregate without keys has a row
+        if counts.deletes:
+            # Before the batch is written: a driver that finds the batch in the table will find its deletes here.
+            deletes = _newest(keyed.where(_DELETED).withColumn(_SEEN, sf.lit(now)))
+            self._files.remember(lambda name: self._write(name, deletes, counts.deletes), now)
+        if counts.all == counts.deletes:
+            return rows
+        stale = overtaken.groupBy(_KEY).agg(sf.max(_DELETED_AT).alias(_DELETED_AT))
+        older = (stale[_KEY] == self._key(rows)) & (self._ordering(rows) < stale[_DELETED_AT])
+        return rows.join(stale, older, "left_anti")
+
+    def _overtaken(self, keyed: DataFrame, now: float) -> DataFrame:
+        """Keys of rows that are older than a remembered delete, with the version of that.
+
+        Inner joins: Spark sends the side that is small, mostly the batch's keys, to where the other one is.
+        """
+        spark, chunks, schema = keyed.sparkSession, self._files.chunks, keyed.schema
+        merged = [chunk for chunk in chunks if chunk.merged][-1:]
+        known = [self._cached(spark, chunk, schema) for chunk in merged]
+        if recent := [chunk for chunk in chunks if chunk not in merged]:
+            known.append(self._read(spark, recent, schema))
+        found = keyed.where("false").select(_KEY, sf.col(_ORDERING).alias(_DELETED_AT))
+        for deletes in known:
+            live = deletes.where(sf.col(_SEEN) >= self._oldest(now))
+            joined = keyed.join(live.select(_KEY, sf.col(_ORDERING).alias(_DELETED_AT)), _KEY)
+            found = found.union(joined.where(sf.col(_ORDERING) < sf.col(_DELETED_AT)).select(_KEY, _DELETED_AT))
+        return found
+
+    def _cached(self, spark: SparkSession, chunk: Chunk, schema: StructType) -> DataFrame:
+        """What all but the last batches have deleted, which is much, and is read by each batch."""
+        if self._merged is None or self._merged[0] != chunk:
+            self.close()
+            self._merged = (chunk, self._read(spark, [chunk], schema).persist(StorageLevel.MEMORY_AND_DISK_DESER))
+        return self._merged[1]
+
+    def _oldest(self, now: float) -> float:
+        return now - self._rule.retain.total_seconds()
+
+    def _read(self, spark: SparkSession, chunks: Sequence[Chunk], schema: StructType) -> DataFrame:
+        columns = StructType([schema[_KEY], schema[_ORDERING], StructField(_SEEN, DoubleType())])
+        return spark.read.schema(columns).parquet(*(f"{self._folder}/{chunk.name}" for chunk in chunks))
+
+    def _write(self, name: str, deletes: DataFrame, keys: int | None = None) -> int:
+        path = f"{self._folder}/{name}"
+        deletes.write.options(**_COMMITTER).parquet(path)
+        return deletes.sparkSession.read.parquet(path).count() if keys is None else keys
 
     def _keyed(self, rows: DataFrame) -> DataFrame:
-        key = self._key(rows)
         return rows.select(
-            key.alias(_KEY),
-            sf.xxhash64(key).alias(_HASH),
+            self._key(rows).alias(_KEY),
             self._ordering(rows).alias(_ORDERING),
             sf.expr(is_deleted(self._rule.predicate)).alias(_DELETED),
         )
@@ -105,24 +187,10 @@ class DeleteGuard:
     def _key(self, rows: DataFrame) -> Column:
         return sf.to_json(sf.struct(*(identifying(name, rows.schema[name].dataType) for name in self._rule.identity)))
 
-    def _maybe_deleted(self, spark: SparkSession) -> Column:
-        """`slots` of tombstones.py, in Spark's SQL."""
-        if not len(self._known):
-            return sf.lit(False)
-        # Of a literal, megabytes would be in the texts of each batch's plans, many times over, and Spark keeps these.
-        spark.createDataFrame([(self._known.filter,)], "filled binary").createOrReplaceTempView(_FILTER)
-        filled, mask = sf.expr(f"(SELECT filled FROM {_FILTER})"), len(self._known.filter) - 1
-        first, second = (
-            filled.substr(half.bitwiseAND(mask).cast("int") + 1, sf.lit(1)) == sf.lit(bytearray([1]))
-            for half in (sf.col(_HASH), sf.shiftright(sf.col(_HASH), 32))
-        )
-        return first & second
 
-    def _without(self, rows: DataFrame, overtaken: dict[str, Ordering]) -> DataFrame:
-        types = f"{_KEY} string, {_ORDERING} {_SQL_TYPES[type(next(iter(overtaken.values())))]}"
-        deleted = sf.broadcast(rows.sparkSession.createDataFrame(list(overtaken.items()), types))
-        older = (deleted[_KEY] == self._key(rows)) & (self._ordering(rows) < deleted[_ORDERING])
-        return rows.join(deleted, older, "left_anti")
+def _newest(deletes: DataFrame) -> DataFrame:
+    """One row for each key."""
+    return deletes.groupBy(_KEY).agg(sf.max(_ORDERING).alias(_ORDERING), sf.max(_SEEN).alias(_SEEN))
 
 
 _SQL_TYPES = {int: "long", float: "double", str: "string"}

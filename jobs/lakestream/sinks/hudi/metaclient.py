@@ -157,7 +157,7 @@ class HudiTable:
 
 
 class SideFiles:
-    """Small files in a folder of the table's `.hoodie`, where neither readers nor the cleaner look."""
+    """Files in a folder of the table's `.hoodie`, where neither readers nor the cleaner look."""
 
     def __init__(self, table: HudiTable, folder: str) -> None:
         self._table = table
@@ -191,6 +191,14 @@ class SideFiles:
 
     def delete(self, name: str) -> None:
         self._table.storage().deleteFile(self._path(name))
+
+    def clear(self, name: str) -> None:
+        self._table.storage().deleteDirectory(self._path(name))
+
+    @property
+    def uri(self) -> str:
+        """The folder, by the name that Spark knows it by."""
+        return f"{self._table.settings.path}/{self._folder}"
 
     def _path(self, name: str) -> Any:
         return self._table.path(f"{self._folder}/{name}")

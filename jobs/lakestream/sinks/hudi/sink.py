@@ -127,7 +127,7 @@ class HudiSink:
         clock.seconds["wait"] = self._services.throttle()
         clock.seconds["pause"] = self._services.pause()
         clock.lap()
-        kept = self._guard.apply(ref, rows) if self._guard else rows
+        kept = self._guard.apply(rows) if self._guard else rows
         clock.lap("deletes")
         self._clock.require_after(self._rollbacks.newest)
         instant = self._client.start()
@@ -146,14 +146,19 @@ class HudiSink:
         """End compaction and cleaning after the round that runs."""
         if self._services is not None:
             self._services.close()
-        for client in (self._client, self._beside):
-            if client is not None:
-                client.close()
+        for part in (self._guard, self._client, self._beside):
+            if part is not None:
+                part.close()
 
     @property
     def services(self) -> tuple[ServiceStatus, ...]:
         """How compaction, cleaning and archiving go, which never fail a batch."""
         return () if self._services is None else self._services.status
+
+    @property
+    def remembered_deletes(self) -> int:
+        """Deletes that an older version of their key is held against."""
+        return 0 if self._guard is None else self._guard.remembered
 
     def finish_services(self) -> None:
         """Wait until compaction and cleaning have nothing to do."""
@@ -204,8 +209,8 @@ class HudiSink:
 
     def _open(self, columns: StructType) -> None:
         if self._rule is not None:
-            self._guard = DeleteGuard(self._rule, SideFiles(self._table, "tombstones"))
-            self._guard.load()
+            self._guard = DeleteGuard(self._rule, SideFiles(self._table, "deletes"))
+            self._guard.load(self._spark, SideFiles(self._table, "tombstones"))
         self._client = HudiClient(self._table, self._options, columns)
         self._beside = HudiClient(self._table, self._options, columns)
         self._rollbacks = Rollbacks(self._table, SideFiles(self._table, "rolled-back"))
