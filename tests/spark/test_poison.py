@@ -79,7 +79,7 @@ def upserts(path: Path, **fields: Any) -> HudiSettings:
 
 
 def rows_in(spark: SparkSession, table: HudiSettings, *columns: str) -> list[tuple[Any, ...]]:
-    found = [tuple(row) for row in spark.read.format("hudi").load(table.path).select(*columns).collect()]
+    found = [tuple(row) for row in spark.read.format("hudi").load(table.path).selectExpr(*columns).collect()]
     assert len(set(found)) == len(found)
     return found
 
@@ -250,3 +250,30 @@ def test_rows_of_several_records_are_kept_themselves(spark: SparkSession, tmp_pa
     assert (orjson.loads(bytes(rejected["data"])), rejected["_reason"]) == ({"k": "", "v": 3}, "empty: k")
     assert (rejected["shard_id"], fetched.rejected_count) == (None, 1)
     assert [tuple(row) for row in fetched.rows.collect()] == [("a", 2)]
+
+
+def test_times_that_readers_with_sparks_defaults_fail_at_are_kept(
+    spark: SparkSession, tmp_path: Path, write: Write
+) -> None:
+    ddl = "k string, v long, at timestamp, local timestamp_ntz, days map<string,array<struct<d:date>>>"
+    sql = "SELECT *, if(k = 'made', to_timestamp('0001-01-01'), at) AS made FROM events"
+    good = [
+        {"k": "nulls", "v": 1, "days": {"x": [{"d": None}], "y": None}},
+        {"k": "oldest", "v": 1, "at": "1900-01-01T00:00:00Z", "days": {"x": [{"d": "1582-10-15"}]}},
+        {"k": "local", "v": 1, "local": "0001-01-01T00:00:00"},
+    ]
+    poison = [
+        {"k": "zero", "v": 1, "at": "0001-01-01T00:00:00Z"},
+        {"k": "seconds", "v": 1, "at": -2208988801},
+        {"k": "nested", "v": 1, "days": {"x": [], "y": [{"d": "2026-01-31"}, {"d": "1582-10-14"}]}},
+        {"k": "made", "v": 1},
+    ]
+    table = upserts(tmp_path)
+    with opened(spark, table) as sink:
+        rejected = write(sink, ddl, sql, [*good, *poison])
+    why = "a timestamp before 1900 or a date before 1582-10-15: "
+    columns = {"zero": "at", "seconds": "at", "nested": "days", "made": "made"}
+    assert reasons(rejected, "k") == {key: why + column for key, column in columns.items()}
+    stock = spark.newSession()
+    stock.conf.set("spark.sql.parquet.datetimeRebaseModeInRead", "EXCEPTION")  # Spark's default
+    assert {key for key, _ in rows_in(stock, table, "k", "cast(struct(*) as string)")} == {row["k"] for row in good}

@@ -14,6 +14,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sf
 from pyspark.sql.types import DoubleType, FloatType, StringType, StructType
 
+from lakestream.sinks.hudi.ancient import ancient
 from lakestream.sinks.hudi.options import key_generator
 from lakestream.sinks.hudi.settings import HudiSettings
 from lakestream.sinks.partitions import first_reason, partition_refusals
@@ -42,6 +43,7 @@ def refusal(settings: HudiSettings, output: StructType) -> Column | None:
             *_keys(settings, output),
             *_ordering(settings, output),
             *partition_refusals(path, output, settings.partition_by, _FILE_BYTES),
+            *ancient(output),
         )
     )
 
