@@ -15,7 +15,7 @@ DEMO_OPTIONS := $(foreach name,events shards table duration lake,\
 # Processes that run tests side by side: one more than there are cores, since some tests wait for others' processes.
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
-.PHONY: help setup jars demo check test spark e2e lint bench docs lock clean
+.PHONY: help setup jars demo check test spark chaos e2e lint bench docs lock clean
 
 help: ## Show what there is to make
 	@sed -n 's/^\([a-z0-9]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -46,6 +46,10 @@ test: check spark ## Check, then run the tests with Spark
 
 spark: jars ## Run the tests with Spark, but not the slow ones
 	$(BIN)/pytest -m "spark and not slow" --numprocesses $(WORKERS) --dist load --maxschedchunk 1
+
+chaos: jars ## Random faults against real drivers, audited: HOURS= SEED=, or CASE= to replay one (see docs/chaos.md)
+	PYTHONPATH=tests/chaos $(BIN)/python -m chaos $(if $(HOURS),--hours $(HOURS)) $(if $(SEED),--seed $(SEED)) \
+		$(if $(CASE),--replay $(CASE))
 
 e2e: setup ## Run the end-to-end tests on kubectl's current cluster, which has the images (see CONTRIBUTING.md)
 	$(BIN)/pytest tests/e2e --with-e2e

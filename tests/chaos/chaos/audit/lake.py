@@ -1,0 +1,126 @@
+"""Reads a lake as others would: stock Spark and Hudi for tables, gzip and JSON for files, PyArrow for quarantine.
+
+A lake on S3 is copied to a folder first.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections.abc import Iterator
+from decimal import Decimal
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import unquote
+
+import pyarrow.parquet
+
+from chaos.events import PARTITION, Row, micros
+from chaos.ledger import Where
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+_COLUMNS = ("id", "site", "day", "version", "op", "cast(amount AS string) AS amount", "unix_micros(at) AS at", "note")
+_WHERE = ("_rescued", "_shard_id", "_sequence_number", "_sub_sequence")
+
+
+class Lake:
+    """Reads Hudi tables with a Spark that knows nothing of LakeStream. Starts with the first table."""
+
+    def __init__(self, java_home: Path, jars: Path, scratch: Path) -> None:
+        """Make a reader.
+
+        Args:
+            java_home: of a Java 17.
+            jars: a folder with Spark's own jars and Hudi's bundle.
+            scratch: a folder for Spark.
+        """
+        self._java_home = java_home
+        self._jars = jars
+        self._scratch = scratch
+        self._spark: SparkSession | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._spark is not None:
+            self._spark.stop()
+
+    def read_table(self, table: Path) -> list[tuple[Where, Row]]:
+        """The rows of a snapshot query."""
+        spark = self._spark = self._spark or self._start()
+        rows = spark.read.format("hudi").load(table.as_uri())
+        extra = ["extra"] if "extra" in rows.columns else []
+        return [_placed(row.asDict()) for row in rows.selectExpr(*_COLUMNS, *_WHERE, *extra).collect()]
+
+    def _start(self) -> SparkSession:
+        from pyspark.sql import SparkSession
+
+        os.environ["JAVA_HOME"] = str(self._java_home)
+        classes = os.pathsep.join(str(jar) for jar in sorted(self._jars.glob("*.jar")))
+        conf = {
+            "spark.driver.extraClassPath": classes,
+            "spark.driver.host": "127.0.0.1",
+            "spark.driver.bindAddress": "127.0.0.1",
+            "spark.driver.memory": "1g",
+            "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -Djol.skipDynamicAttach=true",
+            "spark.local.dir": str(self._scratch),
+            "spark.sql.warehouse.dir": str(self._scratch / "warehouse"),
+            "spark.ui.enabled": "false",
+            "spark.sql.shuffle.partitions": "2",
+            "spark.sql.session.timeZone": "UTC",
+            "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+            "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
+        }
+        builder = SparkSession.builder.master("local[2]").appName("audit")
+        for key, value in conf.items():
+            builder = builder.config(key, value)
+        spark = builder.getOrCreate()
+        spark.sparkContext.setLogLevel("ERROR")
+        return spark
+
+
+def read_json(folder: Path) -> list[tuple[Where, Row]]:
+    """The lines of all files, with the partition from the folders' names."""
+    found = []
+    for file in sorted(folder.rglob("*.json.gz")):
+        partition = dict(_partition(file.relative_to(folder).parts[:-1]))
+        for line in gzip.decompress(file.read_bytes()).split(b"\n")[:-1]:
+            row = json.loads(line, parse_float=Decimal)
+            row["at"] = None if row.get("at") is None else micros(row["at"])
+            found.append(_placed({**row, **partition}))
+    return found
+
+
+def read_quarantine(folder: Path) -> list[tuple[Where, bytes]]:
+    """Place and bytes of each record in quarantine."""
+    found: list[tuple[Where, bytes]] = []
+    for file in sorted(folder.rglob("*.parquet")):
+        with file.open("rb") as content:
+            rows = pyarrow.parquet.read_table(content).to_pylist()
+        found += [((r["shard_id"], int(r["sequence_number"]), r["sub_sequence"]), r["data"]) for r in rows]
+    return found
+
+
+def _partition(folders: tuple[str, ...]) -> Iterator[tuple[str, str | None]]:
+    for folder in folders:
+        name, _, value = folder.partition("=")
+        yield name, None if value == _NULL_PARTITION else unquote(value)
+
+
+def _placed(row: dict[str, Any]) -> tuple[Where, Row]:
+    """`extra` is in its column since there is one, and was rescued before."""
+    rescued = json.loads(row.get("_rescued") or "{}")
+    if PARTITION in row and row[PARTITION] == _NULL_PARTITION:
+        row[PARTITION] = None
+    unknown = {name: value for name, value in rescued.items() if name != "extra"}
+    extra = row.get("extra") if row.get("extra") is not None else rescued.get("extra")
+    where = (row["_shard_id"], int(row["_sequence_number"]), row["_sub_sequence"])
+    return where, {**row, "extra": extra, **({"rescued": unknown} if unknown else {})}

@@ -1,0 +1,150 @@
+"""The verdict: pure. Two histories go in, what differs comes out."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from decimal import Decimal
+
+from chaos.events import DELETES, KEY, ORDERING, Fate, Row, Sent
+from chaos.ledger import Truth, Where
+
+assert DELETES == "op = 'd'"  # what `fold` does by hand
+
+_SAMPLES = 5
+
+
+@dataclass(frozen=True)
+class Found:
+    """What was read of a lake."""
+
+    rows: list[tuple[Where, Row]]
+    quarantine: list[tuple[Where, bytes]]
+
+
+@dataclass
+class Verdict:
+    """How often what went wrong; the samples are for a person."""
+
+    records: int = 0
+    rows: int = 0
+    quarantined: int = 0
+    lost: int = 0
+    doubled: int = 0
+    altered: int = 0
+    foreign: int = 0
+    """What no record of the stream made: a row that was deleted counts, an older version as well."""
+    samples: list[str] = field(default_factory=list)
+
+    @property
+    def ok(self) -> bool:
+        return self.lost == self.doubled == self.altered == self.foreign == 0
+
+    def to_json(self) -> dict[str, object]:
+        return asdict(self)
+
+    def tell(self, kind: str, where: object, *details: object) -> None:
+        """Count a fault."""
+        count = getattr(self, kind) + 1
+        setattr(self, kind, count)
+        if count <= _SAMPLES:
+            self.samples.append(f"{kind}: {where}: {' '.join(map(_short, details))}")
+
+
+def judge(truth: Truth, found: Found, *, keyed: bool) -> Verdict:
+    """Compare a lake with its stream.
+
+    Args:
+        truth: each record of the stream.
+        found: rows and quarantine.
+        keyed: the table keeps the newest version of each key, and not every record.
+    """
+    verdict = Verdict(len(truth.sent), len(found.rows), len(found.quarantine))
+    kept = _quarantine(truth.sent, found.quarantine, verdict)
+    rows = {where: sent for where, sent in truth.sent.items() if sent.fate is not Fate.QUARANTINE and where not in kept}
+    everything: dict[object, tuple[Where, Sent]] = {where: (where, sent) for where, sent in rows.items()}
+    wanted = fold(rows) if keyed else everything
+    seen: defaultdict[object, list[tuple[Where, Row]]] = defaultdict(list)
+    for where, row in found.rows:
+        seen[_key(row) if keyed else where].append((where, row))
+    for identity, (where, sent) in wanted.items():
+        if identity not in seen:
+            verdict.tell("lost", where, sent.kind, "is in no row", sent.data)
+    for identity, copies in seen.items():
+        if identity not in wanted:
+            verdict.tell("foreign", identity, f"{len(copies)} times", *copies[0])
+            continue
+        where, sent = wanted[identity]
+        if len(copies) > 1:
+            verdict.tell("doubled", identity, sent.kind, f"is there {len(copies)} times:", [w for w, _ in copies])
+        for at, row in copies:
+            if at != where or (differing := differences(sent, row)):
+                why = f"comes from {at}" if at != where else differing
+                verdict.tell("altered", where, sent.kind, why)
+    return verdict
+
+
+def fold(rows: Mapping[Where, Sent]) -> dict[object, tuple[Where, Sent]]:
+    """By key the record with the highest version, unless that is a delete."""
+    newest: dict[object, tuple[Where, Sent]] = {}
+    for where, sent in rows.items():
+        assert sent.row is not None
+        key = _key(sent.row)
+        if key not in newest or _version(newest[key][1]) < _version(sent):
+            newest[key] = (where, sent)
+    return {key: (where, sent) for key, (where, sent) in newest.items() if sent.row and sent.row["op"] != "d"}
+
+
+def differences(sent: Sent, row: Row) -> dict[str, tuple[object, object]]:
+    """Columns that do not say what was sent: what they should say, and what they do. Numbers are compared by value."""
+    assert sent.row is not None
+    expected = {"rescued": None, **sent.row}
+    return {
+        name: (value, row.get(name))
+        for name, value in expected.items()
+        if (Decimal(str(value)) != Decimal(str(row.get(name))) if _is_number(name, row) else value != row.get(name))
+    }
+
+
+def _quarantine(sent: Mapping[Where, Sent], found: Iterable[tuple[Where, bytes]], verdict: Verdict) -> set[Where]:
+    """Judge the quarantine; returns what may be there and is."""
+    copies: defaultdict[Where, list[bytes]] = defaultdict(list)
+    for where, data in found:
+        copies[where].append(data)
+    for where, record in sent.items():
+        if record.fate is Fate.QUARANTINE and where not in copies:
+            verdict.tell("lost", where, record.kind, "is not in quarantine", record.data)
+    kept = set()
+    for where, datas in copies.items():
+        if where not in sent:
+            verdict.tell("foreign", where, "in quarantine", datas[0])
+            continue
+        if sent[where].fate is Fate.ROW:
+            verdict.tell("foreign", where, sent[where].kind, "is in quarantine, and is good", datas[0])
+        else:
+            kept.add(where)
+        if len(datas) > 1:
+            verdict.tell("doubled", where, sent[where].kind, f"is in quarantine {len(datas)} times")
+        if any(data != sent[where].data for data in datas):
+            verdict.tell("altered", where, sent[where].kind, "has other bytes in quarantine", datas[0])
+    return kept
+
+
+def _is_number(name: str, row: Row) -> bool:
+    return name == "amount" and row.get(name) is not None
+
+
+def _key(row: Row) -> tuple[object, ...]:
+    return tuple(row[name] for name in KEY)
+
+
+def _version(sent: Sent) -> int:
+    assert sent.row is not None
+    version = sent.row[ORDERING]
+    assert isinstance(version, int)
+    return version
+
+
+def _short(detail: object) -> str:
+    return str(detail)[:300]

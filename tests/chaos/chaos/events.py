@@ -1,0 +1,173 @@
+"""Good records: versions of things that are made, changed and deleted, in and out of order."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from enum import Enum
+from random import Random
+
+SCHEMA = (
+    "id string NOT NULL, site string NOT NULL, day string, version bigint NOT NULL, op string NOT NULL, "
+    "amount decimal(12,2), at timestamp, note string NOT NULL"
+)
+RELAXED_SCHEMA = SCHEMA.removesuffix(" NOT NULL") + ", extra string"
+"""What a person may make of it while no driver runs: a note may be missing, and `extra` gets a column."""
+KEY = ("id", "site")
+ORDERING = "version"
+PARTITION = "day"
+DELETES = "op = 'd'"
+
+_DAYS = ("2026-01-30", "2026-01-31", "a=b/c %25")
+_EPOCH = datetime(2026, 1, 31, tzinfo=UTC)
+_NOTES = ("", "Grüße, 世界 🙂", 'a "quoted", \\ back\\slashed\nline', "\u0000\u0007\u2028", "null", "-0", "x" * 2000)
+_LIVE = 60
+"""Keys that are changed; more, and a delete hardly ever meets a late version."""
+
+Row = Mapping[str, object]
+"""Columns by name: text, int, Decimal as text, and times as microseconds since the epoch."""
+
+
+class Fate(Enum):
+    """What has to become of a record."""
+
+    ROW = "row"
+    QUARANTINE = "quarantine"
+    EITHER = "either"
+    """A row that says what the record says, or in quarantine with its bytes: exactly one of them."""
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A user record, and what has to become of it."""
+
+    kind: str
+    partition_key: str
+    data: bytes
+    fate: Fate
+    row: Row | None
+    """What a table has of it; None where nothing may be in it."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """One version of a thing."""
+
+    id: str
+    site: str
+    day: str
+    version: int
+    op: str
+    amount: str
+    at: str
+    note: str
+    extra: str | None = None
+
+    def fields(self) -> dict[str, object]:
+        """The JSON object; the amount is a number in it."""
+        fields: dict[str, object] = {**self.__dict__, "amount": _Digits(self.amount)}
+        if self.extra is None:
+            del fields["extra"]
+        return fields
+
+    def row(self) -> Row:
+        return {**self.__dict__, "at": micros(self.at)}
+
+    def sent(self, kind: str = "event") -> Sent:
+        return Sent(kind, self.id, encoded(self.fields()), Fate.ROW, self.row())
+
+
+class _Digits(float):
+    """A number that JSON has with these very digits."""
+
+    def __new__(cls, digits: str) -> _Digits:
+        made = super().__new__(cls, digits)
+        made.digits = digits
+        return made
+
+    digits: str
+
+    def __repr__(self) -> str:
+        return self.digits
+
+
+def encoded(fields: Mapping[str, object]) -> bytes:
+    """As JSON; `json` writes a float by its own `__repr__` only without the C encoder, so the digits go in by hand."""
+    parts = (
+        f"{json.dumps(name)}:{repr(value) if isinstance(value, _Digits) else json.dumps(value, ensure_ascii=False)}"
+        for name, value in fields.items()
+    )
+    return ("{" + ",".join(parts) + "}").encode()
+
+
+def micros(text: str) -> int:
+    """Microseconds since the epoch of an ISO time."""
+    return (datetime.fromisoformat(text) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+
+
+class Events:
+    """An endless supply; the same for the same seed."""
+
+    def __init__(self, chance: Random) -> None:
+        self._chance = chance
+        self._made = 0
+        self._live: list[Event] = []
+        self._late: list[Event] = []
+
+    def fresh(self) -> Event:
+        """The first version of a thing that nobody else changes."""
+        self._made += 1
+        chance = self._chance
+        return Event(
+            id=f"t{self._made:07d}",
+            site=chance.choice(("north", "south")),
+            day=chance.choice(_DAYS),
+            version=1,
+            op="c",
+            amount=f"{chance.randrange(-(10**6), 10**9)}.{chance.randrange(100):02d}",
+            at=(_EPOCH + timedelta(microseconds=chance.randrange(10**11))).isoformat(),
+            note=chance.choice(_NOTES),
+            extra=chance.choice((None, None, None, "more")),
+        )
+
+    def take(self, number: int) -> Iterator[Sent]:
+        """So many records: creations, changes, deletes, and some that come late, after a newer version or a delete."""
+        for _ in range(number):
+            yield self._next().sent()
+
+    def _next(self) -> Event:
+        draw = self._chance.random()
+        if self._late and draw < 0.12:
+            return self._late.pop(self._chance.randrange(len(self._late)))
+        if len(self._live) < _LIVE or draw < 0.4:
+            self._live.append(self.fresh())
+            if len(self._live) <= _LIVE:
+                return self._live[-1]
+            # It outgrows the number of those that live, so the one that was there longest is left alone.
+            self._live.pop(0)
+            return self._live[-1]
+        return self._change()
+
+    def _change(self) -> Event:
+        place = self._chance.randrange(len(self._live))
+        version = self._live[place].version + 1
+        if self._chance.random() < 0.3:
+            # Comes later, maybe after a newer one: it must change nothing then.
+            self._late.append(self._changed(place, version, self._chance.choice("ud")))
+            version += 1
+        event = self._changed(place, version, "d" if self._chance.random() < 0.25 else "u")
+        self._live[place] = event
+        return event
+
+    def _changed(self, place: int, version: int, op: str) -> Event:
+        return Event(
+            **{
+                **self._live[place].__dict__,
+                "version": version,
+                "op": op,
+                "amount": f"{self._chance.randrange(10**9)}.{self._chance.randrange(100):02d}",
+                "note": self._chance.choice(_NOTES),
+            }
+        )

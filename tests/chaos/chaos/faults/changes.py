@@ -1,0 +1,98 @@
+"""What people change between the end of a driver and the start of the next one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING, Self
+
+from chaos.events import RELAXED_SCHEMA
+from chaos.faults.base import Fault, Phase
+
+if TYPE_CHECKING:
+    from chaos.world import World
+
+
+@dataclass(frozen=True)
+class SchemaRelaxed(Fault):
+    """Records that were not usable are from now on, and a field gets a column."""
+
+    phase = Phase.BEFORE
+    group = "changes"
+
+    @classmethod
+    def draw(cls, chance: Random) -> Self:
+        return cls()
+
+    def strike(self, world: World) -> None:
+        world.document["spec"]["schema"] = RELAXED_SCHEMA
+
+
+@dataclass(frozen=True)
+class RetentionChanged(Fault):
+    """The stream keeps its records for longer or, later, as long as before."""
+
+    hours: int
+
+    phase = Phase.BEFORE
+    group = "changes"
+
+    @classmethod
+    def draw(cls, chance: Random) -> Self:
+        return cls(chance.choice((36, 48, 168)))
+
+    def strike(self, world: World) -> None:
+        world.keep_for(self.hours)
+
+
+@dataclass(frozen=True)
+class BatchesResized(Fault):
+    """A batch takes fewer records, or more."""
+
+    records: int
+
+    phase = Phase.BEFORE
+    group = "changes"
+
+    @classmethod
+    def draw(cls, chance: Random) -> Self:
+        return cls(chance.choice((20, 200, 5000)))
+
+    def strike(self, world: World) -> None:
+        world.document["spec"]["trigger"]["maxRecordsPerBatch"] = self.records
+
+
+@dataclass(frozen=True)
+class ClockWrong(Fault):
+    """Drivers that start from now on are on a machine with another clock."""
+
+    seconds: int
+
+    phase = Phase.BEFORE
+    weight = 1
+    group = "changes"
+
+    @classmethod
+    def draw(cls, chance: Random) -> Self:
+        return cls(chance.choice((-720, -5, 0, 5, 720, 1440)))
+
+    def strike(self, world: World) -> None:
+        world.clock_offset = self.seconds
+
+
+@dataclass(frozen=True)
+class Silence(Fault):
+    """Some hours go by without a driver."""
+
+    hours: int
+
+    phase = Phase.BEFORE
+    weight = 1
+    group = "changes"
+
+    @classmethod
+    def draw(cls, chance: Random) -> Self:
+        return cls(chance.choice((1, 3)))
+
+    def strike(self, world: World) -> None:
+        world.kinesis.clock.advance(3600 * self.hours)

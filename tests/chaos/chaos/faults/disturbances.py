@@ -1,0 +1,228 @@
+"""What happens around a driver that runs; most of it goes on until the driver's life has ended."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING, Self
+
+from chaos.faults.base import Fault, Phase
+from chaos.processes import Part
+from chaos.s3 import Effect, S3Fault
+from chaos.setting import Place, Setting
+
+if TYPE_CHECKING:
+    from chaos.world import World
+
+_READS = ("GetRecords", "GetShardIterator", "ListShards", "DescribeStreamSummary")
+
+
+@dataclass(frozen=True)
+class KinesisFails(Fault):
+    """A share of the requests to Kinesis meet one of the local server's faults."""
+
+    kind: str
+    share: float
+    times: int
+    seconds: float
+    """Of latency."""
+    puts: bool
+    """Whether the producer's requests are befallen as well."""
+
+    phase = Phase.DURING
+    weight = 5
+
+    @classmethod
+    def draw(cls, chance: Random) -> Self:
+        kind = chance.choice(("latency", "internal_failure", "throttle", "drop", "drop_before", "empty_pages"))
+        share, times = chance.choice((0.1, 0.4, 1.0)), chance.choice((3, 10, 30))
+        return cls(kind, share, times, chance.choice((0.5, 3.0, 35.0)), chance.random() < 0.5)
+
+    def strike(self, world: World) -> None:
+        operations = (*_READS, "PutRecords") if self.puts else _READS
+        faults = world.kinesis.faults
+        world.stressed = True
+        match self.kind:
+            case "latency":
+                # Longer than a client waits: the answer is never read.
+                faults.latency(self.seconds, *_READS, times=3 if self.seconds > 10 else self.times)
+            case "empty_pages":
+                faults.empty_pages(times=self.times, probability=self.share)
+            case "throttle":
+                faults.throttle(*operations, times=self.times, probability=self.share)
+            case "internal_failure":
+                faults.internal_failure(*operations, times=self.times, probability=self.share)
+            case "drop":
+                faults.drop(*operations, times=self.times, probability=self.share)
+            case _:
+                faults.drop_before(*operations, times=self.times, probability=self.share)
+
+
+@dataclass(frozen=True)
+class Reshards(Fault):
+    """A shard is split or two are merged, every few seconds."""
+
+    seconds: float
+    seed: int
+
+    phase = Phase.DURING
+    weight = 4
+
+    @classmethod
+    def draw(cls, chance: Random) -> Self:
+        return cls(chance.choice((2.0, 6.0)), chance.randrange(2**32))
+
+    def strike(self, world: World) -> None:
+        world.reshard(Random(self.seed), self.seconds)
+
+
+@dataclass(frozen=True)
+class S3Fails(Fault):
+    """Requests to S3 meet a fault."""
+
+    effect: str
+    target: str
+    times: int
+    share: float
+    seconds: float
+
+    phase = Phase.DURING
+    weight = 14
+
+    @classmethod
+    def suits(cls, setting: Setting) -> bool:
+        return setting.place is Place.S3
+
+    @classmethod
+    def draw(cls, chance: Random) -> Self:
+        effect = chance.choice(
+            (Effect.REFUSE, Effect.CUT, Effect.LOSE_ANSWER, Effect.LOSE_ANSWER, Effect.DELAY, Effect.LATE)
+        )
+        target = chance.choice(("any", "write", "conditional put", "complete", "hudi commit", "timeline", "data"))
+        seconds = chance.choice((0.5, 4.0, 20.0, 90.0) if effect is Effect.LATE else (0.2, 2.0, 40.0))
+        times = 2 if seconds > 10 else chance.choice((1, 3, 10))
+        return cls(effect.value, target, times, chance.choice((0.3, 1.0)), seconds)
+
+    def strike(self, world: World) -> None:
+        assert world.proxy is not None  # it suits S3 alone
+        world.stressed = True
+        world.proxy.faults.add(S3Fault(Effect(self.effect), self.target, self.times, self.share, self.seconds))
+
+
+@dataclass(frozen=True)
+class KinesisClockGoesOn(Fault):
+    """Kinesis's clock goes forward at once: a pause in the stream, or the driver's clock is behind."""
+
+    seconds: int
+
+    phase = Phase.DURING
+
+    @classmethod
+    def draw(cls, chance: Random) -> Self:
+        return cls(chance.choice((5, 301, 720, 5400)))
+
+    def strike(self, world: World) -> None:
+        world.kinesis.clock.advance(self.seconds)
+
+
+@dataclass(frozen=True)
+class DriverClockSteps(Fault):
+    """Somebody sets the clock of the driver's machine; set back, it may refuse to write and end."""
+
+    seconds: int
+
+    phase = Phase.DURING
+    weight = 1
+
+    @classmethod
+    def draw(cls, chance: Random) -> Self:
+        return cls(chance.choice((-720, -30, -2, 2, 30, 720)))
+
+    def strike(self, world: World) -> None:
+        if world.driver is not None:
+            world.set_clock(world.driver, self.seconds)
+
+
+@dataclass(frozen=True)
+class Pause(Fault):
+    """All processes of the driver stop for a while, and nobody takes over."""
+
+    seconds: float
+
+    phase = Phase.DURING
+    group = "freezes"
+
+    @classmethod
+    def draw(cls, chance: Random) -> Self:
+        return cls(chance.choice((1.0, 5.0, 33.0)))
+
+    def strike(self, world: World) -> None:
+        driver = world.driver
+        if driver is None:
+            return
+        # What it asks when it goes on may be too old.
+        driver.hurt = True
+        driver.freeze()
+        time.sleep(self.seconds)
+        driver.thaw()
+
+
+@dataclass(frozen=True)
+class WorkersDie(Fault):
+    """Python workers are killed under the driver, which may end of it."""
+
+    seconds: float
+
+    phase = Phase.DURING
+    group = "kills"
+
+    @classmethod
+    def draw(cls, chance: Random) -> Self:
+        return cls(round(chance.uniform(0, 1.0), 3))
+
+    def strike(self, world: World) -> None:
+        if world.driver is not None:
+            time.sleep(self.seconds)
+            world.driver.kill(Part.WORKERS)
+
+
+@dataclass(frozen=True)
+class ExecutorsDie(Fault):
+    """The executors are killed under a driver that lives on."""
+
+    seconds: float
+
+    phase = Phase.DURING
+    weight = 10
+    group = "kills"
+
+    @classmethod
+    def suits(cls, setting: Setting) -> bool:
+        return setting.cluster
+
+    @classmethod
+    def draw(cls, chance: Random) -> Self:
+        return cls(round(chance.uniform(0, 2.0), 3))
+
+    def strike(self, world: World) -> None:
+        if world.driver is not None:
+            time.sleep(self.seconds)
+            world.driver.kill(Part.EXECUTORS)
+
+
+@dataclass(frozen=True)
+class Flood(Fault):
+    """Many records at once, large ones among them: a batch that is written in parts."""
+
+    records: int
+    size: int
+
+    phase = Phase.DURING
+
+    @classmethod
+    def draw(cls, chance: Random) -> Self:
+        return cls(*chance.choice(((400, 100), (40, 300_000))))
+
+    def strike(self, world: World) -> None:
+        world.producer.flood(self.records, self.size)

@@ -1,0 +1,198 @@
+"""How a driver's life ends."""
+
+from __future__ import annotations
+
+import signal
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import TYPE_CHECKING, Self
+
+from chaos.driver import FAILED, FENCED
+from chaos.faults.base import Ending
+from chaos.processes import Part
+
+if TYPE_CHECKING:
+    from chaos.driver import Driver
+    from chaos.world import World
+
+STEPS = ("planned", "half_read", "written", "sink_committed", "committed")
+"""`LAKESTREAM_CRASH_AT`, as docs/exactly-once.md lists them."""
+START_SECONDS = 240.0
+"""For a start and a batch: a loaded machine with two cores takes a minute."""
+END_SECONDS = 90.0
+OWNS_THE_LOG = "lakestream.app: epoch "
+AIM_SECONDS = 20.0
+
+
+@dataclass(frozen=True)
+class CrashAt(Ending):
+    """It dies by itself at a step of a batch, and its JVM finds the pipe broken."""
+
+    step: str
+    time: int
+    """Which time the step is fatal."""
+
+    weight = 4
+    group = "kills"
+
+    @classmethod
+    def draw(cls, chance: Random) -> Self:
+        return cls(chance.choice(STEPS), chance.choice((1, 1, 2, 3)))
+
+    @property
+    def crash_at(self) -> str:
+        return f"{self.step}:{self.time}"
+
+    def end(self, world: World, driver: Driver) -> None:
+        driver.hurt = True
+        if driver.wait(START_SECONDS) is None:
+            world.tell(f"{driver.name} never came to {self.step}")
+            driver.kill()
+
+
+@dataclass(frozen=True)
+class Kill(Ending):
+    """SIGKILL to some of its processes."""
+
+    part: str
+    seconds: float
+    """From the batch before to the kill."""
+    aimed: bool
+    """Whether it waits for a Hudi commit to be under way first."""
+
+    weight = 6
+    group = "kills"
+
+    @classmethod
+    def draw(cls, chance: Random) -> Self:
+        part = chance.choice((Part.ALL, Part.ALL, Part.JVM, Part.PYTHON))
+        return cls(part.name, round(chance.uniform(0, 2.0), 3), chance.random() < 0.5)
+
+    def end(self, world: World, driver: Driver) -> None:
+        if self.aimed:
+            await_commit(world, driver)
+        time.sleep(self.seconds / 4 if self.aimed else self.seconds)
+        driver.kill(Part[self.part])
+        if (status := driver.wait(END_SECONDS)) is None:
+            world.faults.append(
+                f"stuck: {driver.name} did not end within {END_SECONDS:.0f} s of its {self.part}'s death"
+            )
+            driver.end()
+        elif self.part == Part.JVM.name and status != FAILED:
+            world.faults.append(f"{driver.name} ended with {status} instead of {FAILED} when its JVM was killed")
+
+
+@dataclass(frozen=True)
+class Terminate(Ending):
+    """SIGTERM: it ends the batch in hand, with status 0."""
+
+    seconds: float
+    whole_group: bool
+
+    group = "terminations"
+
+    @classmethod
+    def draw(cls, chance: Random) -> Self:
+        return cls(round(chance.uniform(0, 2.0), 3), chance.random() < 0.5)
+
+    def end(self, world: World, driver: Driver) -> None:
+        time.sleep(self.seconds)
+        was_hurt = driver.hurt or world.stressed
+        world.calm()
+        if self.whole_group:
+            driver.signal(Part.PYTHON, signal.SIGTERM)
+        else:
+            driver.process.terminate()
+        if (status := driver.wait(END_SECONDS)) is None:
+            world.faults.append(f"stuck: {driver.name} did not end within {END_SECONDS:.0f} s of SIGTERM")
+            driver.end()
+        elif status != 0 and not was_hurt:
+            world.faults.append(f"{driver.name} ended with {status} on SIGTERM: {driver.last_word()}")
+
+
+@dataclass(frozen=True)
+class Freeze(Ending):
+    """All its processes stop, a successor starts and works, and then they go on."""
+
+    seconds: float
+    aimed: bool
+    batches: int
+    """Of the successor, before the frozen one goes on; 0: as soon as it has taken over."""
+
+    weight = 4
+    group = "freezes"
+
+    @classmethod
+    def draw(cls, chance: Random) -> Self:
+        return cls(round(chance.uniform(0, 1.5), 3), chance.random() < 0.7, chance.choice((0, 1, 2)))
+
+    def end(self, world: World, driver: Driver) -> None:
+        if self.aimed:
+            await_commit(world, driver)
+        time.sleep(self.seconds / 4 if self.aimed else self.seconds)
+        driver.freeze()
+        successor = world.start()
+        await_takeover(world, successor, self.batches)
+        world.tell(f"{driver.name} goes on")
+        driver.thaw()
+        require_gone(world, driver)
+
+
+@dataclass(frozen=True)
+class Rival(Ending):
+    """A second driver is started beside it, which takes over."""
+
+    seconds: float
+
+    group = "rivals"
+
+    @classmethod
+    def draw(cls, chance: Random) -> Self:
+        return cls(round(chance.uniform(0, 2.0), 3))
+
+    def end(self, world: World, driver: Driver) -> None:
+        time.sleep(self.seconds)
+        rival = world.start()
+        await_takeover(world, rival, 1)
+        require_gone(world, driver)
+
+
+def await_commit(world: World, driver: Driver) -> None:
+    """Wait for a Hudi commit on a folder to be under way; elsewhere, or if there is none, not for long."""
+    timeline = Path(world.root) / "table" / ".hoodie" / "timeline"
+
+    def begun() -> set[str]:
+        if not timeline.is_dir():
+            return set()
+        names = [file.name for file in timeline.iterdir() if "commit" in file.name]
+        ended = {name.partition("_")[0] for name in names if "_" in name}
+        return {name.partition(".")[0] for name in names if "_" not in name} - ended
+
+    if world.setting.sink.is_hudi and "://" not in world.root:
+        before = begun()
+        driver.until(lambda: begun() - before, AIM_SECONDS)
+
+
+def await_takeover(world: World, successor: Driver, batches: int, logged: str = OWNS_THE_LOG) -> None:
+    """Wait until a driver has committed so many batches or, if none are asked for, has logged something."""
+    if not successor.until(
+        lambda: successor.batches >= batches if batches else successor.has_logged(logged), START_SECONDS
+    ):
+        if successor.status is None:
+            world.faults.append(f"stuck: {successor.name} has not taken over within {START_SECONDS:.0f} s")
+            successor.end()
+        elif successor.status != FAILED:
+            world.faults.append(f"{successor.name} ended with {successor.status}: {successor.last_word()}")
+
+
+def require_gone(world: World, driver: Driver) -> None:
+    """A driver with a successor has to end by itself."""
+    driver.hurt = True
+    status = driver.wait(END_SECONDS)
+    if status is None:
+        world.faults.append(f"{driver.name} was still there {END_SECONDS:.0f} s after its successor had taken over")
+        driver.end()
+    elif status not in (FENCED, FAILED):
+        world.faults.append(f"{driver.name} ended with {status} when it was replaced: {driver.last_word()}")

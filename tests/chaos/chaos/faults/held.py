@@ -1,0 +1,66 @@
+"""A request to S3 is on its way when its sender dies or freezes, and lands when a successor is at work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING, Self
+
+from chaos.faults.base import Ending
+from chaos.faults.endings import OWNS_THE_LOG, await_takeover, require_gone
+from chaos.s3 import Effect, S3Fault
+from chaos.setting import Place, Setting
+
+if TYPE_CHECKING:
+    from chaos.driver import Driver
+    from chaos.world import World
+
+_HOLD_SECONDS = 45.0
+_LANDINGS = (OWNS_THE_LOG, "lakestream.app: reading the stream", "")
+"""What the successor has logged by then: that it owns the log; that it has undone what was not complete. Empty: it has
+committed a batch."""
+
+
+@dataclass(frozen=True)
+class HeldRequest(Ending):
+    """The next request of a kind is held; its driver is killed or frozen, and a successor starts."""
+
+    target: str
+    frozen: bool
+    landing: int
+    """Place in `_LANDINGS`."""
+
+    weight = 8
+    group = "held requests"
+
+    @classmethod
+    def suits(cls, setting: Setting) -> bool:
+        return setting.place is Place.S3
+
+    @classmethod
+    def draw(cls, chance: Random) -> Self:
+        target = chance.choice(("hudi commit", "hudi commit", "timeline", "log commit", "plan", "data", "complete"))
+        return cls(target, chance.random() < 0.4, chance.randrange(len(_LANDINGS)))
+
+    def end(self, world: World, driver: Driver) -> None:
+        proxy = world.proxy
+        assert proxy is not None  # it suits S3 alone
+        is_hudis = self.target in ("hudi commit", "timeline")
+        target = "data" if is_hudis and not world.setting.sink.is_hudi else self.target
+        proxy.faults.add(S3Fault(Effect.HOLD, target, times=1))
+        held = driver.until(lambda: proxy.held, _HOLD_SECONDS)
+        world.tell(f"held: {proxy.held if held else f'nothing of the kind {target!r} came'}")
+        if self.frozen:
+            driver.freeze()
+        else:
+            driver.kill()
+        successor = world.start()
+        logged = _LANDINGS[self.landing]
+        await_takeover(world, successor, 0 if logged else 1, logged)
+        proxy.faults.clear()
+        for landed in proxy.release():
+            world.tell(f"landed late: {landed}")
+            world.counts["requests landed late"] += 1
+        if self.frozen:
+            driver.thaw()
+            require_gone(world, driver)

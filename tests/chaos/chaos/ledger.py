@@ -1,0 +1,81 @@
+"""The producer's ledger: what was put, and where Kinesis said that it is."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from chaos.events import Sent
+
+Where: TypeAlias = tuple[str, int, int]
+"""Shard, sequence number, number within an aggregate: tells a record from every other one."""
+
+
+@dataclass(frozen=True)
+class Put:
+    """One Kinesis record."""
+
+    partition_key: str
+    data: bytes
+    members: tuple[Sent, ...]
+    """The user records in it: itself, or those of an aggregate."""
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A record as the stream has it."""
+
+    shard: str
+    sequence: int
+    data: bytes
+
+
+@dataclass(frozen=True)
+class Truth:
+    """All records of a stream, and what has to become of each."""
+
+    sent: dict[Where, Sent]
+    faults: tuple[str, ...]
+    """Where stream and ledger differ: the fault is Kinesis's, or the ledger's own."""
+
+
+class Ledger:
+    """What a producer knows. Used by one thread at a time."""
+
+    def __init__(self) -> None:
+        self._acknowledged: dict[tuple[str, int], Put] = {}
+        self._unknown: defaultdict[bytes, list[Put]] = defaultdict(list)
+
+    def acknowledge(self, shard: str, sequence: int, put: Put) -> None:
+        """Kinesis said that it has it."""
+        self._acknowledged[shard, sequence] = put
+
+    def lose_sight(self, put: Put) -> None:
+        """No answer came: it may be in the stream or not. It is never put again."""
+        self._unknown[put.data].append(put)
+
+    @property
+    def records(self) -> int:
+        """User records that were acknowledged."""
+        return sum(len(put.members) for put in self._acknowledged.values())
+
+    def settle(self, stream: Iterable[Stored]) -> Truth:
+        """Hold the ledger against the stream, which alone knows whether what got no answer is in it."""
+        sent: dict[Where, Sent] = {}
+        faults = []
+        missing = dict(self._acknowledged)
+        for record in stream:
+            put = missing.pop((record.shard, record.sequence), None) or self._found(record.data)
+            if put is None or put.data != record.data:
+                faults.append(f"the stream has a record that was not put: {record.shard} {record.sequence}")
+                continue
+            for sub, member in enumerate(put.members):
+                sent[record.shard, record.sequence, sub] = member
+        faults += [f"the stream lacks an acknowledged record: {shard} {sequence}" for shard, sequence in missing]
+        return Truth(sent, tuple(faults))
+
+    def _found(self, data: bytes) -> Put | None:
+        waiting = self._unknown.get(data)
+        return waiting.pop() if waiting else None

@@ -1,0 +1,147 @@
+"""Records as the world sends them, and what has to become of each.
+
+To add a kind: one more entry in `POISON`. Its function gets chance and a fresh thing that no other record touches, and
+returns the bytes; the entry says what has to become of them, for each family of sinks. A kind that the product does
+not handle yet has `landed=False`: it is in the table, and no schedule draws it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from random import Random
+from typing import TypeAlias
+
+from chaos.events import Event, Fate, Row, Sent, encoded
+
+Bytes: TypeAlias = Callable[[Random, Event], bytes]
+
+
+@dataclass(frozen=True)
+class Poison:
+    """A kind of record."""
+
+    make: Bytes
+    in_json: Fate = Fate.QUARANTINE
+    in_hudi: Fate = Fate.QUARANTINE
+    change: Callable[[Row], Row] = lambda row: row
+    """What a table shows of it, made of what it shows of the thing itself; where it may be a row."""
+    landed: bool = True
+
+
+def poison(kind: str, chance: Random, thing: Event, *, hudi: bool) -> Sent:
+    """One record of a kind."""
+    entry = POISON[kind]
+    fate = entry.in_hudi if hudi else entry.in_json
+    row = None if fate is Fate.QUARANTINE else entry.change(thing.row())
+    return Sent(kind, thing.id, entry.make(chance, thing), fate, row)
+
+
+def _constant(data: bytes) -> Bytes:
+    return lambda chance, thing: data
+
+
+def _with(**fields: object) -> Bytes:
+    return lambda chance, thing: encoded({**thing.fields(), **fields})
+
+
+def _raw(name: str, text: str) -> Bytes:
+    """A field with a value that is written by hand."""
+
+    def make(chance: Random, thing: Event) -> bytes:
+        rest = {key: value for key, value in thing.fields().items() if key != name}
+        return encoded(rest)[:-1] + f',"{name}":{text}}}'.encode()
+
+    return make
+
+
+def _without(name: str) -> Bytes:
+    return lambda chance, thing: encoded({key: value for key, value in thing.fields().items() if key != name})
+
+
+def _noise(chance: Random, thing: Event) -> bytes:
+    return chance.randbytes(chance.randrange(1, 3000))
+
+
+def _cut(chance: Random, thing: Event) -> bytes:
+    data = encoded(thing.fields())
+    return data[: chance.randrange(1, len(data) - 1)]
+
+
+def _false_aggregate(chance: Random, thing: Event) -> bytes:
+    """The KPL's mark, and no message behind it."""
+    return b"\xf3\x89\x9a\xc2" + chance.randbytes(60)
+
+
+def _doubled_name(chance: Random, thing: Event) -> bytes:
+    return b'{"note":"first",' + encoded(thing.fields())[1:]
+
+
+def _set(**values: object) -> Callable[[Row], Row]:
+    return lambda row: {**row, **values}
+
+
+def _row(make: Bytes, change: Callable[[Row], Row] = lambda row: row, *, landed: bool = True) -> Poison:
+    return Poison(make, Fate.ROW, Fate.ROW, change, landed)
+
+
+def _either(make: Bytes, change: Callable[[Row], Row], *, landed: bool = True) -> Poison:
+    return Poison(make, Fate.EITHER, Fate.EITHER, change, landed)
+
+
+POISON: Mapping[str, Poison] = {
+    # Not JSON, or not an object.
+    "empty": Poison(_constant(b"")),
+    "noise": Poison(_noise),
+    "latin-1": Poison(_constant("Grüße".encode("latin-1"))),
+    "a list": Poison(_constant(b"[1,2]")),
+    "null": Poison(_constant(b"null")),
+    "cut": Poison(_cut),
+    "two values": Poison(lambda chance, thing: encoded(thing.fields()) * 2),
+    "a BOM": Poison(lambda chance, thing: b"\xef\xbb\xbf" + encoded(thing.fields())),
+    "deep nesting": Poison(_raw("note", "[" * 5000 + "]" * 5000)),
+    "a lone surrogate": Poison(_raw("note", '"\\ud800"')),
+    "a false aggregate": Poison(_false_aggregate),
+    # Values that the schema has no room for.
+    "no version": Poison(_without("version")),
+    "no id": Poison(_without("id")),
+    "null op": Poison(_raw("op", "null")),
+    "text for a number": Poison(_raw("version", '"7"')),
+    "a fraction for a whole number": Poison(_raw("version", "1.5")),
+    "a number above 64 bits": Poison(_raw("version", str(2**63))),
+    "NaN": Poison(_raw("amount", "NaN")),
+    "no time": Poison(_raw("at", '"soon"')),
+    "a time without a date": Poison(_raw("at", '"12:30"')),
+    "too large for the decimal": Poison(_raw("amount", "123456789012.5")),
+    # A person may relax the schema while these are on their way.
+    "no note": _either(_without("note"), _set(note=None)),
+    # Good, though they do not look it.
+    "a name twice": _row(_doubled_name),
+    "no day": _row(_without("day"), _set(day=None)),
+    "a number for text": _row(_raw("note", "12.50"), _set(note="12.50"), landed=False),
+    "a large record": _row(_with(note="n" * 200_000), _set(note="n" * 200_000)),
+    # Hudi cannot take these, and one of them must not stop it.
+    "an empty key": Poison(_with(id="", site=""), in_json=Fate.ROW, change=_set(id="", site="")),
+    "a key that says null": Poison(_with(id="__null__"), in_json=Fate.ROW, change=_set(id="__null__")),
+    "a key with separators": Poison(
+        lambda chance, thing: encoded(replace(thing, id=f"{thing.id},site:x", site="y:z,").fields()),
+        Fate.ROW,
+        Fate.EITHER,
+        lambda row: {**row, "id": f"{row['id']},site:x", "site": "y:z,"},
+    ),
+    "a partition of 300 characters": Poison(_with(day="d" * 300)),
+    "a partition with NUL": _row(_with(day="a\0b"), _set(day="a\0b")),
+    "a partition that leads out": _row(_with(day=".."), _set(day="..")),
+    # Values that would be altered.
+    "an inexact decimal": Poison(_raw("amount", "1.239"), landed=False),
+    "a tiny decimal": Poison(_raw("amount", "1E-5"), landed=False),
+    "microseconds for seconds": Poison(_raw("at", "1769860800123456"), landed=False),
+    "milliseconds for seconds": Poison(_raw("at", "1769860800123"), landed=False),
+    "the zero time": _either(_with(at="0001-01-01T00:00:00Z"), _set(at=-62135596800000000), landed=False),
+    "the largest time": Poison(_raw("at", str(2**63 - 1)), landed=False),
+}
+
+
+def landed() -> tuple[str, ...]:
+    """The kinds that a schedule may draw."""
+    return tuple(kind for kind, entry in POISON.items() if entry.landed)

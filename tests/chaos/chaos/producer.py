@@ -1,0 +1,145 @@
+"""Puts records, in a thread of its own, and keeps the ledger of what Kinesis acknowledged."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from itertools import cycle
+from random import Random
+from typing import TYPE_CHECKING
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from chaos.events import Events, Sent
+from chaos.kpl import aggregate
+from chaos.ledger import Ledger, Put
+from chaos.poison import landed, poison
+
+if TYPE_CHECKING:
+    from mypy_boto3_kinesis import KinesisClient
+    from mypy_boto3_kinesis.type_defs import PutRecordsRequestEntryTypeDef
+
+PAUSE_SECONDS = 0.7
+"""Between two bursts, so that there is always another batch, and none is large."""
+BURSTS_AHEAD = 12
+BURSTS_PER_BATCH = 4
+"""More are not put than drivers come to read, however slow the machine is."""
+AGGREGATES = 2
+"""Of each burst, in parts of `AGGREGATED` user records."""
+AGGREGATED = 5
+
+
+class Producer:
+    """The only one that writes to the stream. The records are the same for the same chance; when they come is not."""
+
+    def __init__(
+        self,
+        client: KinesisClient,
+        stream: str,
+        chance: Random,
+        batches: Callable[[], int],
+        *,
+        burst: int,
+        hudi: bool,
+    ) -> None:
+        """Make a producer.
+
+        Args:
+            client: retries nothing.
+            stream: exists.
+            chance: all records follow from it.
+            batches: how many the drivers have committed so far.
+            burst: records that are put at a time.
+            hudi: whether the records are for a Hudi table.
+        """
+        self.ledger = Ledger()
+        self._client = client
+        self._stream = stream
+        self._chance = chance
+        self._events = Events(chance)
+        self._batches = batches
+        self._bursts = 0
+        self._burst = burst
+        self._hudi = hudi
+        self._poisons = cycle(chance.sample(landed(), len(landed())))
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="producer", daemon=True)
+        self._failure: BaseException | None = None
+        self._throttled: list[Put] = []
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Put what was throttled, and no more."""
+        self._stop.set()
+        self._thread.join()
+        if self._failure is not None:
+            raise self._failure
+        for _ in range(50):
+            if not self._throttled:
+                return
+            self._put([])
+        raise RuntimeError("the stream throttles for ever")
+
+    def burst(self) -> None:
+        """Put a burst of events, with aggregates and poison among them."""
+        with self._lock:
+            self._bursts += 1
+            events = list(self._events.take(self._burst))
+            split = len(events) - min(AGGREGATES * AGGREGATED, len(events) // 2)
+            puts = [Put(event.partition_key, event.data, (event,)) for event in events[:split]]
+            rest = events[split:]
+            puts += [self._aggregate(rest[at : at + AGGREGATED]) for at in range(0, len(rest), AGGREGATED)]
+            puts += [self._poison(next(self._poisons)) for _ in range(2)]
+            self._chance.shuffle(puts)
+            self._put(puts)
+
+    def flood(self, records: int, size: int) -> None:
+        """Put records whose notes have so many characters that do not compress."""
+        with self._lock:
+            for _ in range(records):
+                thing = replace(self._events.fresh(), note=self._chance.randbytes(size // 2).hex())
+                sent = thing.sent("flood")
+                self._put([Put(sent.partition_key, sent.data, (sent,))])
+
+    def _run(self) -> None:
+        try:
+            while not self._stop.wait(PAUSE_SECONDS):
+                if self._bursts < BURSTS_AHEAD + BURSTS_PER_BATCH * self._batches():
+                    self.burst()
+        except BaseException as error:  # noqa: BLE001 - told by `stop`, in the thread that decides
+            self._failure = error
+
+    def _aggregate(self, members: Sequence[Sent]) -> Put:
+        key = members[0].partition_key
+        return Put(key, aggregate(key, [member.data for member in members]), tuple(members))
+
+    def _poison(self, kind: str) -> Put:
+        record = poison(kind, self._chance, self._events.fresh(), hudi=self._hudi)
+        return Put(record.partition_key, record.data, (record,))
+
+    def _put(self, new: Sequence[Put]) -> None:
+        """One PutRecords. What was throttled is put again, as it has taken no effect; what got no answer never is."""
+        puts, self._throttled = [*self._throttled, *new][:500], [*self._throttled, *new][500:]
+        entries: list[PutRecordsRequestEntryTypeDef] = [
+            {"Data": put.data, "PartitionKey": put.partition_key} for put in puts
+        ]
+        if not entries:
+            return
+        try:
+            answer = self._client.put_records(StreamName=self._stream, Records=entries)
+        except ClientError:  # refused as a whole, without effect
+            self._throttled += puts
+            return
+        except BotoCoreError:
+            for put in puts:
+                self.ledger.lose_sight(put)
+            return
+        for put, record in zip(puts, answer["Records"], strict=True):
+            if "SequenceNumber" in record:
+                self.ledger.acknowledge(record["ShardId"], int(record["SequenceNumber"]), put)
+            else:
+                self._throttled.append(put)

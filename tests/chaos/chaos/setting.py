@@ -1,0 +1,48 @@
+"""What a scenario runs on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Sink(StrEnum):
+    """What a writer writes."""
+
+    JSON = "json"
+    MOR = "mor"
+    COW = "cow"
+    MOR_INSERT = "mor-insert"
+    COW_INSERT = "cow-insert"
+
+    @property
+    def is_hudi(self) -> bool:
+        return self is not Sink.JSON
+
+    @property
+    def is_keyed(self) -> bool:
+        """Whether it has one row for each live key, not one for each record."""
+        return self in (Sink.MOR, Sink.COW)
+
+
+class Place(StrEnum):
+    """Where the lake is."""
+
+    FOLDER = "folder"
+    S3 = "s3"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """One writer, one lake."""
+
+    sink: Sink
+    place: Place
+    cluster: bool
+    """Whether executors are processes of their own (`local-cluster`)."""
+    shards: int
+    burst: int
+    """Records that the producer puts at a time."""
+
+    def __str__(self) -> str:
+        return f"{self.sink} on {self.place}{', with executors' if self.cluster else ''}"

@@ -1,0 +1,254 @@
+"""All that a scenario has: a Kinesis, a lake, a producer, and the drivers that were started."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import yaml
+
+from chaos.clock import WallClock
+from chaos.driver import Driver, Launch
+from chaos.events import DELETES, KEY, ORDERING, PARTITION, SCHEMA
+from chaos.ledger import Stored
+from chaos.producer import Producer
+from chaos.resharding import Resharding
+from chaos.s3 import S3Faults, S3Proxy, S3Server
+from chaos.setting import Place, Setting, Sink
+from lakestream_localkinesis.testing import LocalKinesis, local_kinesis
+
+STREAM = "things"
+WRITER = "things"
+_INTERPRETED = "--conf spark.sql.codegen.wholeStage=false --conf spark.sql.codegen.factoryMode=NO_CODEGEN"
+_SMALL_PARTS = "--conf spark.hadoop.fs.s3a.multipart.size=5M --conf spark.hadoop.fs.s3a.multipart.threshold=5M"
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What all scenarios of a run share."""
+
+    jars: Path
+    java_home: Path
+    clock: Path | None
+
+
+class World:
+    """One scenario's part of the world. Faults change it; nothing else knows how."""
+
+    def __init__(
+        self,
+        setting: Setting,
+        folder: Path,
+        tools: Tools,
+        kinesis: LocalKinesis,
+        s3: tuple[S3Server, S3Proxy] | None,
+        chance: Random,
+    ) -> None:
+        self.setting = setting
+        self.folder = folder
+        self.kinesis = kinesis
+        self.client = kinesis.client()
+        self.proxy = s3[1] if s3 else None
+        self.drivers: list[Driver] = []
+        self.counts: Counter[str] = Counter()
+        """What was done, by kind."""
+        self.faults: list[str] = []
+        """What must not have happened, but for what the audit finds."""
+        self.clock_offset = 0.0
+        """Seconds by which the clocks of drivers that are started from now on are wrong."""
+        self.clock_ahead = 0.0
+        """By how much the one was wrong that was furthest ahead: a driver that is behind it may refuse to write."""
+        self.stressed = False
+        """Whether something is switched on that a driver may end of."""
+        self._server = s3[0] if s3 else None
+        self._tools = tools
+        self._began = time.monotonic()
+        self._clocks: dict[str, WallClock] = {}
+        self._resharding: Resharding | None = None
+        self._story = (folder / "story.txt").open("a", buffering=1)
+        self._telling = threading.Lock()
+        self.root = str(folder / "lake") if s3 is None else f"s3a://{S3Server.bucket}"
+        self.document = _document(setting, self.root, kinesis.endpoint)
+        kinesis.create_stream(STREAM, shards=setting.shards)
+        data = Random(chance.randrange(2**32))
+        self.producer = Producer(
+            self.client, STREAM, data, self._batches, burst=setting.burst, hudi=setting.sink.is_hudi
+        )
+
+    @property
+    def driver(self) -> Driver | None:
+        """The newest one, if it lives."""
+        return self.drivers[-1] if self.drivers and self.drivers[-1].status is None else None
+
+    def tell(self, text: str) -> None:
+        """Say what happens."""
+        with self._telling:
+            self._story.write(f"{time.monotonic() - self._began:8.1f} s  {text}\n")
+
+    def start(self, *, crash_at: str | None = None, drain: bool = False) -> Driver:
+        """Start a driver with the document as it is now."""
+        number = len(self.drivers) + 1
+        path = self.folder / f"driver-{number:02d}.yaml"
+        path.write_text(yaml.safe_dump(self.document, sort_keys=False))
+        clock = WallClock(self.folder / f"driver-{number:02d}.clock", self._tools.clock, self.clock_offset)
+        options = ("--cluster",) if self.setting.cluster else ("--cores", "1")
+        launch = Launch(path, WRITER, {**self._environment(), **clock.environment()}, options, self.folder)
+        driver = Driver(launch, number, crash_at=crash_at, drain=drain)
+        self.clock_ahead = max(self.clock_ahead, self.clock_offset)
+        driver.hurt = crash_at is not None or self.clock_offset < self.clock_ahead
+        self._clocks[driver.name] = clock
+        self.drivers.append(driver)
+        self.counts["starts"] += 1
+        self.tell(f"{driver.name} starts{f', to die at {crash_at}' if crash_at else ''}")
+        return driver
+
+    def set_clock(self, driver: Driver, seconds: float) -> None:
+        """Set the clock of a driver that runs, to so many seconds before the machine's."""
+        self.clock_ahead = max(self.clock_ahead, seconds)
+        driver.hurt = True
+        self._clocks[driver.name].set(seconds)
+
+    def reshard(self, chance: Random, seconds: float) -> None:
+        """Split or merge shards every so many seconds, until it is calm."""
+        if self._resharding is None:
+            self._resharding = Resharding(self.kinesis.client(), STREAM, chance, seconds)
+
+    def keep_for(self, hours: int) -> None:
+        """Change the stream's retention; Kinesis has an operation for each direction."""
+        now = self.client.describe_stream_summary(StreamName=STREAM)["StreamDescriptionSummary"]["RetentionPeriodHours"]
+        if hours > now:
+            self.client.increase_stream_retention_period(StreamName=STREAM, RetentionPeriodHours=hours)
+        elif hours < now:
+            self.client.decrease_stream_retention_period(StreamName=STREAM, RetentionPeriodHours=hours)
+
+    def calm(self) -> None:
+        """End all that was switched on, and let what was held take effect."""
+        self.kinesis.faults.clear()
+        if self._resharding is not None:
+            self._resharding.stop()
+            self.counts["reshards"] += self._resharding.done
+            self._resharding = None
+        if self.proxy is not None:
+            self.proxy.faults.clear()
+            for landed in self.proxy.release():
+                self.tell(f"landed late: {landed}")
+        self.stressed = False
+
+    def stored(self) -> Iterator[Stored]:
+        """What the stream has."""
+        for record in self.kinesis.records(STREAM):
+            yield Stored(record.shard_id, int(record.sequence_number), record.data)
+
+    def lake(self) -> Path:
+        """The folder of the lake; of one on S3, a copy."""
+        lake = self.folder / "lake"
+        if self._server is not None:
+            self._server.copy_to(lake)
+        return lake
+
+    def end(self) -> None:
+        """Kill what is left."""
+        for driver in self.drivers:
+            driver.end()
+        self.calm()
+        self._story.close()
+
+    def _batches(self) -> int:
+        return sum(driver.batches for driver in self.drivers)
+
+    def _environment(self) -> dict[str, str]:
+        own = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "SPARK_"))}
+        own |= {
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_REGION": "us-east-1",
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "AWS_CONFIG_FILE": "/dev/null",
+            "AWS_SHARED_CREDENTIALS_FILE": "/dev/null",
+            "NO_PROXY": "127.0.0.1",
+            "no_proxy": "127.0.0.1",
+            "SPARK_LOCAL_DIRS": str(self.folder / "scratch"),
+            # These JVMs live for seconds: to compile what they run only takes time from them.
+            "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1",
+            "PYSPARK_SUBMIT_ARGS": f"{_INTERPRETED} {_SMALL_PARTS} pyspark-shell",
+        }
+        if self.proxy is not None:
+            own["AWS_ENDPOINT_URL_S3"] = self.proxy.url
+        return own | (self._cluster() if self.setting.cluster else {})
+
+    def _cluster(self) -> dict[str, str]:
+        """What spark-submit would say of a cluster of two executors on this machine."""
+        import pyspark
+
+        home = self.folder / "spark"
+        if not home.exists():
+            home.mkdir()
+            for part in Path(pyspark.__file__).parent.iterdir():
+                (home / part.name).symlink_to(part)
+        classes = os.pathsep.join(str(jar) for jar in sorted(self._tools.jars.glob("*.jar")))
+        conf = {"executor.memory": "512m", "driver.extraClassPath": classes, "executor.extraClassPath": classes}
+        options = " ".join(f"--conf spark.{key}={value}" for key, value in conf.items())
+        master = "--master local-cluster[2,1,512]"
+        return {
+            "JAVA_HOME": str(self._tools.java_home),
+            "SPARK_HOME": str(home),
+            "SPARK_LOCAL_IP": "127.0.0.1",
+            "PYSPARK_SUBMIT_ARGS": f"{master} {_INTERPRETED} {_SMALL_PARTS} {options} pyspark-shell",
+        }
+
+
+@contextmanager
+def world(setting: Setting, folder: Path, tools: Tools, chance: Random) -> Iterator[World]:
+    """A world for a scenario; nothing of it is left running afterwards."""
+    with ExitStack() as stack:
+        kinesis = stack.enter_context(local_kinesis(seed=chance.randrange(2**32)))
+        s3 = None
+        if setting.place is Place.S3:
+            server = stack.enter_context(S3Server())
+            faults = S3Faults(Random(chance.randrange(2**32)))
+            s3 = server, stack.enter_context(S3Proxy(server.url, faults))
+        made = World(setting, folder, tools, kinesis, s3, chance)
+        stack.callback(made.end)
+        yield made
+
+
+def _document(setting: Setting, root: str, endpoint: str) -> dict[str, Any]:
+    return {
+        "apiVersion": "lakestream.dev/v1alpha1",
+        "kind": "LakeStream",
+        "metadata": {"name": STREAM},
+        "spec": {
+            "source": {"kinesis": {"stream": STREAM, "region": "us-east-1", "endpoint": endpoint}},
+            "schema": SCHEMA,
+            "trigger": {"interval": "200ms", "maxRecordsPerBatch": 4 * setting.burst},
+            "writers": [{"name": WRITER, **_output(setting.sink, f"{root}/table")}],
+            "checkpoint": f"{root}/checkpoint",
+            "resources": {"driver": {"cores": 1, "memory": "1g"}},
+        },
+    }
+
+
+def _output(sink: Sink, path: str) -> dict[str, Any]:
+    if not sink.is_hudi:
+        return {"json": {"path": path, "partitionBy": [PARTITION]}}
+    hudi: dict[str, Any] = {
+        "path": path,
+        "tableType": "MERGE_ON_READ" if sink in (Sink.MOR, Sink.MOR_INSERT) else "COPY_ON_WRITE",
+        "recordKey": list(KEY),
+        "partitionBy": [PARTITION],
+        "operation": "insert",
+        "compaction": {"everyCommits": 4},
+        "cleaning": {"retainHours": 1},
+    }
+    if sink.is_keyed:
+        hudi |= {"operation": "upsert", "orderingField": ORDERING, "deleteWhen": DELETES}
+        hudi |= {"index": {"type": "bucket", "buckets": 2}}
+    return {"hudi": hudi}

@@ -1,0 +1,196 @@
+"""The auditor finds nothing in a lake that is right, and tells whatever is done to it."""
+
+from __future__ import annotations
+
+import ast
+import gzip
+import json
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from urllib.parse import quote
+
+import pyarrow as pa
+import pyarrow.parquet
+import pytest
+
+import chaos
+from chaos.audit import Found, Verdict, judge, read_json, read_quarantine
+from chaos.events import Events, Fate, Row, Sent
+from chaos.ledger import Truth, Where
+from chaos.poison import landed, poison
+
+
+def _truth(events: int) -> Truth:
+    chance = Random(7)
+    supply = Events(chance)
+    records = list(supply.take(events)) + [poison(kind, chance, supply.fresh(), hudi=False) for kind in landed()]
+    return Truth({("shardId-0", 100 + number, 0): sent for number, sent in enumerate(records)}, ())
+
+
+TRUTH = _truth(300)
+
+
+def _lake(folder: Path) -> None:
+    """What a JSON writer would make of it: in quarantine is all that may be."""
+    for (shard, sequence, sub), sent in TRUTH.sent.items():
+        if sent.fate is not Fate.ROW:
+            _quarantine(folder, shard, sequence, sub, sent.data)
+            continue
+        assert sent.row is not None
+        fields = json.loads(sent.data)
+        row = {name: fields[name] for name in ("id", "site", "version", "op", "at", "note") if name in fields}
+        row |= {"_shard_id": shard, "_sequence_number": str(sequence), "_sub_sequence": sub}
+        if "extra" in fields:
+            row["_rescued"] = json.dumps({"extra": fields["extra"]})
+        line = json.dumps(row)[:-1] + f', "amount": {sent.row["amount"]}}}'
+        day = sent.row["day"]
+        assert day is None or isinstance(day, str)
+        partition = folder / "table" / f"day={'__HIVE_DEFAULT_PARTITION__' if day is None else quote(day, safe='')}"
+        partition.mkdir(parents=True, exist_ok=True)
+        (partition / f"b{sequence}.json.gz").write_bytes(gzip.compress(line.encode() + b"\n"))
+
+
+def _quarantine(folder: Path, shard: str, sequence: int, sub: int, data: bytes) -> None:
+    row = {"shard_id": shard, "sequence_number": str(sequence), "sub_sequence": sub, "data": data}
+    (folder / "quarantine").mkdir(parents=True, exist_ok=True)
+    pyarrow.parquet.write_table(pa.Table.from_pylist([row]), folder / "quarantine" / f"b{sequence}.parquet")
+
+
+def _judged(folder: Path) -> Verdict:
+    return judge(TRUTH, Found(read_json(folder / "table"), read_quarantine(folder / "quarantine")), keyed=False)
+
+
+def _a_file(folder: Path) -> Path:
+    return sorted((folder / "table").rglob("*.gz"))[20]
+
+
+def _drop_a_row(folder: Path) -> None:
+    _a_file(folder).unlink()
+
+
+def _double_a_row(folder: Path) -> None:
+    file = _a_file(folder)
+    file.with_name("copy.json.gz").write_bytes(file.read_bytes())
+
+
+def _change_a_value(folder: Path) -> None:
+    file = _a_file(folder)
+    row = json.loads(gzip.decompress(file.read_bytes()))
+    file.write_bytes(gzip.compress(json.dumps({**row, "version": row["version"] + 1}).encode() + b"\n"))
+
+
+def _move_to_another_day(folder: Path) -> None:
+    file = _a_file(folder)
+    other = folder / "table" / "day=2020-01-01"
+    other.mkdir()
+    file.rename(other / file.name)
+
+
+def _drop_a_quarantine_file(folder: Path) -> None:
+    sorted((folder / "quarantine").iterdir())[0].unlink()
+
+
+def _double_a_quarantine_file(folder: Path) -> None:
+    file = sorted((folder / "quarantine").iterdir())[0]
+    file.with_name("copy.parquet").write_bytes(file.read_bytes())
+
+
+def _change_bytes_in_quarantine(folder: Path) -> None:
+    _quarantine(folder, *next(w for w, sent in TRUTH.sent.items() if sent.fate is Fate.QUARANTINE), b"other")
+
+
+def _keep_a_good_one_in_quarantine(folder: Path) -> None:
+    where, sent = next(iter(TRUTH.sent.items()))
+    _quarantine(folder, *where, sent.data)
+
+
+def test_a_lake_that_is_right_is_found_right(tmp_path: Path) -> None:
+    _lake(tmp_path)
+    verdict = _judged(tmp_path)
+    assert verdict.ok, verdict.samples
+    assert verdict.records == len(TRUTH.sent)
+    assert verdict.quarantined > 10
+
+
+@pytest.mark.parametrize(
+    ("doctor", "kind"),
+    [
+        (_drop_a_row, "lost"),
+        (_double_a_row, "doubled"),
+        (_change_a_value, "altered"),
+        (_move_to_another_day, "altered"),
+        (_drop_a_quarantine_file, "lost"),
+        (_double_a_quarantine_file, "doubled"),
+        (_change_bytes_in_quarantine, "altered"),
+        (_keep_a_good_one_in_quarantine, "foreign"),
+    ],
+)
+def test_a_doctored_lake_is_told(tmp_path: Path, doctor: Callable[[Path], None], kind: str) -> None:
+    _lake(tmp_path)
+    doctor(tmp_path)
+    verdict = _judged(tmp_path)
+    assert getattr(verdict, kind) == 1, verdict.samples
+
+
+def _version(version: int, op: str = "u") -> Sent:
+    row: Row = {"id": "t1", "site": "north", "version": version, "op": op, "amount": "1.10"}
+    return Sent("event", "t1", f"{version}{op}".encode(), Fate.ROW, row)
+
+
+def _keyed(sent: dict[Where, Sent], *rows: tuple[Where, Row]) -> Verdict:
+    return judge(Truth(sent, ()), Found(list(rows), []), keyed=True)
+
+
+OLD, NEW, DELETE = ("s", 2, 0), ("s", 1, 0), ("s", 3, 0)
+
+
+def test_of_a_key_the_newest_version_is_wanted_whenever_it_came() -> None:
+    sent = {NEW: _version(2), OLD: _version(1)}
+    rows = {where: record.row for where, record in sent.items() if record.row}
+    assert _keyed(sent, (NEW, {**rows[NEW], "amount": "1.1"})).ok
+    assert _keyed(sent, (OLD, rows[OLD])).altered == 1
+    assert _keyed(sent).lost == 1
+    assert _keyed(sent, (NEW, rows[NEW]), (OLD, rows[OLD])).doubled == 1
+
+
+def test_a_deleted_key_must_not_come_back() -> None:
+    sent = {NEW: _version(2), OLD: _version(1), DELETE: _version(3, "d")}
+    row = sent[OLD].row
+    assert row is not None
+    assert _keyed(sent).ok
+    assert _keyed(sent, (OLD, row)).foreign == 1
+
+
+def test_a_late_delete_deletes_nothing_newer() -> None:
+    sent = {NEW: _version(4), DELETE: _version(3, "d")}
+    row = sent[NEW].row
+    assert row is not None
+    assert _keyed(sent, (NEW, row)).ok
+    assert _keyed(sent).lost == 1
+
+
+def test_what_may_be_either_has_to_be_one_of_both() -> None:
+    record = Sent("no note", "t1", b"{}", Fate.EITHER, _version(1).row)
+    row = record.row
+    assert row is not None
+    truth = Truth({NEW: record}, ())
+    for rows, quarantine, ok in (
+        ([(NEW, row)], [], True),
+        ([], [(NEW, b"{}")], True),
+        ([], [], False),
+        ([(NEW, row)], [(NEW, b"{}")], False),
+    ):
+        assert judge(truth, Found(rows, quarantine), keyed=False).ok is ok
+
+
+def test_the_harness_shares_no_code_with_what_it_judges() -> None:
+    imported = set()
+    for module in Path(chaos.__path__[0]).rglob("*.py"):
+        for node in ast.walk(ast.parse(module.read_text("utf-8"))):
+            if isinstance(node, ast.Import):
+                imported |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom):
+                imported.add((node.module or "").partition(".")[0])
+    assert "pyarrow" in imported
+    assert imported & {"lakestream", "lakestream_api", "lakestream_loadgen", "lab"} == set()

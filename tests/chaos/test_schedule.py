@@ -1,0 +1,90 @@
+"""A schedule follows from its seed, and comes back from what was written down of it."""
+
+from __future__ import annotations
+
+import json
+from random import Random
+
+import pytest
+
+from chaos.events import Events, Fate
+from chaos.faults import FAULTS, Phase, fault_from_json, fault_to_json, kinds
+from chaos.poison import POISON, landed, poison
+from chaos.schedule import LIVES, Scenario, draw_scenario
+from chaos.setting import Place, Setting, Sink
+
+SCENARIOS = [draw_scenario("seed", number) for number in range(200)]
+
+
+def test_the_same_seed_is_the_same_schedule() -> None:
+    assert [draw_scenario("seed", number) for number in range(200)] == SCENARIOS
+    assert [draw_scenario("another", number).lives for number in range(200)] != [s.lives for s in SCENARIOS]
+
+
+def test_a_schedule_comes_back_from_its_json() -> None:
+    for scenario in SCENARIOS:
+        assert Scenario.from_json(json.loads(json.dumps(scenario.to_json()))) == scenario
+
+
+def test_a_few_scenarios_meet_every_sink_and_many_every_fault() -> None:
+    assert {scenario.setting.sink for scenario in SCENARIOS[: len(Sink)]} == set(Sink)
+    assert {scenario.setting.place for scenario in SCENARIOS} == set(Place)
+    lives = [life for scenario in SCENARIOS for life in scenario.lives]
+    drawn = {type(fault).__name__ for life in lives for fault in life.before}
+    drawn |= {type(fault).__name__ for life in lives for _, fault in life.during}
+    drawn |= {type(life.ending).__name__ for life in lives}
+    assert drawn == {name for name, kind in FAULTS.items() if kind.landed}
+
+
+def test_faults_come_where_they_can_and_in_their_order() -> None:
+    for scenario in SCENARIOS:
+        assert LIVES[0] <= len(scenario.lives) <= LIVES[1]
+        for life in scenario.lives:
+            faults = (*life.before, *(fault for _, fault in life.during), life.ending)
+            assert all(fault.suits(scenario.setting) for fault in faults)
+            assert [fault.phase for fault in life.before] == [Phase.BEFORE] * len(life.before)
+            times = [after for after, _ in life.during]
+            assert times == sorted(times)
+            assert all(after <= life.batches for after in times)
+
+
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_fault_comes_back_from_its_json(name: str) -> None:
+    for seed in range(20):
+        fault = FAULTS[name].draw(Random(seed))
+        assert fault_from_json(json.loads(json.dumps(fault_to_json(fault)))) == fault
+
+
+def test_what_needs_s3_or_executors_happens_only_there() -> None:
+    plain = Setting(Sink.MOR, Place.FOLDER, cluster=False, shards=1, burst=10)
+    names = {kind.__name__ for phase in Phase for kind in kinds(phase, plain)}
+    assert names & {"HeldRequest", "S3Fails", "ExecutorsDie"} == set()
+
+
+@pytest.mark.parametrize("kind", POISON)
+def test_poison_is_bytes_and_says_what_has_to_become_of_it(kind: str) -> None:
+    chance = Random(kind)
+    for hudi in (True, False):
+        record = poison(kind, chance, Events(chance).fresh(), hudi=hudi)
+        assert isinstance(record.data, bytes)
+        assert (record.row is None) == (record.fate is Fate.QUARANTINE)
+
+
+def test_what_has_landed_is_drawn() -> None:
+    assert 20 <= len(landed()) <= len(POISON)
+
+
+def test_events_have_changes_deletes_and_late_ones() -> None:
+    rows = [sent.row for sent in Events(Random(1)).take(3000)]
+    newest: dict[object, int] = {}
+    late = 0
+    for row in rows:
+        assert row is not None
+        version = row["version"]
+        assert isinstance(version, int)
+        late += version < newest.get(row["id"], 0)
+        newest[row["id"]] = max(version, newest.get(row["id"], 0))
+    assert late > 50
+    assert sum(row is not None and row["op"] == "d" for row in rows) > 100
+    # Of a key no two versions are equal: which one is the newest would be open.
+    assert len({(row["id"], row["version"]) for row in rows if row}) == len(rows)
