@@ -23,7 +23,7 @@ from lakestream.sinks.json_files import JsonSettings, JsonSink
 from lakestream.spark.fetch import SparkFetcher
 from lakestream.spark.pipeline import Pipeline
 from lakestream.storage import LakePath, S3Settings, StoreSettings
-from lakestream_api import load_lakestream
+from lakestream_api import TableType, load_lakestream
 
 pytestmark = pytest.mark.spark
 
@@ -277,3 +277,28 @@ def test_times_that_readers_with_sparks_defaults_fail_at_are_kept(
     stock = spark.newSession()
     stock.conf.set("spark.sql.parquet.datetimeRebaseModeInRead", "EXCEPTION")  # Spark's default
     assert {key for key, _ in rows_in(stock, table, "k", "cast(struct(*) as string)")} == {row["k"] for row in good}
+
+
+def test_nulls_in_arrays_are_written_beside_lists_of_old(spark: SparkSession, tmp_path: Path, write: Write) -> None:
+    ddl = "k string, v long, tags array<int>, deep struct<rows:array<map<string,array<string>>>>"
+    old = [{"k": key, "v": 0, "tags": [7, 8], "deep": {"rows": [{"x": ["y", "z"]}]}} for key in ("a", "old")]
+    new = [
+        {"k": "a", "v": 1, "tags": [1, None], "deep": {"rows": [None, {"x": [None, "y"]}]}},
+        {"k": "b", "v": 1, "tags": [None]},
+    ]
+    hadoop = spark._jsc.hadoopConfiguration()
+    ours = hadoop.get("parquet.avro.write-old-list-structure")
+    for number, table_type in enumerate(TableType):
+        table = upserts(tmp_path / str(number), table_type=table_type, buckets=1)
+        hadoop.set("parquet.avro.write-old-list-structure", "true")  # as before
+        with opened(spark, table) as sink:
+            write(sink, ddl, None, old)
+        hadoop.set("parquet.avro.write-old-list-structure", ours)
+        with opened(spark, table) as sink:
+            assert write(sink, ddl, None, new, 1) == []
+        found = rows_in(spark, table, "k", "v", "cast(tags as string)", "cast(deep.rows as string)")
+        assert set(found) == {
+            ("a", 1, "[1, null]", "[null, {x -> [null, y]}]"),
+            ("b", 1, "[null]", None),
+            ("old", 0, "[7, 8]", "[{x -> [y, z]}]"),
+        }

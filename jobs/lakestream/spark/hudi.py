@@ -6,4 +6,7 @@ HUDI_CONF = {
     "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
     "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
     "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
+    # Lists as Parquet specifies them, and as compactions write them. In those of old, Hudi's default, an array has no
+    # place for a null: one such row would fail its batch at every start.
+    "spark.hadoop.parquet.avro.write-old-list-structure": "false",
 }
