@@ -39,7 +39,7 @@ def _lake(folder: Path) -> None:
             continue
         assert sent.row is not None
         fields = json.loads(sent.data)
-        row = {name: fields[name] for name in ("id", "site", "version", "op", "at", "note") if name in fields}
+        row = {name: sent.row[name] for name in ("id", "site", "version", "op", "note")} | {"at": fields["at"]}
         row |= {"_shard_id": shard, "_sequence_number": str(sequence), "_sub_sequence": sub}
         if "extra" in fields:
             row["_rescued"] = json.dumps({"extra": fields["extra"]})

@@ -81,12 +81,12 @@ def _set(**values: object) -> Callable[[Row], Row]:
     return lambda row: {**row, **values}
 
 
-def _row(make: Bytes, change: Callable[[Row], Row] = lambda row: row, *, landed: bool = True) -> Poison:
-    return Poison(make, Fate.ROW, Fate.ROW, change, landed)
+def _row(make: Bytes, change: Callable[[Row], Row] = lambda row: row) -> Poison:
+    return Poison(make, Fate.ROW, Fate.ROW, change)
 
 
-def _either(make: Bytes, change: Callable[[Row], Row], *, landed: bool = True) -> Poison:
-    return Poison(make, Fate.EITHER, Fate.EITHER, change, landed)
+def _either(make: Bytes, change: Callable[[Row], Row]) -> Poison:
+    return Poison(make, Fate.EITHER, Fate.EITHER, change)
 
 
 POISON: Mapping[str, Poison] = {
@@ -118,7 +118,7 @@ POISON: Mapping[str, Poison] = {
     # Good, though they do not look it.
     "a name twice": _row(_doubled_name),
     "no day": _row(_without("day"), _set(day=None)),
-    "a number for text": _row(_raw("note", "12.50"), _set(note="12.50"), landed=False),
+    "a number for text": _row(_raw("note", "12.50"), _set(note="12.50")),
     "a large record": _row(_with(note="n" * 200_000), _set(note="n" * 200_000)),
     # Hudi cannot take these, and one of them must not stop it.
     "an empty key": Poison(_with(id="", site=""), in_json=Fate.ROW, change=_set(id="", site="")),
@@ -133,12 +133,12 @@ POISON: Mapping[str, Poison] = {
     "a partition with NUL": _row(_with(day="a\0b"), _set(day="a\0b")),
     "a partition that leads out": _row(_with(day=".."), _set(day="..")),
     # Values that would be altered.
-    "an inexact decimal": Poison(_raw("amount", "1.239"), landed=False),
-    "a tiny decimal": Poison(_raw("amount", "1E-5"), landed=False),
-    "microseconds for seconds": Poison(_raw("at", "1769860800123456"), landed=False),
-    "milliseconds for seconds": Poison(_raw("at", "1769860800123"), landed=False),
-    "the zero time": _either(_with(at="0001-01-01T00:00:00Z"), _set(at=-62135596800000000), landed=False),
-    "the largest time": Poison(_raw("at", str(2**63 - 1)), landed=False),
+    "an inexact decimal": Poison(_raw("amount", "1.239")),
+    "a tiny decimal": Poison(_raw("amount", "1E-5")),
+    "microseconds for seconds": Poison(_raw("at", "1769860800123456")),
+    "milliseconds for seconds": Poison(_raw("at", "1769860800123")),
+    "the zero time": _either(_with(at="0001-01-01T00:00:00Z"), _set(at=-62135596800000000)),
+    "the largest time": Poison(_raw("at", str(2**63 - 1))),
 }
 
 
