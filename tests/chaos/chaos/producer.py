@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from itertools import cycle
@@ -78,10 +79,11 @@ class Producer:
         self._thread.join()
         if self._failure is not None:
             raise self._failure
-        for _ in range(50):
+        for _ in range(100):
             if not self._throttled:
                 return
             self._put([])
+            time.sleep(PAUSE_SECONDS)  # a shard takes a mebibyte a second
         raise RuntimeError("the stream throttles for ever")
 
     def burst(self) -> None:
