@@ -16,6 +16,7 @@ from lab.verdict import require_exactly_once
 from lakestream.control.files import read_progress
 from lakestream.exits import Exit
 from lakestream_api import Progress
+from lakestream_localkinesis.core import shard
 from lakestream_localkinesis.testing import LocalKinesis, local_kinesis
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
@@ -113,8 +114,10 @@ def test_an_empty_stream_gives_nothing_and_wakes(
 
 
 def test_records_that_were_trimmed_before_they_were_read_are_an_error_unless_they_may_be_skipped(
-    own_server: LocalKinesis, tmp_path: Path
+    own_server: LocalKinesis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Kinesis looks through a quarter of an hour per call, and a driver asks five times a second.
+    monkeypatch.setattr(shard, "SCAN_SPAN_MS", 24 * 60 * 60 * 1000)
     lab = make_lab(own_server, Table.JSON, tmp_path)
     lab.stream.put(2)
     lab.drain()

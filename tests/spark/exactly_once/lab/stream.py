@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -97,7 +98,9 @@ class OrderStream:
             assert answer["FailedRecordCount"] == 0, answer
 
     def _aggregate(self, events: Sequence[Record]) -> dict[str, Any]:
-        data = aggregate([(event.partition_key, None, event.data) for event in events])
+        # As the KPL does, of records that belong into one shard.
+        where = str(int.from_bytes(hashlib.md5(events[0].partition_key.encode(), usedforsecurity=False).digest()))
+        data = aggregate([(event.partition_key, where, event.data) for event in events])
         self._aggregated[data] = [event.data for event in events]
         return {"Data": data, "PartitionKey": events[0].partition_key}
 
