@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from lab.chain import Labs, Table
@@ -11,10 +13,12 @@ from lakestream.exits import Exit
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
 
-def test_the_table_itself_refuses_another_key_under_a_new_checkpoint(labs: Labs) -> None:
+def test_a_table_that_nobody_owns_yet_refuses_another_key_itself(labs: Labs) -> None:
     lab = labs.make(Table.COW)
     lab.stream.put(1)
     lab.drain()
+    # As if a release that did not keep it had made the table.
+    Path(lab.writer.path, ".hoodie/lakestream/owner").unlink()
     lab.document["spec"]["checkpoint"] += "-2"
     lab.document["spec"]["writers"][0]["hudi"]["recordKey"] = ["event_id"]
     lab.start().require_refusal(
