@@ -89,17 +89,21 @@ def put_all(settings: StoreSettings, objects: Mapping[str, Content]) -> None:
             list(pool.map(put, objects.items()))
 
 
+def objects_of(settings: StoreSettings, ref: BatchRef) -> list[str]:
+    """The paths of what all attempts at a batch have written, sorted. Lists the whole path, so only replays do it."""
+    pattern = batch_pattern(ref)
+    with translated(f"list {settings.path}"):
+        listed = chain.from_iterable(obstore.list(open_store(settings)))
+        return sorted(meta["path"] for meta in listed if pattern.fullmatch(meta["path"]))
+
+
 def remove_leftovers(settings: StoreSettings, ref: BatchRef, keep: tuple[FileEntry, ...]) -> tuple[str, ...]:
     """Delete what earlier attempts at a batch wrote and this one did not; returns their paths.
 
-    An attempt under other settings may have made other partitions, more tasks or another suffix. This lists the whole
-    path, which is why only a replay does it.
+    An attempt under other settings may have made other partitions, more tasks or another suffix.
     """
-    store = open_store(settings)
-    pattern, kept = batch_pattern(ref), {entry.path for entry in keep}
-    with translated(f"list {settings.path}"):
-        listed = chain.from_iterable(obstore.list(store))
-        leftovers = [meta["path"] for meta in listed if pattern.fullmatch(meta["path"]) and meta["path"] not in kept]
+    store, kept = open_store(settings), {entry.path for entry in keep}
+    leftovers = [path for path in objects_of(settings, ref) if path not in kept]
     for path in leftovers:
         try:
             with translated(f"delete {path} under {settings.path}"):

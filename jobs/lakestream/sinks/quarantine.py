@@ -17,7 +17,7 @@ from pyspark.sql import functions as sf
 
 from lakestream.model import FileEntry
 from lakestream.sinks.contract import BatchRef
-from lakestream.sinks.objects import batch_pattern, object_name, remove_leftovers, write_objects
+from lakestream.sinks.objects import object_name, objects_of, remove_leftovers, write_objects
 from lakestream.storage import StoreSettings, open_store, translated
 
 if TYPE_CHECKING:
@@ -48,11 +48,8 @@ class Quarantine:
 
     def find(self, ref: BatchRef) -> tuple[FileEntry, ...]:
         """What has been written for a batch."""
-        store, pattern = open_store(self._store), batch_pattern(ref)
-        with translated(f"list {self._store.path}"):
-            paths = sorted(meta["path"] for meta in obstore.list(store).collect() if pattern.fullmatch(meta["path"]))
-        found = []
-        for path in paths:
+        store, found = open_store(self._store), []
+        for path in objects_of(self._store, ref):
             with translated(f"read {path} under {self._store.path}"):
                 content = obstore.get(store, path).bytes()
             rows = pq.ParquetFile(pa.BufferReader(bytes(content))).metadata.num_rows
