@@ -216,10 +216,10 @@ class CheckpointLog:
 
     def _write_manifests(self, end: int) -> None:
         """Write those that are due, all batches before `end` being committed."""
-        committed = [number_of(key) for key in self._entries if key.startswith(COMMITS)]
         if self._unlisted is None:
-            there = self._store.list(MANIFESTS, after=manifest_key(max(0, committed[0] - 1)))
-            self._unlisted = number_of(there[-1]) + 1 if there else committed[0]
+            oldest = next(number_of(key) for key in self._entries if key.startswith(COMMITS))
+            there = self._store.list(MANIFESTS, after=manifest_key(max(0, oldest - 1)))
+            self._unlisted = number_of(there[-1]) + 1 if there else oldest
         while (last := self._unlisted // self._keep * self._keep + self._keep - 1) < end:
             batches = (self._files_of(batch) for batch in range(self._unlisted, last + 1))
             # Commits never change, so another driver's manifest says the same.
