@@ -8,13 +8,11 @@ neither a busy machine nor its cooling favours one of them.
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import random
 import statistics
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +25,7 @@ from pybase64 import b64encode
 from lakestream.kinesis.answers import record_page
 from lakestream.kinesis.batches import SCHEMA, record_batch
 from lakestream.testing.kpl import aggregate
+from lakestream_bench._figures import write_figures
 from lakestream_bench._telling import Telling
 
 SHARD = "shardId-000000000000"
@@ -163,9 +162,7 @@ def main() -> None:
     figures = run(chosen.rounds)
     print(table(figures))
     if chosen.out:
-        machine = {"python": platform.python_version(), "system": platform.platform(), "cores": os.cpu_count()}
-        result = {"benchmark": "decode", "machine": machine, "figures": [asdict(f) for f in figures]}
-        chosen.out.write_bytes(orjson.dumps(result, option=orjson.OPT_INDENT_2))
+        write_figures(chosen.out, "decode", figures)
 
 
 if __name__ == "__main__":

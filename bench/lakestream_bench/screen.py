@@ -6,17 +6,16 @@ Times are CPU time of this process, the best of rounds in which the contenders t
 from __future__ import annotations
 
 import argparse
-import os
-import platform
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import orjson
 from pyspark.sql import types as st
 
 from lakestream.spark.screen import Look, looker
+from lakestream_bench._figures import write_figures
 from lakestream_bench._telling import Telling
 
 ROUNDS = 15
@@ -117,9 +116,7 @@ def main() -> None:
     for figure in figures:
         print(f"{figure.case:24} {figure.bytes:4} bytes {figure.microseconds:6.2f} µs")
     if chosen.out:
-        machine = {"python": platform.python_version(), "system": platform.platform(), "cores": os.cpu_count()}
-        result = {"benchmark": "screen", "machine": machine, "figures": [asdict(f) for f in figures]}
-        chosen.out.write_bytes(orjson.dumps(result, option=orjson.OPT_INDENT_2))
+        write_figures(chosen.out, "screen", figures)
 
 
 if __name__ == "__main__":
