@@ -190,6 +190,10 @@ class Progress(WireModel):
     remembered_deletes: int = Field(default=0, ge=0)
     """Deletes that the sink remembers, so that no older version of their key that comes later is written."""
 
+    largest_file: int = Field(default=0, ge=0)
+    """Bytes of the largest file written since the driver's start that later batches add to: of a bucket of a
+    Hudi table. 0: none was written, or the table has no buckets."""
+
     table_services: tuple[TableService, ...] = ()
     """How the work on the table beside its batches goes; none where there is no such work."""
 

@@ -278,6 +278,9 @@ class DriverReport(WireModel):
     table_services: tuple[TableService, ...] = ()
     """How the work on the table beside its batches goes, as of the last batch."""
 
+    largest_file: int = Field(default=0, ge=0)
+    """Bytes of the largest file that later batches add to; 0: none is known."""
+
     resharding: Resharding | None = None
     """What became of the order to change the stream's shards; none without an order."""
 
@@ -306,6 +309,7 @@ class DriverReport(WireModel):
                 "shards": slowest(progress.shards),
                 "shard_count": len(progress.shards),
                 "table_services": progress.table_services,
+                "largest_file": progress.largest_file,
             }
         )
 

@@ -186,8 +186,7 @@ class _Parts:
                 self.publishers,
                 executors=lambda: _executors(self.spark),
                 kinesis_now=self.client.now,
-                services=lambda: sink.services,
-                remembered_deletes=lambda: sink.remembered_deletes,
+                table=sink,
             )
             yield Engine(
                 settings=settings.engine_settings(self.document, definition),

@@ -178,7 +178,7 @@ def _failing(observed: Observed, outcomes: Mapping[str, Outcome]) -> dict[str, t
     """By writer; of drivers that run, for others' reports are of the past."""
     reports = {name: observed.writers.get(name, WriterSeen()).report for name in outcomes}
     return {
-        name: failing(report.table_services)
+        name: failing(report)
         for name, report in reports.items()
         if report is not None and outcomes[name].situation is Situation.RUNNING
     }

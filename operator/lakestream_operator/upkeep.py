@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lakestream_api import TableService
+from lakestream_api import DriverReport, TableService
 
 TWICE = 2
 """Failures in a row from which on a service is said to fail: a single one may have met an outage of a minute."""
+
+MOST_BYTES = 2 * 2**30
+"""Of a file that each compaction, or each copy-on-write commit, writes anew with one task."""
 
 _REASONS = {"compaction": "CompactionFailing", "cleaning": "CleaningFailing", "archiving": "ArchivingFailing"}
 _PILES_UP = {
@@ -19,7 +22,7 @@ _PILES_UP = {
 
 @dataclass(frozen=True, slots=True)
 class Failing:
-    """A service that keeps failing."""
+    """A service that keeps failing, or files that have grown too large for it."""
 
     reason: str
     """In one word."""
@@ -27,12 +30,23 @@ class Failing:
     """In a sentence: since when, what it does to the table, why, what to do."""
 
 
-def failing(services: tuple[TableService, ...]) -> tuple[Failing, ...]:
-    """The services of a table that keep failing."""
-    return tuple(
+def failing(report: DriverReport) -> tuple[Failing, ...]:
+    """The services of a table that keep failing, and buckets that have grown too large."""
+    services = tuple(
         Failing(_REASONS.get(one.name, "TableServiceFailing"), _message(one))
-        for one in services
+        for one in report.table_services
         if one.failing >= TWICE
+    )
+    return (*services, _outgrown(report.largest_file)) if report.largest_file > MOST_BYTES else services
+
+
+def _outgrown(largest: int) -> Failing:
+    return Failing(
+        "BucketsOutgrown",
+        f"a bucket of the table has grown to {largest / 2**30:.1f} GiB, and is written anew as a whole, by one task, "
+        "whenever it is compacted, or by each copy-on-write commit that touches it: batches and compactions take ever "
+        "longer. The number of buckets is for the table's life: write it anew by another writer with another path, and "
+        "with hudi.index.expectedPartitionSize as large as a full partition is (a bucket for each GiB).",
     )
 
 

@@ -372,6 +372,7 @@ def test_a_failing_compaction_is_told_and_keeps_neither_batches_nor_cleaning_fro
         write(4)
         compaction = sink.services[0]
         assert (compaction.failing, compaction.failed, compaction.behind) == (0, 2, 0)
+        assert sink.largest_file == max(path.stat().st_size for path in (tmp_path / "orders").glob("*.parquet"))
         assert snapshot(spark, settings) == {"a": 4, **{f"k{batch}": 1 for batch in range(5)}}
 
 
@@ -414,6 +415,7 @@ def test_replaced_files_stay_for_as_long_as_they_are_to_be_kept(spark: SparkSess
                 sink.write(ref(batch), rows_of(spark, [Order("a", batch)]), replay=False)
                 sink.finish_services()
             assert not [one for one in sink.services if one.failed]
+            assert sink.largest_file == max(path.stat().st_size for path in (tmp_path / "orders").glob("*.parquet"))
 
     def files() -> int:
         return len(list((tmp_path / "orders").glob("*.parquet")))

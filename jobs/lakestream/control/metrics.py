@@ -85,6 +85,7 @@ class PrometheusProgress:
         self._executors = gauge("executors", "Executors that ran the last batch.")
         self._cores = gauge("executor_cores", "Cores of each executor.")
         self._remembered = gauge("remembered_deletes", "Deletes that older versions of their keys are held against.")
+        self._largest = gauge("largest_file_bytes", "Largest file that later batches add to; 0: none is known.")
         self._services = _ServiceMetrics(names, registry)
 
     def publish(self, progress: Progress) -> None:
@@ -111,6 +112,7 @@ class PrometheusProgress:
         self._executors.labels(*job).set(progress.executors)
         self._cores.labels(*job).set(progress.cores)
         self._remembered.labels(*job).set(progress.remembered_deletes)
+        self._largest.labels(*job).set(progress.largest_file)
         for service in progress.table_services:
             self._services.publish((*job, service.name), service)
 

@@ -14,7 +14,7 @@ from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Protocol, TypeGuard
+from typing import Any, Protocol, TypeGuard
 
 from lakestream.model import BatchCommit, Cursor, Reading, ServiceStatus, ShardStats, Unpinned, Waiting
 from lakestream_api import Freshness, LossProgress, Progress, ShardProgress, StageSeconds, TableService
@@ -34,6 +34,25 @@ class ProgressPublisher(Protocol):
 
     def publish(self, progress: Progress) -> None:
         """Publish one batch. May fail with any error: ingestion goes on without."""
+        ...
+
+
+class Upkeep(Protocol):
+    """What a table says of itself, beside its batches; a sink is one."""
+
+    @property
+    def services(self) -> tuple[ServiceStatus, ...]:
+        """How the work beside the batches goes."""
+        ...
+
+    @property
+    def remembered_deletes(self) -> int:
+        """Deletes that an older version of their key is held against."""
+        ...
+
+    @property
+    def largest_file(self) -> int:
+        """Bytes of the largest file that later batches add to."""
         ...
 
 
@@ -205,6 +224,14 @@ def _age(arrivals: Sequence[datetime], quantile: float, visible: datetime) -> fl
     return max(0.0, (visible - arrival).total_seconds())
 
 
+def _upkeep(table: Upkeep) -> dict[str, Any]:
+    return {
+        "table_services": tuple(map(service_of, table.services)),
+        "remembered_deletes": table.remembered_deletes,
+        "largest_file": table.largest_file,
+    }
+
+
 _LOOKS = 100
 """Of which the times are kept: as many as there may be while one batch is written."""
 
@@ -220,8 +247,7 @@ class ProgressReporter:
         executors: Callable[[], int],
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         kinesis_now: Callable[[], datetime] | None = None,
-        services: Callable[[], Sequence[ServiceStatus]] = lambda: (),
-        remembered_deletes: Callable[[], int] = lambda: 0,
+        table: Upkeep | None = None,
     ) -> None:
         """Make a reporter.
 
@@ -231,16 +257,14 @@ class ProgressReporter:
             executors: how many there are now; asked once a batch.
             now: the driver's clock, by which the commit was timed too.
             kinesis_now: Kinesis's clock; None: the two are the same.
-            services: how the work beside the batches goes; asked once a batch.
-            remembered_deletes: how many the sink has; asked once a batch.
+            table: what is written to; asked once a batch.
         """
         self._job = job
         self._publishers = tuple(publishers)
         self._executors = executors
         self._now = now
         self._kinesis_now = kinesis_now or now
-        self._services = services
-        self._remembered_deletes = remembered_deletes
+        self._table = table
         self._previous: Progress | None = None
         self._read_until: deque[datetime] = deque(maxlen=_LOOKS)
 
@@ -257,12 +281,9 @@ class ProgressReporter:
             # There may be looks for a later batch among them: it is prepared while this one is written.
             read_from=max((until for until in self._read_until if until < commit.horizon), default=None),
             ahead=self._kinesis_now() - now,
-        ).model_copy(
-            update={
-                "table_services": tuple(map(service_of, self._services())),
-                "remembered_deletes": self._remembered_deletes(),
-            }
         )
+        if self._table is not None:
+            progress = progress.model_copy(update=_upkeep(self._table))
         self._previous = progress
         self._read_until.append(commit.horizon)
         logger.info(

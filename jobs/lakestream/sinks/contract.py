@@ -52,6 +52,11 @@ class Sink(Protocol):
         """Deletes that an older version of their key is held against; 0 if none are remembered."""
         ...
 
+    @property
+    def largest_file(self) -> int:
+        """Bytes of the largest file written since the driver's start that later batches add to; 0: there is none."""
+        ...
+
     def refusal(self, output: StructType) -> Column | None:
         """Why a row cannot be written: null, or the reason with the name of the column. None: every row can be.
 

@@ -102,6 +102,11 @@ class JsonSink:
         """None: each record is a line, and stays."""
         return 0
 
+    @property
+    def largest_file(self) -> int:
+        """None grows: each batch writes its own."""
+        return 0
+
     def refusal(self, output: StructType) -> Column | None:
         """Why a row can be in no partition; None without partitions.
 

@@ -62,6 +62,8 @@ class Driver:
     kinesis: KinesisStream = field(default_factory=KinesisStream)
     table_services: tuple[TableService, ...] = ()
     """What it tells of its table."""
+    largest_file: int = 0
+    """Bytes, as it tells."""
     terminated: bool = False
     """Whether it got SIGTERM."""
     exit: tuple[int, str] | None = None
@@ -116,6 +118,7 @@ class Driver:
                 "batches": batches,
                 "executors": ExecutorsReport(target=target, registered=target),
                 "table_services": self.table_services,
+                "largest_file": self.largest_file,
                 "resharding": self.kinesis.answer(ordered) if ordered else None,
             }
         )

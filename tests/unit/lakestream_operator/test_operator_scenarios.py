@@ -277,6 +277,21 @@ def test_a_compaction_that_keeps_failing_is_told_with_its_error() -> None:
     assert cluster.status.phase is Phase.RUNNING
 
 
+def test_buckets_that_have_grown_too_large_are_told_with_what_to_do() -> None:
+    cluster = _running()
+    (driver,) = cluster.running()
+    driver.largest_file = 2 * 2**30
+    cluster.advance(MINUTE)
+    assert _says(cluster, ConditionType.DEGRADED) == (False, "AsExpected")
+    driver.largest_file = 3 * 2**30
+    cluster.advance(MINUTE)
+    assert _says(cluster, ConditionType.DEGRADED) == (True, "BucketsOutgrown")
+    told = _condition(cluster, ConditionType.DEGRADED).message
+    for part in ("has grown to 3.0 GiB", "another writer with another path", "hudi.index.expectedPartitionSize"):
+        assert part in told
+    assert _says(cluster, ConditionType.READY) == (True, "Running"), "batches go on"
+
+
 def test_what_a_driver_said_of_its_table_is_of_the_past_when_it_is_gone() -> None:
     cluster = _running()
     (driver,) = cluster.running()

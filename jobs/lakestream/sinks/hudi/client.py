@@ -70,7 +70,7 @@ class HudiClient:
         for status in write(records, instant).collect():
             _require_written(status)
             stats.add(status.getStat())
-        return Written(instant, stats, json.loads(self._hudi.common.util.JsonUtils.toString(stats)))
+        return Written(instant, stats, self._as_json(stats))
 
     def commit(self, written: Written, marks: Mapping[str, str]) -> None:
         """Make a commit visible, with marks in its metadata.
@@ -87,9 +87,10 @@ class HudiClient:
         planned = self._client.scheduleCompaction(self._hudi.common.util.Option.empty())
         return str(planned.get()) if planned.isPresent() else None
 
-    def compact(self, instant: str) -> None:
-        """Run a planned compaction, also one that was begun by a driver that died, and commit it."""
-        self._client.compact(instant, True)
+    def compact(self, instant: str) -> list[WriteStat]:
+        """Run a planned compaction, also one that was begun by a driver that died, and commit it; what it wrote."""
+        stats = self._client.compact(instant, True).getWriteStats()
+        return self._as_json(stats.get()) if stats.isPresent() else []
 
     def retain(self, commits: int) -> None:
         """Have cleaning keep what readers of the last so many commits need, and archiving the commits themselves."""
@@ -120,6 +121,10 @@ class HudiClient:
     def close(self) -> None:
         """Stop the client's heartbeats."""
         self._client.close()
+
+    def _as_json(self, stats: Any) -> list[WriteStat]:
+        found: list[WriteStat] = json.loads(self._hudi.common.util.JsonUtils.toString(stats))
+        return found
 
     def _records(self, instant: str, rows: DataFrame) -> Any:
         # Names with a $ are Scala's: an object, and a case class within it.

@@ -78,11 +78,14 @@ class HudiSettings:
         return self.record_key if self.index in _GLOBAL else (*self.record_key, *self.partition_by)
 
     @property
+    def has_buckets(self) -> bool:
+        """Whether the files of a partition are a number that was given, however large they grow."""
+        return self.upserts and self.index is IndexType.BUCKET
+
+    @property
     def layout(self) -> str:
         """How keys are spread over files, as far as a table cannot change it: `bucket:4`, or `free`."""
-        if self.upserts and self.index is IndexType.BUCKET:
-            return f"bucket:{self.buckets}"
-        return "free"
+        return f"bucket:{self.buckets}" if self.has_buckets else "free"
 
     @property
     def delete_rule(self) -> DeleteRule | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -24,7 +24,7 @@ from lakestream.sinks.hudi.rollbacks import Rollbacks
 from lakestream.sinks.hudi.rows import refusal
 from lakestream.sinks.hudi.services import Service, TableServices
 from lakestream.sinks.hudi.settings import HudiSettings
-from lakestream.sinks.hudi.stats import marks, sink_commit
+from lakestream.sinks.hudi.stats import WriteStat, largest_file, marks, sink_commit
 from lakestream.sinks.hudi.table import LAYOUT, marks_deletes, require_columns, require_evolution, require_same_table
 from lakestream.spark.failures import SPARK_ERRORS, in_our_words
 
@@ -52,6 +52,7 @@ class HudiSink:
         self._services: TableServices | None = None
         self._rollbacks: Rollbacks | None = None
         self._marks_deletes = False
+        self._largest_file = 0
 
     def refusal(self, output: StructType) -> Column | None:
         """Why Hudi cannot write a row, or would take it for another one.
@@ -140,6 +141,7 @@ class HudiSink:
         self._require_kept(ref, instant)
         clock.lap("check")
         self._services.committed()
+        self._measure(written.stats)
         return sink_commit(instant, written.stats, clock.seconds)
 
     def close(self) -> None:
@@ -159,6 +161,11 @@ class HudiSink:
     def remembered_deletes(self) -> int:
         """Deletes that an older version of their key is held against."""
         return 0 if self._guard is None else self._guard.remembered
+
+    @property
+    def largest_file(self) -> int:
+        """Of the buckets of the bucket index: Hudi bounds the files of others itself."""
+        return self._largest_file
 
     def finish_services(self) -> None:
         """Wait until compaction and cleaning have nothing to do."""
@@ -245,9 +252,13 @@ class HudiSink:
         """Compact what a driver that died has left, then what is due."""
         assert self._beside is not None
         for instant in self._table.pending_compactions():
-            self._beside.compact(instant)
+            self._measure(self._beside.compact(instant))
         if (planned := self._beside.schedule_compaction()) is not None:
-            self._beside.compact(planned)
+            self._measure(self._beside.compact(planned))
+
+    def _measure(self, stats: Iterable[WriteStat]) -> None:
+        if self._settings.has_buckets:
+            self._largest_file = max(self._largest_file, largest_file(stats))
 
 
 class _StopClock:

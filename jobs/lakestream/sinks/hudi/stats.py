@@ -41,6 +41,12 @@ def sink_commit(instant: str, stats: Iterable[WriteStat], seconds: Mapping[str, 
     )
 
 
+def largest_file(stats: Iterable[WriteStat]) -> int:
+    """Bytes of the largest base file that was written; 0: none was."""
+    sizes = (stat["fileSizeInBytes"] for stat in stats if str(stat["path"]).endswith(".parquet"))
+    return max(sizes, default=0)
+
+
 def marks(batch: int, checkpoint: str) -> dict[str, str]:
     """What a batch leaves in its commit's metadata."""
     return {BATCH: str(batch), CHECKPOINT: checkpoint}

@@ -49,8 +49,16 @@ def progress(batch: int, *, shards: int = 2, lag: float = 3.0, freshness: Freshn
         freshness=freshness,
         caught_up=False,
         remembered_deletes=700_000,
+        largest_file=3 * 2**30,
         table_services=(TableService(name="compaction", failed=7, failing=3, seconds=1.5, behind_commits=45),),
     )
+
+
+@dataclass
+class Table:
+    services: tuple[ServiceStatus, ...] = ()
+    remembered_deletes: int = 0
+    largest_file: int = 0
 
 
 @dataclass
@@ -66,25 +74,25 @@ class Memory:
 
 def test_the_reporter_times_the_commit_and_asks_for_executors_and_services_of_each_batch() -> None:
     clock, memory, executors = ManualClock(), Memory(), iter([1, 4])
-    job = Job("orders", "hudi", timedelta(seconds=10), cores=2)
-    services = iter([(), (ServiceStatus("compaction", failing=1),)])
+    job, table = Job("orders", "hudi", timedelta(seconds=10), cores=2), Table()
     reporter = ProgressReporter(
         job,
         [memory],
         executors=lambda: next(executors),
         now=clock,
-        services=lambda: next(services),
-        remembered_deletes=lambda: len(memory.published),
+        table=table,
     )
     for batch in range(2):
         commit = commit_of(plan_of(batch, 1), 1)
         clock.time = commit.committed_at + timedelta(seconds=0.5)
         reporter.committed(commit, ())
+        table.services, table.remembered_deletes, table.largest_file = (ServiceStatus("compaction", failing=1),), 1, 7
     assert [p.batch for p in memory.published] == [0, 1]
     assert [p.executors for p in memory.published] == [1, 4]
     assert [p.seconds.commit for p in memory.published] == [0.5, 0.5]
     assert [[one.failing for one in p.table_services] for p in memory.published] == [[], [1]]
     assert [p.remembered_deletes for p in memory.published] == [0, 1]
+    assert [p.largest_file for p in memory.published] == [0, 7]
 
 
 def test_the_reporter_knows_what_slice_of_time_each_batch_covers() -> None:
@@ -183,6 +191,7 @@ def test_counters_add_up_and_gauges_show_the_last_batch() -> None:
     assert value("lakestream_batch_duration_seconds_bucket", le="2.5") == 0
     assert value("lakestream_stage_duration_seconds_sum", stage="table_services") == 0.5
     assert value("lakestream_remembered_deletes") == 700_000
+    assert value("lakestream_largest_file_bytes") == 3 * 2**30
     assert value("lakestream_stage_duration_seconds_sum", stage="pause") == 16
     assert value("lakestream_table_service_failing", service="compaction") == 3
     assert value("lakestream_table_service_failed_runs", service="compaction") == 7
