@@ -89,8 +89,8 @@ class HudiClient:
 
     def compact(self, instant: str) -> list[WriteStat]:
         """Run a planned compaction, also one that was begun by a driver that died, and commit it; what it wrote."""
-        stats = self._client.compact(instant, True).getWriteStats()
-        return self._as_json(stats.get()) if stats.isPresent() else []
+        metadata = self._client.compact(instant, True).getCommitMetadata()
+        return self._as_json(metadata.get().getWriteStats()) if metadata.isPresent() else []
 
     def retain(self, commits: int) -> None:
         """Have cleaning keep what readers of the last so many commits need, and archiving the commits themselves."""
