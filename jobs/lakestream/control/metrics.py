@@ -7,30 +7,40 @@ from contextlib import contextmanager
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 
-from lakestream_api import Progress, TableService
+from lakestream_api import Progress
 
 _SECONDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0)
 _MOST_SHARDS = 100
 """Beyond this the lag per shard is left out: a series for each of thousands would cost more than it tells."""
 
 
-class _ServiceMetrics:
-    """How compaction, cleaning and archiving go; each series has the label `service` as well."""
+class _TableMetrics:
+    """What the table says of itself; how compaction, cleaning and archiving go has the label `service` as well."""
 
     def __init__(self, names: tuple[str, ...], registry: CollectorRegistry) -> None:
-        def gauge(name: str, meaning: str) -> Gauge:
+        def table(name: str, meaning: str) -> Gauge:
+            return Gauge(f"lakestream_{name}", meaning, names, registry=registry)
+
+        def service(name: str, meaning: str) -> Gauge:
             return Gauge(f"lakestream_table_service_{name}", meaning, (*names, "service"), registry=registry)
 
-        self._failing = gauge("failing", "Runs in a row that failed; 0: the last one succeeded.")
-        self._failed = gauge("failed_runs", "Runs that failed since the driver's start.")
-        self._behind = gauge("behind_commits", "Commits since the last completed run began.")
-        self._seconds = gauge("duration_seconds", "Time that the last completed run took.")
+        self._remembered = table("remembered_deletes", "Deletes that older versions of their keys are held against.")
+        self._largest = table("largest_file_bytes", "Largest file that later batches add to; 0: none is known.")
+        self._failing = service("failing", "Runs in a row that failed; 0: the last one succeeded.")
+        self._failed = service("failed_runs", "Runs that failed since the driver's start.")
+        self._behind = service("behind_commits", "Commits since the last completed run began.")
+        self._seconds = service("duration_seconds", "Time that the last completed run took.")
 
-    def publish(self, labels: tuple[str, ...], service: TableService) -> None:
-        self._failing.labels(*labels).set(service.failing)
-        self._failed.labels(*labels).set(service.failed)
-        self._behind.labels(*labels).set(service.behind_commits)
-        self._seconds.labels(*labels).set(service.seconds)
+    def publish(self, progress: Progress) -> None:
+        job = (progress.stream, progress.writer)
+        self._remembered.labels(*job).set(progress.remembered_deletes)
+        self._largest.labels(*job).set(progress.largest_file)
+        for one in progress.table_services:
+            labels = (*job, one.name)
+            self._failing.labels(*labels).set(one.failing)
+            self._failed.labels(*labels).set(one.failed)
+            self._behind.labels(*labels).set(one.behind_commits)
+            self._seconds.labels(*labels).set(one.seconds)
 
 
 class PrometheusProgress:
@@ -84,9 +94,7 @@ class PrometheusProgress:
         self._epoch = gauge("epoch", "Number of the driver's start.")
         self._executors = gauge("executors", "Executors that ran the last batch.")
         self._cores = gauge("executor_cores", "Cores of each executor.")
-        self._remembered = gauge("remembered_deletes", "Deletes that older versions of their keys are held against.")
-        self._largest = gauge("largest_file_bytes", "Largest file that later batches add to; 0: none is known.")
-        self._services = _ServiceMetrics(names, registry)
+        self._table = _TableMetrics(names, registry)
 
     def publish(self, progress: Progress) -> None:
         job = (progress.stream, progress.writer)
@@ -111,10 +119,7 @@ class PrometheusProgress:
         self._epoch.labels(*job).set(progress.epoch)
         self._executors.labels(*job).set(progress.executors)
         self._cores.labels(*job).set(progress.cores)
-        self._remembered.labels(*job).set(progress.remembered_deletes)
-        self._largest.labels(*job).set(progress.largest_file)
-        for service in progress.table_services:
-            self._services.publish((*job, service.name), service)
+        self._table.publish(progress)
 
     def _publish_shards(self, progress: Progress) -> None:
         # Afresh each time: a shard that was split would keep its last lag for ever.
