@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from lakestream_api import Condition, ConditionStatus, ConditionType, Phase
-from lakestream_operator.model import Stream
+from lakestream_operator.model import Refusal, Stream
 from lakestream_operator.scaling import Scale
 from lakestream_operator.upkeep import Failing
 from lakestream_operator.writers import Outcome, Situation
@@ -36,7 +36,9 @@ class Findings:
     shards: str = ""
     """The last decision on the stream's shards, or empty."""
     failing: Mapping[str, tuple[Failing, ...]] = field(default_factory=dict)
-    """Services of the tables of running writers that keep failing."""
+    """What keeps failing of each writer beside its batches."""
+    refusal: Refusal | None = None
+    """What was refused of the LakeStream itself, and is worth telling."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +95,8 @@ def _ready(findings: Findings) -> _Said:
         # What is wrong comes before what is merely on its way.
         worst = {name: one for name, one in waiting.items() if one.situation in _TROUBLE} or waiting
         return _Said(False, _first(worst), _told(waiting))
+    if findings.refusal is not None:
+        return _Said(False, findings.refusal.reason, findings.refusal.message)
     if not findings.outcomes:
         return _Said(False, "SpecInvalid", "The spec is invalid and nothing of it runs; see the condition SpecValid.")
     return _Said(True, "Running", "All drivers commit batches.")
@@ -129,6 +133,8 @@ def _degraded(findings: Findings) -> _Said:
     if not bad:
         if services:
             return _Said(True, services[0][1].reason, told)
+        if findings.refusal is not None:
+            return _Said(True, findings.refusal.reason, findings.refusal.message)
         return _Said(False, "AsExpected", "No writer has a problem.")
     worst = next(iter(bad.values()))
     ending = worst.memory.ending

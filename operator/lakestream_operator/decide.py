@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from lakestream_api import InvalidDocumentError, LakeStreamStatus, WriterNames
 from lakestream_operator.conditions import Findings
 from lakestream_operator.measures import Measures, remove, take
-from lakestream_operator.model import Action, Emit, Finalize, Observed, WriterSeen
+from lakestream_operator.model import Action, Emit, Finalize, Observed, Refusal, WriterSeen
 from lakestream_operator.render import Plan, Wanted, plan_of, wanted_of
 from lakestream_operator.resharding import Reshard, reshard
 from lakestream_operator.scaling import Scale, scale
@@ -18,12 +18,17 @@ from lakestream_operator.status import status_of
 from lakestream_operator.upkeep import Failing, failing
 from lakestream_operator.writers import Goal, Outcome, Situation, Stop, Timings, decide_writer
 
+_WAITS_FOR_US = (Situation.STARTING, Situation.STALLED, Situation.DRAINING, Situation.STOPPING, Situation.STOPPED)
+"""Situations that last as long as what is to be done is refused."""
+
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What to do in one cycle, in this order."""
+    """What to do in one cycle."""
 
-    actions: tuple[Action, ...]
+    actions: Mapping[str, tuple[Action, ...]]
+    """By writer, in this order: what is refused of one is nothing to the others. Those on the LakeStream itself are
+    under an empty name."""
     status: LakeStreamStatus | None
     """To be written; none when the LakeStream is as good as gone."""
     wake_at: datetime
@@ -59,28 +64,27 @@ def decide(
         return _delete(observed, job, now, timings)
     if not stream.finalizing:
         # Before anything is made: a LakeStream that is deleted in between would leave a driver undrained.
-        return Decision((Finalize(present=True),), None, now + timings.resync, {})
+        return _begin(observed, now, timings)
     wanted, problems = _read(observed)
     goals = _goals(observed, wanted)
-    outcomes = {
-        name: decide_writer(goal, observed.writers.get(name, WriterSeen()), now, timings)
-        for name, goal in goals.items()
-    }
+    outcomes = _outcomes(observed, goals, now, timings)
     scales = _scales(observed, wanted, goals, scaling or {}, now)
     resharding = _resharding(observed, wanted, goals, shards, now)
     findings = Findings(
-        outcomes={name: one for name, one in outcomes.items() if not _is_gone(goals[name], one, observed)},
+        outcomes=_shown(observed, outcomes, goals),
         scales=scales,
         shards=" ".join(one.explanation for one in resharding.values()),
         problems=problems,
         suspended=_suspended(observed),
         rolled_back=_rolled_back(goals, outcomes),
         failing=_failing(observed, outcomes),
+        refusal=_refusal(observed),
     )
+    actions = _actions(observed, job, goals, outcomes, scales, resharding) | {"": _spec_events(observed, problems)}
     return Decision(
-        actions=_actions(observed, job, goals, outcomes, scales, resharding) + _spec_events(observed, problems),
+        actions=_allowed(observed, actions, now),
         status=status_of(observed, findings, now, timings),
-        wake_at=min((one.wake_at for one in outcomes.values() if one.wake_at), default=now + timings.idle_resync),
+        wake_at=_wake_at(observed, outcomes, now, now + timings.idle_resync),
         scaling={name: one.state for name, one in scales.items()},
         shards=next((one.state for one in resharding.values()), None),
     )
@@ -162,7 +166,58 @@ def _resharding(
     return {first: decision} if decision else {}
 
 
-def _is_gone(goal: Goal, outcome: Outcome, observed: Observed) -> bool:
+def _begin(observed: Observed, now: datetime, timings: Timings) -> Decision:
+    """Put the finalizer on, before anything is made."""
+    refusal = _refusal(observed)
+    findings = Findings({}, {}, "", suspended=False, rolled_back=frozenset(), refusal=refusal)
+    return Decision(
+        actions=_allowed(observed, {"": (Finalize(present=True),)}, now),
+        status=status_of(observed, findings, now, timings) if refusal else None,
+        wake_at=_wake_at(observed, {}, now, now + timings.resync),
+        scaling={},
+    )
+
+
+def _allowed(
+    observed: Observed, actions: Mapping[str, tuple[Action, ...]], now: datetime
+) -> dict[str, tuple[Action, ...]]:
+    """Without what was refused a moment ago."""
+    asked = observed.stream.asked
+    held = {name for name, one in observed.refusals.items() if one.holds(asked, now)}
+    return {name: some for name, some in actions.items() if some and name not in held}
+
+
+def _wake_at(observed: Observed, outcomes: Mapping[str, Outcome], now: datetime, otherwise: datetime) -> datetime:
+    times = [one.wake_at for one in outcomes.values() if one.wake_at]
+    times += [one.retry_at for one in observed.refusals.values() if one.retry_at > now]
+    return min(times, default=otherwise)
+
+
+def _outcomes(observed: Observed, goals: Mapping[str, Goal], now: datetime, timings: Timings) -> dict[str, Outcome]:
+    return {
+        name: decide_writer(goal, observed.writers.get(name, WriterSeen()), now, timings)
+        for name, goal in goals.items()
+    }
+
+
+def _refusal(observed: Observed) -> Refusal | None:
+    """What is to be told of the LakeStream itself."""
+    refusal = observed.refusals.get("")
+    return refusal if refusal and refusal.told else None
+
+
+def _shown(observed: Observed, outcomes: Mapping[str, Outcome], goals: Mapping[str, Goal]) -> dict[str, Outcome]:
+    """Outcomes as they can be, for what has to be done may have been refused; without writers that are gone."""
+    shown = dict(outcomes)
+    for name, refusal in observed.refusals.items():
+        if refusal.told and name in shown and shown[name].situation in _WAITS_FOR_US:
+            shown[name] = replace(
+                shown[name], situation=Situation.STALLED, reason=refusal.reason, message=refusal.message
+            )
+    return {name: one for name, one in shown.items() if not _is_gone(goals[name], one)}
+
+
+def _is_gone(goal: Goal, outcome: Outcome) -> bool:
     """Whether a writer that the spec has no more is no longer worth a line."""
     return goal.stop is Stop.REMOVED and outcome.situation is Situation.STOPPED
 
@@ -175,13 +230,15 @@ def _rolled_back(goals: Mapping[str, Goal], outcomes: Mapping[str, Outcome]) -> 
 
 
 def _failing(observed: Observed, outcomes: Mapping[str, Outcome]) -> dict[str, tuple[Failing, ...]]:
-    """By writer; of drivers that run, for others' reports are of the past."""
-    reports = {name: observed.writers.get(name, WriterSeen()).report for name in outcomes}
-    return {
-        name: failing(report)
-        for name, report in reports.items()
-        if report is not None and outcomes[name].situation is Situation.RUNNING
-    }
+    """By writer: what drivers that run tell of their tables, for others' reports are of the past; and what was refused
+    though nothing waits for it."""
+    found: dict[str, tuple[Failing, ...]] = {}
+    for name, outcome in outcomes.items():
+        report, refusal = observed.writers.get(name, WriterSeen()).report, observed.refusals.get(name)
+        services = failing(report) if report and outcome.situation is Situation.RUNNING else ()
+        refused = refusal is not None and refusal.told and outcome.situation not in _WAITS_FOR_US
+        found[name] = (*services, *((Failing(refusal.reason, refusal.message),) if refusal and refused else ()))
+    return found
 
 
 def _actions(
@@ -191,16 +248,16 @@ def _actions(
     outcomes: Mapping[str, Outcome],
     scales: Mapping[str, Scale],
     resharding: Mapping[str, Reshard],
-) -> tuple[Action, ...]:
-    actions: list[Action] = []
+) -> dict[str, tuple[Action, ...]]:
+    actions: dict[str, tuple[Action, ...]] = {}
     for name, outcome in outcomes.items():
         seen = observed.writers.get(name, WriterSeen())
         if goals[name].stop is Stop.REMOVED and outcome.situation is Situation.STOPPED:
-            actions += remove(goals[name], seen)
+            actions[name] = tuple(remove(goals[name], seen))
         else:
             measures = Measures(observed.stream, goals[name], outcome, seen, scales.get(name), resharding.get(name))
-            actions += take(measures, job)
-    return tuple(actions)
+            actions[name] = tuple(take(measures, job))
+    return actions
 
 
 def _spec_events(observed: Observed, problems: str) -> tuple[Emit, ...]:
@@ -220,17 +277,28 @@ def _delete(observed: Observed, job: JobSettings, now: datetime, timings: Timing
     goals = {
         name: Goal(stream.namespace, WriterNames(stream.name, name), None, Stop.DELETED) for name in observed.writers
     }
-    outcomes = {name: decide_writer(goal, observed.writers[name], now, timings) for name, goal in goals.items()}
-    if all(one.situation is Situation.STOPPED for one in outcomes.values()):
-        actions = (_kept(observed), Finalize(present=False)) if stream.finalizing else ()
-        return Decision(actions, None, now + timings.idle_resync, {})
-    findings = Findings(outcomes, {}, "", suspended=False, rolled_back=frozenset())
+    outcomes = _outcomes(observed, goals, now, timings)
+    stopped = all(one.situation is Situation.STOPPED for one in outcomes.values())
+    refusal = _refusal(observed)
+    if stopped:
+        actions: dict[str, tuple[Action, ...]] = {"": _last(observed)} if stream.finalizing else {}
+    else:
+        actions = _actions(observed, job, goals, outcomes, {}, {})
+    findings = Findings(
+        _shown(observed, outcomes, goals), {}, "", suspended=False, rolled_back=frozenset(), refusal=refusal
+    )
     return Decision(
-        actions=_actions(observed, job, goals, outcomes, {}, {}),
-        status=status_of(observed, findings, now, timings),
-        wake_at=min((one.wake_at for one in outcomes.values() if one.wake_at), default=now + timings.resync),
+        actions=_allowed(observed, actions, now),
+        status=status_of(observed, findings, now, timings) if refusal or not stopped else None,
+        wake_at=_wake_at(observed, outcomes, now, now + timings.resync),
         scaling={},
     )
+
+
+def _last(observed: Observed) -> tuple[Action, ...]:
+    """What is done when nothing runs any more. It is said first: then there is nothing left to say it of."""
+    kept = () if "" in observed.refusals else (_kept(observed),)
+    return (*kept, Finalize(present=False))
 
 
 def _kept(observed: Observed) -> Emit:

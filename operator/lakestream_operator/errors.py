@@ -5,6 +5,8 @@ The adapters translate what aiohttp and the API server say into these; the type 
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 
 class OperatorError(Exception):
     """Root of this package's errors."""
@@ -30,6 +32,10 @@ class ConflictError(ApiError):
     """The object is not what the request took it for: it changed, it is another one, or it exists already."""
 
 
+class InvalidError(ApiError):
+    """The object says what it may not, or changes what cannot be changed."""
+
+
 class ExpiredError(ApiError):
     """The watch asked for a version that the API server has forgotten; list again."""
 
@@ -40,6 +46,15 @@ class ForbiddenError(ApiError):
 
 class RetryLaterError(OperatorError):
     """The API server is overloaded, restarting or out of reach; the same request may succeed later."""
+
+    def __init__(self, message: str, after: timedelta | None = None) -> None:
+        self.after = after
+        """How long the API server wants to be left alone, if it says so."""
+        super().__init__(message)
+
+
+class NameTakenError(OperatorError):
+    """An object that is not ours has a name that we need; the message names it and says what to do."""
 
 
 class LeadershipLostError(OperatorError):

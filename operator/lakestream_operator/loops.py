@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+import random
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -12,12 +13,14 @@ from typing import Any
 from lakestream_api import LakeStreamStatus
 from lakestream_operator.adapters.cache import Cache, StreamKey
 from lakestream_operator.adapters.hands import Hands
+from lakestream_operator.attempts import attempt
 from lakestream_operator.claims import Claimant, claimant_of, contested, held_in
 from lakestream_operator.clock import Clock
 from lakestream_operator.decide import decide
-from lakestream_operator.errors import ConflictError, NotFoundError, OperatorError
+from lakestream_operator.errors import NotFoundError, OperatorError
 from lakestream_operator.metrics import Metrics
-from lakestream_operator.model import Kind, Manifest, Observed
+from lakestream_operator.model import Action, Kind, Manifest, Observed, Refusal, Stream
+from lakestream_operator.model.refusal import pause_after
 from lakestream_operator.observe import stream_of, trim
 from lakestream_operator.settings import JobSettings
 from lakestream_operator.status import is_news
@@ -26,8 +29,6 @@ logger = logging.getLogger(__name__)
 
 _REST = timedelta(milliseconds=200)
 """Between two cycles of one LakeStream: changes come in swarms."""
-_FIRST_RETRY = timedelta(seconds=1)
-_LAST_RETRY = timedelta(minutes=1)
 _END_WITHIN = timedelta(seconds=10)
 """For cycles in hand, when the operator ends. One that is cut off is done again, by the next operator."""
 
@@ -49,7 +50,14 @@ class _Loop:
     """When the status was written last."""
     scaling: Mapping[str, str] = field(default_factory=dict)
     shards: str | None = None
+    refusals: Mapping[str, Refusal] = field(default_factory=dict)
+    """What was refused of it lately."""
+    status_refusal: Refusal | None = None
+    """The same of its status."""
     failures: int = 0
+    """Cycles in a row that a bug has ended."""
+    failed: tuple[int, str] | None = None
+    """What was asked for in the last one of them: before something else is, it is not tried again too soon."""
     task: asyncio.Task[None] | None = None
 
 
@@ -62,6 +70,8 @@ class Loops:
     job: JobSettings
     clock: Clock
     metrics: Metrics
+    chance: Callable[[], float] = random.random
+    """From 0 to 1: how much longer than it must one waits for a new try."""
     ready: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once the cache knows the cluster; before that nothing is decided."""
     _loops: dict[StreamKey, _Loop] = field(default_factory=dict)
@@ -137,13 +147,10 @@ class Loops:
             loop.busy_since = now = self.clock()
             try:
                 await self._cycle(key, loop, now)
-                loop.failures = 0
-            except OperatorError as error:
-                self._retry(key, loop, error)
+                loop.failures, loop.failed = 0, None
             except Exception as error:
                 # A bug that one LakeStream brings to light is not the others' business.
-                logger.exception("the cycle of %s/%s failed", *key)
-                self._retry(key, loop, error)
+                logger.exception("the cycle of %s/%s failed; again in %s", *key, self._failed(loop, error))
             finally:
                 loop.busy_since = None
             self.metrics.cycle(began=now, woken=woken_at, ended=self.clock())
@@ -151,44 +158,78 @@ class Loops:
 
     async def _rest(self, loop: _Loop) -> None:
         """Wait until there is something to do, or it is time to look."""
-        seconds = None if loop.wake_at is None else max(0.0, (loop.wake_at - self.clock()).total_seconds())
-        try:
-            await asyncio.wait_for(loop.woken.wait(), seconds)
-        except TimeoutError:
-            return
+        while True:
+            seconds = None if loop.wake_at is None else max(0.0, (loop.wake_at - self.clock()).total_seconds())
+            try:
+                await asyncio.wait_for(loop.woken.wait(), seconds)
+            except TimeoutError:
+                return
+            if self._ending or loop.failed != stream_of(loop.manifest).asked:
+                return
+            loop.woken.clear()
 
-    def _retry(self, key: StreamKey, loop: _Loop, error: Exception) -> None:
+    def _failed(self, loop: _Loop, error: Exception) -> timedelta:
+        """Count a bug; returns for how long the loop rests."""
         self.metrics.failed(type(error).__name__)
         loop.failures += 1
-        pause = min(_FIRST_RETRY * 2 ** min(loop.failures - 1, 10), _LAST_RETRY)
-        # One conflict means that something changed in between, as it may.
-        level = logging.DEBUG if isinstance(error, ConflictError) and loop.failures == 1 else logging.WARNING
-        logger.log(level, "%s/%s: %s; again in %s", *key, error, pause)
+        loop.failed = stream_of(loop.manifest).asked
+        pause = pause_after(loop.failures, self.chance())
         loop.wake_at = self.clock() + pause
+        return pause
 
     async def _cycle(self, key: StreamKey, loop: _Loop, now: datetime) -> None:
         """Look, decide, act."""
         stream = stream_of(loop.manifest)
         others = (other.claimant for other_key, other in self._loops.items() if other_key != key)
         loop.contested = contested(loop.claimant, others, self._held)
-        observed = Observed(stream, self.cache.writers(key), loop.contested)
+        observed = Observed(stream, self.cache.writers(key), loop.contested, loop.refusals)
         decision = decide(observed, self.job, now, scaling=loop.scaling, shards=loop.shards)
-        for action in decision.actions:
+
+        async def act(action: Action) -> None:
             changed = await self.hands.act(stream, action, now)
             self.metrics.acted(type(action).__name__)
             if changed is not None:
                 self.saw(changed)
+
+        loop.refusals = await attempt(observed, decision.actions, act, now, self.chance())
         loop.scaling, loop.shards, loop.wake_at = decision.scaling, decision.shards, decision.wake_at
+        if loop.refusals != observed.refusals:
+            self._refused(key, observed.refusals, loop.refusals)
+            # What was refused, or is no more, is said at once.
+            self.wake(key)
+        if decision.status is not None:
+            await self._write(key, loop, stream, decision.status, now)
+
+    def _refused(self, key: StreamKey, before: Mapping[str, Refusal], after: Mapping[str, Refusal]) -> None:
+        for name, one in after.items():
+            if one != before.get(name):
+                self.metrics.failed(one.reason)
+                level = logging.WARNING if one.told else logging.INFO
+                logger.log(level, "%s/%s %s: %s", *key, name, one.message)
+
+    async def _write(
+        self, key: StreamKey, loop: _Loop, stream: Stream, status: LakeStreamStatus, now: datetime
+    ) -> None:
+        """Write the status, if it is news."""
         silent = now - loop.status_at if loop.status_at else timedelta.max
-        if decision.status is not None and is_news(stream.status, decision.status, silent):
-            try:
-                written = await self.hands.write_status(stream, decision.status)
-            except NotFoundError:
-                logger.info("%s/%s is gone", *key)
-                self._loops.pop(key, None)
-                raise asyncio.CancelledError from None
-            loop.status_at = now
-            self.saw(written)
+        if not is_news(stream.status, status, silent):
+            return
+        if loop.status_refusal and loop.status_refusal.holds(stream.asked, now):
+            loop.wake_at = min(loop.wake_at or loop.status_refusal.retry_at, loop.status_refusal.retry_at)
+            return
+        try:
+            written = await self.hands.write_status(stream, status)
+        except NotFoundError:
+            logger.info("%s/%s is gone", *key)
+            self._loops.pop(key, None)
+            raise asyncio.CancelledError from None
+        except OperatorError as error:
+            loop.status_refusal = Refusal.of(error, stream.asked, loop.status_refusal, now, self.chance())
+            self._refused(key, {}, {"status": loop.status_refusal})
+            loop.wake_at = min(loop.wake_at or loop.status_refusal.retry_at, loop.status_refusal.retry_at)
+            return
+        loop.status_at, loop.status_refusal = now, None
+        self.saw(written)
 
     def _wake_contested(self) -> None:
         for key, loop in self._loops.items():

@@ -60,8 +60,7 @@ def take(measures: Measures, job: JobSettings) -> Iterator[Action]:
     goal, outcome, scale = measures.goal, measures.outcome, measures.scale
     if goal.plan is not None:
         for manifest in supports(goal.plan, measures.owner, job.cluster_role):
-            yield from _renewed_binding(measures.seen, manifest)
-            yield from _applied(measures, manifest)
+            yield from _supported(measures, manifest)
         if outcome.start or _runs_this(measures):
             good = goal.plan.document if outcome.ran else measures.seen.good
             yield from _applied(measures, document_manifest(goal.plan, measures.owner, good))
@@ -118,15 +117,17 @@ def _applied(measures: Measures, manifest: Manifest) -> Iterator[Action]:
     """Apply what is missing or has drifted; all of it before a start, in case what was seen is old."""
     live = measures.seen.objects.get((Kind[manifest["kind"]], manifest["metadata"]["name"]))
     if live is None or measures.outcome.start or not covers(live, manifest):
-        yield Apply(manifest)
+        yield Apply(manifest, live["metadata"].get("uid", "") if live else "")
 
 
-def _renewed_binding(seen: WriterSeen, manifest: Manifest) -> Iterator[Action]:
-    """A RoleBinding's role cannot be changed, as after the operator was installed anew under another name."""
+def _supported(measures: Measures, manifest: Manifest) -> Iterator[Action]:
+    """Apply; a RoleBinding's role cannot be changed, as after the operator was installed anew under another name."""
     reference = Reference.of(manifest)
-    live = seen.objects.get((reference.kind, reference.name))
-    if live is not None and live.get("roleRef") != manifest.get("roleRef"):
-        yield Delete(reference, live["metadata"]["uid"])
+    live = measures.seen.objects.get((reference.kind, reference.name))
+    if live is None or live.get("roleRef") == manifest.get("roleRef"):
+        yield from _applied(measures, manifest)
+    else:
+        yield from (Delete(reference, live["metadata"]["uid"]), Apply(manifest))
 
 
 def covers(live: object, wanted: object) -> bool:

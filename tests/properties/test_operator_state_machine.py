@@ -1,5 +1,6 @@
 """Whatever happens to a LakeStream, its cluster and its operator: never two drivers, and all is well in the end."""
 
+import copy
 from collections.abc import Callable
 from datetime import timedelta
 from itertools import pairwise
@@ -12,7 +13,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 from lakestream_api import Phase, WriterNames
 from lakestream_api.names import FINGERPRINT_ANNOTATION, STREAM_LABEL, WRITER_LABEL
 from lakestream_operator.model import Kind, Reference
-from lakestream_operator.testing import Behaviour, Cluster, lakestream
+from lakestream_operator.testing import Behaviour, Cluster, Mood, lakestream
 
 WRITERS = ("json", "hudi")
 # A driver that hangs is left alone for 10 minutes, as is the pod of an unschedulable one.
@@ -20,6 +21,8 @@ LONG = timedelta(minutes=45)
 # What may still come when all is well: shards are left to change as slowly as they do.
 REASONS = ("Recovered", "Running", "Resharding", "ReshardingRefused")
 BLINDABLE = (Kind.SparkApplication, Kind.Pod, Kind.ConfigMap)
+MOODY = (Kind.SparkApplication, Kind.ConfigMap, Kind.RoleBinding, Kind.LakeStream, Kind.Event)
+TAKEN = (Kind.SparkApplication, Kind.ConfigMap, Kind.ServiceAccount)
 
 
 class OperatorMachine(RuleBasedStateMachine):
@@ -29,6 +32,7 @@ class OperatorMachine(RuleBasedStateMachine):
     def apply(self) -> None:
         self.intervals = iter(range(11, 10_000))
         self.behaviours: dict[str, Behaviour] = {}
+        self.foreign: dict[Reference, dict[str, Any]] = {}
         self.cluster = Cluster(
             lakestream(writers=WRITERS), behaviour=lambda one: self.behaviours.get(one, Behaviour.WELL)
         )
@@ -99,29 +103,33 @@ class OperatorMachine(RuleBasedStateMachine):
 
     @rule(writer=st.sampled_from(WRITERS))
     def application_is_deleted(self, writer: str) -> None:
-        self.cluster.delete(Reference(Kind.SparkApplication, "lake", self._names(writer).application))
+        self._delete(Reference(Kind.SparkApplication, "lake", self._names(writer).application))
 
     @rule(writer=st.sampled_from(WRITERS))
     def application_is_edited(self, writer: str) -> None:
-        self.cluster.change_application(Reference(Kind.SparkApplication, "lake", self._names(writer).application))
+        reference = Reference(Kind.SparkApplication, "lake", self._names(writer).application)
+        if reference not in self.foreign:
+            self.cluster.change_application(reference)
 
     @rule(writer=st.sampled_from(WRITERS))
     def pod_is_deleted(self, writer: str) -> None:
-        self.cluster.delete(Reference(Kind.Pod, "lake", self._names(writer).driver_pod))
+        self._delete(Reference(Kind.Pod, "lake", self._names(writer).driver_pod))
 
     @rule(writer=st.sampled_from(WRITERS), which=st.sampled_from(["control", "progress", "document"]))
     def config_map_is_deleted(self, writer: str, which: str) -> None:
-        self.cluster.delete(Reference(Kind.ConfigMap, "lake", getattr(self._names(writer), which)))
+        self._delete(Reference(Kind.ConfigMap, "lake", getattr(self._names(writer), which)))
 
     @rule(writer=st.sampled_from(WRITERS))
     def control_is_spoilt(self, writer: str) -> None:
-        found = self.cluster.objects.get(Reference(Kind.ConfigMap, "lake", self._names(writer).control))
-        if found is not None:
+        reference = Reference(Kind.ConfigMap, "lake", self._names(writer).control)
+        found = self.cluster.objects.get(reference)
+        if found is not None and reference not in self.foreign:
             found["metadata"]["annotations"] = {
                 "lakestream.dev/memory": "{}}",
                 "lakestream.dev/scaling-state": "?",
                 "lakestream.dev/shards-state": "?",
             }
+            self.cluster.api.touch(found)
 
     @rule(kind=st.sampled_from(Behaviour))
     def drivers_turn(self, kind: Behaviour) -> None:
@@ -141,6 +149,25 @@ class OperatorMachine(RuleBasedStateMachine):
     def watches_are_back(self) -> None:
         self.cluster.blind = set()
 
+    @rule(kind=st.sampled_from(MOODY), mood=st.sampled_from(Mood))
+    def api_server_turns(self, kind: Kind, mood: Mood) -> None:
+        self.cluster.api.moods[kind] = mood
+
+    @rule(writer=st.sampled_from(WRITERS), kind=st.sampled_from(TAKEN), which=st.sampled_from(["control", "document"]))
+    def name_is_taken(self, writer: str, kind: Kind, which: str) -> None:
+        """Someone else has an object of a name that we need, and has put it there while there was none."""
+        names = self._names(writer)
+        name = getattr(names, which) if kind is Kind.ConfigMap else names.application
+        reference = Reference(kind, "lake", name)
+        if reference not in self.cluster.objects:
+            metadata = {"name": name, "namespace": "lake", "labels": {"app": "theirs"}}
+            theirs = {"apiVersion": kind.api_version, "kind": kind.name, "metadata": metadata}
+            self.foreign[reference] = copy.deepcopy(self.cluster.api.admit(theirs))
+
+    def _delete(self, reference: Reference) -> None:
+        self.foreign.pop(reference, None)
+        self.cluster.delete(reference)
+
     @precondition(lambda self: self._living())
     @rule()
     def deletes(self) -> None:
@@ -154,7 +181,7 @@ class OperatorMachine(RuleBasedStateMachine):
         self._mend()
         self.cluster.advance(LONG, step=timedelta(seconds=20))
         if not self._there():
-            assert self.cluster.objects == {}
+            assert self.cluster.objects == {}, "what was made for it is gone"
             return
         assert self._living(), "a LakeStream was not let go"
         spec, phase = self.cluster.lakestream["spec"], self.cluster.status.phase
@@ -171,6 +198,9 @@ class OperatorMachine(RuleBasedStateMachine):
         self.behaviours.clear()
         self.cluster.blind = set()
         self.cluster.spark_operator = True
+        self.cluster.api.moods.clear()
+        for reference in list(self.foreign):
+            self._delete(reference)
         for driver in self.cluster.running():
             driver.behaviour = Behaviour.WELL
         # Those that were refused are tried with a new spec only.
@@ -195,6 +225,11 @@ class OperatorMachine(RuleBasedStateMachine):
     def one_driver_at_most(self) -> None:
         drivers = [driver.writer for driver in self.cluster.running()]
         assert len(drivers) == len(set(drivers))
+
+    @invariant()
+    def what_is_not_ours_is_not_touched(self) -> None:
+        for reference, foreign in self.foreign.items():
+            assert self.cluster.objects[reference] == foreign
 
     @invariant()
     def shards_are_at_most_doubled_or_halved(self) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
 from lakestream_api import WriterNames
-from lakestream_api.names import STREAM_LABEL, WRITER_LABEL
+from lakestream_api.names import MANAGED_BY, STREAM_LABEL, WRITER_LABEL
 from lakestream_operator.model import Kind, Manifest, Reference, WriterSeen
 from lakestream_operator.observe import trim, writer_of
 
@@ -16,10 +16,11 @@ StreamKey = tuple[str, str]
 
 
 def key_of(manifest: Manifest) -> StreamKey | None:
-    """The LakeStream that an object belongs to, by its labels."""
+    """The LakeStream that an object belongs to, by its labels; none: it is not ours."""
     metadata = manifest["metadata"]
-    stream = metadata.get("labels", {}).get(STREAM_LABEL)
-    return (metadata["namespace"], stream) if stream else None
+    labels = metadata.get("labels") or {}
+    ours = labels.get(STREAM_LABEL) and labels.get("app.kubernetes.io/managed-by") == MANAGED_BY
+    return (metadata["namespace"], labels[STREAM_LABEL]) if ours else None
 
 
 @dataclass(slots=True)
@@ -31,7 +32,8 @@ class Cache:
     _keys: dict[Reference, StreamKey] = field(default_factory=dict)
 
     def put(self, kind: Kind, manifest: Manifest) -> None:
-        """Take in an object, unless a newer version of it is known already: answers to writes and watches race."""
+        """Take in an object, unless that version of it or a newer one is known: answers to writes and watches race,
+        and a write that changed nothing is no news."""
         trimmed = trim(kind, manifest)
         reference = Reference.of(trimmed)
         key = key_of(trimmed)
@@ -39,7 +41,7 @@ class Cache:
             self.remove(reference)
             return
         known = self._objects[key].get(reference)
-        if known is not None and _version(known) > _version(trimmed):
+        if known is not None and not _is_newer(trimmed, known):
             return
         self._objects[key][reference] = trimmed
         self._keys[reference] = key
@@ -79,7 +81,7 @@ class Cache:
         return len(self._keys)
 
 
-def _version(manifest: Manifest) -> int:
-    """Versions of one object can be compared by order; an API server for which that is not so sends no number."""
-    text = manifest["metadata"].get("resourceVersion", "0")
-    return int(text) if text.isdecimal() else 0
+def _is_newer(manifest: Manifest, known: Manifest) -> bool:
+    """Versions of one object can be compared by order; an API server for which that is not so sends no numbers."""
+    new, old = (one["metadata"].get("resourceVersion", "") for one in (manifest, known))
+    return int(new) > int(old) if new.isdecimal() and old.isdecimal() else new != old or not new

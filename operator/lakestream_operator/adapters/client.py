@@ -6,8 +6,9 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Mapping
+from datetime import timedelta
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import aiohttp
 
@@ -18,6 +19,7 @@ from lakestream_operator.errors import (
     ConflictError,
     ExpiredError,
     ForbiddenError,
+    InvalidError,
     NotFoundError,
     RetryLaterError,
 )
@@ -29,11 +31,32 @@ Object = dict[str, Any]
 
 _APPLY = "application/apply-patch+yaml"
 _MERGE = "application/merge-patch+json"
-_ERRORS = {401: ForbiddenError, 403: ForbiddenError, 404: NotFoundError, 409: ConflictError, 410: ExpiredError}
+_ERRORS = {
+    401: ForbiddenError,
+    403: ForbiddenError,
+    404: NotFoundError,
+    409: ConflictError,
+    410: ExpiredError,
+    422: InvalidError,
+}
 _LATER = (408, 429, 500, 502, 503, 504)
 _TIMEOUT = aiohttp.ClientTimeout(total=30, sock_connect=5)
 _PAGE = 500
 """Objects per answer to a list: an answer of thousands of progress reports would take the API server's memory."""
+
+
+class Api(Protocol):
+    """The requests on single objects."""
+
+    async def get(self, reference: Reference) -> Object: ...
+
+    async def apply(self, manifest: Manifest) -> Object: ...
+
+    async def create(self, manifest: Manifest) -> Object: ...
+
+    async def merge(self, reference: Reference, patch: Manifest, subresource: str = "") -> Object: ...
+
+    async def delete(self, reference: Reference, uid: str) -> Object: ...
 
 
 class KubeClient:
@@ -187,7 +210,7 @@ class KubeClient:
             return response
         async with response:
             text = await response.text()
-        raise _error(response.status, _parsed(text), f"{method} {path}")
+        raise _error(response.status, _parsed(text), f"{method} {path}", response.headers.get("Retry-After", ""))
 
 
 def _path(kind: Kind, namespace: str | None, name: str = "") -> str:
@@ -203,10 +226,11 @@ def _parsed(text: str) -> Object:
     return answer
 
 
-def _error(status: int, answer: Object, request: str) -> ApiError | RetryLaterError:
+def _error(status: int, answer: Object, request: str, retry_after: str = "") -> ApiError | RetryLaterError:
     message = f"{request}: {status} {answer.get('message', '')}"
     if status in _LATER:
-        return RetryLaterError(message)
+        # Kubernetes gives seconds, never a date.
+        return RetryLaterError(message, timedelta(seconds=int(retry_after)) if retry_after.isdecimal() else None)
     return _ERRORS.get(status, ApiError)(status, message)
 
 

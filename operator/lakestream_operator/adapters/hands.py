@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 
 from lakestream_api import LakeStreamStatus
-from lakestream_api.names import API_VERSION, KIND, MANAGED_BY
-from lakestream_operator.adapters.cache import Cache
-from lakestream_operator.adapters.client import KubeClient, Object
-from lakestream_operator.errors import ConflictError, NotFoundError, OperatorError
+from lakestream_api.names import API_VERSION, KIND, MANAGED_BY, STREAM_LABEL
+from lakestream_operator.adapters.cache import Cache, key_of
+from lakestream_operator.adapters.client import Api, Object
+from lakestream_operator.errors import (
+    ConflictError,
+    InvalidError,
+    NameTakenError,
+    NotFoundError,
+    OperatorError,
+)
 from lakestream_operator.model import Action, Apply, Create, Delete, Emit, Finalize, Kind, Manifest, Reference, Stream
 from lakestream_operator.observe import FINALIZER
 
@@ -25,7 +32,7 @@ _MAX_EVENT = 1024
 class Hands:
     """Writes, and puts the answers into the cache: the next cycle sees what this one did."""
 
-    client: KubeClient
+    client: Api
     cache: Cache
     identity: str
     """Of this replica, for events."""
@@ -37,10 +44,10 @@ class Hands:
             OperatorError: it could not be done; the next cycle decides anew.
         """
         match action:
-            case Apply(manifest):
-                self.cache.put(Kind[manifest["kind"]], await self.client.apply(manifest))
+            case Apply(manifest, uid):
+                await self._apply(stream, manifest, uid)
             case Create(manifest):
-                await self._create(manifest)
+                await self._create(stream, manifest)
             case Delete(reference, uid):
                 await self._delete(reference, uid)
             case Finalize(present):
@@ -58,15 +65,38 @@ class Hands:
         written = status.model_dump(mode="json", by_alias=True)
         return await self.client.merge(_reference(stream), {"status": written}, subresource="status")
 
-    async def _create(self, manifest: Manifest) -> None:
+    async def _apply(self, stream: Stream, manifest: Manifest, uid: str) -> None:
+        """Apply to an object of ours, or to none."""
+        reference = Reference.of(manifest)
+        if uid:
+            with suppress(ConflictError, InvalidError):
+                self.cache.put(reference.kind, await self.client.apply(_with_uid(manifest, uid)))
+                return
+        # There was none, or it is another one by now. Watches show our own objects alone: who else may have the name
+        # has to be asked. (To create by POST would tell as well, but leave fields that no later apply can remove.)
+        uid = await self._uid_of_ours(stream, reference)
+        self.cache.put(reference.kind, await self.client.apply(_with_uid(manifest, uid) if uid else manifest))
+
+    async def _create(self, stream: Stream, manifest: Manifest) -> None:
         reference = Reference.of(manifest)
         try:
             created = await self.client.create(manifest)
         except ConflictError:
             # It was there although it had not been seen; nothing of it may be changed.
-            logger.info("%s exists already", reference)
             created = await self.client.get(reference)
+            refuse_foreign(stream, created)
+            logger.info("%s exists already", reference)
         self.cache.put(reference.kind, created)
+
+    async def _uid_of_ours(self, stream: Stream, reference: Reference) -> str:
+        """The uid of an object that was not seen yet, or empty if there is none."""
+        try:
+            found = await self.client.get(reference)
+        except NotFoundError:
+            return ""
+        refuse_foreign(stream, found)
+        uid: str = found["metadata"]["uid"]
+        return uid
 
     async def _delete(self, reference: Reference, uid: str) -> None:
         try:
@@ -108,6 +138,28 @@ class Hands:
         except OperatorError as error:
             # What is told is not worth doing twice what was done.
             logger.warning("event %s of %s/%s: %s", event.reason, stream.namespace, stream.name, error)
+
+
+def _with_uid(manifest: Manifest, uid: str) -> Manifest:
+    """Another object, which has taken the name since, is refused."""
+    return {**manifest, "metadata": {**manifest["metadata"], "uid": uid}}
+
+
+def refuse_foreign(stream: Stream, found: Manifest) -> None:
+    """See to it that an object is one of the LakeStream's: by its labels, which nobody else gives it by accident.
+
+    Raises:
+        NameTakenError: it is not.
+    """
+    if key_of(found) == (stream.namespace, stream.name):
+        return
+    reference = Reference(Kind[found["kind"]], found["metadata"]["namespace"], found["metadata"]["name"])
+    use = " To use it as it is, name it in spec.kubernetes.serviceAccount."
+    raise NameTakenError(
+        f"{reference} is not of this LakeStream (its labels are not: {STREAM_LABEL}={stream.name},"
+        f" app.kubernetes.io/managed-by={MANAGED_BY}), and nothing of it is changed. Delete or rename it, or give the"
+        f" LakeStream or its writer another name.{use if reference.kind is Kind.ServiceAccount else ''}"
+    )
 
 
 def _reference(stream: Stream) -> Reference:

@@ -20,6 +20,7 @@ from lakestream_operator.model.observed import (
     Stream,
     WriterSeen,
 )
+from lakestream_operator.model.refusal import Refusal
 
 __all__ = [
     "Action",
@@ -38,6 +39,7 @@ __all__ = [
     "Observed",
     "PodPhase",
     "Reference",
+    "Refusal",
     "Stream",
     "WriterSeen",
 ]

@@ -60,9 +60,12 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """Server-side apply: make the fields of the manifest so, leave all others alone."""
+    """Server-side apply: make the fields of the manifest so, leave all others alone. An object of the name that does
+    not bear the LakeStream's labels is another's, and is not touched."""
 
     manifest: Manifest
+    uid: str = ""
+    """Of the object as it was seen; empty: there was none."""
 
 
 @dataclass(frozen=True, slots=True)

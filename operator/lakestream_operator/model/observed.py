@@ -10,6 +10,7 @@ from enum import StrEnum
 from lakestream_api import Control, DriverReport, LakeStreamStatus
 from lakestream_operator.model.actions import Kind, Manifest
 from lakestream_operator.model.memory import Memory
+from lakestream_operator.model.refusal import Refusal
 
 
 class PodPhase(StrEnum):
@@ -115,6 +116,11 @@ class Stream:
     restart: str
     """Value of the annotation that asks for a restart, or empty."""
 
+    @property
+    def asked(self) -> tuple[int, str]:
+        """What a person changes to have something else done."""
+        return self.generation, self.restart
+
 
 @dataclass(frozen=True, slots=True)
 class Observed:
@@ -125,3 +131,5 @@ class Observed:
     """By name; also those that the spec has no more."""
     contested: str = ""
     """What it names that is another LakeStream's, or empty."""
+    refusals: Mapping[str, Refusal] = field(default_factory=dict)
+    """What could not be done lately, by writer; under an empty name what is about the LakeStream itself."""

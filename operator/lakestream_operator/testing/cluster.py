@@ -2,40 +2,44 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
+from dataclasses import InitVar, dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 from lakestream_api import Control, LakeStreamStatus, WriterNames
 from lakestream_api.names import CONTROL_KEY, FINGERPRINT_ANNOTATION, REPORT_KEY, STREAM_LABEL, WRITER_LABEL
 from lakestream_operator.adapters.cache import Cache
+from lakestream_operator.adapters.hands import Hands
+from lakestream_operator.adapters.reflector import WATCHED
+from lakestream_operator.attempts import attempt
 from lakestream_operator.decide import Decision, decide
-from lakestream_operator.model import Action, Apply, Create, Delete, Emit, Finalize, Kind, Manifest, Observed, Reference
-from lakestream_operator.observe import FINALIZER, stream_of, trim
+from lakestream_operator.errors import OperatorError
+from lakestream_operator.model import Action, Emit, Kind, Observed, Reference, Refusal
+from lakestream_operator.observe import stream_of, trim
 from lakestream_operator.settings import JobSettings
+from lakestream_operator.testing.api import ModelApi, Object
 from lakestream_operator.testing.drivers import Behaviour, Driver, KinesisStream
 
 JOB = JobSettings(image="lakestream/spark:test", cluster_role="lakestream-driver")
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
 
-Object = dict[str, Any]
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
 class Cluster:
     """An API server with one LakeStream, a Spark Operator, a kubelet and drivers; time passes by `advance` alone."""
 
-    lakestream: Object | None
-    """The LakeStream; None once it is gone."""
+    document: InitVar[Object]
+    """The LakeStream, as a person applies it."""
     behaviour: Callable[[str], Behaviour] = lambda _: Behaviour.WELL
     """What becomes of a driver, by the fingerprint of its document."""
     now: datetime = BEGIN
-    objects: dict[Reference, Object] = field(default_factory=dict)
+    api: ModelApi = field(init=False)
     drivers: dict[str, Driver] = field(default_factory=dict)
     """By uid of the pod."""
-    events: list[Emit] = field(default_factory=list)
     started: list[Driver] = field(default_factory=list)
     """All drivers that ever ran."""
     spark_operator: bool = True
@@ -45,12 +49,33 @@ class Cluster:
     kinesis: KinesisStream = field(default_factory=KinesisStream)
     scaling: Mapping[str, str] = field(default_factory=dict)
     shards: str | None = None
+    refusals: Mapping[str, Refusal] = field(default_factory=dict)
     cache: Cache = field(default_factory=Cache)
-    _uids: int = 0
+    _reference: Reference = field(init=False)
 
-    def __post_init__(self) -> None:
-        assert self.lakestream is not None
-        self._admit(self.lakestream)
+    def __post_init__(self, document: Object) -> None:
+        self.api = ModelApi(lambda: self.now)
+        self._reference = Reference.of(self.api.admit(document))
+
+    @property
+    def lakestream(self) -> Object | None:
+        """The LakeStream; None once it is gone."""
+        return self.api.objects.get(self._reference)
+
+    @property
+    def objects(self) -> dict[Reference, Object]:
+        """All that was made for it, and what others have."""
+        kinds = (Kind.LakeStream, Kind.Event)
+        return {reference: one for reference, one in self.api.objects.items() if reference.kind not in kinds}
+
+    @property
+    def events(self) -> list[Emit]:
+        """What was told, in order."""
+        return [
+            Emit(one["reason"], one["message"], one["type"] == "Warning")
+            for reference, one in self.api.objects.items()
+            if reference.kind is Kind.Event
+        ]
 
     # What a person does.
 
@@ -59,20 +84,23 @@ class Cluster:
         assert self.lakestream is not None
         change(self.lakestream["spec"])
         self.lakestream["metadata"]["generation"] += 1
+        self.api.touch(self.lakestream)
 
     def delete_lakestream(self) -> None:
         assert self.lakestream is not None
         self.lakestream["metadata"]["deletionTimestamp"] = self.now.isoformat()
+        self.lakestream["metadata"]["generation"] += 1
+        self.api.touch(self.lakestream)
         self._let_go()
 
     def delete(self, reference: Reference) -> None:
         """Delete an object behind the operator's back."""
-        if reference in self.objects:
-            self._delete(reference)
+        if reference in self.api.objects:
+            self.api.remove(reference)
 
     def find(self, kind: Kind) -> list[Object]:
         """All objects of a kind."""
-        return [one for reference, one in self.objects.items() if reference.kind is kind]
+        return [one for reference, one in self.api.objects.items() if reference.kind is kind]
 
     def running(self) -> list[Driver]:
         """The drivers whose processes live."""
@@ -91,24 +119,35 @@ class Cluster:
                 self.reconcile()
 
     def reconcile(self) -> Decision | None:
-        """One cycle of the operator."""
-        if self.lakestream is None:
-            return None
+        """A cycle of the operator, and more as long as it is refused something else."""
+        decision, before = None, None
+        while self.lakestream is not None and before != self.refusals:
+            before = self.refusals
+            decision = self._cycle(self.lakestream)
+        return decision
+
+    def _cycle(self, lakestream: Object) -> Decision:
         for kind in set(Kind) - self.blind:
-            self.cache.replace(kind, None, [one for ref, one in self.objects.items() if ref.kind is kind])
-        stream = stream_of(trim(Kind.LakeStream, self.lakestream))
-        observed = Observed(stream, self.cache.writers((stream.namespace, stream.name)))
+            self.cache.replace(kind, None, self.find(kind) if kind in WATCHED else [])
+        stream = stream_of(trim(Kind.LakeStream, lakestream))
+        hands = Hands(self.api, self.cache, "model")
+        observed = Observed(stream, self.cache.writers((stream.namespace, stream.name)), refusals=self.refusals)
         decision = decide(observed, JOB, self.now, scaling=self.scaling, shards=self.shards)
-        for action in decision.actions:
-            self._act(action)
+
+        async def act(action: Action) -> None:
+            await hands.act(stream, action, self.now)
+
+        self.refusals = _done(attempt(observed, decision.actions, act, self.now, chance=0))
+        self._let_go()
         self.scaling, self.shards = decision.scaling, decision.shards
         if decision.status is not None and self.lakestream is not None:
-            self.lakestream["status"] = decision.status.model_dump(mode="json", by_alias=True)
+            with suppress(OperatorError):
+                _done(hands.write_status(stream, decision.status))
         return decision
 
     def restart_operator(self) -> None:
         """It forgets all that it did not write down."""
-        self.scaling, self.shards = {}, None
+        self.scaling, self.shards, self.refusals = {}, None, {}
         self.cache = Cache()
 
     @property
@@ -116,88 +155,30 @@ class Cluster:
         assert self.lakestream is not None
         return LakeStreamStatus.model_validate(self.lakestream["status"])
 
-    # The API server.
-
-    def _admit(self, manifest: Object) -> Object:
-        self._uids += 1
-        manifest["metadata"] |= {
-            "uid": f"uid-{self._uids}",
-            "generation": 1,
-            "resourceVersion": str(self._uids),
-            "creationTimestamp": self.now.isoformat(),
-        }
-        return manifest
-
-    def _touch(self, manifest: Object) -> None:
-        self._uids += 1
-        manifest["metadata"]["resourceVersion"] = str(self._uids)
-
-    def _act(self, action: Action) -> None:
-        match action:
-            case Apply(manifest):
-                assert manifest["kind"] != Kind.SparkApplication.name, "a change of its spec would end the driver"
-                self._apply(manifest)
-            case Create(manifest):
-                reference = Reference.of(manifest)
-                if reference not in self.objects:
-                    self.objects[reference] = self._admit(copy.deepcopy(dict(manifest)))
-                self.cache.put(reference.kind, self.objects[reference])
-            case Delete(reference, uid):
-                known = self.objects.get(reference)
-                if known is not None and known["metadata"]["uid"] == uid:
-                    self._delete(reference)
-                self._show(reference)
-            case Finalize(present):
-                assert self.lakestream is not None
-                self.lakestream["metadata"]["finalizers"] = [FINALIZER] if present else []
-                self._let_go()
-            case Emit():
-                self.events.append(action)
-
-    def _apply(self, manifest: Manifest) -> None:
-        reference = Reference.of(manifest)
-        if reference not in self.objects:
-            self.objects[reference] = self._admit(copy.deepcopy(dict(manifest)))
-        else:
-            _merge(self.objects[reference], manifest)
-            self._touch(self.objects[reference])
-        self.cache.put(reference.kind, self.objects[reference])
-
-    def _show(self, reference: Reference) -> None:
-        """The answer to a write is seen, whatever the watches do."""
-        if reference in self.objects:
-            self.cache.put(reference.kind, self.objects[reference])
-        else:
-            self.cache.remove(reference)
-
-    def _delete(self, reference: Reference) -> None:
-        if reference.kind is Kind.Pod:
-            pod = self.objects[reference]
-            pod["metadata"].setdefault("deletionTimestamp", self.now.isoformat())
-            self._touch(pod)
-        else:
-            del self.objects[reference]
-
     def _let_go(self) -> None:
-        assert self.lakestream is not None
+        """What the API server and its garbage collector do once nothing keeps the LakeStream."""
+        if self.lakestream is None:
+            return
         metadata = self.lakestream["metadata"]
         if "deletionTimestamp" in metadata and not metadata.get("finalizers"):
-            self.lakestream = None
-            for reference in list(self.objects):
-                if reference in self.objects:
-                    self._delete(reference)
+            del self.api.objects[self._reference]
+            for reference, one in list(self.api.objects.items()):
+                if any(owner["uid"] == metadata["uid"] for owner in one["metadata"].get("ownerReferences", ())):
+                    self.api.remove(reference)
 
     # The Spark Operator.
 
     def _spark_operator_acts(self) -> None:
         for app in self.find(Kind.SparkApplication) if self.spark_operator else []:
+            if FINGERPRINT_ANNOTATION not in app["metadata"].get("annotations", {}):
+                continue  # another one's; its pods are as well
             status = app.setdefault("status", {})
             state = status.get("applicationState", {}).get("state", "")
-            pod = self.objects.get(self._driver_pod(app))
+            pod = self.api.objects.get(self._driver_pod(app))
             if state == "" or (state == "INVALIDATING" and pod is None):
                 self._submit(app, pod)
             elif state == "INVALIDATING":
-                self._delete(self._driver_pod(app))
+                self.api.remove(self._driver_pod(app))
             elif state not in ("COMPLETED", "FAILED"):
                 self._follow(app, pod)
 
@@ -212,7 +193,7 @@ class Cluster:
         metadata = app["metadata"]
         owner = {"kind": Kind.SparkApplication.name, "name": metadata["name"], "uid": metadata["uid"]}
         reference = self._driver_pod(app)
-        self.objects[reference] = self._admit(
+        self.api.admit(
             {
                 "apiVersion": "v1",
                 "kind": "Pod",
@@ -240,15 +221,15 @@ class Cluster:
         before = app["status"].get("applicationState")
         app["status"]["applicationState"] = {"state": state, "errorMessage": message}
         if before != app["status"]["applicationState"]:
-            self._touch(app)
+            self.api.touch(app)
 
     def change_application(self, reference: Reference) -> None:
         """A person edits a SparkApplication: the Spark Operator ends its driver and submits it again."""
-        app = self.objects.get(reference)
+        app = self.api.objects.get(reference)
         if app is None:
             return
         app["metadata"]["generation"] += 1
-        self._touch(app)
+        self.api.touch(app)
         if app.get("status", {}).get("applicationState", {}).get("state"):
             app["status"]["applicationState"] = {"state": "INVALIDATING"}
 
@@ -258,10 +239,10 @@ class Cluster:
         for pod in self.find(Kind.Pod):
             metadata = pod["metadata"]
             (owner,) = metadata["ownerReferences"]
-            app = self.objects.get(Reference(Kind.SparkApplication, metadata["namespace"], owner["name"]))
+            app = self.api.objects.get(Reference(Kind.SparkApplication, metadata["namespace"], owner["name"]))
             if app is None or app["metadata"]["uid"] != owner["uid"]:
                 metadata.setdefault("deletionTimestamp", self.now.isoformat())
-                self._touch(pod)
+                self.api.touch(pod)
             self._run(pod)
 
     def _run(self, pod: Object) -> None:
@@ -270,11 +251,11 @@ class Cluster:
         driver = self.drivers.get(metadata["uid"])
         if driver is None:
             if "deletionTimestamp" in metadata:
-                del self.objects[reference]
+                del self.api.objects[reference]
                 return
             if self._starts(pod):
                 status |= {"phase": "Running", "containerStatuses": [_running(self.now)]}
-                self._touch(pod)
+                self.api.touch(pod)
             return
         if driver.exit is None:
             driver.terminated = driver.terminated or "deletionTimestamp" in metadata
@@ -288,9 +269,9 @@ class Cluster:
                 "phase": "Failed" if code else "Succeeded",
                 "containerStatuses": [_ended(self.now, code, message)],
             }
-            self._touch(pod)
+            self.api.touch(pod)
         if driver.exit is not None and "deletionTimestamp" in metadata:
-            del self.objects[reference]
+            del self.api.objects[reference]
 
     def _starts(self, pod: Object) -> bool:
         metadata = pod["metadata"]
@@ -306,27 +287,29 @@ class Cluster:
         return True
 
     def _config_map(self, namespace: str, name: str) -> Object | None:
-        return self.objects.get(Reference(Kind.ConfigMap, namespace, name))
+        return self.api.objects.get(Reference(Kind.ConfigMap, namespace, name))
 
     def _control(self, pod: Object) -> Control | None:
         labels = pod["metadata"]["labels"]
         names = WriterNames(labels[STREAM_LABEL], labels[WRITER_LABEL])
         found = self._config_map(pod["metadata"]["namespace"], names.control)
-        return Control.model_validate_json(found["data"][CONTROL_KEY]) if found else None
+        return Control.model_validate_json(found["data"][CONTROL_KEY]) if found and "data" in found else None
 
     def _publish(self, driver: Driver, namespace: str) -> None:
         found = self._config_map(namespace, WriterNames(driver.stream, driver.writer).progress)
         if found is not None and driver.report is not None:
             found["data"] = {REPORT_KEY: driver.report.model_dump_json()}
-            self._touch(found)
+            self.api.touch(found)
 
 
-def _merge(live: Object, wanted: Manifest) -> None:
-    for key, value in wanted.items():
-        if isinstance(value, Mapping) and isinstance(live.get(key), dict):
-            _merge(live[key], value)
-        else:
-            live[key] = copy.deepcopy(value)
+def _done(coroutine: Coroutine[Any, Any, T]) -> T:
+    """What a coroutine returns that has nobody to wait for."""
+    try:
+        coroutine.send(None)
+    except StopIteration as end:
+        result: T = end.value
+        return result
+    raise AssertionError("it waits")
 
 
 def _running(now: datetime) -> Object:

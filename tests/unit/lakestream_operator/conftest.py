@@ -35,6 +35,7 @@ class ApiServer:
     """Answers as it was told: by method and path a row of (status, body); the last one for ever."""
 
     answers: dict[tuple[str, str], list[tuple[int, Any]]] = field(default_factory=dict)
+    headers: dict[str, str] = field(default_factory=dict)
     requests: list[tuple[str, str, dict[str, str], Any]] = field(default_factory=list)
 
     def on(self, method: str, path: str, *answers: tuple[int, Any]) -> None:
@@ -52,7 +53,7 @@ class ApiServer:
         row = self.answers.get((watch + request.method, request.path), [(404, {"message": "not found"})])
         status, answer = row.pop(0) if len(row) > 1 else row[0]
         if not watch:
-            return web.json_response(answer, status=status)
+            return web.json_response(answer, status=status, headers=self.headers)
         response = web.StreamResponse()
         await response.prepare(request)
         for event in answer:

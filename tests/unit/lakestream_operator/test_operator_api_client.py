@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from lakestream_operator.errors import (
     ConflictError,
     ExpiredError,
     ForbiddenError,
+    InvalidError,
     NotFoundError,
     OperatorError,
     RetryLaterError,
@@ -69,7 +71,8 @@ def test_a_list_is_read_page_by_page(api: Any, run: Any) -> None:
         (404, NotFoundError),
         (409, ConflictError),
         (410, ExpiredError),
-        (422, ApiError),
+        (422, InvalidError),
+        (400, ApiError),
         (429, RetryLaterError),
         (500, RetryLaterError),
         (503, RetryLaterError),
@@ -82,6 +85,22 @@ def test_answers_become_errors_that_say_what_to_do(api: Any, run: Any, status: i
         async with api.client() as client:
             with pytest.raises(error, match="because"):
                 await client.get(POD)
+
+    run(getting())
+
+
+@pytest.mark.parametrize(("header", "after"), [("7", timedelta(seconds=7)), ("", None), ("Sun, 06 Nov 1994", None)])
+def test_an_api_server_says_how_long_it_wants_to_be_left_alone(
+    api: Any, run: Any, header: str, after: timedelta | None
+) -> None:
+    api.on("GET", "/api/v1/namespaces/lake/pods/orders-json-driver", (429, {"message": "too many"}))
+    api.headers = {"Retry-After": header}
+
+    async def getting() -> None:
+        async with api.client() as client:
+            with pytest.raises(RetryLaterError) as caught:
+                await client.get(POD)
+        assert caught.value.after == after
 
     run(getting())
 
@@ -150,6 +169,15 @@ def test_an_answer_that_is_older_than_what_is_known_changes_nothing() -> None:
     pod = cache.writers(("lake", "orders"))["json"].driver_pod
     assert pod is not None
     assert pod.deleting
+
+
+def test_what_is_known_already_wakes_nobody() -> None:
+    woken: list[Any] = []
+    cache = Cache(wake=woken.append)
+    cache.put(Kind.Pod, _pod(version=5))
+    cache.put(Kind.Pod, _pod(version=5))
+    cache.replace(Kind.Pod, None, [_pod(version=5)])
+    assert woken == [("lake", "orders")]
 
 
 def test_an_object_that_loses_its_label_is_nobodys() -> None:

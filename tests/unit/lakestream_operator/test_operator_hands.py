@@ -8,7 +8,7 @@ import pytest
 from lakestream_api import LakeStreamStatus
 from lakestream_operator.adapters.cache import Cache
 from lakestream_operator.adapters.hands import Hands
-from lakestream_operator.errors import ConflictError
+from lakestream_operator.errors import ConflictError, NameTakenError
 from lakestream_operator.model import Apply, Create, Delete, Emit, Finalize, Kind, Reference
 from lakestream_operator.observe import FINALIZER, stream_of
 from lakestream_operator.testing import lakestream
@@ -17,6 +17,11 @@ NOW = datetime(2026, 1, 1, tzinfo=UTC)
 APPS = "/apis/sparkoperator.k8s.io/v1beta2/namespaces/lake/sparkapplications"
 STREAM = "/apis/lakestream.dev/v1alpha1/namespaces/lake/lakestreams/orders"
 APP = Reference(Kind.SparkApplication, "lake", "orders-json")
+OURS = {
+    "lakestream.dev/stream": "orders",
+    "lakestream.dev/writer": "json",
+    "app.kubernetes.io/managed-by": "lakestream-operator",
+}
 MANIFEST = {
     "apiVersion": "sparkoperator.k8s.io/v1beta2",
     "kind": "SparkApplication",
@@ -26,7 +31,7 @@ MANIFEST = {
         "uid": "app-1",
         "resourceVersion": "7",
         "creationTimestamp": "2026-01-01T00:00:00Z",
-        "labels": {"lakestream.dev/stream": "orders", "lakestream.dev/writer": "json"},
+        "labels": OURS,
     },
 }
 
@@ -59,9 +64,32 @@ def test_an_application_that_exists_already_is_not_changed(api: Any, run: Any) -
 def test_apply_takes_over_what_others_have_set(api: Any, run: Any) -> None:
     api.on("PATCH", f"{APPS}/orders-json", (200, MANIFEST))
     cache = _act(api, run, Apply(MANIFEST))
-    ((_, _, query, _),) = api.requests
+    (_, _, _, _), (_, _, query, _) = api.requests
     assert query == {"fieldManager": "lakestream-operator", "force": "true"}
     assert len(cache) == 1
+
+
+@pytest.mark.parametrize(
+    "labels",
+    [{}, {"lakestream.dev/stream": "orders"}, OURS | {"lakestream.dev/stream": "x"}],
+    ids=["none", "not managed by us", "of another LakeStream"],
+)
+@pytest.mark.parametrize("action", [Apply(MANIFEST), Apply(MANIFEST, "app-0"), Create(MANIFEST)], ids=str)
+def test_what_is_not_ours_is_not_touched(api: Any, run: Any, labels: Any, action: Any) -> None:
+    foreign = {**MANIFEST, "metadata": {**MANIFEST["metadata"], "labels": labels}}
+    api.on("GET", f"{APPS}/orders-json", (200, foreign))
+    api.on("POST", APPS, (409, {"message": "exists"}))
+    api.on("PATCH", f"{APPS}/orders-json", (409, {"message": "another uid"}))
+    with pytest.raises(NameTakenError, match="SparkApplication lake/orders-json is not of this LakeStream"):
+        _act(api, run, action)
+    assert {body["metadata"].get("uid") for body in api.sent("PATCH")} <= {"app-0"}
+
+
+def test_an_object_of_ours_that_was_made_anew_is_applied_to(api: Any, run: Any) -> None:
+    api.on("PATCH", f"{APPS}/orders-json", (409, {"message": "another uid"}), (200, MANIFEST))
+    api.on("GET", f"{APPS}/orders-json", (200, MANIFEST))
+    assert len(_act(api, run, Apply(MANIFEST, "app-0"))) == 1
+    assert [body["metadata"]["uid"] for body in api.sent("PATCH")] == ["app-0", "app-1"]
 
 
 def test_only_the_object_that_was_meant_is_deleted(api: Any, run: Any) -> None:

@@ -213,6 +213,7 @@ def test_a_changed_role_binding_is_made_anew() -> None:
     reference = Reference(Kind.RoleBinding, "lake", "orders-json")
     before = cluster.objects[reference]
     before["roleRef"] = {**before["roleRef"], "name": "another"}
+    cluster.api.touch(before)
     cluster.advance(timedelta(seconds=10))
     assert cluster.objects[reference]["roleRef"]["name"] == "lakestream-driver"
     assert cluster.objects[reference]["metadata"]["uid"] != before["metadata"]["uid"]
