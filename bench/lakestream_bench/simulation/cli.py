@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated
@@ -14,7 +15,7 @@ app = typer.Typer(help="Put the autoscaler through days of load in seconds.", in
 
 
 @app.callback()
-def simulate(
+def simulate(  # noqa: PLR0913, PLR0917 - options of a command
     scenario: Annotated[list[str] | None, typer.Option(help="Only this scenario; may be repeated.")] = None,
     shards: Annotated[list[int] | None, typer.Option(help="Only streams of this size; may be repeated.")] = None,
     writer: Annotated[str, typer.Option(help="Whose batch costs: json, cow or mor.")] = "mor",
@@ -24,37 +25,47 @@ def simulate(
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write the report, with plots, to this file.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write all figures as JSON to this file.")] = None,
-    seed: Annotated[int, typer.Option(help="Of everything that is random.")] = 11,
+    seeds: Annotated[int, typer.Option(min=1, max=20, help="Runs of each, with other noise, starts and mishaps.")] = 5,
+    cores: Annotated[
+        int | None,
+        typer.Option(min=1, max=64, help="Of each executor. Default: 1 at 4 shards, 2 at 64, 4 beyond."),
+    ] = None,
     processes: Annotated[int | None, typer.Option(min=1, help="At work at once. Default: the machine's cores.")] = None,
 ) -> None:
     """Run LakeStream's own policy and its rivals through scenarios, and compare lag and executors."""
     from lakestream_bench.simulation.costs import load_costs
     from lakestream_bench.simulation.page import page
-    from lakestream_bench.simulation.run import POLICIES, Task, scenario_of, simulate_all
+    from lakestream_bench.simulation.run import BOUND, POLICIES, SEEDS, Task, scenario_of, simulate_all
     from lakestream_bench.simulation.scenarios import SCENARIOS, SIZES
     from lakestream_bench.simulation.summary import cases
     from lakestream_bench.simulation.table import show
 
-    if unknown := set(scenario or ()) - set(SCENARIOS):
-        raise typer.BadParameter(
-            f"there is no scenario {', '.join(sorted(unknown))}; choose from: {', '.join(SCENARIOS)}"
-        )
-    if fewest := [count for count in shards or () if not 1 <= count <= 10_000]:
-        raise typer.BadParameter(f"{fewest[0]} shards; choose from 1 to 10,000")
+    _require_known(scenario or (), SCENARIOS, shards or ())
     try:
         costs = load_costs(writer, fit)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
     places = [(name, count) for name in scenario or SCENARIOS for count in shards or SIZES]
-    tasks = [Task(name, count, policy, writer, fit, seed) for name, count in places for policy in POLICIES]
+    chosen = range(SEEDS[0], SEEDS[0] + seeds)
+    tasks = [
+        Task(name, count, policy, writer, fit, seed, cores)
+        for name, count in places
+        for policy in (*POLICIES, BOUND)
+        for seed in chosen
+    ]
     found = cases(simulate_all(tasks, processes or os.cpu_count() or 1))
     show(found, costs)
     if out is not None:
-        figures = {"costs": asdict(costs), "seed": seed, "cases": [asdict(case) for case in found]}
+        figures = {"costs": asdict(costs), "seeds": list(chosen), "cases": [asdict(case) for case in found]}
         out.write_text(json.dumps(figures) + "\n", "utf-8")
     if html is not None:
-        scenarios = {
-            (name, count): scenario_of(Task(name, count, "", writer, fit, seed), costs) for name, count in places
-        }
+        scenarios = {place: scenario_of(Task(*place, "", writer, fit, chosen[0], cores), costs) for place in places}
         html.write_text(page(found, scenarios, costs), "utf-8")
         typer.echo(f"report: {html}")
+
+
+def _require_known(scenarios: Sequence[str], known: Collection[str], shards: Sequence[int]) -> None:
+    if unknown := set(scenarios) - set(known):
+        raise typer.BadParameter(f"there is no scenario {', '.join(sorted(unknown))}; choose from: {', '.join(known)}")
+    if wrong := [count for count in shards if not 1 <= count <= 10_000]:
+        raise typer.BadParameter(f"{wrong[0]} shards; choose from 1 to 10,000")

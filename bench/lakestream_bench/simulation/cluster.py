@@ -40,6 +40,8 @@ class Cluster:
     """Heap of the times at which they will be ready."""
     pending: int = 0
     pending_since: float | None = None
+    warming: list[float] = field(default_factory=list)
+    """When those that run, but not yet at their full speed, will be warm."""
     paid: float = 0.0
     """Executor-seconds."""
     _next_delay: int = 0
@@ -47,20 +49,6 @@ class Cluster:
     @property
     def placed(self) -> int:
         return self.running + len(self.starting)
-
-    def copy(self) -> Cluster:
-        """One that goes its own way from here."""
-        return Cluster(
-            self.delays,
-            self.target,
-            self.running,
-            self.room,
-            list(self.starting),
-            self.pending,
-            self.pending_since,
-            self.paid,
-            self._next_delay,
-        )
 
     def aim(self, now: float, target: int) -> None:
         """Ask for so many. Surplus ones that run leave later, by `leave_surplus`."""
@@ -79,11 +67,13 @@ class Cluster:
         leaving = self.running - self.target
         if leaving > 0:
             self.running -= leaving
+            del self.warming[self.running :]
             self.paid += leaving * _LEAVING_SECONDS
 
     def lose(self, now: float, count: int) -> None:
         """Executors die, and are replaced."""
         self.running -= min(count, self.running)
+        del self.warming[self.running :]
         self._fill(now)
 
     def make_room(self, now: float, room: int) -> None:
@@ -94,20 +84,22 @@ class Cluster:
 
     def restart(self, ready_at: float) -> None:
         """All end, and as many as are wanted and fit come up together."""
-        self.running, self.pending = 0, 0
+        self.running, self.pending, self.warming = 0, 0, []
         self.starting = [ready_at] * min(self.target, self.room)
 
     def vanish(self) -> None:
         """The driver is gone, and its executors with it."""
-        self.running, self.pending, self.starting, self.pending_since = 0, 0, [], None
+        self.running, self.pending, self.starting, self.pending_since, self.warming = 0, 0, [], None, []
 
-    def arrive(self, now: float) -> bool:
-        """Let those run that are ready; says whether there were any."""
-        before = self.running
+    def arrive(self, now: float, warm_up: float) -> None:
+        """Let those run that are ready, and those be warm that have run for so many seconds."""
         while self.starting and self.starting[0] <= now:
             heapq.heappop(self.starting)
             self.running += 1
-        return self.running != before
+            if warm_up:
+                self.warming.append(now + warm_up)
+        while self.warming and self.warming[0] <= now:
+            self.warming.pop(0)
 
     def _fill(self, now: float) -> None:
         missing = self.target - self.placed - self.pending

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+Amount = TypeVar("Amount", float, NDArray[np.float64])
 
 _ASSUMED_RESIDUAL = 0.1
 """Spread of batches around their line where only means were measured."""
@@ -36,11 +42,17 @@ class BatchCosts:
     source: str
     """Where the figures are from."""
     record_bytes: float = 250.0
+    byte_share: float = 0.5
+    """Of the core-seconds per record, what goes by its bytes: not measured, but taken to be so."""
 
     @property
     def per_record(self) -> float:
         """Core-seconds per record, over both stages."""
         return self.prepare.per_record + self.finish.per_record
+
+    def weight(self, records: Amount, size: Amount) -> Amount:
+        """How many records of the usual size cost as much as so many records of so many bytes in all."""
+        return (1 - self.byte_share) * records + self.byte_share * size / self.record_bytes
 
 
 def load_costs(writer: str, file: Path | None = None) -> BatchCosts:
@@ -97,3 +109,25 @@ def _of_ingest(writer: str, figures: dict[str, Any]) -> BatchCosts:
 
 _STEADY_SECONDS = 60.0
 """The length of the benchmark's steady load."""
+
+
+_SLOW, _SLOWNESS = 0.02, 1.5
+"""Share of the batches that are slower by a factor."""
+
+
+def mean_noise(costs: BatchCosts) -> float:
+    """What batches cost in the mean, through what the line says."""
+    spread = _spread(costs)
+    return math.exp(spread * spread / 2) * (1 + _SLOW * (_SLOWNESS - 1))
+
+
+def _spread(costs: BatchCosts) -> float:
+    return min(0.3, max(0.05, (costs.prepare.residual + costs.finish.residual) / 2))
+
+
+def noise(seed: int, costs: BatchCosts, count: int = 8192) -> NDArray[np.float64]:
+    """Factors on a batch's cost: as far apart as those measured, and one in fifty half as slow again."""
+    rng = np.random.default_rng(seed + 1)
+    spread = _spread(costs)
+    slow = np.where(rng.random(count) < _SLOW, _SLOWNESS, 1.0)
+    return np.exp(spread * rng.standard_normal(count)) * slow

@@ -7,31 +7,41 @@ from html import escape
 
 from lakestream_bench.simulation.costs import BatchCosts, StageCost
 from lakestream_bench.simulation.plots import STYLE, Plot, Series, changes, thin
-from lakestream_bench.simulation.policies import LakeStream, Oracle
-from lakestream_bench.simulation.run import Result
-from lakestream_bench.simulation.scenarios import Scenario
-from lakestream_bench.simulation.summary import Case, totals
+from lakestream_bench.simulation.policies import LakeStream
+from lakestream_bench.simulation.run import BOUND, Result
+from lakestream_bench.simulation.streams import Scenario
+from lakestream_bench.simulation.summary import COST_RATIO, LATE_SECONDS, Case, Runs, totals
 from lakestream_bench.simulation.world import START_SECONDS
 
 COLORS = {
-    "LakeStream": "#0b6e99",
-    "Flink operator": "#d1495b",
-    "managed Flink": "#8a5fbf",
-    "KEDA": "#c98b00",
-    "oracle": "#8b949e",
+    "LakeStream": "var(--ours)",
+    "Flink operator": "var(--red)",
+    "managed Flink": "var(--violet)",
+    "KEDA": "var(--amber)",
+    BOUND: "var(--grey)",
 }
 _POINTS = 360
 _STYLE = """
-:root{font:15px/1.5 system-ui,sans-serif;color:#1f2328}body{max-width:1180px;margin:0 auto;padding:24px}
-h1{font-size:26px;margin:0}h2{font-size:19px;margin:36px 0 2px;border-top:1px solid #d0d7de;padding-top:20px}
-p{margin:6px 0;max-width:80ch}table{border-collapse:collapse;margin:12px 0;font-variant-numeric:tabular-nums}
-th,td{padding:3px 12px;text-align:right;border-bottom:1px solid #e4e8ec}th:first-child,td:first-child{text-align:left}
-th{font-weight:600;background:#f6f8fa}tr.ours td{font-weight:600;background:#eef6fa}svg{width:100%;display:block}
-.case{display:grid;grid-template-columns:minmax(0,1fr) 330px;gap:20px;align-items:start}
-.miss{color:#a40e26}.ok{color:#1a7f37}
+:root{color-scheme:light dark;--text:#1f2328;--soft:#57606a;--back:#fff;--line:#d0d7de;--grid:#e4e8ec;--head:#f6f8fa;
+--mark:#eef6fa;--ours:#0b6e99;--red:#d1495b;--violet:#8a5fbf;--amber:#b07800;--grey:#7d8590;--miss:#a40e26;--ok:#1a7f37;
+font:15px/1.5 system-ui,sans-serif;color:var(--text);background:var(--back)}
+@media(prefers-color-scheme:dark){:root{--text:#e6edf3;--soft:#9198a1;--back:#0d1117;--line:#3d444d;--grid:#262c36;
+--head:#151b23;--mark:#12283a;--ours:#4fb3dd;--red:#ff7b8a;--violet:#b392f0;--amber:#e3b341;--grey:#9198a1;--miss:#ff7b72;
+--ok:#3fb950}}
+body{max-width:1180px;margin:0 auto;padding:20px}a{color:var(--ours)}
+h1{font-size:26px;margin:0}h2{font-size:19px;margin:36px 0 2px;border-top:1px solid var(--line);padding-top:20px}
+p{margin:6px 0;max-width:80ch}.wide{overflow-x:auto}
+table{border-collapse:collapse;margin:12px 0;font-variant-numeric:tabular-nums}
+th,td{padding:3px 10px;text-align:right;border-bottom:1px solid var(--grid);white-space:nowrap}
+th:first-child,td:first-child{text-align:left}th{font-weight:600;background:var(--head)}
+tr.ours td{font-weight:600;background:var(--mark)}svg{width:100%;display:block}
+.case{display:grid;grid-template-columns:minmax(0,1fr) 380px;gap:20px;align-items:start}
+.miss{color:var(--miss)}.ok{color:var(--ok)}.range{display:block;font-weight:400;font-size:11px;color:var(--soft)}
 .key span{display:inline-block;margin-right:16px}.key i{display:inline-block;width:20px;height:3px;margin-right:6px;
-vertical-align:middle}.small{font-size:13px}.case table{width:100%;margin:0}.case td,.case th{padding:2px 6px}
-@media(max-width:900px){.case{grid-template-columns:1fr}}
+vertical-align:middle}.small{font-size:13px}.case table{width:100%;margin:0}.case td,.case th{padding:2px 5px}
+details ul{padding-left:18px;margin:4px 0;max-height:420px;overflow-y:auto}li{overflow-wrap:anywhere}
+@media(max-width:900px){.case{grid-template-columns:minmax(0,1fr)}}
+@media(max-width:600px){body{padding:12px}th,td{padding:3px 5px}table{font-size:12px}}
 """
 
 
@@ -41,26 +51,31 @@ def page(cases: Sequence[Case], scenarios: dict[tuple[str, int], Scenario], cost
     return "".join(
         [
             f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>',
-            f'<meta name="viewport" content="width=device-width"><style>{_STYLE}{STYLE}</style></head><body>',
-            f"<h1>{title}</h1>{_introduction(costs)}{_key(cases)}{_totals(cases)}{_overview(cases)}",
+            '<meta name="viewport" content="width=device-width,initial-scale=1">',
+            f"<style>{_STYLE}{STYLE}</style></head><body>",
+            f"<h1>{title}</h1>{_introduction(cases, costs)}{_key(cases)}{_totals(cases)}{_overview(cases)}",
             *(_section(case, scenarios[case.scenario, case.shards]) for case in cases),
             "</body></html>\n",
         ]
     )
 
 
-def _introduction(costs: BatchCosts) -> str:
+def _introduction(cases: Sequence[Case], costs: BatchCosts) -> str:
     stages = "; ".join(
         f"{name} {stage.fixed:.2f} s + {stage.per_record * 1e6:.1f} µs per record and core ({_quality(stage)})"
         for name, stage in (("preparing", costs.prepare), ("finishing", costs.finish))
     )
+    seeds = len({result.seed for case in cases for result in case.results})
+    shown = "Figures are medians, with the range over the seeds below them; drawn is the first." if seeds > 1 else ""
     return (
         "<p>Each policy scales the same driver through the same load. <b>Late</b> are the seconds in which the oldest "
-        "record not yet in the table was older than the lag goal. <b>Cost</b> is executor-seconds through those of an "
-        "oracle that knows the load, tries all numbers of executors for each two minutes to come, and takes the "
-        "smallest that keeps the goal. An executor is paid for from its request to its end.</p>"
+        "record not yet in the table was older than the lag goal. <b>Cost</b> is executor-seconds through those of a "
+        "lower bound: work that flows like water, executors in fractions, and everything known in advance. No policy "
+        "can reach it. An executor is paid for from its request to its end. Where even the bound is late, the goal "
+        f"cannot be kept, and the case is left out of the sums. {seeds} seed{'s' if seeds != 1 else ''}. {shown}</p>"
         f"<p>Batches cost what was measured for the writer <code>{escape(costs.writer)}</code> "
-        f"({escape(costs.source)}): {stages}. Flink's operator and managed Flink "
+        f"({escape(costs.source)}): {stages}. That this holds on more cores than were measured is assumed. "
+        f"Of a record's cost {costs.byte_share:.0%} is taken to go by its bytes. Flink's operator and managed Flink "
         f"restart the driver to scale, which takes {START_SECONDS:.0f} s here; KEDA is taken to scale in place.</p>"
     )
 
@@ -72,7 +87,7 @@ def _quality(stage: StageCost) -> str:
 
 
 def _key(cases: Sequence[Case]) -> str:
-    names = dict.fromkeys(result.policy for case in cases for result in case.results)
+    names = dict.fromkeys(name for case in cases for name in case.policies)
     spans = "".join(f'<span><i style="background:{COLORS[name]}"></i>{escape(name)}</span>' for name in names)
     return f'<p class="key">{spans}</p>'
 
@@ -83,9 +98,11 @@ def _totals(cases: Sequence[Case]) -> str:
         f"<td>{'–' if line.cost is None else f'{line.cost:.2f}'}</td><td>{line.actions_per_hour:.2f}</td></tr>"
         for line in totals(cases)
     )
+    kept = sum(case.can_be_kept for case in cases)
     return (
-        f"<h2>Over all {len(cases)} cases</h2><table><tr><th>policy</th><th>late, s</th><th>cost, mean</th>"
-        f"<th>actions/h</th></tr>{rows}</table>"
+        f"<h2>Over the {kept} of {len(cases)} cases in which the goal can be kept</h2>"
+        '<div class="wide"><table><tr><th>policy</th><th>late, s</th><th>cost, mean</th>'
+        f"<th>actions/h, all cases</th></tr>{rows}</table></div>"
     )
 
 
@@ -94,24 +111,24 @@ def _mark(policy: str) -> str:
 
 
 def _overview(cases: Sequence[Case]) -> str:
-    names = list(dict.fromkeys(result.policy for case in cases for result in case.results))
+    names = list(dict.fromkeys(name for case in cases for name in case.policies if name != BOUND))
     head = "".join(f"<th>{escape(name)}</th>" for name in names)
     rows = []
     for case in cases:
-        cells = "".join(f"<td>{_cell(case, case.of(name))}</td>" for name in names)
-        link = f'<a href="#{_anchor(case)}">{escape(case.scenario)}</a>'
+        cells = "".join(f"<td>{_cell(case.of(name))}</td>" for name in names)
+        link = f'<a href="#{_anchor(case)}">{escape(case.scenario)}</a>{"" if case.can_be_kept else " *"}'
         rows.append(f"<tr><td>{link}</td><td>{case.shards:,}</td>{cells}</tr>")
     return (
-        '<p class="small">Late seconds, and cost in brackets:</p>'
-        f"<table class='small'><tr><th>scenario</th><th>shards</th>{head}</tr>{''.join(rows)}</table>"
+        '<p class="small">Late seconds, and cost in brackets, by medians. *: nobody can keep the goal.</p>'
+        f'<div class="wide"><table class="small"><tr><th>scenario</th><th>shards</th>{head}</tr>'
+        f"{''.join(rows)}</table></div>"
     )
 
 
-def _cell(case: Case, result: Result | None) -> str:
-    if result is None:
+def _cell(runs: Runs | None) -> str:
+    if runs is None:
         return "–"
-    cost = case.cost(result)
-    return f"{result.late_seconds:,.0f}" + ("" if cost is None else f" ({cost:.2f})")
+    return f"{runs.late.median:,.0f}" + ("" if runs.cost is None else f" ({runs.cost.median:.2f})")
 
 
 def _anchor(case: Case) -> str:
@@ -121,49 +138,64 @@ def _anchor(case: Case) -> str:
 def _section(case: Case, scenario: Scenario) -> str:
     verdicts = case.verdicts()
     says = "".join(f'<p class="small miss">{escape(text)}</p>' for text in verdicts)
-    says = says or '<p class="small ok">All goals are met, and no rival does better.</p>'
+    kept = f"At most {LATE_SECONDS:.0f} s late, at most {COST_RATIO} × the bound's cost, and no rival does better."
+    says = says or f'<p class="small ok">{kept if case.can_be_kept else "No rival does better."}</p>'
     return (
-        f'<h2 id="{_anchor(case)}">{escape(case.scenario)}, {case.shards:,} shards</h2><p>{escape(scenario.story)}</p>'
+        f'<h2 id="{_anchor(case)}">{escape(case.scenario)}, {case.shards:,} shards</h2>'
+        f"<p>{escape(scenario.story)}; executors of {scenario.cores} core{'s' if scenario.cores != 1 else ''}</p>"
         f'<div class="case"><div>{"".join(plot.svg() for plot in _plots(case, scenario))}</div>'
         f"<div>{_table(case)}{says}{_said(case)}</div></div>"
     )
 
 
 def _table(case: Case) -> str:
-    rows = "".join(
-        f"<tr{_mark(result.policy)}><td>{escape(result.policy)}</td><td>{result.late_seconds:,.0f}</td>"
-        f"<td>{'–' if (cost := case.cost(result)) is None else f'{cost:.2f}'}</td>"
-        f"<td>{result.actions_per_hour:.1f}</td></tr>"
-        for result in case.results
-    )
-    return f"<table class='small'><tr><th>policy</th><th>late, s</th><th>cost</th><th>actions/h</th></tr>{rows}</table>"
+    rows = []
+    for name in case.policies:
+        runs = case.of(name)
+        assert runs is not None
+        figures = [(runs.late.text(",.0f"))]
+        figures.append("–" if runs.cost is None else runs.cost.text(".2f"))
+        figures.append("" if name == BOUND else runs.actions.text(".1f"))
+        cells = "".join(f"<td>{_ranged(text)}</td>" for text in figures)
+        rows.append(f"<tr{_mark(name)}><td>{escape(name)}</td>{cells}</tr>")
+    head = "<tr><th>policy</th><th>late, s</th><th>cost</th><th>actions/h</th></tr>"
+    return f'<div class="wide"><table class="small">{head}{"".join(rows)}</table></div>'
+
+
+def _ranged(text: str) -> str:
+    median, _, span = text.partition(" ")
+    return median + (f'<span class="range">{span.strip("()")}</span>' if span else "")
 
 
 def _said(case: Case) -> str:
-    ours = case.ours
-    if ours is None or not ours.explanations:
+    result = _first(case, LakeStream.name)
+    if result is None or not result.explanations:
         return ""
-    lines = "".join(f"<li>{at / 3600:.2f} h: {escape(text)}</li>" for at, text in ours.explanations[:12])
-    more = len(ours.explanations) - 12
-    rest = f"<li>… and {more} more</li>" if more > 0 else ""
-    return f'<details class="small"><summary>What it said</summary><ul>{lines}{rest}</ul></details>'
+    lines = "".join(f"<li>{at / 3600:.2f} h: {escape(text)}</li>" for at, text in result.explanations)
+    count = len(result.explanations)
+    return f'<details class="small"><summary>What it said ({count})</summary><ul>{lines}</ul></details>'
+
+
+def _first(case: Case, policy: str) -> Result | None:
+    """Of several seeds, the one that is drawn."""
+    return next((result for result in case.results if result.policy == policy), None)
 
 
 def _plots(case: Case, scenario: Scenario) -> list[Plot]:
     hours = scenario.seconds / 3600
     load = [(second / 3600, float(scenario.rate[second])) for second in range(0, scenario.seconds, 10)]
-    goal = scenario.spec.max_lag.total_seconds()
-    order = sorted(case.results, key=lambda result: (result.policy == LakeStream.name, result.policy != Oracle.name))
-    lags = [_line(result, [(t / 3600, lag) for t, lag, _, _ in result.trace]) for result in order]
+    order = sorted(case.policies, key=lambda name: (name == LakeStream.name, name != BOUND))
+    results = [result for name in order if (result := _first(case, name)) is not None]
+    lags = [_line(result, [(t / 3600, lag) for t, lag, _, _ in result.trace]) for result in results]
     sizes = [
         _line(result, changes([(t / 3600, float(placed)) for t, _, placed, _ in result.trace]), step=True)
-        for result in order
+        for result in results
     ]
-    worst = max(lag for result in case.results for _, lag, _, _ in result.trace)
+    goal = scenario.max_lag
     return [
-        Plot("Load", "records/s", [Series("load", "#57606a", thin(load, _POINTS), width=1)], hours, height=110),
-        Plot("Lag (age of the oldest record not in the table; the dashed line is the goal)", "s", lags, hours,
-             goal=goal, top=min(worst, 8 * goal)),
+        Plot("Load", "records/s", [Series("load", "var(--soft)", thin(load, _POINTS), width=1)], hours, height=110),
+        Plot(f"Age of the oldest record not in the table (dashed: the goal, {goal:.0f} s)", "s", lags, hours, goal=goal,
+             height=190, root=True),
         Plot("Executors", "executors", sizes, hours, height=190, whole=True),
     ]  # fmt: skip
 
@@ -176,5 +208,5 @@ def _line(result: Result, points: list[tuple[float, float]], *, step: bool = Fal
         thin(points, 4 * _POINTS) if step else thin(points, _POINTS),
         step,
         2.2 if ours else 1.1,
-        "" if result.policy != Oracle.name else "2 2",
+        "" if result.policy != BOUND else "2 2",
     )

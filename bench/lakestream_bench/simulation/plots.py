@@ -9,10 +9,11 @@ from html import escape
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 760, 64, 12, 22, 34
 STYLE = (
-    ".grid{stroke:#e4e8ec}.goal{stroke:#1f2328;stroke-dasharray:4 3}.x{text-anchor:middle}.y,.unit{text-anchor:end}"
-    "text{font-size:11px;fill:#57606a}text.title{font-size:12px;font-weight:600;fill:#1f2328}"
+    ".grid{stroke:var(--grid,#e4e8ec)}.goal{stroke:var(--text,#1f2328);stroke-dasharray:4 3}.x{text-anchor:middle}"
+    ".y,.unit{text-anchor:end}text{font-size:11px;fill:var(--soft,#57606a)}"
+    "text.title{font-size:12px;font-weight:600;fill:var(--text,#1f2328)}"
 )
-"""CSS that the elements need."""
+"""CSS that the elements need; a page may set the variables."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,15 +43,15 @@ class Plot:
     """Unit of the time axis."""
     goal: float | None = None
     """A dashed line across."""
-    top: float | None = None
-    """Values above are cut off; None: nothing is."""
+    root: bool = False
+    """Whether heights are square roots of values: what is small can be seen beside what is very large."""
     whole: bool = False
     """Whether values are whole numbers."""
 
     def svg(self) -> str:
         """The element."""
         highest = max((value for line in self.series for _, value in line.points), default=1.0)
-        ticks = _ticks(min(highest, self.top or highest), whole=self.whole)
+        ticks = _seconds(max(highest, self.goal or 0.0)) if self.root else _ticks(highest, whole=self.whole)
         top = ticks[-1]
         inner = self.height - TOP - BOTTOM
 
@@ -58,7 +59,8 @@ class Plot:
             return LEFT + (WIDTH - LEFT - RIGHT) * time / self.length
 
         def y(value: float) -> float:
-            return TOP + inner * (1 - min(value, top) / top)
+            share = value / top
+            return TOP + inner * (1 - (math.sqrt(share) if self.root else share))
 
         parts = [
             f'<svg viewBox="0 0 {WIDTH} {self.height}" role="img" aria-label="{escape(self.title)}">',
@@ -114,6 +116,20 @@ def _ticks(highest: float, *, whole: bool) -> list[float]:
     steps = (1, 2, 5, 10) if whole else (1, 2, 2.5, 5, 10)
     width = next(step * power for step in steps if step * power >= raw)
     return [index * width for index in range(max(math.ceil(highest / width - 1e-9), 1) + 1)]
+
+
+_SECONDS = (10, 30, 60, 120, 300, 600, 1200, 1800, 3600, 7200, 14400, 28800, 86400)
+
+
+def _seconds(highest: float) -> list[float]:
+    """Times that people think in, from zero to above the highest, for an axis of square roots."""
+    top = next((time for time in _SECONDS if time >= highest), highest)
+    kept = [0.0, float(top)]
+    for time in reversed([time for time in _SECONDS if time < top]):
+        # No label in another one's place.
+        if math.sqrt(kept[1] / top) - math.sqrt(time / top) >= 0.14 and math.sqrt(time / top) >= 0.14:
+            kept.insert(1, float(time))
+    return kept
 
 
 def _times(length: float) -> list[float]:

@@ -1,147 +1,15 @@
-"""Loads, streams and mishaps: what the policies are put through.
-
-Loads are given as a share of what the stream's shards take in. Records are small and come aggregated, so that a full
-shard has 1 MiB, and as many records as that holds, per second.
-"""
+"""Loads and mishaps: what the policies are put through."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from datetime import timedelta
 
 import numpy as np
-from numpy.typing import NDArray
 
-from lakestream_api import Scaling
-from lakestream_bench.simulation.costs import BatchCosts
-from lakestream_operator.autoscaler import BatchLimits
+from lakestream_bench.simulation.streams import NEVER_FULL, Compaction, Mishap, Mishaps, Scenario, Series, Stream
 
-Series = NDArray[np.float64]
-
-SHARD_WRITE_BYTES = 1024 * 1024
 MINUTE, HOUR = 60, 3600
-_NEVER_FULL = 1_000_000
-_CORES = {4: 1, 64: 2}
-_MORE_CORES = 4
-"""Of an executor, by the stream's shards: larger streams have larger executors."""
-
-
-@dataclass(frozen=True, slots=True)
-class Mishap:
-    """Something that happens to cluster or driver."""
-
-    at: float
-    kind: str
-    """`room`: the cluster holds `value` executors from now on; `lost`: so many executors die; `died`: the driver dies;
-    `revived`: a new driver is started."""
-    value: int = 0
-
-
-@dataclass(frozen=True, eq=False)
-class Scenario:
-    """One stream and its load, second by second."""
-
-    name: str
-    story: str
-    """What happens, in a sentence."""
-    shards: int
-    """At the beginning."""
-    rate: Series
-    """Records per second that arrive."""
-    spec: Scaling
-    limits: BatchLimits
-    initial: int
-    """Executors at the beginning: what the load there calls for."""
-    seed: int
-    consumers: int = 1
-    hot_share: Series | None = None
-    """Share of all records that the fullest shard gets; None: all shards get the same."""
-    resharded_at: tuple[float, ...] = ()
-    """Times at which the number of shards doubles."""
-    mishaps: tuple[Mishap, ...] = ()
-    steady: bool = False
-    """Whether the load has no trend, so that it calls for no change."""
-    cumulated: Series = field(init=False)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "cumulated", np.concatenate(([0.0], np.cumsum(self.rate))))
-
-    @property
-    def seconds(self) -> int:
-        return len(self.rate)
-
-    def arrived(self, at: float) -> float:
-        """Records that have arrived until then."""
-        if at <= 0:
-            return 0.0
-        second = min(int(at), self.seconds - 1)
-        return float(self.cumulated[second] + (at - second) * self.rate[second])
-
-    def shards_at(self, at: float) -> int:
-        """Open shards at that position of the stream."""
-        return self.shards << sum(at > time for time in self.resharded_at)
-
-    def share_at(self, at: float) -> float:
-        """Share of the records that the fullest shard gets."""
-        even = 1.0 / self.shards_at(at)
-        if self.hot_share is None:
-            return even
-        return max(even, float(self.hot_share[min(int(max(at, 0.0)), self.seconds - 1)]))
-
-    def room_at(self, at: float) -> int:
-        """Executors that the cluster can hold."""
-        rooms = [mishap.value for mishap in self.mishaps if mishap.kind == "room" and mishap.at <= at]
-        return rooms[-1] if rooms else _NEVER_FULL
-
-    def changes(self) -> list[tuple[float, str, int]]:
-        """The mishaps in their order."""
-        return sorted((mishap.at, mishap.kind, mishap.value) for mishap in self.mishaps if mishap.at > 0)
-
-
-@dataclass(frozen=True, slots=True)
-class Stream:
-    """What the scenarios of one size have in common."""
-
-    shards: int
-    costs: BatchCosts
-    seed: int
-
-    @property
-    def cores(self) -> int:
-        return int(_CORES.get(self.shards, _MORE_CORES))
-
-    @property
-    def full(self) -> float:
-        """Records per second when all shards are full."""
-        return self.shards * SHARD_WRITE_BYTES / self.costs.record_bytes
-
-    def executors(self, share: float, utilization: float = 1.0) -> int:
-        """That a share of the full load keeps so busy."""
-        return max(1, math.ceil(share * self.full * self.costs.per_record / self.cores / utilization))
-
-    def scenario(self, name: str, story: str, load: Series, **more: object) -> Scenario:
-        """A scenario with this load, as a share of the full one."""
-        spec = Scaling(
-            min_executors=1,
-            max_executors=2 * self.executors(1.0) + 1,
-            max_lag=timedelta(seconds=60),
-            target_utilization=0.85,
-        )
-        interval = 10.0
-        largest = max(500_000, int(2 * interval * self.full))
-        fields: dict[str, object] = {
-            "name": name,
-            "story": story,
-            "shards": self.shards,
-            "rate": load * self.full,
-            "spec": spec,
-            "limits": BatchLimits(interval, largest, int(largest * self.costs.record_bytes), self.cores),
-            "initial": min(spec.max_executors, self.executors(float(load[:60].mean()), spec.target_utilization)),
-            "seed": self.seed,
-        }
-        return Scenario(**{**fields, **more})  # type: ignore[arg-type]
 
 
 def _steps(seconds: int, *levels: tuple[int, float]) -> Series:
@@ -208,21 +76,24 @@ def _hot_shard(stream: Stream) -> Scenario:
 def _noisy(stream: Stream) -> Scenario:
     load = _flicker(_steps(12 * HOUR, (0, 0.45)), stream.seed, 0.15)
     rng = np.random.default_rng(stream.seed + 7)
-    lost = tuple(Mishap(float(at), "lost", 1) for at in np.sort(rng.uniform(HOUR, 12 * HOUR, 6)))
+    lost = tuple(Mishap(float(at), Mishaps.LOST, 1) for at in np.sort(rng.uniform(HOUR, 12 * HOUR, 6)))
     return stream.scenario("noisy", "half a day of uneven load around the same mean; executors die now and then",
                            np.minimum(load, 1.0), mishaps=lost, steady=True)  # fmt: skip
 
 
 def _dead_driver(stream: Stream) -> Scenario:
     load = _flicker(_steps(3 * HOUR, (0, 0.4)), stream.seed, 0.03)
-    mishaps = (Mishap(HOUR, "died"), Mishap(HOUR + 10 * MINUTE, "revived"))
+    mishaps = (Mishap(HOUR, Mishaps.DIED), Mishap(HOUR + 10 * MINUTE, Mishaps.REVIVED))
     return stream.scenario("dead driver", "the driver is gone for ten minutes", load, mishaps=mishaps)
 
 
 def _starved(stream: Stream) -> Scenario:
     load = _steps(4 * HOUR, (0, 0.25), (HOUR, 0.75))
     room = stream.executors(0.5)
-    mishaps = (Mishap(0.0, "room", max(room, stream.executors(0.25, 0.7))), Mishap(2 * HOUR, "room", _NEVER_FULL))
+    mishaps = (
+        Mishap(0.0, Mishaps.ROOM, max(room, stream.executors(0.25, 0.7))),
+        Mishap(2 * HOUR, Mishaps.ROOM, NEVER_FULL),
+    )
     return stream.scenario("starved", "three times the load, and for an hour room for two thirds of what it takes",
                            _flicker(load, stream.seed, 0.03), mishaps=mishaps)  # fmt: skip
 
@@ -231,6 +102,60 @@ def _resharding(stream: Stream) -> Scenario:
     load = _steps(3 * HOUR, (0, 0.7), (HOUR + 5 * MINUTE, 1.2))
     return stream.scenario("resharding", "a stream near its limit is split, and gets more than it could take before",
                            _flicker(load, stream.seed, 0.03), resharded_at=(float(HOUR),))  # fmt: skip
+
+
+def _silence(stream: Stream) -> Scenario:
+    load = _steps(5 * HOUR, (0, 0.5), (HOUR, 0.0), (3 * HOUR, 0.5), (4 * HOUR, 0.0), (4 * HOUR + 20 * MINUTE, 0.3))
+    return stream.scenario("silence", "nothing comes for two hours, then all of it at once; later for twenty minutes",
+                           _flicker(load, stream.seed, 0.03))  # fmt: skip
+
+
+def _compaction(stream: Stream) -> Scenario:
+    load = _flicker(_steps(3 * HOUR, (0, 0.4), (HOUR, 0.6)), stream.seed, 0.03)
+    return stream.scenario("compaction", "log files are compacted beside the batches, on the same executors, every 20",
+                           load, compaction=Compaction(20, 0.5))  # fmt: skip
+
+
+def _spot(stream: Stream) -> Scenario:
+    load = _flicker(_steps(4 * HOUR, (0, 0.5)), stream.seed, 0.03)
+    lost = max(1, stream.executors(0.5) // 3)
+    mishaps = tuple(Mishap(at * HOUR, Mishaps.LOST, lost) for at in (1.0, 1.1, 2.0, 3.0))
+    return stream.scenario("spot reclaim", "a third of the executors is taken away at once, four times in four hours",
+                           load, mishaps=mishaps)  # fmt: skip
+
+
+def _pauses(stream: Stream) -> Scenario:
+    load = _flicker(_steps(3 * HOUR, (0, 0.4)), stream.seed, 0.03)
+    rng = np.random.default_rng(stream.seed + 3)
+    begins = np.cumsum(rng.uniform(120, 360, 60)) + HOUR / 2
+    mishaps = tuple(
+        Mishap(float(at), kind)
+        for begin in begins[begins < 2.5 * HOUR]
+        for at, kind in ((begin, Mishaps.STOPPED), (begin + 20, Mishaps.RESUMED))
+    )
+    return stream.scenario("pauses", "tasks stand still for 20 s, every four minutes or so, for two hours",
+                           load, mishaps=mishaps)  # fmt: skip
+
+
+def _two_writers(stream: Stream) -> Scenario:
+    load = _flicker(_steps(3 * HOUR, (0, 0.4), (HOUR, 0.8), (2 * HOUR, 0.4)), stream.seed, 0.02)
+    return stream.scenario("two writers", "two writers share what shards give, and need five sixths of it for an hour",
+                           np.minimum(load, 0.93), consumers=2)  # fmt: skip
+
+
+def _sizes(stream: Stream) -> Scenario:
+    load = _flicker(_steps(4 * HOUR, (0, 0.4)), stream.seed, 0.03)
+    # In bytes the load stays the same, in records it does not.
+    large = (np.arange(4 * HOUR) // (30 * MINUTE)) % 2 == 1
+    sizes = np.where(large, 4.0, 1.0) * stream.costs.record_bytes
+    return stream.scenario("two sizes", "records are four times as large, and a quarter as many, every other half hour",
+                           load, record_bytes=sizes)  # fmt: skip
+
+
+def _cold(stream: Stream) -> Scenario:
+    load = _steps(3 * HOUR, (0, 0.25), (HOUR, 0.6), (2 * HOUR, 0.25))
+    return stream.scenario("cold starts", "more than twice the load, and executors that take two minutes to warm up",
+                           _flicker(load, stream.seed, 0.03), warming=120.0)  # fmt: skip
 
 
 SCENARIOS: dict[str, Callable[[Stream], Scenario]] = {
@@ -244,5 +169,12 @@ SCENARIOS: dict[str, Callable[[Stream], Scenario]] = {
     "dead driver": _dead_driver,
     "starved": _starved,
     "resharding": _resharding,
+    "silence": _silence,
+    "compaction": _compaction,
+    "spot reclaim": _spot,
+    "pauses": _pauses,
+    "two writers": _two_writers,
+    "two sizes": _sizes,
+    "cold starts": _cold,
 }
 SIZES = (4, 64, 1_000, 10_000)

@@ -9,32 +9,35 @@ from rich.table import Table
 
 from lakestream_bench.simulation.costs import BatchCosts
 from lakestream_bench.simulation.policies import LakeStream
+from lakestream_bench.simulation.run import BOUND
 from lakestream_bench.simulation.summary import Case, totals
 
 
 def show(cases: Sequence[Case], costs: BatchCosts) -> None:
-    """Print a line per scenario, size and policy, the sums, and where a goal is missed or a rival wins."""
-    console = Console(highlight=False, width=110)
+    """Print a line per scenario, size and policy, the sums, and where a goal is missed or a rival does better."""
+    console = Console(highlight=False, width=118)
     table = Table("scenario", "shards", "policy", title=f"writer {costs.writer}: {costs.source}")
-    for name in ("late s", "executor-s", "× oracle", "actions/h", "turns"):
+    for name in ("late s", "× bound", "actions/h", "turns"):
         table.add_column(name, justify="right")
     for case in cases:
-        for index, result in enumerate(case.results):
-            cost = case.cost(result)
+        for index, name in enumerate(case.policies):
+            runs = case.of(name)
+            assert runs is not None
+            bound = name == BOUND
             table.add_row(
                 *((case.scenario, f"{case.shards:,}") if index == 0 else ("", "")),
-                result.policy,
-                f"{result.late_seconds:,.0f}",
-                f"{result.executor_seconds:,.0f}",
-                "–" if cost is None else f"{cost:.2f}",
-                f"{result.actions_per_hour:.1f}",
-                str(result.turns),
-                style="bold" if result.policy == LakeStream.name else None,
-                end_section=result is case.results[-1],
+                name,
+                runs.late.text(",.0f"),
+                "–" if runs.cost is None else runs.cost.text(".2f"),
+                "" if bound else runs.actions.text(".1f"),
+                "" if bound else runs.turns.text(".0f"),
+                style="bold" if name == LakeStream.name else None,
+                end_section=name == case.policies[-1],
             )
     console.print(table)
-    sums = Table("policy", title=f"over all {len(cases)} cases")
-    for name in ("late s", "× oracle (mean)", "actions/h"):
+    kept = sum(case.can_be_kept for case in cases)
+    sums = Table("policy", title=f"over the {kept} of {len(cases)} cases in which anybody can keep the goal")
+    for name in ("late s", "× bound (mean)", "actions/h (all cases)"):
         sums.add_column(name, justify="right")
     for line in totals(cases):
         cost_text = "–" if line.cost is None else f"{line.cost:.2f}"

@@ -2,21 +2,22 @@
 
 A batch goes through the data plane's own steps: planned when it is due, cut by arrival time, fetched while the batch
 before is written, the two sharing the cores; both stages have a part that no core makes shorter. Shards are alike but
-for the fullest one. The position is the same for all shards, as the planner's horizon is.
+for the fullest one. The position is the same for all shards, as the planner's horizon is. What the driver says of
+itself is a `DriverReport`.
 """
 
 from __future__ import annotations
 
 import math
 from collections import deque
-from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 
-import numpy as np
-from numpy.typing import NDArray
-
+from lakestream_api import BatchSummary, DriverReport, DriverState, StageSeconds
+from lakestream_api.report import ExecutorsReport
+from lakestream_bench.simulation.batches import DONE, Batch, Job, Meter
 from lakestream_bench.simulation.cluster import Cluster, start_delays
-from lakestream_bench.simulation.costs import BatchCosts, StageCost
-from lakestream_bench.simulation.scenarios import Scenario
+from lakestream_bench.simulation.costs import BatchCosts, StageCost, noise
+from lakestream_bench.simulation.streams import Mishap, Mishaps, Scenario
 
 SHARD_READ_BYTES = 2_000_000.0
 SHARD_WRITE_RECORDS = 1_000.0
@@ -28,71 +29,16 @@ START_SECONDS = 30.0
 """From a driver's end to the first batch of the next one being planned: its pod, the JVM, Spark's context, taking over
 the log, and the first executor. Measured: 10 s from a SparkApplication to its first executor running; the rest is
 the start of Spark and Hudi, and the end of the batch in hand."""
-REPORTED_BATCHES = 40
-_DONE = 1e-6
-"""Seconds, or core-seconds, that are left over by rounding."""
+_REPORTED = 6
+"""Batches in a report. A driver tells of 40, all but the last of which an operator that has not been away knows."""
+_COLD = 0.5
+"""What an executor does that is not warm yet, of what it will do."""
+_EPOCH = datetime(2026, 1, 1, tzinfo=UTC)
 
 
-@dataclass(slots=True)
-class Batch:
-    """A batch between its plan and its commit."""
-
-    number: int
-    records: float
-    base: float
-    horizon: float
-    caught_up: bool
-    shards: int
-    executors: int
-    share: float
-    prepare_began: float
-    prepare_seconds: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
-class Done:
-    """A committed batch."""
-
-    number: int
-    at: float
-    records: float
-    prepare_seconds: float
-    finish_seconds: float
-    executors: int
-    shards: int
-    lag: float
-    rate: float
-    """Records per second of arrival time."""
-    share: float
-    """Of its records, that of the fullest shard."""
-    caught_up: bool
-
-
-@dataclass(slots=True)
-class Job:
-    """A stage at work: first what is fixed, then core-seconds on so many tasks."""
-
-    batch: Batch
-    began: float
-    fixed: float
-    work: float
-    tasks: float
-    """That run at once, if there are slots."""
-    speed: float = 1.0
-    """Core-seconds of work done per second and slot; below 1 tasks wait for Kinesis."""
-
-
-@dataclass(slots=True)
-class Meter:
-    """What a run comes to."""
-
-    late: float = 0.0
-    """Seconds in which the oldest record not yet in the table was older than the lag goal."""
-    busy: float = 0.0
-    """Core-seconds worked."""
-    actions: int = 0
-    trace: list[tuple[float, float, int, int]] = field(default_factory=list)
-    """At each commit: time, lag just before it, executors placed, target."""
+def time_of(seconds: float) -> datetime:
+    """The clock of all that is simulated."""
+    return _EPOCH + timedelta(seconds=seconds)
 
 
 class World:
@@ -104,36 +50,45 @@ class World:
         self.now = 0.0
         self.meter = Meter()
         self.cluster = Cluster(start_delays(scenario.seed), executors, executors, scenario.room_at(0.0))
-        self.done: deque[Done] = deque(maxlen=REPORTED_BATCHES)
         self.position = 0.0
         self.committed = 0.0
         self.committed_at = 0.0
-        self.idle_at: float | None = None
         self.alive = True
-        self.reported_at = 0.0
+        self._batches: deque[BatchSummary] = deque(maxlen=_REPORTED)
+        self._idle_at: float | None = None
+        self._reported_at = 0.0
         self._number = 0
         self._due = 0.0
         self._rests = True
+        self._stopped = False
         self._prepare: Job | None = None
         self._ready: Batch | None = None
         self._finish: Job | None = None
+        self._compaction: Job | None = None
+        self._uncompacted: list[float] = []
         self._draining = False
-        self._records, self._seconds, self._span = 0.0, 0.0, 0.0
-        self._noise = _noise(scenario.seed, costs)
+        self._records, self._bytes, self._seconds, self._span = 0.0, 0.0, 0.0, 0.0
+        self._noise = noise(scenario.seed, costs)
         self._changes = deque(scenario.changes())
 
-    def copy(self) -> World:
-        """A world that goes its own way from here; what does not change is shared."""
-        other = World.__new__(World)
-        other.__dict__.update(self.__dict__)
-        other.cluster = self.cluster.copy()
-        other.meter = Meter(self.meter.late, self.meter.busy, self.meter.actions)
-        other.done = self.done.copy()
-        other._prepare = replace(self._prepare, batch=replace(self._prepare.batch)) if self._prepare else None
-        other._ready = replace(self._ready) if self._ready else None
-        other._finish = replace(self._finish, batch=replace(self._finish.batch)) if self._finish else None
-        other._changes = self._changes.copy()
-        return other
+    # What a policy sees
+
+    def report(self) -> DriverReport:
+        """What the driver has said last."""
+        return DriverReport(
+            stream="simulated",
+            writer="w0",
+            pod="driver",
+            pod_uid="1",
+            epoch=0,
+            started_at=_EPOCH,
+            updated_at=time_of(self._reported_at),
+            caught_up_at=None if self._idle_at is None else time_of(self._idle_at),
+            state=DriverState.RUNNING,
+            executors=ExecutorsReport(target=self.cluster.target, registered=self.cluster.running),
+            batches=tuple(self._batches),
+            shard_count=self.scenario.shards_at(self.committed),
+        )
 
     # What a policy does
 
@@ -163,56 +118,68 @@ class World:
 
     def close(self) -> None:
         """Count what is late at the end."""
-        self._count_late(self.now)
+        self._count_late()
 
     def _next_event(self) -> float:
-        times = [self._changes[0][0]] if self._changes else []
-        if self.cluster.starting:
-            times.append(self.cluster.starting[0])
+        times = [self._changes[0].at] if self._changes else []
+        times += self.cluster.starting[:1] + self.cluster.warming[:1]
         if self.alive and self.cluster.running:
             if self._prepare is None and self._ready is None and self._rests:
                 times.append(max(self._due, self.now))
-            for job, rate in self._rates():
-                times.append(self.now + (job.fixed if job.fixed > _DONE else job.work / rate))
+            for job, _, headway in self._at_work():
+                if job.fixed > DONE:
+                    times.append(self.now + job.fixed)
+                elif headway:
+                    times.append(self.now + job.work / headway)
         return max(min(times, default=math.inf), self.now)
 
     def _advance(self, to: float) -> None:
         step = to - self.now
         self.cluster.paid += self.cluster.placed * step
         if self.alive:
-            self.reported_at = to
-            for job, rate in self._rates():
-                if job.fixed > _DONE:
+            self._reported_at = to
+            if self._prepare is not None or self._finish is not None:
+                self.meter.pipeline += step
+            for job, _, headway in self._at_work():
+                if job.fixed > DONE:
                     job.fixed -= step
                 else:
-                    job.work -= rate * step
-                    self.meter.busy += rate * step
+                    job.work -= headway * step
+                    self.meter.busy += headway * step
         self.now = to
 
-    def _rates(self) -> list[tuple[Job, float]]:
-        """The stages at work, and the cores that each has."""
-        jobs = [job for job in (self._finish, self._prepare) if job is not None]
-        if not jobs:
-            return []
-        slots = float(self.cluster.running * self.scenario.limits.cores)
+    def _at_work(self) -> list[tuple[Job, float, float]]:
+        """The stages at work, the slots that each has, and the core-seconds that it does in a second."""
+        slots = float(self.cluster.running * self.scenario.cores)
         if slots == 0:
             return []
-        if len(jobs) == 1 or jobs[0].fixed > _DONE or jobs[1].fixed > _DONE:
-            return [(job, min(job.tasks, slots) * job.speed) for job in jobs]
-        # Spark gives free slots to the job that came first; the two begin together, and take turns.
-        first = min(jobs[0].tasks, max(slots / 2, slots - jobs[1].tasks))
-        second = min(jobs[1].tasks, slots - first)
-        return [(jobs[0], first * jobs[0].speed), (jobs[1], second * jobs[1].speed)]
+        found: list[tuple[Job, float]] = []
+        if (service := self._compaction) is not None:
+            # Services and batches are two pools, which Spark gives equal shares.
+            found.append((service, min(service.tasks, slots / 2)))
+            slots -= found[0][1]
+        jobs = [job for job in (self._finish, self._prepare) if job is not None]
+        if len(jobs) == 2 and jobs[0].fixed <= DONE and jobs[1].fixed <= DONE:
+            # Spark gives free slots to the job that came first; the two begin together, and take turns.
+            first = min(jobs[0].tasks, max(slots / 2, slots - jobs[1].tasks))
+            found += [(jobs[0], first), (jobs[1], min(jobs[1].tasks, slots - first))]
+        else:
+            found += [(job, min(job.tasks, slots)) for job in jobs]
+        warm = 1 - (1 - _COLD) * len(self.cluster.warming) / self.cluster.running
+        pace = 0.0 if self._stopped else warm
+        return [(job, taken, taken * job.speed * pace) for job, taken in found]
 
     def _fire(self) -> None:
-        while self._changes and self._changes[0][0] <= self.now:
-            self._change(*self._changes.popleft()[1:])
-        self.cluster.arrive(self.now)
-        if (job := self._prepare) is not None and job.fixed <= _DONE and job.work <= _DONE:
-            job.batch.prepare_seconds = self.now - job.began
+        while self._changes and self._changes[0].at <= self.now:
+            self._change(self._changes.popleft())
+        self.cluster.arrive(self.now, self.scenario.warming)
+        if (job := self._prepare) is not None and job.is_done:
+            job.batch.prepare_seconds, job.batch.prepare_work = self.now - job.began, job.whole
             self._ready, self._prepare = job.batch, None
-        if (job := self._finish) is not None and job.fixed <= _DONE and job.work <= _DONE:
+        if (job := self._finish) is not None and job.is_done:
             self._commit(job)
+        if (job := self._compaction) is not None and job.is_done:
+            self._compaction = None
 
     # The driver
 
@@ -222,26 +189,38 @@ class World:
         if self._ready is not None and self._finish is None:
             batch, self._ready = self._ready, None
             self._finish = self._job(batch, self.costs.finish, batch.number * 2 + 1)
+            self._finish.work += batch.redo
+            self._finish.whole += batch.redo
         if self._prepare is None and self._ready is None and (not self._rests or self.now >= self._due):
             self._plan()
 
     def _plan(self) -> None:
-        self._due = self.now + self.scenario.limits.interval
+        self._due = self.now + self.scenario.interval
         newest = self.now - SETTLE
-        horizon = min(newest, self.position + self._slice())
+        # Where nothing came the planner does not stop: a batch begins with a record.
+        first = self.scenario.next_arrival(self.position)
+        if first > newest:
+            self._rests = True
+            self.position = max(self.position, newest)
+            self._idle_at = self.now
+            return
+        horizon = min(newest, first + self._slice())
         reshard = next((at for at in self.scenario.resharded_at if self.position < at < horizon), None)
         # Children begin in a batch behind the one that has read their parents to the end.
         horizon = horizon if reshard is None else reshard
-        records = self.scenario.arrived(horizon) - self.scenario.arrived(self.position)
         caught_up = reshard is None and horizon >= newest
-        self._rests = caught_up or records <= 0
-        if records < 1:
-            self.idle_at = self.now
-            return
-        shards = self.scenario.shards_at(horizon)
-        share = self.scenario.share_at(horizon)
+        self._rests = caught_up
         batch = Batch(
-            self._number, records, self.position, horizon, caught_up, shards, self.cluster.running, share, self.now
+            number=self._number,
+            records=self.scenario.arrived(horizon) - self.scenario.arrived(self.position),
+            bytes=self.scenario.arrived_bytes(horizon) - self.scenario.arrived_bytes(self.position),
+            base=self.position,
+            horizon=horizon,
+            caught_up=caught_up,
+            shards=self.scenario.shards_at(horizon),
+            executors=self.cluster.running,
+            share=self.scenario.share_at(horizon),
+            prepare_began=self.now,
         )
         self._number += 1
         self.position = horizon
@@ -249,68 +228,95 @@ class World:
         self._learn(batch)
 
     def _job(self, batch: Batch, cost: StageCost, index: int) -> Job:
-        noise = float(self._noise[index % len(self._noise)])
-        slots = max(1, self.cluster.running) * self.scenario.limits.cores
+        factor = float(self._noise[index % len(self._noise)])
+        slots = max(1, self.cluster.running) * self.scenario.cores
         tasks = max(1, min(slots, batch.shards, math.ceil(batch.records / RECORDS_PER_TASK)))
-        work = cost.per_record * batch.records * noise
+        work = cost.per_record * self.costs.weight(batch.records, batch.bytes) * factor
         if cost is not self.costs.prepare:
-            return Job(batch, self.now, cost.fixed * noise, work, tasks)
+            return Job(batch, self.now, cost.fixed * factor, work, tasks)
         # Whole shards are dealt out to tasks, the fullest of which counts. A task asks for some of its shards at once,
         # and none is read faster than allowed.
         each = math.ceil(batch.shards / tasks)
         tasks_worth = min(tasks, 1 / max(batch.share, each / batch.shards))
-        reading = batch.share * batch.records * self.costs.record_bytes / self._shard_bytes()
+        reading = batch.share * batch.bytes / (SHARD_READ_BYTES / self.scenario.consumers)
         waits = reading * max(1.0, each / RANGES_AT_ONCE)
         return Job(
-            batch, self.now, cost.fixed * noise, work, tasks_worth, min(1.0, work / tasks_worth / max(waits, 1e-9))
+            batch, self.now, cost.fixed * factor, work, tasks_worth, min(1.0, work / tasks_worth / max(waits, 1e-9))
         )
-
-    def _shard_bytes(self) -> float:
-        return SHARD_READ_BYTES / self.scenario.consumers
 
     def _slice(self) -> float:
         """The planner's rule: arrival time that a batch may cover."""
-        limits, shards = self.scenario.limits, self.scenario.shards_at(self.position)
-        size = min(limits.max_records, limits.max_bytes / self.costs.record_bytes)
-        full = size / (SHARD_WRITE_RECORDS * shards)
+        trigger, shards = self.scenario.spec.trigger, self.scenario.shards_at(self.position)
+        full = min(
+            trigger.max_records_per_batch / (SHARD_WRITE_RECORDS * shards),
+            trigger.max_bytes_per_batch / (1024 * 1024 * shards),
+        )
         if not self._seconds:
             return full
-        wanted = self._seconds * size / max(self._records, 1.0)
+        wanted = self._seconds * min(
+            trigger.max_records_per_batch / max(self._records, 1.0), trigger.max_bytes_per_batch / max(self._bytes, 1.0)
+        )
         return min(wanted, max(2 * self._span, full), max(16 * full, 60.0))
 
     def _learn(self, batch: Batch) -> None:
         self._span = max(batch.horizon - batch.base, 1e-3)
         self._records = self._records / 2 + batch.records
+        self._bytes = self._bytes / 2 + batch.bytes
         self._seconds = self._seconds / 2 + self._span
 
     def _commit(self, job: Job) -> None:
         batch, self._finish = job.batch, None
-        self._count_late(self.now)
-        self.meter.trace.append((self.now, self.now - self.committed, self.cluster.placed, self.cluster.target))
+        self._count_late()
+        self.meter.trace.append((self.now, self._lag(), self.cluster.placed, self.cluster.target))
+        self.meter.records += batch.records
         self.committed, self.committed_at = batch.horizon, self.now
-        self.done.append(
-            Done(
-                number=batch.number,
-                at=self.now,
-                records=batch.records,
-                prepare_seconds=batch.prepare_seconds,
-                finish_seconds=self.now - job.began,
-                executors=batch.executors,
-                shards=batch.shards,
-                lag=0.0 if batch.caught_up else self.now - batch.horizon,
-                rate=batch.records / (batch.horizon - batch.base),
-                share=batch.share,
-                caught_up=batch.caught_up,
-            )
-        )
+        self._batches.append(self._summary(batch, self.now - job.began))
+        self._compact(job.whole)
         self.cluster.leave_surplus()
         if self._draining:
             self._stop_to_restart()
 
-    def _count_late(self, now: float) -> None:
-        goal = self.scenario.spec.max_lag.total_seconds()
-        if self.scenario.arrived(now) - self.scenario.arrived(self.committed) >= 1:
-            self.meter.late += max(0.0, now - max(self.committed_at, self.committed + goal))
+    def _summary(self, batch: Batch, finish_seconds: float) -> BatchSummary:
+        lag = 0.0 if batch.caught_up else self.now - batch.horizon
+        rate = batch.records / (batch.horizon - batch.base)
+        return BatchSummary(
+            batch=batch.number,
+            finished_at=time_of(self.now),
+            records=round(batch.records),
+            bytes=round(batch.bytes),
+            horizon=time_of(batch.horizon),
+            quarantined=0,
+            rows_written=round(batch.records),
+            seconds=StageSeconds(plan=0.0, fetch=batch.prepare_seconds, write=finish_seconds, commit=0.0),
+            trigger_interval=self.scenario.spec.trigger.interval,
+            executors=max(1, batch.executors),
+            cores=self.scenario.cores,
+            lag_seconds=lag,
+            arrival_rate=rate,
+            backlog_records=rate * lag,
+            open_shards=batch.shards,
+            behind_shards=0 if batch.caught_up else batch.shards,
+            largest_shard_bytes=round(batch.share * batch.bytes),
+            caught_up=batch.caught_up,
+        )
+
+    def _compact(self, written: float) -> None:
+        compaction = self.scenario.compaction
+        if compaction is None:
+            return
+        self._uncompacted.append(written)
+        if len(self._uncompacted) >= compaction.every and self._compaction is None:
+            work = compaction.share * sum(self._uncompacted)
+            batch = Batch(-1, 0, 0, 0, 0, caught_up=True, shards=0, executors=0, share=0, prepare_began=0)
+            self._compaction = Job(batch, self.now, 1.0, work, math.inf)
+            self._uncompacted = []
+
+    def _lag(self) -> float:
+        return max(0.0, self.now - self.scenario.next_arrival(self.committed))
+
+    def _count_late(self) -> None:
+        due = self.scenario.next_arrival(self.committed) + self.scenario.max_lag
+        self.meter.late += max(0.0, self.now - max(self.committed_at, due))
 
     def _stop_to_restart(self) -> None:
         self._draining = False
@@ -319,27 +325,36 @@ class World:
 
     def _drop_batches(self) -> None:
         """What was planned but not committed is planned again: the same ranges."""
-        self._prepare = self._ready = self._finish = None
+        self._prepare = self._ready = self._finish = self._compaction = None
         self.position = self.committed
         self._rests, self._due = False, self.now
 
-    def _change(self, kind: str, value: int) -> None:
-        if kind == "room":
-            self.cluster.make_room(self.now, value)
-        elif kind == "lost":
-            self.cluster.lose(self.now, value)
-        elif kind == "died":
-            self.alive = False
-            self._drop_batches()
-            self.cluster.vanish()
-        else:
-            self.alive = True
-            self.cluster.restart(self.now + START_SECONDS)
+    def _change(self, mishap: Mishap) -> None:
+        match mishap.kind:
+            case Mishaps.ROOM:
+                self.cluster.make_room(self.now, mishap.value)
+            case Mishaps.LOST:
+                self._lose(mishap.value)
+            case Mishaps.DIED:
+                self.alive = False
+                self._drop_batches()
+                self.cluster.vanish()
+            case Mishaps.REVIVED:
+                self.alive = True
+                self.cluster.restart(self.now + START_SECONDS)
+            case Mishaps.STOPPED:
+                self._stopped = True
+            case Mishaps.RESUMED:
+                self._stopped = False
 
-
-def _noise(seed: int, costs: BatchCosts, count: int = 8192) -> NDArray[np.float64]:
-    """Factors on a batch's cost: as far apart as those measured, and one in fifty half as slow again."""
-    rng = np.random.default_rng(seed + 1)
-    spread = min(0.3, max(0.05, (costs.prepare.residual + costs.finish.residual) / 2))
-    slow = np.where(rng.random(count) < 0.02, 1.5, 1.0)
-    return np.exp(spread * rng.standard_normal(count)) * slow
+    def _lose(self, executors: int) -> None:
+        """What the dead have done in the stages at work is done again, and what they held of fetched batches."""
+        share = min(1.0, executors / max(1, self.cluster.running))
+        for job in (self._prepare, self._finish, self._compaction):
+            if job is not None:
+                held = job.batch.prepare_work if job is self._finish else 0.0
+                again = share * (job.whole - job.work + held)
+                job.work += again
+        if self._ready is not None:
+            self._ready.redo += share * self._ready.prepare_work
+        self.cluster.lose(self.now, executors)

@@ -1,0 +1,88 @@
+"""The simulated stream, driver and cluster keep to what the real ones do."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from lakestream_api import DriverReport
+from lakestream_bench.simulation.costs import load_costs
+from lakestream_bench.simulation.streams import Mishap, Mishaps, Scenario, Stream
+from lakestream_bench.simulation.world import World
+from lakestream_operator.autoscaler import window_of
+
+COSTS = load_costs("mor")
+STREAM = Stream(64, COSTS, 1)
+
+
+def scenario(*levels: float, **more: object) -> Scenario:
+    """A load that has a level a minute."""
+    return STREAM.scenario("made", "for a test", np.repeat(levels, 60), **more)  # type: ignore[arg-type]
+
+
+def run(one: Scenario, executors: int = 8) -> World:
+    world = World(one, COSTS, executors)
+    world.run(float(one.seconds))
+    world.close()
+    return world
+
+
+def test_what_comes_after_an_hour_of_silence_is_read() -> None:
+    world = run(scenario(0.3, *[0.0] * 60, 0.3, 0.3, 0.0, 0.0))
+    assert world.scenario.arrived(world.committed) == pytest.approx(world.scenario.arrived(world.now))
+
+
+def test_silence_is_not_late() -> None:
+    world = run(scenario(0.3, *[0.0] * 60, 0.3))
+    assert world.meter.late == 0
+    assert max(lag for _, lag, _, _ in world.meter.trace) < 60
+
+
+def test_what_is_not_committed_is_late_from_the_age_of_its_oldest_record() -> None:
+    died = (Mishap(100.0, Mishaps.DIED),)
+    world = run(replace(scenario(0.0, 0.3, 0.3, 0.3), mishaps=died))
+    # The first record came at 60 s; batches that were committed before the end brought the oldest to less than 100 s.
+    oldest = world.scenario.next_arrival(world.committed)
+    assert 60 <= oldest <= 100
+    assert world.meter.late == pytest.approx(240 - oldest - 60)
+
+
+def test_work_of_lost_executors_is_done_again() -> None:
+    calm = run(scenario(*[0.3] * 5))
+    lost = tuple(Mishap(at + 0.3, Mishaps.LOST, 4) for at in range(60, 240, 10))
+    hit = run(replace(scenario(*[0.3] * 5), mishaps=lost))
+    assert hit.meter.busy / hit.meter.records > 1.05 * calm.meter.busy / calm.meter.records
+
+
+def test_while_tasks_stand_still_nothing_is_committed() -> None:
+    stop = (Mishap(60.0, Mishaps.STOPPED), Mishap(100.0, Mishaps.RESUMED))
+    world = run(replace(scenario(*[0.3] * 3), mishaps=stop))
+    assert not [at for at, *_ in world.meter.trace if 60 < at < 100]
+
+
+def test_new_executors_are_slower_until_they_are_warm() -> None:
+    def executors_lost(warming: float) -> World:
+        lost = (Mishap(30.0, Mishaps.LOST, 7),)
+        return run(replace(scenario(*[0.5] * 5), mishaps=lost, warming=warming))
+
+    assert executors_lost(120.0).meter.late >= executors_lost(0.0).meter.late
+    assert executors_lost(120.0).committed <= executors_lost(0.0).committed
+
+
+def test_two_writers_share_what_a_shard_gives() -> None:
+    def seconds(consumers: int) -> float:
+        report = run(scenario(0.9, 0.9, consumers=consumers), executors=20).report()
+        return max(batch.seconds.fetch for batch in report.batches)
+
+    assert seconds(2) > 8, "in 10 s a shard gets 9.4 MB, of which each of two writers may read 1 MB a second"
+    assert seconds(2) > 1.5 * seconds(1)
+
+
+def test_the_operator_reads_what_the_driver_says() -> None:
+    world = run(scenario(0.3, 0.3))
+    report = world.report()
+    window = window_of(world.scenario.spec, DriverReport.model_validate_json(report.model_dump_json()), None)
+    assert window.batches[-1].records == report.batches[-1].records
+    assert window.batches[-1].finished_at == report.batches[-1].finished_at
+    assert window.limits.interval == 10
+    assert window.limits.cores == 2
