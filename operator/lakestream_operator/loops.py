@@ -132,9 +132,15 @@ class Loops:
         for loop in self._loops.values():
             loop.woken.set()
         if tasks:
-            _, late = await asyncio.wait(tasks, timeout=_END_WITHIN.total_seconds())
-            for task in late:
-                task.cancel()
+            await asyncio.wait(tasks, timeout=_END_WITHIN.total_seconds())
+        self.cancel()
+
+    def cancel(self) -> None:
+        """End all loops at once, whatever they have in hand."""
+        self._ending = True
+        for loop in self._loops.values():
+            if loop.task:
+                loop.task.cancel()
 
     async def _run(self, key: StreamKey, loop: _Loop) -> None:
         await self.ready.wait()

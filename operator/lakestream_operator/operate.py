@@ -8,7 +8,7 @@ import os
 import signal
 import socket
 import uuid
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -40,6 +40,8 @@ class _Operator:
     settings: Settings
     credentials: Credentials
     client: KubeClient
+    leases: KubeClient
+    """For the Lease alone."""
     clock: Clock
     registry: CollectorRegistry
     identity: str
@@ -57,17 +59,18 @@ class _Operator:
         """Wait until this replica leads, then act."""
         election = self._election(self.settings.leader_election)
         if election is None:
-            await self._lead()
+            await self._lead(lambda: True)
             return
         if not await self._first(election.acquire()):
             return
         holding = asyncio.create_task(election.hold(), name="lease")
-        leading = asyncio.create_task(self._lead(), name="operator")
+        leading = asyncio.create_task(self._lead(election.leads), name="operator")
         try:
             await asyncio.wait((holding, leading), return_when=asyncio.FIRST_COMPLETED)
             if holding.done():
                 # Another replica may act by now; nothing of this one may be finished.
                 leading.cancel()
+                await asyncio.wait((leading,))
                 holding.result()
             leading.result()
         finally:
@@ -79,7 +82,7 @@ class _Operator:
             return None
         reference = Reference(Kind.Lease, settings.namespace or self.credentials.namespace, settings.lease_name)
         duration = timedelta(seconds=settings.duration_seconds)
-        return Election(self.client, self.clock, reference, self.identity, duration)
+        return Election(self.leases, self.clock, reference, self.identity, duration)
 
     async def _first(self, waiting: Coroutine[None, None, None]) -> bool:
         """Whether something came about before the process was to end."""
@@ -93,10 +96,10 @@ class _Operator:
         task.result()
         return True
 
-    async def _lead(self) -> None:
+    async def _lead(self, leads: Callable[[], bool]) -> None:
         """Watch and act until the process is to end, or a part of it fails."""
         cache = Cache()
-        hands = Hands(self.client, cache, self.identity)
+        hands = Hands(self.client, cache, self.identity, leads)
         loops = Loops(hands, cache, self.settings.job, self.clock, Metrics(self.registry))
         cache.wake = loops.wake
         self.registry.register(StreamMetrics(loops.statuses))
@@ -113,8 +116,10 @@ class _Operator:
         tasks.append(asyncio.create_task(watching, name="kopf"))
         try:
             await _until_first_end(tasks)
-        finally:
             await loops.close()
+        finally:
+            # Without the Lease, or with a part that failed, nothing that is in hand may be finished.
+            loops.cancel()
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -149,8 +154,8 @@ async def operate(settings: Settings) -> None:
     credentials = find_credentials(os.environ)
     identity = f"{socket.gethostname()}-{uuid.uuid4().hex[:8]}"
     async with AsyncExitStack() as stack:
-        client = await stack.enter_async_context(KubeClient(credentials))
-        operator = _Operator(settings, credentials, client, system_clock, CollectorRegistry(), identity)
+        client, leases = [await stack.enter_async_context(KubeClient(credentials)) for _ in range(2)]
+        operator = _Operator(settings, credentials, client, leases, system_clock, CollectorRegistry(), identity)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, operator.stop.set)

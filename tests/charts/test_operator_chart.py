@@ -78,6 +78,8 @@ def test_one_operator_acts_and_its_node_can_be_drained(render: Render) -> None:
     rendered = render("lakestream")
     spec = rendered.one("Deployment", "test-lakestream-operator")["spec"]
     assert (spec["replicas"], spec["strategy"]) == (1, {"type": "Recreate"})
+    spec = render("lakestream", {"operator": {"replicas": 3}}).one("Deployment", "test-lakestream-operator")["spec"]
+    assert (spec["replicas"], spec["strategy"]) == (3, {"type": "RollingUpdate"})
     assert [each["metadata"]["name"] for each in rendered.of("PodDisruptionBudget")] == []
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -15,6 +16,7 @@ from lakestream_operator.adapters.client import Api, Object
 from lakestream_operator.errors import (
     ConflictError,
     InvalidError,
+    LeadershipLostError,
     NameTakenError,
     NotFoundError,
     OperatorError,
@@ -36,6 +38,8 @@ class Hands:
     cache: Cache
     identity: str
     """Of this replica, for events."""
+    leads: Callable[[], bool] = lambda: True
+    """Whether this replica may act."""
 
     async def act(self, stream: Stream, action: Action, now: datetime) -> Object | None:
         """Take one action; returns the LakeStream if that was changed.
@@ -43,6 +47,7 @@ class Hands:
         Raises:
             OperatorError: it could not be done; the next cycle decides anew.
         """
+        self._check()
         match action:
             case Apply(manifest, uid):
                 await self._apply(stream, manifest, uid)
@@ -62,8 +67,13 @@ class Hands:
         Raises:
             OperatorError: it could not be done.
         """
+        self._check()
         written = status.model_dump(mode="json", by_alias=True)
         return await self.client.merge(_reference(stream), {"status": written}, subresource="status")
+
+    def _check(self) -> None:
+        if not self.leads():
+            raise LeadershipLostError("the Lease has run out; nothing is done any more")
 
     async def _apply(self, stream: Stream, manifest: Manifest, uid: str) -> None:
         """Apply to an object of ours, or to none."""

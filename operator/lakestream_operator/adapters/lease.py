@@ -1,15 +1,15 @@
 """Leader election by a Lease, as Kubernetes's own controllers do it.
 
 A Lease and not kopf's peering: it needs no resource definition of its own, and a holder that cannot renew stops by its
-own clock before another one begins by its.
+own clock before another one begins by its. That clock is monotonic: a step of the machine's time makes nobody lead.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from lakestream_operator.adapters.client import KubeClient, Object
@@ -20,26 +20,35 @@ from lakestream_operator.model import Kind, Reference
 logger = logging.getLogger(__name__)
 
 
+def _monotonic() -> float:
+    """Seconds by the clock that timeouts go by."""
+    return asyncio.get_running_loop().time()
+
+
 @dataclass(slots=True)
 class Election:
     """One replica's part in the election."""
 
     client: KubeClient
+    """Of its own: a renewal must not wait behind other requests, nor use a connection that they have filled."""
     clock: Clock
+    """For people: what is written into the Lease. Nothing is decided by it."""
     reference: Reference
     identity: str
     duration: timedelta
+    """Without renewal, until another replica takes over. The holder stops after two thirds of it."""
     leading: bool = False
     """Whether this replica may act."""
     _lease: Object | None = None
-    _seen: tuple[Any, datetime] | None = None
+    _seen: tuple[Any, float] | None = None
     """The last sign of another holder, and when it was seen first: clocks of two machines are not compared."""
-    _renewed_at: datetime | None = field(default=None)
+    _renewed_at: float = 0.0
+    """When the renewal that last succeeded was begun."""
 
     async def acquire(self) -> None:
         """Return once this replica leads."""
-        while not await self._attempt():
-            await asyncio.sleep((self.duration / 5).total_seconds())
+        while not await self._attempt(self._seconds):
+            await asyncio.sleep(self._seconds / 5)
         self.leading = True
         logger.info("%s leads by %s", self.identity, self.reference)
 
@@ -50,10 +59,10 @@ class Election:
             LeadershipLostError: it could not be renewed in time, or another replica leads.
         """
         while True:
-            await asyncio.sleep((self.duration / 5).total_seconds())
-            renewed = await self._attempt()
-            assert self._renewed_at is not None  # acquire
-            if not renewed and (self._holder() or self.clock() - self._renewed_at > self.duration * 2 / 3):
+            await asyncio.sleep(min(self._seconds / 5, self._left()))
+            # What is left is the timeout of the request: one that hangs must not be waited for beyond it.
+            renewed = await self._attempt(self._left())
+            if not renewed and (self._holder() or self._left() <= 0):
                 self.leading = False
                 raise LeadershipLostError(
                     f"{self.reference} is lost to {self._holder() or 'an API server out of reach'}"
@@ -69,46 +78,64 @@ class Election:
         except OperatorError as error:
             logger.info("%s was not released, and runs out: %s", self.reference, error)
 
+    def leads(self) -> bool:
+        """Whether this replica may act now: a process that was frozen may not, though nothing has told it yet."""
+        return self.leading and self._left() > 0
+
+    @property
+    def _seconds(self) -> float:
+        return self.duration.total_seconds()
+
+    def _left(self) -> float:
+        """Seconds for which this replica may still act."""
+        return max(self._renewed_at + self._seconds * 2 / 3 - _monotonic(), 0.0)
+
     def _holder(self) -> str:
         """Another replica that leads."""
         holder: str = (self._lease or {}).get("spec", {}).get("holderIdentity") or ""
         return "" if holder == self.identity else holder
 
-    async def _attempt(self) -> bool:
-        """Take or renew the lease, if it is free or ours."""
-        now = self.clock()
+    async def _attempt(self, within: float) -> bool:
+        """Take or renew the lease, if it is free or ours, within so many seconds."""
+        began = _monotonic()
         try:
-            return await self._take(now)
+            async with asyncio.timeout(within):
+                taken = await self._take()
         except ConflictError:
+            return False
+        except TimeoutError:
+            logger.warning("%s: no answer within %.1f s", self.reference, within)
             return False
         except OperatorError as error:
             logger.warning("%s: %s", self.reference, error)
             return False
+        if taken:
+            self._renewed_at = began
+        return taken
 
-    async def _take(self, now: datetime) -> bool:
+    async def _take(self) -> bool:
         try:
             self._lease = await self.client.get(self.reference)
         except NotFoundError:
-            self._lease = await self.client.create(self._body({}, now, transitions=0))
-            self._renewed_at = now
+            self._lease = await self.client.create(self._body({}, transitions=0))
             return True
         spec = self._lease.get("spec", {})
-        if self._holder() and not self._expired(spec, now):
+        if self._holder() and not self._expired(spec):
             return False
         ours = spec.get("holderIdentity") == self.identity
         transitions = spec.get("leaseTransitions", 0) + (0 if ours else 1)
-        self._lease = await self.client.replace(self._body(self._lease, now, transitions))
-        self._renewed_at = now
+        self._lease = await self.client.replace(self._body(self._lease, transitions))
         return True
 
-    def _expired(self, spec: Object, now: datetime) -> bool:
+    def _expired(self, spec: Object) -> bool:
+        now = _monotonic()
         sign = (spec.get("holderIdentity"), spec.get("renewTime"))
         if self._seen is None or self._seen[0] != sign:
             self._seen = (sign, now)
-        return now - self._seen[1] > timedelta(seconds=spec.get("leaseDurationSeconds", 0))
+        return now - self._seen[1] > float(spec.get("leaseDurationSeconds", 0))
 
-    def _body(self, lease: Object, now: datetime, transitions: int) -> Object:
-        time = now.strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    def _body(self, lease: Object, transitions: int) -> Object:
+        time = self.clock().strftime("%Y-%m-%dT%H:%M:%S.%fZ")
         before = lease.get("spec", {})
         ours = before.get("holderIdentity") == self.identity
         names = {"name": self.reference.name, "namespace": self.reference.namespace}

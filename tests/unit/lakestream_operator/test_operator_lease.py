@@ -1,16 +1,23 @@
 """One replica leads."""
 
+import asyncio
+from collections.abc import Callable
 from copy import deepcopy
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
+from lakestream_operator.adapters.cache import Cache
+from lakestream_operator.adapters.hands import Hands
 from lakestream_operator.adapters.lease import Election
 from lakestream_operator.errors import ConflictError, LeadershipLostError, NotFoundError, RetryLaterError
-from lakestream_operator.model import Kind, Reference
+from lakestream_operator.model import Emit, Kind, Reference
+from lakestream_operator.observe import stream_of
+from lakestream_operator.testing import lakestream
 
 LEASE = Reference(Kind.Lease, "system", "operator")
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 class Leases:
@@ -19,10 +26,10 @@ class Leases:
     def __init__(self) -> None:
         self.lease: Any = None
         self.down = False
+        self.hangs = False
 
     async def get(self, _: Reference) -> Any:
-        if self.down:
-            raise RetryLaterError("down")
+        await self._answer()
         if self.lease is None:
             raise NotFoundError(404, "none")
         return deepcopy(self.lease)
@@ -33,11 +40,16 @@ class Leases:
         return await self._write(manifest)
 
     async def replace(self, manifest: Any) -> Any:
-        if self.down:
-            raise RetryLaterError("down")
+        await self._answer()
         if manifest["metadata"]["resourceVersion"] != self.lease["metadata"]["resourceVersion"]:
             raise ConflictError(409, "changed")
         return await self._write(manifest)
+
+    async def _answer(self) -> None:
+        if self.down:
+            raise RetryLaterError("down")
+        if self.hangs:
+            await asyncio.Event().wait()
 
     async def _write(self, manifest: Any) -> Any:
         version = int((self.lease or manifest)["metadata"].get("resourceVersion", 0)) + 1
@@ -46,62 +58,113 @@ class Leases:
         return deepcopy(self.lease)
 
 
-def _election(leases: Leases, clock: Any, identity: str) -> Election:
+def _election(leases: Leases, identity: str, clock: Callable[[], datetime] = lambda: NOW) -> Election:
     return Election(leases, clock, LEASE, identity, timedelta(seconds=15))  # type: ignore[arg-type]
 
 
-def test_one_of_two_leads_and_the_other_takes_over_when_it_falls_silent(run: Any, clock: Any) -> None:
+def _time() -> float:
+    return asyncio.get_running_loop().time()
+
+
+def test_one_of_two_leads_and_the_other_takes_over_when_it_falls_silent(play: Any) -> None:
     leases = Leases()
-    first, second = _election(leases, clock, "first"), _election(leases, clock, "second")
+    first, second = _election(leases, "first"), _election(leases, "second")
 
     async def electing() -> None:
-        assert await first._attempt()
-        assert not await second._attempt()
-        clock.move(14)
-        assert not await second._attempt()
-        assert await first._attempt()
-        clock.move(14)
-        assert not await second._attempt(), "it was renewed, whatever the clocks say"
-        clock.move(16)
-        assert await second._attempt()
+        assert await first._attempt(15)
+        assert not await second._attempt(15)
+        await asyncio.sleep(14)
+        assert not await second._attempt(15)
+        assert await first._attempt(15)
+        leases.lease["spec"]["renewTime"] = "another"
+        await asyncio.sleep(14)
+        assert not await second._attempt(15), "it was renewed, whatever the clocks say"
+        await asyncio.sleep(16)
+        assert await second._attempt(15)
         assert leases.lease["spec"]["leaseTransitions"] == 1
-        assert not await first._attempt()
+        assert not await first._attempt(15)
         assert first._holder() == "second"
 
-    run(electing())
+    play(electing())
 
 
-def test_a_leader_that_ends_in_order_makes_room_at_once(run: Any, clock: Any) -> None:
+def test_a_leader_that_ends_in_order_makes_room_at_once(play: Any) -> None:
     leases = Leases()
-    first, second = _election(leases, clock, "first"), _election(leases, clock, "second")
+    first, second = _election(leases, "first"), _election(leases, "second")
 
     async def electing() -> None:
         await first.acquire()
-        assert first.leading
+        assert first.leads()
         await first.release()
-        assert not first.leading
-        assert await second._attempt()
+        assert not first.leads()
+        assert await second._attempt(15)
 
-    run(electing())
+    play(electing())
 
 
-def test_a_leader_that_cannot_renew_stops_before_another_begins(
-    run: Any, clock: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@pytest.mark.parametrize("trouble", ["down", "hangs"])
+def test_a_leader_that_cannot_renew_stops_before_another_begins(play: Any, trouble: str) -> None:
     leases = Leases()
-    first = _election(leases, clock, "first")
-
-    async def passing(seconds: float) -> None:
-        clock.move(seconds)
+    first = _election(leases, "first")
 
     async def electing() -> None:
         await first.acquire()
-        began = clock.now
-        leases.down = True
-        monkeypatch.setattr("lakestream_operator.adapters.lease.asyncio.sleep", passing)
+        began = _time()
+        setattr(leases, trouble, True)
         with pytest.raises(LeadershipLostError, match="out of reach"):
             await first.hold()
-        assert clock.now - began < timedelta(seconds=15)
-        assert not first.leading
+        assert 9.9 < _time() - began < 10.1, "two thirds of the lease, and then no more"
+        assert not first.leads()
 
-    run(electing())
+    play(electing())
+
+
+def test_a_renewal_counts_from_when_it_was_asked_for(play: Any) -> None:
+    leases = Leases()
+    first = _election(leases, "first")
+
+    async def slow(reference: Reference) -> Any:
+        await asyncio.sleep(4)
+        return deepcopy(leases.lease)
+
+    async def electing() -> None:
+        await first.acquire()
+        leases.get = slow  # type: ignore[method-assign]
+        assert await first._attempt(15)
+        assert first._left() == pytest.approx(6)
+
+    play(electing())
+
+
+def test_time_that_steps_makes_nobody_lead_and_nobody_stop(play: Any) -> None:
+    leases = Leases()
+    times = iter(NOW + timedelta(hours=hours) for hours in (0, 5, -7, 9, 0, 3, -4, 8, 1, 2))
+    first = _election(leases, "first", lambda: next(times))
+    second = _election(leases, "second", lambda: NOW + timedelta(days=1))
+
+    async def electing() -> None:
+        await first.acquire()
+        holding = asyncio.create_task(first.hold())
+        for _ in range(5):
+            await asyncio.sleep(4)
+            assert not await second._attempt(15)
+        assert not holding.done()
+        holding.cancel()
+
+    play(electing())
+
+
+def test_a_replica_that_was_frozen_does_nothing_when_it_is_thawed(play: Any) -> None:
+    leases = Leases()
+    first = _election(leases, "first")
+    manifest = lakestream()
+    manifest["metadata"] |= {"uid": "uid-1", "resourceVersion": "3"}
+
+    async def electing() -> None:
+        await first.acquire()
+        hands = Hands(None, Cache(), "first", first.leads)  # type: ignore[arg-type]
+        await asyncio.sleep(11)  # nobody has renewed
+        with pytest.raises(LeadershipLostError):
+            await hands.act(stream_of(manifest), Emit("Starting", "x"), NOW)
+
+    play(electing())
