@@ -10,7 +10,8 @@ from lakestream_api import InvalidDocumentError, LakeStreamStatus, WriterNames
 from lakestream_operator.conditions import Findings
 from lakestream_operator.measures import Measures, remove, take
 from lakestream_operator.model import Action, Emit, Finalize, Observed, Refusal, WriterSeen
-from lakestream_operator.render import Plan, Wanted, plan_of, wanted_of
+from lakestream_operator.quotas import in_the_way, is_short, quotas_of
+from lakestream_operator.render import Plan, Wanted, executor_needs, plan_of, wanted_of
 from lakestream_operator.resharding import Reshard, reshard
 from lakestream_operator.scaling import Scale, scale
 from lakestream_operator.settings import JobSettings
@@ -68,7 +69,7 @@ def decide(
     wanted, problems = _read(observed)
     goals = _goals(observed, wanted)
     outcomes = _outcomes(observed, goals, now, timings)
-    scales = _scales(observed, wanted, goals, scaling or {}, now)
+    scales = _starved(observed, goals, _scales(observed, wanted, goals, scaling or {}, now))
     resharding = _resharding(observed, wanted, goals, shards, now)
     findings = Findings(
         outcomes=_shown(observed, outcomes, goals),
@@ -151,6 +152,17 @@ def _scales(
         for name, goal in goals.items()
         if goal.plan is not None
     }
+
+
+def _starved(observed: Observed, goals: Mapping[str, Goal], scales: Mapping[str, Scale]) -> dict[str, Scale]:
+    """With what quotas say where executors are missing."""
+    found, status = dict(scales), observed.stream.status
+    told = any(one.reason == "ResourceStarved" for one in (status.conditions if status else ()))
+    for name, one in scales.items():
+        seen, plan = observed.writers.get(name, WriterSeen()), goals[name].plan
+        if plan is not None and observed.quotas and is_short(seen):
+            found[name] = one.starved(name, in_the_way(quotas_of(observed.quotas), executor_needs(plan)), told=told)
+    return found
 
 
 def _resharding(

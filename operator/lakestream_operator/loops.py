@@ -19,9 +19,10 @@ from lakestream_operator.clock import Clock
 from lakestream_operator.decide import decide
 from lakestream_operator.errors import NotFoundError, OperatorError
 from lakestream_operator.metrics import Metrics
-from lakestream_operator.model import Action, Kind, Manifest, Observed, Refusal, Stream
+from lakestream_operator.model import Action, Kind, Manifest, Observed, Refusal, Stream, WriterSeen
 from lakestream_operator.model.refusal import pause_after
 from lakestream_operator.observe import stream_of, trim
+from lakestream_operator.quotas import is_short
 from lakestream_operator.settings import JobSettings
 from lakestream_operator.status import is_news
 
@@ -29,6 +30,7 @@ logger = logging.getLogger(__name__)
 
 _REST = timedelta(milliseconds=200)
 """Between two cycles of one LakeStream: changes come in swarms."""
+_QUOTAS_EVERY = timedelta(minutes=1)
 _END_WITHIN = timedelta(seconds=10)
 """For cycles in hand, when the operator ends. One that is cut off is done again, by the next operator."""
 
@@ -52,6 +54,9 @@ class _Loop:
     shards: str | None = None
     refusals: Mapping[str, Refusal] = field(default_factory=dict)
     """What was refused of it lately."""
+    quotas: tuple[Manifest, ...] = ()
+    quotas_at: datetime | None = None
+    """When they were asked for."""
     status_refusal: Refusal | None = None
     """The same of its status."""
     failures: int = 0
@@ -188,7 +193,9 @@ class Loops:
         stream = stream_of(loop.manifest)
         others = (other.claimant for other_key, other in self._loops.items() if other_key != key)
         loop.contested = contested(loop.claimant, others, self._held)
-        observed = Observed(stream, self.cache.writers(key), loop.contested, loop.refusals)
+        writers = self.cache.writers(key)
+        await self._look_at_quotas(stream, loop, writers, now)
+        observed = Observed(stream, writers, loop.contested, loop.refusals, loop.quotas)
         decision = decide(observed, self.job, now, scaling=loop.scaling, shards=loop.shards)
 
         async def act(action: Action) -> None:
@@ -205,6 +212,15 @@ class Loops:
             self.wake(key)
         if decision.status is not None:
             await self._write(key, loop, stream, decision.status, now)
+
+    async def _look_at_quotas(
+        self, stream: Stream, loop: _Loop, writers: Mapping[str, WriterSeen], now: datetime
+    ) -> None:
+        """Ask for quotas where executors are missing, and only then: they change with each pod of the namespace."""
+        if not any(is_short(seen) for seen in writers.values()):
+            loop.quotas, loop.quotas_at = (), None
+        elif loop.quotas_at is None or now - loop.quotas_at >= _QUOTAS_EVERY:
+            loop.quotas, loop.quotas_at = await self.hands.quotas(stream), now
 
     def _refused(self, key: StreamKey, before: Mapping[str, Refusal], after: Mapping[str, Refusal]) -> None:
         for name, one in after.items():

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from lakestream_api import Scaling, Spec
-from lakestream_operator.autoscaler import ScaleDecision, ScalingState, decide_scale, window_of
+from lakestream_operator.autoscaler import LimitReason, ScaleDecision, ScalingState, decide_scale, window_of
 from lakestream_operator.model import Emit, WriterSeen
 
 KEPT_FOR = timedelta(minutes=5)
@@ -27,6 +27,20 @@ class Scale:
     """What to remember, in the autoscaler's words."""
     keep: bool
     """Whether that has to be written down now."""
+
+    def starved(self, writer: str, why: str, *, told: bool) -> Scale:
+        """The same where something else than a lack of nodes forbids executors.
+
+        Args:
+            writer: its name, for the event.
+            why: empty if nothing does.
+            told: whether it was said before.
+        """
+        if not why:
+            return self
+        reason = LimitReason.RESOURCE_STARVED.value
+        event = () if told else (Emit(reason, f"Writer {writer}: {why}", warning=True),)
+        return replace(self, limit=(reason, why), events=(*self.events, *event))
 
 
 def scale(writer: str, spec: Spec, seen: WriterSeen, remembered: str | None, now: datetime) -> Scale:

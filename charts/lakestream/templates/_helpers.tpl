@@ -110,6 +110,10 @@ securityContext:
 - apiGroups: [""]
   resources: [pods]
   verbs: [get, list, watch, delete]
+# To say which quota forbids executors.
+- apiGroups: [""]
+  resources: [resourcequotas]
+  verbs: [list]
 - apiGroups: [""]
   resources: [events]
   verbs: [create, patch]

@@ -46,7 +46,9 @@ _PAGE = 500
 
 
 class Api(Protocol):
-    """The requests on single objects."""
+    """The requests that are made to act."""
+
+    async def list_all(self, kind: Kind, namespace: str | None, selector: str = "") -> tuple[list[Object], str]: ...
 
     async def get(self, reference: Reference) -> Object: ...
 

@@ -61,6 +61,14 @@ class Hands:
                 await self._emit(stream, action, now)
         return None
 
+    async def quotas(self, stream: Stream) -> tuple[Manifest, ...]:
+        """The ResourceQuotas of its namespace; none if the operator may not see them."""
+        try:
+            return tuple((await self.client.list_all(Kind.ResourceQuota, stream.namespace))[0])
+        except OperatorError as error:
+            logger.info("quotas of %s: %s", stream.namespace, error)
+            return ()
+
     async def write_status(self, stream: Stream, status: LakeStreamStatus) -> Object:
         """Write the LakeStream's status.
 

@@ -34,6 +34,7 @@ class Kind(Enum):
     RoleBinding = Resource("rbac.authorization.k8s.io/v1", "rolebindings")
     Pod = Resource("v1", "pods")
     Event = Resource("v1", "events")
+    ResourceQuota = Resource("v1", "resourcequotas")
     Lease = Resource("coordination.k8s.io/v1", "leases")
 
     @property

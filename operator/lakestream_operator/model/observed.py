@@ -133,3 +133,5 @@ class Observed:
     """What it names that is another LakeStream's, or empty."""
     refusals: Mapping[str, Refusal] = field(default_factory=dict)
     """What could not be done lately, by writer; under an empty name what is about the LakeStream itself."""
+    quotas: tuple[Manifest, ...] = ()
+    """ResourceQuotas of the namespace; looked at only where executors are missing."""

@@ -1,6 +1,6 @@
 """What a LakeStream's objects should look like: pure builders."""
 
-from lakestream_operator.render.application import render_application
+from lakestream_operator.render.application import executor_needs, render_application
 from lakestream_operator.render.control import control_manifest
 from lakestream_operator.render.document import Plan, Wanted, document_of, plan_of, wanted_of
 from lakestream_operator.render.objects import Owner, document_manifest, supports
@@ -12,6 +12,7 @@ __all__ = [
     "control_manifest",
     "document_manifest",
     "document_of",
+    "executor_needs",
     "plan_of",
     "render_application",
     "supports",

@@ -63,6 +63,18 @@ def render_application(plan: Plan, owner: Owner, job: JobSettings, executors: in
     return application
 
 
+def executor_needs(plan: Plan) -> dict[str, str]:
+    """What an executor's pod takes of a quota, by the names that quotas have."""
+    spec = plan.stream.spec
+    executor, pod = spec.resources.executor, spec.kubernetes.executor
+    sizes = _sizes(pod, executor.memory, pythons=executor.cores)
+    memory = f"{memory_mebibytes(executor.memory) + memory_mebibytes(sizes['memoryOverhead'])}Mi"
+    cpu = str(sizes.get("coreRequest", executor.cores))
+    needs = {"pods": "1", "cpu": cpu, "requests.cpu": cpu, "memory": memory, "requests.memory": memory}
+    limits = {"limits.memory": memory} | ({"limits.cpu": sizes["coreLimit"]} if "coreLimit" in sizes else {})
+    return {**needs, "count/pods": "1", **limits}
+
+
 def _arguments(writer: str) -> list[str]:
     return ["ingest", "-f", DOCUMENT_PATH, "--writer", writer, "--cluster", "--metrics-port", str(METRICS_PORT)]
 

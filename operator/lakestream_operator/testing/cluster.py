@@ -131,7 +131,12 @@ class Cluster:
             self.cache.replace(kind, None, self.find(kind) if kind in WATCHED else [])
         stream = stream_of(trim(Kind.LakeStream, lakestream))
         hands = Hands(self.api, self.cache, "model")
-        observed = Observed(stream, self.cache.writers((stream.namespace, stream.name)), refusals=self.refusals)
+        observed = Observed(
+            stream,
+            self.cache.writers((stream.namespace, stream.name)),
+            refusals=self.refusals,
+            quotas=_done(hands.quotas(stream)),
+        )
         decision = decide(observed, JOB, self.now, scaling=self.scaling, shards=self.shards)
 
         async def act(action: Action) -> None:

@@ -64,6 +64,8 @@ class Driver:
     """What it tells of its table."""
     largest_file: int = 0
     """Bytes, as it tells."""
+    room: int = 1000
+    """Executors that a quota lets be."""
     terminated: bool = False
     """Whether it got SIGTERM."""
     exit: tuple[int, str] | None = None
@@ -116,7 +118,7 @@ class Driver:
                 "state": DriverState.RUNNING,
                 "updated_at": now,
                 "batches": batches,
-                "executors": ExecutorsReport(target=target, registered=target),
+                "executors": ExecutorsReport(target=target, registered=min(target, self.room)),
                 "table_services": self.table_services,
                 "largest_file": self.largest_file,
                 "resharding": self.kinesis.answer(ordered) if ordered else None,
