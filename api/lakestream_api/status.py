@@ -98,7 +98,11 @@ class WriterStatus(WireModel):
 
     lag_seconds: float | None = Field(default=None, ge=0)
     """Age of the oldest record that is not read yet, after the last batch; 0 at the tip. Where a
-    batch took longer than two trigger intervals, at least the time since it was planned."""
+    batch took longer than two trigger intervals, at least the time since it was planned. That of a
+    driver which is stopped, starts, or reads nothing grows."""
+
+    read_until: AwareDatetime | None = None
+    """Up to when all that had arrived was read, when that was last known. It outlives drivers."""
 
     records_per_second: float | None = Field(default=None, ge=0)
     """Records read per second over the last batches."""

@@ -9,6 +9,7 @@ from enum import IntEnum
 from pathlib import Path
 
 from lakestream.errors import DataLossError, FencedError, LakeStreamError, PermanentError, SettingsError
+from lakestream.storage import StorageUnavailableError
 from lakestream_api.names import POD_VARIABLE
 
 logger = logging.getLogger(__name__)
@@ -32,6 +33,8 @@ class Exit(IntEnum):
     """Another driver has taken over; this one must not be started again."""
     DATA_LOSS = 5
     """Records were trimmed before they were read."""
+    STORAGE = 6
+    """The storage of tables and checkpoint did not answer."""
 
 
 def exit_of(error: LakeStreamError) -> Exit:
@@ -45,6 +48,8 @@ def exit_of(error: LakeStreamError) -> Exit:
             return Exit.SETTINGS
         case PermanentError():
             return Exit.PERMANENT
+        case StorageUnavailableError():
+            return Exit.STORAGE
         case _:
             return Exit.FAILED
 

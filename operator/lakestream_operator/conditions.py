@@ -111,10 +111,13 @@ def _progressing(stream: Stream, findings: Findings) -> _Said:
 
 def troubled(outcome: Outcome) -> bool:
     """Whether a writer does not do what it should."""
-    failures = outcome.memory.failures
+    failures, ending = outcome.memory.failures, outcome.memory.ending
     if outcome.situation is Situation.RUNNING:
         return failures >= REPEATED
-    return outcome.situation in _TROUBLE or (failures > 0 and outcome.situation in _CHANGING)
+    if outcome.situation in _TROUBLE:
+        return True
+    # What a driver has got over is not why the next one starts.
+    return failures > 0 and outcome.situation in _CHANGING and not (ending and ending.over)
 
 
 def _degraded(findings: Findings) -> _Said:
@@ -145,8 +148,8 @@ def _trouble(outcome: Outcome) -> str:
     ending, failures = outcome.memory.ending, outcome.memory.failures
     if outcome.situation is Situation.STALLED or ending is None:
         return outcome.message
-    times = f"failed {failures} times in a row" if failures > 1 else "failed once"
-    return f"{times}, last so: {ending.message}"
+    times = f"failed {failures} times in a row, last" if failures > 1 else "failed once,"
+    return f"{times} at {ending.at:%F %T} UTC: {ending.message}"
 
 
 def _spec_valid(findings: Findings) -> _Said:

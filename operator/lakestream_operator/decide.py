@@ -9,7 +9,7 @@ from datetime import datetime
 from lakestream_api import InvalidDocumentError, LakeStreamStatus, WriterNames
 from lakestream_operator.conditions import Findings
 from lakestream_operator.measures import Measures, remove, take
-from lakestream_operator.model import Action, Emit, Finalize, Observed, Refusal, WriterSeen
+from lakestream_operator.model import Action, Emit, Finalize, Kind, Observed, Refusal, WriterSeen
 from lakestream_operator.quotas import in_the_way, is_short, quotas_of
 from lakestream_operator.render import Plan, Wanted, executor_needs, plan_of, wanted_of
 from lakestream_operator.resharding import Reshard, reshard
@@ -60,6 +60,7 @@ def decide(
         timings: limits of patience.
     """
     timings = timings or Timings()
+    observed = _recalled(observed)
     stream = observed.stream
     if stream.deleting:
         return _delete(observed, job, now, timings)
@@ -89,6 +90,17 @@ def decide(
         scaling={name: one.state for name, one in scales.items()},
         shards=next((one.state for one in resharding.values()), None),
     )
+
+
+def _recalled(observed: Observed) -> Observed:
+    """With the number of failures that the status has kept, where the rest of the memory was deleted."""
+    status, writers = observed.stream.status, dict(observed.writers)
+    for one in status.writers if status else ():
+        seen = writers.get(one.name)
+        control = (Kind.ConfigMap, WriterNames(observed.stream.name, one.name).control)
+        if one.restarts and seen and control not in seen.objects:
+            writers[one.name] = replace(seen, memory=seen.memory.model_copy(update={"failures": one.restarts}))
+    return replace(observed, writers=writers)
 
 
 def _read(observed: Observed) -> tuple[Wanted | None, str]:

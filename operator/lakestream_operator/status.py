@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from lakestream_api import BatchSummary, DriverReport, ExecutorsStatus, LakeStreamStatus, WriterNames, WriterStatus
 from lakestream_operator.conditions import Findings, conditions, phase
-from lakestream_operator.model import Observed, WriterSeen
+from lakestream_operator.model import Kind, Observed, WriterSeen
 from lakestream_operator.writers import Outcome, Situation, Timings
 
 FIGURES_EVERY = timedelta(seconds=15)
@@ -22,12 +23,14 @@ behind the batch before."""
 def status_of(observed: Observed, findings: Findings, now: datetime, timings: Timings) -> LakeStreamStatus:
     """The whole status."""
     stream = observed.stream
+    before = {one.name: one for one in stream.status.writers} if stream.status else {}
     writers = tuple(
         _writer(
             WriterNames(stream.name, name),
             outcome,
             observed.writers.get(name, WriterSeen()),
             findings,
+            before.get(name),
             now,
             timings,
         )
@@ -52,13 +55,21 @@ def _sum(executors: Sequence[ExecutorsStatus]) -> ExecutorsStatus:
 
 
 def _writer(
-    names: WriterNames, outcome: Outcome, seen: WriterSeen, findings: Findings, now: datetime, timings: Timings
+    names: WriterNames,
+    outcome: Outcome,
+    seen: WriterSeen,
+    findings: Findings,
+    before: WriterStatus | None,
+    now: datetime,
+    timings: Timings,
 ) -> WriterStatus:
     scale = findings.scales.get(names.writer)
     report, pod = seen.report, seen.driver_pod
     alive = bool(report and pod and report.pod_uid == pod.uid and not pod.ended)
     last = report.batches[-1] if report and report.batches else None
     ending = outcome.memory.ending
+    known = (before.read_until if before else None) or _begin_of(names, seen)
+    lag = lag_of(report, now, timings, alive=alive, before=known)
     stopped = outcome.situation in (Situation.STOPPED, Situation.STOPPING)
     return WriterStatus(
         name=names.writer,
@@ -67,7 +78,8 @@ def _writer(
         epoch=report.epoch if report else None,
         last_batch=last.batch if last else None,
         last_batch_at=last.finished_at if last else None,
-        lag_seconds=lag_of(report, now, timings, alive=alive),
+        lag_seconds=lag.seconds if lag else None,
+        read_until=lag.until if lag else None,
         records_per_second=_rate(report, now) if report and alive else None,
         executors=ExecutorsStatus(
             now=report.executors.registered if report and alive else 0,
@@ -80,22 +92,58 @@ def _writer(
     )
 
 
-def lag_of(report: DriverReport | None, now: datetime, timings: Timings, *, alive: bool) -> float | None:
-    """Seconds of lag. That of a driver which says nothing grows with its silence: what arrived since is unread."""
-    if report is None:
-        return None
-    known = [(batch.finished_at, _lag_after(batch)) for batch in report.batches[-1:]]
-    if report.caught_up_at:
+@dataclass(frozen=True, slots=True)
+class Lag:
+    """How far a writer is behind."""
+
+    seconds: float
+    until: datetime
+    """Up to when all that had arrived is read."""
+
+
+def lag_of(
+    report: DriverReport | None,
+    now: datetime,
+    timings: Timings,
+    *,
+    alive: bool,
+    before: datetime | None = None,
+) -> Lag | None:
+    """How far a writer is behind; none: it never was started.
+
+    Where its driver says nothing, or no news, the lag grows: what arrived since is unread.
+
+    Args:
+        report: the last one, perhaps of a driver that is gone, or of one that has not read anything yet.
+        now: the time.
+        timings: limits of patience.
+        alive: whether the report is that of the driver that runs.
+        before: up to when all was read as was last known, or since when there is anything to read.
+    """
+    known = [(batch.finished_at, _lag_after(batch)) for batch in report.batches[-1:]] if report else []
+    if report and report.caught_up_at:
         known.append((report.caught_up_at, 0.0))
     if not known:
-        return None
+        return Lag(_seconds(now, before), before) if before else None
     known_at, lag = max(known)
-    silent = not alive or now - report.updated_at > timings.late_limit(report)
-    if lag == 0 and not silent:
-        return 0.0
+    until = known_at - timedelta(seconds=lag)
+    assert report is not None  # something is known of it
+    # A driver may well report that it lives, and be answered by nobody.
+    news = alive and now - report.updated_at <= timings.late_limit(report) and now - known_at <= timings.quiet(report)
+    if lag == 0 and news:
+        return Lag(0.0, until)
     # Between two batches of a driver that is behind, its lag stays about what it was.
-    grown = (now - known_at).total_seconds() if silent else 0.0
-    return round(lag + max(grown, 0.0), 1)
+    return Lag(round(lag, 1) if news else _seconds(now, until), until)
+
+
+def _seconds(now: datetime, since: datetime) -> float:
+    return round(max((now - since).total_seconds(), 0.0), 1)
+
+
+def _begin_of(names: WriterNames, seen: WriterSeen) -> datetime | None:
+    """Since when there is a writer; what was in the stream before is older, and nobody knows how much."""
+    progress = seen.objects.get((Kind.ConfigMap, names.progress))
+    return datetime.fromisoformat(progress["metadata"]["creationTimestamp"]) if progress else None
 
 
 def _lag_after(batch: BatchSummary) -> float:

@@ -178,8 +178,9 @@ class FenceWatch:
                 return
         self._lose(
             StorageUnavailableError(
-                f"the log could not be read for {patience:.0f} s, and another driver may have taken over; "
-                f"this one (epoch {self._fence.epoch}) stops without writing: {self._failure}"
+                f"the storage of the checkpoint does not answer: {self._failure}. The log could not be read for "
+                f"{patience:.0f} s, and another driver may have taken over; this one (epoch {self._fence.epoch}) stops "
+                "without writing"
             )
         )
 

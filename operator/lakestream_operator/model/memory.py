@@ -69,6 +69,9 @@ class Ending(_Kept):
     retry_at: AwareDatetime | None = None
     """When the writer is started again; none: only with another document."""
 
+    over: bool = False
+    """Whether a driver has committed batches since."""
+
 
 class Memory(_Kept):
     """What is remembered of one writer."""

@@ -9,6 +9,7 @@ from lakestream_operator.model import Application, Delete, Emit, Ending, WriterS
 from lakestream_operator.writers.failures import (
     Exit,
     Failure,
+    deleted_failure,
     failure_of,
     own_pod,
     stuck_failure,
@@ -16,6 +17,9 @@ from lakestream_operator.writers.failures import (
 )
 from lakestream_operator.writers.outcome import Goal, Outcome, Situation
 from lakestream_operator.writers.timings import Timings
+
+_BY_SIGNALS = (None, Exit.ENDED, Exit.KILLED, 143)
+"""Statuses of a driver whose pod is deleted: it has ended in order, or has not come to it."""
 
 
 def after_end(goal: Goal, app: Application, seen: WriterSeen, now: datetime, timings: Timings) -> Outcome:
@@ -81,12 +85,15 @@ def _count(
 ) -> Outcome:
     pod, last = own_pod(app, seen), seen.memory.ending
     report = seen.report if seen.report and pod and seen.report.pod_uid == pod.uid else None
-    same = last is not None and last.fingerprint == app.fingerprint
+    # Without an ending the memory was lost, but for the number.
+    same = last is None or last.fingerprint == app.fingerprint
     failures = seen.memory.failures + 1 if same else 1
     if stuck:
         failure = stuck_failure(timings)
     elif pod is None and not app.submitted:
         failure = submission_failure(failures, timings)
+    elif pod is not None and pod.deleting and pod.exit in _BY_SIGNALS:
+        failure = deleted_failure(timings)
     else:
         failure = failure_of(pod.exit if pod else None, failures, timings)
     ran = bool(report and report.has_worked) or bool(same and last and last.ran)

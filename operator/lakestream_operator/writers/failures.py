@@ -19,6 +19,7 @@ class Exit(IntEnum):
     PERMANENT = 3
     FENCED = 4
     DATA_LOSS = 5
+    STORAGE = 6
     KILLED = 137
 
 
@@ -55,6 +56,9 @@ def failure_of(exit_status: int | None, failures: int, timings: Timings) -> Fail
         case Exit.ENDED:
             advice = "Something sent it SIGTERM, as the drain of a node does."
             return Failure("DriverEnded", advice, timings.first_retry)
+        case Exit.STORAGE:
+            advice = "See whether the storage of the tables and the checkpoint answers, and lets the driver in."
+            return Failure("StorageUnavailable", advice, min(backoff, timings.storage_retry))
         case Exit.KILLED:
             advice = "If it ran out of memory, raise resources.driver.memory or kubernetes.driver.memoryOverhead."
             return Failure("DriverKilled", advice, backoff)
@@ -62,6 +66,11 @@ def failure_of(exit_status: int | None, failures: int, timings: Timings) -> Fail
             return Failure("DriverLost", "See the SparkApplication's events.", backoff)
         case _:
             return Failure("DriverFailed", "See the log of the driver's pod.", backoff)
+
+
+def deleted_failure(timings: Timings) -> Failure:
+    """Somebody wanted the pod to be gone: that its driver was killed in the end says nothing about it."""
+    return Failure("DriverPodDeleted", "A person did it, or the drain of its node.", timings.first_retry)
 
 
 def submission_failure(failures: int, timings: Timings) -> Failure:

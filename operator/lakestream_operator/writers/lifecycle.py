@@ -166,6 +166,10 @@ def _keep(goal: Goal, app: Application, seen: WriterSeen, now: datetime, timings
         event = Emit("Recovered", f"Writer {goal.names.writer} runs well again.")
         forgotten = memory.model_copy(update={"failures": 0, "ending": None})
         return replace(outcome, memory=forgotten, actions=(event,))
+    ending = memory.ending
+    if outcome.situation is Situation.RUNNING and ending and not ending.over and ending.application_uid != app.uid:
+        over = ending.model_copy(update={"over": True})
+        return replace(outcome, memory=memory.model_copy(update={"ending": over}))
     return outcome
 
 

@@ -21,6 +21,9 @@ class Timings:
     late: timedelta = timedelta(seconds=90)
     """Without a report, at least, until it is said that something is wrong."""
 
+    unchanged: timedelta = timedelta(seconds=45)
+    """Between two reports of a driver that has nothing new to say, and some."""
+
     start: timedelta = timedelta(minutes=2)
     """From a pod's creation until it is said why it does not run."""
 
@@ -49,6 +52,9 @@ class Timings:
     permanent_retry: timedelta = timedelta(minutes=10)
     """After an error that a person has to mend, perhaps elsewhere than in the LakeStream (a right, a stream)."""
 
+    storage_retry: timedelta = timedelta(minutes=1)
+    """The longest after an outage of the storage: it is over when it is over."""
+
     fenced_retry: timedelta = timedelta(minutes=2)
     """After another driver took over: more than a replaced driver needs to notice and end."""
 
@@ -72,6 +78,10 @@ class Timings:
     def late_limit(self, report: DriverReport | None) -> timedelta:
         """How old a report may be before something is said about it."""
         return max(self.late, 3 * _pace(report))
+
+    def quiet(self, report: DriverReport | None) -> timedelta:
+        """How long ago a driver may have finished a batch, or found nothing to read, and still know its lag."""
+        return self.unchanged + 2 * _pace(report)
 
 
 def _pace(report: DriverReport | None) -> timedelta:

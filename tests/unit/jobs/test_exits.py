@@ -16,6 +16,7 @@ from lakestream.errors import (
     ThrottledError,
 )
 from lakestream.exits import exit_of, leave_message
+from lakestream.storage import StorageUnavailableError
 
 POD = {"LAKESTREAM_POD": "orders-hudi-driver"}
 
@@ -29,6 +30,7 @@ POD = {"LAKESTREAM_POD": "orders-hudi-driver"}
         (KinesisAnswerError.of("GetRecords", "Data is None"), 3),
         (FencedError("epoch 6"), 4),
         (DataLossError("trimmed"), 5),
+        (StorageUnavailableError("S3 does not answer"), 6),
     ],
 )
 def test_the_status_says_whether_to_start_again(error: LakeStreamError, status: int) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lakestream_api import WriterNames
+from lakestream_api import DriverReport, WriterNames
 from lakestream_operator.model import Kind, Memory, PodPhase
 from lakestream_operator.observe import stream_of, trim, writer_of
 from lakestream_operator.render.control import MEMORY_ANNOTATION
@@ -116,6 +116,12 @@ def test_a_status_that_is_not_ours_is_written_anew() -> None:
     assert stream_of(manifest).status is None
 
 
+def _lag(report: DriverReport, *, alive: bool = True, after: timedelta = timedelta()) -> float:
+    lag = lag_of(report, NOW + after, Timings(), alive=alive)
+    assert lag is not None
+    return lag.seconds
+
+
 @pytest.mark.parametrize(
     ("lag", "age", "alive", "expected"),
     [
@@ -128,7 +134,7 @@ def test_a_status_that_is_not_ours_is_written_anew() -> None:
 )
 def test_lag_grows_while_nobody_reads(lag: float, age: int, alive: bool, expected: float) -> None:
     report = report_of(NOW - timedelta(seconds=age), lag=lag)
-    assert lag_of(report, NOW, Timings(), alive=alive) == expected
+    assert _lag(report, alive=alive) == expected
 
 
 @pytest.mark.parametrize(
@@ -150,22 +156,35 @@ def test_batches_that_take_long_are_late_even_at_the_tip(
     batch = report.batches[-1].model_copy(update={"horizon": NOW - timedelta(seconds=planned)})
     looked = None if idle is None else NOW + timedelta(seconds=idle)
     report = report.model_copy(update={"batches": (batch,), "caught_up_at": looked})
-    assert lag_of(report, NOW, Timings(), alive=True) == expected
+    assert _lag(report) == expected
 
 
-def test_without_a_batch_nothing_is_known_of_the_lag() -> None:
-    assert lag_of(report_of(NOW, batches=0), NOW, Timings(), alive=True) is None
-    assert lag_of(None, NOW, Timings(), alive=False) is None
+def test_a_driver_that_begins_is_as_far_behind_as_the_one_before_was() -> None:
+    until = NOW - timedelta(minutes=7)
+    for report in (report_of(NOW, batches=0), None):
+        lag = lag_of(report, NOW, Timings(), alive=report is not None, before=until)
+        assert lag is not None
+        assert (lag.seconds, lag.until) == (420.0, until)
+        assert lag_of(report, NOW, Timings(), alive=False) is None, "there was none before"
+
+
+def test_a_driver_that_lives_and_is_answered_by_nobody_falls_behind() -> None:
+    report = report_of(NOW).model_copy(update={"updated_at": NOW + timedelta(minutes=5)})
+    assert _lag(report, after=timedelta(seconds=60)) == 0.0
+    assert _lag(report, after=timedelta(seconds=66)) == 66.0
+    assert (
+        _lag(report.model_copy(update={"caught_up_at": NOW + timedelta(seconds=30)}), after=timedelta(seconds=66)) == 0
+    )
 
 
 def test_an_idle_stream_has_no_lag() -> None:
     report = report_of(NOW - timedelta(minutes=30)).model_copy(update={"caught_up_at": NOW, "updated_at": NOW})
-    assert lag_of(report, NOW, Timings(), alive=True) == 0.0
+    assert _lag(report) == 0.0
 
 
 def test_a_driver_that_has_found_nothing_to_read_has_no_lag() -> None:
     report = report_of(NOW, batches=0).model_copy(update={"caught_up_at": NOW})
-    assert lag_of(report, NOW, Timings(), alive=True) == 0.0
+    assert _lag(report) == 0.0
 
 
 def test_figures_alone_are_no_news_for_a_while() -> None:

@@ -140,6 +140,31 @@ def test_suspend_drains_and_resume_goes_on() -> None:
     assert cluster.status.lag == timedelta()
 
 
+def test_a_crash_loop_falls_behind_as_long_as_it_lasts() -> None:
+    cluster = Cluster(lakestream(writers=("json", "hudi")), behaviour=lambda _: Behaviour.CRASHES)
+    lags = []
+    for _ in range(10):
+        cluster.advance(2 * MINUTE)
+        assert cluster.status.lag is not None, "a writer that never reported is behind as well"
+        lags.append(cluster.status.lag)
+    assert lags == sorted(lags)
+    assert lags[-1] > 19 * MINUTE
+
+
+def test_lag_outlives_a_driver_and_grows_while_the_next_one_starts() -> None:
+    cluster = _running()
+    cluster.behaviour = lambda _: Behaviour.CRASHES
+    cluster.delete(APP)
+    lags = []
+    for _ in range(20):
+        cluster.advance(timedelta(seconds=30))
+        lag = cluster.status.writers[0].lag_seconds
+        assert lag is not None
+        lags.append(lag)
+    assert lags == sorted(lags)
+    assert lags[-1] > 9 * 60
+
+
 def test_deletion_drains_and_leaves_nothing_but_the_data() -> None:
     cluster = _running(writers=("json", "hudi"))
     drivers = cluster.running()
@@ -252,6 +277,29 @@ def test_a_crash_loop_slows_down_and_is_said_to_be_one() -> None:
     writer = cluster.status.writers[0]
     assert writer.restarts >= 8
     assert f"failed {writer.restarts} times in a row" in _condition(cluster, ConditionType.DEGRADED).message
+
+
+def test_failures_outlive_the_memory_of_them() -> None:
+    cluster = Cluster(lakestream(), behaviour=lambda _: Behaviour.CRASHES)
+    cluster.advance(10 * MINUTE)
+    before = cluster.status.writers[0].restarts
+    assert before >= 4
+    cluster.delete(CONTROL)
+    cluster.advance(timedelta(seconds=10))
+    assert cluster.status.writers[0].restarts >= before
+
+
+def test_what_a_driver_has_got_over_is_not_why_the_next_one_starts() -> None:
+    cluster = _running()
+    cluster.running()[0].behaviour = Behaviour.CRASHES
+    cluster.advance(timedelta(seconds=20))
+    assert _says(cluster, ConditionType.DEGRADED) == (True, "DriverFailed")
+    cluster.advance(3 * MINUTE)
+    assert _says(cluster, ConditionType.DEGRADED) == (False, "AsExpected")
+    cluster.delete(APP)
+    cluster.advance(timedelta(seconds=10))
+    assert cluster.status.phase is not Phase.RUNNING
+    assert _says(cluster, ConditionType.DEGRADED) == (False, "AsExpected"), "a person wanted it to start anew"
 
 
 def test_a_compaction_that_keeps_failing_is_told_with_its_error() -> None:

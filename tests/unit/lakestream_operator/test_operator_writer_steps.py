@@ -326,6 +326,25 @@ def test_a_failure_is_counted_and_told_once() -> None:
     assert (again.memory, again.actions) == (first.memory, ())
 
 
+def test_a_driver_whose_pod_was_deleted_did_not_run_out_of_memory() -> None:
+    ended = _ended(137)
+    assert ended.driver_pod is not None
+    outcome = decide_writer(RUN, replace(ended, driver_pod=replace(ended.driver_pod, deleting=True)), NOW, TIMINGS)
+    assert outcome.reason == "DriverPodDeleted"
+    assert "memory" not in outcome.message
+    assert decide_writer(RUN, ended, NOW, TIMINGS).reason == "DriverKilled"
+
+
+def test_an_outage_of_the_storage_is_told_as_one_and_tried_again_each_minute_at_last() -> None:
+    first = decide_writer(RUN, _ended(6, "S3 does not answer"), NOW, TIMINGS)
+    assert first.reason == "StorageUnavailable"
+    assert first.message.startswith("S3 does not answer")
+    before = Memory(failures=9, ending=_ending(NOW, "app-0"))
+    tenth = decide_writer(RUN, replace(_ended(6), memory=before), NOW, TIMINGS).memory
+    assert tenth.ending is not None
+    assert (tenth.failures, tenth.ending.retry_at) == (10, NOW + timedelta(minutes=1))
+
+
 def test_failures_are_waited_out_longer_and_longer() -> None:
     memory, waits = Memory(), []
     for number in range(8):
