@@ -66,6 +66,7 @@ from lakestream_api.writers import (
     JsonOutput,
     Operation,
     TableType,
+    TableVersion,
     Writer,
 )
 
@@ -125,6 +126,7 @@ __all__ = [
     "StartingPosition",
     "TableService",
     "TableType",
+    "TableVersion",
     "TaintEffect",
     "Toleration",
     "TolerationOperator",

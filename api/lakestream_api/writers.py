@@ -1,6 +1,6 @@
 """Where the rows go: a writer is one independent application with one output."""
 
-from enum import StrEnum
+from enum import IntEnum, StrEnum
 from typing import Annotated, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
@@ -25,6 +25,13 @@ class TableType(StrEnum):
 
     COPY_ON_WRITE = "COPY_ON_WRITE"
     MERGE_ON_READ = "MERGE_ON_READ"
+
+
+class TableVersion(IntEnum):
+    """Versions of Hudi's table format that can be written."""
+
+    SIX = 6
+    NINE = 9
 
 
 class Operation(StrEnum):
@@ -180,6 +187,11 @@ class HudiOutput(ApiModel):
             ),
             rule(_same("orderingField"), _ONE_TABLE, ".orderingField"),
             rule(_same("partitionBy"), _ONE_TABLE, ".partitionBy"),
+            rule(
+                "!has(self.tableVersion) || !has(oldSelf.tableVersion) || self.tableVersion == oldSelf.tableVersion",
+                _ONE_TABLE,
+                ".tableVersion",
+            ),
         )
     )
 
@@ -189,6 +201,11 @@ class HudiOutput(ApiModel):
     table_type: TableType = Field(default=TableType.MERGE_ON_READ, json_schema_extra=fixed(_ONE_TABLE))
     """`MERGE_ON_READ` has the faster commits, `COPY_ON_WRITE` the faster queries.
     Fixed once the table exists."""
+
+    table_version: TableVersion | None = None
+    """Version of Hudi's table format: `6` is read by Athena, Trino and all releases of Hudi from
+    0.14 on, `9` by Hudi 1.1 and later. Fixed once the table exists; without it a table stays what
+    it is, and a new one gets `6`."""
 
     operation: Operation = Field(default=Operation.UPSERT, json_schema_extra=fixed(_ONE_TABLE))
     """`upsert` keeps one row per record key, the one with the highest `orderingField`;

@@ -1,6 +1,6 @@
-"""What keeping replaced files for an hour costs a Hudi table, beside keeping them for a minute.
+"""What keeping replaced files for an hour costs a Hudi table, beside keeping them for a minute; or its version.
 
-    python -m lakestream_bench.hudi_retention [--commits 360] [--rows 200] [--out hudi_retention.json]
+    python -m lakestream_bench.hudi_retention [--by version] [--commits 360] [--rows 200] [--out hudi_retention.json]
 
 At a batch every 10 s an hour has 360 commits. They are made one right after the other, so that nothing is old enough to
 be removed: that is the table as it is from the end of its first hour on. Both tables get the same batches, in turns;
@@ -8,6 +8,7 @@ compaction (every ten commits of a merge-on-read table), cleaning and archiving 
 is told for each tenth of the commits.
 
     commit     median seconds of a commit; CPU: of the JVM meanwhile, which other work on the machine disturbs less
+    plan       mean seconds of a commit that planning compactions took; beside: mean CPU seconds of what follows it
     clean      seconds of the last round of cleaning; archive: of archiving
     load       seconds to list and load the active timeline, which each step of a commit does anew
     timeline   objects in it; a listing of S3 gives 1,000 at a time
@@ -21,7 +22,7 @@ import json
 import statistics
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
@@ -33,12 +34,19 @@ from pyspark.sql import SparkSession
 from lakestream.sinks.hudi import HudiSettings, HudiSink
 from lakestream.sinks.hudi.metaclient import HudiTable
 from lakestream.spark.session import SessionSettings, build_session
-from lakestream_api import TableType
+from lakestream_api import TableType, TableVersion
 from lakestream_bench._processes import no_process_left
 from lakestream_bench._telling import Telling
 from lakestream_bench.hudi_commits import batch, cpu_seconds, ours, settings
 
-RETAIN = {"an hour": timedelta(hours=1), "a minute": timedelta(minutes=1)}
+VARIANTS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
+    "retention": {"an hour": {"retain": timedelta(hours=1)}, "a minute": {"retain": timedelta(minutes=1)}},
+    "version": {
+        f"version {version.value}": {"table_version": version, "retain": timedelta(minutes=1)}
+        for version in TableVersion
+    },
+}
+"""What each table has beside the settings of all."""
 STEPS = 10
 
 
@@ -47,10 +55,12 @@ class Kept:
     """A table after some commits."""
 
     table: str
-    retain: str
+    variant: str
     commits: int
     commit: float
     cpu: float
+    plan: float
+    beside: float
     clean: float
     archive: float
     load: float
@@ -59,9 +69,17 @@ class Kept:
     megabytes: float
 
 
-def look(
-    spark: SparkSession, table: HudiSettings, sink: HudiSink, retain: str, taken: Sequence[tuple[float, float]]
-) -> Kept:
+@dataclass(frozen=True)
+class Taken:
+    """Of one commit: seconds, CPU seconds, those of them that planning took, and CPU seconds of what follows beside."""
+
+    seconds: float
+    cpu: float
+    plan: float
+    beside: float
+
+
+def look(spark: SparkSession, table: HudiSettings, sink: HudiSink, variant: str, taken: Sequence[Taken]) -> Kept:
     folder = Path(table.path.removeprefix("file://"))
     data = [path.stat().st_size for path in folder.iterdir() if path.is_file() and path.suffix != ".crc"]
     last = taken[-max(1, len(taken) // STEPS) :]
@@ -70,39 +88,51 @@ def look(
     HudiTable(spark, table).meta_client().getActiveTimeline()
     return Kept(
         table=table.table_type.value,
-        retain=retain,
+        variant=variant,
         commits=len(taken),
-        commit=statistics.median(seconds for seconds, _ in last),
-        cpu=statistics.median(cpu for _, cpu in last),
+        commit=statistics.median(one.seconds for one in last),
+        cpu=statistics.median(one.cpu for one in last),
+        plan=statistics.mean(one.plan for one in last),
+        beside=statistics.mean(one.beside for one in last),
         clean=took["cleaning"],
         archive=took["archiving"],
         load=time.perf_counter() - began,
-        timeline=sum(path.suffix != ".crc" for path in (folder / ".hoodie/timeline").glob("*") if path.is_file()),
+        timeline=sum(path.suffix != ".crc" for path in (folder / ".hoodie").glob("**/2*") if path.is_file()),
         files=len(data),
         megabytes=sum(data) / 1e6,
     )
 
 
-def compare(spark: SparkSession, folder: Path, table_type: TableType, commits: int, rows: int) -> list[Kept]:
-    """Both retentions on the same batches."""
+def compare(
+    spark: SparkSession,
+    folder: Path,
+    table_type: TableType,
+    commits: int,
+    rows: int,
+    variants: Mapping[str, Mapping[str, Any]],
+) -> list[Kept]:
+    """Tables that differ in some settings, on the same batches."""
     sample = batch(spark, 0, 1)
     found: list[Kept] = []
     with ExitStack() as stack:
         tables = {
-            name: replace(settings(folder, name.replace(" ", "-"), table_type), partition_by=(), retain=retain)
-            for name, retain in RETAIN.items()
+            name: replace(settings(folder, name.replace(" ", "-"), table_type), partition_by=(), **changes)
+            for name, changes in variants.items()
         }
         writers = {name: stack.enter_context(ours(spark, table, sample)) for name, table in tables.items()}
-        taken: dict[str, list[tuple[float, float]]] = {name: [] for name in tables}
+        taken: dict[str, list[Taken]] = {name: [] for name in tables}
         jvm: Any = spark._jvm
         process = jvm.java.lang.ProcessHandle.current()
         for number in range(commits):
             made = batch(spark, number, rows)
-            for name, (sink, write) in writers.items():
+            for name in list(writers)[:: 1 if number % 2 else -1]:
+                sink, write = writers[name]
                 began, worked = time.perf_counter(), cpu_seconds(process)
-                write(number, made)
-                taken[name].append((time.perf_counter() - began, cpu_seconds(process) - worked))
+                stages = write(number, made)
+                seconds, done = time.perf_counter() - began, cpu_seconds(process)
                 sink.finish_services()
+                beside = cpu_seconds(process) - done
+                taken[name].append(Taken(seconds, done - worked, stages["plan"], beside))
             made.unpersist()
             if (number + 1) % max(1, commits // STEPS) == 0:
                 found += [look(spark, tables[name], sink, name, taken[name]) for name, (sink, _) in writers.items()]
@@ -113,7 +143,8 @@ def compare(spark: SparkSession, folder: Path, table_type: TableType, commits: i
 def show(kept: Sequence[Kept]) -> None:
     for one in kept:
         print(
-            f"{one.table:14} {one.retain:9} {one.commits:5} commits  commit {one.commit:6.2f}  CPU {one.cpu:5.2f}  "
+            f"{one.table:14} {one.variant:9} {one.commits:5} commits  commit {one.commit:6.2f}  CPU {one.cpu:5.2f}  "
+            f"plan {one.plan:5.2f}  beside {one.beside:5.2f}  "
             f"clean {one.clean:6.2f}  "
             f"archive {one.archive:6.2f}  load {one.load:6.3f}  timeline {one.timeline:5}  files {one.files:6}  "
             f"MB {one.megabytes:8.1f}",
@@ -123,6 +154,7 @@ def show(kept: Sequence[Kept]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--by", choices=list(VARIANTS), default="retention", help="what the tables differ in")
     parser.add_argument("--commits", type=int, default=360)
     parser.add_argument("--rows", type=int, default=200, help="of a batch")
     parser.add_argument(
@@ -134,10 +166,10 @@ def main() -> None:
     kept: list[Kept] = []
     with tempfile.TemporaryDirectory() as folder:
         telling = Telling(len(kinds))
-        spark = build_session(SessionSettings("hudi-retention", cores=2, hudi=True, local_dir=Path(folder) / "spark"))
+        spark = build_session(SessionSettings("hudi-tables", cores=2, hudi=True, local_dir=Path(folder) / "spark"))
         for kind in kinds:
             with telling.measuring(f"{kind.value}, {options.commits} batches"):
-                kept += compare(spark, Path(folder), kind, options.commits, options.rows)
+                kept += compare(spark, Path(folder), kind, options.commits, options.rows, VARIANTS[options.by])
         spark.stop()
     if options.out:
         options.out.write_text(json.dumps([asdict(one) for one in kept], indent=2) + "\n", encoding="utf-8")

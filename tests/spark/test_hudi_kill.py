@@ -16,27 +16,28 @@ from lakestream.faults import CRASH_AT, reach
 from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.hudi import HudiSettings, HudiSink
 from lakestream.spark.session import SessionSettings, build_session
-from lakestream_api import Operation, TableType
+from lakestream_api import Operation, TableType, TableVersion
 
 BATCHES = 3
 ROWS = 50
 
 
-def settings(folder: str, table_type: TableType) -> HudiSettings:
+def settings(folder: str, table_type: TableType, version: TableVersion) -> HudiSettings:
     # Inserts: nothing but the exact handling of batches keeps them from being doubled.
     return HudiSettings(
         path=f"file://{folder}/events",
         table="events",
         record_key=("id",),
         table_type=table_type,
+        table_version=version,
         operation=Operation.INSERT,
         partition_by=("part",),
     )
 
 
-def drive(spark: SparkSession, folder: str, table_type: TableType) -> list[str]:
+def drive(spark: SparkSession, table: HudiSettings) -> list[str]:
     """Write all batches as an engine would that starts again: look first, write what is not there."""
-    sink = HudiSink(spark, settings(folder, table_type))
+    sink = HudiSink(spark, table)
     sink.prepare(rows(spark, 0).schema)
     done = []
     for number in range(BATCHES):
@@ -55,16 +56,24 @@ def rows(spark: SparkSession, number: int) -> DataFrame:
 
 
 @pytest.mark.spark
-@pytest.mark.parametrize("table_type", list(TableType), ids=["cow", "mor"])
+@pytest.mark.parametrize(
+    ("table_type", "version"),
+    [
+        pytest.param(TableType.COPY_ON_WRITE, TableVersion.NINE, id="cow-v9"),
+        pytest.param(TableType.MERGE_ON_READ, TableVersion.SIX, id="mor-v6"),
+        pytest.param(TableType.COPY_ON_WRITE, TableVersion.SIX, id="cow-v6", marks=pytest.mark.slow),
+        pytest.param(TableType.MERGE_ON_READ, TableVersion.NINE, id="mor-v9", marks=pytest.mark.slow),
+    ],
+)
 @pytest.mark.parametrize(
     ("crash", "found"),
     [("written:2", ["found", "written", "written"]), ("sink_committed:2", ["found", "found", "written"])],
 )
 def test_a_killed_commit_is_all_there_or_not_at_all(
-    spark: SparkSession, tmp_path: Path, table_type: TableType, crash: str, found: list[str]
+    spark: SparkSession, tmp_path: Path, table_type: TableType, version: TableVersion, crash: str, found: list[str]
 ) -> None:
     child = subprocess.run(
-        [sys.executable, __file__, str(tmp_path), table_type.value],
+        [sys.executable, __file__, str(tmp_path), table_type.value, str(version.value)],
         env={**os.environ, CRASH_AT: crash},
         capture_output=True,
         text=True,
@@ -72,18 +81,18 @@ def test_a_killed_commit_is_all_there_or_not_at_all(
         check=False,
     )
     assert child.returncode == -signal.SIGKILL, child.stderr[-2000:]
-    path = settings(str(tmp_path), table_type).path
-    visible = spark.read.format("hudi").load(path).count()
+    table = settings(str(tmp_path), table_type, version)
+    visible = spark.read.format("hudi").load(table.path).count()
     assert visible == ROWS * found.count("found")
-    assert drive(spark, str(tmp_path), table_type) == found
-    ids = [row.id for row in spark.read.format("hudi").load(path).select("id").collect()]
+    assert drive(spark, table) == found
+    ids = [row.id for row in spark.read.format("hudi").load(table.path).select("id").collect()]
     assert sorted(ids) == list(range(BATCHES * ROWS))
 
 
 def main() -> None:
-    folder, table_type = sys.argv[1:]
+    folder, table_type, version = sys.argv[1:]
     session = build_session(SessionSettings(app_name="killed", cores=2, hudi=True, local_dir=Path(folder) / "spark"))
-    drive(session, folder, TableType(table_type))
+    drive(session, settings(folder, TableType(table_type), TableVersion(int(version))))
     raise InvalidValueError("nobody killed this process")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import shutil
 import time
 import uuid
@@ -22,17 +23,27 @@ from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.hudi import HudiSettings, HudiSink, delete_files
 from lakestream.sinks.hudi.client import HudiClient, Written
 from lakestream.sinks.hudi.clock import ClockBehindError
-from lakestream.sinks.hudi.metaclient import HudiTable
+from lakestream.sinks.hudi.metaclient import HudiTable, instants_in
 from lakestream.sinks.hudi.options import write_options
-from lakestream.sinks.hudi.rollbacks import instants_in
 from lakestream.sinks.hudi.stats import marks
-from lakestream_api import IndexType, Operation, TableType
+from lakestream_api import IndexType, Operation, TableType, TableVersion
 
 pytestmark = pytest.mark.spark
 
 COLUMNS = "order_id string, version long, note string, dt string, op string"
 CHECKPOINT = str(uuid.UUID(int=7))
+VERSIONS = pytest.mark.parametrize("version", list(TableVersion), ids=["v6", "v9"])
 TABLE_TYPES = pytest.mark.parametrize("table_type", list(TableType), ids=["cow", "mor"])
+TABLES = pytest.mark.parametrize(
+    ("table_type", "version"),
+    [
+        pytest.param(TableType.COPY_ON_WRITE, TableVersion.NINE, id="cow-v9"),
+        pytest.param(TableType.MERGE_ON_READ, TableVersion.SIX, id="mor-v6"),
+        pytest.param(TableType.COPY_ON_WRITE, TableVersion.SIX, id="cow-v6", marks=pytest.mark.slow),
+        pytest.param(TableType.MERGE_ON_READ, TableVersion.NINE, id="mor-v9", marks=pytest.mark.slow),
+    ],
+)
+"""Both versions, and both types; the rest is for the slow tests."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +60,14 @@ class Order:
         return self.key, self.version, f"{self.key}@{self.version}", f"2026-01-0{day}", self.op
 
 
-def upserts(path: Path, table_type: TableType) -> HudiSettings:
+def upserts(path: Path, table_type: TableType, version: TableVersion | None = None) -> HudiSettings:
     return HudiSettings(
         path=f"file://{path}/orders",
         table="orders",
         record_key=("order_id",),
         ordering_field="version",
         table_type=table_type,
+        table_version=version,
         partition_by=("dt",),
         delete_when="op = 'd'",
         buckets=2,
@@ -98,11 +110,11 @@ def fold(orders: Iterable[Order]) -> dict[str, int]:
     return {key: order.version for key, order in newest.items() if order.op != "d"}
 
 
-@TABLE_TYPES
+@TABLES
 def test_the_newest_version_wins_in_whatever_order_versions_come(
-    spark: SparkSession, tmp_path: Path, table_type: TableType
+    spark: SparkSession, tmp_path: Path, table_type: TableType, version: TableVersion
 ) -> None:
-    settings = upserts(tmp_path, table_type)
+    settings = upserts(tmp_path, table_type, version)
     batches = [
         # Several versions in one batch; a delete that is the newest, the oldest, and alone.
         [Order("a", 3), Order("a", 5), Order("a", 4), Order("b", 2), Order("b", 3, "d"), Order("c", 1, "d"),
@@ -123,13 +135,17 @@ def test_the_newest_version_wins_in_whatever_order_versions_come(
         assert sink.find(ref(4)) is not None
 
 
-@TABLE_TYPES
+@TABLES
 def test_any_history_with_restarts_and_replays_gives_the_fold(
-    spark: SparkSession, tmp_path: Path, table_type: TableType, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession,
+    tmp_path: Path,
+    table_type: TableType,
+    version: TableVersion,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(delete_files, "_MOST", 2)
     chance = random.Random(20260131)
-    settings = upserts(tmp_path, table_type)
+    settings = upserts(tmp_path, table_type, version)
     written: list[Order] = []
     batch = 0
     for _ in range(3):
@@ -191,16 +207,16 @@ def test_a_commit_says_what_it_wrote_and_is_found_as_the_same(
             for entry in commit.files:
                 assert (tmp_path / "orders" / entry.path).stat().st_size >= entry.bytes > 0
                 assert entry.path.startswith(f"{entry.partition}/")
-            assert set(commit.seconds) == {"wait", "pause", "deletes", "start", "write", "commit", "check"}
+            assert set(commit.seconds) == {"wait", "pause", "deletes", "start", "write", "commit", "check", "plan"}
         assert sink.find(ref(2)) is None
         assert sink.find(BatchRef(1, str(uuid.UUID(int=8)))) is None
 
 
-@TABLE_TYPES
+@TABLES
 def test_what_a_dead_driver_had_not_committed_is_undone(
-    spark: SparkSession, tmp_path: Path, table_type: TableType
+    spark: SparkSession, tmp_path: Path, table_type: TableType, version: TableVersion
 ) -> None:
-    settings = upserts(tmp_path, table_type)
+    settings = upserts(tmp_path, table_type, version)
     with opened(spark, settings) as sink:
         sink.write(ref(0), rows_of(spark, [Order("a", 1)]), replay=False)
     table = HudiTable(spark, replace(settings, delete_when=None))
@@ -231,7 +247,10 @@ class LateCommit:
         commit()
         shutil.copytree(kept, markers, dirs_exist_ok=True)
         self.instant = instant
-        self._files = {path: path.read_bytes() for path in (folder / "timeline").glob(f"*{instant}_*")}
+        names = re.compile(rf"{instant}(_\d+)?\.(delta)?commit")
+        files = timeline_folder(folder.parent).iterdir()
+        self._files = {path: path.read_bytes() for path in files if names.fullmatch(path.name)}
+        assert self._files
         for path in self._files:
             path.unlink()
 
@@ -244,6 +263,7 @@ class LateCommit:
         return any(path.exists() for path in self._files)
 
 
+@VERSIONS
 @pytest.mark.parametrize(
     ("table_type", "operation"),
     [(TableType.COPY_ON_WRITE, Operation.INSERT), (TableType.MERGE_ON_READ, Operation.UPSERT)],
@@ -254,8 +274,9 @@ def test_a_commit_that_lands_after_its_rollback_is_none(
     caplog: pytest.LogCaptureFixture,
     table_type: TableType,
     operation: Operation,
+    version: TableVersion,
 ) -> None:
-    settings = replace(upserts(tmp_path, table_type), delete_when=None, operation=operation)
+    settings = replace(upserts(tmp_path, table_type, version), delete_when=None, operation=operation)
     batches = [[Order("a", 1), Order("b", 1)], [Order("a", 2), Order("z", 1)], [Order("b", 2)], [Order("c", 1)]]
 
     def require(done: int) -> None:
@@ -288,7 +309,7 @@ def test_a_commit_that_lands_after_its_rollback_is_none(
         sink.write(ref(2), rows_of(spark, batches[2]), replay=False)
         require(3)
     # When there is no driver, and Hudi has archived the rollbacks.
-    for path in (tmp_path / "orders" / ".hoodie" / "timeline").glob("*rollback*"):
+    for path in timeline_folder(tmp_path / "orders").glob("*rollback*"):
         path.unlink()
     late.land()
     with opened(spark, settings) as sink:
@@ -321,16 +342,22 @@ def test_a_batch_whose_commit_somebody_rolls_back_is_not_taken_for_written(
         assert sink.find(ref(0)) is None
 
 
-def test_a_clock_that_is_behind_the_newest_commit_writes_nothing(spark: SparkSession, tmp_path: Path) -> None:
-    settings = upserts(tmp_path, TableType.MERGE_ON_READ)
+@VERSIONS
+def test_a_clock_that_is_behind_the_newest_commit_writes_nothing(
+    spark: SparkSession, tmp_path: Path, version: TableVersion
+) -> None:
+    settings = upserts(tmp_path, TableType.MERGE_ON_READ, version)
 
     def set_back() -> None:
         """As if the clock that made the newest commit had been twelve minutes ahead."""
-        folder = tmp_path / "orders" / ".hoodie" / "timeline"
-        newest = max(folder.glob("*_*.deltacommit"))
-        begun, completed = newest.stem.split("_")
-        later = datetime.strptime(completed, "%Y%m%d%H%M%S%f") + timedelta(minutes=12)  # noqa: DTZ007
-        newest.rename(newest.with_stem(f"{begun}_{later:%Y%m%d%H%M%S}000"))
+        newest = max(timeline_folder(tmp_path / "orders").glob("*.deltacommit"))
+        begun, *_ = newest.stem.split("_")
+        later = datetime.strptime(begun, "%Y%m%d%H%M%S%f") + timedelta(minutes=12)  # noqa: DTZ007
+        if version is TableVersion.NINE:
+            newest.rename(newest.with_stem(f"{begun}_{later:%Y%m%d%H%M%S}000"))
+        else:
+            for path in newest.parent.glob(f"{begun}.*"):
+                path.rename(path.with_name(path.name.replace(begun, f"{later:%Y%m%d%H%M%S}000")))
 
     with opened(spark, settings) as sink:
         sink.write(ref(0), rows_of(spark, [Order("a", 1)]), replay=False)
@@ -430,8 +457,9 @@ def test_replaced_files_stay_for_as_long_as_they_are_to_be_kept(spark: SparkSess
     assert files() == 2, "the last version, and the one that a reader of the commit before it has"
 
 
-def test_a_batch_is_found_in_the_archive(spark: SparkSession, tmp_path: Path) -> None:
-    settings = replace(upserts(tmp_path, TableType.COPY_ON_WRITE), delete_when=None)
+@VERSIONS
+def test_a_batch_is_found_in_the_archive(spark: SparkSession, tmp_path: Path, version: TableVersion) -> None:
+    settings = replace(upserts(tmp_path, TableType.COPY_ON_WRITE, version), delete_when=None)
     with opened(spark, settings) as sink:
         commit = sink.write(ref(0), rows_of(spark, [Order("a", 1)]), replay=False)
         # Somebody else's commits, so many that ours leaves the active timeline.
@@ -587,6 +615,7 @@ def test_settings_that_a_table_cannot_change_are_refused(spark: SparkSession, tm
     with opened(spark, settings):
         pass  # a table without commits is a table
     for field, changed in (
+        ("tableVersion", replace(settings, table_version=TableVersion.NINE)),
         ("tableType", replace(settings, table_type=TableType.COPY_ON_WRITE)),
         ("recordKey", replace(settings, record_key=("order_id", "note"))),
         ("partitionBy", replace(settings, partition_by=())),
@@ -687,5 +716,11 @@ def test_odd_partitions_and_keys_of_several_columns(spark: SparkSession, tmp_pat
     assert len(found) == 3
 
 
+def timeline_folder(table: Path) -> Path:
+    """Of version 9 a folder of its own; before, Hudi's folder itself."""
+    own = table / ".hoodie" / "timeline"
+    return own if own.exists() else own.parent
+
+
 def timeline(path: Path) -> list[str]:
-    return [entry.name for entry in (path / "orders" / ".hoodie" / "timeline").iterdir()]
+    return [entry.name for entry in timeline_folder(path / "orders").iterdir()]

@@ -24,7 +24,7 @@ CHAINS = [
     Chain(Table.JSON, "folder", (*plan_kills("json", 3, ("half_read", *_VISIBLE)), _SIGTERM_FOR_ALL)),
     Chain(Table.COW, "folder", (*plan_kills("cow", 1, _VISIBLE), _EARLY_SIGTERM)),
     Chain(Table.JSON, "s3", plan_kills("json on s3", 1, ("planned", *_VISIBLE))),
-    Chain(Table.MOR, "s3", plan_kills("mor on s3", 0, _VISIBLE)),
+    Chain(Table.MOR_9, "s3", plan_kills("mor on s3", 0, _VISIBLE)),
     Chain(Table.INSERT, "folder", plan_kills("insert", 0, _VISIBLE)),
 ]
 """All steps, and those at the sink for each kind of table and place; for both kinds of sink an instant for each victim.

@@ -29,6 +29,7 @@ def write_options(settings: HudiSettings) -> dict[str, str]:
     return {
         **_TUNED,
         **_table(settings),
+        **_version(settings),
         **_index(settings),
         "hoodie.compact.inline.max.delta.commits": str(settings.compact_every),
         **retention(0),
@@ -87,6 +88,16 @@ def _table(settings: HudiSettings) -> dict[str, str]:
         options["hoodie.table.ordering.fields"] = settings.ordering_field
         options["hoodie.datasource.write.precombine.field"] = settings.ordering_field
     return options
+
+
+def _version(settings: HudiSettings) -> dict[str, str]:
+    return {
+        "hoodie.write.table.version": str(settings.version.value),
+        # By itself, a writer of a later version makes one of its own of any table.
+        "hoodie.write.auto.upgrade": "false",
+        # Of keys of one column in partitions of several, which Hudi wrote in two ways; this is the one writer here.
+        "hoodie.write.complex.keygen.validation.enable": "false",
+    }
 
 
 def merge_mode(settings: HudiSettings) -> str:

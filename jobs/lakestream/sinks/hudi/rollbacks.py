@@ -8,19 +8,16 @@ such a request from arriving, at any time; so the table's timeline is looked thr
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
 from typing import Any
 
-from lakestream.sinks.hudi.metaclient import HudiTable, SideFiles
+from lakestream.sinks.hudi.metaclient import HudiTable, SideFiles, instants_in
 
 _KEPT = 1_000
 """Rolled back instants that are remembered; each is a driver that was killed."""
 
 _COMMITS = ("commit", "deltacommit")
 """Actions whose instants end with their rollback. That of a compaction is begun again under the same instant."""
-
-_INSTANT = re.compile(r"\[(?:==>)?(\d+)__")
 
 
 class Rollbacks:
@@ -67,8 +64,3 @@ class Rollbacks:
             self._names.put(instant, b"")
             self.instants.add(instant)
         self._seen.add(name)
-
-
-def instants_in(timeline: Any) -> set[str]:
-    """The instants of a timeline, of any state, by one call: with a call for each it would take 50 ms and more."""
-    return set(_INSTANT.findall(timeline.getInstants().toString()))

@@ -28,6 +28,8 @@ class Service:
     name: str
     """As in `ServiceStatus`."""
     run: Callable[[], None]
+    plan: Callable[[], object] | None = None
+    """What has to be done before, between two batches: by the thread that commits them."""
     slows: bool = False
     """Whether batches wait for it: what it leaves undone makes each later batch and query more expensive."""
 
@@ -68,7 +70,7 @@ class TableServices:
         self._changed = threading.Condition()
         self._since = every - 1
         self._status = {service.name: ServiceStatus(service.name) for service in services}
-        self._busy = False
+        self._round: tuple[Service, ...] | None = None
         self._closed = False
         self._thread = threading.Thread(target=self._run, name="table-services", daemon=True)
         self._thread.start()
@@ -80,17 +82,22 @@ class TableServices:
             return tuple(self._status.values())
 
     def committed(self) -> None:
-        """Count a commit."""
+        """Count a commit, and begin a round if one is due and none runs."""
         with self._changed:
             self._since += 1
             self._status = {name: replace(one, behind=one.behind + 1) for name, one in self._status.items()}
+            if self._round is not None or self._since < self._every:
+                return
+        planned = tuple(service for service in self._services if self._planned(service))
+        with self._changed:
+            self._round, self._since = planned, 0
             self._changed.notify_all()
 
     def throttle(self) -> float:
         """Wait while a round runs that ingestion is too far ahead of; returns the seconds waited."""
         began = time.monotonic()
         with self._changed:
-            self._changed.wait_for(lambda: not self._busy or self._closed or self._since < _BACKLOG * self._every)
+            self._changed.wait_for(lambda: self._round is None or self._closed or self._since < _BACKLOG * self._every)
         return time.monotonic() - began
 
     def pause(self) -> float:
@@ -104,9 +111,9 @@ class TableServices:
         return time.monotonic() - began
 
     def drain(self) -> None:
-        """Wait until no round runs or is due."""
+        """Wait until no round runs."""
         with self._changed:
-            self._changed.wait_for(lambda: self._closed or not (self._busy or self._since >= self._every))
+            self._changed.wait_for(lambda: self._closed or self._round is None)
 
     def close(self) -> None:
         """Wait for the round that runs, and end."""
@@ -118,27 +125,40 @@ class TableServices:
     def _run(self) -> None:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._closed or self._since >= self._every)
-                if self._closed:
+                self._changed.wait_for(lambda: self._closed or self._round is not None)
+                if self._closed or self._round is None:
                     return
-                self._busy, self._since = True, 0
-            for service in self._services:
+                services = self._round
+            for service in services:
                 self._attempt(service)
             with self._changed:
-                self._busy = False
+                self._round = None
                 self._changed.notify_all()
+
+    def _planned(self, service: Service) -> bool:
+        if service.plan is None:
+            return True
+        try:
+            service.plan()
+        except Exception as error:  # noqa: BLE001
+            self._tell_failure(service, error)
+            return False
+        return True
 
     def _attempt(self, service: Service) -> None:
         began, seen = time.monotonic(), self._status[service.name]
         try:
             service.run()
-        except Exception as error:
-            lines = str(error).strip().splitlines() or [type(error).__name__]
-            logger.warning("%s failed; ingestion goes on: %s", service.name, lines[0], exc_info=True)
-            self._tell(service, lambda one: _failed(one, lines[0], self._now()))
+        except Exception as error:  # noqa: BLE001
+            self._tell_failure(service, error)
             return
         seconds = time.monotonic() - began
         self._tell(service, lambda one: _completed(one, seconds, one.behind - seen.behind))
+
+    def _tell_failure(self, service: Service, error: Exception) -> None:
+        lines = str(error).strip().splitlines() or [type(error).__name__]
+        logger.warning("%s failed; ingestion goes on: %s", service.name, lines[0], exc_info=error)
+        self._tell(service, lambda one: _failed(one, lines[0], self._now()))
 
     def _tell(self, service: Service, change: Callable[[ServiceStatus], ServiceStatus]) -> None:
         with self._changed:

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from lakestream.sinks.hudi.deletes import DeleteRule
 from lakestream.storage import LakePath
-from lakestream_api import HudiOutput, IndexType, Operation, TableType
+from lakestream_api import HudiOutput, IndexType, Operation, TableType, TableVersion
 
 _GLOBAL = (IndexType.GLOBAL_SIMPLE, IndexType.GLOBAL_BLOOM)
 
@@ -25,6 +25,8 @@ class HudiSettings:
     ordering_field: str | None = None
     """Never None for upserts."""
     table_type: TableType = TableType.MERGE_ON_READ
+    table_version: TableVersion | None = None
+    """None: that of the table, or if there is none yet, the one that new tables get."""
     operation: Operation = Operation.UPSERT
     partition_by: tuple[str, ...] = ()
     delete_when: str | None = None
@@ -52,6 +54,7 @@ class HudiSettings:
             record_key=output.record_key,
             ordering_field=output.ordering_field,
             table_type=output.table_type,
+            table_version=output.table_version,
             operation=output.operation,
             partition_by=output.partition_by,
             delete_when=output.delete_when,
@@ -61,6 +64,21 @@ class HudiSettings:
             retain=timedelta(hours=output.cleaning.retain_hours),
             options=dict(output.options),
         )
+
+    @property
+    def version(self) -> TableVersion:
+        """What the table is written as."""
+        return self.table_version or TableVersion.SIX
+
+    @property
+    def plans_between_commits(self) -> bool:
+        """Whether compactions are planned while no commit is under way.
+
+        Log files of version 6 bear the time of the base file that they belong to. A commit that is under way when a
+        compaction is planned has its log files, which the plan may lack, where readers do not look any more; so Hudi
+        ends it with a conflict.
+        """
+        return self.version is TableVersion.SIX
 
     @property
     def upserts(self) -> bool:

@@ -25,7 +25,14 @@ from lakestream.sinks.hudi.rows import refusal
 from lakestream.sinks.hudi.services import Service, TableServices
 from lakestream.sinks.hudi.settings import HudiSettings
 from lakestream.sinks.hudi.stats import WriteStat, largest_file, marks, sink_commit
-from lakestream.sinks.hudi.table import LAYOUT, marks_deletes, require_columns, require_evolution, require_same_table
+from lakestream.sinks.hudi.table import (
+    LAYOUT,
+    marks_deletes,
+    require_columns,
+    require_evolution,
+    require_same_table,
+    with_version,
+)
 from lakestream.spark.failures import SPARK_ERRORS, in_our_words
 
 logger = logging.getLogger(__name__)
@@ -42,7 +49,6 @@ class HudiSink:
     def __init__(self, spark: SparkSession, settings: HudiSettings) -> None:
         self._spark = spark
         self._settings = settings
-        self._options = write_options(settings)
         self._rule = settings.delete_rule
         self._table = HudiTable(spark, settings)
         self._clock = CommitClock(settings.path)
@@ -76,14 +82,18 @@ class HudiSink:
             SettingsChangedError: the table is of another kind.
             ClockBehindError: the table has a commit of a time that this machine's clock has not reached.
         """
-        settings, table = self._settings, self._table
+        settings = self._settings
         require_columns(output, settings)
         if self._rule is not None:
             require_predicate(self._spark, output, self._rule.predicate)
         if settings.ordering_field is not None:
             comparable(settings.ordering_field, output[settings.ordering_field].dataType)
-        exists = table.exists()
-        properties = table.properties() if exists else {}
+        exists = self._table.exists()
+        properties = self._table.properties() if exists else {}
+        if exists:
+            settings = self._settings = with_version(properties, settings)
+        table = self._table = HudiTable(self._spark, settings)
+        self._options = write_options(settings)
         found = table.columns() if exists else None
         self._marks_deletes = marks_deletes(found, settings)
         columns = self._with_mark(output)
@@ -115,6 +125,7 @@ class HudiSink:
         3. Files are written. A kill leaves an instant that readers do not see, and `prepare` rolls it back.
         4. The instant is completed, with the batch in its metadata: now it is visible, and `find` finds it.
         5. Instants that were rolled back and are completed now are rolled back once more.
+        6. Compaction and cleaning begin if they are due.
 
         Raises:
             ClockBehindError: the clock has been set back.
@@ -141,6 +152,7 @@ class HudiSink:
         self._require_kept(ref, instant)
         clock.lap("check")
         self._services.committed()
+        clock.lap("plan")
         self._measure(written.stats)
         return sink_commit(instant, written.stats, clock.seconds)
 
@@ -227,18 +239,21 @@ class HudiSink:
             Service("archiving", self._in_pool(self._beside.archive)),
         ]
         if self._settings.merges_on_read:
-            services.insert(0, Service("compaction", self._in_pool(self._compact), slows=True))
+            services.insert(0, self._compaction())
         self._services = TableServices(services, self._settings.compact_every)
+
+    def _compaction(self) -> Service:
+        run = self._in_pool(self._compact)
+        if not self._settings.plans_between_commits:
+            return Service("compaction", run, slows=True)
+        assert self._client is not None
+        return Service("compaction", run, slows=True, plan=_in_our_words(self._client.schedule_compaction))
 
     def _in_pool(self, work: Callable[[], None]) -> Callable[[], None]:
         def run() -> None:
             # A property of the thread.
             self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", _SERVICES_POOL)
-            try:
-                work()
-            except SPARK_ERRORS as error:
-                # Py4J's own words name no cause.
-                raise in_our_words(error) from error
+            _in_our_words(work)()
 
         return run
 
@@ -249,16 +264,30 @@ class HudiSink:
         self._beside.clean()
 
     def _compact(self) -> None:
-        """Compact what a driver that died has left, then what is due."""
+        """Compact what has been planned, also by a driver that died; then what is due, if it may be planned here."""
         assert self._beside is not None
         for instant in self._table.pending_compactions():
             self._measure(self._beside.compact(instant))
+        if self._settings.plans_between_commits:
+            return
         if (planned := self._beside.schedule_compaction()) is not None:
             self._measure(self._beside.compact(planned))
 
     def _measure(self, stats: Iterable[WriteStat]) -> None:
         if self._settings.has_buckets:
             self._largest_file = max(self._largest_file, largest_file(stats))
+
+
+def _in_our_words(work: Callable[[], object]) -> Callable[[], None]:
+    """Work whose errors name their cause, as Py4J's do not."""
+
+    def run() -> None:
+        try:
+            work()
+        except SPARK_ERRORS as error:
+            raise in_our_words(error) from error
+
+    return run
 
 
 class _StopClock:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from pyspark.sql.types import (
     ArrayType,
@@ -20,11 +21,46 @@ from lakestream.errors import SettingsChangedError, SettingsError
 from lakestream.sinks.hudi.deletes import IS_DELETED
 from lakestream.sinks.hudi.options import PARTITION_PATHS, key_generator
 from lakestream.sinks.hudi.settings import HudiSettings
+from lakestream_api import TableVersion
 
 LAYOUT = "lakestream.layout"
 """Our property of the table: its bucket count, which Hudi does not keep, and which nobody may change."""
 
+_ORDERED_BY = "hoodie.table.precombine.field"
+"""The ordering field, as releases of Hudi before 1.1 call it. Without it Hudi 0.15 merges log files by the order in
+which they were written; Hudi 1.2.0 writes the new name alone, also to tables that are for the old ones."""
+
+_VERSION = "hoodie.table.version"
+
 _ANEW = "Set it back; or, to write a new table, give another path and another spec.checkpoint"
+
+
+def kept_properties(settings: HudiSettings) -> dict[str, str]:
+    """Properties of a table (`hoodie.properties`) that Hudi itself does not write."""
+    properties = {LAYOUT: settings.layout}
+    if settings.version is TableVersion.SIX and settings.ordering_field is not None:
+        properties[_ORDERED_BY] = settings.ordering_field
+    return properties
+
+
+def with_version(found: Mapping[str, str], settings: HudiSettings) -> HudiSettings:
+    """The settings with the version of a table that exists, if they leave it open.
+
+    Args:
+        found: the table's properties (`hoodie.properties`).
+        settings: of the document.
+
+    Raises:
+        SettingsChangedError: nobody can write that version here.
+    """
+    has = found[_VERSION]
+    if has not in {str(version.value) for version in TableVersion}:
+        raise SettingsChangedError(
+            f"hudi.path: the table at {settings.path} is of Hudi's table version {has}, and LakeStream writes "
+            f"{' and '.join(str(version.value) for version in TableVersion)}. Give another path and another "
+            "spec.checkpoint, or bring the table to one of them with Hudi's own tool (upgrade_table)."
+        )
+    return settings if settings.table_version else replace(settings, table_version=TableVersion(int(has)))
 
 
 def require_same_table(found: Mapping[str, str], settings: HudiSettings) -> None:
@@ -34,6 +70,7 @@ def require_same_table(found: Mapping[str, str], settings: HudiSettings) -> None
         SettingsChangedError: names the field or property, what the table has, and what to do.
     """
     wanted = {
+        "tableVersion": (_VERSION, str(settings.version.value)),
         "tableType": ("hoodie.table.type", settings.table_type.value),
         "recordKey": ("hoodie.table.recordkey.fields", ",".join(settings.record_key)),
         "partitionBy": ("hoodie.table.partition.fields", ",".join(settings.partition_by)),

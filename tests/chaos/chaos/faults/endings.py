@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import signal
 import time
 from dataclasses import dataclass
@@ -161,14 +162,14 @@ class Rival(Ending):
 
 def await_commit(world: World, driver: Driver) -> None:
     """Wait for a Hudi commit on a folder to be under way; elsewhere, or if there is none, not for long."""
-    timeline = Path(world.root) / "table" / ".hoodie" / "timeline"
+    folder = Path(world.root) / "table" / ".hoodie"
+    instant = re.compile(r"(\d+)(_\d+)?\.(delta)?commit(?P<state>\.\w+)?")
 
     def begun() -> set[str]:
-        if not timeline.is_dir():
-            return set()
-        names = [file.name for file in timeline.iterdir() if "commit" in file.name]
-        ended = {name.partition("_")[0] for name in names if "_" in name}
-        return {name.partition(".")[0] for name in names if "_" not in name} - ended
+        # Of version 9 the timeline is a folder of its own.
+        found = [instant.fullmatch(file.name) for place in (folder, folder / "timeline") for file in place.glob("2*")]
+        ended = {one[1] for one in found if one and not one["state"]}
+        return {one[1] for one in found if one} - ended
 
     if world.setting.sink.is_hudi and "://" not in world.root:
         before = begun()

@@ -38,17 +38,19 @@ class S3Request:
     """Names in lower case."""
 
 
+def _puts_instant(request: S3Request, ending: str) -> bool:
+    return request.method == "PUT" and re.search(rf"/\.hoodie/(timeline/)?\d+{ending}", request.path) is not None
+
+
 _TARGETS: dict[str, Callable[[S3Request], bool]] = {
     "any": lambda request: True,
     "read": lambda request: request.method in ("GET", "HEAD"),
     "write": lambda request: request.method in ("PUT", "POST", "DELETE"),
     "conditional put": lambda request: request.method == "PUT" and "if-none-match" in request.headers,
     "complete": lambda request: request.method == "POST" and "uploadId=" in request.query,
-    # `<begin>_<end>.deltacommit`: makes a batch, or a compaction, visible.
-    "hudi commit": lambda request: (
-        request.method == "PUT" and re.search(r"/timeline/\d+_\d+\.(delta)?commit$", request.path) is not None
-    ),
-    "timeline": lambda request: request.method == "PUT" and "/.hoodie/timeline/" in request.path,
+    # `timeline/<begin>_<end>.deltacommit`, in version 6 `<begin>.deltacommit`: makes a batch, or a compaction, visible.
+    "hudi commit": lambda request: _puts_instant(request, r"(_\d+)?\.(delta)?commit$"),
+    "timeline": lambda request: _puts_instant(request, ""),
     "log commit": lambda request: request.method == "PUT" and "/commits/" in request.path,
     "plan": lambda request: request.method == "PUT" and "/batches/" in request.path,
     "data": lambda request: request.method == "PUT" and re.search(r"/table/(?!\.hoodie/).", request.path) is not None,

@@ -34,6 +34,8 @@ class Table(StrEnum):
     JSON = "json"
     MOR = "mor"
     COW = "cow"
+    MOR_9 = "mor-9"
+    """Of table version 9; the others are of the one that new tables get."""
     INSERT = "insert"
     """Copy-on-write, without looking keys up: nothing but the batch's mark keeps a row from being there twice."""
     MOR_INSERT = "mor-insert"
@@ -41,7 +43,10 @@ class Table(StrEnum):
     @property
     def is_snapshot(self) -> bool:
         """Whether it has one row per live key, not one per event."""
-        return self in (Table.MOR, Table.COW)
+        return self in (Table.MOR, Table.COW, Table.MOR_9)
+
+
+_MERGED = (Table.MOR, Table.MOR_9, Table.MOR_INSERT)
 
 
 @dataclass(frozen=True)
@@ -65,7 +70,8 @@ def lake_document(stream: OrderStream, table: Table, root: str, **spec: Any) -> 
     else:
         hudi = {
             "path": f"{root}/table",
-            "tableType": "MERGE_ON_READ" if table in (Table.MOR, Table.MOR_INSERT) else "COPY_ON_WRITE",
+            "tableType": "MERGE_ON_READ" if table in _MERGED else "COPY_ON_WRITE",
+            **({"tableVersion": 9} if table is Table.MOR_9 else {}),
             "recordKey": ["order_id"],
             "partitionBy": ["dt"],
             # Compaction takes part, and looks for what is to be cleaned and archived.

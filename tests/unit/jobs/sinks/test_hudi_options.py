@@ -5,7 +5,7 @@ import pytest
 
 from lakestream.sinks.hudi.options import key_generator, retention, write_options
 from lakestream.sinks.hudi.settings import HudiSettings
-from lakestream_api import HudiOutput, IndexType, Operation, TableType
+from lakestream_api import HudiOutput, IndexType, Operation, TableType, TableVersion
 from lakestream_api.hudi_options import NAMES, problem_of_option
 
 ORDERS = HudiSettings(
@@ -24,6 +24,7 @@ def settings(**changes: object) -> HudiSettings:
 def test_settings_are_taken_from_the_document() -> None:
     document = {
         "path": "s3://lake/orders",
+        "tableVersion": 9,
         "tableType": "COPY_ON_WRITE",
         "recordKey": ["order_id", "line"],
         "orderingField": "version",
@@ -39,6 +40,7 @@ def test_settings_are_taken_from_the_document() -> None:
         table="orders_hudi",
         record_key=("order_id", "line"),
         ordering_field="version",
+        table_version=TableVersion.NINE,
         table_type=TableType.COPY_ON_WRITE,
         partition_by=("dt",),
         delete_when="op = 'd'",
@@ -73,6 +75,13 @@ def test_upserts_use_the_bucket_index_and_order_by_the_field() -> None:
     assert options["hoodie.parquet.bloom.filter.enabled"] == "false"
     assert options["hoodie.record.merge.mode"] == "EVENT_TIME_ORDERING"
     assert options["hoodie.table.ordering.fields"] == "version"
+
+
+@pytest.mark.parametrize("version", list(TableVersion))
+def test_a_table_is_never_taken_to_another_version(version: TableVersion) -> None:
+    options = write_options(settings(table_version=version))
+    assert options["hoodie.write.table.version"] == str(version.value)
+    assert options["hoodie.write.auto.upgrade"] == "false"
 
 
 def test_inserts_never_use_an_index_that_would_merge_their_rows() -> None:

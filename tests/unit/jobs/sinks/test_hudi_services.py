@@ -54,6 +54,50 @@ def test_the_first_commit_begins_a_round_and_then_every_nth() -> None:
     assert (status.completed, status.failed, status.error) == (2, 0, "")
 
 
+def test_what_has_to_be_planned_is_planned_by_who_commits_when_a_round_begins() -> None:
+    rounds, planned = Rounds(), []
+    services = TableServices([Service("compaction", rounds, plan=lambda: planned.append(threading.get_ident()))], 2)
+    services.committed()
+    assert rounds.begun.acquire(timeout=60)
+    for _ in range(5):
+        services.committed()
+    assert planned == [threading.get_ident()], "none while a round runs"
+    rounds.let(1)
+    services.drain()
+    services.committed()
+    assert rounds.begun.acquire(timeout=60)
+    assert planned == [threading.get_ident()] * 2
+    rounds.let(1)
+    services.close()
+
+
+def test_a_plan_that_fails_is_a_failure_of_its_service_alone() -> None:
+    ran: list[str] = []
+
+    def plan() -> None:
+        if not ran:
+            raise RuntimeError("no listing")
+
+    services = TableServices(
+        [
+            Service("compaction", lambda: ran.append("compaction"), plan=plan),
+            Service("cleaning", lambda: ran.append("cleaning")),
+        ],
+        1,
+    )
+    services.committed()
+    services.drain()
+    assert ran == ["cleaning"]
+    compaction, cleaning = services.status
+    assert (compaction.failing, compaction.error, compaction.behind) == (1, "no listing", 1)
+    assert cleaning.completed == 1
+    services.committed()
+    services.drain()
+    services.close()
+    assert ran == ["cleaning", "compaction", "cleaning"]
+    assert services.status[0].failing == 0
+
+
 def test_services_fail_apart_and_are_tried_again_and_fail_nothing() -> None:
     errors: dict[str, Exception] = {"compaction": RuntimeError("no space left\n\tat java.io"), "cleaning": OSError()}
     ran: list[str] = []

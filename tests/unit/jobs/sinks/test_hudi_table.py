@@ -21,17 +21,20 @@ from lakestream.sinks.hudi.settings import HudiSettings
 from lakestream.sinks.hudi.stats import batch_of, marks, sink_commit
 from lakestream.sinks.hudi.table import (
     LAYOUT,
+    kept_properties,
     marks_deletes,
     require_columns,
     require_evolution,
     require_same_table,
+    with_version,
 )
-from lakestream_api import TableType
+from lakestream_api import Operation, TableType, TableVersion
 
 ORDERS = HudiSettings(
     path="file:///lake/orders", table="orders", record_key=("order_id",), ordering_field="version", partition_by=("dt",)
 )
 PROPERTIES = {
+    "hoodie.table.version": "6",
     "hoodie.table.type": "MERGE_ON_READ",
     "hoodie.table.recordkey.fields": "order_id",
     "hoodie.table.partition.fields": "dt",
@@ -59,6 +62,7 @@ def test_a_table_that_somebody_else_made_has_no_layout_to_compare() -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
+        ({"table_version": TableVersion.NINE}, "hudi.tableVersion: .* has '6', the document says '9'"),
         ({"table_type": TableType.COPY_ON_WRITE}, "hudi.tableType: .* has 'MERGE_ON_READ', the document says 'COPY"),
         ({"record_key": ("order_id", "line")}, "hudi.recordKey: .* has 'order_id', the document says 'order_id,line'"),
         ({"partition_by": ()}, "hudi.partitionBy: .* has 'dt', the document says 'none'"),
@@ -69,6 +73,22 @@ def test_a_table_that_somebody_else_made_has_no_layout_to_compare() -> None:
 def test_another_table_is_refused_with_what_to_do(changed: dict[str, object], message: str) -> None:
     with pytest.raises(SettingsChangedError, match=f"{message}.*Set it back; or, to write a new table"):
         require_same_table(PROPERTIES, settings(**changed))
+
+
+@pytest.mark.parametrize(
+    ("says", "has", "version"),
+    [(None, "6", TableVersion.SIX), (None, "9", TableVersion.NINE), (TableVersion.NINE, "6", TableVersion.NINE)],
+)
+def test_a_table_stays_of_its_version_unless_the_document_says_otherwise(
+    says: TableVersion | None, has: str, version: TableVersion
+) -> None:
+    assert with_version({"hoodie.table.version": has}, settings(table_version=says)).version is version
+
+
+@pytest.mark.parametrize("has", ["5", "8", "10"])
+def test_a_table_of_a_version_that_is_not_written_is_refused(has: str) -> None:
+    with pytest.raises(SettingsChangedError, match=rf"is of Hudi's table version {has}, and LakeStream writes 6 and 9"):
+        with_version({"hoodie.table.version": has}, ORDERS)
 
 
 @pytest.mark.parametrize(
@@ -85,7 +105,13 @@ def test_a_table_whose_keys_are_elsewhere_is_refused(name: str) -> None:
 
 
 def test_of_a_table_without_partitions_their_paths_do_not_matter() -> None:
-    names = ("hoodie.table.type", "hoodie.table.recordkey.fields", "hoodie.table.ordering.fields", LAYOUT)
+    names = (
+        "hoodie.table.version",
+        "hoodie.table.type",
+        "hoodie.table.recordkey.fields",
+        "hoodie.table.ordering.fields",
+        LAYOUT,
+    )
     require_same_table({name: PROPERTIES[name] for name in names}, settings(partition_by=()))
 
 
@@ -179,6 +205,14 @@ def test_columns_of_keys_and_versions_may_only_widen_from_int_to_bigint() -> Non
     require_evolution(columns(IntegerType()), COLUMNS, ORDERS)
     with pytest.raises(SettingsChangedError, match=r"column version of the table .* is a int, .* has a double"):
         require_evolution(columns(IntegerType()), columns(DoubleType()), ORDERS)
+
+
+def test_older_readers_are_told_what_orders_versions() -> None:
+    six, nine = (kept_properties(settings(table_version=version)) for version in TableVersion)
+    assert six == {LAYOUT: "bucket:4", "hoodie.table.precombine.field": "version"}
+    assert nine == {LAYOUT: "bucket:4"}
+    inserts = settings(operation=Operation.INSERT, ordering_field=None)
+    assert kept_properties(inserts) == {LAYOUT: "free"}
 
 
 def test_a_table_that_has_the_delete_mark_keeps_it() -> None:
