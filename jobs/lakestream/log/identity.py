@@ -9,9 +9,10 @@ from typing import Any, TypeAlias
 from uuid import UUID, uuid4
 
 from lakestream.errors import CorruptLogError, IdentityMismatchError
-from lakestream.log.layout import IDENTITY
+from lakestream.log.layout import BATCHES, COMMITS, IDENTITY, MANIFESTS
 from lakestream.log.store import LogStore, claim
 from lakestream.model.codec import decode, encode, require_utc, required_time, time_to_json
+from lakestream.storage import ObjectNotFoundError
 
 Setting: TypeAlias = str | tuple[str, ...]
 
@@ -35,7 +36,9 @@ def claim_identity(store: LogStore, identity: Identity) -> UUID:
 
     Raises:
         IdentityMismatchError: the checkpoint belongs to something else; the message lists what differs.
+        CorruptLogError: there are plans or commits, and nothing says whose.
     """
+    _require_whole(store)
     checkpoint = uuid4()
     if claim(store, IDENTITY, _encode(identity, checkpoint)):
         return checkpoint
@@ -45,6 +48,28 @@ def claim_identity(store: LogStore, identity: Identity) -> UUID:
         raise CorruptLogError(f"{IDENTITY}: {error}") from error
     _require_same(found, identity)
     return checkpoint
+
+
+def _require_whole(store: LogStore) -> None:
+    """A log without its identity is not claimed anew: its positions may be of another stream, or of another table."""
+    if _exists(store, IDENTITY):
+        return
+    found = next((keys for folder in (COMMITS, BATCHES, MANIFESTS) if (keys := store.list(folder))), None)
+    # The first driver may have begun in between.
+    if found and not _exists(store, IDENTITY):
+        raise CorruptLogError(
+            f"the checkpoint has {found[-1]}, and no {IDENTITY}, which says what stream and table it is of. Bring "
+            "that object back (from a version of the bucket, or a copy); or give another spec.checkpoint and another "
+            "path, to begin anew."
+        )
+
+
+def _exists(store: LogStore, key: str) -> bool:
+    try:
+        store.get(key)
+    except ObjectNotFoundError:
+        return False
+    return True
 
 
 def _require_same(old: Identity, new: Identity) -> None:

@@ -2,7 +2,7 @@
 
 from lakestream_operator.render.application import executor_needs, render_application
 from lakestream_operator.render.control import control_manifest
-from lakestream_operator.render.document import Plan, Wanted, document_of, plan_of, wanted_of
+from lakestream_operator.render.document import Plan, Wanted, document_of, is_restart, plan_of, wanted_of
 from lakestream_operator.render.objects import Owner, document_manifest, supports
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "document_manifest",
     "document_of",
     "executor_needs",
+    "is_restart",
     "plan_of",
     "render_application",
     "supports",

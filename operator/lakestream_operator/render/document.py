@@ -58,6 +58,17 @@ def document_of(stream: LakeStream, writer: Writer, restart: str) -> str:
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=120)
 
 
+def is_restart(before: str | None, document: str) -> bool:
+    """Whether a document says what the one before did, but for the annotation that asks for a restart."""
+    return before is not None and _without_restart(before) == _without_restart(document)
+
+
+def _without_restart(document: str) -> Any:
+    said = yaml.safe_load(document)
+    said["metadata"].pop("annotations", None)
+    return said
+
+
 @dataclass(frozen=True, slots=True)
 class Wanted:
     """What a LakeStream asks for."""

@@ -27,6 +27,7 @@ from lakestream_operator.model import (
     Reference,
     WriterSeen,
 )
+from lakestream_operator.render import is_restart
 from lakestream_operator.writers.endings import after_end, can_go_back, end_stuck, reject
 from lakestream_operator.writers.failures import own_pod
 from lakestream_operator.writers.health import current_report, is_stuck, judge
@@ -44,7 +45,7 @@ def decide_writer(goal: Goal, seen: WriterSeen, now: datetime, timings: Timings)
         return Outcome(Situation.STOPPING, _why(goal, seen), seen.memory, message, wake_at=now + timings.resync)
     if _has_ended(app, seen, now, timings):
         return after_end(goal, app, seen, now, timings)
-    stop = _stop_reason(goal, app)
+    stop = _stop_reason(goal, app, seen)
     if stop is not None:
         return _stop(goal, app, stop, seen, now, timings)
     return _keep(goal, app, seen, now, timings)
@@ -82,11 +83,13 @@ def _has_ended(app: Application, seen: WriterSeen, now: datetime, timings: Timin
     return app.terminal or (since is not None and now - since > timings.podless)
 
 
-def _stop_reason(goal: Goal, app: Application) -> Stop | None:
+def _stop_reason(goal: Goal, app: Application, seen: WriterSeen) -> Stop | None:
     if goal.plan is None:
         return goal.stop
     if app.fingerprint != goal.plan.fingerprint:
-        return Stop.ROLLED_BACK if goal.went_back else Stop.CHANGED
+        if goal.went_back:
+            return Stop.ROLLED_BACK
+        return Stop.RESTART if is_restart(seen.document, goal.plan.document) else Stop.CHANGED
     return Stop.DRIFTED if app.generation > 1 else None
 
 

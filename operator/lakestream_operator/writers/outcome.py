@@ -18,6 +18,7 @@ class Stop(Enum):
     REMOVED = "WriterRemoved"
     DELETED = "Deleted"
     CHANGED = "SpecChanged"
+    RESTART = "RestartRequested"
     ROLLED_BACK = "RolledBack"
     DRIFTED = "SparkApplicationChanged"
 

@@ -76,6 +76,18 @@ def test_a_changed_spec_is_taken_up_after_the_batch_in_hand() -> None:
     assert _reasons(cluster)[2:] == ["SpecChanged", "Starting", "Running"]
 
 
+def test_a_restart_that_was_asked_for_is_told_as_one() -> None:
+    cluster = _running()
+    assert cluster.lakestream is not None
+    cluster.lakestream["metadata"]["annotations"] = {"lakestream.dev/restart": "now"}
+    cluster.advance(2 * MINUTE)
+    assert _reasons(cluster)[2:] == ["RestartRequested", "Starting", "Running"]
+    cluster.edit(lambda spec: spec["trigger"].update(interval="20s"))
+    cluster.lakestream["metadata"]["annotations"] = {"lakestream.dev/restart": "again"}
+    cluster.reconcile()
+    assert _reasons(cluster)[5:] == ["SpecChanged"], "the spec has changed as well"
+
+
 @pytest.mark.parametrize(
     "change",
     [{"scaling": {"maxExecutors": 3}}, {"rollback": True}, {"scaling": {"dryRun": True}}, {"suspend": False}],

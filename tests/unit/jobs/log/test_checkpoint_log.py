@@ -12,6 +12,7 @@ from obstore.store import MemoryStore
 
 from lakestream.errors import CorruptLogError, FencedError, InvalidValueError, OutcomeUnknownError
 from lakestream.log import CheckpointLog, LogStore, ObstoreLogStore, StaleLogError, committed_files
+from lakestream.log.identity import claim_identity
 from lakestream.storage import ObjectNotFoundError, StorageError
 from lakestream.testing.logs import ORDERS, Fault, FaultyLogStore, ManualClock, commit_of, plan_of
 
@@ -152,6 +153,7 @@ def test_the_order_of_plans_and_commits_is_kept(store: FaultyLogStore) -> None:
     ids=["empty", "not gzip", "cut off", "no plan", "wrong number", "plan as commit", "gap", "stray object"],
 )
 def test_damage_is_reported_with_the_object(store: FaultyLogStore, key: str, body: bytes) -> None:
+    claim_identity(store, ORDERS)
     store.create(key, body)
     named = PLAN if key.startswith("batches") else key
     with pytest.raises(CorruptLogError, match=named.replace(".", r"\.")):

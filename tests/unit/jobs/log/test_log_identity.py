@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from uuid import UUID
 
 import pytest
 from obstore.store import MemoryStore
@@ -25,6 +26,35 @@ def test_the_same_identity_gets_the_same_checkpoint(store: ObstoreLogStore) -> N
 
 def test_two_checkpoints_have_different_ids(store: ObstoreLogStore) -> None:
     assert claim_identity(store, ORDERS) != claim_identity(ObstoreLogStore(MemoryStore()), ORDERS)
+
+
+@pytest.mark.parametrize("key", ["commits/000000000007.json.gz", "batches/000000000000.json.gz", "manifests/x"])
+def test_a_log_whose_identity_is_gone_is_refused_and_not_claimed_anew(store: ObstoreLogStore, key: str) -> None:
+    store.create(key, b"of another stream, perhaps")
+    with pytest.raises(CorruptLogError, match=f"{key}, and no identity.json"):
+        claim_identity(store, ORDERS)
+    with pytest.raises(CorruptLogError):
+        claim_identity(store, ORDERS)
+
+
+def test_a_driver_that_began_in_between_is_no_corruption(store: ObstoreLogStore) -> None:
+    class Late(ObstoreLogStore):
+        """Another driver has its identity and a plan there once this one has found no identity."""
+
+        def list(self, folder: str, after: str | None = None) -> list[str]:
+            if not store.list("batches"):
+                claimed.append(claim_identity(store, ORDERS))
+                store.create("batches/000000000000.json.gz", b"")
+            return store.list(folder, after)
+
+        def get(self, key: str) -> bytes:
+            return store.get(key)
+
+        def create(self, key: str, body: bytes) -> None:
+            store.create(key, body)
+
+    claimed: list[UUID] = []
+    assert [claim_identity(Late(MemoryStore()), ORDERS)] == claimed
 
 
 def test_every_changed_setting_is_named_with_both_values(store: ObstoreLogStore) -> None:
