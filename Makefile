@@ -45,7 +45,7 @@ check: lint ## Lint, and run all tests without Spark side by side: the inner loo
 test: check spark ## Check, then run the tests with Spark
 
 spark: jars ## Run the tests with Spark, but not the slow ones
-	$(BIN)/pytest -m "spark and not slow" --numprocesses $(WORKERS) --dist load --maxschedchunk 1
+	$(BIN)/pytest -m "spark and not slow" --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
 chaos: jars ## Random faults against real drivers, audited: HOURS= SEED=, or CASE= to replay one (see docs/chaos.md)
 	PYTHONPATH=tests/chaos $(BIN)/python -m chaos $(if $(HOURS),--hours $(HOURS)) $(if $(SEED),--seed $(SEED)) \

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from pathlib import Path
 
@@ -32,10 +33,12 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Of the tests with Spark, what may take longest begins first, or other processes would wait for it in the end."""
-    items.sort(key=lambda item: -_timeout(item) if item.get_closest_marker("spark") else 0)
+    items.sort(key=lambda item: -_longest(item) if item.get_closest_marker("spark") else 0)
 
 
-def _timeout(item: pytest.Item) -> float:
+def _longest(item: pytest.Item) -> float:
+    if item.get_closest_marker("xdist_group"):
+        return math.inf
     mark = item.get_closest_marker("timeout")
     return mark.args[0] if mark else 0.0
 

@@ -25,6 +25,19 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("filterwarnings", "ignore:unclosed <socket:ResourceWarning")
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Tests that do nothing but ask Spark go to one worker: code that a JVM has not run before costs it many times what
+    it costs later, and other workers have the drivers to wait for."""
+    for item in items:
+        if _FIXTURES & {*getattr(item, "fixturenames", ())} == {"spark"}:
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+_FIXTURES = {"spark", "labs", "own_server"}
+"""The session, and what tests have that start drivers."""
+
+
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session = build_session(

@@ -30,12 +30,12 @@ def test_a_table_that_nobody_owns_yet_refuses_another_key_itself(labs: Labs) -> 
     ("field", "value", "shown"),
     [
         ("schema", "order_id strin, version long", "spec.schema: "),
-        ("transform", "SELECT nothing FROM events", "spec.transform: "),
-        ("transform", "SELECT * FRM events", "spec.transform: "),
         ("transform", "SELECT event_id, version FROM events", "order_id"),
     ],
 )
-def test_bad_ddl_and_sql_are_named(labs: Labs, field: str, value: str, shown: str) -> None:
+def test_a_document_that_spark_cannot_follow_is_refused_before_anything_is_planned(
+    labs: Labs, field: str, value: str, shown: str
+) -> None:
     lab = labs.make(Table.MOR)
     lab.stream.put(1)
     lab.document["spec"][field] = value
