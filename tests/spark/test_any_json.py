@@ -18,8 +18,8 @@ from lakestream.spark.read import read_batch
 from lakestream.testing.any_json import Object, columns, records, schemas, text_of
 from lakestream.testing.json_model import is_same, lacking, misfits, tagged
 
-# Without Spark, `test_any_look` does the same in every run.
-pytestmark = [pytest.mark.spark, pytest.mark.slow]
+# Without Spark, and of many more, `test_any_look` holds the first look against the same model.
+pytestmark = pytest.mark.spark
 
 RECORDS = 25
 """By each schema; Spark takes half a second to begin with a schema."""
