@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from chaos.events import Fate, Sent
-from chaos.kpl import aggregate
+from chaos.kpl import aggregate, hash_key
 from chaos.ledger import Ledger, Put, Stored
 
 
@@ -16,7 +16,7 @@ def test_what_got_no_answer_counts_if_the_stream_has_it() -> None:
     ledger.acknowledge("shard-0", 1, _put(b"a"))
     ledger.lose_sight(_put(b"b"))
     ledger.lose_sight(_put(b"c"))
-    truth = ledger.settle([Stored("shard-0", 1, b"a"), Stored("shard-0", 2, b"c")])
+    truth = ledger.settle([Stored("shard-0", 1, b"a"), Stored("shard-0", 2, b"c")], {})
     assert {where: sent.data for where, sent in truth.sent.items()} == {
         ("shard-0", 1, 0): b"a",
         ("shard-0", 2, 0): b"c",
@@ -28,12 +28,26 @@ def test_a_stream_that_lost_or_doubled_or_altered_a_record_is_told() -> None:
     for stream in ([], [Stored("s", 1, b"a"), Stored("s", 2, b"a")], [Stored("s", 1, b"A")]):
         ledger = Ledger()
         ledger.acknowledge("s", 1, _put(b"a"))
-        assert len(ledger.settle(stream).faults) == 1
+        assert len(ledger.settle(stream, {}).faults) == 1
+
+
+def _aggregate(*keys: str, strays: bool = False) -> Put:
+    members = tuple(Sent("event", key, key.encode() * 200, Fate.QUARANTINE, None) for key in keys)
+    return Put(keys[0], aggregate([(member.partition_key, member.data) for member in members]), members, strays)
 
 
 def test_an_aggregate_is_several_records() -> None:
-    members = tuple(Sent("event", "key", data, Fate.QUARANTINE, None) for data in (b"a", b"b" * 300))
-    data = aggregate("key", [member.data for member in members])
-    ledger = Ledger()
-    ledger.acknowledge("s", 1, Put("key", data, members))
-    assert list(ledger.settle([Stored("s", 1, data)]).sent) == [("s", 1, 0), ("s", 1, 1)]
+    put, ledger = _aggregate("a", "b"), Ledger()
+    ledger.acknowledge("s", 1, put)
+    assert list(ledger.settle([Stored("s", 1, put.data)], {"s": range(1)}).sent) == [("s", 1, 0), ("s", 1, 1)]
+
+
+def test_members_that_belong_to_another_shard_do_not_count_in_an_aggregate_with_strays() -> None:
+    put, ledger = _aggregate("a", "b", "c", strays=True), Ledger()
+    ledger.acknowledge("s", 1, put)
+    stream = [Stored("s", 1, put.data)]
+    below = {"s": range(hash_key("a") + 1)}
+    assert hash_key("a") < hash_key("c") < hash_key("b")
+    assert [sub for _, _, sub in ledger.settle(stream, below).sent] == [0]
+    # Where the stream places records itself, all do.
+    assert [sub for _, _, sub in ledger.settle(stream, {}).sent] == [0, 1, 2]

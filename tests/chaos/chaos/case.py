@@ -171,7 +171,7 @@ def _await_one_more(driver: Driver) -> bool:
 
 
 def _audit(made: World, lake: Lake, result: Result) -> None:
-    truth = made.producer.ledger.settle(made.stored())
+    truth = made.producer.ledger.settle(made.stored(), made.hash_keys())
     result.faults += truth.faults
     copied = made.lake()
     table = copied / "table"

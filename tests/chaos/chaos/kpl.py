@@ -1,7 +1,7 @@
 """Aggregates as the Kinesis Producer Library makes them: MAGIC, a protobuf message, its MD5.
 
-Source: github.com/awslabs/amazon-kinesis-producer, aggregation-format.md. All user records of one aggregate bear its
-own partition key, as the hash keys of all must be in the range of one shard.
+Source: github.com/awslabs/amazon-kinesis-producer, aggregation-format.md. The hash keys of all user records of one have
+to be in the range of the shard that it comes into, which a KPL that does not know yet of a split gets wrong.
 """
 
 from __future__ import annotations
@@ -12,11 +12,17 @@ from collections.abc import Sequence
 _MAGIC = b"\xf3\x89\x9a\xc2"
 
 
-def aggregate(partition_key: str, records: Sequence[bytes]) -> bytes:
-    """One Kinesis record of several user records."""
-    message = _text(1, partition_key.encode())
-    for data in records:
-        message += _text(3, b"\x08\x00" + _text(3, data))
+def hash_key(partition_key: str) -> int:
+    """What decides the shard of a record."""
+    return int.from_bytes(hashlib.md5(partition_key.encode(), usedforsecurity=False).digest())
+
+
+def aggregate(records: Sequence[tuple[str, bytes]]) -> bytes:
+    """One Kinesis record of several user records, each a partition key and data."""
+    keys = list(dict.fromkeys(key for key, _ in records))
+    message = b"".join(_text(1, key.encode()) for key in keys)
+    for key, data in records:
+        message += _text(3, b"\x08" + _varint(keys.index(key)) + _text(3, data))
     return _MAGIC + message + hashlib.md5(message, usedforsecurity=False).digest()
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import compress
 from typing import TypeAlias
 
 from chaos.events import Sent
+from chaos.kpl import hash_key
 
 Where: TypeAlias = tuple[str, int, int]
 """Shard, sequence number, number within an aggregate: tells a record from every other one."""
@@ -21,6 +23,14 @@ class Put:
     data: bytes
     members: tuple[Sent, ...]
     """The user records in it: itself, or those of an aggregate."""
+    strays: bool = False
+    """Whether members may be of other shards than the one that it comes into."""
+
+    def belong(self, hash_keys: range | None) -> list[bool]:
+        """Of each member whether it counts in a shard with these hash keys; None: placement is not by key."""
+        if hash_keys is None or not self.strays:
+            return [True] * len(self.members)
+        return [hash_key(member.partition_key) in hash_keys for member in self.members]
 
 
 @dataclass(frozen=True)
@@ -61,8 +71,13 @@ class Ledger:
         """User records that were acknowledged."""
         return sum(len(put.members) for put in self._acknowledged.values())
 
-    def settle(self, stream: Iterable[Stored]) -> Truth:
-        """Hold the ledger against the stream, which alone knows whether what got no answer is in it."""
+    def settle(self, stream: Iterable[Stored], hash_keys: Mapping[str, range]) -> Truth:
+        """Hold the ledger against the stream, which alone knows whether what got no answer is in it.
+
+        Args:
+            stream: all of it.
+            hash_keys: of each shard; none where placement is not by key.
+        """
         sent: dict[Where, Sent] = {}
         faults = []
         missing = dict(self._acknowledged)
@@ -71,7 +86,8 @@ class Ledger:
             if put is None or put.data != record.data:
                 faults.append(f"the stream has a record that was not put: {record.shard} {record.sequence}")
                 continue
-            for sub, member in enumerate(put.members):
+            belong = put.belong(hash_keys.get(record.shard))
+            for sub, member in compress(enumerate(put.members), belong):
                 sent[record.shard, record.sequence, sub] = member
         faults += [f"the stream lacks an acknowledged record: {shard} {sequence}" for shard, sequence in missing]
         return Truth(sent, tuple(faults))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from itertools import cycle
 from random import Random
@@ -29,6 +30,8 @@ BURSTS_PER_BATCH = 4
 AGGREGATES = 2
 """Of each burst, in parts of `AGGREGATED` user records."""
 AGGREGATED = 5
+"""User records; all with one partition key, but for one aggregate in each burst: as of a KPL that knows an older state
+of the shards."""
 
 
 class Producer:
@@ -43,6 +46,7 @@ class Producer:
         *,
         burst: int,
         hudi: bool,
+        auto: bool,
     ) -> None:
         """Make a producer.
 
@@ -53,6 +57,7 @@ class Producer:
             batches: how many the drivers have committed so far.
             burst: records that are put at a time.
             hudi: whether the records are for a Hudi table.
+            auto: whether the stream places records itself.
         """
         self.ledger = Ledger()
         self._client = client
@@ -63,6 +68,8 @@ class Producer:
         self._bursts = 0
         self._burst = burst
         self._hudi = hudi
+        self._auto = auto
+        self._hash_keys: dict[str, range] = {}
         self._poisons = cycle(chance.sample(landed(), len(landed())))
         self._lock = threading.Lock()
         self._stop = threading.Event()
@@ -94,7 +101,8 @@ class Producer:
             split = len(events) - min(AGGREGATES * AGGREGATED, len(events) // 2)
             puts = [Put(event.partition_key, event.data, (event,)) for event in events[:split]]
             rest = events[split:]
-            puts += [self._aggregate(rest[at : at + AGGREGATED]) for at in range(0, len(rest), AGGREGATED)]
+            parts = [rest[at : at + AGGREGATED] for at in range(0, len(rest), AGGREGATED)]
+            puts += [self._aggregate(part, strays=number == 0) for number, part in enumerate(parts)]
             puts += [self._poison(next(self._poisons)) for _ in range(2)]
             self._chance.shuffle(puts)
             self._put(puts)
@@ -115,9 +123,10 @@ class Producer:
         except BaseException as error:  # noqa: BLE001 - told by `stop`, in the thread that decides
             self._failure = error
 
-    def _aggregate(self, members: Sequence[Sent]) -> Put:
+    def _aggregate(self, members: Sequence[Sent], *, strays: bool) -> Put:
         key = members[0].partition_key
-        return Put(key, aggregate(key, [member.data for member in members]), tuple(members))
+        keyed = [(member.partition_key if strays else key, member.data) for member in members]
+        return Put(key, aggregate(keyed), tuple(members), strays)
 
     def _poison(self, kind: str) -> Put:
         record = poison(kind, self._chance, self._events.fresh(), hudi=self._hudi)
@@ -127,7 +136,8 @@ class Producer:
         """One PutRecords. What was throttled is put again, as it has taken no effect; what got no answer never is."""
         puts, self._throttled = [*self._throttled, *new][:500], [*self._throttled, *new][500:]
         entries: list[PutRecordsRequestEntryTypeDef] = [
-            {"Data": put.data, "PartitionKey": put.partition_key} for put in puts
+            {"Data": put.data} if self._auto and number % 4 else {"Data": put.data, "PartitionKey": put.partition_key}
+            for number, put in enumerate(puts)
         ]
         if not entries:
             return
@@ -143,5 +153,24 @@ class Producer:
         for put, record in zip(puts, answer["Records"], strict=True):
             if "SequenceNumber" in record:
                 self.ledger.acknowledge(record["ShardId"], int(record["SequenceNumber"]), put)
+                self._throttled += self._again(put, record["ShardId"])
             else:
                 self._throttled.append(put)
+
+    def _again(self, put: Put, shard: str) -> list[Put]:
+        """The members that came into another shard's aggregate, to be put once more, as the KPL does."""
+        if not put.strays or self._auto:
+            return []
+        with suppress(BotoCoreError, ClientError):
+            # Refused, it is as if this producer ended here: the members are in no shard that they belong to.
+            self._hash_keys = self._hash_keys if shard in self._hash_keys else hash_keys_of(self._client, self._stream)
+        belong = put.belong(self._hash_keys.get(shard))
+        strays = [member for member, belongs in zip(put.members, belong, strict=True) if not belongs]
+        return [Put(member.partition_key, member.data, (member,)) for member in strays]
+
+
+def hash_keys_of(client: KinesisClient, stream: str) -> dict[str, range]:
+    """The hash keys of each shard that the stream has or had."""
+    shards = client.list_shards(StreamName=stream)["Shards"]
+    bounds = {shard["ShardId"]: shard["HashKeyRange"] for shard in shards}
+    return {shard: range(int(at["StartingHashKey"]), int(at["EndingHashKey"]) + 1) for shard, at in bounds.items()}

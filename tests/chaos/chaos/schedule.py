@@ -67,6 +67,7 @@ def draw_scenario(seed: str, number: int) -> Scenario:
         cluster=chance.random() < 0.12,
         shards=chance.choice((1, 2, 3)),
         burst=chance.choice((20, 60, 200)),
+        auto=chance.random() < 0.12,
     )
     return Scenario(own, setting, tuple(_draw_life(chance, setting) for _ in range(chance.randint(*LIVES))))
 

@@ -43,6 +43,9 @@ class Setting:
     shards: int
     burst: int
     """Records that the producer puts at a time."""
+    auto: bool = False
+    """Whether the stream is on demand and places records itself; most then have no partition key."""
 
     def __str__(self) -> str:
-        return f"{self.sink} on {self.place}{', with executors' if self.cluster else ''}"
+        more = [", with executors"] * self.cluster + [", placed by the stream"] * self.auto
+        return f"{self.sink} on {self.place}{''.join(more)}"

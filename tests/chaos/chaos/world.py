@@ -19,7 +19,7 @@ from chaos.clock import WallClock
 from chaos.driver import Driver, Launch
 from chaos.events import DELETES, KEY, ORDERING, PARTITION, SCHEMA
 from chaos.ledger import Stored
-from chaos.producer import Producer
+from chaos.producer import Producer, hash_keys_of
 from chaos.resharding import Resharding
 from chaos.s3 import S3Faults, S3Proxy, S3Server
 from chaos.setting import Place, Setting, Sink
@@ -77,10 +77,16 @@ class World:
         self._telling = threading.Lock()
         self.root = str(folder / "lake") if s3 is None else f"s3a://{S3Server.bucket}"
         self.document = _document(setting, self.root, kinesis.endpoint)
-        kinesis.create_stream(STREAM, shards=setting.shards)
+        self._create_stream()
         data = Random(chance.randrange(2**32))
         self.producer = Producer(
-            self.client, STREAM, data, self._batches, burst=setting.burst, hudi=setting.sink.is_hudi
+            self.client,
+            STREAM,
+            data,
+            self._batches,
+            burst=setting.burst,
+            hudi=setting.sink.is_hudi,
+            auto=setting.auto,
         )
 
     @property
@@ -147,6 +153,10 @@ class World:
         for record in self.kinesis.records(STREAM):
             yield Stored(record.shard_id, int(record.sequence_number), record.data)
 
+    def hash_keys(self) -> dict[str, range]:
+        """Of each shard; none if the stream places records itself."""
+        return {} if self.setting.auto else hash_keys_of(self.client, STREAM)
+
     def lake(self) -> Path:
         """The folder of the lake; of one on S3, a copy."""
         lake = self.folder / "lake"
@@ -160,6 +170,17 @@ class World:
             driver.end()
         self.calm()
         self._story.close()
+
+    def _create_stream(self) -> None:
+        if not self.setting.auto:
+            self.kinesis.create_stream(STREAM, shards=self.setting.shards)
+            return
+        self.client.create_stream(
+            StreamName=STREAM,
+            StreamModeDetails={"StreamMode": "ON_DEMAND"},
+            RecordDistributionStrategy="AUTO",
+        )
+        self.client.get_waiter("stream_exists").wait(StreamName=STREAM, WaiterConfig={"Delay": 1})
 
     def _batches(self) -> int:
         return sum(driver.batches for driver in self.drivers)

@@ -70,6 +70,10 @@ class Reshards(Fault):
     weight = 4
 
     @classmethod
+    def suits(cls, setting: Setting) -> bool:
+        return not setting.auto
+
+    @classmethod
     def draw(cls, chance: Random) -> Self:
         return cls(chance.choice((2.0, 6.0)), chance.randrange(2**32))
 
@@ -108,6 +112,26 @@ class S3Fails(Fault):
         assert world.proxy is not None  # it suits S3 alone
         world.stressed = True
         world.proxy.faults.add(S3Fault(Effect(self.effect), self.target, self.times, self.share, self.seconds))
+
+
+@dataclass(frozen=True)
+class DeletingForbidden(Fault):
+    """The driver's role may not delete from S3 any more: nothing is cleaned or expires, and batches go on."""
+
+    phase = Phase.DURING
+    weight = 3
+
+    @classmethod
+    def suits(cls, setting: Setting) -> bool:
+        return setting.place is Place.S3
+
+    @classmethod
+    def draw(cls, chance: Random) -> Self:
+        return cls()
+
+    def strike(self, world: World) -> None:
+        assert world.proxy is not None  # it suits S3 alone
+        world.proxy.faults.add(S3Fault(Effect.FORBID, "delete"))
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,8 @@ class Effect(StrEnum):
 
     REFUSE = "refuse"
     """500 or 503 in turn, without effect."""
+    FORBID = "forbid"
+    """403, without effect."""
     CUT = "cut"
     """The connection closes, without effect."""
     LOSE_ANSWER = "lose answer"
@@ -46,6 +48,7 @@ _TARGETS: dict[str, Callable[[S3Request], bool]] = {
     "any": lambda request: True,
     "read": lambda request: request.method in ("GET", "HEAD"),
     "write": lambda request: request.method in ("PUT", "POST", "DELETE"),
+    "delete": lambda request: request.method == "DELETE" or (request.method == "POST" and request.query == "delete"),
     "conditional put": lambda request: request.method == "PUT" and "if-none-match" in request.headers,
     "complete": lambda request: request.method == "POST" and "uploadId=" in request.query,
     # `timeline/<begin>_<end>.deltacommit`, in version 6 `<begin>.deltacommit`: makes a batch, or a compaction, visible.

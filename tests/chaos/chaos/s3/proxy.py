@@ -78,6 +78,8 @@ class S3Proxy:
                 return self.forward(whole)
             case S3Fault(Effect.REFUSE):
                 return self._refusal()
+            case S3Fault(Effect.FORBID):
+                return _error(403, "AccessDenied")
             case S3Fault(Effect.CUT):
                 return None
             case S3Fault(Effect.LOSE_ANSWER):
@@ -132,9 +134,12 @@ class S3Proxy:
         with self._lock:
             self._refusals += 1
             is_busy = self._refusals % 2
-        status, code = (503, "SlowDown") if is_busy else (500, "InternalError")
-        body = f"<?xml version='1.0' encoding='UTF-8'?><Error><Code>{code}</Code><Message>A fault.</Message></Error>"
-        return _Answer(status, code, [("Content-Type", "application/xml")], body.encode())
+        return _error(503, "SlowDown") if is_busy else _error(500, "InternalError")
+
+
+def _error(status: int, code: str) -> _Answer:
+    body = f"<?xml version='1.0' encoding='UTF-8'?><Error><Code>{code}</Code><Message>A fault.</Message></Error>"
+    return _Answer(status, code, [("Content-Type", "application/xml")], body.encode())
 
 
 class _Server(ThreadingHTTPServer):
