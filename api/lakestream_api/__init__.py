@@ -53,6 +53,7 @@ from lakestream_api.status import (
     ExecutorsStatus,
     LakeStreamStatus,
     Phase,
+    QuarantineStatus,
     WriterStatus,
 )
 from lakestream_api.windows import Cron, ExcludedWindow
@@ -115,6 +116,7 @@ __all__ = [
     "Problem",
     "Progress",
     "Quarantine",
+    "QuarantineStatus",
     "Resharding",
     "Resources",
     "Scaling",

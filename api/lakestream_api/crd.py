@@ -92,6 +92,13 @@ def _columns() -> list[dict[str, Any]]:
         {"name": "Target", "type": "integer", "jsonPath": ".status.executors.target"},
         {"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"},
         {"name": "Ready", "type": "string", "priority": 1, "jsonPath": f"{_READY}.status"},
+        {
+            "name": "Quarantined",
+            "type": "string",
+            "priority": 1,
+            "jsonPath": ".status.quarantined",
+            "description": "Share of the last records that are in quarantine",
+        },
         {"name": "Stream", "type": "string", "priority": 1, "jsonPath": ".spec.source.kinesis.stream"},
         {"name": "Message", "type": "string", "priority": 1, "jsonPath": f"{_READY}.message"},
     ]

@@ -197,6 +197,10 @@ class Progress(WireModel):
     table_services: tuple[TableService, ...] = ()
     """How the work on the table beside its batches goes; none where there is no such work."""
 
+    quarantine_reason: str = ""
+    """Why one of the records that were last kept in quarantine is there; empty: none was since the driver's start,
+    or nothing is known."""
+
     @model_validator(mode="after")
     def _lag_is_that_of_the_slowest_shard(self) -> Self:
         slowest = max((shard.lag_seconds for shard in self.shards), default=0.0)

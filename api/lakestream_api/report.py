@@ -281,6 +281,9 @@ class DriverReport(WireModel):
     largest_file: int = Field(default=0, ge=0)
     """Bytes of the largest file that later batches add to; 0: none is known."""
 
+    quarantine_reason: str = ""
+    """Why one of the records that were last kept in quarantine is there."""
+
     resharding: Resharding | None = None
     """What became of the order to change the stream's shards; none without an order."""
 
@@ -310,6 +313,7 @@ class DriverReport(WireModel):
                 "shard_count": len(progress.shards),
                 "table_services": progress.table_services,
                 "largest_file": progress.largest_file,
+                "quarantine_reason": _cut(progress.quarantine_reason),
             }
         )
 

@@ -116,6 +116,10 @@ class Quarantine(ApiModel):
     """Share of a batch's records that may be quarantined; a batch with more fails the job.
     `1.0` never fails, `0.0` fails on the first."""
 
+    warn_fraction: float = Field(default=0.01, ge=0.0, le=1.0)
+    """Share of the last five minutes' records in quarantine above which the condition `Quarantining` is
+    true. `1.0` never is, `0.0` is on the first. No driver is restarted for it."""
+
 
 class Driver(ApiModel):
     """Resources of the driver."""

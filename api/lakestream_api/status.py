@@ -30,6 +30,7 @@ class ConditionType(StrEnum):
     DEGRADED = "Degraded"
     SPEC_VALID = "SpecValid"
     SCALING_LIMITED = "ScalingLimited"
+    QUARANTINING = "Quarantining"
 
 
 class ConditionStatus(StrEnum):
@@ -47,7 +48,8 @@ class Condition(WireModel):
     """`Ready`: every writer's driver runs and commits batches. `Progressing`: something is being
     started, changed or stopped. `Degraded`: a writer does not do what it should. `SpecValid`: the
     spec can be carried out. `ScalingLimited`: more executors are called for than there can be, or
-    than would help."""
+    than would help. `Quarantining`: more of the records than `spec.quarantine.warnFraction` are
+    kept in quarantine."""
 
     status: ConditionStatus
     """Whether it is so."""
@@ -73,6 +75,19 @@ class ExecutorsStatus(WireModel):
 
     target: int = Field(default=0, ge=0)
     """Executors that there should be."""
+
+
+class QuarantineStatus(WireModel):
+    """What a writer kept in quarantine over the last five minutes of its batches."""
+
+    records: int = Field(default=0, ge=0)
+    """Records that did not parse, or that the output cannot take."""
+
+    share: float = Field(default=0.0, ge=0, le=1)
+    """Their share of all records that were read."""
+
+    reason: str = ""
+    """Why one of the last ones is there."""
 
 
 class WriterStatus(WireModel):
@@ -107,6 +122,9 @@ class WriterStatus(WireModel):
     records_per_second: float | None = Field(default=None, ge=0)
     """Records read per second over the last batches."""
 
+    quarantine: QuarantineStatus = QuarantineStatus()
+    """Records that are in quarantine and not in the table."""
+
     executors: ExecutorsStatus = ExecutorsStatus()
     """Its executors."""
 
@@ -140,6 +158,9 @@ class LakeStreamStatus(WireModel):
 
     records_per_second: int | None = Field(default=None, ge=0)
     """Records read per second, all writers together."""
+
+    quarantined: str = ""
+    """Share of records in quarantine, of the writer that keeps most of them there, as in `1.5%`."""
 
     executors: ExecutorsStatus = ExecutorsStatus()
     """Executors of all writers together."""

@@ -187,6 +187,7 @@ class _Parts:
                 executors=lambda: _executors(self.spark),
                 kinesis_now=self.client.now,
                 table=sink,
+                quarantine=self.quarantine,
             )
             yield Engine(
                 settings=settings.engine_settings(self.document, definition),

@@ -8,6 +8,7 @@ from datetime import datetime
 
 from lakestream_api import Condition, ConditionStatus, ConditionType, Phase
 from lakestream_operator.model import Refusal, Stream
+from lakestream_operator.quarantine import Quarantined, tell_of
 from lakestream_operator.scaling import Scale
 from lakestream_operator.upkeep import Failing
 from lakestream_operator.writers import Outcome, Situation
@@ -37,6 +38,7 @@ class Findings:
     """The last decision on the stream's shards, or empty."""
     failing: Mapping[str, tuple[Failing, ...]] = field(default_factory=dict)
     """What keeps failing of each writer beside its batches."""
+    quarantine: Quarantined = field(default_factory=Quarantined)
     refusal: Refusal | None = None
     """What was refused of the LakeStream itself, and is worth telling."""
 
@@ -56,6 +58,7 @@ def conditions(stream: Stream, findings: Findings, now: datetime) -> tuple[Condi
         ConditionType.DEGRADED: _degraded(findings),
         ConditionType.SPEC_VALID: _spec_valid(findings),
         ConditionType.SCALING_LIMITED: _scaling_limited(findings),
+        ConditionType.QUARANTINING: _quarantining(findings),
     }
     before = {one.type: one for one in stream.status.conditions} if stream.status else {}
     return tuple(_condition(kind, one, before.get(kind), stream.generation, now) for kind, one in said.items())
@@ -167,6 +170,14 @@ def _scaling_limited(findings: Findings) -> _Said:
         return _Said(False, "NotLimited", "Nothing stands in the way of the executors that are called for.")
     told = " ".join(f"Writer {name}: {message}." for name, (_, message) in limits.items())
     return _Said(True, next(iter(limits.values()))[0], told)
+
+
+def _quarantining(findings: Findings) -> _Said:
+    bad = findings.quarantine.too_much
+    if not bad:
+        return _Said(False, "Usable", "Records are usable, but for as many as spec.quarantine.warnFraction allows.")
+    said = " ".join(tell_of(name, one) for name, one in bad.items())
+    return _Said(True, "RecordsUnusable", f"{said} They are kept with their bytes in the checkpoint's quarantine.")
 
 
 def phase(stream: Stream, findings: Findings) -> Phase:

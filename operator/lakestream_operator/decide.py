@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from lakestream_api import InvalidDocumentError, LakeStreamStatus, WriterNames
+from lakestream_api import ConditionStatus, ConditionType, InvalidDocumentError, LakeStreamStatus, WriterNames
 from lakestream_operator.conditions import Findings
 from lakestream_operator.measures import Measures, remove, take
 from lakestream_operator.model import Action, Emit, Finalize, Kind, Observed, Refusal, WriterSeen
+from lakestream_operator.quarantine import Quarantined, quarantine_of, tell_of
 from lakestream_operator.quotas import in_the_way, is_short, quotas_of
 from lakestream_operator.render import Plan, Wanted, executor_needs, plan_of, wanted_of
 from lakestream_operator.resharding import Reshard, reshard
@@ -61,10 +62,9 @@ def decide(
     """
     timings = timings or Timings()
     observed = _recalled(observed)
-    stream = observed.stream
-    if stream.deleting:
+    if observed.stream.deleting:
         return _delete(observed, job, now, timings)
-    if not stream.finalizing:
+    if not observed.stream.finalizing:
         # Before anything is made: a LakeStream that is deleted in between would leave a driver undrained.
         return _begin(observed, now, timings)
     wanted, problems = _read(observed)
@@ -80,9 +80,10 @@ def decide(
         suspended=_suspended(observed),
         rolled_back=_rolled_back(goals, outcomes),
         failing=_failing(observed, outcomes),
+        quarantine=_quarantine(observed, wanted, outcomes),
         refusal=_refusal(observed),
     )
-    actions = _actions(observed, job, goals, outcomes, scales, resharding) | {"": _spec_events(observed, problems)}
+    actions = _actions(observed, job, goals, outcomes, scales, resharding) | {"": _events(observed, findings)}
     return Decision(
         actions=_allowed(observed, actions, now),
         status=status_of(observed, findings, now, timings),
@@ -284,6 +285,17 @@ def _actions(
     return actions
 
 
+def _quarantine(observed: Observed, wanted: Wanted | None, outcomes: Mapping[str, Outcome]) -> Quarantined:
+    limit = wanted.stream.spec.quarantine.warn_fraction if wanted else 1.0
+    reports = {name: observed.writers.get(name, WriterSeen()).report for name in outcomes}
+    return Quarantined({name: quarantine_of(report) for name, report in reports.items()}, limit)
+
+
+def _events(observed: Observed, findings: Findings) -> tuple[Emit, ...]:
+    """What is said of the LakeStream as a whole."""
+    return (*_spec_events(observed, findings.problems), *_quarantine_events(observed, findings.quarantine))
+
+
 def _spec_events(observed: Observed, problems: str) -> tuple[Emit, ...]:
     """Say once of a spec that it is invalid."""
     status = observed.stream.status
@@ -293,6 +305,15 @@ def _spec_events(observed: Observed, problems: str) -> tuple[Emit, ...]:
         and any(one.reason == "Invalid" for one in status.conditions)
     )
     return (Emit("SpecInvalid", problems, warning=True),) if problems and not known else ()
+
+
+def _quarantine_events(observed: Observed, quarantine: Quarantined) -> tuple[Emit, ...]:
+    """Say once of a writer that it keeps much in quarantine."""
+    status, bad = observed.stream.status, quarantine.too_much
+    kinds = [one.type for one in status.conditions if one.status is ConditionStatus.TRUE] if status else []
+    if ConditionType.QUARANTINING in kinds:
+        return ()
+    return tuple(Emit("Quarantining", tell_of(name, one), warning=True) for name, one in bad.items())
 
 
 def _delete(observed: Observed, job: JobSettings, now: datetime, timings: Timings) -> Decision:

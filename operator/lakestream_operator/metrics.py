@@ -63,6 +63,9 @@ class StreamMetrics(Collector):
         rate = GaugeMetricFamily("lakestream_records_per_second", "Records read.", labels=writer)
         now = GaugeMetricFamily("lakestream_executors", "Executors that can be given tasks.", labels=writer)
         target = GaugeMetricFamily("lakestream_executors_target", "Executors that there should be.", labels=writer)
+        quarantined = GaugeMetricFamily(
+            "lakestream_quarantined_share", "Share of the last five minutes' records in quarantine.", labels=writer
+        )
         failures = GaugeMetricFamily("lakestream_failures", "Failures of the driver in a row.", labels=writer)
         for key, status in self._statuses():
             phase.add_metric([*key, status.phase.value], 1)
@@ -76,5 +79,6 @@ class StreamMetrics(Collector):
                     rate.add_metric(labels, each.records_per_second)
                 now.add_metric(labels, each.executors.now)
                 target.add_metric(labels, each.executors.target)
+                quarantined.add_metric(labels, each.quarantine.share)
                 failures.add_metric(labels, each.restarts)
-        yield from (phase, condition, lag, rate, now, target, failures)
+        yield from (phase, condition, lag, rate, now, target, quarantined, failures)

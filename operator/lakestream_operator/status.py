@@ -6,9 +6,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from lakestream_api import BatchSummary, DriverReport, ExecutorsStatus, LakeStreamStatus, WriterNames, WriterStatus
+from lakestream_api import (
+    BatchSummary,
+    DriverReport,
+    ExecutorsStatus,
+    LakeStreamStatus,
+    QuarantineStatus,
+    WriterNames,
+    WriterStatus,
+)
 from lakestream_operator.conditions import Findings, conditions, phase
 from lakestream_operator.model import Kind, Observed, WriterSeen
+from lakestream_operator.quarantine import percent
 from lakestream_operator.writers import Outcome, Situation, Timings
 
 FIGURES_EVERY = timedelta(seconds=15)
@@ -43,6 +52,7 @@ def status_of(observed: Observed, findings: Findings, now: datetime, timings: Ti
         phase=phase(stream, findings),
         lag=timedelta(seconds=round(max(lags))) if lags else None,
         records_per_second=round(sum(rates)) if rates else None,
+        quarantined=percent(max((one.quarantine.share for one in writers), default=0.0)) if writers else "",
         executors=_sum([one.executors for one in writers]),
         writers=writers,
         conditions=conditions(stream, findings, now),
@@ -81,6 +91,7 @@ def _writer(
         lag_seconds=lag.seconds if lag else None,
         read_until=lag.until if lag else None,
         records_per_second=_rate(report, now) if report and alive else None,
+        quarantine=findings.quarantine.kept.get(names.writer, QuarantineStatus()),
         executors=ExecutorsStatus(
             now=report.executors.registered if report and alive else 0,
             target=0 if stopped or scale is None else scale.target,

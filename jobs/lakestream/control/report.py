@@ -56,6 +56,13 @@ class Upkeep(Protocol):
         ...
 
 
+class Reason(Protocol):
+    """What a quarantine says of itself."""
+
+    reason: str
+    """Why one of the records is there that were written last."""
+
+
 @dataclass(frozen=True, slots=True)
 class Job:
     """What progress says of the job itself."""
@@ -248,6 +255,7 @@ class ProgressReporter:
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         kinesis_now: Callable[[], datetime] | None = None,
         table: Upkeep | None = None,
+        quarantine: Reason | None = None,
     ) -> None:
         """Make a reporter.
 
@@ -258,6 +266,7 @@ class ProgressReporter:
             now: the driver's clock, by which the commit was timed too.
             kinesis_now: Kinesis's clock; None: the two are the same.
             table: what is written to; asked once a batch.
+            quarantine: asked likewise.
         """
         self._job = job
         self._publishers = tuple(publishers)
@@ -265,6 +274,7 @@ class ProgressReporter:
         self._now = now
         self._kinesis_now = kinesis_now or now
         self._table = table
+        self._quarantine = quarantine
         self._previous: Progress | None = None
         self._read_until: deque[datetime] = deque(maxlen=_LOOKS)
 
@@ -284,6 +294,8 @@ class ProgressReporter:
         )
         if self._table is not None:
             progress = progress.model_copy(update=_upkeep(self._table))
+        if self._quarantine is not None:
+            progress = progress.model_copy(update={"quarantine_reason": self._quarantine.reason})
         self._previous = progress
         self._read_until.append(commit.horizon)
         logger.info(

@@ -5,6 +5,7 @@ spark.read.parquet("<checkpoint>/<writer>/quarantine").groupBy("reason").count()
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator
 from functools import partial
 from typing import TYPE_CHECKING
@@ -15,6 +16,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
+from lakestream.errors import LakeStreamError
 from lakestream.model import FileEntry
 from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.objects import object_name, objects_of, remove_leftovers, write_objects
@@ -22,6 +24,11 @@ from lakestream.storage import StoreSettings, open_store, translated
 
 if TYPE_CHECKING:
     from lakestream.sinks.objects import Content
+
+logger = logging.getLogger(__name__)
+
+_FOOTER = 64 * 1024
+"""Bytes at the end of an object that hold the statistics of its columns."""
 
 COLUMNS = ("data", "partition_key", "sequence_number", "sub_sequence", "shard_id", "arrival", "reason")
 
@@ -31,6 +38,8 @@ class Quarantine:
 
     def __init__(self, store: StoreSettings) -> None:
         self._store = store
+        self.reason = ""
+        """Why one of the records is there that were written last; empty: there was none, or it cannot be told."""
 
     def write(self, ref: BatchRef, rejected: DataFrame, *, replay: bool) -> tuple[FileEntry, ...]:
         """Write the batch's rejected records, in the place of those that an earlier attempt wrote.
@@ -44,7 +53,22 @@ class Quarantine:
         files = write_objects(rows, self._store, partial(_task_files, ref))
         if replay:
             remove_leftovers(self._store, ref, files)
+        if files:
+            self.reason = self._reason_in(min(files, key=lambda entry: entry.bytes))
         return files
+
+    def _reason_in(self, entry: FileEntry) -> str:
+        """A reason of an object, from the statistics at its end: one small request, and none for the records."""
+        begin = max(entry.bytes - _FOOTER, 0)
+        try:
+            with translated(f"read the end of {entry.path} under {self._store.path}"):
+                end = obstore.get_range(open_store(self._store), entry.path, start=begin, end=entry.bytes)
+            column = pq.read_metadata(pa.BufferReader(bytes(end))).row_group(0).column(COLUMNS.index("reason"))
+        except (LakeStreamError, pa.ArrowException) as error:
+            # It is for people alone: the batch must not fail for it.
+            logger.warning("cannot tell why records of %s are in quarantine: %s", entry.path, error)
+            return ""
+        return str(column.statistics.max) if column.statistics and column.statistics.has_min_max else ""
 
     def find(self, ref: BatchRef) -> tuple[FileEntry, ...]:
         """What has been written for a batch."""

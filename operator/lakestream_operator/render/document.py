@@ -49,6 +49,9 @@ def document_of(stream: LakeStream, writer: Writer, restart: str) -> str:
     spec: dict[str, Any] = {name: value for name, value in whole["spec"].items() if name not in _NO_RESTART}
     spec["writers"] = [written]
     spec["source"]["kinesis"].pop("shards", None)
+    spec.get("quarantine", {}).pop("warnFraction", None)
+    if not spec.get("quarantine"):
+        spec.pop("quarantine", None)
     metadata: dict[str, Any] = {"name": stream.metadata.name}
     if stream.metadata.namespace:
         metadata["namespace"] = stream.metadata.namespace

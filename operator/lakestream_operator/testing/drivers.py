@@ -64,6 +64,8 @@ class Driver:
     """What it tells of its table."""
     largest_file: int = 0
     """Bytes, as it tells."""
+    poison: float = 0.0
+    """Share of its records that are unusable."""
     room: int = 1000
     """Executors that a quota lets be."""
     terminated: bool = False
@@ -111,6 +113,7 @@ class Driver:
         target = control.executors if control and control.executors else 1
         records, open_shards = 10 * self.kinesis.records_per_second, self.kinesis.open_shards
         batch = batch_of(len(self.report.batches), now, records=records, open_shards=open_shards)
+        batch = batch.model_copy(update={"quarantined": round(self.poison * records)})
         batches = (*self.report.batches, batch)[-40:]
         ordered = control.shards if control else None
         self.report = self.report.model_copy(
@@ -121,6 +124,7 @@ class Driver:
                 "executors": ExecutorsReport(target=target, registered=min(target, self.room)),
                 "table_services": self.table_services,
                 "largest_file": self.largest_file,
+                "quarantine_reason": "not JSON" if self.poison else "",
                 "resharding": self.kinesis.answer(ordered) if ordered else None,
             }
         )

@@ -314,6 +314,35 @@ def test_what_a_driver_has_got_over_is_not_why_the_next_one_starts() -> None:
     assert _says(cluster, ConditionType.DEGRADED) == (False, "AsExpected"), "a person wanted it to start anew"
 
 
+def test_data_that_is_all_poison_is_told() -> None:
+    cluster = _running(writers=("json", "hudi"))
+    assert _says(cluster, ConditionType.QUARANTINING) == (False, "Usable")
+    assert cluster.status.quarantined == "0%"
+    uids = _uids(cluster)
+    json, _ = cluster.running()
+    json.poison = 1.0
+    cluster.advance(10 * MINUTE)
+    assert _says(cluster, ConditionType.READY) == (True, "Running"), "its driver does what it should"
+    assert _says(cluster, ConditionType.QUARANTINING) == (True, "RecordsUnusable")
+    told = _condition(cluster, ConditionType.QUARANTINING).message
+    assert "Writer json: 100% of the records of the last 5 minutes" in told
+    assert "not JSON" in told
+    kept = cluster.status.writers[0].quarantine
+    assert (kept.share, kept.reason) == (1.0, "not JSON")
+    assert 29_000 <= kept.records <= 31_000, "of 100 records a second"
+    assert cluster.status.quarantined == "100%"
+    assert _reasons(cluster).count("Quarantining") == 1
+    cluster.edit(lambda spec: spec.update(quarantine={"warnFraction": 1.0}))
+    cluster.advance(MINUTE)
+    assert _says(cluster, ConditionType.QUARANTINING) == (False, "Usable")
+    assert _uids(cluster) == uids, "no driver is restarted for it"
+    cluster.edit(lambda spec: spec.update(quarantine={"warnFraction": 0.01}))
+    json.poison = 0.001
+    cluster.advance(10 * MINUTE)
+    assert _says(cluster, ConditionType.QUARANTINING) == (False, "Usable")
+    assert cluster.status.quarantined == "0.1%"
+
+
 def test_a_compaction_that_keeps_failing_is_told_with_its_error() -> None:
     cluster = _running(writers=("hudi", "json"))
     hudi, _ = sorted(cluster.running(), key=lambda driver: driver.writer)

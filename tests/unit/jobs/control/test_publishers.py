@@ -62,6 +62,11 @@ class Table:
 
 
 @dataclass
+class Rejects:
+    reason: str = ""
+
+
+@dataclass
 class Memory:
     published: list[Progress] = field(default_factory=list)
     error: Exception | None = None
@@ -74,19 +79,22 @@ class Memory:
 
 def test_the_reporter_times_the_commit_and_asks_for_executors_and_services_of_each_batch() -> None:
     clock, memory, executors = ManualClock(), Memory(), iter([1, 4])
-    job, table = Job("orders", "hudi", timedelta(seconds=10), cores=2), Table()
+    job, table, quarantine = Job("orders", "hudi", timedelta(seconds=10), cores=2), Table(), Rejects()
     reporter = ProgressReporter(
         job,
         [memory],
         executors=lambda: next(executors),
         now=clock,
         table=table,
+        quarantine=quarantine,
     )
     for batch in range(2):
         commit = commit_of(plan_of(batch, 1), 1)
         clock.time = commit.committed_at + timedelta(seconds=0.5)
         reporter.committed(commit, ())
         table.services, table.remembered_deletes, table.largest_file = (ServiceStatus("compaction", failing=1),), 1, 7
+        quarantine.reason = "not JSON"
+    assert [p.quarantine_reason for p in memory.published] == ["", "not JSON"]
     assert [p.batch for p in memory.published] == [0, 1]
     assert [p.executors for p in memory.published] == [1, 4]
     assert [p.seconds.commit for p in memory.published] == [0.5, 0.5]

@@ -1,0 +1,53 @@
+"""What a writer keeps in quarantine: all data may be poison, and every batch is committed all the same. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from lakestream_api import DriverReport, QuarantineStatus
+
+WINDOW = timedelta(minutes=5)
+"""Of a driver's last batches: a single bad batch of a few records says little, and an hour ago is long ago."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantined:
+    """What the writers of a LakeStream keep in quarantine."""
+
+    kept: Mapping[str, QuarantineStatus] = field(default_factory=dict)
+    """By writer."""
+    limit: float = 1.0
+    """Share of a writer's records above which it is too much."""
+
+    @property
+    def too_much(self) -> dict[str, QuarantineStatus]:
+        """Of writers that keep more than that."""
+        return {name: one for name, one in self.kept.items() if one.share > self.limit}
+
+
+def quarantine_of(report: DriverReport | None) -> QuarantineStatus:
+    """What the last batches of a driver kept in quarantine; nothing where nothing is reported."""
+    if report is None or not report.batches:
+        return QuarantineStatus()
+    begin = report.batches[-1].finished_at - WINDOW
+    batches = [one for one in report.batches if one.finished_at > begin]
+    kept, read = sum(one.quarantined for one in batches), sum(one.records for one in batches)
+    if not kept:
+        return QuarantineStatus()
+    return QuarantineStatus(records=kept, share=round(kept / max(read, kept), 4), reason=report.quarantine_reason)
+
+
+def tell_of(writer: str, kept: QuarantineStatus) -> str:
+    """For people."""
+    why = f", as for one of the last: {kept.reason.rstrip('.')}" if kept.reason else ""
+    return (
+        f"Writer {writer}: {percent(kept.share)} of the records of the last {WINDOW.seconds // 60} minutes "
+        f"({kept.records:,}) are in quarantine and not in the table{why}."
+    )
+
+
+def percent(share: float) -> str:
+    """A share as in `1.5%`; what is more than nothing is never 0."""
+    return f"{max(100 * share, 0.01):.2f}".rstrip("0").rstrip(".") + "%" if share else "0%"
