@@ -141,8 +141,9 @@ class Connection(asyncio.Protocol):
 
     def _release(self, request: Request, response: Response) -> None:
         self._held = False
-        self._answer1(request, response)
-        self._serve_waiting()
+        if not self._transport.is_closing():
+            self._answer1(request, response)
+            self._serve_waiting()
 
     def _answer1(self, request: Request, response: Response) -> None:
         if response.drop:

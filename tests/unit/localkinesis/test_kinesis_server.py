@@ -54,6 +54,16 @@ def test_pipelined_requests_are_answered_in_order(server: LocalKinesis):
     assert data.index(b"StreamNames") < data.index(b"UnknownOperation")
 
 
+def test_an_answer_whose_client_has_gone_is_nobodys(server: LocalKinesis, caplog: pytest.LogCaptureFixture):
+    server.faults.latency(0.2, "ListStreams", times=1)
+    with connection(server) as sock:
+        sock.sendall(LIST_STREAMS)
+    # Held back for longer on the same event loop, so it is answered behind the other one.
+    server.faults.latency(0.4, "ListStreams", times=1)
+    server.client().list_streams()
+    assert caplog.text == ""
+
+
 def test_the_date_follows_the_driven_clock(server: LocalKinesis):
     noon = datetime(2031, 5, 17, 12, 0, tzinfo=UTC)
     server.clock.freeze()
