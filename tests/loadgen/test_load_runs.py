@@ -34,7 +34,7 @@ def rows(output: str) -> Counter[str]:
 def test_a_headless_run_writes_what_it_says(kinesis: LocalKinesis, tmp_path: Path) -> None:
     status, output = run_load(
         kinesis,
-        *("--users", "500", "-r", "500", "--events", "2000", "--run-time", "3s"),
+        *("--users", "200", "-r", "200", "--events", "1000", "--run-time", "2s"),
         *MIX,
         "--ledger",
         str(tmp_path),
@@ -46,14 +46,14 @@ def test_a_headless_run_writes_what_it_says(kinesis: LocalKinesis, tmp_path: Pat
     assert verdict.quarantined > 0
     assert rows(output)["records acknowledged"] == verdict.acknowledged == len(kinesis.records("orders"))
     # On a busy machine the load starts and ends late, and falls short of its rate; it is never twice of it.
-    assert 1_000 < verdict.acknowledged < 11_000
+    assert 100 < verdict.acknowledged < 4_000
 
 
 def test_workers_share_the_load_and_keep_ledgers_of_their_own(kinesis: LocalKinesis, tmp_path: Path) -> None:
     port = str(free_port())
     status, output = run_load(
         kinesis,
-        *("--processes", "2", "--users", "200", "-r", "200", "--events", "2000", "--run-time", "4s"),
+        *("--processes", "2", "--users", "200", "-r", "200", "--events", "1000", "--run-time", "3s"),
         *("--ledger", str(tmp_path), "--master-bind-port", port, "--master-port", port),
     )
     assert status == 0, output
@@ -62,17 +62,20 @@ def test_workers_share_the_load_and_keep_ledgers_of_their_own(kinesis: LocalKine
     verdict = audit_stream(kinesis, tmp_path)
     assert verdict.ok, verdict
     assert rows(output)["records acknowledged"] == verdict.acknowledged
-    assert 1_000 < verdict.acknowledged < 15_000
+    assert 100 < verdict.acknowledged < 6_000
 
 
 def test_lost_connections_failures_and_throttles_lose_nothing(kinesis: LocalKinesis, tmp_path: Path) -> None:
+    # On a busy machine there are few calls: some of each kind are certain.
+    kinesis.faults.drop("PutRecords", times=3)
+    kinesis.faults.throttle("PutRecords", times=3)
     kinesis.faults.drop("PutRecords", probability=0.1)
     kinesis.faults.drop_before("PutRecords", probability=0.05)
     kinesis.faults.internal_failure("PutRecords", probability=0.05)
     kinesis.faults.throttle("PutRecords", probability=0.02)
     status, output = run_load(
         kinesis,
-        *("--users", "500", "-r", "500", "--events", "2000", "--run-time", "4s"),
+        *("--users", "200", "-r", "200", "--events", "1000", "--run-time", "3s"),
         *MIX,
         "--ledger",
         str(tmp_path),
@@ -119,9 +122,9 @@ def test_a_killed_worker_leaves_a_ledger_that_accounts_for_all_it_sent(kinesis: 
     kinesis.faults.latency(0.2, "PutRecords")
     with locust(
         kinesis,
-        *("--headless", "--users", "500", "-r", "500", "--events", "3000", "--ledger", str(tmp_path)),
+        *("--headless", "--users", "200", "-r", "200", "--events", "2000", "--ledger", str(tmp_path)),
     ) as process:
-        wait_for(lambda: len(kinesis.records("orders")) > 3000)
+        wait_for(lambda: len(kinesis.records("orders")) > 1000)
         process.send_signal(signal.SIGKILL)
         process.wait(timeout=60)
     # The server still takes what the socket holds.

@@ -32,7 +32,7 @@ STYLES = ((",", ":"), (", ", " : "))
     )
 )
 # What fails is one record and is told; to make its schema and the other records smaller would take minutes.
-@settings(max_examples=settings.default.max_examples // 20, phases=[Phase.reuse, Phase.generate])
+@settings(max_examples=settings.default.max_examples // 12, phases=[Phase.reuse, Phase.generate])
 def test_a_record_comes_out_equal_or_is_quarantined_with_its_bytes(
     spark: SparkSession,
     kinesis: KinesisSettings,
