@@ -13,12 +13,14 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from lakestream.kinesis import KinesisSettings
+from lakestream.spark.events import DATA, REASON
 from lakestream.spark.pipeline import Pipeline
 from lakestream.spark.read import read_batch
+from lakestream.spark.tallies import Tallies
 from lakestream.testing.any_json import Object, columns, records, schemas, text_of
 from lakestream.testing.json_model import is_same, lacking, misfits, tagged
 
-# Without Spark, and of many more, `test_any_look` holds the first look against the same model.
+# Without Spark, and of many more, `test_any_event` holds the events against the same model.
 pytestmark = pytest.mark.spark
 
 RECORDS = 25
@@ -44,13 +46,13 @@ def test_a_record_comes_out_equal_or_is_quarantined_with_its_bytes(
     pipeline = Pipeline.of(spark, columns(schema), None)
     assert pipeline.schema == schema
     plan, reader = scripted([datas])
-    parsed = pipeline.parse(read_batch(spark, kinesis, plan, pipeline.schema, reader))
-    rows = pa.Table.from_batches(parsed._collect_as_arrow()).to_pylist()  # type: ignore[operator]
+    typed = read_batch(spark, kinesis, plan, pipeline.schema, reader, Tallies(spark))
+    rows = pa.Table.from_batches(typed._collect_as_arrow()).to_pylist()  # type: ignore[operator]
     for event, data, row in zip(events, datas, rows, strict=True):
-        assert row["data"] == data
+        assert row[DATA] == data
         if unfit := [path.removeprefix(".") for path in misfits(event, schema)]:
-            assert row["_reason"].rpartition(": ")[2] in unfit, (data, row["_reason"])
+            assert row[REASON].rpartition(": ")[2] in unfit, (data, row[REASON])
         else:
-            assert row["_reason"] is None, (data, row["_reason"])
-            assert is_same(event, schema, row["_event"]), (data, row["_event"])
+            assert row[REASON] is None, (data, row[REASON])
+            assert is_same(event, schema, row), (data, row)
             assert tagged(row["_rescued"]) == lacking(event, schema), (data, row["_rescued"])

@@ -12,9 +12,11 @@ from pyspark.sql import Row, SparkSession
 
 from lakestream.errors import SchemaError
 from lakestream.kinesis import KinesisSettings
+from lakestream.spark.events import DATA, REASON
 from lakestream.spark.parse import good_events, parse_schema
 from lakestream.spark.pipeline import Pipeline
 from lakestream.spark.read import read_batch
+from lakestream.spark.tallies import Tallies
 
 pytestmark = pytest.mark.spark
 
@@ -92,40 +94,40 @@ BAD: list[tuple[bytes, str]] = [
 
 
 @pytest.fixture(scope="module")
-def parsed(
+def typed(
     spark: SparkSession, kinesis: KinesisSettings, scripted: Callable[..., Any]
 ) -> Callable[..., tuple[Pipeline, list[Row]]]:
     def parse(records: list[bytes], ddl: str = DDL) -> tuple[Pipeline, list[Row]]:
         pipeline = Pipeline.of(spark, ddl, None)
         plan, reader = scripted([records])
-        return pipeline, pipeline.parse(read_batch(spark, kinesis, plan, pipeline.schema, reader)).collect()
+        return pipeline, read_batch(spark, kinesis, plan, pipeline.schema, reader, Tallies(spark)).collect()
 
     return parse
 
 
-def test_good_records_become_events(parsed: Callable[..., tuple[Pipeline, list[Row]]]) -> None:
-    pipeline, rows = parsed([record for record, _ in GOOD])
+def test_good_records_become_events(typed: Callable[..., tuple[Pipeline, list[Row]]]) -> None:
+    pipeline, rows = typed([record for record, _ in GOOD])
     for (record, fields), row in zip(GOOD, rows, strict=True):
-        found = {name: row["_event"][name] for name in pipeline.schema.names}
-        assert (row["_reason"], found) == (None, dict.fromkeys(pipeline.schema.names) | fields), record[:80]
+        found = {name: row[name] for name in pipeline.schema.names}
+        assert (row[REASON], found) == (None, dict.fromkeys(pipeline.schema.names) | fields), record[:80]
 
 
-def test_bad_records_keep_their_bytes_and_have_a_reason(parsed: Callable[..., tuple[Pipeline, list[Row]]]) -> None:
-    _, rows = parsed([record for record, _ in BAD])
+def test_bad_records_keep_their_bytes_and_have_a_reason(typed: Callable[..., tuple[Pipeline, list[Row]]]) -> None:
+    _, rows = typed([record for record, _ in BAD])
     for (record, reason), row in zip(BAD, rows, strict=True):
-        assert (row["_reason"], bytes(row["data"]) == record) == (reason, True), record[:80]
+        assert (row[REASON], bytes(row[DATA]) == record) == (reason, True), record[:80]
 
 
-def test_unknown_fields_are_rescued_beside_a_good_event(parsed: Callable[..., tuple[Pipeline, list[Row]]]) -> None:
-    _, (row,) = parsed([b'{"id":"a","ID":"b","new":{"x":[1.10]},"inner":{"x":1,"y":2}}'])
-    assert (row["_event"]["id"], row["_event"]["inner"]) == ("a", Row(x=1))
+def test_unknown_fields_are_rescued_beside_a_good_event(typed: Callable[..., tuple[Pipeline, list[Row]]]) -> None:
+    _, (row,) = typed([b'{"id":"a","ID":"b","new":{"x":[1.10]},"inner":{"x":1,"y":2}}'])
+    assert (row["id"], row["inner"]) == ("a", Row(x=1))
     assert row["_rescued"] == '{"ID":"b","new":{"x":[1.10]},"inner":{"y":2}}'
 
 
-def test_a_missing_field_that_is_not_null_is_a_reason(parsed: Callable[..., tuple[Pipeline, list[Row]]]) -> None:
+def test_a_missing_field_that_is_not_null_is_a_reason(typed: Callable[..., tuple[Pipeline, list[Row]]]) -> None:
     records = [b'{"id":"a","n":1}', b'{"n":1}', b'{"id":null,"n":1}', b'{"id":"a"}', b"oops"]
-    _, rows = parsed(records, "id string not null, n long not null")
-    assert [row["_reason"] for row in rows] == [None, "missing: id", "missing: id", "missing: n", "not JSON"]
+    _, rows = typed(records, "id string not null, n long not null")
+    assert [row[REASON] for row in rows] == [None, "missing: id", "missing: id", "missing: n", "not JSON"]
 
 
 def test_events_have_the_columns_of_the_schema_and_of_kinesis(
@@ -133,8 +135,8 @@ def test_events_have_the_columns_of_the_schema_and_of_kinesis(
 ) -> None:
     pipeline = Pipeline.of(spark, "id string", None)
     plan, reader = scripted([[b'{"id":"a"}', b"bad"], [b'{"id":"b","x":1}']])
-    raw = read_batch(spark, kinesis, plan, pipeline.schema, reader)
-    rows = [row.asDict() for row in good_events(pipeline.parse(raw), pipeline.schema).collect()]
+    typed = read_batch(spark, kinesis, plan, pipeline.schema, reader, Tallies(spark))
+    rows = [row.asDict() for row in good_events(typed).collect()]
     arrival = datetime(2026, 1, 31, 12)
     common = {"_sequence_number": "1", "_sub_sequence": 0, "_arrival": arrival, "_partition_key": "key-1"}
     assert rows == [

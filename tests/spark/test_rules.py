@@ -14,6 +14,7 @@ from lakestream.kinesis import KinesisSettings
 from lakestream.model import RULES
 from lakestream.spark.pipeline import Pipeline
 from lakestream.spark.read import read_batch
+from lakestream.spark.tallies import Tallies
 
 pytestmark = pytest.mark.spark
 
@@ -50,8 +51,8 @@ def test_rows_change_only_with_the_rules(
 ) -> None:
     pipeline = Pipeline.of(spark, DDL, "SELECT * FROM events")
     plan, reader = scripted([RECORDS])
-    parsed = pipeline.parse(read_batch(spark, kinesis, plan, pipeline.schema, reader))
-    divided = pipeline.divide(parsed)
+    typed = read_batch(spark, kinesis, plan, pipeline.schema, reader, Tallies(spark))
+    divided = pipeline.divide(typed)
     both = (divided.rows, divided.rejected.select("data", "_reason"))
     rows = [row[0] for frame in both for row in frame.select(sf.to_json(sf.struct("*"), MICROS)).collect()]
     found = sha256("\n".join(rows).encode()).hexdigest()[:16]

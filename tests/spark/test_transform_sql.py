@@ -19,6 +19,7 @@ from lakestream.spark.origin import ORIGIN, with_origin
 from lakestream.spark.parse import good_events, parse_schema
 from lakestream.spark.pipeline import Pipeline
 from lakestream.spark.read import read_batch
+from lakestream.spark.tallies import Tallies
 from lakestream.spark.transform import transform
 
 pytestmark = pytest.mark.spark
@@ -33,8 +34,8 @@ def test_rows_are_what_the_query_selects(
     pipeline = Pipeline.of(spark, DDL, sql, lambda _: sf.when(sf.col("id").isNull(), sf.lit("missing: id")))
     assert pipeline.output.simpleString() == "struct<id:string,twice:bigint,dt:string>"
     plan, reader = scripted([[b'{"id":"a","n":1}', b'{"id":"b","n":2,"at":"2026-01-31T23:59:59Z"}', b'{"n":3}']])
-    parsed = pipeline.parse(read_batch(spark, kinesis, plan, pipeline.schema, reader))
-    divided = pipeline.divide(parsed)
+    typed = read_batch(spark, kinesis, plan, pipeline.schema, reader, Tallies(spark))
+    divided = pipeline.divide(typed)
     assert [tuple(row) for row in divided.rows.collect()] == [("b", 4, "2026-01-31")]
     assert [bytes(row["data"]) for row in divided.rejected.collect()] == [b'{"n":3}']
     assert divided.refused == 1
@@ -69,8 +70,8 @@ def test_the_record_of_a_row_is_known_behind_any_query_that_makes_it_of_one(
 ) -> None:
     plan, reader = scripted([[b'{"id":"a","n":1}', b'{"id":"b","n":2}']])
     pipeline = Pipeline.of(spark, DDL, None)
-    parsed = pipeline.parse(read_batch(spark, kinesis, plan, pipeline.schema, reader))
-    rows = transform(good_events(parsed, pipeline.schema), sql)
+    typed = read_batch(spark, kinesis, plan, pipeline.schema, reader, Tallies(spark))
+    rows = transform(good_events(typed), sql)
     traced = with_origin(rows)
     assert (traced is None) == (found is None)
     if traced is not None and found is not None:

@@ -1,7 +1,7 @@
 """Records read by the schema with every digit of theirs: whatever is not plain (`plain`), a few in most streams.
 
-A record comes out as another JSON, in which each value of the schema is written so that Spark's `from_json` reads it
-as it is, and what the schema lacks is apart; or it is refused, with the field that is why.
+A record comes out as the values of the schema, as `columns` takes them, and what the schema lacks; or it is refused,
+with the field that is why.
 
 | type | is | refused |
 |---|---|---|
@@ -21,11 +21,13 @@ Times keep microseconds, and what is finer is cut off. Of a name that occurs twi
 
 import binascii
 import json
+import math
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Context, Decimal, Inexact, InvalidOperation
+from struct import pack, unpack
 from typing import Any, NoReturn
 
 import msgspec
@@ -68,10 +70,10 @@ _UNITS = (("milliseconds", 10**3), ("microseconds", 10**6), ("nanoseconds", 10**
 
 @dataclass(frozen=True)
 class Read:
-    """A record that is worth parsing."""
+    """A record that fits."""
 
-    text: str
-    """JSON of the schema's fields alone."""
+    values: tuple[Any, ...]
+    """In the order of the schema."""
     lacking: str | None
     """JSON of what the schema lacks, at the paths of the record; None: nothing."""
 
@@ -100,8 +102,8 @@ def exact_reader(schema: st.StructType) -> Callable[[bytes], Read]:
         record = _decoded(data)
         if not isinstance(record, dict):
             raise RecordError(NOT_AN_OBJECT)
-        fitting, rest = event(record), lacking(record)
-        return Read(_text(fitting), None if rest is None else _text(rest))
+        values, rest = event(record), lacking(record)
+        return Read(values, None if rest is None else _text(rest))
 
     return read
 
@@ -117,13 +119,16 @@ def _decoded(data: bytes) -> _Value:
     if not data:
         raise RecordError(EMPTY)
     try:
-        return _DECODER.decode(data.decode())
+        record = _DECODER.decode(data.decode())
+        if b"\\u" in data:
+            _text(record)  # there may be half of a pair of surrogates
     except UnicodeDecodeError as error:
         raise RecordError(NOT_UTF8) from error
     except RecursionError as error:
         raise RecordError(TOO_DEEP) from error
     except ValueError as error:
         raise RecordError(NOT_JSON) from error
+    return record
 
 
 def _text(value: _Value) -> str:
@@ -132,11 +137,11 @@ def _text(value: _Value) -> str:
     except RecursionError as error:
         raise RecordError(TOO_DEEP) from error
     except UnicodeEncodeError as error:
-        raise RecordError(NOT_JSON) from error  # half of a pair of surrogates
+        raise RecordError(NOT_JSON) from error
 
 
 _Reader = Callable[[_Value], _Value]
-"""From a value that is not null to what Spark reads."""
+"""From a value that is not null to one of a column."""
 
 
 def _reader(type: st.DataType) -> _Reader:
@@ -181,7 +186,7 @@ def _integer(name: str, bits: int) -> _Reader:
             raise _mismatch()
         if not _INTEGER.fullmatch(digits) or not -limit <= int(digits) < limit:
             raise _misfit(name)
-        return value
+        return int(digits)
 
     return integer
 
@@ -192,15 +197,32 @@ def _digits(value: _Value) -> bytes:
     return bytes(value)
 
 
-def _floating(name: str, limit: float) -> _Reader:
-    """Args: limit is the first number that is as near to infinity as to the type's largest."""
+def _double(value: _Value) -> _Value:
+    number = float(_digits(value))
+    if math.isinf(number):
+        raise _misfit("double")
+    return number
 
-    def floating(value: _Value) -> _Value:
-        if abs(float(_digits(value))) >= limit:
-            raise _misfit(name)
-        return value
 
-    return floating
+_FLOAT_END = 2.0**128 - 2.0**103
+"""The first number that is as near to infinity as to the largest float."""
+
+
+def _float(value: _Value) -> _Value:
+    digits = _digits(value).decode()
+    number = float(digits)
+    # It has been rounded once, and is to be again: if it lies in the middle of two floats, then to the side that the
+    # digits are on.
+    if number and not math.isinf(number) and (exact := Decimal(digits)) != (rounded := Decimal(number)):
+        number = math.nextafter(number, math.inf if exact > rounded else -math.inf) if _is_even(number) else number
+    if abs(number) >= _FLOAT_END:
+        raise _misfit("float")
+    return unpack("f", pack("f", number))[0]
+
+
+def _is_even(number: float) -> bool:
+    bits: int = unpack("q", pack("d", number))[0]
+    return bits % 2 == 0
 
 
 def _decimal(type: st.DecimalType) -> _Reader:
@@ -212,7 +234,7 @@ def _decimal(type: st.DecimalType) -> _Reader:
         if not _DECIMAL.fullmatch(text):
             raise _mismatch()
         try:
-            return Raw(format(context.quantize(Decimal(text), unit), "f"))
+            return context.quantize(Decimal(text), unit)
         except (Inexact, InvalidOperation) as error:
             raise _misfit(type.simpleString()) from error
 
@@ -223,10 +245,9 @@ def _binary(value: _Value) -> _Value:
     if not isinstance(value, str):
         raise _mismatch()
     try:
-        binascii.a2b_base64(value, strict_mode=True)
+        return binascii.a2b_base64(value, strict_mode=True)
     except ValueError as error:
         raise _mismatch() from error
-    return value
 
 
 def _stripped(value: _Value) -> str:
@@ -240,7 +261,7 @@ def _date(value: _Value) -> _Value:
     if found is None:
         raise _mismatch()
     try:
-        return date(int(found["year"]), int(found["month"]), int(found["day"])).isoformat()
+        return date(int(found["year"]), int(found["month"]), int(found["day"]))
     except ValueError as error:
         raise _mismatch() from error
 
@@ -252,12 +273,12 @@ def _instant(value: _Value) -> _Value:
         return text
     moment, offset = _moment(text)
     try:
-        return (moment.replace(tzinfo=UTC) - (offset or timedelta())).isoformat().replace("+00:00", "Z")
+        return moment.replace(tzinfo=UTC) - (offset or timedelta())
     except OverflowError as error:
         raise _mismatch() from error
 
 
-def _seconds(value: Raw) -> Raw:
+def _seconds(value: Raw) -> int:
     digits = bytes(value)
     if digits.strip(b"-0123456789"):
         raise _mismatch()
@@ -265,7 +286,7 @@ def _seconds(value: Raw) -> Raw:
         raise _misfit("timestamp")
     seconds = int(digits)
     if FIRST_SECOND <= seconds <= LAST_SECOND:
-        return value
+        return seconds
     for unit, per_second in _UNITS:
         if FIRST_SECOND <= seconds // per_second <= LAST_SECOND:
             raise RecordError(f"{SECONDS}, these look like {unit}", "")
@@ -278,7 +299,7 @@ def _local(value: _Value) -> _Value:
     moment, offset = _moment(text)
     if offset is not None:
         raise _mismatch()
-    return moment.isoformat()
+    return moment
 
 
 def _moment(text: str) -> tuple[datetime, timedelta | None]:
@@ -307,8 +328,8 @@ _SCALARS: dict[type[st.DataType], _Reader] = {
     st.ShortType: _integer("smallint", 16),
     st.IntegerType: _integer("int", 32),
     st.LongType: _integer("bigint", 64),
-    st.FloatType: _floating("float", 2.0**128 - 2.0**103),
-    st.DoubleType: _floating("double", float("inf")),
+    st.FloatType: _float,
+    st.DoubleType: _double,
     st.BinaryType: _binary,
     st.DateType: _date,
     st.TimestampType: _instant,
@@ -356,16 +377,17 @@ def _struct(type: st.StructType, *, top: bool = False) -> _Reader:
     def struct(value: _Value) -> _Value:
         if not isinstance(value, dict):
             raise _mismatch()
-        read = {}
+        read = []
         for name, field, is_nullable in fields:
             item = value.get(name)
             if item is not None:
                 try:
-                    read[name] = field(item)
+                    item = field(item)
                 except RecordError as error:
                     raise error.within(f".{name}") from error
             elif not is_nullable:
                 raise RecordError(MISSING, f".{name}")
-        return read
+            read.append(item)
+        return tuple(read)
 
     return struct

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from pyspark import StorageLevel
-from pyspark.sql import DataFrame, Row, SparkSession
-from pyspark.sql import functions as sf
+from pyspark.sql import DataFrame, SparkSession
 
 from lakestream.engine import Fetched
 from lakestream.kinesis import KinesisSettings, read_ranges
 from lakestream.model import BatchPlan, ShardStats
 from lakestream.spark.findings import FindingReader, Findings
-from lakestream.spark.pipeline import Pipeline
+from lakestream.spark.pipeline import Pipeline, count
 from lakestream.spark.read import read_batch
-
-_QUANTILES = [step / 20 for step in range(21)]
-"""Arrival times per shard that stand for all of them: the first, every 5 %, the last."""
+from lakestream.spark.tallies import QUANTILES, Tallies, Tally
 
 
 class SparkFetcher:
@@ -36,55 +34,50 @@ class SparkFetcher:
         self._pipeline = pipeline
         self._reader = reader
         self._findings = Findings(spark)
+        self._tallies = Tallies(spark)
 
     def fetch(self, plan: BatchPlan) -> Fetched[DataFrame]:
-        """Read and parse the plan's ranges, in one job that also fills the executors' memory, and divide them."""
+        """Read the plan's ranges, in one job that also fills the executors' memory, and divide them."""
         settings = replace(self._settings, retention=plan.trim.retention) if plan.trim else self._settings
         reader = self._findings.kept(plan.batch, self._reader)
-        raw = read_batch(self._spark, settings, plan, self._pipeline.schema, reader)
+        typed = read_batch(self._spark, settings, plan, self._pipeline.schema, reader, self._tallies)
         # Spilled to disk rather than read from Kinesis a second time, whose read limits others share.
-        parsed = self._pipeline.parse(raw).persist(StorageLevel.MEMORY_AND_DISK_DESER)
-        found = sorted(_shard_rows(parsed), key=lambda row: row["shard_id"])
-        divided = self._pipeline.divide(parsed)
-        rejected = sum(row["rejected"] for row in found) + divided.refused
+        typed = typed.persist(StorageLevel.MEMORY_AND_DISK_DESER)
+        divided = self._pipeline.divide(typed)
+        if len(self._tallies.of(plan.batch)) < len(plan.tasks):
+            count(typed)  # a transform need not look at every record
+        tallies = [tally for task in self._tallies.of(plan.batch).values() for tally in task]
+        rejected = sum(tally.rejected for tally in tallies) + divided.refused
         return Fetched(
             rows=divided.rows,
             rejected=divided.rejected,
             # Of records that a transform takes together, rows are refused: there may be more of them.
-            rejected_count=min(rejected, sum(row["records"] for row in found)),
-            shards=tuple(_stats(row) for row in found),
-            arrivals=merge_quantiles([(row["records"], row["arrivals"]) for row in found]),
+            rejected_count=min(rejected, sum(tally.records for tally in tallies)),
+            shards=_shard_stats(tallies),
+            arrivals=merge_quantiles([(tally.records, tally.arrivals) for tally in tallies]),
             findings=lambda: self._findings.of(plan.batch),
-            release=lambda: _unpersist(parsed),
+            release=typed.unpersist,
         )
 
 
-def _shard_rows(parsed: DataFrame) -> list[Row]:
-    micros = sf.unix_micros("arrival")
-    return (
-        parsed.groupBy("shard_id")
-        .agg(
-            sf.count("*").alias("records"),
-            # User records of an aggregate are numbered from 0 on.
-            sf.count_if(sf.col("sub_sequence") == 0).alias("kinesis_records"),
-            sf.sum(sf.length("data")).alias("bytes"),
-            sf.count("_reason").alias("rejected"),
-            sf.min(micros).alias("first"),
-            sf.max(micros).alias("last"),
-            sf.percentile_approx(micros, _QUANTILES, 1000).alias("arrivals"),
-        )
-        .collect()
-    )
+def _shard_stats(tallies: Iterable[Tally]) -> tuple[ShardStats, ...]:
+    """Of each shard, sorted; several tasks may have read of one."""
+    by_shard: defaultdict[str, list[Tally]] = defaultdict(list)
+    for tally in tallies:
+        by_shard[tally.shard_id].append(tally)
+    return tuple(_stats(shard, by_shard[shard]) for shard in sorted(by_shard))
 
 
-def _stats(row: Row) -> ShardStats:
+def _stats(shard_id: str, tallies: Sequence[Tally]) -> ShardStats:
+    records = sum(tally.records for tally in tallies)
+    kinesis_records = sum(tally.kinesis_records for tally in tallies)
     return ShardStats(
-        shard_id=row["shard_id"],
-        records=row["records"],
-        bytes=row["bytes"],
-        first_arrival=_time(row["first"]),
-        last_arrival=_time(row["last"]),
-        kinesis_records=None if row["kinesis_records"] == row["records"] else row["kinesis_records"],
+        shard_id=shard_id,
+        records=records,
+        bytes=sum(tally.bytes for tally in tallies),
+        first_arrival=_time(min(tally.arrivals[0] for tally in tallies)),
+        last_arrival=_time(max(tally.arrivals[-1] for tally in tallies)),
+        kinesis_records=None if kinesis_records == records else kinesis_records,
     )
 
 
@@ -102,14 +95,10 @@ def merge_quantiles(samples: Sequence[tuple[int, Sequence[int]]]) -> tuple[datet
     below = 0.0
     for value, weight in weighted:
         below += weight
-        while len(merged) < len(_QUANTILES) and below >= _QUANTILES[len(merged)] * total - 1e-6:
+        while len(merged) < len(QUANTILES) and below >= QUANTILES[len(merged)] * total - 1e-6:
             merged.append(_time(value))
     return tuple(merged)
 
 
 def _time(micros: int) -> datetime:
     return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
-
-
-def _unpersist(parsed: DataFrame) -> None:
-    parsed.unpersist()

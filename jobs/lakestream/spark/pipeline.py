@@ -11,9 +11,9 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from lakestream.errors import SchemaError
+from lakestream.spark.events import REASON, events_schema
 from lakestream.spark.origin import ORIGIN, with_origin
-from lakestream.spark.parse import IDENTITY, good_events, parse, parse_schema, quoted, rejected_records
-from lakestream.spark.read import RAW_SCHEMA
+from lakestream.spark.parse import IDENTITY, RECORD, good_events, parse_schema, quoted, rejected_records
 from lakestream.spark.repeatable import why_not_repeatable
 from lakestream.spark.transform import transform
 
@@ -21,7 +21,7 @@ Guard: TypeAlias = Callable[[StructType], Column | None]
 """Says, of rows with these columns, why a sink cannot take one: a column of text, null for rows that it can take. None:
 it takes every row."""
 
-_WHY = "_lakestream_reason"
+_WHY = "_lakestream_refusal"
 
 
 @dataclass(frozen=True)
@@ -64,40 +64,44 @@ class Pipeline:
             SettingsError: of the guard: the output lacks a column that the sink needs.
         """
         schema = parse_schema(spark, ddl)
-        parsed = parse(spark.createDataFrame([], RAW_SCHEMA), schema)
-        rows = transform(good_events(parsed, schema), sql)
+        rows = transform(good_events(spark.createDataFrame([], events_schema(schema))), sql)
         if sql is not None and (reason := why_not_repeatable(rows, sql)) is not None:
             raise SchemaError(f"spec.transform: {reason}")
         _require_distinct(rows.columns)
         return cls(schema=schema, sql=sql, output=rows.schema, refusal=None if guard is None else guard(rows.schema))
 
-    def parse(self, raw: DataFrame) -> DataFrame:
-        """Raw records with the typed event and `_reason` (null: good); to be persisted, for `divide`."""
-        return parse(raw, self.schema)
-
-    def divide(self, parsed: DataFrame) -> Divided:
-        """Part what goes to the sink from what cannot be used; asks Spark whether there is a row that the sink refuses.
+    def divide(self, typed: DataFrame) -> Divided:
+        """Part what goes to the sink from what cannot be used; one job counts the rows that the sink refuses.
 
         Of a record with such a row no other row goes to the sink either: it is in quarantine, whole. If rows are made
         of several records each, the row itself goes there, as JSON.
+
+        Args:
+            typed: with the columns of `events_schema`; persisted.
         """
-        events = good_events(parsed, self.schema)
-        rows, rejected = transform(events, self.sql), rejected_records(parsed)
+        events = good_events(typed)
+        rows, rejected = transform(events, self.sql), rejected_records(typed)
         if self.refusal is None:
             return Divided(rows, rejected, 0)
         refused = rows.withColumn(_WHY, self.refusal).where(sf.col(_WHY).isNotNull())
-        if not (count := refused.count()):
+        if not (refusals := count(refused)):
             return Divided(rows, rejected, 0)
         traced = with_origin(rows) if self.sql else events.select("*", *map(_as_origin, IDENTITY, ORIGIN))
         if traced is None:
             accepted = rows.where(self.refusal.isNull())
-            return Divided(accepted, rejected.unionByName(_as_record(refused), allowMissingColumns=True), count)
+            return Divided(accepted, rejected.unionByName(_as_record(refused), allowMissingColumns=True), refusals)
         refused = traced.withColumn(_WHY, self.refusal).where(sf.col(_WHY).isNotNull())
         records = refused.groupBy(*ORIGIN).agg(sf.min(_WHY).alias(_WHY))
         accepted = traced.join(records, list(ORIGIN), "left_anti").drop(*ORIGIN)
-        found = records.select(_WHY, *(sf.col(at).alias(name[1:]) for name, at in zip(IDENTITY, ORIGIN, strict=True)))
-        poison = parsed.join(found, [name[1:] for name in IDENTITY]).withColumn("_reason", sf.col(_WHY))
-        return Divided(accepted, rejected.unionByName(poison.select(rejected.columns)), records.count())
+        found = records.select(_WHY, *(sf.col(at).alias(name) for name, at in zip(IDENTITY, ORIGIN, strict=True)))
+        poison = typed.join(found, [*IDENTITY]).withColumn(REASON, sf.col(_WHY)).selectExpr(*RECORD)
+        return Divided(accepted, rejected.unionByName(poison), records.count())
+
+
+def count(rows: DataFrame) -> int:
+    """How many there are, by a job of one stage: the executors count, and the driver adds."""
+    found: int = rows.select()._jdf.queryExecution().toRdd().count()
+    return found
 
 
 def _as_origin(name: str, origin: str) -> Column:

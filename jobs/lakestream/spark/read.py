@@ -4,36 +4,17 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import (
-    BinaryType,
-    LongType,
-    StringType,
-    StructField,
-    StructType,
-    TimestampType,
-)
+from pyspark.sql.types import StructType
 
 from lakestream.faults import reach
 from lakestream.kinesis import KinesisSettings
 from lakestream.model import BatchPlan, ShardRange
-from lakestream.spark.screen import SCREENED, screen
+from lakestream.spark.events import events_schema, typed
+from lakestream.spark.tallies import Tallies
 from lakestream.spark.worker import settle_worker
 
 if TYPE_CHECKING:
     import pyarrow as pa
-
-RAW_SCHEMA = StructType(
-    [
-        StructField("data", BinaryType()),
-        StructField("partition_key", StringType()),
-        StructField("sequence_number", StringType()),
-        StructField("sub_sequence", LongType()),
-        StructField("shard_id", StringType()),
-        StructField("arrival", TimestampType()),
-        *(StructField(name, StringType()) for name in SCREENED),
-    ]
-)
-"""One row per user record: the reader's columns, and those of `screen`."""
 
 Reader = Callable[[KinesisSettings, Sequence[ShardRange]], "Iterator[pa.RecordBatch]"]
 
@@ -44,8 +25,9 @@ def read_batch(
     plan: BatchPlan,
     schema: StructType,
     reader: Reader,
+    tallies: Tallies,
 ) -> DataFrame:
-    """The records of a plan, with the columns of `RAW_SCHEMA`.
+    """The records of a plan, with the columns of `events_schema`.
 
     The same rows in the same partitions and order however often a task runs, since a plan says what each task reads.
 
@@ -55,16 +37,18 @@ def read_batch(
         plan: has at least one range.
         schema: of the events; pickled.
         reader: yields the records of ranges, with the columns of `lakestream.kinesis.SCHEMA`; pickled.
+        tallies: are told what each task has read; pickled.
     """
-    tasks = plan.tasks
+    tasks, number = plan.tasks, plan.batch
 
     def read(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         settle_worker()
         for batch in batches:
             for task in batch.column(0).to_pylist():
-                yield from screen(past_half(reader(settings, tasks[task]), tasks[task]), schema)
+                events = typed(past_half(reader(settings, tasks[task]), tasks[task]), schema)
+                yield from tallies.kept(number, task, events)
 
-    return spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(read, RAW_SCHEMA)
+    return spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(read, events_schema(schema))
 
 
 def past_half(batches: "Iterable[pa.RecordBatch]", ranges: Sequence[ShardRange]) -> "Iterator[pa.RecordBatch]":

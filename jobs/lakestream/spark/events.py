@@ -1,0 +1,128 @@
+"""Raw records to typed events, in the Arrow batches they are fetched in, by the rules of docs/records.md.
+
+Spark's `from_json` is lenient where an alteration or a loss would go unseen: it replaces bytes that are not UTF-8,
+stops reading behind the first value (`{"a":1}{"a":2}`), drops fields that are not in the schema, prints numbers anew
+(`1.10` is `1.1`), rounds decimals, lets times and TINYINT wrap, gives a time without a date that of today, and takes
+eight minutes for a DECIMAL of `1e100000000`. So Spark is given values: most records are read as they are (`plain`), the
+others with every digit (`exact`).
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import types as st
+
+from lakestream.spark.columns import column_of, columns_of
+from lakestream.spark.exact import MISSING, RecordError, exact_reader
+from lakestream.spark.plain import NotPlain, plain_decoder
+
+METADATA = ("_rescued", "_shard_id", "_sequence_number", "_sub_sequence", "_arrival", "_partition_key")
+"""Columns that every event has beside those of the schema."""
+
+DATA, REASON = "_lakestream_data", "_lakestream_reason"
+"""The bytes of the record; and why it cannot be used, null if it can."""
+
+_FEW = 64
+"""Records of which one is not plain, and that are all read exactly rather than parted again."""
+
+
+def events_schema(schema: st.StructType) -> st.StructType:
+    """What `typed` makes: the columns of the schema, `METADATA`, and `DATA` and `REASON`."""
+    columns = [st.StructField(field.name, field.dataType) for field in schema.fields]
+    types = (st.StringType(), st.StringType(), st.StringType(), st.LongType(), st.TimestampType(), st.StringType())
+    columns += [st.StructField(name, type) for name, type in zip(METADATA, types, strict=True)]
+    return st.StructType([*columns, st.StructField(DATA, st.BinaryType()), st.StructField(REASON, st.StringType())])
+
+
+def typed(batches: Iterable[pa.RecordBatch], schema: st.StructType) -> Iterator[pa.RecordBatch]:
+    """Batches of raw records (`lakestream.kinesis.SCHEMA`) as events, with the columns of `events_schema`.
+
+    Field names are compared exactly, with case.
+    """
+    reader, names = EventReader(schema), events_schema(schema).names
+    for batch in batches:
+        data, partition_key, sequence_number, sub_sequence, shard_id, arrival = batch.columns
+        events = reader.read(data.to_pylist())
+        metadata = [events.rescued, shard_id, sequence_number, sub_sequence, arrival, partition_key]
+        yield pa.RecordBatch.from_arrays([*events.columns, *metadata, data, events.reasons], names)
+
+
+@dataclass(frozen=True)
+class Events:
+    """What was read of some records; of those with a reason there is nothing else."""
+
+    columns: list[pa.Array]
+    """In the order of the schema."""
+    rescued: pa.StringArray
+    """JSON of what the schema lacks; null: nothing."""
+    reasons: pa.StringArray
+    """Why a record cannot be used; null: it can."""
+
+
+class EventReader:
+    """Reads records of one schema.
+
+    Raises:
+        TypeError: the schema has a type that JSON is not read into.
+    """
+
+    def __init__(self, schema: st.StructType) -> None:
+        self._exact = exact_reader(schema)
+        self._plain = plain_decoder(schema)
+        self._types = [column_of(field.dataType) for field in schema.fields]
+        self._nothing = (None,) * len(self._types)
+        self._needed = [(at, field.name) for at, field in enumerate(schema.fields) if not field.nullable]
+
+    def read(self, datas: Sequence[bytes]) -> Events:
+        """Records to columns."""
+        found = _Found([], [None] * len(datas), [None] * len(datas))
+        for position, data in enumerate(datas):
+            try:
+                found.rows.append(self._plain(data))
+            except NotPlain:
+                found.rows.append(self._nothing)
+                self._read_exactly(found, position, data)
+        columns = self._columns(found, datas, 0, len(datas))
+        for at, name in self._needed:
+            _require(columns[at], name, found.reasons)
+        return Events(columns, pa.array(found.rescued, pa.string()), pa.array(found.reasons, pa.string()))
+
+    def _columns(self, found: "_Found", datas: Sequence[bytes], start: int, end: int) -> list[pa.Array]:
+        """Of the records from start to end. If one is not plain after all, it and those near to it are read exactly."""
+        try:
+            return columns_of(self._types, found.rows[start:end])
+        except NotPlain:
+            if end - start > _FEW:
+                middle = (start + end) // 2
+                halves = self._columns(found, datas, start, middle), self._columns(found, datas, middle, end)
+                return [pa.concat_arrays(both) for both in zip(*halves, strict=True)]
+        for position in range(start, end):
+            self._read_exactly(found, position, datas[position])
+        return columns_of(self._types, found.rows[start:end])
+
+    def _read_exactly(self, found: "_Found", position: int, data: bytes) -> None:
+        try:
+            read = self._exact(data)
+        except RecordError as error:
+            found.rows[position], found.reasons[position] = self._nothing, str(error)
+        else:
+            found.rows[position], found.rescued[position] = read.values, read.lacking
+
+
+@dataclass(frozen=True)
+class _Found:
+    """What is known of each record so far."""
+
+    rows: list[tuple[Any, ...]]
+    rescued: list[str | None]
+    reasons: list[str | None]
+
+
+def _require(column: pa.Array, name: str, reasons: list[str | None]) -> None:
+    """Give those a reason that have no value, and no reason yet."""
+    if column.null_count:
+        for position, is_null in enumerate(column.is_null().to_pylist()):
+            if is_null and reasons[position] is None:
+                reasons[position] = f"{MISSING}: {name}"

@@ -1,0 +1,77 @@
+"""What tasks have read, counted without Spark."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pyarrow as pa
+import pytest
+from pyspark.accumulators import Accumulator
+from pyspark.sql import types as st
+
+from lakestream.kinesis import SCHEMA
+from lakestream.spark.events import typed
+from lakestream.spark.tallies import QUANTILES, Tallies, Tally
+
+FIELDS = st.StructType([st.StructField("id", st.StringType())])
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
+MICROS = int(NOON.timestamp()) * 1_000_000
+
+
+@pytest.fixture
+def tallies() -> Tallies:
+    context = SimpleNamespace(accumulator=lambda value, param: Accumulator(7_000, value, param))
+    return Tallies(cast("Any", SimpleNamespace(sparkContext=context)))
+
+
+def events(shard: str, datas: Sequence[bytes], first: int = 0, sub: Sequence[int] | None = None) -> pa.RecordBatch:
+    """Of one shard, arriving a second apart."""
+    raw = [
+        {
+            "data": data,
+            "sequence_number": str(first + number),
+            "sub_sequence": sub[number] if sub else 0,
+            "shard_id": shard,
+            "arrival": NOON + timedelta(seconds=first + number),
+        }
+        for number, data in enumerate(datas)
+    ]
+    (batch,) = typed([pa.RecordBatch.from_pylist(raw, SCHEMA)], FIELDS)
+    return batch
+
+
+def test_each_shard_of_a_task_is_counted(tallies: Tallies) -> None:
+    parts = [events("b", [b"{}"] * 2), events("a", [b"{}", b"bad"]), events("b", [b"{}"] * 19, first=2)]
+    assert [*tallies.kept(5, 0, parts)] == parts
+    a, b = tallies.of(5)[0]
+    assert (a.shard_id, a.records, a.kinesis_records, a.bytes, a.rejected) == ("a", 2, 2, 5, 1)
+    assert (b.shard_id, b.records, b.bytes, b.rejected) == ("b", 21, 42, 0)
+    assert b.arrivals == tuple(MICROS + 1_000_000 * second for second in range(21))
+    assert len(QUANTILES) == 21
+
+
+def test_an_aggregate_is_one_record_to_kinesis(tallies: Tallies) -> None:
+    list(tallies.kept(5, 0, [events("a", [b"{}"] * 3, sub=[0, 1, 2])]))
+    (tally,) = tallies.of(5)[0]
+    assert (tally.records, tally.kinesis_records) == (3, 1)
+
+
+def test_a_task_that_is_run_twice_counts_once_and_one_without_records_is_known(tallies: Tallies) -> None:
+    for _ in range(2):
+        list(tallies.kept(5, 0, [events("a", [b"{}"])]))
+    list(tallies.kept(5, 1, [events("a", [])]))
+    assert tallies.of(5) == {0: (Tally("a", 1, 1, 2, 0, (MICROS,) * 21),), 1: ()}
+
+
+def test_a_task_that_is_cut_off_tells_nothing(tallies: Tallies) -> None:
+    next(tallies.kept(5, 0, [events("a", [b"{}"])]))
+    assert tallies.of(5) == {}
+
+
+def test_the_newest_batches_are_remembered(tallies: Tallies) -> None:
+    for batch in range(10):
+        list(tallies.kept(batch, 0, []))
+    assert [batch for batch in range(10) if tallies.of(batch)] == [6, 7, 8, 9]
