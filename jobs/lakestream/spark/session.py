@@ -17,6 +17,7 @@ from pyspark.sql import SparkSession
 from lakestream.spark.archive import archive_options, image_archive, local_archive, local_class_path
 from lakestream.spark.hudi import HUDI_CONF
 from lakestream.spark.java import java_home
+from lakestream.spark.names import keep_names
 from lakestream.storage import S3Settings
 
 logger = logging.getLogger(__name__)
@@ -114,6 +115,7 @@ def _start_jvm(conf: SparkConf) -> None:
     if SparkContext._gateway is None:
         gateway = launch_gateway(conf, popen_kwargs={"start_new_session": True})  # type: ignore[no-untyped-call]
         SparkContext._ensure_initialized(gateway=gateway)
+    keep_names()
 
 
 def java_options(archive: Path) -> list[str]:
