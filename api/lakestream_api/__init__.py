@@ -1,5 +1,6 @@
 """The LakeStream resource as typed, validated models, and what operator and drivers tell each other about it."""
 
+from lakestream_api.advice import advice
 from lakestream_api.control import Control
 from lakestream_api.errors import InvalidDocumentError, LakeStreamApiError, Problem
 from lakestream_api.kubernetes import (
@@ -136,6 +137,7 @@ __all__ = [
     "Writer",
     "WriterNames",
     "WriterStatus",
+    "advice",
     "format_duration",
     "format_size",
     "load_lakestream",

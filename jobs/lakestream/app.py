@@ -50,7 +50,7 @@ from lakestream.spark.uploads import abort_uploads
 from lakestream.stopping import StopSignal, stop_on_signals
 from lakestream.storage import LakePath, S3Settings, StoreSettings, open_store
 from lakestream.takeover import await_predecessors
-from lakestream_api import LakeStream, Writer
+from lakestream_api import LakeStream, Writer, advice
 from lakestream_api.names import WriterNames
 
 if TYPE_CHECKING:
@@ -88,6 +88,8 @@ def run(document: LakeStream, writer_name: str, run_settings: RunSettings) -> in
         LakeStreamError: any other, as told there.
     """
     writer = document.writer(writer_name)
+    for sentence in advice(document):
+        logger.warning("%s", sentence)
     stop = StopSignal()
     with ExitStack() as stack:
         stack.enter_context(stop_on_signals(stop))

@@ -20,7 +20,7 @@ from typer.core import TyperGroup
 
 from lakestream.errors import LakeStreamError
 from lakestream.exits import Exit, exit_of, leave_message
-from lakestream_api import InvalidDocumentError, LakeStream, load_lakestream
+from lakestream_api import InvalidDocumentError, LakeStream, advice, load_lakestream
 
 
 class _Commands(TyperGroup):
@@ -95,6 +95,8 @@ def validate(file: File) -> None:
         document = _load(file)
     writers = ", ".join(f"{writer.name} ({writer.output.path})" for writer in document.spec.writers)
     typer.echo(f"{file}: LakeStream {document.metadata.name} is valid; writers: {writers}")
+    for sentence in advice(document):
+        typer.echo(f"lakestream: {sentence}", err=True)
 
 
 @app.command()

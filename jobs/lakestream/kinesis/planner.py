@@ -308,7 +308,8 @@ class Planner:
         return ranges
 
     def _certain_cut(self, draft: _Draft, shard_id: str, first: Record, horizon: datetime) -> Cut:
-        cut = self._prober.cut(shard_id, first, horizon)
+        is_short = self._rates.are_few(shard_id, horizon - first.arrival)
+        cut = self._prober.cut(shard_id, first, horizon, is_short=is_short)
         if isinstance(cut, Behind) and cut.record.arrival < self._trim_by_now(draft).floor:
             # Nothing behind the last record, or nothing any more? While that one is there, the first.
             match self._prober.peek(shard_id, at(cut.record.sequence)):

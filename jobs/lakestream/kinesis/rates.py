@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -21,6 +22,8 @@ _MAX_BURST = 16.0
 """For the same reason a slice is at most this many times as long as one at the write limits would be…"""
 _SHORT = timedelta(seconds=60)
 """…but never held below this on that ground: streams of thousands of shards are never full in all of them."""
+_FEW = 50
+"""Records: some kilobytes. A shard with more of them in ten seconds mostly has one within the settle time."""
 _LEAST = timedelta(milliseconds=1)
 """Resolution of arrival times."""
 
@@ -74,6 +77,10 @@ class Rates:
     def expect(self, shard_id: str, span: timedelta) -> int:
         """Estimate of the records of a shard in a span of arrival time; 0: no idea."""
         return round(self.by_shard.get(shard_id, 0.0) * span.total_seconds())
+
+    def are_few(self, shard_id: str, span: timedelta) -> bool:
+        """Whether a shard should have so few records in a span that reading them costs less than asking for its end."""
+        return self.by_shard.get(shard_id, math.inf) * span.total_seconds() <= _FEW
 
 
 def _floor(seconds: float) -> timedelta:

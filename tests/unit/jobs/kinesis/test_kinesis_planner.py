@@ -9,7 +9,19 @@ import pytest
 
 from lakestream.errors import DataLossError, ExpiredIteratorError, IdentityMismatchError, SettingsError
 from lakestream.kinesis import Planner, PlannerSettings
-from lakestream.model import BatchPlan, Cursor, Finished, Reading, Trim, Unpinned, Waiting, after, at
+from lakestream.model import (
+    BatchCommit,
+    BatchPlan,
+    Cursor,
+    Finished,
+    Reading,
+    ShardStats,
+    Trim,
+    Unpinned,
+    Waiting,
+    after,
+    at,
+)
 from lakestream.testing.fake_kinesis import START, FakeKinesis
 
 SETTLE = timedelta(milliseconds=250)
@@ -101,6 +113,24 @@ def test_a_busy_shard_costs_one_iterator_and_one_record() -> None:
         stream.calls.clear()
         cursors = plan_of(planner, cursors, batch).cursors
     assert stream.calls == {"GetShardIterator": 1, "GetRecords": 1}
+
+
+def test_a_quiet_shard_costs_one_iterator_and_two_looks() -> None:
+    """One that tells that there is something new, and one that reads up to the tip: five a second are for all."""
+    stream = FakeKinesis()
+    planner = planner_of(stream)
+    cursors: Sequence[Cursor] = ()
+    for batch in range(3):
+        last = stream.put(S0, b"x")
+        stream.advance(seconds(10))
+        stream.calls.clear()
+        plan = plan_of(planner, cursors, batch)
+        piece = plan.ranges[0]
+        stats = ShardStats(S0, 1, 1, piece.first_arrival, piece.end_arrival)
+        planner.observe(BatchCommit.of(plan, epoch=7, committed_at=stream.time, shards=(stats,)))
+        cursors = plan.cursors
+        assert plan.ranges[0].end == after(last.sequence)
+    assert stream.calls == {"GetShardIterator": 1, "GetRecords": 2}
 
 
 def test_an_expired_iterator_of_an_idle_shard_is_replaced() -> None:
