@@ -18,7 +18,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from isal import igzip_lib
 from pyspark.sql import Column, DataFrame
-from pyspark.sql import functions as sf
 from pyspark.sql.types import ArrayType, MapType, StructType
 
 from lakestream.errors import SettingsError
@@ -33,11 +32,11 @@ from lakestream.storage import StoreSettings
 if TYPE_CHECKING:
     from lakestream.sinks.objects import Content
 
-_TIMES = {
-    # Spark's default writes milliseconds only.
-    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
-    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
-}
+_TIMES = """map(
+    'timestampFormat', "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    'timestampNTZFormat', "yyyy-MM-dd'T'HH:mm:ss.SSSSSS"
+)"""
+"""Spark's default writes milliseconds only."""
 _LINE = "_line"
 
 _NAME_BYTES = 64
@@ -156,9 +155,10 @@ class JsonSink:
 
 def _to_lines(rows: DataFrame, partition_by: tuple[str, ...]) -> DataFrame:
     """`_line`: the row as JSON with its newline, without its nulls and partition columns; and these, as strings."""
-    content = [sf.col(quoted(name)) for name in rows.columns if name not in partition_by]
-    line = sf.concat(sf.to_json(sf.struct(*content), _TIMES), sf.lit("\n"))
-    return rows.select(line.alias(_LINE), *(sf.col(quoted(name)).cast("string").alias(name) for name in partition_by))
+    # As text, since each column that is made in Python is some calls to the JVM.
+    content = ", ".join(quoted(name) for name in rows.columns if name not in partition_by)
+    line = f"concat(to_json(struct({content}), {_TIMES}), char(10)) AS {_LINE}"
+    return rows.selectExpr(line, *(f"CAST({quoted(name)} AS string) AS {quoted(name)}" for name in partition_by))
 
 
 @dataclass

@@ -15,7 +15,7 @@ from lakestream.spark.events import REASON, events_schema
 from lakestream.spark.origin import ORIGIN, with_origin
 from lakestream.spark.parse import IDENTITY, RECORD, good_events, parse_schema, quoted, rejected_records
 from lakestream.spark.repeatable import why_not_repeatable
-from lakestream.spark.transform import transform
+from lakestream.spark.transform import require_query, transform
 
 Guard: TypeAlias = Callable[[StructType], Column | None]
 """Says, of rows with these columns, why a sink cannot take one: a column of text, null for rows that it can take. None:
@@ -64,6 +64,8 @@ class Pipeline:
             SettingsError: of the guard: the output lacks a column that the sink needs.
         """
         schema = parse_schema(spark, ddl)
+        if sql is not None:
+            require_query(spark, sql)
         rows = transform(good_events(spark.createDataFrame([], events_schema(schema))), sql)
         if sql is not None and (reason := why_not_repeatable(rows, sql)) is not None:
             raise SchemaError(f"spec.transform: {reason}")

@@ -17,14 +17,17 @@ _view = threading.Lock()
 def transform(events: DataFrame, sql: str | None) -> DataFrame:
     """Apply `spec.transform` to the events of a batch (`good_events`); without one they stay as they are.
 
+    Args:
+        events: of the batch.
+        sql: has passed `require_query`, since Spark runs a command at once.
+
     Raises:
-        SchemaError: no single query over `events`, or a column or function that does not exist.
+        SchemaError: a column or function does not exist.
     """
     if sql is None:
         return events
     spark = events.sparkSession
     try:
-        _require_query(spark, sql)
         with _view:
             events.createOrReplaceTempView(VIEW)
             try:
@@ -35,9 +38,16 @@ def transform(events: DataFrame, sql: str | None) -> DataFrame:
         raise SchemaError(f"spec.transform: {first_line(error)}") from error
 
 
-def _require_query(spark: SparkSession, sql: str) -> None:
-    # spark.sql runs a command at once: a DROP TABLE would be done before anyone could refuse it.
-    plan = spark._jsparkSession.sessionState().sqlParser().parsePlan(sql)
+def require_query(spark: SparkSession, sql: str) -> None:
+    """Check that `spec.transform` is a query, and no command: a DROP TABLE would be done before anyone could refuse it.
+
+    Raises:
+        SchemaError: it is none.
+    """
+    try:
+        plan = spark._jsparkSession.sessionState().sqlParser().parsePlan(sql)
+    except ParseException as error:
+        raise SchemaError(f"spec.transform: {first_line(error)}") from error
     command = jvm(spark).java.lang.Class.forName("org.apache.spark.sql.catalyst.plans.logical.Command")
     if command.isInstance(plan) or "InsertInto" in plan.nodeName():
         raise SchemaError(f"spec.transform: write one SELECT … FROM {VIEW}, not {sql.strip()[:80]!r}")
