@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 
-from lakestream import settings
+from lakestream import places, settings
 from lakestream.control import (
     ConfigMaps,
     DriverControl,
@@ -109,12 +109,12 @@ def _ingest(
     with ExitStack() as stack:
         client = HttpKinesisClient(source)
         stack.callback(client.close)
-        place = settings.checkpoint_settings(document, writer, s3)
+        place = places.checkpoint_place(document, writer, s3)
         log = _open_log(client, place, writer)
         stack.callback(log.close)
         logger.info("epoch %d of checkpoint %s at %s", log.epoch, log.checkpoint, place.path)
         control.took_over(log.epoch)
-        claim_table(settings.owner_settings(writer, s3), _owner(document, writer, log, place))
+        claim_table(places.owner_place(writer, s3), _owner(document, writer, log, place))
         stack.enter_context(_watch(place, log.epoch))
         stack.enter_context(_spark_errors_in_our_words())
         spark = build_session(
@@ -138,7 +138,7 @@ def _ingest(
             s3=s3,
             client=client,
             log=log,
-            quarantine=Quarantine(place / settings.QUARANTINE),
+            quarantine=Quarantine(place / places.QUARANTINE),
             spark=spark,
             planner=planner,
             job=job,
@@ -149,7 +149,7 @@ def _ingest(
         )
         if not await_predecessors(log, stop):
             return 0
-        abort_uploads(spark, (LakePath.parse(writer.output.path), (place / settings.QUARANTINE).path))
+        abort_uploads(spark, (LakePath.parse(writer.output.path), (place / places.QUARANTINE).path))
         return carry_out(log.pending_plans(), settings.definition(document, writer), parts.engine, run_settings.until)
 
 

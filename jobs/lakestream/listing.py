@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from lakestream import settings
+from lakestream import places
 from lakestream.errors import SettingsError
 from lakestream.log import ObstoreLogStore, committed_files
 from lakestream.storage import LakePath, S3Settings, open_store
@@ -28,8 +28,8 @@ def list_files(
             "or give --quarantine for the files of unusable records"
         )
     s3 = S3Settings.from_environment(environ, document.spec.source.kinesis.region)
-    place = settings.checkpoint_settings(document, writer, s3)
-    root = (place / settings.QUARANTINE).path if quarantine else LakePath.parse(writer.output.path)
+    place = places.checkpoint_place(document, writer, s3)
+    root = (place / places.QUARANTINE).path if quarantine else LakePath.parse(writer.output.path)
     for batch in committed_files(ObstoreLogStore(open_store(place))):
         for entry in batch.rejects if quarantine else batch.files:
             yield f"{root}/{entry.path}"

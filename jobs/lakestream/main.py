@@ -6,11 +6,7 @@ when it is called, or listed.
 
 from __future__ import annotations
 
-import logging
 import os
-import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from importlib.metadata import EntryPoints, entry_points
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,9 +14,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from lakestream.errors import LakeStreamError
-from lakestream.exits import Exit, exit_of, leave_message
-from lakestream_api import InvalidDocumentError, LakeStream, advice, load_lakestream
+from lakestream.command import File, explained, load, log_to_stderr
+from lakestream_api import advice
 
 
 class _Commands(TyperGroup):
@@ -48,10 +43,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Keep a lakehouse fresh from Amazon Kinesis.",
 )
-
-File = Annotated[
-    Path, typer.Option("--file", "-f", exists=True, dir_okay=False, help="The LakeStream document (YAML).")
-]
 
 
 @app.command()
@@ -81,9 +72,9 @@ def ingest(
     """
     from lakestream.app import RunSettings, run  # Spark's modules take a while to import
 
-    _log_to_stderr()
-    with _explained():
-        document = _load(file)
+    log_to_stderr()
+    with explained():
+        document = load(file)
         slots = None if cluster else cores or os.cpu_count() or 1
         run(document, writer, RunSettings(slots, until_caught_up, progress_file, metrics_port))
 
@@ -91,8 +82,8 @@ def ingest(
 @app.command()
 def validate(file: File) -> None:
     """Check a LakeStream document, and say what is wrong with it."""
-    with _explained():
-        document = _load(file)
+    with explained():
+        document = load(file)
     writers = ", ".join(f"{writer.name} ({writer.output.path})" for writer in document.spec.writers)
     typer.echo(f"{file}: LakeStream {document.metadata.name} is valid; writers: {writers}")
     for sentence in advice(document):
@@ -111,8 +102,8 @@ def files(
     """
     from lakestream.listing import list_files
 
-    with _explained():
-        for path in list_files(_load(file), writer, os.environ, quarantine=quarantine):
+    with explained():
+        for path in list_files(load(file), writer, os.environ, quarantine=quarantine):
             typer.echo(path)
 
 
@@ -125,45 +116,10 @@ def jars() -> None:
     from lakestream.spark.archive import ensure_archive
     from lakestream.spark.jars import ensure_jars
 
-    _log_to_stderr()
-    with _explained():
+    log_to_stderr()
+    with explained():
         typer.echo(ensure_jars())
         ensure_archive()
-
-
-def _load(file: Path) -> LakeStream:
-    return load_lakestream(file.read_text(encoding="utf-8"))
-
-
-@contextmanager
-def _explained() -> Iterator[None]:
-    """End with the message alone and a telling exit status; only a bug gets a traceback."""
-    try:
-        yield
-    except InvalidDocumentError as error:
-        _fail(str(error), Exit.SETTINGS)
-    except LakeStreamError as error:
-        logging.getLogger(__name__).debug("failed", exc_info=True)
-        _fail(str(error), exit_of(error))
-    except Exception as error:
-        leave_message(f"a bug: {type(error).__name__}: {error}")
-        raise
-
-
-def _fail(message: str, status: Exit) -> None:
-    typer.echo(f"lakestream: {message}", err=True)
-    leave_message(message)
-    raise typer.Exit(status)
-
-
-def _log_to_stderr() -> None:
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=os.environ.get("LAKESTREAM_LOG_LEVEL", "INFO").upper(),
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-    )
-    for chatty in ("botocore", "py4j"):
-        logging.getLogger(chatty).setLevel(logging.WARNING)
 
 
 if __name__ == "__main__":

@@ -16,9 +16,6 @@ from lakestream.storage import LakePath, S3Settings, Scheme, StoreSettings
 from lakestream_api import HudiOutput, JsonOutput, KinesisSource, LakeStream, MisplacedRecords, OnDataLoss, Writer
 from lakestream_api import StartingPosition as Start
 
-QUARANTINE = "quarantine"
-"""Folder of the unusable records, in the writer's part of the checkpoint."""
-
 
 def kinesis_settings(source: KinesisSource) -> KinesisSettings:
     """How the driver and its executors reach the stream."""
@@ -81,11 +78,6 @@ def session_settings(
     )
 
 
-def checkpoint_settings(document: LakeStream, writer: Writer, s3: S3Settings) -> StoreSettings:
-    """Where the writer's log is."""
-    return StoreSettings(LakePath.parse(document.spec.checkpoint), s3) / writer.name
-
-
 def json_settings(output: JsonOutput, s3: S3Settings) -> JsonSettings:
     """A JSON sink's settings."""
     return JsonSettings(
@@ -108,12 +100,6 @@ def hudi_settings(output: HudiOutput, table: str, definition: Definition) -> Hud
     """A Hudi sink's settings for batches of one definition; `table` is the name that the table bears in its own
     properties."""
     return replace(HudiSettings.of(output, table), delete_when=definition.delete_when)
-
-
-def owner_settings(writer: Writer, s3: S3Settings) -> StoreSettings:
-    """Where it is written whose the table is: below it, where neither Hudi, Spark, Trino nor Athena look for data."""
-    table = StoreSettings(LakePath.parse(writer.output.path), s3)
-    return table / "_lakestream" if writer.hudi is None else table / ".hoodie" / "lakestream"
 
 
 def immutable_settings(output: HudiOutput | JsonOutput) -> Mapping[str, str | tuple[str, ...]]:

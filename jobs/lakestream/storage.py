@@ -196,6 +196,15 @@ def translated(what: str) -> Iterator[None]:
         raise StorageUnavailableError(f"{what}: {_first_line(error)}") from error
 
 
+def s3_credentials() -> S3Credential:
+    """What the chain of this process finds, for readers that look for it in another way.
+
+    Raises:
+        StorageError: there are none.
+    """
+    return _CredentialChain()()
+
+
 class _CredentialChain:
     """Botocore's chain (environment, profile, IRSA, EKS Pod Identity, instance), as the Kinesis client uses it.
 

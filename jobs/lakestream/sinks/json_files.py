@@ -24,8 +24,9 @@ from lakestream.errors import SettingsError
 from lakestream.faults import reach
 from lakestream.model import FileEntry, ServiceStatus, SinkCommit
 from lakestream.sinks.contract import BatchRef
+from lakestream.sinks.hive_paths import partition_path
 from lakestream.sinks.objects import object_name, remove_leftovers, write_objects
-from lakestream.sinks.partitions import first_reason, partition_path, partition_refusals
+from lakestream.sinks.partitions import first_reason, partition_refusals
 from lakestream.spark.parse import quoted
 from lakestream.storage import StoreSettings
 

@@ -48,10 +48,7 @@ def claim_table(place: StoreSettings, owner: Owner) -> None:
     store = ObstoreLogStore(open_store(place))
     if claim(store, KEY, _encode(owner)):
         return
-    try:
-        found = decode("owner", store.get(KEY), _build)
-    except CorruptLogError as error:
-        raise CorruptLogError(f"{place.path / KEY}: {error}") from error
+    found = read_owner(place)
     if found.checkpoint != owner.checkpoint:
         raise TableOwnedError(
             f"the table belongs to the {found} at {found.place}, as {place.path / KEY} says; this is the {owner} at "
@@ -59,6 +56,22 @@ def claim_table(place: StoreSettings, owner: Owner) -> None:
             "other one is to write no more, or its checkpoint was deleted to begin anew, delete the table as well; or, "
             "to add to it, that object (records that are read a second time may then be there twice)."
         )
+
+
+def read_owner(place: StoreSettings) -> Owner:
+    """Whose the table is.
+
+    Args:
+        place: of the object, below the table.
+
+    Raises:
+        ObjectNotFoundError: nobody has claimed it.
+        CorruptLogError: the object says nothing sensible.
+    """
+    try:
+        return decode("owner", ObstoreLogStore(open_store(place)).get(KEY), _build)
+    except CorruptLogError as error:
+        raise CorruptLogError(f"{place.path / KEY}: {error}") from error
 
 
 def _encode(owner: Owner) -> bytes:

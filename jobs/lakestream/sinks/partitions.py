@@ -1,4 +1,4 @@
-"""Hive-style partition paths, escaped as Hive, Spark and Hudi escape them, and the values that cannot be in one."""
+"""Values that cannot be in a partition's path."""
 
 from __future__ import annotations
 
@@ -10,29 +10,12 @@ from pyspark.sql import Column
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StringType, StructType
 
+from lakestream.sinks.hive_paths import ESCAPED, NULL_PARTITION, escape
 from lakestream.spark.parse import quoted
 from lakestream.storage import LakePath, Scheme
 
-NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
-
-_ESCAPED = "\"#%'*/:=?\\{[]^\x7f" + "".join(chr(code) for code in range(32))
-"""As in Spark's `ExternalCatalogUtils.escapePathName` (outside Windows), and NUL, as in Hudi: neither a folder nor S3
-has it in a name. Readers turn back any two digits behind a %."""
-
 _LONGEST_NAME, _LONGEST_PATH, _LONGEST_KEY = 255, 4095, 1024
 """Bytes: of a folder's name and of a whole path (Linux: NAME_MAX, PATH_MAX), and of a key of S3."""
-
-
-def partition_path(columns: Sequence[str], values: Sequence[str | None]) -> str:
-    """`dt=2026-01-31/kind=a%3Ab`; null and the empty string become `__HIVE_DEFAULT_PARTITION__`, as in Spark."""
-    return "/".join(
-        f"{_escape(column)}={_escape(value) if value else NULL_PARTITION}"
-        for column, value in zip(columns, values, strict=True)
-    )
-
-
-def _escape(text: str) -> str:
-    return "".join(f"%{ord(char):02X}" if char in _ESCAPED else char for char in text)
 
 
 def first_reason(reasons: Iterable[Column]) -> Column | None:
@@ -81,9 +64,9 @@ def _longer(columns: Sequence[str], limit: int) -> Column:
 
 def _length(name: str, escaped: Callable[[Column], Column]) -> Column:
     value = sf.col(quoted(name)).cast("string")
-    names = len(_escape(name).encode()) + len("/=")
+    names = len(escape(name).encode()) + len("/=")
     return names + sf.coalesce(sf.octet_length(value) + 2 * escaped(value), sf.lit(len(NULL_PARTITION)))
 
 
 def _escaped(value: Column) -> Column:
-    return sf.length(value) - sf.length(sf.translate(value, _ESCAPED, ""))
+    return sf.length(value) - sf.length(sf.translate(value, ESCAPED, ""))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lakestream.sinks.partitions import partition_path
+from lakestream.sinks.hive_paths import partition_path
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,29 @@
+"""Where the things of a writer are. Pure, and light: commands that start no Spark go by it."""
+
+from __future__ import annotations
+
+from lakestream.storage import LakePath, S3Settings, StoreSettings
+from lakestream_api import LakeStream, Writer
+
+QUARANTINE = "quarantine"
+"""Folder of the unusable records, in the writer's part of the checkpoint."""
+
+
+def table_place(writer: Writer, s3: S3Settings) -> StoreSettings:
+    """Where the writer's table is."""
+    return StoreSettings(LakePath.parse(writer.output.path), s3)
+
+
+def checkpoint_place(document: LakeStream, writer: Writer, s3: S3Settings) -> StoreSettings:
+    """Where the writer's log is."""
+    return StoreSettings(LakePath.parse(document.spec.checkpoint), s3) / writer.name
+
+
+def owner_place(writer: Writer, s3: S3Settings) -> StoreSettings:
+    """Where it is written whose the table is: below it, where neither Hudi, Spark, Trino nor Athena look for data."""
+    table = table_place(writer, s3)
+    return table / JSON_SIDE if writer.hudi is None else table / ".hoodie" / "lakestream"
+
+
+JSON_SIDE = "_lakestream"
+"""Folder beside JSON files with what is no data."""

@@ -1,0 +1,94 @@
+"""From a question to rows on the way out: what is asked about, who answers, and what is told of it."""
+
+from __future__ import annotations
+
+import logging
+from contextlib import AbstractContextManager
+from typing import BinaryIO, Protocol
+
+import pyarrow as pa
+
+from lakestream.errors import SettingsError
+from lakestream.query.errors import UnreadableError
+from lakestream.query.hudi_folder import HudiFolder
+from lakestream.query.output import Format, write_rows
+from lakestream.query.question import Asked, Engine, ReadOptimized
+from lakestream.query.spans import span_of
+from lakestream.query.target import Kind, Target
+
+logger = logging.getLogger(__name__)
+
+
+class Source(Protocol):
+    """A table that one engine reads, as a question looks at it."""
+
+    engine: str
+    """Name and version."""
+
+    @property
+    def about(self) -> str:
+        """What of the table is read, in words."""
+        ...
+
+    def answered(self, sql: str | None, limit: int | None) -> AbstractContextManager[pa.RecordBatchReader]:
+        """The rows.
+
+        Raises:
+            SqlError: of the query.
+            UnreadableError: this engine cannot read the table.
+        """
+        ...
+
+
+def answer(target: Target, asked: Asked, engine: Engine, form: Format, out: BinaryIO) -> str:
+    """Write the rows that answer; returns what is to be told of them.
+
+    Raises:
+        SettingsError: the question is none, or about what is not there.
+        UnreadableError: the engine that was asked for cannot read the table.
+        LakeStreamError: of storage or log, as told there.
+    """
+    if engine is not Engine.SPARK:
+        try:
+            return _write(_native(target, asked), asked, form, out)
+        except UnreadableError as error:
+            if engine is Engine.NATIVE or target.kind is Kind.JSON:
+                raise
+            logger.warning("%s; Spark is asked instead", error)
+    return _write(_spark(target, asked), asked, form, out)
+
+
+def _write(source: Source, asked: Asked, form: Format, out: BinaryIO) -> str:
+    # Nothing is written before all was read: what fails then has written nothing.
+    with source.answered(asked.sql, asked.limit) as rows:
+        count = write_rows(rows, form, out)
+    told = "1 row" if count == 1 else f"{count:,} rows"
+    more = " (there may be more: --limit)" if count == asked.limit else ""
+    return f"{told}{more} of {source.about}, by {source.engine}"
+
+
+def _native(target: Target, asked: Asked) -> Source:
+    match target.kind:
+        case Kind.HUDI:
+            from lakestream.query.hudi_rs import HudiRs
+
+            folder = HudiFolder.look(target.table)
+            return HudiRs(folder, span_of(asked.question, folder.history, asked.now), asked)
+        case Kind.JSON:
+            from lakestream.query.json_duckdb import JsonDuckDb
+            from lakestream.query.json_log import JsonLog
+
+            if isinstance(asked.question, ReadOptimized):
+                raise SettingsError("--read-optimized: JSON files have no log files that could be left out")
+            assert target.log is not None  # JSON is known by it
+            log = JsonLog.look(target.table, target.log)
+            return JsonDuckDb(log, span_of(asked.question, log.history, asked.now), asked)
+
+
+def _spark(target: Target, asked: Asked) -> Source:
+    if target.kind is Kind.JSON:
+        raise SettingsError("JSON files are read without Spark: leave --engine out")
+    from lakestream.query.hudi_spark import HudiSpark
+
+    folder = HudiFolder.look(target.table)
+    return HudiSpark(folder, span_of(asked.question, folder.history, asked.now), asked)

@@ -1,0 +1,138 @@
+"""A Hudi table as its folder tells it: properties, timeline, and how far back its files reach."""
+
+from __future__ import annotations
+
+import io
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import fastavro
+import obstore
+
+from lakestream.errors import SettingsError
+from lakestream.query.errors import UnreadableError
+from lakestream.query.history import History, Version
+from lakestream.query.properties import parse_properties
+from lakestream.query.timeline import Instant, Timeline
+from lakestream.storage import ObjectNotFoundError, StoreSettings, open_store, translated
+
+_PROPERTIES = ".hoodie/hoodie.properties"
+_TIMELINE = ".hoodie/timeline"
+_UNDONE = ".hoodie/lakestream/rolled-back"
+_LAYOUT = "2"
+"""Version of the timeline's layout; tables of version 8 and later have it."""
+
+
+@dataclass(frozen=True)
+class HudiFolder:
+    """One look at a table; what was read stays as it was then."""
+
+    place: StoreSettings
+    properties: dict[str, str]
+    timeline: Timeline
+
+    @classmethod
+    def look(cls, place: StoreSettings) -> HudiFolder:
+        """Read the properties and list the timeline.
+
+        Raises:
+            SettingsError: no Hudi table.
+            UnreadableError: a table of a layout that is not known here.
+            StorageError, StorageUnavailableError: of the store.
+        """
+        try:
+            properties = parse_properties(read(place, _PROPERTIES).decode())
+        except ObjectNotFoundError:
+            raise SettingsError(f"{place.path} is no Hudi table: it has no {_PROPERTIES}") from None
+        if (layout := properties.get("hoodie.timeline.layout.version")) != _LAYOUT:
+            raise UnreadableError(
+                f"the table at {place.path} has timeline layout {layout} (table version "
+                f"{properties.get('hoodie.table.version')}), and only layout {_LAYOUT} is known here; ask with "
+                "--engine spark"
+            )
+        timeline = Timeline.of(
+            names(place, _TIMELINE),
+            merges_on_read=properties.get("hoodie.table.type") == "MERGE_ON_READ",
+            undone=frozenset(names(place, _UNDONE)),
+        )
+        return cls(place, properties, timeline)
+
+    @property
+    def told(self) -> str:
+        """Name and type, for people."""
+        kind = "merge on read" if self.timeline.merges_on_read else "copy on write"
+        return f"{self.properties.get('hoodie.table.name', self.place.path)} (Hudi, {kind})"
+
+    @property
+    def partition_fields(self) -> tuple[str, ...]:
+        """Columns that make the partition path."""
+        fields = self.properties.get("hoodie.table.partition.fields", "")
+        # A table of another writer may have the key generator's type behind each: `dt:SIMPLE`.
+        return tuple(field.partition(":")[0] for field in fields.split(",") if field)
+
+    @cached_property
+    def history(self) -> History:
+        """The batches that are in the active timeline.
+
+        Hudi's cleaner says up to which instant nothing is missing; of older ones it may have removed files, and a
+        reader would give a part of the rows without a word.
+        """
+        batches = self.timeline.batches
+        versions = tuple(Version(one.requested, one.completed_at) for one in batches if one.completed_at)
+        kept = self.kept_from
+        # What was there at that instant is what the batch before it has left.
+        first = 0 if kept is None else max(0, bisect_right([one.requested for one in batches], kept) - 1)
+        return History(versions, min(first, max(0, len(versions) - 1)), begins=not self._is_archived)
+
+    @cached_property
+    def kept_from(self) -> str | None:
+        """The instant from which on the cleaner has kept all files; None if nothing was cleaned yet."""
+        cleans = self.timeline.completed("clean")
+        return self.metadata(cleans[-1])["earliestCommitToRetain"] or None if cleans else None
+
+    def as_of(self, version: Version) -> str:
+        """The instant to read a version as of: the last one before another batch.
+
+        Compactions that came between change no row, and leave fewer files to merge; of the oldest version that is kept,
+        it may be their files alone that are.
+        """
+        writes = [*self.timeline.batches, *self.timeline.compactions]
+        later = [one.requested for one in self.timeline.batches if one.requested > version.name]
+        return max(one.requested for one in writes if not later or one.requested < later[0])
+
+    @cached_property
+    def _is_archived(self) -> bool:
+        return any(name.endswith(".parquet") for name in names(self.place, f"{_TIMELINE}/history"))
+
+    def metadata(self, instant: Instant) -> dict[str, Any]:
+        """What an instant's newest object says, as Hudi writes it; empty if nothing."""
+        content = read(self.place, f"{_TIMELINE}/{instant.file}")
+        if not content:
+            return {}
+        try:
+            for record in fastavro.reader(io.BytesIO(content)):
+                assert isinstance(record, dict)
+                return record
+        except (ValueError, EOFError, KeyError) as error:
+            raise UnreadableError(f"{self.place.path}/{_TIMELINE}/{instant.file} is damaged: {error}") from error
+        return {}
+
+
+def read(place: StoreSettings, key: str) -> bytes:
+    """An object below a place.
+
+    Raises:
+        ObjectNotFoundError: there is none.
+    """
+    with translated(f"read {key} under {place.path}"):
+        return bytes(obstore.get(open_store(place), key).bytes())
+
+
+def names(place: StoreSettings, folder: str) -> Iterator[str]:
+    """Names of the objects in a folder, without those in folders of it."""
+    with translated(f"list {folder} under {place.path}"):
+        for meta in obstore.list_with_delimiter(open_store(place), folder)["objects"]:
+            yield meta["path"].rpartition("/")[2]

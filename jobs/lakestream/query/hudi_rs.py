@@ -1,0 +1,150 @@
+"""Hudi tables without Spark: hudi-rs finds and merges the files, Arrow carries the rows.
+
+Which instant is read, and whether its files are still there, was decided before (`spans`): hudi-rs does not ask.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from textwrap import shorten
+
+import hudi
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from lakestream.query import sql
+from lakestream.query.errors import UnreadableError
+from lakestream.query.hudi_folder import HudiFolder
+from lakestream.query.question import TABLE, Asked, ReadOptimized
+from lakestream.query.rows import first
+from lakestream.query.spans import Span
+from lakestream.query.telling import instant_of_log, staleness, told_of
+from lakestream.storage import Scheme, StoreSettings, s3_credentials
+
+ENGINE = f"hudi-rs {hudi.__version__}"
+
+_READ_OPTIMIZED = "hoodie.read.use.read_optimized.mode"
+COMMIT_TIME = "_hoodie_commit_time"
+"""Column with the instant that wrote the row."""
+
+
+class HudiRs:
+    """One table, as a question looks at it; a `Source`."""
+
+    engine = f"{ENGINE} and {sql.ENGINE}"
+
+    def __init__(self, folder: HudiFolder, span: Span, asked: Asked) -> None:
+        self._folder = folder
+        self._span = span
+        self._asked = asked
+        self._options = hudi.HudiReadOptions()
+        if span.last is not None:
+            self._options = self._options.with_as_of_timestamp(folder.as_of(span.last))
+        with _in_our_words(folder.place):
+            self._table = hudi.HudiTable(folder.place.path.uri, _storage_options(folder.place))
+            found: pa.Schema = self._table.get_schema_with_meta_fields()
+            self._slices = [] if span.last is None else self._table.get_file_slices(self._options)
+        self.schema = pa.schema([field.with_nullable(True) for field in found])
+        """The table's columns as of its newest commit, Hudi's own before them."""
+
+    @property
+    def about(self) -> str:
+        told = told_of(self._span, self._asked.now)
+        if not isinstance(self._asked.question, ReadOptimized):
+            return f"{self._folder.told}, {told}"
+        logs = [name for one in self._slices for name in one.log_file_names]
+        return f"{self._folder.told}, {staleness(self._folder, logs, self._asked.now)}"
+
+    @contextmanager
+    def answered(self, statement: str | None, limit: int | None) -> Iterator[pa.RecordBatchReader]:
+        """See `Source`."""
+        if statement is not None:
+            with sql.answered(statement, self.schema, self.read) as rows:
+                yield first(limit, rows)
+            return
+        own = pa.schema([field for field in self.schema if not field.name.startswith("_hoodie_")])
+        with sql.answered(f"FROM {TABLE}", own, lambda columns: first(limit, self.read(columns))) as rows:
+            yield rows
+
+    def read(self, columns: Sequence[str]) -> pa.RecordBatchReader:
+        """Columns of the rows that the question is about, file by file."""
+        schema = pa.schema([self.schema.field(name) for name in columns])
+        return pa.RecordBatchReader.from_batches(schema, self._batches(schema))
+
+    def _batches(self, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+        commits = self._span.commits
+        written = None if commits is None else pa.array([version.name for version in commits])
+        needed = schema.names if commits is None else [*dict.fromkeys([*schema.names, COMMIT_TIME])]
+        options = self._options.with_projection(needed)
+        if isinstance(self._asked.question, ReadOptimized):
+            options = options.with_hudi_option(_READ_OPTIMIZED, "true")
+        with _in_our_words(self._folder.place):
+            reader = self._table.create_file_group_reader_with_options(options)
+        for one in self._slices:
+            if commits is not None and not _may_hold(one, commits[0].name):
+                continue
+            with _in_our_words(self._folder.place):
+                batches = reader.read_file_slice_stream(one, options)
+            while (batch := self._next(batches)) is not None:
+                if written is not None:
+                    batch = batch.filter(pc.is_in(batch.column(COMMIT_TIME), value_set=written))
+                yield _as(schema, batch, self._folder.partition_fields)
+
+    def _next(self, batches: hudi.HudiRecordBatchStream) -> pa.RecordBatch | None:
+        with _in_our_words(self._folder.place):
+            return next(batches, None)
+
+
+def _may_hold(one: hudi.HudiFileSlice, first: str) -> bool:
+    """Whether rows of a commit, or of later ones, may be in the files of a slice; their names have the instants."""
+    return one.creation_instant_time >= first or any(instant_of_log(name) >= first for name in one.log_file_names)
+
+
+def _as(schema: pa.Schema, batch: pa.RecordBatch, partition_fields: Sequence[str]) -> pa.RecordBatch:
+    """A batch with the columns of the table as it is now: files keep those that they were written with."""
+    there = set(batch.schema.names)
+    columns = []
+    for field in schema:
+        column = pa.nulls(batch.num_rows, field.type)
+        if field.name in there:
+            column = batch.column(field.name).cast(field.type)
+        if field.name in partition_fields and pa.types.is_string(field.type):
+            # One partition for both, which is null to Hive, Spark and Hudi; the file still has what was written.
+            column = pc.if_else(pc.equal(column, ""), pa.scalar(None, field.type), column)
+        columns.append(column)
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def _storage_options(place: StoreSettings) -> dict[str, str]:
+    if place.path.scheme is Scheme.FOLDER:
+        return {}
+    credentials = s3_credentials()
+    options = {
+        "aws_region": place.s3.region,
+        "aws_access_key_id": credentials["access_key_id"],
+        "aws_secret_access_key": credentials["secret_access_key"],
+    }
+    if token := credentials.get("token"):
+        options["aws_session_token"] = token
+    if place.s3.endpoint is not None:
+        options |= {
+            "aws_endpoint": place.s3.endpoint,
+            "aws_virtual_hosted_style_request": "false",
+            "aws_allow_http": str(place.s3.endpoint.startswith("http://")).lower(),
+        }
+    return options
+
+
+@contextmanager
+def _in_our_words(place: StoreSettings) -> Iterator[None]:
+    try:
+        yield
+    except (GeneratorExit, KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # a panic in Rust is no Exception
+        said = shorten(str(error) or type(error).__name__, 200, placeholder=" …")
+        raise UnreadableError(
+            f"{ENGINE} cannot read the table at {place.path}: {said}. Should files have been cleaned meanwhile, "
+            "ask again; else --engine spark reads it"
+        ) from error

@@ -1,0 +1,207 @@
+"""JSON files without Spark: DuckDB reads the lines.
+
+Columns that the schema declares have their types. What a transform adds is declared nowhere: its types are inferred
+from all lines.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import obstore
+import pyarrow as pa
+
+from lakestream.query import sql
+from lakestream.query.ddl import quoted
+from lakestream.query.errors import UnreadableError
+from lakestream.query.json_log import BATCH, COMMITTED_AT, CommittedFile, JsonLog
+from lakestream.query.question import TABLE, Asked
+from lakestream.query.rows import first
+from lakestream.query.spans import Span
+from lakestream.query.telling import told_of
+from lakestream.sinks.hive_paths import partition_values
+from lakestream.storage import Scheme, StoreSettings, open_store, translated
+
+_LONGEST_LINE = 1 << 26
+"""Bytes. A record of Kinesis has 10 MiB; escapes and fields from others make its line longer."""
+_CONCURRENT_GETS = 16
+_EXACT_DIGITS = 15
+"""DuckDB reads a number with a fraction as a double, whatever it is to become; so many digits survive that."""
+
+_DECIMAL = re.compile(r"DECIMAL\((\d+),")
+_FILE = "_lakestream_file"
+_OPTIONS = f"format = 'newline_delimited', maximum_object_size = {_LONGEST_LINE}"
+
+
+class JsonDuckDb:
+    """The files of one table, as a question looks at them; a `Source`."""
+
+    engine = sql.ENGINE
+
+    def __init__(self, log: JsonLog, span: Span, asked: Asked) -> None:
+        _require_exact(log)
+        self._log = log
+        self._span = span
+        self._asked = asked
+        self._files = log.files(span)
+
+    @property
+    def about(self) -> str:
+        return f"{self._log.told}, {told_of(self._span, self._asked.now, 'batch ')}, {len(self._files):,} files"
+
+    @contextmanager
+    def answered(self, statement: str | None, limit: int | None) -> Iterator[pa.RecordBatchReader]:
+        """See `Source`."""
+        # Of no line, the columns are those of the newest batch.
+        files = self._files or self._log.newest_files
+        with (
+            _local(self._log.table, files) as paths,
+            duckdb.connect(":memory:") as connection,
+            _in_our_words(self._log, paths),
+        ):
+            lines = _Lines(connection, self._log, dict(zip(paths, files, strict=True)), empty=not self._files)
+            if statement is not None:
+                with sql.answered(statement, lines.schema, lines.read) as rows:
+                    yield first(limit, rows)
+                return
+            own = pa.schema([field for field in lines.schema if field.name not in (BATCH, COMMITTED_AT)])
+            with sql.answered(f"FROM {TABLE}", own, lambda columns: first(limit, lines.read(columns))) as rows:
+                yield rows
+
+
+class _Lines:
+    """Lines of files, with the columns that the files' paths and the log add."""
+
+    def __init__(
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        log: JsonLog,
+        files: Mapping[str, CommittedFile],
+        *,
+        empty: bool,
+    ) -> None:
+        self._connection = connection
+        self._paths = list(files)
+        self._condition = "WHERE false" if empty else ""
+        sql.do(connection, "SET TimeZone = 'UTC'")
+        values = [partition_values(file.entry.partition) for file in files.values()]
+        partitions = [*dict.fromkeys(name for one in values for name in one)]
+        types = dict(log.declared)
+        if not log.is_complete:
+            types |= {name: kind for name, kind in self._inferred().items() if name not in types}
+        self._in_lines = {name: kind for name, kind in types.items() if name not in partitions}
+        self._beside = {name: types.get(name, "VARCHAR") for name in partitions}
+        origins = [
+            pa.array(self._paths, pa.string()),
+            *(pa.array([one.get(name) for one in values], pa.string()) for name in partitions),
+            pa.array([file.batch.batch for file in files.values()], pa.int64()),
+            pa.array([file.batch.committed_at for file in files.values()], pa.timestamp("us", tz="UTC")),
+        ]
+        connection.register("origins", pa.table(origins, [_FILE, *partitions, BATCH, COMMITTED_AT]))
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """The columns of the lines, then those of the paths, then those of the log."""
+        names = [*self._in_lines, *self._beside, BATCH, COMMITTED_AT]
+        return self._select(names).limit(0).to_arrow_table().schema
+
+    def read(self, columns: Sequence[str]) -> pa.RecordBatchReader:
+        """Columns of all lines."""
+        return self._select(columns).to_arrow_reader(10_000)
+
+    def _select(self, columns: Sequence[str]) -> duckdb.DuckDBPyRelation:
+        # Lines of which no column is asked for are counted still.
+        read = [name for name in columns if name in self._in_lines] or [*self._in_lines][:1]
+        declared = ", ".join(f"{_text(name)}: {_text(self._in_lines[name])}" for name in read)
+        picked = ", ".join(f"{self._value(name)} AS {quoted(name)}" for name in columns)
+        return self._connection.sql(
+            f"SELECT {picked} FROM read_json({self._list}, columns = {{{declared}}}, {_OPTIONS}, "
+            f"filename = '{_FILE}') AS lines JOIN origins USING ({_FILE}) {self._condition}"
+        )
+
+    def _value(self, name: str) -> str:
+        if name in self._in_lines:
+            return f"lines.{quoted(name)}"
+        if name in self._beside:
+            return f"CAST(origins.{quoted(name)} AS {self._beside[name]})"
+        return f"origins.{quoted(name)}"
+
+    def _inferred(self) -> dict[str, str]:
+        """Types by column that hold all lines."""
+        objects = f"read_json_objects({self._list}, {_OPTIONS})"
+        ((structure,),) = sql.do(self._connection, f"SELECT json_group_structure(json) FROM {objects}")
+        found = json.loads(structure or "{}")
+        return {name: _type_of(kind) for name, kind in found.items()} if isinstance(found, dict) else {}
+
+    @property
+    def _list(self) -> str:
+        return f"[{', '.join(map(_text, self._paths))}]"
+
+
+def _type_of(structure: Any) -> str:
+    """The type of DuckDB for what `json_group_structure` says of a value."""
+    match structure:
+        case dict():
+            return f"STRUCT({', '.join(f'{quoted(name)} {_type_of(kind)}' for name, kind in structure.items())})"
+        case [element]:
+            return f"{_type_of(element)}[]"
+        case "UBIGINT":
+            return "BIGINT"  # as Spark has it, which knows no other
+        case "NULL":
+            return "VARCHAR"
+        case _:
+            return str(structure)
+
+
+def _text(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _require_exact(log: JsonLog) -> None:
+    for name, kind in log.declared.items():
+        if any(int(digits) > _EXACT_DIGITS for digits in _DECIMAL.findall(kind)):
+            raise UnreadableError(
+                f"column {name} of {log.told} has decimals of more than {_EXACT_DIGITS} digits, which {sql.ENGINE} "
+                "reads from JSON as doubles; have Spark read what `lakestream files` lists"
+            )
+
+
+@contextmanager
+def _in_our_words(log: JsonLog, paths: Sequence[str]) -> Iterator[None]:
+    try:
+        yield
+    except duckdb.Error as error:
+        message = str(error).splitlines()[0]
+        for path in paths:
+            message = message.replace(path, path.rpartition("/")[2])
+        raise UnreadableError(f"{sql.ENGINE} cannot read {log.told} at {log.table.path}: {message}") from error
+
+
+@contextmanager
+def _local(place: StoreSettings, files: Sequence[CommittedFile]) -> Iterator[list[str]]:
+    """Paths on this machine of files of a table; those on S3 are fetched, and removed in the end."""
+    if place.path.scheme is Scheme.FOLDER:
+        yield [f"{place.path}/{file.entry.path}" for file in files]
+        return
+    store = open_store(place)
+    with tempfile.TemporaryDirectory(prefix="lakestream-query-") as folder:
+
+        def fetch(numbered: tuple[int, CommittedFile]) -> str:
+            number, file = numbered
+            # Its ending tells how it is compressed.
+            path = Path(folder, f"{number}-{file.entry.path.rpartition('/')[2]}")
+            with translated(f"read {file.entry.path} under {place.path}"):
+                path.write_bytes(obstore.get(store, file.entry.path).bytes())
+            return str(path)
+
+        with ThreadPoolExecutor(_CONCURRENT_GETS) as pool:
+            yield list(pool.map(fetch, enumerate(files)))

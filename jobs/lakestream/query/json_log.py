@@ -1,0 +1,106 @@
+"""JSON files as the log of their writer tells them: which batches are committed, and what their lines are."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cached_property
+
+from lakestream.log import ObstoreLogStore, committed_files
+from lakestream.log.layout import BATCHES, unpack
+from lakestream.log.manifest import BatchFiles
+from lakestream.model import BatchPlan, Definition, FileEntry
+from lakestream.query.ddl import columns_of
+from lakestream.query.history import History, Version
+from lakestream.query.spans import Span
+from lakestream.storage import StoreSettings, open_store
+
+BATCH, COMMITTED_AT = "_batch", "_committed_at"
+"""Columns of where a line came from; not in the lines."""
+
+_METADATA = {
+    "_rescued": "VARCHAR",
+    "_shard_id": "VARCHAR",
+    "_sequence_number": "VARCHAR",
+    "_sub_sequence": "BIGINT",
+    "_arrival": "TIMESTAMPTZ",
+    "_partition_key": "VARCHAR",
+}
+# One SELECT from the events, with a star. What comes behind that has other names: two columns of one name are refused
+# when a driver starts.
+_KEEPS_COLUMNS = re.compile(
+    r"\s*select\s+\*\s*(,((?!\bfrom\b).)*)?\sfrom\s+events(\s+where\s((?!\bselect\b).)*)?\s*", re.DOTALL | re.IGNORECASE
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedFile:
+    """One file of a committed batch."""
+
+    batch: BatchFiles
+    entry: FileEntry
+
+
+@dataclass(frozen=True)
+class JsonLog:
+    """One look at the log of a writer of JSON files."""
+
+    table: StoreSettings
+    batches: tuple[BatchFiles, ...]
+    definition: Definition | None
+    """Of the newest plan."""
+
+    @classmethod
+    def look(cls, table: StoreSettings, log: StoreSettings) -> JsonLog:
+        """Read manifests, commits and the newest plan.
+
+        Raises:
+            CorruptLogError, StorageError, StorageUnavailableError: of the log.
+        """
+        store = ObstoreLogStore(open_store(log))
+        batches = tuple(batch for batch in committed_files(store) if batch.files)
+        plans = store.list(BATCHES)
+        plan = unpack(plans[-1], store.get(plans[-1]), BatchPlan.from_json) if plans else None
+        return cls(table, batches, None if plan is None else plan.definition)
+
+    @cached_property
+    def history(self) -> History:
+        """The batches that wrote files; those that a release before the manifests has expired are not known."""
+        versions = tuple(Version(str(batch.batch), batch.committed_at) for batch in self.batches)
+        return History(versions, kind="batch", kinds="batches")
+
+    @property
+    def told(self) -> str:
+        """Name and kind, for people."""
+        return f"{self.table.path.key.rpartition('/')[2]} (JSON files)"
+
+    def files(self, span: Span) -> tuple[CommittedFile, ...]:
+        """The files that a question is about."""
+        if span.last is None:
+            return ()
+        names = None if span.commits is None else {version.name for version in span.commits}
+        last = int(span.last.name)
+        return tuple(
+            CommittedFile(batch, entry)
+            for batch in self.batches
+            for entry in batch.files
+            if batch.batch <= last and (names is None or str(batch.batch) in names)
+        )
+
+    @property
+    def newest_files(self) -> tuple[CommittedFile, ...]:
+        """The files of the last batch that wrote any."""
+        return tuple(CommittedFile(batch, entry) for batch in self.batches[-1:] for entry in batch.files)
+
+    @property
+    def declared(self) -> dict[str, str]:
+        """Types of DuckDB of the columns that come from the schema as they are."""
+        definition = self.definition
+        if definition is None or (definition.transform and not _KEEPS_COLUMNS.fullmatch(definition.transform)):
+            return {}
+        return {**(columns_of(definition.schema) or {}), **_METADATA}
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the declared columns are all that there are."""
+        return bool(self.declared) and self.definition is not None and not self.definition.transform

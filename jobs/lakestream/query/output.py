@@ -1,0 +1,144 @@
+"""Rows on the way out: for people, for programs, and for other engines."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable, Iterator, Mapping
+from datetime import date, datetime, time
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any, BinaryIO
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+_WIDEST = 50
+"""Characters of a cell that people are shown."""
+
+
+def _otherwise(value: Any) -> str:
+    """What JSON has no form for: times with nanoseconds, intervals."""
+    return str(value.isoformat()) if isinstance(value, date) else str(value)
+
+
+# Decimals keep their digits; times are as ISO 8601 has them, bytes are base64.
+_ENCODER = msgspec.json.Encoder(enc_hook=_otherwise, decimal_format="number")
+
+
+class Format(StrEnum):
+    """How rows are written."""
+
+    TABLE = "table"
+    CSV = "csv"
+    JSONL = "jsonl"
+    PARQUET = "parquet"
+    ARROW = "arrow"
+
+    @property
+    def is_binary(self) -> bool:
+        """Whether it is nothing to print."""
+        return self in (Format.PARQUET, Format.ARROW)
+
+
+def write_rows(rows: pa.RecordBatchReader, form: Format, out: BinaryIO) -> int:
+    """Write all rows; returns how many there were."""
+    return _WRITERS[form](rows, out)
+
+
+def _table(rows: pa.RecordBatchReader, out: BinaryIO) -> int:
+    names = rows.schema.names
+    numeric = [pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_decimal(t) for t in rows.schema.types]
+    cells = [[_cell(value) for value in row] for row in _values(rows)]
+    widths = [max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(names)]
+
+    def line(row: list[str]) -> str:
+        aligned = (
+            text.rjust(width) if right else text.ljust(width)
+            for text, width, right in zip(row, widths, numeric, strict=True)
+        )
+        return "  ".join(aligned).rstrip()
+
+    lines = [line(names), "  ".join("─" * width for width in widths), *map(line, cells)]
+    out.write("".join(f"{text}\n" for text in lines).encode())
+    return len(cells)
+
+
+def _cell(value: Any) -> str:
+    text = "·" if value is None else " ".join(_text(value).split()) if isinstance(value, str) else _text(value)
+    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
+
+
+def _csv(rows: pa.RecordBatchReader, out: BinaryIO) -> int:
+    """Null is nothing between two commas, an empty text is `""`."""
+    out.write(f"{','.join(map(_quoted, rows.schema.names))}\n".encode())
+    count = 0
+    for row in _values(rows):
+        count += 1
+        out.write(f"{','.join('' if value is None else _quoted(_text(value)) for value in row)}\n".encode())
+    return count
+
+
+def _quoted(text: str) -> str:
+    if text and not any(char in text for char in '",\n\r'):
+        return text
+    return '"' + text.replace('"', '""') + '"'
+
+
+def _jsonl(rows: pa.RecordBatchReader, out: BinaryIO) -> int:
+    names, count = rows.schema.names, 0
+    for row in _values(rows):
+        count += 1
+        out.write(_ENCODER.encode(dict(zip(names, row, strict=True))) + b"\n")
+    return count
+
+
+def _parquet(rows: pa.RecordBatchReader, out: BinaryIO) -> int:
+    with pq.ParquetWriter(out, rows.schema, compression="zstd") as writer:
+        return _copy(rows, writer)
+
+
+def _arrow(rows: pa.RecordBatchReader, out: BinaryIO) -> int:
+    """The stream format of Arrow's IPC."""
+    with pa.ipc.new_stream(out, rows.schema) as writer:
+        return _copy(rows, writer)
+
+
+def _copy(rows: pa.RecordBatchReader, writer: Any) -> int:
+    count = 0
+    for batch in rows:
+        writer.write_batch(batch)
+        count += batch.num_rows
+    return count
+
+
+_WRITERS: Mapping[Format, Callable[[pa.RecordBatchReader, BinaryIO], int]] = {
+    Format.TABLE: _table,
+    Format.CSV: _csv,
+    Format.JSONL: _jsonl,
+    Format.PARQUET: _parquet,
+    Format.ARROW: _arrow,
+}
+
+
+def _values(rows: pa.RecordBatchReader) -> Iterator[tuple[Any, ...]]:
+    for batch in rows:
+        yield from zip(*(column.to_pylist(maps_as_pydicts="lossy") for column in batch.columns), strict=True)
+
+
+def _text(value: Any) -> str:
+    match value:
+        case str():
+            return value
+        case bool():
+            return str(value).lower()
+        case Decimal():
+            return f"{value:f}"
+        case int() | float():
+            return str(value)
+        case date() | time():
+            return value.isoformat(*([" "] if isinstance(value, datetime) else []))
+        case bytes():
+            return base64.b64encode(value).decode()
+        case _:
+            return _ENCODER.encode(value).decode()

@@ -1,0 +1,84 @@
+"""What may be asked, and what the options on the command line make of it. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import TypeAlias
+
+from lakestream.errors import SettingsError
+from lakestream.query.moments import Moment, parse_moment
+
+TABLE = "lake"
+"""What the table is called in SQL, whichever it is: the same statement goes for Hudi and for JSON."""
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """The rows as they are, or as they were seen at a moment."""
+
+    at: Moment | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptimized:
+    """The rows of the base files alone: cheaper, and as old as the last compaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The rows that commits of a span have written, as the last of these commits has left them."""
+
+    since: Moment
+    """The commits after the one that was the newest at this moment."""
+    until: Moment | None = None
+    """Up to the one that was the newest at this moment; None: to the last one."""
+
+
+Question: TypeAlias = Snapshot | ReadOptimized | Changes
+
+
+class Engine(StrEnum):
+    """What may answer."""
+
+    AUTO = "auto"
+    NATIVE = "native"
+    SPARK = "spark"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """All that an answer depends on, beside the table."""
+
+    question: Question
+    sql: str | None
+    """None: all columns but those of Hudi and of LakeStream itself."""
+    limit: int | None
+    """Rows at most."""
+    now: datetime
+
+
+def ask(at: str | None, since: str | None, until: str | None, *, read_optimized: bool, now: datetime) -> Question:
+    """The question that options stand for.
+
+    Raises:
+        SettingsError: an option is no moment, or does not go with the others.
+    """
+    given = [name for name, value in (("--at", at), ("--since", since), ("--read-optimized", read_optimized)) if value]
+    if len(given) > 1:
+        raise SettingsError(f"{' and '.join(given)} are different questions: give one of them")
+    if until is not None and since is None:
+        raise SettingsError("--until goes with --since, as the end of a span; for the table as it was then, give --at")
+    if read_optimized:
+        return ReadOptimized()
+    if since is not None:
+        return Changes(_moment("--since", since, now), None if until is None else _moment("--until", until, now))
+    return Snapshot(None if at is None else _moment("--at", at, now))
+
+
+def _moment(option: str, text: str, now: datetime) -> Moment:
+    try:
+        return parse_moment(text, now)
+    except SettingsError as error:
+        raise SettingsError(f"{option}: {error}") from None

@@ -1,0 +1,49 @@
+"""Which versions of a table a question is about. Pure."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from lakestream.errors import SettingsError
+from lakestream.query.history import History, Version
+from lakestream.query.question import Changes, Question, ReadOptimized, Snapshot
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The answer is the table as of `last`; of changes, the rows in it that `commits` wrote."""
+
+    last: Version | None
+    """None: the table has no commits, or none in the span; there are no rows."""
+    commits: tuple[Version, ...] | None = None
+    """Of changes; None: all rows."""
+
+
+def span_of(question: Question, history: History, now: datetime) -> Span:
+    """Find what a question is about.
+
+    Raises:
+        SettingsError: it is about what is not there (yet, or any more); the message says what is.
+    """
+    match question:
+        case Snapshot(at) if at is not None:
+            _require_commits(history)
+            return Span(history.as_of(at, "--at", now))
+        case Snapshot() | ReadOptimized():
+            return Span(history.newest())
+        case Changes(since, until):
+            _require_commits(history)
+            after = history.after(since, "--since", now)
+            if until is None:
+                return Span(after[-1] if after else None, after)
+            last = history.as_of(until, "--until", now)
+            commits = tuple(version for version in after if version.at <= last.at)
+            if not commits and last not in history.versions[: len(history.versions) - len(after)][-1:]:
+                raise SettingsError("--until is before --since: give the earlier moment to --since")
+            return Span(last if commits else None, commits)
+
+
+def _require_commits(history: History) -> None:
+    if not history.versions:
+        raise SettingsError(f"{history.span}: nothing to look back to")

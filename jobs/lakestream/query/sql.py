@@ -1,0 +1,145 @@
+"""SQL over the one table of a question, by DuckDB."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+
+from lakestream.errors import LakeStreamError
+from lakestream.query.errors import SqlError
+from lakestream.query.question import TABLE
+
+ENGINE = f"DuckDB {duckdb.__version__}"
+
+Read = Callable[[Sequence[str]], pa.RecordBatchReader]
+"""Reads columns of the table."""
+
+
+@contextmanager
+def answered(sql: str, schema: pa.Schema, read: Read) -> Iterator[pa.RecordBatchReader]:
+    """The answer to a query, as it is read.
+
+    The table is brought into DuckDB first, as far as its columns are named (it goes to disk where memory ends): a
+    query may go through it several times, a stream of batches only once.
+
+    Args:
+        sql: one query over the table `lake`.
+        schema: that the table has.
+        read: brings columns of it.
+
+    Raises:
+        SqlError: no query; or it names a table, column or function that is not there. Before anything is read.
+    """
+    with tempfile.TemporaryDirectory(prefix="lakestream-query-") as spill, duckdb.connect(":memory:") as connection:
+        do(connection, "SET TimeZone = 'UTC'")
+        do(connection, f"SET temp_directory = '{spill}'")
+        # Whoever hands a query to us does not thereby hand out what else this process may read or write.
+        do(connection, "SET enable_external_access = false")
+        do(connection, "SET lock_configuration = true")
+        needed = columns_of(connection, sql, schema.names)
+        with _in_our_words(schema.names):
+            _fill(connection, pa.RecordBatchReader.from_batches(schema, []))
+            do(connection, f"EXPLAIN {sql}")
+        _fill(connection, read(needed or schema.names[:1]))
+        with _in_our_words(schema.names):
+            answer = connection.sql(sql).to_arrow_reader(10_000)
+        yield pa.RecordBatchReader.from_batches(answer.schema, _explained(answer, schema.names))
+
+
+def _fill(connection: duckdb.DuckDBPyConnection, rows: pa.RecordBatchReader) -> None:
+    failed: list[LakeStreamError] = []
+    connection.register("read_once", pa.RecordBatchReader.from_batches(rows.schema, _keeping(failed, rows)))
+    try:
+        do(connection, f"CREATE OR REPLACE TEMP TABLE {TABLE} AS SELECT * FROM read_once")
+    except duckdb.Error:
+        if failed:
+            raise failed[0] from failed[0].__cause__
+        raise
+    connection.unregister("read_once")
+
+
+def _keeping(failed: list[LakeStreamError], rows: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    """The batches; what a reader fails with is kept, since DuckDB tells it as an error of its own."""
+    try:
+        yield from rows
+    except LakeStreamError as error:
+        failed.append(error)
+        raise
+
+
+def do(connection: duckdb.DuckDBPyConnection, statement: str, values: Sequence[str] = ()) -> list[tuple[Any, ...]]:
+    """Carry out a statement; its rows."""
+    # A connection takes the next statement only when all of an answer was fetched.
+    return connection.execute(statement, list(values)).fetchall()
+
+
+def _explained(answer: pa.RecordBatchReader, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """What a query fails with at some row, in our words as well."""
+    while True:
+        with _in_our_words(columns):
+            batch = next(answer, None)
+        if batch is None:
+            return
+        yield batch
+
+
+@contextmanager
+def _in_our_words(columns: Sequence[str]) -> Iterator[None]:
+    try:
+        yield
+    except (duckdb.Error, pa.ArrowException, OSError) as error:
+        message = str(error).split("\n\n")[0].strip().removeprefix("Failure in ")
+        if "Table with name" in message:
+            raise SqlError(f"--sql: {_first_line(message)} The table is called {TABLE} there") from error
+        if "not found in FROM clause" in message or "does not have a column" in message:
+            raise SqlError(f"--sql: {_first_line(message)} The columns of {TABLE}: {', '.join(columns)}") from error
+        raise SqlError(f"--sql: {message}") from error
+
+
+def _first_line(message: str) -> str:
+    line = message.splitlines()[0].rstrip("!.")
+    return f"{line}."
+
+
+def columns_of(connection: duckdb.DuckDBPyConnection, sql: str, columns: Sequence[str]) -> tuple[str, ...]:
+    """Which of a table's columns a query may need.
+
+    A column that is needed is named somewhere in the query, or is meant by a star. So all that has the name of a column
+    counts, whatever it is: one column too many costs a little, and none is missing.
+
+    Raises:
+        SqlError: not one query.
+    """
+    ((text,),) = do(connection, "SELECT json_serialize_sql(?)", [sql])
+    tree = json.loads(text)
+    if tree["error"]:
+        if tree["error_type"] == "not implemented":
+            raise SqlError("--sql takes a query (SELECT, WITH, FROM, VALUES), and no other statement")
+        raise SqlError(f"--sql: {tree['error_message']}, in: {sql}")
+    if len(tree["statements"]) != 1:
+        raise SqlError(f"--sql takes one query, and there are {len(tree['statements'])}")
+    words: set[str] = set()
+    if not _walk(tree["statements"][0], words):
+        return tuple(columns)
+    return tuple(name for name in columns if name.lower() in words)
+
+
+def _walk(node: Any, words: set[str]) -> bool:
+    """Collect all texts in a tree, in lower case; False if columns are meant without being named."""
+    match node:
+        case {"class": "STAR"} | {"ref_type": "NATURAL"}:
+            return False
+        case dict():
+            return _walk([*node.keys(), *node.values()], words)
+        case list():
+            named = [_walk(child, words) for child in node]  # all of them, for their words
+            return all(named)
+        case str():
+            words.add(node.lower())
+    return True

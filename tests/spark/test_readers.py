@@ -1,0 +1,259 @@
+"""What readers make of our Hudi tables, held against the fold of what was written: hudi-rs and Spark, in each state."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql import SparkSession
+
+from lakestream.errors import SettingsError
+from lakestream.query.errors import UnreadableError
+from lakestream.query.hudi_folder import HudiFolder
+from lakestream.query.hudi_rs import HudiRs
+from lakestream.query.hudi_spark import HudiSpark
+from lakestream.query.moments import Commit
+from lakestream.query.question import Asked, Changes, Question, ReadOptimized, Snapshot
+from lakestream.query.spans import span_of
+from lakestream.sinks.contract import BatchRef
+from lakestream.sinks.hudi import HudiSettings, HudiSink
+from lakestream.storage import LakePath, S3Settings, StoreSettings
+from lakestream_api import TableType
+
+pytestmark = pytest.mark.spark
+
+TABLE_TYPES = pytest.mark.parametrize("table_type", list(TableType), ids=["cow", "mor"])
+COLUMNS = "order_id string, version long, dt string, op string, amount float, at timestamp"
+WIDER = (
+    "order_id string, version long, dt string, op string, amount double, at timestamp, cents decimal(38,18), "
+    "tags array<string>, part struct<x:int,y:struct<z:string>>, counts map<string,int>, raw binary, day date"
+)
+
+Row = dict[str, Any]
+Read = Callable[[Question], list[Row]]
+
+
+@dataclass
+class Written:
+    """A table, and what was written to it."""
+
+    spark: SparkSession
+    settings: HudiSettings
+    batches: list[list[Row]] = field(default_factory=list)
+    instants: list[str] = field(default_factory=list)
+    times: list[datetime] = field(default_factory=list)
+    """When each batch was over."""
+
+    @contextmanager
+    def opened(self, columns: str) -> Iterator[Callable[[Sequence[Row]], None]]:
+        sink = HudiSink(self.spark, self.settings)
+
+        def write(rows: Sequence[Row]) -> None:
+            frame = self.spark.createDataFrame([tuple(row.values()) for row in rows], columns).coalesce(1)
+            commit = sink.write(BatchRef(len(self.batches), str(uuid.UUID(int=7))), frame, replay=False)
+            self.times.append(datetime.now(UTC))
+            sink.finish_services()
+            assert not [one for one in sink.services if one.failed]
+            assert commit.instant is not None
+            self.batches.append(list(rows))
+            self.instants.append(commit.instant)
+
+        try:
+            sink.prepare(self.spark.createDataFrame([], columns).schema)
+            yield write
+        finally:
+            sink.close()
+
+    def folded(self, batches: int) -> dict[str, Row]:
+        """The newest version of each order after so many batches; of equal ones the last."""
+        newest: dict[str, Row] = {}
+        for row in (row for batch in self.batches[:batches] for row in batch):
+            if row["order_id"] not in newest or newest[row["order_id"]]["version"] <= row["version"]:
+                newest[row["order_id"]] = row
+        return {key: row for key, row in newest.items() if row["op"] != "d"}
+
+    @property
+    def folder(self) -> HudiFolder:
+        return HudiFolder.look(StoreSettings(LakePath.parse(self.settings.path), S3Settings("")))
+
+    def readers(self) -> dict[str, Read]:
+        """Of the table as it is now."""
+        folder, now = self.folder, datetime.now(UTC)
+
+        def by_hudi_rs(question: Question) -> list[Row]:
+            table = HudiRs(folder, span_of(question, folder.history, now), Asked(question, None, None, now))
+            with table.answered(None, None) as rows:
+                return rows.read_all().to_pylist(maps_as_pydicts="lossy")
+
+        def by_spark(question: Question) -> list[Row]:
+            table = HudiSpark(folder, span_of(question, folder.history, now), Asked(question, None, None, now))
+            return [row.asDict(recursive=True) for row in table.rows(self.spark).collect()]
+
+        return {"hudi-rs": by_hudi_rs, "Spark": by_spark}
+
+
+def order(key: str, version: int, op: str = "u", **more: Any) -> Row:
+    dt = "" if key == "nowhere" else f"2026-01-0{ord(key[0]) % 2 + 1}"
+    return {
+        "order_id": key,
+        "version": version,
+        "dt": dt,
+        "op": op,
+        "amount": version / 4,
+        "at": datetime(2026, 1, 31, 12, 0, version, 123456),
+        **more,
+    }
+
+
+def wide(key: str, version: int, *, full: bool = True) -> Row:
+    more = (Decimal("12345678901234567890.123456789012345678"), ["a", None], (1, ("ü",)), {"k": 1}, b"\0\xff")
+    day = datetime(2026, 1, 31, tzinfo=UTC).date()
+    names = ("cents", "tags", "part", "counts", "raw", "day")
+    return order(key, version, **dict(zip(names, (*more, day) if full else [None] * 6, strict=True)))
+
+
+def as_read(rows: Iterable[Row]) -> list[tuple[Any, ...]]:
+    """Rows in a form in which they can be compared, whoever read them: without Hudi's columns, and in order."""
+    names = ("order_id", "version", "dt", "op", "amount", "at", "cents", "tags", "part", "counts", "raw", "day")
+    return sorted((tuple(_plain(row.get(name)) for name in names) for row in rows), key=repr)
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case datetime():
+            return value.replace(tzinfo=None)
+        case dict():
+            # What was written as a tuple is read as a struct.
+            return tuple(map(_plain, value.values()))
+        case tuple() | list():
+            return tuple(map(_plain, value))
+        case bytearray():
+            return bytes(value)
+        case "":
+            return None  # the partition of the empty text is that of null
+    return value
+
+
+def upserts(path: Path, table_type: TableType, retain: timedelta = timedelta(hours=1)) -> HudiSettings:
+    return HudiSettings(
+        path=f"file://{path}/orders",
+        table="orders",
+        record_key=("order_id",),
+        ordering_field="version",
+        table_type=table_type,
+        partition_by=("dt",),
+        delete_when="op = 'd'",
+        buckets=1,
+        compact_every=3,
+        retain=retain,
+    )
+
+
+def require_all_versions(written: Written) -> None:
+    """All that is kept is read right, as of each commit and time, and between any two."""
+    history = written.folder.history
+    done = range(history.first_kept, len(written.batches))
+    for name, read in written.readers().items():
+        assert as_read(read(Snapshot())) == as_read(written.folded(len(written.batches)).values()), name
+        for last in done if name == "hudi-rs" else done[:1]:
+            expected = written.folded(last + 1)
+            assert as_read(read(Snapshot(Commit(written.instants[last])))) == as_read(expected.values()), (name, last)
+            assert as_read(read(Snapshot(written.times[last]))) == as_read(expected.values()), (name, last)
+        for last in done[-2:]:
+            for first in range(last) if name == "hudi-rs" else [0]:
+                came = {
+                    (row["order_id"], row["version"]) for one in written.batches[first + 1 : last + 1] for row in one
+                }
+                changed = [row for key, row in written.folded(last + 1).items() if (key, row["version"]) in came]
+                span = Changes(written.times[first], Commit(written.instants[last]))
+                assert as_read(read(span)) == as_read(changed), (name, first, last)
+
+
+@TABLE_TYPES
+def test_readers_give_the_fold_in_every_state(spark: SparkSession, tmp_path: Path, table_type: TableType) -> None:
+    written = Written(spark, upserts(tmp_path, table_type))
+    with written.opened(COLUMNS) as write:
+        write([order("a", 2), order("b", 1), order("c", 5), order("d", 3), order("nowhere", 1)])
+        # Updates, one that comes late, a delete, one that comes late, and one of what was never there.
+        write([order("a", 3), order("b", 2, "d"), order("c", 4), order("d", 1, "d"), order("e", 9, "d"), order("f", 1)])
+        if table_type is TableType.MERGE_ON_READ:
+            require_all_versions(written)  # two log files, and no compaction yet
+        # Late versions of what was deleted.
+        write([order("b", 1), order("e", 8), order("a", 4), order("nowhere", 2)])
+        write([order("g", 1)])
+        require_all_versions(written)
+    assert len(written.folder.timeline.compactions) == (table_type is TableType.MERGE_ON_READ)
+
+
+@TABLE_TYPES
+def test_added_and_widened_columns_are_read_once_all_files_have_them(
+    spark: SparkSession, tmp_path: Path, table_type: TableType
+) -> None:
+    written = Written(spark, upserts(tmp_path, table_type))
+    with written.opened(COLUMNS) as write:
+        write([order("a", 1), order("b", 1), order("c", 1)])
+    with written.opened(WIDER) as write:
+        write([wide("a", 2), wide("b", 2, full=False), wide("d", 1)])
+        write([wide("a", 3), order("c", 2, "d", **dict.fromkeys(list(wide("c", 1))[6:]))])
+        # Those that were not written again have none of the new columns.
+        expected = written.folded(3)
+        for name, read in written.readers().items():
+            assert as_read(read(Snapshot())) == as_read(expected.values()), name
+
+
+def test_what_hudi_rs_cannot_merge_is_an_error_and_no_answer(spark: SparkSession, tmp_path: Path) -> None:
+    written = Written(spark, replace(upserts(tmp_path, TableType.MERGE_ON_READ), delete_when=None))
+    with written.opened(
+        "order_id string, version long, dt string, items array<struct<q:decimal(10,3),at:timestamp>>"
+    ) as write:
+        # One row in the base file alone, and one in the log.
+        for keys, version in (("ab", 1), ("a", 2)):
+            row = {"version": version, "dt": "2026-01-01", "items": [(Decimal(version), datetime(2026, 1, version))]}
+            write([{"order_id": key, **row} for key in keys])
+    with pytest.raises(UnreadableError, match=r"hudi-rs .* cannot read the table at .*--engine spark"):
+        written.readers()["hudi-rs"](Snapshot())
+    found = {row["order_id"]: row["items"] for row in written.readers()["Spark"](Snapshot())}
+    assert {key: row["q"] for key, (row,) in found.items()} == {"a": 2, "b": 1}
+
+
+@TABLE_TYPES
+def test_what_was_cleaned_is_refused_and_the_rest_is_right(
+    spark: SparkSession, tmp_path: Path, table_type: TableType
+) -> None:
+    written = Written(spark, replace(upserts(tmp_path, table_type, retain=timedelta(0)), compact_every=2))
+    with written.opened(COLUMNS) as write:
+        for batch in range(6):
+            write([order(key, batch + 1) for key in "abc"])
+    history = written.folder.history
+    assert 0 < history.first_kept < len(written.batches), "nothing was cleaned, or all"
+    for name, read in written.readers().items():
+        with pytest.raises(SettingsError, match="cleaned; the table can be read as of"):
+            read(Snapshot(written.times[history.first_kept - 1]))
+        # What changed since needs none of the old files.
+        assert len(read(Changes(written.times[0]))) == 3, name
+    require_all_versions(written)
+
+
+def test_base_files_only_are_as_old_as_the_last_compaction(spark: SparkSession, tmp_path: Path) -> None:
+    written = Written(spark, upserts(tmp_path, TableType.MERGE_ON_READ))
+    with written.opened(COLUMNS) as write:
+        for version in range(1, 6):
+            write([order("a", version), order("b", version)])
+    folder = written.folder
+    (compaction,) = folder.timeline.compactions
+    compacted = sum(instant < compaction.requested for instant in written.instants)
+    assert 0 < compacted < 5
+    for name, read in written.readers().items():
+        assert as_read(read(ReadOptimized())) == as_read(written.folded(compacted).values()), name
+    now = datetime.now(UTC)
+    asked = Asked(ReadOptimized(), None, None, now)
+    told = HudiRs(folder, span_of(ReadOptimized(), folder.history, now), asked).about
+    waiting = 2 * (5 - compacted)
+    assert f"base files only: {waiting} log files are left out, of commits since 20" in told

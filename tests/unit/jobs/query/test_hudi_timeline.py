@@ -1,0 +1,83 @@
+"""Hudi's timeline and properties, from the names and texts that Hudi 1.2.0 writes."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lakestream.query.properties import parse_properties
+from lakestream.query.timeline import Instant, State, Timeline, name_of, time_of
+
+NAMES = [
+    "20260131120000001.deltacommit.requested",
+    "20260131120000001.deltacommit.inflight",
+    "20260131120000001_20260131120001001.deltacommit",
+    "20260131120002001.compaction.requested",
+    "20260131120002001.compaction.inflight",
+    "20260131120002001_20260131120003001.commit",
+    "20260131120004001.deltacommit.requested",
+    "20260131120004001.deltacommit.inflight",
+    "20260131120004001_20260131120005001.deltacommit",
+    "20260131120006001.compaction.requested",
+    "20260131120007001.deltacommit.requested",
+    "20260131120007001.deltacommit.inflight",
+    "20260131120008001.clean.requested",
+    "20260131120008001.clean.inflight",
+    "20260131120008001_20260131120009001.clean",
+    "history",
+    ".20260131120008001_20260131120009001.clean.crc",
+]
+
+
+def test_what_has_become_of_each_instant() -> None:
+    timeline = Timeline.of(NAMES, merges_on_read=True)
+    assert [one.requested[-6:] for one in timeline.batches] == ["000001", "004001"]
+    assert [one.requested[-6:] for one in timeline.compactions] == ["002001"]
+    assert [(one.action, one.state) for one in timeline.pending] == [
+        ("compaction", State.REQUESTED),
+        ("deltacommit", State.INFLIGHT),
+    ]
+    (clean,) = timeline.completed("clean")
+    assert clean.file == "20260131120008001_20260131120009001.clean"
+    assert clean.completed_at == datetime(2026, 1, 31, 12, 0, 9, 1000, tzinfo=UTC)
+
+
+def test_a_commit_of_a_copy_on_write_table_is_a_batch() -> None:
+    names = [
+        "20260131120000001.commit.requested",
+        "20260131120000001.inflight",
+        "20260131120000001_20260131120001001.commit",
+    ]
+    (batch,) = Timeline.of(names, merges_on_read=False).batches
+    assert batch == Instant("20260131120000001", "commit", State.COMPLETED, "20260131120001001", names[-1])
+    (pending,) = Timeline.of(names[:2], merges_on_read=False).pending
+    assert (pending.action, pending.state) == ("commit", State.INFLIGHT)
+
+
+def test_what_was_rolled_back_is_no_commit_even_if_it_landed_later() -> None:
+    undone = frozenset({"20260131120004001"})
+    timeline = Timeline.of(NAMES, merges_on_read=True, undone=undone)
+    assert [one.requested[-6:] for one in timeline.batches] == ["000001"]
+
+
+@given(st.datetimes(datetime(1000, 1, 1), datetime(9999, 12, 31)))  # noqa: DTZ001 - as hypothesis wants it
+def test_names_of_instants_are_times_to_the_millisecond(time: datetime) -> None:
+    time = time.replace(tzinfo=UTC, microsecond=time.microsecond // 1000 * 1000)
+    assert time_of(name_of(time)) == time
+
+
+def test_properties_as_hudi_writes_them() -> None:
+    text = (
+        "#Updated at 2026-11-22T08:27:45Z\n#Sun Nov 22 08:27:45 UTC 2026\n"
+        "hoodie.table.type=MERGE_ON_READ\nlakestream.layout=bucket\\:4\nempty=\nspaced = value \n"
+        'schema={"type"\\:"record","doc"\\:"a\\\\\\\\b \\u00fc"}\nno value\n'
+    )
+    assert parse_properties(text) == {
+        "hoodie.table.type": "MERGE_ON_READ",
+        "lakestream.layout": "bucket:4",
+        "empty": "",
+        "spaced": "value",
+        "schema": '{"type":"record","doc":"a\\\\b ü"}',
+    }

@@ -1,0 +1,64 @@
+"""Moments as people type them."""
+
+from __future__ import annotations
+
+import contextlib
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lakestream.errors import SettingsError
+from lakestream.query.moments import Commit, Moment, parse_moment
+
+NOW = datetime(2026, 11, 22, 9, 30, 15, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("text", "moment"),
+    [
+        ("now", NOW),
+        ("10 minutes ago", NOW - timedelta(minutes=10)),
+        ("1 minute ago", NOW - timedelta(minutes=1)),
+        ("10m ago", NOW - timedelta(minutes=10)),
+        ("1h30m ago", NOW - timedelta(minutes=90)),
+        ("1 hour 30 min ago", NOW - timedelta(minutes=90)),
+        ("2 days and 1 hour ago", NOW - timedelta(days=2, hours=1)),
+        ("  3   WEEKS  ago ", NOW - timedelta(weeks=3)),
+        ("90s ago", NOW - timedelta(seconds=90)),
+        ("today", datetime(2026, 11, 22, tzinfo=UTC)),
+        ("yesterday", datetime(2026, 11, 21, tzinfo=UTC)),
+        ("yesterday 9:05", datetime(2026, 11, 21, 9, 5, tzinfo=UTC)),
+        ("2026-11-01", datetime(2026, 11, 1, tzinfo=UTC)),
+        ("2026-11-01T12:00Z", datetime(2026, 11, 1, 12, tzinfo=UTC)),
+        ("2026-11-01 12:00:30.5", datetime(2026, 11, 1, 12, 0, 30, 500_000, tzinfo=UTC)),
+        ("2026-11-01T12:00+02:00", datetime(2026, 11, 1, 10, tzinfo=UTC)),
+        ("20261101120000123", Commit("20261101120000123")),
+        ("batch 017", Commit("17")),
+    ],
+)
+def test_what_people_type(text: str, moment: Moment) -> None:
+    assert parse_moment(text, NOW) == moment
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "ago", "10 ago", "minutes ago", "10 minutes", "10 fortnights ago", "1h30 ago", "last week", "12:00",
+     "2026-13-01", "99999999999 days ago", "9999999999999999999999999 weeks ago", "-1 minutes ago", "batch",
+     "0001-01-01T00:00+10:00"],
+)  # fmt: skip
+def test_anything_else_is_told_what_there_is(text: str) -> None:
+    with pytest.raises(SettingsError, match="is no moment: give '10 minutes ago'"):
+        parse_moment(text, NOW)
+
+
+@given(st.text())
+def test_no_text_breaks_it(text: str) -> None:
+    with contextlib.suppress(SettingsError):
+        parse_moment(text, NOW)
+
+
+@given(st.datetimes(datetime(1900, 1, 1), datetime(2200, 1, 1)))  # noqa: DTZ001 - as hypothesis wants it
+def test_times_are_read_as_python_writes_them(time: datetime) -> None:
+    assert parse_moment(time.replace(tzinfo=UTC).isoformat(), NOW) == time.replace(tzinfo=UTC)

@@ -1,0 +1,217 @@
+"""`lakestream query` of JSON files: rows of committed batches, with the types that the schema declares."""
+
+from __future__ import annotations
+
+import gzip
+import os
+from collections.abc import Iterable
+from dataclasses import replace
+from pathlib import Path
+from uuid import UUID
+
+import orjson
+import pyarrow as pa
+import pytest
+from typer.testing import CliRunner, Result
+
+from lakestream.log import CheckpointLog, ObstoreLogStore
+from lakestream.main import app
+from lakestream.model import BatchCommit, Definition, FileEntry, SinkCommit
+from lakestream.sinks.hive_paths import partition_path
+from lakestream.sinks.owner import Owner, claim_table
+from lakestream.storage import LakePath, S3Settings, StoreSettings, open_store
+from lakestream.testing.logs import ORDERS, plan_of
+
+SCHEMA = (
+    "order_id string, version long, amount decimal(12,2), at timestamp, counts map<string,int>, "
+    "items array<struct<sku:string,n:int>>"
+)
+TRANSFORM = "SELECT *, date_format(at, 'yyyy-MM-dd') AS dt, version * 2 AS twice FROM events"
+DOCUMENT = """
+apiVersion: lakestream.dev/v1alpha1
+kind: LakeStream
+metadata: {{name: orders}}
+spec:
+  source: {{kinesis: {{stream: orders, region: eu-west-1}}}}
+  schema: order_id string
+  writers:
+    - name: json
+      json: {{path: {lake}/orders}}
+    - name: hudi
+      hudi: {{path: {lake}/none, recordKey: [order_id], orderingField: order_id}}
+  checkpoint: {lake}/checkpoint
+"""
+
+
+def line(key: str, version: int, **more: object) -> bytes:
+    return orjson.dumps({"order_id": key, "version": version, "twice": 2 * version, **more}) + b"\n"
+
+
+class Table:
+    """JSON files and their log, without a driver."""
+
+    def __init__(self, folder: Path, schema: str = SCHEMA, transform: str | None = TRANSFORM) -> None:
+        self.folder = folder / "orders"
+        self.definition = Definition(schema, transform, None)
+        (folder / "orders.yaml").write_text(DOCUMENT.format(lake=folder))
+        s3 = S3Settings("eu-west-1")
+        place = StoreSettings(LakePath.parse(f"{folder}/checkpoint/json"), s3)
+        self.log = CheckpointLog.open(ObstoreLogStore(open_store(place)), ORDERS, keep=2)
+        owner = StoreSettings(LakePath.parse(str(self.folder)), s3) / "_lakestream"
+        claim_table(owner, Owner(UUID(int=1), str(place.path), "orders", "json"))
+
+    def write(self, batch: int, lines: Iterable[bytes], day: str | None = "2026-01-31", *, commit: bool = True) -> None:
+        plan = replace(plan_of(batch, self.log.epoch), definition=self.definition)
+        self.log.put_plan(plan)
+        partition = partition_path(["dt"], [day])
+        path = self.folder / partition / f"b{batch:012d}-00000-5e0c11aa.json.gz"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # As the sink does: a member for each of Spark's batches.
+        path.write_bytes(b"".join(gzip.compress(one) for one in lines))
+        if commit:
+            name = str(path.relative_to(self.folder))
+            sink = SinkCommit(1, 1, (FileEntry(name, 1, path.stat().st_size, partition),))
+            self.log.put_commit(BatchCommit.of(plan, epoch=self.log.epoch, committed_at=plan.planned_at, sink=sink))
+            self.log.expire()
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Table:
+    """Five batches are committed, two of them in manifests; a sixth has written its file and is not."""
+    table = Table(tmp_path)
+    at = "2026-01-31T12:00:00.123456Z"
+    table.write(0, [line("a", 1, amount=1.10, at=at), line("b", 1, counts={"x": 1})])
+    table.write(1, [line("a", 2, items=[{"sku": "s", "n": 1}, {"sku": "t"}])], "a/b c")
+    table.write(2, [line("c", 1)], None)
+    table.write(3, [line("d", 1)])
+    table.write(4, [line("e", 1)])
+    table.write(5, [line("f", 1)], commit=False)
+    return table
+
+
+def ask(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["query", *arguments])
+
+
+def rows_of(*arguments: str) -> list[dict[str, object]]:
+    done = ask(*arguments, "-o", "jsonl")
+    assert done.exit_code == 0, done.stderr
+    return [orjson.loads(text) for text in done.stdout.splitlines()]
+
+
+def keys_of(table: Table, *arguments: str) -> str:
+    return "".join(sorted(str(row["order_id"]) for row in rows_of(str(table.folder), *arguments)))
+
+
+def test_rows_of_committed_batches_with_their_types_and_partitions(table: Table) -> None:
+    done = ask(str(table.folder), "-o", "arrow")
+    rows = pa.ipc.open_stream(done.stdout_bytes).read_all()
+    assert dict(zip(rows.schema.names, map(str, rows.schema.types), strict=True)) == {
+        "order_id": "string",
+        "version": "int64",
+        "amount": "decimal128(12, 2)",
+        "at": "timestamp[us, tz=UTC]",
+        "counts": "map<string, int32>",
+        "items": "list<l: struct<sku: string, n: int32>>",
+        "twice": "int64",
+        **dict.fromkeys(("_rescued", "_shard_id", "_sequence_number", "_partition_key"), "string"),
+        "_sub_sequence": "int64",
+        "_arrival": "timestamp[us, tz=UTC]",
+        "dt": "string",
+    }
+    found = {(row["order_id"], row["version"]): row for row in rows.to_pylist()}
+    assert {key: row["dt"] for (key, _), row in found.items()} == {
+        **dict.fromkeys("bde", "2026-01-31"),
+        "a": "a/b c",
+        "c": None,
+    }
+    assert str(found["a", 1]["amount"]) == "1.10"
+    assert found["a", 2]["items"] == [{"sku": "s", "n": 1}, {"sku": "t", "n": None}]
+    assert "6 rows of orders (JSON files), as of batch 4 (2026-01-31 12:00:04 UTC" in done.stderr
+    assert "by DuckDB" in done.stderr
+
+
+def test_the_table_as_it_was_and_what_came_since(table: Table) -> None:
+    assert keys_of(table, "--at", "batch 1") == "aab"
+    assert keys_of(table, "--at", "2026-01-31T12:00:02.9Z") == "aabc"
+    assert keys_of(table, "--since", "batch 2") == "de"
+    assert keys_of(table, "--since", "2026-01-31T12:00Z", "--until", "batch 2") == "ac"
+    assert keys_of(table, "--since", "2026-01-30") == "aabcde"
+    assert keys_of(table, "--since", "batch 4", "--sql", "SELECT order_id, twice, dt FROM lake") == ""
+    assert len(keys_of(table, "--limit", "2")) == 2
+
+
+def test_sql_knows_which_batch_a_row_came_with(table: Table) -> None:
+    newest = "max_by(version, _batch) AS version, max(_committed_at) AS seen"
+    sql = f"SELECT order_id, {newest} FROM lake GROUP BY 1 ORDER BY 1"
+    first = rows_of(str(table.folder), "--sql", sql)[0]
+    assert first == {"order_id": "a", "version": 2, "seen": "2026-01-31T12:00:01Z"}
+
+
+def test_by_document_the_same(table: Table, tmp_path: Path) -> None:
+    arguments = ("-f", str(tmp_path / "orders.yaml"), "--writer", "json", "--sql", "SELECT count(*) AS n FROM lake")
+    assert rows_of(*arguments) == [{"n": 6}]
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [None, "SELECT * FROM events WHERE version > 0", "SELECT upper(order_id) AS order_id, version, at FROM events"],
+)
+def test_whatever_the_transform_no_column_and_no_row_is_lost(tmp_path: Path, transform: str | None) -> None:
+    table = Table(tmp_path, "order_id string, version long, at timestamp", transform)
+    table.write(0, [line("a", 1, at="2026-01-31T12:00:00.123456Z"), line("b", 2)])
+    rows = sorted(rows_of(str(table.folder)), key=lambda row: str(row["order_id"]))
+    assert [(row["order_id"], row["version"], row["dt"]) for row in rows] == [
+        ("a", 1, "2026-01-31"),
+        ("b", 2, "2026-01-31"),
+    ]
+    # Not declared, where the transform may have made it: then it is the text of the line.
+    assert rows[0]["at"] == "2026-01-31T12:00:00.123456Z"
+
+
+def test_decimals_that_duckdb_would_round_are_refused(tmp_path: Path) -> None:
+    table = Table(tmp_path, "order_id string, cents decimal(18,2)")
+    table.write(0, [line("a", 1)])
+    done = ask(str(table.folder))
+    assert done.exit_code == 3
+    assert "column cents of orders (JSON files) has decimals of more than 15 digits" in done.stderr
+
+
+def test_a_line_that_is_none_is_told_with_its_file(tmp_path: Path) -> None:
+    table = Table(tmp_path)
+    table.write(0, [line("a", 1), b'{"order_id": 1, "version": "many"}\n'])
+    done = ask(str(table.folder))
+    assert done.exit_code == 3
+    assert "b000000000000-00000-5e0c11aa.json.gz" in done.stderr
+    assert done.stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["{lake}/orders", "--at", "batch 9"],
+         "--at 9: no batch of the table has that name; the table can be read as of 5 batches"),
+        (["{lake}/orders", "--at", "2026-01-30"], "is before what is known of the table"),
+        (["{lake}/orders", "--read-optimized"], "--read-optimized: JSON files have no log files"),
+        (["{lake}/orders", "--engine", "spark"], "JSON files are read without Spark"),
+        (["{lake}/orders", "--sql", "SELECT x FROM lake"], "The columns of lake: order_id, version, amount, at,"),
+        (["{lake}/orders", "--writer", "json"], "--writer goes with -f"),
+        (["{lake}/missing"], "there is no folder {lake}/missing"),
+        (["{lake}/checkpoint"], "{lake}/checkpoint has neither a Hudi table"),
+        (["-f", "{lake}/orders.yaml"], "which table? Give --writer, one of: json, hudi"),
+        (["-f", "{lake}/orders.yaml", "--writer", "hudy"], "there is no writer 'hudy'; choose one of: json, hudi"),
+        (["-f", "{lake}/orders.yaml", "--writer", "hudi"], "there is no folder {lake}/none"),
+        (["s3://bucket/orders"], "set AWS_REGION"),
+        ([], "give the path of a table, or a document"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_answered_is_told(
+    table: Table, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, arguments: list[str], says: str
+) -> None:
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        monkeypatch.delenv(name)
+    done = ask(*(argument.format(lake=tmp_path) for argument in arguments))
+    assert done.exit_code == 2
+    assert says.format(lake=tmp_path) in done.stderr
+    assert done.stdout == ""
+    assert not (tmp_path / "missing").exists()

@@ -1,0 +1,99 @@
+"""Rows on the way out."""
+
+from __future__ import annotations
+
+import csv
+import io
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from typing import Any
+
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from lakestream.query.output import Format, write_rows
+
+ROWS = pa.table(
+    {
+        "id": ["a", "", None],
+        "n": [1, -20, None],
+        "cents": pa.array([Decimal("1.10"), Decimal("-0.05"), None], pa.decimal128(20, 2)),
+        "at": pa.array([datetime(2026, 1, 31, 12, 0, 0, 5, tzinfo=UTC), None, None], pa.timestamp("us", tz="UTC")),
+        "day": [date(2026, 1, 31), None, None],
+        "on": [True, False, None],
+        "raw": [b"\0\xff", b"", None],
+        "tags": [["x", None], [], None],
+        "part": [{"x": 1, "y": {"z": Decimal("2.50")}}, None, None],
+        "note": ['say "hi", twice', "two\nlines", "z" * 80],
+    }
+)
+
+
+def written(form: Format, rows: pa.Table = ROWS) -> bytes:
+    out = io.BytesIO()
+    assert write_rows(rows.to_reader(max_chunksize=2), form, out) == rows.num_rows
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("form", [Format.PARQUET, Format.ARROW])
+def test_other_engines_read_back_the_same_rows(form: Format) -> None:
+    source = io.BytesIO(written(form))
+    assert (pq.read_table(source) if form is Format.PARQUET else pa.ipc.open_stream(source).read_all()).equals(ROWS)
+
+
+def test_lines_of_json_have_all_digits() -> None:
+    first, second, third = written(Format.JSONL).splitlines()
+    assert b'"cents":1.10,' in first
+    assert orjson.loads(first) == {
+        "id": "a",
+        "n": 1,
+        "cents": 1.1,
+        "at": "2026-01-31T12:00:00.000005Z",
+        "day": "2026-01-31",
+        "on": True,
+        "raw": "AP8=",
+        "tags": ["x", None],
+        "part": {"x": 1, "y": {"z": 2.5}},
+        "note": 'say "hi", twice',
+    }
+    assert orjson.loads(second)["id"] == ""
+    assert {value for name, value in orjson.loads(third).items() if name != "note"} == {None}
+
+
+def test_nanoseconds_are_written_too() -> None:
+    times = pa.array([1_000_000_001], pa.timestamp("ns", tz="UTC"))
+    rows = pa.table({"at": times, "all": pa.array([[1_000_000_001]], pa.list_(times.type))})
+    lines = written(Format.JSONL, rows)
+    assert orjson.loads(lines)["all"] == ["1970-01-01T00:00:01.000000001+00:00"]
+    assert b"00:00:01.000000001" in written(Format.TABLE, rows)
+
+
+def test_csv_tells_null_from_an_empty_text() -> None:
+    text = written(Format.CSV).decode()
+    assert text.splitlines()[0] == "id,n,cents,at,day,on,raw,tags,part,note"
+    first, second, third = list(csv.reader(io.StringIO(text)))[1:]
+    assert first == [
+        *("a", "1", "1.10", "2026-01-31 12:00:00.000005+00:00", "2026-01-31", "true", "AP8=", '["x",null]'),
+        *('{"x":1,"y":{"z":2.50}}', 'say "hi", twice'),
+    ]
+    assert second[-1] == "two\nlines"
+    assert third[:2] == ["", ""]
+    assert '\n"",-20,' in text
+    assert "\n,,,,,,,,,zzz" in text
+
+
+def test_a_table_is_aligned_and_narrow_enough() -> None:
+    lines = written(Format.TABLE, ROWS.select(["id", "n", "note"])).decode().splitlines()
+    assert lines[0].split() == ["id", "n", "note"]
+    assert lines[2] == 'a     1  say "hi", twice'
+    assert lines[3] == "    -20  two lines"
+    assert lines[4].endswith("z…")
+    assert len(lines[4]) < 70
+
+
+@pytest.mark.parametrize("form", list(Format))
+def test_no_rows_are_an_answer_too(form: Format) -> None:
+    content: Any = written(form, ROWS.slice(0, 0))
+    assert (content == b"") == (form is Format.JSONL)
