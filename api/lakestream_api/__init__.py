@@ -1,6 +1,7 @@
 """The LakeStream resource as typed, validated models, and what operator and drivers tell each other about it."""
 
 from lakestream_api.advice import advice
+from lakestream_api.catalogs import Catalog, GlueTable
 from lakestream_api.control import Control
 from lakestream_api.errors import InvalidDocumentError, LakeStreamApiError, Problem
 from lakestream_api.kubernetes import (
@@ -74,6 +75,7 @@ from lakestream_api.writers import (
 
 __all__ = [
     "BatchSummary",
+    "Catalog",
     "Compression",
     "Condition",
     "ConditionStatus",
@@ -92,6 +94,7 @@ __all__ = [
     "ExecutorsStatus",
     "Failure",
     "Freshness",
+    "GlueTable",
     "HudiCleaning",
     "HudiCompaction",
     "HudiIndex",

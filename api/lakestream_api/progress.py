@@ -41,7 +41,7 @@ class TableService(WireModel):
     """Work on a table beside its batches, since the driver's start: compaction, cleaning, archiving."""
 
     name: str
-    """`compaction`, `cleaning` or `archiving`."""
+    """`compaction`, `cleaning`, `archiving` or `catalog`."""
 
     failed: int = Field(default=0, ge=0)
     """Runs that failed."""

@@ -6,6 +6,7 @@ from typing import Annotated, Self
 from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from lakestream_api.base import ApiModel, problem_at
+from lakestream_api.catalogs import Catalog
 from lakestream_api.cel import fixed, rule, rules
 from lakestream_api.fields import Column, Columns, Location, Sql, WriterName
 from lakestream_api.hudi_options import OWNED, REFUSED, problem_of_option
@@ -170,6 +171,11 @@ def _hudi_options(options: dict[str, str]) -> dict[str, str]:
     return options
 
 
+def _require_s3(catalog: Catalog | None, path: str) -> None:
+    if catalog is not None and not path.startswith(("s3://", "s3a://")):
+        raise problem_at("catalog.glue", "is read by engines that reach S3 alone; give a path there, or remove it")
+
+
 class HudiOutput(ApiModel):
     """A Hudi table."""
 
@@ -234,11 +240,19 @@ class HudiOutput(ApiModel):
     cleaning: HudiCleaning = HudiCleaning()
     """Removal of replaced file versions."""
 
+    catalog: Catalog | None = None
+    """Where query engines find the table."""
+
     options: Annotated[dict[str, Annotated[str, Field(max_length=4096)]], AfterValidator(_hudi_options)] = Field(
         default_factory=dict, max_length=64, json_schema_extra=rules(*_OPTION_RULES)
     )
     """More options of Hudi's writer, `hoodie.*`, as text: those that can do no harm, which
     docs/hudi.md lists (sizes, memory, the metadata table, …)."""
+
+    @model_validator(mode="after")
+    def _catalogs_are_of_s3(self) -> Self:
+        _require_s3(self.catalog, self.path)
+        return self
 
     @model_validator(mode="after")
     def _upsert_needs_an_order(self) -> Self:
@@ -265,6 +279,14 @@ class JsonOutput(ApiModel):
 
     compression: Compression = Compression.GZIP
     """Compression of each file."""
+
+    catalog: Catalog | None = None
+    """Where query engines find the table."""
+
+    @model_validator(mode="after")
+    def _catalogs_are_of_s3(self) -> Self:
+        _require_s3(self.catalog, self.path)
+        return self
 
 
 class Writer(ApiModel):

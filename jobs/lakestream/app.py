@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry
 
 from lakestream import places, settings
+from lakestream.catalogs import Cataloged, CatalogKeeper, keep_catalog
 from lakestream.control import (
     ConfigMaps,
     DriverControl,
@@ -182,13 +183,16 @@ class _Parts:
             stack.callback(sink.close)
             pipeline = Pipeline.of(self.spark, definition.schema, definition.transform, sink.refusal)
             sink.prepare(pipeline.output)
+            keeper = keep_catalog(self.writer.output, sink, self.s3)
+            if keeper is not None:
+                stack.callback(keeper.close)
             self.running()
             reporter = ProgressReporter(
                 self.job,
                 self.publishers,
                 executors=lambda: _executors(self.spark),
                 kinesis_now=self.client.now,
-                table=sink,
+                table=Cataloged(sink, keeper),
                 quarantine=self.quarantine,
             )
             yield Engine(
@@ -197,7 +201,7 @@ class _Parts:
                 planner=self.planner,
                 fetcher=SparkFetcher(self.spark, self.source, pipeline, read_ranges),
                 output=SparkOutput(sink, self.quarantine, self.log.checkpoint),
-                observer=_Observer(reporter, self.control),
+                observer=_Observer(reporter, self.control, keeper),
                 stop=self.stop,
             )
 
@@ -238,8 +242,11 @@ class _Observer:
 
     reporter: ProgressReporter
     control: DriverControl
+    keeper: CatalogKeeper | None
 
     def committed(self, commit: BatchCommit, arrivals: tuple[datetime, ...]) -> None:
+        if self.keeper is not None and commit.sink is not None:
+            self.keeper.committed(entry.partition for entry in commit.sink.files)
         self.reporter.committed(commit, arrivals)
 
     def between_batches(self) -> None:

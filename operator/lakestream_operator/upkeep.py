@@ -12,11 +12,17 @@ TWICE = 2
 MOST_BYTES = 2 * 2**30
 """Of a file that each compaction, or each copy-on-write commit, writes anew with one task."""
 
-_REASONS = {"compaction": "CompactionFailing", "cleaning": "CleaningFailing", "archiving": "ArchivingFailing"}
+_REASONS = {
+    "compaction": "CompactionFailing",
+    "cleaning": "CleaningFailing",
+    "archiving": "ArchivingFailing",
+    "catalog": "CatalogFailing",
+}
 _PILES_UP = {
     "compaction": "log files pile up, queries become slower, and each batch waits for up to 30 s, to leave fewer",
     "cleaning": "files that newer ones have replaced stay, and cost storage",
     "archiving": "the table's timeline grows, and each commit becomes slower",
+    "catalog": "engines that go by the catalog see neither new partitions nor new columns",
 }
 
 
@@ -55,5 +61,5 @@ def _message(one: TableService) -> str:
     return (
         f"{one.name} has failed {one.failing} times in a row{since}, {one.behind_commits:,} commits wait for it: "
         f"{_PILES_UP.get(one.name, 'the table suffers')}. Batches go on. Mend what the error names; it is tried again "
-        f"with later commits. The error: {one.error}"
+        f"with later commits, the catalog every five minutes. The error: {one.error}"
     )

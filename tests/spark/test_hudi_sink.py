@@ -208,6 +208,11 @@ def test_a_commit_says_what_it_wrote_and_is_found_as_the_same(
                 assert (tmp_path / "orders" / entry.path).stat().st_size >= entry.bytes > 0
                 assert entry.path.startswith(f"{entry.partition}/")
             assert set(commit.seconds) == {"wait", "pause", "deletes", "start", "write", "commit", "check", "plan"}
+        assert sorted(sink.partitions()) == ["dt=2026-01-01", "dt=2026-01-02"]
+        read = spark.read.format("hudi").load(settings.path)
+        assert {field.name: field.dataType for field in sink.columns} == dict(
+            zip(read.columns, [field.dataType for field in read.schema], strict=True)
+        )
         assert sink.find(ref(2)) is None
         assert sink.find(BatchRef(1, str(uuid.UUID(int=8)))) is None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 
@@ -11,7 +11,7 @@ class ServiceStatus:
     """One kind of this work, since the driver's start."""
 
     name: str
-    """`compaction`, `cleaning` or `archiving`."""
+    """`compaction`, `cleaning`, `archiving` or `catalog`."""
     completed: int = 0
     """Runs."""
     failed: int = 0
@@ -26,3 +26,14 @@ class ServiceStatus:
     """That the last completed run took."""
     behind: int = 0
     """Commits since the last completed run began: what waits to be compacted, cleaned or archived."""
+
+    def failed_again(self, error: str, now: datetime) -> ServiceStatus:
+        """After a run that failed now."""
+        since = self.failing_since or now
+        return replace(self, failed=self.failed + 1, failing=self.failing + 1, failing_since=since, error=error)
+
+    def completed_again(self, seconds: float, behind: int) -> ServiceStatus:
+        """After a run that took so long, since the beginning of which so many commits have come."""
+        return ServiceStatus(
+            self.name, completed=self.completed + 1, failed=self.failed, seconds=seconds, behind=behind
+        )

@@ -7,6 +7,7 @@ writing it once (JSON: names and bytes are a function of the batch).
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -55,6 +56,15 @@ class Sink(Protocol):
     @property
     def largest_file(self) -> int:
         """Bytes of the largest file written since the driver's start that later batches add to; 0: there is none."""
+        ...
+
+    @property
+    def columns(self) -> StructType:
+        """Columns of the files, as they are stored, partition columns included; to be asked once `prepare` is done."""
+        ...
+
+    def partitions(self) -> Iterable[str]:
+        """The paths of all partitions that have been written to; lists the table. None for a table without any."""
         ...
 
     def refusal(self, output: StructType) -> Column | None:

@@ -25,7 +25,7 @@ from lakestream.faults import reach
 from lakestream.model import FileEntry, ServiceStatus, SinkCommit
 from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.hive_paths import partition_path
-from lakestream.sinks.objects import object_name, remove_leftovers, write_objects
+from lakestream.sinks.objects import folders_of, object_name, remove_leftovers, write_objects
 from lakestream.sinks.partitions import first_reason, partition_refusals
 from lakestream.spark.parse import quoted
 from lakestream.storage import StoreSettings
@@ -96,6 +96,7 @@ class JsonSink:
 
     def __init__(self, settings: JsonSettings) -> None:
         self._settings = settings
+        self._columns: StructType | None = None
 
     @property
     def remembered_deletes(self) -> int:
@@ -113,12 +114,26 @@ class JsonSink:
         Raises:
             SettingsError: as `prepare`.
         """
-        self.prepare(output)
+        self._require(output)
         reasons = partition_refusals(self._settings.store.path, output, self._settings.partition_by, _NAME_BYTES)
         return first_reason(reasons)
 
     def prepare(self, output: StructType) -> None:
         """Check that the partition columns exist, and are no structs, arrays or maps."""
+        self._require(output)
+        self._columns = output
+
+    @property
+    def columns(self) -> StructType:
+        """Those of the last `prepare`."""
+        assert self._columns is not None
+        return self._columns
+
+    def partitions(self) -> Iterator[str]:
+        """Lists the folders of the table."""
+        return folders_of(self._settings.store, len(self._settings.partition_by))
+
+    def _require(self, output: StructType) -> None:
         types = {field.name: field.dataType for field in output.fields}
         for column in self._settings.partition_by:
             if column not in types:

@@ -97,6 +97,24 @@ def objects_of(settings: StoreSettings, ref: BatchRef) -> list[str]:
         return sorted(meta["path"] for meta in listed if pattern.fullmatch(meta["path"]))
 
 
+def folders_of(settings: StoreSettings, depth: int) -> Iterator[str]:
+    """The paths of the Hive-style folders that are so many steps below the path."""
+    store = open_store(settings)
+
+    def below(path: str, depth: int) -> Iterator[str]:
+        with translated(f"list {path or settings.path}"):
+            found = obstore.list_with_delimiter(store, path or None)["common_prefixes"]
+        for folder in sorted(found):
+            if "=" not in folder.rpartition("/")[2]:
+                continue
+            if depth == 1:
+                yield folder
+            else:
+                yield from below(folder, depth - 1)
+
+    return below("", depth) if depth else iter(())
+
+
 def remove_leftovers(settings: StoreSettings, ref: BatchRef, keep: tuple[FileEntry, ...]) -> tuple[str, ...]:
     """Delete what earlier attempts at a batch wrote and this one did not; returns their paths.
 

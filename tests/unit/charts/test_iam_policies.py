@@ -13,6 +13,8 @@ POLICIES = {
     "jobs": ROOT / "charts/lakestream/iam/job.json",
     # Besides, for streams with spec.source.kinesis.shards.
     "reshard": ROOT / "charts/lakestream/iam/reshard.json",
+    # Besides, for writers with a catalog.
+    "glue": ROOT / "charts/lakestream/iam/glue.json",
     "loadgen": ROOT / "charts/loadgen/iam/policy.json",
 }
 # Calls of code that runs beside the load, under somebody's own name: `lakestream audit` reads.
@@ -21,7 +23,10 @@ OBSTORE = {
     # A large object is put in parts, and an upload that failed is aborted.
     "put": {"s3:PutObject", "s3:AbortMultipartUpload"},
     "get": {"s3:GetObject"},
+    "get_range": {"s3:GetObject"},
+    "head": {"s3:GetObject"},
     "list": {"s3:ListBucket"},
+    "list_with_delimiter": {"s3:ListBucket"},
     "delete": {"s3:DeleteObject"},
 }
 # What Hudi does with tables through S3A: reads, listings, uploads in parts, renames (a copy and a deletion).
@@ -46,11 +51,11 @@ def _modules(package: str) -> Iterator[ast.Module]:
             yield ast.parse(path.read_text("utf-8"))
 
 
-def _kinesis_calls(package: str) -> set[str]:
-    """Operations of Kinesis that a package names in a string of its own."""
-    operations = botocore.session.get_session().get_service_model("kinesis").operation_names
+def _calls(package: str, service: str) -> set[str]:
+    """Operations of a service that a package names in a string of its own."""
+    operations = botocore.session.get_session().get_service_model(service).operation_names
     return {
-        f"kinesis:{operation}"
+        f"{service}:{operation}"
         for module in _modules(package)
         for node in ast.walk(module)
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
@@ -72,7 +77,7 @@ def _obstore_calls(package: str) -> set[str]:
 
 
 def test_the_jobs_policy_is_what_the_jobs_call() -> None:
-    calls = _kinesis_calls("jobs")
+    calls = _calls("jobs", "kinesis")
     assert "kinesis:GetRecords" in calls
     stored = set().union(*(OBSTORE[call] for call in _obstore_calls("jobs")))
     assert "s3:PutObject" in stored
@@ -81,15 +86,19 @@ def test_the_jobs_policy_is_what_the_jobs_call() -> None:
     assert sorted(_actions(POLICIES["jobs"]) + reshard) == sorted(calls | stored | S3A)
 
 
+def test_the_policy_of_catalogs_is_what_they_are_asked() -> None:
+    assert sorted(_actions(POLICIES["glue"])) == sorted(_calls("jobs/lakestream/catalogs", "glue"))
+
+
 def test_the_loadgen_policy_is_what_the_workers_call() -> None:
-    calls = _kinesis_calls("loadgen")
+    calls = _calls("loadgen", "kinesis")
     assert calls == {"kinesis:PutRecords"}
     stored = set().union(*(OBSTORE[call] for call in _obstore_calls("loadgen") - ELSEWHERE["loadgen"]))
     assert sorted(_actions(POLICIES["loadgen"])) == sorted(calls | stored)
 
 
 def test_the_operator_calls_nothing_in_aws() -> None:
-    assert _kinesis_calls("operator") == set()
+    assert _calls("operator", "kinesis") == set()
     assert _obstore_calls("operator") == set()
     assert {path.name for path in (ROOT / "charts").glob("*/iam/*.json")} == {path.name for path in POLICIES.values()}
 
@@ -97,5 +106,7 @@ def test_the_operator_calls_nothing_in_aws() -> None:
 @pytest.mark.parametrize("policy", POLICIES.values(), ids=list(POLICIES))
 def test_policies_name_their_resources(policy: Path) -> None:
     for statement in json.loads(policy.read_text("utf-8"))["Statement"]:
-        assert statement["Resource"].startswith("arn:aws:")
+        resources = statement["Resource"]
+        for resource in [resources] if isinstance(resources, str) else resources:
+            assert resource.startswith("arn:aws:")
         assert statement["Action"] != "*"

@@ -1,6 +1,6 @@
 """What people live through with a LakeStream: the whole of the decisions, on a cluster in memory."""
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -378,6 +378,22 @@ def test_buckets_that_have_grown_too_large_are_told_with_what_to_do() -> None:
     assert _says(cluster, ConditionType.DEGRADED) == (True, "BucketsOutgrown")
     told = _condition(cluster, ConditionType.DEGRADED).message
     for part in ("has grown to 3.0 GiB", "another writer with another path", "hudi.index.expectedPartitionSize"):
+        assert part in told
+    assert _says(cluster, ConditionType.READY) == (True, "Running"), "batches go on"
+
+
+def test_a_catalog_out_of_reach_is_told_with_since_when_and_keeps_nothing_from_going_on() -> None:
+    cluster = _running()
+    (driver,) = cluster.running()
+    since = datetime(2026, 1, 31, 12, tzinfo=UTC)
+    error = "glue:GetTable of lake.orders: not authorized"
+    driver.table_services = (
+        TableService(name="catalog", failing=2, failing_since=since, behind_commits=3, error=error),
+    )
+    cluster.advance(MINUTE)
+    assert _says(cluster, ConditionType.DEGRADED) == (True, "CatalogFailing")
+    told = _condition(cluster, ConditionType.DEGRADED).message
+    for part in ("since 2026-01-31 12:00 UTC", "see neither new partitions nor new columns", error):
         assert part in told
     assert _says(cluster, ConditionType.READY) == (True, "Running"), "batches go on"
 

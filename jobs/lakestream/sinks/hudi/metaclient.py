@@ -115,6 +115,12 @@ class HudiTable:
                 return instant, _write_stats(metadata)
         return None
 
+    def partitions(self) -> list[str]:
+        """Paths of all partitions; lists the table."""
+        engine = self.hudi.client.common.HoodieSparkEngineContext(self.spark._jsc)
+        found = self.hudi.common.fs.FSUtils.getAllPartitionPaths(engine, self.meta_client(), False)
+        return [str(path) for path in found if path]
+
     def commits_since(self, time: datetime) -> int:
         """How many commits, compactions included, have begun since the first one that was completed at that time or
         later: readers of the table as it was then may need what these have replaced."""

@@ -153,22 +153,13 @@ class TableServices:
             self._tell_failure(service, error)
             return
         seconds = time.monotonic() - began
-        self._tell(service, lambda one: _completed(one, seconds, one.behind - seen.behind))
+        self._tell(service, lambda one: one.completed_again(seconds, one.behind - seen.behind))
 
     def _tell_failure(self, service: Service, error: Exception) -> None:
         lines = str(error).strip().splitlines() or [type(error).__name__]
         logger.warning("%s failed; ingestion goes on: %s", service.name, lines[0], exc_info=error)
-        self._tell(service, lambda one: _failed(one, lines[0], self._now()))
+        self._tell(service, lambda one: one.failed_again(lines[0], self._now()))
 
     def _tell(self, service: Service, change: Callable[[ServiceStatus], ServiceStatus]) -> None:
         with self._changed:
             self._status = {**self._status, service.name: change(self._status[service.name])}
-
-
-def _failed(one: ServiceStatus, error: str, now: datetime) -> ServiceStatus:
-    since = one.failing_since or now
-    return replace(one, failed=one.failed + 1, failing=one.failing + 1, failing_since=since, error=error)
-
-
-def _completed(one: ServiceStatus, seconds: float, behind: int) -> ServiceStatus:
-    return ServiceStatus(one.name, completed=one.completed + 1, failed=one.failed, seconds=seconds, behind=behind)

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from pyspark.sql.types import BooleanType, StructType
+from pyspark.sql.types import BooleanType, StringType, StructField, StructType
 
 from lakestream.errors import SinkError
 from lakestream.faults import reach
@@ -41,6 +41,12 @@ _SERVICES_POOL = "table-services"
 """Of Spark's fair scheduler: a compaction gets as many slots as a batch, not all of them."""
 
 
+_META_COLUMNS = tuple(
+    StructField(f"_hoodie_{name}", StringType())
+    for name in ("commit_time", "commit_seqno", "record_key", "partition_path", "file_name")
+)
+
+
 class HudiSink:
     """Writes batches to a Hudi table; a `Sink`."""
 
@@ -58,6 +64,7 @@ class HudiSink:
         self._services: TableServices | None = None
         self._rollbacks: Rollbacks | None = None
         self._marks_deletes = False
+        self._columns: StructType | None = None
         self._largest_file = 0
 
     def refusal(self, output: StructType) -> Column | None:
@@ -97,6 +104,7 @@ class HudiSink:
         found = table.columns() if exists else None
         self._marks_deletes = marks_deletes(found, settings)
         columns = self._with_mark(output)
+        self._columns = StructType([*_META_COLUMNS, *table.as_stored(columns).fields])
         if exists:
             require_same_table(properties, settings)
             if found is not None:
@@ -178,6 +186,16 @@ class HudiSink:
     def largest_file(self) -> int:
         """Of the buckets of the bucket index: Hudi bounds the files of others itself."""
         return self._largest_file
+
+    @property
+    def columns(self) -> StructType:
+        """Those of the last `prepare`, behind Hudi's own."""
+        assert self._columns is not None
+        return self._columns
+
+    def partitions(self) -> list[str]:
+        """Lists the table."""
+        return self._table.partitions()
 
     def finish_services(self) -> None:
         """Wait until compaction and cleaning have nothing to do."""
