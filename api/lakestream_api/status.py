@@ -31,6 +31,7 @@ class ConditionType(StrEnum):
     SPEC_VALID = "SpecValid"
     SCALING_LIMITED = "ScalingLimited"
     QUARANTINING = "Quarantining"
+    UP_TO_DATE = "UpToDate"
 
 
 class ConditionStatus(StrEnum):
@@ -49,7 +50,7 @@ class Condition(WireModel):
     started, changed or stopped. `Degraded`: a writer does not do what it should. `SpecValid`: the
     spec can be carried out. `ScalingLimited`: more executors are called for than there can be, or
     than would help. `Quarantining`: more of the records than `spec.quarantine.warnFraction` are
-    kept in quarantine."""
+    kept in quarantine. `UpToDate`: all run the image that they would be started with now."""
 
     status: ConditionStatus
     """Whether it is so."""
@@ -101,6 +102,9 @@ class WriterStatus(WireModel):
 
     driver_pod: str | None = None
     """Name of the driver's pod."""
+
+    image: str = ""
+    """Image that driver and executors run."""
 
     epoch: int | None = Field(default=None, ge=0)
     """Number of the driver's start."""

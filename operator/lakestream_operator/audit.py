@@ -94,7 +94,11 @@ class Audit:
 
     def unready(self) -> list[str]:
         """What is not there yet, for `/readyz`."""
-        return [f"{one.kind.value.plural} are being listed" for one in self.reflectors if not one.synced.is_set()]
+        return [
+            f"{one.kind.value.plural} are being listed{f', in vain: {one.failure}' if one.failure else ''}"
+            for one in self.reflectors
+            if not one.synced.is_set()
+        ]
 
 
 def _key(manifest: Object) -> tuple[str, str]:

@@ -39,6 +39,8 @@ class Findings:
     failing: Mapping[str, tuple[Failing, ...]] = field(default_factory=dict)
     """What keeps failing of each writer beside its batches."""
     quarantine: Quarantined = field(default_factory=Quarantined)
+    outdated: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Writers that run another image than they would be started with now: that one, and this one."""
     refusal: Refusal | None = None
     """What was refused of the LakeStream itself, and is worth telling."""
 
@@ -59,6 +61,7 @@ def conditions(stream: Stream, findings: Findings, now: datetime) -> tuple[Condi
         ConditionType.SPEC_VALID: _spec_valid(findings),
         ConditionType.SCALING_LIMITED: _scaling_limited(findings),
         ConditionType.QUARANTINING: _quarantining(findings),
+        ConditionType.UP_TO_DATE: _up_to_date(findings),
     }
     before = {one.type: one for one in stream.status.conditions} if stream.status else {}
     return tuple(_condition(kind, one, before.get(kind), stream.generation, now) for kind, one in said.items())
@@ -170,6 +173,14 @@ def _scaling_limited(findings: Findings) -> _Said:
         return _Said(False, "NotLimited", "Nothing stands in the way of the executors that are called for.")
     told = " ".join(f"Writer {name}: {message}." for name, (_, message) in limits.items())
     return _Said(True, next(iter(limits.values()))[0], told)
+
+
+def _up_to_date(findings: Findings) -> _Said:
+    if not findings.outdated:
+        return _Said(True, "Current", "All that runs, runs the image that it would be started with now.")
+    said = " ".join(f"Writer {name} runs {runs}, not {wanted}." for name, (runs, wanted) in findings.outdated.items())
+    advice = "The next start takes it; for one at the end of the batch in hand, annotate the LakeStream with"
+    return _Said(False, "OlderImage", f"{said} {advice} lakestream.dev/restart=<anything>.")
 
 
 def _quarantining(findings: Findings) -> _Said:

@@ -65,7 +65,6 @@ def decide(
     if observed.stream.deleting:
         return _delete(observed, job, now, timings)
     if not observed.stream.finalizing:
-        # Before anything is made: a LakeStream that is deleted in between would leave a driver undrained.
         return _begin(observed, now, timings)
     wanted, problems = _read(observed)
     goals = _goals(observed, wanted)
@@ -81,6 +80,7 @@ def decide(
         rolled_back=_rolled_back(goals, outcomes),
         failing=_failing(observed, outcomes),
         quarantine=_quarantine(observed, wanted, outcomes),
+        outdated=_outdated(observed, goals, job),
         refusal=_refusal(observed),
     )
     actions = _actions(observed, job, goals, outcomes, scales, resharding) | {"": _events(observed, findings)}
@@ -192,7 +192,8 @@ def _resharding(
 
 
 def _begin(observed: Observed, now: datetime, timings: Timings) -> Decision:
-    """Put the finalizer on, before anything is made."""
+    """Put the finalizer on, before anything is made: a LakeStream that is deleted in between would leave a driver
+    undrained."""
     refusal = _refusal(observed)
     findings = Findings({}, {}, "", suspended=False, rolled_back=frozenset(), refusal=refusal)
     return Decision(
@@ -289,6 +290,16 @@ def _quarantine(observed: Observed, wanted: Wanted | None, outcomes: Mapping[str
     limit = wanted.stream.spec.quarantine.warn_fraction if wanted else 1.0
     reports = {name: observed.writers.get(name, WriterSeen()).report for name in outcomes}
     return Quarantined({name: quarantine_of(report) for name, report in reports.items()}, limit)
+
+
+def _outdated(observed: Observed, goals: Mapping[str, Goal], job: JobSettings) -> dict[str, tuple[str, str]]:
+    """What runs, and what would."""
+    pairs = {}
+    for name, goal in goals.items():
+        app = observed.writers.get(name, WriterSeen()).application
+        if app is not None and app.image and goal.plan is not None:
+            pairs[name] = (app.image, goal.plan.stream.spec.kubernetes.image or job.image)
+    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
 
 
 def _events(observed: Observed, findings: Findings) -> tuple[Emit, ...]:

@@ -15,6 +15,7 @@ from lakestream_api.names import (
     DOCUMENT_KEY,
     FINGERPRINT_ANNOTATION,
     GROUP,
+    MANAGED_BY,
     REPORT_KEY,
 )
 from lakestream_operator.model import Application, DriverPod, Kind, Manifest, Memory, PodPhase, Stream, WriterSeen
@@ -28,6 +29,9 @@ FINALIZER = f"{GROUP}/drain"
 """Keeps a LakeStream until its drivers have ended their batches."""
 
 M = TypeVar("M", Control, DriverReport)
+
+_WRITTEN_AT = "writtenAt"
+"""Of the metadata of ConfigMaps as they are kept: when somebody else than the operator wrote to it."""
 
 _KEPT_METADATA = {
     "annotations",
@@ -43,13 +47,14 @@ _KEPT_METADATA = {
     "uid",
 }
 _KEPT = {
-    Kind.SparkApplication: ("status",),
+    Kind.SparkApplication: ("spec", "status"),
     Kind.Pod: ("status",),
     Kind.ConfigMap: ("data",),
     Kind.RoleBinding: ("roleRef", "subjects"),
     Kind.ServiceAccount: (),
     Kind.LakeStream: ("spec", "status"),
 }
+_KEPT_SPEC = {Kind.SparkApplication: {"image"}}
 _KEPT_STATUS = {
     Kind.SparkApplication: {"applicationState", "executionAttempts"},
     Kind.Pod: {"conditions", "containerStatuses", "message", "phase"},
@@ -59,11 +64,21 @@ _KEPT_STATUS = {
 def trim(kind: Kind, manifest: Manifest) -> dict[str, Any]:
     """The part of an object that decisions look at: thousands of them are kept."""
     metadata = {name: value for name, value in manifest["metadata"].items() if name in _KEPT_METADATA}
+    if kind is Kind.ConfigMap and (written := _written_at(manifest)):
+        metadata[_WRITTEN_AT] = written
     kept = {name: manifest[name] for name in _KEPT[kind] if name in manifest}
+    if kind in _KEPT_SPEC:
+        kept["spec"] = {name: value for name, value in (kept.get("spec") or {}).items() if name in _KEPT_SPEC[kind]}
     if kind in _KEPT_STATUS:
         status = kept.get("status") or {}
         kept["status"] = {name: value for name, value in status.items() if name in _KEPT_STATUS[kind]}
     return {"apiVersion": kind.api_version, "kind": kind.name, "metadata": metadata, **kept}
+
+
+def _written_at(manifest: Manifest) -> str:
+    """When somebody else than the operator last wrote to an object; empty: nobody has, or it does not say."""
+    fields = manifest["metadata"].get("managedFields") or ()
+    return max((one.get("time", "") for one in fields if one.get("manager") != MANAGED_BY), default="")
 
 
 def stream_of(manifest: Manifest) -> Stream:
@@ -97,10 +112,13 @@ def writer_of(names: WriterNames, objects: Iterable[Manifest]) -> WriterSeen:
     control = rest.get((Kind.ConfigMap, names.control), {})
     annotations = control.get("metadata", {}).get("annotations", {})
     document = _data(rest.get((Kind.ConfigMap, names.document)))
+    progress = rest.get((Kind.ConfigMap, names.progress))
+    written = progress["metadata"].get(_WRITTEN_AT) if progress else None
     return WriterSeen(
         application=_application(application) if application else None,
         driver_pod=_driver_pod(driver_pod) if driver_pod else None,
-        report=_parsed(DriverReport, _data(rest.get((Kind.ConfigMap, names.progress))).get(REPORT_KEY)),
+        report=_parsed(DriverReport, _data(progress).get(REPORT_KEY)),
+        reported_at=_time(written) if written else None,
         control=_parsed(Control, _data(control).get(CONTROL_KEY)),
         memory=Memory.parse(annotations.get(MEMORY_ANNOTATION)),
         scaling_state=annotations.get(SCALING_ANNOTATION),
@@ -145,6 +163,7 @@ def _application(manifest: Manifest) -> Application:
         state=state.get("state", ""),
         message=state.get("errorMessage", ""),
         submitted=status.get("executionAttempts", 0) > 0,
+        image=(manifest.get("spec") or {}).get("image", ""),
     )
 
 

@@ -23,6 +23,9 @@ from lakestream_operator.writers import Outcome, Situation, Timings
 FIGURES_EVERY = timedelta(seconds=15)
 """How often a status is written in which only figures have changed."""
 
+_SKEW = timedelta(seconds=10)
+"""Between two clocks, from which on it counts."""
+
 _RATE_BATCHES = 5
 _OVERDUE = 2
 """Trigger intervals from the planning of a batch to its end: one is for the batch, in another one it may take its turn
@@ -79,12 +82,13 @@ def _writer(
     last = report.batches[-1] if report and report.batches else None
     ending = outcome.memory.ending
     known = (before.read_until if before else None) or _begin_of(names, seen)
-    lag = lag_of(report, now, timings, alive=alive, before=known)
+    lag = lag_of(report, now, timings, alive=alive, before=known, behind=_behind(seen))
     stopped = outcome.situation in (Situation.STOPPED, Situation.STOPPING)
     return WriterStatus(
         name=names.writer,
         application=seen.application.state or "NEW" if seen.application else None,
         driver_pod=pod.name if pod else None,
+        image=seen.application.image if seen.application else "",
         epoch=report.epoch if report else None,
         last_batch=last.batch if last else None,
         last_batch_at=last.finished_at if last else None,
@@ -119,6 +123,7 @@ def lag_of(
     *,
     alive: bool,
     before: datetime | None = None,
+    behind: timedelta = timedelta(),
 ) -> Lag | None:
     """How far a writer is behind; none: it never was started.
 
@@ -130,21 +135,31 @@ def lag_of(
         timings: limits of patience.
         alive: whether the report is that of the driver that runs.
         before: up to when all was read as was last known, or since when there is anything to read.
+        behind: how much the clock of the driver's node is.
     """
-    known = [(batch.finished_at, _lag_after(batch)) for batch in report.batches[-1:]] if report else []
+    known = [(batch.finished_at + behind, _lag_after(batch)) for batch in report.batches[-1:]] if report else []
     if report and report.caught_up_at:
-        known.append((report.caught_up_at, 0.0))
+        known.append((report.caught_up_at + behind, 0.0))
     if not known:
         return Lag(_seconds(now, before), before) if before else None
     known_at, lag = max(known)
     until = known_at - timedelta(seconds=lag)
     assert report is not None  # something is known of it
     # A driver may well report that it lives, and be answered by nobody.
-    news = alive and now - report.updated_at <= timings.late_limit(report) and now - known_at <= timings.quiet(report)
+    silent = now - report.updated_at - behind
+    news = alive and silent <= timings.late_limit(report) and now - known_at <= timings.quiet(report)
     if lag == 0 and news:
         return Lag(0.0, until)
     # Between two batches of a driver that is behind, its lag stays about what it was.
     return Lag(round(lag, 1) if news else _seconds(now, until), until)
+
+
+def _behind(seen: WriterSeen) -> timedelta:
+    """How much the clock of a driver's node is behind the API server's; small differences are the way of the report."""
+    if seen.report is None or seen.reported_at is None:
+        return timedelta()
+    behind = seen.reported_at - seen.report.updated_at
+    return behind if abs(behind) > _SKEW else timedelta()
 
 
 def _seconds(now: datetime, since: datetime) -> float:

@@ -104,10 +104,13 @@ def test_its_rights_are_these_and_no_others(render: Render) -> None:
 def test_rights_in_named_namespaces_are_the_same_and_nowhere_else(render: Render) -> None:
     wide = _rules(render("lakestream").one("ClusterRole", "test-lakestream-operator"))
     rendered = render("lakestream", case="namespaced")
-    assert [each["metadata"]["name"] for each in rendered.of("ClusterRole")] == ["test-lakestream-driver"]
+    names = {each["metadata"]["name"] for each in rendered.of("ClusterRole")}
+    # Two releases of one name, in two namespaces, share none.
+    assert names == {f"test-lakestream-lake-{role}" for role in ("driver", "edit", "view")}
     assert rendered.of("ClusterRoleBinding") == []
     roles = [each for each in rendered.of("Role") if each["metadata"]["name"] == "test-lakestream-operator"]
     assert [role["metadata"]["namespace"] for role in roles] == ["orders", "clicks"]
+    wide = {(what, verb, name.replace("lakestream-driver", "lakestream-lake-driver")) for what, verb, name in wide}
     assert all(_rules(role) == wide for role in roles)
     bindings = [each for each in rendered.of("RoleBinding") if each["metadata"]["name"] == "test-lakestream-operator"]
     assert [each["metadata"]["namespace"] for each in bindings] == ["orders", "clicks"]
@@ -115,6 +118,19 @@ def test_rights_in_named_namespaces_are_the_same_and_nowhere_else(render: Render
         assert binding["subjects"] == [
             {"kind": "ServiceAccount", "name": "test-lakestream-operator", "namespace": "lake"}
         ]
+
+
+def test_who_may_edit_a_namespace_may_edit_its_lakestreams(render: Render) -> None:
+    rendered = render("lakestream")
+    edit, view = (rendered.one("ClusterRole", f"test-lakestream-{role}") for role in ("edit", "view"))
+    assert {label for label in edit["metadata"]["labels"] if "aggregate" in label} == {
+        "rbac.authorization.k8s.io/aggregate-to-edit",
+        "rbac.authorization.k8s.io/aggregate-to-admin",
+    }
+    assert {verb for _, verb, _ in _rules(edit)} == {"create", "update", "patch", "delete"}
+    assert "rbac.authorization.k8s.io/aggregate-to-view" in view["metadata"]["labels"]
+    assert {verb for _, verb, _ in _rules(view)} == {"get", "list", "watch"}
+    assert {what for what, _, _ in _rules(edit) | _rules(view)} == {"lakestream.dev/lakestreams"}
 
 
 def test_it_leads_by_one_lease_in_its_own_namespace(render: Render, tmp_path: Path) -> None:

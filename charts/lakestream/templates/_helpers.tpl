@@ -17,7 +17,8 @@
 {{- end }}
 
 {{- define "lakestream.driver.name" -}}
-{{ include "lakestream.fullname" . }}-driver
+{{- /* Of the whole cluster: two releases of one name that serve namespaces of their own must not share it. */}}
+{{- include "lakestream.fullname" . }}{{ if .Values.operator.namespaces }}-{{ .Release.Namespace }}{{ end }}-driver
 {{- end }}
 
 {{- define "lakestream.serviceAccount" -}}

@@ -15,7 +15,7 @@ from lakestream_api.names import MANAGED_BY, STREAM_LABEL
 from lakestream_operator.adapters.cache import Cache
 from lakestream_operator.adapters.client import KubeClient
 from lakestream_operator.clock import Clock
-from lakestream_operator.errors import ExpiredError, OperatorError
+from lakestream_operator.errors import ExpiredError, NotFoundError, OperatorError
 from lakestream_operator.model import Kind, Reference
 
 logger = logging.getLogger(__name__)
@@ -41,6 +41,8 @@ class Reflector:
     namespace: str | None
     synced: asyncio.Event = field(default_factory=asyncio.Event)
     """Set once all objects have been listed."""
+    failure: str = ""
+    """Why it could not be listed or watched, the last time."""
     heard_at: datetime | None = None
     """When the API server last answered."""
 
@@ -58,7 +60,10 @@ class Reflector:
                 logger.info("the watch of %s is lost; listing again", self.kind.value.plural)
                 version = ""
             except OperatorError as error:
-                logger.warning("watching %s: %s", self.kind.value.plural, error)
+                self.failure = f"{error}"
+                missing = "; is what defines them installed (of sparkapplications, the Kubeflow Spark Operator)?"
+                level, hint = (logging.ERROR, missing) if isinstance(error, NotFoundError) else (logging.WARNING, "")
+                logger.log(level, "watching %s: %s%s", self.kind.value.plural, error, hint)
                 pause = min(2 * pause, _LONGEST_PAUSE)
             await asyncio.sleep(pause.total_seconds())
 

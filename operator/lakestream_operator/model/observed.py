@@ -40,6 +40,8 @@ class Application:
     """What the Spark Operator says of a failure."""
     submitted: bool
     """Whether it ever got as far as to have a driver's pod."""
+    image: str = ""
+    """Of its pods."""
 
     @property
     def terminal(self) -> bool:
@@ -67,8 +69,9 @@ class DriverPod:
 
     @property
     def ended(self) -> bool:
-        """Whether its processes are gone for good (a pod on a lost node may still run)."""
-        return self.phase in (PodPhase.SUCCEEDED, PodPhase.FAILED)
+        """Whether the driver is gone for good (a pod on a lost node may still run), be it that other containers of the
+        pod, which somebody put in, go on."""
+        return self.phase in (PodPhase.SUCCEEDED, PodPhase.FAILED) or self.exit is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,8 @@ class WriterSeen:
     application: Application | None = None
     driver_pod: DriverPod | None = None
     report: DriverReport | None = None
+    reported_at: datetime | None = None
+    """When the report was written, by the API server's clock: a node's may be wrong by any amount."""
     control: Control | None = None
     memory: Memory = field(default_factory=Memory)
     scaling_state: str | None = None

@@ -42,6 +42,8 @@ class Cluster:
     """By uid of the pod."""
     started: list[Driver] = field(default_factory=list)
     """All drivers that ever ran."""
+    job: JobSettings = JOB
+    """How drivers are made."""
     spark_operator: bool = True
     """Whether it runs."""
     blind: set[Kind] = field(default_factory=set)
@@ -137,7 +139,7 @@ class Cluster:
             refusals=self.refusals,
             quotas=_done(hands.quotas(stream)),
         )
-        decision = decide(observed, JOB, self.now, scaling=self.scaling, shards=self.shards)
+        decision = decide(observed, self.job, self.now, scaling=self.scaling, shards=self.shards)
 
         async def act(action: Action) -> None:
             await hands.act(stream, action, self.now)

@@ -89,7 +89,7 @@ def _count(
     same = last is None or last.fingerprint == app.fingerprint
     failures = seen.memory.failures + 1 if same else 1
     if stuck:
-        failure = stuck_failure(timings)
+        failure = stuck_failure(failures, timings)
     elif pod is None and not app.submitted:
         failure = submission_failure(failures, timings)
     elif pod is not None and pod.deleting and pod.exit in _BY_SIGNALS:

@@ -78,9 +78,9 @@ def submission_failure(failures: int, timings: Timings) -> Failure:
     return Failure("SubmissionFailed", "See the SparkApplication's events.", _backoff(failures, timings))
 
 
-def stuck_failure(timings: Timings) -> Failure:
-    """The driver said nothing for too long. That time is interval enough between two restarts."""
-    return Failure("NoProgress", "See the log of the driver's pod.", timings.first_retry)
+def stuck_failure(failures: int, timings: Timings) -> Failure:
+    """The driver said nothing for too long."""
+    return Failure("NoProgress", "See the log of the driver's pod.", _backoff(failures, timings))
 
 
 def _backoff(failures: int, timings: Timings) -> timedelta:

@@ -18,10 +18,11 @@ def current_report(seen: WriterSeen, pod: DriverPod | None) -> DriverReport | No
     return report if report and pod and report.pod_uid == pod.uid else None
 
 
-def heard_at(report: DriverReport | None, pod: DriverPod) -> datetime:
-    """When the driver was heard of last; its start counts."""
-    started = pod.started_at or pod.created_at
-    return max(started, report.updated_at) if report else started
+def heard_at(seen: WriterSeen, pod: DriverPod) -> datetime:
+    """When the driver was heard of last; its start counts, by the clock that is later."""
+    started = max(pod.started_at or pod.created_at, pod.created_at)
+    report = current_report(seen, pod)
+    return max(started, seen.reported_at or report.updated_at) if report else started
 
 
 def is_stuck(seen: WriterSeen, pod: DriverPod | None, now: datetime, timings: Timings) -> bool:
@@ -29,7 +30,7 @@ def is_stuck(seen: WriterSeen, pod: DriverPod | None, now: datetime, timings: Ti
     if pod is None or pod.deleting or pod.phase is not PodPhase.RUNNING:
         return False
     report = current_report(seen, pod)
-    return now - heard_at(report, pod) > timings.stuck_limit(report)
+    return now - heard_at(seen, pod) > timings.stuck_limit(report)
 
 
 def judge(
@@ -47,7 +48,7 @@ def judge(
     if pod.phase is PodPhase.UNKNOWN:
         message = f"The node of pod {pod.name} does not answer; if it is lost for good, delete the node."
         return Outcome(Situation.STALLED, "NodeLost", memory, message, wake_at=now + timings.resync)
-    silence = now - heard_at(report, pod)
+    silence = now - heard_at(seen, pod)
     if silence > timings.late_limit(report):
         message = (
             f"The driver has said nothing for {format_duration(silence - silence % _SECOND)};"

@@ -177,6 +177,25 @@ def test_a_driver_that_lives_and_is_answered_by_nobody_falls_behind() -> None:
     )
 
 
+@pytest.mark.parametrize("minutes", [-12, 12])
+def test_the_clock_of_a_drivers_node_makes_no_lag(minutes: int) -> None:
+    report = report_of(NOW + timedelta(minutes=minutes))
+    lag = lag_of(report, NOW, Timings(), alive=True, behind=-timedelta(minutes=minutes))
+    assert lag is not None
+    assert (lag.seconds, lag.until) == (0.0, NOW)
+
+
+def test_when_a_report_was_written_is_told_by_the_api_server() -> None:
+    progress = _config_map(NAMES.progress, {"report.json": report_of(NOW).model_dump_json()})
+    ours = {"manager": "lakestream-operator", "time": "2026-01-01T00:07:00Z"}
+    theirs = [{"manager": "lakestream", "time": f"2026-01-01T00:0{minute}:00Z"} for minute in (1, 3, 2)]
+    for fields, expected in (([ours, *theirs], NOW + timedelta(minutes=3)), ([ours], None), ([], None)):
+        progress["metadata"]["managedFields"] = fields
+        trimmed = trim(Kind.ConfigMap, progress)
+        assert "managedFields" not in trimmed["metadata"]
+        assert writer_of(NAMES, [trimmed]).reported_at == expected
+
+
 def test_an_idle_stream_has_no_lag() -> None:
     report = report_of(NOW - timedelta(minutes=30)).model_copy(update={"caught_up_at": NOW, "updated_at": NOW})
     assert _lag(report) == 0.0

@@ -10,6 +10,7 @@ from lakestream_api.names import CONTROL_KEY, DOCUMENT_KEY
 from lakestream_operator.model import Kind, Reference
 from lakestream_operator.observe import FINALIZER
 from lakestream_operator.testing import Behaviour, Cluster, lakestream
+from lakestream_operator.testing.cluster import JOB
 
 MINUTE = timedelta(minutes=1)
 APP = Reference(Kind.SparkApplication, "lake", "orders-json")
@@ -341,6 +342,24 @@ def test_data_that_is_all_poison_is_told() -> None:
     cluster.advance(10 * MINUTE)
     assert _says(cluster, ConditionType.QUARANTINING) == (False, "Usable")
     assert cluster.status.quarantined == "0.1%"
+
+
+def test_an_older_image_is_told_and_goes_on() -> None:
+    cluster = _running()
+    assert cluster.status.writers[0].image == JOB.image
+    assert _says(cluster, ConditionType.UP_TO_DATE) == (True, "Current")
+    uids = _uids(cluster)
+    cluster.job = JOB.model_copy(update={"image": "lakestream/spark:next"})
+    cluster.advance(MINUTE)
+    assert _says(cluster, ConditionType.UP_TO_DATE) == (False, "OlderImage")
+    assert (
+        "runs lakestream/spark:test, not lakestream/spark:next" in _condition(cluster, ConditionType.UP_TO_DATE).message
+    )
+    assert _uids(cluster) == uids
+    assert cluster.lakestream is not None
+    cluster.lakestream["metadata"]["annotations"] = {"lakestream.dev/restart": "now"}
+    cluster.advance(2 * MINUTE)
+    assert _says(cluster, ConditionType.UP_TO_DATE) == (True, "Current")
 
 
 def test_a_compaction_that_keeps_failing_is_told_with_its_error() -> None:

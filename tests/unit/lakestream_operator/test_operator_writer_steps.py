@@ -345,6 +345,34 @@ def test_an_outage_of_the_storage_is_told_as_one_and_tried_again_each_minute_at_
     assert (tenth.failures, tenth.ending.retry_at) == (10, NOW + timedelta(minutes=1))
 
 
+def test_a_driver_has_ended_though_another_container_of_its_pod_goes_on() -> None:
+    outcome = decide_writer(RUN, _pod(exit=1, message="no right"), NOW, TIMINGS)
+    assert (outcome.situation, outcome.reason) == (Situation.BACKING_OFF, "DriverFailed")
+
+
+@pytest.mark.parametrize("minutes", [-12, 12])
+def test_a_nodes_clock_says_nothing_of_silence(minutes: int) -> None:
+    skew = timedelta(minutes=minutes)
+    pod = replace(POD, created_at=NOW - timedelta(seconds=30), started_at=NOW - timedelta(seconds=20) + skew)
+    assert decide_writer(RUN, replace(WELL, driver_pod=pod, report=None), NOW, TIMINGS).reason == "DriverStarting"
+    spoken = replace(WELL, report=report_of(NOW + skew), reported_at=NOW - timedelta(seconds=5))
+    assert decide_writer(RUN, spoken, NOW, TIMINGS).situation is Situation.RUNNING
+    silent = replace(spoken, reported_at=NOW - timedelta(minutes=5))
+    assert decide_writer(RUN, silent, NOW, TIMINGS).reason == "NoProgress"
+
+
+def test_drivers_that_hang_again_and_again_are_started_less_and_less_often() -> None:
+    silent = replace(WELL, report=report_of(NOW - timedelta(minutes=11)))
+    waits = []
+    for failures in range(3):
+        before = Memory(failures=failures, ending=_ending(NOW, "app-0") if failures else None)
+        ending = decide_writer(RUN, replace(silent, memory=before), NOW, TIMINGS).memory.ending
+        assert ending is not None
+        assert ending.retry_at is not None
+        waits.append((ending.retry_at - NOW).total_seconds())
+    assert waits == [10, 20, 40]
+
+
 def test_failures_are_waited_out_longer_and_longer() -> None:
     memory, waits = Memory(), []
     for number in range(8):
