@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime, timedelta
+
+from chaos.audit import Found, judge
 from chaos.events import Fate, Sent
 from chaos.kpl import aggregate, hash_key
-from chaos.ledger import Ledger, Put, Stored
+from chaos.ledger import Ledger, Loss, Put, Stored, Told
 
 
 def _put(data: bytes) -> Put:
@@ -51,3 +54,21 @@ def test_members_that_belong_to_another_shard_do_not_count_in_an_aggregate_with_
     assert [sub for _, _, sub in ledger.settle(stream, below).sent] == [0]
     # Where the stream places records itself, all do.
     assert [sub for _, _, sub in ledger.settle(stream, {}).sent] == [0, 1, 2]
+
+
+def test_what_the_stream_has_lost_may_be_missing_where_a_driver_has_told_of_it() -> None:
+    noon = datetime(2026, 1, 31, 12, tzinfo=UTC)
+    ledger = Ledger()
+    for number in range(3):
+        ledger.acknowledge("s", number, _put(b"%d" % number))
+    gone = [Stored("s", number, b"%d" % number, noon + timedelta(minutes=number)) for number in range(2)]
+    losses = (Loss("s", noon, noon + timedelta(minutes=1)), Loss("another", noon, noon + timedelta(hours=1)))
+    truth = ledger.settle([Stored("s", 2, b"2", noon)], {}, gone, Told(losses, frozenset({"s", "another"})))
+    assert truth.faults == ()
+    assert list(truth.sent) == [("s", 0, 0), ("s", 1, 0), ("s", 2, 0)]
+    assert truth.skippable == {("s", 0, 0)}
+    verdict = judge(truth, Found([], []), keyed=False)
+    assert (verdict.skipped, verdict.lost) == (1, 2)
+    # Nobody has seen its shard: what tells of that time tells of it.
+    unseen = Told((losses[1],), frozenset({"another"}))
+    assert ledger.settle([], {}, gone, unseen).skippable == {("s", 0, 0), ("s", 1, 0)}

@@ -12,7 +12,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from chaos.audit import Found, Lake, Verdict, judge, read_json, read_quarantine
+from chaos.audit import Found, Lake, Verdict, judge, read_json, read_quarantine, read_told
 from chaos.driver import Driver
 from chaos.faults import Fault
 from chaos.faults.endings import START_SECONDS
@@ -171,9 +171,10 @@ def _await_one_more(driver: Driver) -> bool:
 
 
 def _audit(made: World, lake: Lake, result: Result) -> None:
-    truth = made.producer.ledger.settle(made.stored(), made.hash_keys())
-    result.faults += truth.faults
     copied = made.lake()
+    told = read_told(copied / "checkpoint" / WRITER / "commits")
+    truth = made.producer.ledger.settle(made.stored(), made.hash_keys(), made.trimmed, told)
+    result.faults += truth.faults
     table = copied / "table"
     rows = lake.read_table(table) if made.setting.sink.is_hudi else read_json(table)
     quarantine = read_quarantine(copied / "checkpoint" / WRITER / "quarantine")

@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import compress
+from datetime import UTC, datetime
+from itertools import chain, compress
 from typing import TypeAlias
 
 from chaos.events import Sent
 from chaos.kpl import hash_key
+
+_LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 Where: TypeAlias = tuple[str, int, int]
 """Shard, sequence number, number within an aggregate: tells a record from every other one."""
@@ -40,6 +43,33 @@ class Stored:
     shard: str
     sequence: int
     data: bytes
+    arrival: datetime = _LONG_AGO
+
+
+@dataclass(frozen=True)
+class Loss:
+    """What a driver said that it skipped: what arrived in a shard from one time on, and before another one."""
+
+    shard: str
+    since: datetime
+    until: datetime
+
+
+@dataclass(frozen=True)
+class Told:
+    """What a log says of what is not in its table."""
+
+    losses: tuple[Loss, ...] = ()
+    shards: frozenset[str] = frozenset()
+    """That it knows of."""
+
+    def covers(self, record: Stored) -> bool:
+        """Whether a record may have been skipped. A shard that came and went unseen is told of by its descendants."""
+        return any(
+            loss.since <= record.arrival < loss.until
+            for loss in self.losses
+            if loss.shard == record.shard or record.shard not in self.shards
+        )
 
 
 @dataclass(frozen=True)
@@ -49,6 +79,8 @@ class Truth:
     sent: dict[Where, Sent]
     faults: tuple[str, ...]
     """Where stream and ledger differ: the fault is Kinesis's, or the ledger's own."""
+    skippable: frozenset[Where] = frozenset()
+    """Those that the stream has no more, and that a driver has told of."""
 
 
 class Ledger:
@@ -71,17 +103,26 @@ class Ledger:
         """User records that were acknowledged."""
         return sum(len(put.members) for put in self._acknowledged.values())
 
-    def settle(self, stream: Iterable[Stored], hash_keys: Mapping[str, range]) -> Truth:
+    def settle(
+        self,
+        stream: Iterable[Stored],
+        hash_keys: Mapping[str, range],
+        trimmed: Iterable[Stored] = (),
+        told: Told = Told(),
+    ) -> Truth:
         """Hold the ledger against the stream, which alone knows whether what got no answer is in it.
 
         Args:
             stream: all of it.
             hash_keys: of each shard; none where placement is not by key.
+            trimmed: what it had, and has no more.
+            told: what drivers said that they skipped.
         """
+        gone = {(record.shard, record.sequence): record for record in trimmed}
         sent: dict[Where, Sent] = {}
         faults = []
         missing = dict(self._acknowledged)
-        for record in stream:
+        for record in chain(gone.values(), stream):
             put = missing.pop((record.shard, record.sequence), None) or self._found(record.data)
             if put is None or put.data != record.data:
                 faults.append(f"the stream has a record that was not put: {record.shard} {record.sequence}")
@@ -90,7 +131,8 @@ class Ledger:
             for sub, member in compress(enumerate(put.members), belong):
                 sent[record.shard, record.sequence, sub] = member
         faults += [f"the stream lacks an acknowledged record: {shard} {sequence}" for shard, sequence in missing]
-        return Truth(sent, tuple(faults))
+        skippable = {at for at, record in gone.items() if told.covers(record)}
+        return Truth(sent, tuple(faults), frozenset(where for where in sent if where[:2] in skippable))
 
     def _found(self, data: bytes) -> Put | None:
         waiting = self._unknown.get(data)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from itertools import cycle
 from random import Random
@@ -92,6 +92,12 @@ class Producer:
             self._put([])
             time.sleep(PAUSE_SECONDS)  # a shard takes a mebibyte a second
         raise RuntimeError("the stream throttles for ever")
+
+    @contextmanager
+    def still(self) -> Iterator[None]:
+        """Puts nothing meanwhile."""
+        with self._lock:
+            yield
 
     def burst(self) -> None:
         """Put a burst of events, with aggregates and poison among them."""

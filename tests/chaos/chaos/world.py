@@ -66,6 +66,9 @@ class World:
         """Seconds by which the clocks of drivers that are started from now on are wrong."""
         self.clock_ahead = 0.0
         """By how much the one was wrong that was furthest ahead: a driver that is behind it may refuse to write."""
+        self._hash_keys: dict[str, range] = {}
+        self.trimmed: list[Stored] = []
+        """What the stream had, and has no more."""
         self.stressed = False
         """Whether something is switched on that a driver may end of."""
         self._server = s3[0] if s3 else None
@@ -135,6 +138,14 @@ class World:
         elif hours < now:
             self.client.decrease_stream_retention_period(StreamName=STREAM, RetentionPeriodHours=hours)
 
+    def trim(self) -> None:
+        """Let all that the stream has now grow older than it keeps it."""
+        with self.producer.still():
+            kept = self.client.describe_stream_summary(StreamName=STREAM)["StreamDescriptionSummary"]
+            self.hash_keys()
+            self.trimmed += self.stored()
+            self.kinesis.clock.advance(3600 * (kept["RetentionPeriodHours"] + 1))
+
     def calm(self) -> None:
         """End all that was switched on, and let what was held take effect."""
         self.kinesis.faults.clear()
@@ -151,11 +162,13 @@ class World:
     def stored(self) -> Iterator[Stored]:
         """What the stream has."""
         for record in self.kinesis.records(STREAM):
-            yield Stored(record.shard_id, int(record.sequence_number), record.data)
+            yield Stored(record.shard_id, int(record.sequence_number), record.data, record.arrival)
 
     def hash_keys(self) -> dict[str, range]:
-        """Of each shard; none if the stream places records itself."""
-        return {} if self.setting.auto else hash_keys_of(self.client, STREAM)
+        """Of each shard that there is or was; none if the stream places records itself."""
+        if not self.setting.auto:
+            self._hash_keys |= hash_keys_of(self.client, STREAM)
+        return self._hash_keys
 
     def lake(self) -> Path:
         """The folder of the lake; of one on S3, a copy."""

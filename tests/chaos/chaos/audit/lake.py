@@ -9,6 +9,7 @@ import gzip
 import json
 import os
 from collections.abc import Iterator
+from datetime import datetime
 from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
@@ -18,7 +19,7 @@ from urllib.parse import unquote
 import pyarrow.parquet
 
 from chaos.events import PARTITION, Row, micros
-from chaos.ledger import Where
+from chaos.ledger import Loss, Told, Where
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -107,6 +108,15 @@ def read_quarantine(folder: Path) -> list[tuple[Where, bytes]]:
             rows = pyarrow.parquet.read_table(content).to_pylist()
         found += [((r["shard_id"], int(r["sequence_number"]), r["sub_sequence"]), r["data"]) for r in rows]
     return found
+
+
+def read_told(commits: Path) -> Told:
+    """What the commits of a log tell of losses."""
+    documents = [json.loads(gzip.decompress(file.read_bytes())) for file in sorted(commits.glob("*.json.gz"))]
+    rows = [row for document in documents for row in document["losses"]]
+    cursors = [row for document in documents for row in document["cursors"]]
+    losses = (Loss(shard, *map(datetime.fromisoformat, times)) for shard, _, _, *times in rows)
+    return Told(tuple(losses), frozenset(row[0] for row in [*rows, *cursors]))
 
 
 def _partition(folders: tuple[str, ...]) -> Iterator[tuple[str, str | None]]:

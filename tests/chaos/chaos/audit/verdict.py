@@ -30,6 +30,8 @@ class Verdict:
     records: int = 0
     rows: int = 0
     quarantined: int = 0
+    skipped: int = 0
+    """Gone from the stream before they were read, as the document allows and a driver has told."""
     lost: int = 0
     doubled: int = 0
     altered: int = 0
@@ -61,7 +63,7 @@ def judge(truth: Truth, found: Found, *, keyed: bool) -> Verdict:
         keyed: the table keeps the newest version of each key, and not every record.
     """
     verdict = Verdict(len(truth.sent), len(found.rows), len(found.quarantine))
-    kept = _quarantine(truth.sent, found.quarantine, verdict)
+    kept = _quarantine(truth, found.quarantine, verdict)
     rows = {where: sent for where, sent in truth.sent.items() if sent.fate is not Fate.QUARANTINE and where not in kept}
     everything: dict[object, tuple[Where, Sent]] = {where: (where, sent) for where, sent in rows.items()}
     wanted = fold(rows) if keyed else everything
@@ -69,7 +71,11 @@ def judge(truth: Truth, found: Found, *, keyed: bool) -> Verdict:
     for where, row in found.rows:
         seen[_key(row) if keyed else where].append((where, row))
     for identity, (where, sent) in wanted.items():
-        if identity not in seen:
+        if identity in seen:
+            continue
+        if where in truth.skippable:
+            verdict.skipped += 1
+        else:
             verdict.tell("lost", where, sent.kind, "is in no row", sent.data)
     for identity, copies in seen.items():
         if identity not in wanted:
@@ -107,13 +113,18 @@ def differences(sent: Sent, row: Row) -> dict[str, tuple[object, object]]:
     }
 
 
-def _quarantine(sent: Mapping[Where, Sent], found: Iterable[tuple[Where, bytes]], verdict: Verdict) -> set[Where]:
+def _quarantine(truth: Truth, found: Iterable[tuple[Where, bytes]], verdict: Verdict) -> set[Where]:
     """Judge the quarantine; returns what may be there and is."""
+    sent = truth.sent
     copies: defaultdict[Where, list[bytes]] = defaultdict(list)
     for where, data in found:
         copies[where].append(data)
     for where, record in sent.items():
-        if record.fate is Fate.QUARANTINE and where not in copies:
+        if record.fate is not Fate.QUARANTINE or where in copies:
+            continue
+        if where in truth.skippable:
+            verdict.skipped += 1
+        else:
             verdict.tell("lost", where, record.kind, "is not in quarantine", record.data)
     kept = set()
     for where, datas in copies.items():

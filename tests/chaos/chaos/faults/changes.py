@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 from chaos.events import RELAXED_SCHEMA
 from chaos.faults.base import Fault, Phase
+from chaos.setting import Setting
 
 if TYPE_CHECKING:
     from chaos.world import World
@@ -96,3 +97,50 @@ class Silence(Fault):
 
     def strike(self, world: World) -> None:
         world.kinesis.clock.advance(3600 * self.hours)
+
+
+@dataclass(frozen=True)
+class Trimmed(Fault):
+    """Nobody reads for longer than the stream keeps its records, and what is gone may be skipped.
+
+    Of keyed tables it would be open which version of a row is the newest that was read.
+    """
+
+    phase = Phase.BEFORE
+    weight = 1
+    group = "losses"
+
+    @classmethod
+    def suits(cls, setting: Setting) -> bool:
+        return not setting.sink.is_keyed
+
+    @classmethod
+    def draw(cls, chance: Random) -> Self:
+        return cls()
+
+    def strike(self, world: World) -> None:
+        world.document["spec"]["source"]["kinesis"]["onDataLoss"] = "skip"
+        world.trim()
+
+
+@dataclass(frozen=True)
+class HoursLater(Fault):
+    """Drivers start two hours later, by the clock of their machine: what was replaced before is cleaned.
+
+    Keyed tables would forget deletes by that clock, and take late versions that the producer still has.
+    """
+
+    phase = Phase.BEFORE
+    weight = 1
+    group = "changes"
+
+    @classmethod
+    def suits(cls, setting: Setting) -> bool:
+        return setting.sink.is_hudi and not setting.sink.is_keyed
+
+    @classmethod
+    def draw(cls, chance: Random) -> Self:
+        return cls()
+
+    def strike(self, world: World) -> None:
+        world.clock_offset = world.clock_ahead + 7200
