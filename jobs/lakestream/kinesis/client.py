@@ -45,15 +45,16 @@ class HttpKinesisClient:
         self._stream = settings.stream
         self._url, self._credentials = _resolve(settings)
         self._signer = Signer(settings.region, urlsplit(self._url).netloc)
-        self._pool = urllib3.PoolManager(
-            maxsize=settings.connections, block=True, timeout=settings.timeout, retries=False
+        # Of the one host: a manager of pools would take the URL apart for each request.
+        self._pool = urllib3.connection_from_url(
+            self._url, maxsize=settings.connections, block=True, timeout=settings.timeout, retries=False
         )
         self._backoff = Backoff(settings.patience, sleep, monotonic)
         self._monotonic = monotonic
         self._clock = KinesisClock()
 
     def close(self) -> None:
-        self._pool.clear()
+        self._pool.close()
 
     def now(self) -> datetime:
         now = self._clock.now(self._monotonic())
@@ -111,7 +112,7 @@ class HttpKinesisClient:
         try:
             frozen = self._credentials.get_frozen_credentials()
             headers = self._signer.sign(frozen, datetime.now(UTC), fixed, body)
-            response = self._pool.request("POST", self._url, body=body, headers=headers, redirect=False)
+            response = self._pool.urlopen("POST", "/", body=body, headers=headers, redirect=False)
         except BotoCoreError as error:
             raise KinesisUnavailableError(f"no credentials for {operation}: {error}") from error
         except (urllib3.exceptions.HTTPError, OSError) as error:
