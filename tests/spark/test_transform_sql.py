@@ -41,6 +41,18 @@ def test_rows_are_what_the_query_selects(
     assert divided.refused == 1
 
 
+def test_rows_are_counted_and_made_by_the_same_rules(
+    spark: SparkSession, kinesis: KinesisSettings, scripted: Callable[..., Any]
+) -> None:
+    # By Spark's defaults, this date ends the job: Spark 2 would have read it.
+    sql = "SELECT to_date(id, 'yyyy-MM-dd') AS day FROM events"
+    pipeline = Pipeline.of(spark, DDL, sql, lambda _: sf.when(sf.col("day") < "2026-01-01", sf.lit("old")))
+    plan, reader = scripted([[b'{"id":"2026-1-5"}', b'{"id":"2026-01-05"}', b'{"id":"2025-01-05"}']])
+    divided = pipeline.divide(read_batch(spark, kinesis, plan, pipeline.schema, reader, Tallies(spark)))
+    assert divided.refused == 1
+    assert {str(row.day) for row in divided.rows.collect()} == {"None", "2026-01-05"}
+
+
 @pytest.mark.parametrize(
     ("sql", "found"),
     [

@@ -14,7 +14,7 @@ from lakestream.engine import Fetched
 from lakestream.kinesis import KinesisSettings, read_ranges
 from lakestream.model import BatchPlan, ShardStats
 from lakestream.spark.findings import FindingReader, Findings
-from lakestream.spark.pipeline import Pipeline, count
+from lakestream.spark.pipeline import Pipeline
 from lakestream.spark.read import read_batch
 from lakestream.spark.tallies import QUANTILES, Tallies, Tally
 
@@ -45,7 +45,7 @@ class SparkFetcher:
         typed = typed.persist(StorageLevel.MEMORY_AND_DISK_DESER)
         divided = self._pipeline.divide(typed)
         if len(self._tallies.of(plan.batch)) < len(plan.tasks):
-            count(typed)  # a transform need not look at every record
+            typed.count()  # a transform need not look at every record
         tallies = [tally for task in self._tallies.of(plan.batch).values() for tally in task]
         rejected = sum(tally.rejected for tally in tallies) + divided.refused
         return Fetched(

@@ -86,7 +86,7 @@ class Pipeline:
         if self.refusal is None:
             return Divided(rows, rejected, 0)
         refused = rows.withColumn(_WHY, self.refusal).where(sf.col(_WHY).isNotNull())
-        if not (refusals := count(refused)):
+        if not (refusals := refused.count()):
             return Divided(rows, rejected, 0)
         traced = with_origin(rows) if self.sql else events.select("*", *map(_as_origin, IDENTITY, ORIGIN))
         if traced is None:
@@ -98,12 +98,6 @@ class Pipeline:
         found = records.select(_WHY, *(sf.col(at).alias(name) for name, at in zip(IDENTITY, ORIGIN, strict=True)))
         poison = typed.join(found, [*IDENTITY]).withColumn(REASON, sf.col(_WHY)).selectExpr(*RECORD)
         return Divided(accepted, rejected.unionByName(poison), records.count())
-
-
-def count(rows: DataFrame) -> int:
-    """How many there are, by a job of one stage: the executors count, and the driver adds."""
-    found: int = rows.select()._jdf.queryExecution().toRdd().count()
-    return found
 
 
 def _as_origin(name: str, origin: str) -> Column:
