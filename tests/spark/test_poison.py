@@ -206,16 +206,15 @@ def test_any_partition_is_a_folder_or_in_quarantine(spark: SparkSession, tmp_pat
     assert found == {event["k"]: event["p"] or None for event in records + every_char if event["p"] not in bad}
 
 
-def test_partitions_of_several_columns_have_one_limit_on_s3(spark: SparkSession) -> None:
-    output = spark.createDataFrame([], "k string, v long, p string, q string").schema
-    table = replace(upserts(Path("/")), path="s3a://lake/a/table", partition_by=("p", "q"))
+def test_partitions_have_a_limit_each_and_one_for_all_on_s3(spark: SparkSession) -> None:
+    output = spark.createDataFrame([], "k string, v long, p string, q string, r string, s string").schema
+    table = replace(upserts(Path("/")), path="s3a://lake/a/table", partition_by=("p", "q", "r", "s"))
     refusal = HudiSink(spark, table).refusal(output)
-    sizes = [(300, 300, False), (406, 405, False), (407, 405, True), (900, 0, True)]
-    for first, second, refused in sizes:
-        row = spark.sql(f"select 'k' k, 1L v, repeat('x', {first}) p, repeat('y', {second}) q").select(
-            refusal.alias("why")
-        )
-        assert (row.collect()[0].why is not None) == refused, (first, second)
+    sizes = [(250, 250, 250, 55, False), (250, 250, 250, 56, True), (253, 0, 0, 0, False), (254, 0, 0, 0, True)]
+    for *lengths, refused in sizes:
+        values = ", ".join(f"repeat('x', {length}) {name}" for length, name in zip(lengths, "pqrs", strict=True))
+        row = spark.sql(f"select 'k' k, 1L v, {values}").select(refusal.alias("why"))
+        assert (row.collect()[0].why is not None) == refused, lengths
 
 
 @pytest.mark.parametrize(

@@ -39,12 +39,10 @@ def partition_refusals(
     for name in texts:
         taken = sf.col(quoted(name)) == sf.lit(NULL_PARTITION)
         yield sf.when(taken, sf.lit(f"partition column {name}: {NULL_PARTITION} is the partition of nulls"))
-    if path.scheme is Scheme.FOLDER:
-        for name in texts:
-            yield sf.when(
-                _longer([name], _LONGEST_NAME + 1),
-                sf.lit(f"partition column {name}: longer than {_LONGEST_NAME} bytes in a path"),
-            )
+    for name in texts:
+        # On S3 as well: such a table could be copied to no file system.
+        said = f"partition column {name}: longer than {_LONGEST_NAME} bytes in a path"
+        yield sf.when(_longer([name], _LONGEST_NAME + 1), sf.lit(said))
     if texts:
         longest = (_LONGEST_PATH if path.scheme is Scheme.FOLDER else _LONGEST_KEY) - len(path.key.encode()) - reserve
         columns = "column" if len(partition_by) == 1 else "columns"
