@@ -24,6 +24,7 @@ from lakestream_api.status import LakeStreamStatus
 _HEADER = "# Written from the models in api/ by `make docs`; changes here are lost.\n"
 _READY = '.status.conditions[?(@.type=="Ready")]'
 _KEPT = (
+    "x-kubernetes-preserve-unknown-fields",
     "default",
     "enum",
     "format",

@@ -1,14 +1,15 @@
 """How the pods of a LakeStream look on Kubernetes. None of it is used on a laptop."""
 
 from enum import StrEnum
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
-from pydantic import AfterValidator, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from lakestream_api.base import ApiModel, problem_at
 from lakestream_api.cel import rule, rules
 from lakestream_api.fields import EnvName, KubernetesName
 from lakestream_api.quantities import Cpu, Memory
+from lakestream_api.templates import DRIVER_CONTAINER, EXECUTOR_CONTAINER, conf_problems, template_problems
 
 
 class ImagePullPolicy(StrEnum):
@@ -151,6 +152,12 @@ class Toleration(ApiModel):
     """Seconds that a pod stays after a `NoExecute` taint appears; without it, for good."""
 
 
+PodTemplate = Annotated[
+    dict[str, Any], WithJsonSchema({"type": "object", "x-kubernetes-preserve-unknown-fields": True})
+]
+"""Any fields of a PodTemplateSpec; the API server says of the pod what is wrong with them."""
+
+
 class Pod(ApiModel):
     """What the scheduler is told of a pod besides `spec.resources`."""
 
@@ -164,6 +171,11 @@ class Pod(ApiModel):
     """Memory on top of the JVM's heap: for Python, and for what the JVM keeps outside of its heap.
     Without it, 40 % of the heap, at least `384m` and `256m` more for each Python process: one in a
     driver, one per core in an executor."""
+
+    template: PodTemplate | None = None
+    """A PodTemplateSpec, merged into the pod as `kubectl patch` would: lists by name, or as a whole where
+    they have none. What LakeStream and Spark set themselves is refused by name. Spark's container is
+    `spark-kubernetes-driver`, or `spark-kubernetes-executor`."""
 
 
 def _labels(labels: dict[str, str]) -> dict[str, str]:
@@ -237,11 +249,25 @@ class Kubernetes(ApiModel):
     priority_class_name: KubernetesName | None = None
     """Priority class of the pods."""
 
+    spark_conf: Annotated[dict[str, str], Field(max_length=128)] = Field(default_factory=dict)
+    """More of Spark's configuration, before that of the operator's settings. What LakeStream sets itself is
+    refused by name."""
+
     driver: Pod = Pod()
     """The driver's pod."""
 
     executor: Pod = Pod()
     """Each executor's pod."""
+
+    @model_validator(mode="after")
+    def _what_is_ours_is_left_alone(self) -> Self:
+        for key, problem in conf_problems(self.spark_conf):
+            raise problem_at(f"sparkConf[{key}]", problem)
+        pods = (("driver", self.driver, DRIVER_CONTAINER), ("executor", self.executor, EXECUTOR_CONTAINER))
+        for name, pod, container in pods:
+            for path, problem in template_problems(pod.template or {}, container):
+                raise problem_at(f"{name}.template.{path}", problem)
+        return self
 
     @model_validator(mode="after")
     def _annotations_have_an_account(self) -> Self:

@@ -84,6 +84,7 @@ def _spark_conf(plan: Plan, job: JobSettings) -> dict[str, str]:
     names = plan.names
     return {
         **job.spark_conf,
+        **plan.stream.spec.kubernetes.spark_conf,
         "spark.kubernetes.driver.pod.name": names.driver_pod,
         "spark.kubernetes.executor.podNamePrefix": names.executor_prefix,
     }

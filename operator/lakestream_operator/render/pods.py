@@ -18,18 +18,19 @@ from lakestream_api.names import (
     POD_UID_VARIABLE,
     POD_VARIABLE,
 )
+from lakestream_api.templates import DRIVER_CONTAINER, EXECUTOR_CONTAINER
 from lakestream_operator.render.document import Plan
+from lakestream_operator.render.merge import merged
 from lakestream_operator.settings import JobSettings
-
-# Spark finds the container that it is to fill in by these names.
-DRIVER_CONTAINER = "spark-kubernetes-driver"
-EXECUTOR_CONTAINER = "spark-kubernetes-executor"
 
 METRICS_PORT = 9090
 """Port of the driver's Prometheus metrics."""
 
 _UID = 185
 """The user of Spark's images. The group is root's, as is usual where users are assigned at will."""
+
+# A driver that is moved costs a start of a minute or more; executors come and go at will.
+_LET_BE = {"karpenter.sh/do-not-disrupt": "true"}
 
 _POD_SECURITY = {
     "runAsNonRoot": True,
@@ -67,19 +68,22 @@ def driver_template(plan: Plan, job: JobSettings) -> dict[str, Any]:
     items = [{"key": DOCUMENT_KEY, "path": DOCUMENT_KEY}]
     pod["volumes"].append({"name": "document", "configMap": {"name": plan.names.document, "items": items}})
     pod["terminationGracePeriodSeconds"] = job.termination_grace_period_seconds
-    return {"metadata": _metadata(plan), "spec": pod}
+    template = {"metadata": _metadata(plan, _LET_BE), "spec": pod}
+    return dict(merged(template, plan.stream.spec.kubernetes.driver.template or {}))
 
 
 def executor_template(plan: Plan, job: JobSettings) -> dict[str, Any]:
     """PodTemplateSpec of the executors."""
     # Executors never talk to the API server.
     pod = _pod(_container(EXECUTOR_CONTAINER, plan, job), plan) | {"automountServiceAccountToken": False}
-    return {"metadata": _metadata(plan), "spec": pod}
+    template = {"metadata": _metadata(plan), "spec": pod}
+    return dict(merged(template, plan.stream.spec.kubernetes.executor.template or {}))
 
 
-def _metadata(plan: Plan) -> dict[str, Any]:
+def _metadata(plan: Plan, annotations: Mapping[str, str] | None = None) -> dict[str, Any]:
     pods = plan.stream.spec.kubernetes
-    return {"labels": {**pods.pod_labels, **plan.names.labels}, "annotations": dict(pods.pod_annotations)}
+    labels = {**pods.pod_labels, **plan.names.labels}
+    return {"labels": labels, "annotations": {**(annotations or {}), **pods.pod_annotations}}
 
 
 def _pod(container: dict[str, Any], plan: Plan) -> dict[str, Any]:

@@ -9,6 +9,8 @@ import typer.main
 
 from lakestream import exits, settings
 from lakestream.main import app
+from lakestream.spark.session import SessionSettings, common_conf
+from lakestream.storage import S3Settings
 from lakestream_api import Control, DriverReport, WriterNames, load_lakestream
 from lakestream_api.names import (
     CONTROL_KEY,
@@ -19,6 +21,7 @@ from lakestream_api.names import (
     POD_VARIABLE,
     REPORT_KEY,
 )
+from lakestream_api.templates import conf_problems
 from lakestream_operator.model import Kind, Memory
 from lakestream_operator.observe import stream_of, writer_of
 from lakestream_operator.render import (
@@ -116,3 +119,10 @@ def test_the_operator_understands_a_report() -> None:
 
 def test_both_mean_the_same_by_an_exit_status() -> None:
     assert {one.name: one.value for one in exits.Exit}.items() <= {one.name: one.value for one in Exit}.items()
+
+
+def test_what_the_driver_sets_of_spark_no_lakestream_may_set() -> None:
+    s3 = S3Settings("eu-west-1", endpoint="http://s3:7070")
+    ours = common_conf(SessionSettings("orders", executors=1, hudi=True, s3=s3)).keys()
+    refused = {key for key, _ in conf_problems(dict.fromkeys(ours, "x"))}
+    assert ours - refused == set(), "it would be ignored"

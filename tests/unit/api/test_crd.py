@@ -49,7 +49,7 @@ def _defaulted(value: Any, schema: Mapping[str, Any]) -> Any:
         given = {name: field["default"] for name, field in fields.items() if "default" in field and name not in value}
         return {name: _defaulted(below, fields.get(name, {})) for name, below in {**value, **given}.items()}
     if isinstance(value, list):
-        return [_defaulted(below, schema["items"]) for below in value]
+        return [_defaulted(below, schema.get("items", {})) for below in value]
     return value
 
 
@@ -72,7 +72,7 @@ def test_the_schema_is_structural() -> None:
         *("anyOf", "default", "description", "enum", "exclusiveMaximum", "exclusiveMinimum", "items", "maximum"),
         *("maxItems", "maxLength", "maxProperties", "minimum", "minItems", "minLength", "pattern", "properties"),
         *("additionalProperties", "format", "required", "type", "x-kubernetes-int-or-string", RULES),
-        *("x-kubernetes-list-map-keys", "x-kubernetes-list-type"),
+        *("x-kubernetes-list-map-keys", "x-kubernetes-list-type", "x-kubernetes-preserve-unknown-fields"),
     }
     assert len(NODES) > 120
     assert {path for path, node in NODES.items() if not {"type", "x-kubernetes-int-or-string"} & set(node)} == set()

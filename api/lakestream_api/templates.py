@@ -1,0 +1,169 @@
+"""What of pods and of Spark is a person's to set, and what is LakeStream's own: refused by name, not ignored."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+DRIVER_CONTAINER = "spark-kubernetes-driver"
+"""Spark finds the container that it is to fill in by this name; a template's entries for it are merged into it."""
+EXECUTOR_CONTAINER = "spark-kubernetes-executor"
+
+_BY_FIELDS = {
+    "image": "use spec.kubernetes.image",
+    "imagePullPolicy": "use spec.kubernetes.imagePullPolicy",
+    "command": "Spark sets it",
+    "args": "Spark sets it",
+    "ports": "Spark and LakeStream set them",
+    "terminationMessagePath": "the operator reads what the driver leaves there",
+    "terminationMessagePolicy": "the operator reads what the driver leaves there",
+}
+_POD_FIELDS = {
+    "serviceAccountName": "use spec.kubernetes.serviceAccount",
+    "serviceAccount": "use spec.kubernetes.serviceAccount",
+    "automountServiceAccountToken": "drivers need their token, and executors none",
+    "restartPolicy": "the operator alone starts drivers, and drivers their executors",
+    "nodeName": "use nodeSelector or affinity",
+}
+_OUR_LABELS = ("lakestream.dev/", "app.kubernetes.io/", "spark-")
+_OUR_VOLUMES = ("tmp", "document")
+_OUR_MOUNTS = ("/tmp", "/etc/lakestream/document")
+_OUR_VARIABLES = ("HOME", "LAKESTREAM_", "SPARK_", "PYSPARK_")
+
+_OWN_CONF = {
+    **dict.fromkeys(
+        (
+            "spark.app.",
+            "spark.master",
+            "spark.submit.",
+            "spark.kubernetes.authenticate",
+            "spark.kubernetes.container.image",
+            "spark.kubernetes.driver.",
+            "spark.kubernetes.executor.",
+            "spark.kubernetes.namespace",
+        ),
+        "the operator sets it; pods are formed by spec.kubernetes",
+    ),
+    **dict.fromkeys(
+        ("spark.driver.cores", "spark.driver.memory", "spark.executor.cores", "spark.executor.memory"),
+        "use spec.resources and spec.kubernetes",
+    ),
+    **dict.fromkeys(
+        ("spark.executor.instances", "spark.dynamicAllocation.", "spark.task.cpus"), "executors follow spec.scaling"
+    ),
+    **dict.fromkeys(
+        ("spark.speculation", "spark.sql.sources.", "spark.hadoop.mapreduce."),
+        "two attempts at a task must not write at a time",
+    ),
+    **dict.fromkeys(
+        (
+            "spark.eventLog.enabled",
+            "spark.jars",
+            "spark.kryo.",
+            "spark.python.",
+            "spark.pyspark.",
+            "spark.scheduler.mode",
+            "spark.serializer",
+            "spark.cleaner.periodicGC.interval",
+            "spark.hadoop.fs.s3",
+            "spark.hadoop.parquet.",
+            "spark.sql.adaptive.enabled",
+            "spark.sql.ansi.",
+            "spark.sql.caseSensitive",
+            "spark.sql.catalog.",
+            "spark.sql.execution.arrow.",
+            "spark.sql.extensions",
+            "spark.sql.inMemoryColumnarStorage.",
+            "spark.sql.legacy.",
+            "spark.sql.parquet.",
+            "spark.sql.session.",
+            "spark.sql.ui.",
+            "spark.ui.",
+            "fs.",
+        ),
+        "LakeStream sets it, and what records become rests on it",
+    ),
+}
+
+
+def conf_problems(conf: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Keys of a Spark configuration that are not a person's, each with what to do instead."""
+    for key in conf:
+        if not key.startswith("spark."):
+            yield key, "is no setting of Spark; those of Hadoop begin with 'spark.hadoop.'"
+        for own, why in _OWN_CONF.items():
+            if key == own or ((own.endswith(".") or own in _PREFIXES) and key.startswith(own)):
+                yield key, f"is LakeStream's own: {why}"
+
+
+_PREFIXES = {"spark.hadoop.fs.s3", "spark.driver.memory", "spark.executor.memory", "spark.kubernetes.authenticate"}
+"""Of settings that go on without a dot, as in `spark.executor.memoryOverhead`."""
+
+
+def template_problems(template: Mapping[str, Any], container: str) -> Iterator[tuple[str, str]]:
+    """Paths in a pod's template that are not a person's, each with what to do instead.
+
+    Args:
+        template: a PodTemplateSpec, or as much of one as is to be added.
+        container: name of the container that Spark runs in.
+    """
+    for name in template.keys() - {"metadata", "spec"}:
+        yield name, "is no field of a pod's template; use metadata and spec"
+    if misshapen := list(_misshapen(template, container)):
+        yield from misshapen
+        return
+    metadata, spec = template.get("metadata") or {}, template.get("spec") or {}
+    for name in metadata.keys() - {"labels", "annotations"}:
+        yield f"metadata.{name}", "names and owners are the operator's; use labels and annotations"
+    for key in metadata.get("labels") or {}:
+        if key.startswith(_OUR_LABELS):
+            yield f"metadata.labels.{key}", "is set by LakeStream or Spark; choose another key"
+    yield from ((f"spec.{name}", why) for name, why in _POD_FIELDS.items() if name in spec)
+    for volume in spec.get("volumes") or ():
+        if volume.get("name") in _OUR_VOLUMES:
+            yield f"spec.volumes.{volume['name']}", "is LakeStream's own; choose another name"
+    for one in spec.get("containers") or ():
+        if one.get("name") == container:
+            yield from ((f"spec.containers.{container}.{what}", why) for what, why in _container_problems(one))
+
+
+def _misshapen(template: Mapping[str, Any], container: str) -> Iterator[tuple[str, str]]:
+    """What cannot be looked into. Null takes a field away, which of these would take ours along."""
+    for name, below in (("metadata", ("labels", "annotations")), ("spec", ())):
+        if name in template and not isinstance(template[name], Mapping):
+            yield name, "must be a mapping"
+        for field in below:
+            if field in (part := _mapping(template.get(name))) and not isinstance(part[field], Mapping):
+                yield f"{name}.{field}", "must be a mapping"
+    spec = _mapping(template.get("spec"))
+    yield from _lists(spec, "spec", ("containers", "initContainers", "volumes"))
+    for one in spec.get("containers") or ():
+        if isinstance(one, Mapping) and one.get("name") == container:
+            yield from _lists(one, f"spec.containers.{container}", ("env", "volumeMounts"))
+            for kind, given in _mapping(one.get("resources")).items():
+                if not isinstance(given, Mapping):
+                    yield f"spec.containers.{container}.resources.{kind}", "must be a mapping"
+
+
+def _lists(part: Mapping[str, Any], path: str, fields: tuple[str, ...]) -> Iterator[tuple[str, str]]:
+    for field in fields:
+        given = part.get(field, [])
+        if not isinstance(given, list) or not all(isinstance(one, Mapping) for one in given):
+            yield f"{path}.{field}", "must be a list of mappings"
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+def _container_problems(one: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    yield from ((name, why) for name, why in _BY_FIELDS.items() if name in one)
+    for variable in one.get("env") or ():
+        if str(variable.get("name", "")).startswith(_OUR_VARIABLES):
+            yield f"env.{variable['name']}", "is LakeStream's or Spark's own"
+    for mount in one.get("volumeMounts") or ():
+        if str(mount.get("mountPath", "")).rstrip("/") in _OUR_MOUNTS:
+            yield f"volumeMounts.{mount['mountPath']}", "is LakeStream's own; choose another path"
+    for kind, given in _mapping(one.get("resources")).items():
+        for name in {"cpu", "memory"} & set(given or ()):
+            yield f"resources.{kind}.{name}", "use spec.resources and spec.kubernetes"

@@ -1,0 +1,99 @@
+"""What of pods and of Spark a LakeStream may set, and what it is told of the rest."""
+
+from typing import Any
+
+import pytest
+
+from lakestream_api import InvalidDocumentError, load_lakestream_object
+
+DRIVER = "spark-kubernetes-driver"
+
+
+def _load(**kubernetes: Any) -> Any:
+    return load_lakestream_object(
+        {
+            "apiVersion": "lakestream.dev/v1alpha1",
+            "kind": "LakeStream",
+            "metadata": {"name": "orders"},
+            "spec": {
+                "source": {"kinesis": {"stream": "orders", "region": "eu-west-1"}},
+                "schema": "order_id string",
+                "writers": [{"name": "json", "json": {"path": "s3a://lake/orders_json"}}],
+                "checkpoint": "s3a://lake/_checkpoints/orders",
+                "kubernetes": kubernetes,
+            },
+        }
+    )
+
+
+def _container(**fields: Any) -> dict[str, Any]:
+    return {"spec": {"containers": [{"name": DRIVER, **fields}]}}
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        {"metadata": {"labels": {"team": "shop"}, "annotations": {"example.com/a": "b"}}},
+        {"spec": {"affinity": {"nodeAffinity": {}}, "tolerations": [], "topologySpreadConstraints": []}},
+        {"spec": {"volumes": [{"name": "scratch", "ephemeral": {}}], "terminationGracePeriodSeconds": 60}},
+        _container(resources={"requests": {"ephemeral-storage": "10Gi"}}, env=[{"name": "MINE", "value": "x"}]),
+        _container(volumeMounts=[{"name": "scratch", "mountPath": "/scratch"}]),
+        {"spec": {"containers": [{"name": "sidecar", "image": "proxy:1", "args": ["serve"]}]}},
+    ],
+    ids=str,
+)
+def test_a_template_may_say(template: dict[str, Any]) -> None:
+    assert _load(driver={"template": template}).spec.kubernetes.driver.template == template
+
+
+@pytest.mark.parametrize(
+    ("template", "path"),
+    [
+        ({"kind": "Pod"}, "kind"),
+        ({"metadata": {"name": "mine"}}, "metadata.name"),
+        ({"metadata": {"labels": {"lakestream.dev/stream": "other"}}}, "metadata.labels.lakestream.dev/stream"),
+        ({"metadata": {"labels": None}}, "metadata.labels"),
+        ({"spec": "x"}, "spec"),
+        ({"spec": {"serviceAccountName": "admin"}}, "spec.serviceAccountName"),
+        ({"spec": {"restartPolicy": "Always"}}, "spec.restartPolicy"),
+        ({"spec": {"volumes": [{"name": "document", "emptyDir": {}}]}}, "spec.volumes.document"),
+        ({"spec": {"volumes": None}}, "spec.volumes"),
+        ({"spec": {"containers": [1]}}, "spec.containers"),
+        (_container(image="mine:1"), f"spec.containers.{DRIVER}.image"),
+        (_container(command=["sh"]), f"spec.containers.{DRIVER}.command"),
+        (_container(env=None), f"spec.containers.{DRIVER}.env"),
+        (_container(env=[{"name": "LAKESTREAM_POD", "value": "x"}]), f"spec.containers.{DRIVER}.env.LAKESTREAM_POD"),
+        (_container(volumeMounts=[{"mountPath": "/tmp/"}]), f"spec.containers.{DRIVER}.volumeMounts./tmp/"),
+        (_container(resources={"limits": {"memory": "1Gi"}}), f"spec.containers.{DRIVER}.resources.limits.memory"),
+        (_container(resources={"limits": "x"}), f"spec.containers.{DRIVER}.resources.limits"),
+    ],
+    ids=str,
+)
+def test_a_template_may_not_say(template: dict[str, Any], path: str) -> None:
+    with pytest.raises(InvalidDocumentError) as caught:
+        _load(driver={"template": template})
+    assert f"spec.kubernetes.driver.template.{path}: " in str(caught.value)
+
+
+@pytest.mark.parametrize("key", ["spark.network.timeout", "spark.hadoop.fs.gs.x", "spark.executor.extraJavaOptions"])
+def test_sparks_configuration_may_have(key: str) -> None:
+    assert _load(sparkConf={key: "1"}).spec.kubernetes.spark_conf == {key: "1"}
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "network.timeout",
+        "spark.executor.memoryOverhead",
+        "spark.kubernetes.driver.pod.name",
+        "spark.dynamicAllocation.enabled",
+        "spark.speculation",
+        "spark.serializer",
+        "spark.sql.session.timeZone",
+        "spark.hadoop.fs.s3a.endpoint",
+    ],
+)
+def test_sparks_configuration_may_not_have(key: str) -> None:
+    with pytest.raises(InvalidDocumentError) as caught:
+        _load(sparkConf={key: "1"})
+    assert f"spec.kubernetes.sparkConf[{key}]: " in str(caught.value)
