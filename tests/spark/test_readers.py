@@ -22,10 +22,13 @@ from lakestream.query.hudi_spark import HudiSpark
 from lakestream.query.moments import Commit
 from lakestream.query.question import Asked, Changes, Question, ReadOptimized, Snapshot
 from lakestream.query.spans import span_of
+from lakestream.query.target import Kind, Target
 from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.hudi import HudiSettings, HudiSink
 from lakestream.storage import LakePath, S3Settings, StoreSettings
-from lakestream_api import TableType
+from lakestream.table.look import look
+from lakestream.table.report import HudiReport
+from lakestream_api import TableType, TableVersion
 
 pytestmark = pytest.mark.spark
 
@@ -141,13 +144,16 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def upserts(path: Path, table_type: TableType, retain: timedelta = timedelta(hours=1)) -> HudiSettings:
+def upserts(
+    path: Path, table_type: TableType, *, version: TableVersion | None = None, retain: timedelta = timedelta(hours=1)
+) -> HudiSettings:
     return HudiSettings(
         path=f"file://{path}/orders",
         table="orders",
         record_key=("order_id",),
         ordering_field="version",
         table_type=table_type,
+        table_version=version,
         partition_by=("dt",),
         delete_when="op = 'd'",
         buckets=1,
@@ -176,9 +182,12 @@ def require_all_versions(written: Written) -> None:
                 assert as_read(read(span)) == as_read(changed), (name, first, last)
 
 
+@pytest.mark.parametrize("version", list(TableVersion), ids=["v6", "v9"])
 @TABLE_TYPES
-def test_readers_give_the_fold_in_every_state(spark: SparkSession, tmp_path: Path, table_type: TableType) -> None:
-    written = Written(spark, upserts(tmp_path, table_type))
+def test_readers_give_the_fold_in_every_state(
+    spark: SparkSession, tmp_path: Path, table_type: TableType, version: TableVersion
+) -> None:
+    written = Written(spark, upserts(tmp_path, table_type, version=version))
     with written.opened(COLUMNS) as write:
         write([order("a", 2), order("b", 1), order("c", 5), order("d", 3), order("nowhere", 1)])
         # Updates, one that comes late, a delete, one that comes late, and one of what was never there.
@@ -252,6 +261,12 @@ def test_base_files_only_are_as_old_as_the_last_compaction(spark: SparkSession, 
     assert 0 < compacted < 5
     for name, read in written.readers().items():
         assert as_read(read(ReadOptimized())) == as_read(written.folded(compacted).values()), name
+    told = look(Target(Kind.HUDI, folder.place, None), 20)
+    assert isinstance(told, HudiReport)
+    assert told.slices.waiting.count == 2 * (5 - compacted)
+    assert (told.slices.base.count, told.slices.replaced.count) == (2, 2 + 2 * (compacted - 1))
+    assert [action.batch for action in told.timeline if action.action == "deltacommit"] == [0, 1, 2, 3, 4]
+    assert [action.rows for action in told.timeline if action.action == "compaction"] == [None]
     now = datetime.now(UTC)
     asked = Asked(ReadOptimized(), None, None, now)
     told = HudiRs(folder, span_of(ReadOptimized(), folder.history, now), asked).about

@@ -2,34 +2,27 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from datetime import UTC, datetime
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from lakestream.command import explained, load, log_to_stderr
+from lakestream.command import explained, log_to_stderr
 from lakestream.errors import SettingsError
+from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, require_extra, target_of
 from lakestream.query.output import Format
 from lakestream.query.question import TABLE, Asked, Engine, ask
-from lakestream.query.target import Target, at_path, of_writer
-
-_NEEDED = ("duckdb", "fastavro", "hudi")
 
 query_app = typer.Typer(help="Ask a table: as it is, as it was, what changed.", add_completion=False)
 
 
 @query_app.command()
 def query(  # noqa: PLR0913, PLR0917 - an option each
-    path: Annotated[str | None, typer.Argument(help="Folder or s3:// path of a table, in place of -f.")] = None,
-    file: Annotated[
-        Path | None, typer.Option("--file", "-f", exists=True, dir_okay=False, help="The LakeStream document (YAML).")
-    ] = None,
-    writer: Annotated[str | None, typer.Option(help="Name of a writer of the document.")] = None,
+    path: TablePath = None,
+    file: OptionalFile = None,
+    writer: OptionalWriter = None,
     at: Annotated[
         str | None, typer.Option(help="The table as it was: '10 minutes ago', 2026-11-01T12:00Z, an instant.")
     ] = None,
@@ -54,7 +47,7 @@ def query(  # noqa: PLR0913, PLR0917 - an option each
     began = time.monotonic()
     log_to_stderr("WARNING")
     with explained():
-        _require_extra()
+        require_extra("duckdb", "fastavro", "hudi")
         from lakestream.query.answer import answer
 
         now = datetime.now(UTC)
@@ -63,29 +56,8 @@ def query(  # noqa: PLR0913, PLR0917 - an option each
             raise SettingsError(f"-o {output.value} is nothing to print: redirect it into a file")
         if limit is None and output is Format.TABLE and sql is None:
             limit = 20
-        told = answer(_target(path, file, writer), Asked(question, sql, limit, now), engine, output, sys.stdout.buffer)
+        told = answer(
+            target_of(path, file, writer), Asked(question, sql, limit, now), engine, output, sys.stdout.buffer
+        )
         sys.stdout.flush()
         typer.echo(f"{told} in {time.monotonic() - began:.1f} s", err=True)
-
-
-def _target(path: str | None, file: Path | None, writer: str | None) -> Target:
-    if (path is None) == (file is None):
-        raise SettingsError(
-            "give the path of a table, or a document and one of its writers: -f lakestream.yaml --writer NAME"
-        )
-    if path is not None:
-        if writer is not None:
-            raise SettingsError("--writer goes with -f; a path names one table")
-        return at_path(path, os.environ)
-    assert file is not None
-    document = load(file)
-    if writer is None:
-        names = ", ".join(one.name for one in document.spec.writers)
-        raise SettingsError(f"which table? Give --writer, one of: {names}")
-    return of_writer(document, writer, os.environ)
-
-
-def _require_extra() -> None:
-    lacking = [name for name in _NEEDED if find_spec(name) is None]
-    if lacking:
-        raise SettingsError(f"{', '.join(lacking)} not installed: pip install 'lakestream[query]'")

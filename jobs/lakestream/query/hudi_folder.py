@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import json
 from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from typing import Any
 
 import fastavro
@@ -16,14 +18,14 @@ from lakestream.errors import SettingsError
 from lakestream.query.errors import UnreadableError
 from lakestream.query.history import History, Version
 from lakestream.query.properties import parse_properties
-from lakestream.query.timeline import Instant, Timeline
+from lakestream.query.timeline import Instant, Listed, Timeline
 from lakestream.storage import ObjectNotFoundError, StoreSettings, open_store, translated
 
 _PROPERTIES = ".hoodie/hoodie.properties"
-_TIMELINE = ".hoodie/timeline"
+_TIMELINES = {"1": ".hoodie", "2": ".hoodie/timeline"}
+"""Where the timeline is, by the version of its layout: 1 up to table version 6, 2 from 8 on."""
+_ARCHIVES = {"1": ".hoodie/archived", "2": ".hoodie/timeline/history"}
 _UNDONE = ".hoodie/lakestream/rolled-back"
-_LAYOUT = "2"
-"""Version of the timeline's layout; tables of version 8 and later have it."""
 
 
 @dataclass(frozen=True)
@@ -47,16 +49,16 @@ class HudiFolder:
             properties = parse_properties(read(place, _PROPERTIES).decode())
         except ObjectNotFoundError:
             raise SettingsError(f"{place.path} is no Hudi table: it has no {_PROPERTIES}") from None
-        if (layout := properties.get("hoodie.timeline.layout.version")) != _LAYOUT:
+        if (layout := properties.get("hoodie.timeline.layout.version", "")) not in _TIMELINES:
             raise UnreadableError(
-                f"the table at {place.path} has timeline layout {layout} (table version "
-                f"{properties.get('hoodie.table.version')}), and only layout {_LAYOUT} is known here; ask with "
-                "--engine spark"
+                f"the table at {place.path} has timeline layout {layout or 0} (table version "
+                f"{properties.get('hoodie.table.version')}), and layouts 1 and 2 are known here"
             )
         timeline = Timeline.of(
-            names(place, _TIMELINE),
+            listed(place, _TIMELINES[layout]),
             merges_on_read=properties.get("hoodie.table.type") == "MERGE_ON_READ",
-            undone=frozenset(names(place, _UNDONE)),
+            layout=int(layout),
+            undone=frozenset(entry.name for entry in listed(place, _UNDONE)),
         )
         return cls(place, properties, timeline)
 
@@ -81,7 +83,9 @@ class HudiFolder:
         reader would give a part of the rows without a word.
         """
         batches = self.timeline.batches
-        versions = tuple(Version(one.requested, one.completed_at) for one in batches if one.completed_at)
+        # In the order in which they were made: times of objects may be those of a copy.
+        times = accumulate((one.completed_at or one.requested_at for one in batches), max)
+        versions = tuple(Version(one.requested, time) for one, time in zip(batches, times, strict=True))
         kept = self.kept_from
         # What was there at that instant is what the batch before it has left.
         first = 0 if kept is None else max(0, bisect_right([one.requested for one in batches], kept) - 1)
@@ -105,19 +109,24 @@ class HudiFolder:
 
     @cached_property
     def _is_archived(self) -> bool:
-        return any(name.endswith(".parquet") for name in names(self.place, f"{_TIMELINE}/history"))
+        entries = listed(self.place, _ARCHIVES[str(self.timeline.layout)])
+        return any(entry.name.endswith(".parquet") or entry.name.startswith(".commits_") for entry in entries)
 
     def metadata(self, instant: Instant) -> dict[str, Any]:
         """What an instant's newest object says, as Hudi writes it; empty if nothing."""
-        content = read(self.place, f"{_TIMELINE}/{instant.file}")
+        key = f"{_TIMELINES[str(self.timeline.layout)]}/{instant.file}"
+        content = read(self.place, key)
         if not content:
             return {}
         try:
+            if content.startswith(b"{"):  # as commits are in layout 1
+                found: dict[str, Any] = json.loads(content)
+                return found
             for record in fastavro.reader(io.BytesIO(content)):
                 assert isinstance(record, dict)
                 return record
         except (ValueError, EOFError, KeyError) as error:
-            raise UnreadableError(f"{self.place.path}/{_TIMELINE}/{instant.file} is damaged: {error}") from error
+            raise UnreadableError(f"{self.place.path}/{key} is damaged: {error}") from error
         return {}
 
 
@@ -131,8 +140,8 @@ def read(place: StoreSettings, key: str) -> bytes:
         return bytes(obstore.get(open_store(place), key).bytes())
 
 
-def names(place: StoreSettings, folder: str) -> Iterator[str]:
-    """Names of the objects in a folder, without those in folders of it."""
+def listed(place: StoreSettings, folder: str) -> Iterator[Listed]:
+    """The objects in a folder, without those in folders of it."""
     with translated(f"list {folder} under {place.path}"):
         for meta in obstore.list_with_delimiter(open_store(place), folder)["objects"]:
-            yield meta["path"].rpartition("/")[2]
+            yield Listed(meta["path"].rpartition("/")[2], meta["last_modified"])

@@ -53,8 +53,10 @@ class HudiRs:
         told = told_of(self._span, self._asked.now)
         if not isinstance(self._asked.question, ReadOptimized):
             return f"{self._folder.told}, {told}"
-        logs = [name for one in self._slices for name in one.log_file_names]
-        return f"{self._folder.told}, {staleness(self._folder, logs, self._asked.now)}"
+        with_logs = [one for one in self._slices if one.log_file_names]
+        base = min((one.creation_instant_time for one in with_logs), default="")
+        left_out = sum(len(one.log_file_names) for one in with_logs)
+        return f"{self._folder.told}, {staleness(self._folder, base, left_out, self._asked.now)}"
 
     @contextmanager
     def answered(self, statement: str | None, limit: int | None) -> Iterator[pa.RecordBatchReader]:
@@ -82,7 +84,7 @@ class HudiRs:
         with _in_our_words(self._folder.place):
             reader = self._table.create_file_group_reader_with_options(options)
         for one in self._slices:
-            if commits is not None and not _may_hold(one, commits[0].name):
+            if commits is not None and not self._may_hold(one, commits[0].name):
                 continue
             with _in_our_words(self._folder.place):
                 batches = reader.read_file_slice_stream(one, options)
@@ -91,14 +93,15 @@ class HudiRs:
                     batch = batch.filter(pc.is_in(batch.column(COMMIT_TIME), value_set=written))
                 yield _as(schema, batch, self._folder.partition_fields)
 
+    def _may_hold(self, one: hudi.HudiFileSlice, first: str) -> bool:
+        """Whether rows of a commit, or of later ones, may be in the files of a slice; their names have the instants."""
+        if self._folder.timeline.layout == 1 and one.log_file_names:
+            return True  # those of logs have the base file's
+        return one.creation_instant_time >= first or any(instant_of_log(name) >= first for name in one.log_file_names)
+
     def _next(self, batches: hudi.HudiRecordBatchStream) -> pa.RecordBatch | None:
         with _in_our_words(self._folder.place):
             return next(batches, None)
-
-
-def _may_hold(one: hudi.HudiFileSlice, first: str) -> bool:
-    """Whether rows of a commit, or of later ones, may be in the files of a slice; their names have the instants."""
-    return one.creation_instant_time >= first or any(instant_of_log(name) >= first for name in one.log_file_names)
 
 
 def _as(schema: pa.Schema, batch: pa.RecordBatch, partition_fields: Sequence[str]) -> pa.RecordBatch:

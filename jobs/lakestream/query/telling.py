@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from lakestream.query.history import show
 from lakestream.query.hudi_folder import HudiFolder
 from lakestream.query.spans import Span
+from lakestream.query.timeline import name_of
 
 
 def told_of(span: Span, now: datetime, kind: str = "") -> str:
@@ -24,20 +24,20 @@ def told_of(span: Span, now: datetime, kind: str = "") -> str:
     return f"as of {kind}{span.last.name} ({show(span.last.at)}, {ago(now - span.last.at)})"
 
 
-def staleness(folder: HudiFolder, log_files: Sequence[str], now: datetime) -> str:
+def staleness(folder: HudiFolder, base: str, left_out: int, now: datetime) -> str:
     """How old the base files of a table are.
 
     Args:
         folder: the table.
-        log_files: names of those that are not in the base files yet.
+        base: instant of the oldest base file that has log files.
+        left_out: how many log files there are.
         now: the time.
     """
-    if not log_files:
+    if not left_out:
         return "base files only, and there is nothing else"
-    waiting = {instant_of_log(name) for name in log_files}
-    oldest = [version for version in folder.history.versions if version.name in waiting][:1]
+    oldest = [version for version in folder.history.versions if name_of(version.at) > base and version.name != base][:1]
     since = f", of commits since {show(oldest[0].at)} ({ago(now - oldest[0].at)})" if oldest else ""
-    return f"base files only: {len(log_files)} log files are left out{since}"
+    return f"base files only: {left_out} log files are left out{since}"
 
 
 def instant_of_log(name: str) -> str:

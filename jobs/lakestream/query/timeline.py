@@ -1,10 +1,12 @@
-"""Hudi's timeline as names of objects tell it, for tables of version 8 and later (timeline layout 2). Pure.
+"""Hudi's timeline as names of objects tell it. Pure.
 
     20260131120000123.deltacommit.requested
     20260131120000123.deltacommit.inflight
-    20260131120000123_20260131120000456.deltacommit     completed, with the time of completion
+    20260131120000123_20260131120000456.deltacommit     completed, and when: layout 2, from version 8 on
+    20260131120000123.deltacommit                       completed: layout 1, up to version 6
 
-Names alone say what is there and since when; what an instant did is in the object.
+Names alone say what is there and since when; what an instant did is in the object. Where they do not say when it was
+completed, that is the time of the object, as Hudi has it.
 """
 
 from __future__ import annotations
@@ -18,7 +20,7 @@ from enum import IntEnum
 WRITES = frozenset({"commit", "deltacommit", "replacecommit", "clustering"})
 """Actions by which rows or files become visible."""
 
-_COMPLETED = re.compile(r"(\d{17})_(\d{17})\.([a-z]+)")
+_COMPLETED = re.compile(r"(\d{17})(?:_(\d{17}))?\.([a-z]+)")
 _BEGUN = re.compile(r"(\d{17})\.(?:([a-z]+)\.)?(requested|inflight)")
 
 
@@ -52,6 +54,14 @@ class Instant:
         return None if self.completed is None else time_of(self.completed)
 
 
+@dataclass(frozen=True, slots=True)
+class Listed:
+    """An object of the timeline's folder."""
+
+    name: str
+    modified: datetime
+
+
 def time_of(instant: str) -> datetime:
     """The time that an instant's name is, in the table's zone, which is UTC for tables that LakeStream made."""
     return datetime.strptime(f"{instant}000", "%Y%m%d%H%M%S%f").replace(tzinfo=UTC)
@@ -69,25 +79,30 @@ class Timeline:
     instants: tuple[Instant, ...]
     merges_on_read: bool
     """Then a `commit` is a compaction, which changes no row."""
+    layout: int = 2
+    """In layout 1 the name of a log file has the instant of its base file; in layout 2 that of its delta commit."""
 
     @classmethod
-    def of(cls, names: Iterable[str], *, merges_on_read: bool, undone: frozenset[str] = frozenset()) -> Timeline:
+    def of(
+        cls, listed: Iterable[Listed], *, merges_on_read: bool, layout: int = 2, undone: frozenset[str] = frozenset()
+    ) -> Timeline:
         """Read names of objects; others than those of instants are passed over.
 
         Args:
-            names: in the timeline's folder.
+            listed: what is in the timeline's folder.
             merges_on_read: the table type.
+            layout: of the timeline.
             undone: instants that were rolled back, which are none, whatever has come of them since.
         """
         newest: dict[str, Instant] = {}
-        for name in names:
-            found = _instant(name)
+        for entry in listed:
+            found = _instant(entry)
             if found is None or found.requested in undone:
                 continue
             known = newest.get(found.requested)
             if known is None or known.state < found.state:
                 newest[found.requested] = found
-        return cls(tuple(sorted(newest.values())), merges_on_read)
+        return cls(tuple(sorted(newest.values())), merges_on_read, layout)
 
     @property
     def batches(self) -> tuple[Instant, ...]:
@@ -116,10 +131,12 @@ class Timeline:
         return self.merges_on_read and instant.action == "commit"
 
 
-def _instant(name: str) -> Instant | None:
-    if match := _COMPLETED.fullmatch(name):
-        return Instant(match[1], match[3], State.COMPLETED, match[2], name)
-    if match := _BEGUN.fullmatch(name):
-        # Hudi leaves the action out of a commit that is in flight.
-        return Instant(match[1], match[2] or "commit", State[match[3].upper()], None, name)
+def _instant(entry: Listed) -> Instant | None:
+    # Before the completed ones: of a commit that is in flight Hudi leaves the action out.
+    if match := _BEGUN.fullmatch(entry.name):
+        return Instant(match[1], match[2] or "commit", State[match[3].upper()], None, entry.name)
+    if match := _COMPLETED.fullmatch(entry.name):
+        # S3 tells the time of an object to the second, which may be before the instant.
+        completed = match[2] or max(match[1], name_of(entry.modified))
+        return Instant(match[1], match[3], State.COMPLETED, completed, entry.name)
     return None

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakestream.query.properties import parse_properties
-from lakestream.query.timeline import Instant, State, Timeline, name_of, time_of
+from lakestream.query.timeline import Instant, Listed, State, Timeline, name_of, time_of
 
 NAMES = [
     "20260131120000001.deltacommit.requested",
@@ -31,8 +31,16 @@ NAMES = [
 ]
 
 
+MODIFIED = datetime(2026, 1, 31, 12, 0, 9, tzinfo=UTC)
+
+
+def timeline_of(names: list[str], *, merges_on_read: bool, layout: int = 2, undone: tuple[str, ...] = ()) -> Timeline:
+    listed = [Listed(name, MODIFIED) for name in names]
+    return Timeline.of(listed, merges_on_read=merges_on_read, layout=layout, undone=frozenset(undone))
+
+
 def test_what_has_become_of_each_instant() -> None:
-    timeline = Timeline.of(NAMES, merges_on_read=True)
+    timeline = timeline_of(NAMES, merges_on_read=True)
     assert [one.requested[-6:] for one in timeline.batches] == ["000001", "004001"]
     assert [one.requested[-6:] for one in timeline.compactions] == ["002001"]
     assert [(one.action, one.state) for one in timeline.pending] == [
@@ -50,15 +58,33 @@ def test_a_commit_of_a_copy_on_write_table_is_a_batch() -> None:
         "20260131120000001.inflight",
         "20260131120000001_20260131120001001.commit",
     ]
-    (batch,) = Timeline.of(names, merges_on_read=False).batches
+    (batch,) = timeline_of(names, merges_on_read=False).batches
     assert batch == Instant("20260131120000001", "commit", State.COMPLETED, "20260131120001001", names[-1])
-    (pending,) = Timeline.of(names[:2], merges_on_read=False).pending
+    (pending,) = timeline_of(names[:2], merges_on_read=False).pending
     assert (pending.action, pending.state) == ("commit", State.INFLIGHT)
 
 
+def test_in_layout_1_the_time_of_the_object_is_that_of_its_completion() -> None:
+    names = [
+        "hoodie.properties",
+        *(f"20260131120000001.deltacommit{state}" for state in (".requested", ".inflight", "")),
+        *(f"20260131120002001{state}" for state in (".compaction.requested", ".compaction.inflight", ".commit")),
+        # S3 tells times to the second.
+        *(f"20260131120009500.deltacommit{state}" for state in (".requested", ".inflight", "")),
+        *(f"20260131120010001{state}" for state in (".commit.requested", ".inflight")),
+    ]
+    timeline = timeline_of(names, merges_on_read=True, layout=1)
+    assert [(one.requested[-6:], one.completed and one.completed[-6:]) for one in timeline.batches] == [
+        ("000001", "009000"),
+        ("009500", "009500"),
+    ]
+    assert [one.requested[-6:] for one in timeline.compactions] == ["002001"]
+    assert [(one.action, one.state) for one in timeline.pending] == [("commit", State.INFLIGHT)]
+
+
 def test_what_was_rolled_back_is_no_commit_even_if_it_landed_later() -> None:
-    undone = frozenset({"20260131120004001"})
-    timeline = Timeline.of(NAMES, merges_on_read=True, undone=undone)
+    undone = ("20260131120004001",)
+    timeline = timeline_of(NAMES, merges_on_read=True, undone=undone)
     assert [one.requested[-6:] for one in timeline.batches] == ["000001"]
 
 

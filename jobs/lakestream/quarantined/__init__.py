@@ -1,0 +1,1 @@
+"""Looking at the unusable records that writers have kept."""

@@ -1,0 +1,55 @@
+"""Options by which all commands about a table name it."""
+
+from __future__ import annotations
+
+import os
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from lakestream.command import load
+from lakestream.errors import SettingsError
+from lakestream.query.target import Target, at_path, of_writer
+
+TablePath: TypeAlias = Annotated[
+    str | None, typer.Argument(help="Folder or s3:// path of a table, in place of -f.", show_default=False)
+]
+OptionalFile: TypeAlias = Annotated[
+    Path | None, typer.Option("--file", "-f", exists=True, dir_okay=False, help="The LakeStream document (YAML).")
+]
+OptionalWriter: TypeAlias = Annotated[str | None, typer.Option("--writer", help="Name of a writer of the document.")]
+
+
+def target_of(path: str | None, file: Path | None, writer: str | None) -> Target:
+    """The table that is meant.
+
+    Raises:
+        SettingsError, InvalidDocumentError: none, or two; or there is no such table.
+    """
+    if (path is None) == (file is None):
+        raise SettingsError(
+            "give the path of a table, or a document and one of its writers: -f lakestream.yaml --writer NAME"
+        )
+    if path is not None:
+        if writer is not None:
+            raise SettingsError("--writer goes with -f; a path names one table")
+        return at_path(path, os.environ)
+    assert file is not None
+    document = load(file)
+    if writer is None:
+        names = ", ".join(one.name for one in document.spec.writers)
+        raise SettingsError(f"which table? Give --writer, one of: {names}")
+    return of_writer(document, writer, os.environ)
+
+
+def require_extra(*modules: str) -> None:
+    """Check that what only some commands need is installed.
+
+    Raises:
+        SettingsError: it is not; names the extra that brings it.
+    """
+    lacking = [name for name in modules if find_spec(name) is None]
+    if lacking:
+        raise SettingsError(f"{', '.join(lacking)} not installed: pip install 'lakestream[query]'")

@@ -1,0 +1,1 @@
+"""What a table is: its files and its timeline, as they are found, without Spark."""

@@ -1,0 +1,62 @@
+"""Looking at a table: the requests that a report takes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from itertools import chain
+
+import obstore
+
+from lakestream.log import BatchFiles, ObstoreLogStore, committed_files
+from lakestream.query.hudi_folder import HudiFolder
+from lakestream.query.target import Kind, Target
+from lakestream.query.timeline import Instant, State
+from lakestream.storage import StoreSettings, open_store, translated
+from lakestream.table.files import StoredFile, slices_of
+from lakestream.table.report import Action, HudiReport, JsonReport, Quarantine, action_of, hudi_report, json_report
+
+_CONCURRENT_GETS = 16
+
+
+def look(target: Target, limit: int) -> HudiReport | JsonReport:
+    """Report on a table.
+
+    Args:
+        target: the table.
+        limit: entries of the timeline to tell, the newest; one request each.
+
+    Raises:
+        SettingsError, UnreadableError: as `HudiFolder.look`.
+        CorruptLogError, StorageError, StorageUnavailableError: of the log and the store.
+    """
+    batches = () if target.log is None else batches_of(target.log)
+    if target.kind is Kind.JSON:
+        return json_report(str(target.table.path), batches)
+    folder = HudiFolder.look(target.table)
+    rejects = None if target.log is None else Quarantine.of(batches)
+    return hudi_report(folder, slices_of(_stored(target.table), folder.timeline), _actions(folder, limit), rejects)
+
+
+def batches_of(log: StoreSettings) -> tuple[BatchFiles, ...]:
+    """The committed batches of a writer that wrote objects."""
+    return tuple(committed_files(ObstoreLogStore(open_store(log))))
+
+
+def _actions(folder: HudiFolder, limit: int) -> list[Action]:
+    timeline = folder.timeline
+    compactions = {one.requested for one in timeline.compactions}
+    newest = timeline.instants[-limit:] if limit else ()
+
+    def action(instant: Instant) -> Action:
+        metadata = folder.metadata(instant) if instant.state is State.COMPLETED else {}
+        return action_of(instant, metadata, compacts=instant.requested in compactions)
+
+    with ThreadPoolExecutor(_CONCURRENT_GETS) as pool:
+        return list(pool.map(action, newest))
+
+
+def _stored(place: StoreSettings) -> Iterator[StoredFile]:
+    with translated(f"list {place.path}"):
+        for meta in chain.from_iterable(obstore.list(open_store(place))):
+            yield StoredFile(meta["path"], meta["size"])

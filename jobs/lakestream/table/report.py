@@ -1,0 +1,172 @@
+"""What is told of a table; as JSON it has these names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from lakestream.log import BatchFiles
+from lakestream.query.hudi_folder import HudiFolder
+from lakestream.query.timeline import Instant, State
+from lakestream.table.files import SMALL, Files, Slices, StoredFile
+
+BATCH_MARK = "lakestream.batch"
+"""As the Hudi sink marks its commits; its own module loads Spark."""
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """One entry of the timeline, and what it did."""
+
+    instant: str
+    action: str
+    """`compaction` also where Hudi says commit: then it changed no row."""
+    state: str
+    completed_at: datetime | None
+    seconds: float | None
+    """From its beginning to its completion."""
+    batch: int | None = None
+    """The batch of the writer that it is."""
+    rows: int | None = None
+    """Inserted and updated."""
+    deletes: int | None = None
+    files: int | None = None
+    """Written; of a clean, removed."""
+    bytes: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Quarantine:
+    """Unusable records of the writer."""
+
+    records: int
+    files: int
+    last: datetime | None
+    """When a batch with such records was committed last."""
+
+    @classmethod
+    def of(cls, batches: Iterable[BatchFiles]) -> Quarantine:
+        with_any = [batch for batch in batches if batch.rejects]
+        entries = [entry for batch in with_any for entry in batch.rejects]
+        return cls(sum(entry.rows for entry in entries), len(entries), with_any[-1].committed_at if with_any else None)
+
+
+@dataclass(frozen=True, slots=True)
+class HudiReport:
+    """A Hudi table."""
+
+    path: str
+    name: str
+    type: str
+    version: str
+    key: str
+    ordering: str
+    partition_by: str
+    layout: str
+    """How keys are spread over files: `bucket:4`, or `free`."""
+    slices: Slices
+    timeline: tuple[Action, ...]
+    """The newest entries, oldest first."""
+    instants: int
+    """In the active timeline."""
+    readable_since: datetime | None
+    """How far time travel reaches back."""
+    quarantine: Quarantine | None
+    """None: the checkpoint of the writer is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class JsonReport:
+    """A table of JSON files."""
+
+    path: str
+    partitions: int
+    batches: int
+    rows: int
+    files: Files
+    small: Files
+    first_commit: datetime | None
+    last_commit: datetime | None
+    quarantine: Quarantine
+
+
+def hudi_report(
+    folder: HudiFolder, slices: Slices, actions: Iterable[Action], rejects: Quarantine | None
+) -> HudiReport:
+    """Put together what was found."""
+    property_of = folder.properties.get
+    kept = folder.history.versions[folder.history.first_kept :]
+    return HudiReport(
+        path=str(folder.place.path),
+        name=property_of("hoodie.table.name", ""),
+        type=property_of("hoodie.table.type", ""),
+        version=property_of("hoodie.table.version", ""),
+        key=property_of("hoodie.table.recordkey.fields", ""),
+        ordering=property_of("hoodie.table.ordering.fields", ""),
+        partition_by=", ".join(folder.partition_fields),
+        layout=property_of("lakestream.layout", ""),
+        slices=slices,
+        timeline=tuple(actions),
+        instants=len(folder.timeline.instants),
+        readable_since=kept[0].at if kept else None,
+        quarantine=rejects,
+    )
+
+
+def json_report(path: str, batches: tuple[BatchFiles, ...]) -> JsonReport:
+    """What the manifests of a writer say."""
+    wrote = [batch for batch in batches if batch.files]
+    entries = [entry for batch in wrote for entry in batch.files]
+    files = [StoredFile(entry.path, entry.bytes) for entry in entries]
+    return JsonReport(
+        path=path,
+        partitions=len({entry.partition for entry in entries}),
+        batches=len(wrote),
+        rows=sum(entry.rows for entry in entries),
+        files=Files.of(files),
+        small=Files.of(file for file in files if file.bytes < SMALL),
+        first_commit=wrote[0].committed_at if wrote else None,
+        last_commit=wrote[-1].committed_at if wrote else None,
+        quarantine=Quarantine.of(batches),
+    )
+
+
+def action_of(instant: Instant, metadata: Mapping[str, Any], *, compacts: bool) -> Action:
+    """What an instant did, by the metadata that Hudi has kept of it.
+
+    Args:
+        instant: of any state.
+        metadata: empty where it is not completed.
+        compacts: whether its `commit` is a compaction.
+    """
+    done = instant.completed_at
+    action = Action(
+        instant=instant.requested,
+        action="compaction" if compacts else instant.action,
+        state=instant.state.name.lower(),
+        completed_at=done,
+        seconds=None if done is None else (done - instant.requested_at).total_seconds(),
+    )
+    if instant.state is not State.COMPLETED:
+        return action
+    fields = {name: getattr(action, name) for name in ("instant", "action", "state", "completed_at", "seconds")}
+    if instant.action == "clean":
+        return Action(**fields, files=metadata.get("totalFilesDeleted"))
+    stats = [stat for stats in (metadata.get("partitionToWriteStats") or {}).values() for stat in stats]
+    batch = (metadata.get("extraMetadata") or {}).get(BATCH_MARK)
+    return Action(
+        **fields,
+        batch=None if batch is None else int(batch),
+        # What a compaction writes are the rows that are there.
+        rows=None if compacts else sum(_positive(stat, "numInserts", "numUpdateWrites") for stat in stats),
+        deletes=None if compacts else sum(_positive(stat, "numDeletes") for stat in stats),
+        files=sum(stat.get("path") is not None for stat in stats),
+        bytes=sum(_positive(stat, "totalWriteBytes") for stat in stats),
+    )
+
+
+def _positive(stat: Mapping[str, Any], *names: str) -> int:
+    # Hudi writes -1 for what it does not know.
+    return sum(max(int(stat.get(name) or 0), 0) for name in names)

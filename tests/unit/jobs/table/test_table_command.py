@@ -1,0 +1,165 @@
+"""`lakestream table`, of a Hudi table and of JSON files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import fastavro
+import orjson
+import pytest
+from typer.testing import CliRunner, Result
+
+from lakestream.log import CheckpointLog, ObstoreLogStore
+from lakestream.main import app
+from lakestream.sinks.hudi import stats
+from lakestream.storage import LakePath, S3Settings, StoreSettings, open_store
+from lakestream.table.report import BATCH_MARK
+from lakestream.testing.logs import ORDERS, commit_of, plan_of
+
+DOCUMENT = """
+apiVersion: lakestream.dev/v1alpha1
+kind: LakeStream
+metadata: {{name: orders}}
+spec:
+  source: {{kinesis: {{stream: orders, region: eu-west-1}}}}
+  schema: order_id string, version long
+  writers:
+    - name: json
+      json: {{path: {lake}/json}}
+    - name: hudi
+      hudi: {{path: {lake}/hudi, recordKey: [order_id], orderingField: version}}
+  checkpoint: {lake}/checkpoint
+"""
+PROPERTIES = r"""#Updated
+hoodie.table.name=orders
+hoodie.table.type=MERGE_ON_READ
+hoodie.table.version=9
+hoodie.timeline.layout.version=2
+hoodie.table.recordkey.fields=order_id
+hoodie.table.ordering.fields=version
+hoodie.table.partition.fields=dt
+lakestream.layout=bucket\:4
+"""
+COUNTS = ("numInserts", "numUpdateWrites", "numDeletes", "totalWriteBytes")
+# As much of Hudi's own as is told.
+STAT = {
+    "type": "record",
+    "name": "Stat",
+    "fields": [
+        {"name": "path", "type": ["null", "string"]},
+        *({"name": name, "type": ["null", "long"]} for name in COUNTS),
+    ],
+}
+COMMIT: Any = fastavro.parse_schema(
+    {
+        "type": "record",
+        "name": "HoodieCommitMetadata",
+        "fields": [
+            {"name": "partitionToWriteStats", "type": {"type": "map", "values": {"type": "array", "items": STAT}}},
+            {"name": "extraMetadata", "type": {"type": "map", "values": "string"}},
+        ],
+    }
+)
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Path:
+    """Both writers have committed three batches; the Hudi table has one of them, and a commit that is in flight."""
+    (tmp_path / "orders.yaml").write_text(DOCUMENT.format(lake=tmp_path))
+    for writer, files in (("json", 2), ("hudi", 1)):
+        place = StoreSettings(LakePath.parse(f"{tmp_path}/checkpoint/{writer}"), S3Settings("eu-west-1"))
+        log = CheckpointLog.open(ObstoreLogStore(open_store(place)), ORDERS)
+        for batch in range(3):
+            plan = plan_of(batch, log.epoch)
+            log.put_plan(plan)
+            log.put_commit(commit_of(plan, log.epoch, files=files))
+    (tmp_path / "json").mkdir()
+    timeline = tmp_path / "hudi" / ".hoodie" / "timeline"
+    timeline.mkdir(parents=True)
+    (timeline.parent / "hoodie.properties").write_text(PROPERTIES)
+    (timeline / "20260131120005000.deltacommit.requested").touch()
+    wrote = {"path": "dt=a/f", "numInserts": 3, "numUpdateWrites": 2, "numDeletes": -1, "totalWriteBytes": 2048}
+    metadata = {"partitionToWriteStats": {"dt=a": [wrote]}, "extraMetadata": {stats.BATCH: "2"}}
+    with (timeline / "20260131120002000_20260131120003500.deltacommit").open("wb") as file:
+        fastavro.writer(file, COMMIT, [metadata])
+    partition = tmp_path / "hudi" / "dt=a"
+    partition.mkdir()
+    (partition / "a-0_0-7-9_20260131120002000.parquet").write_bytes(b"x" * 2048)
+    (partition / ".a-0_20260131120005000.log.1_0-7-9").write_bytes(b"x")
+    return tmp_path
+
+
+def table(*arguments: str) -> Result:
+    return CliRunner().invoke(app, ["table", *arguments])
+
+
+def test_a_hudi_table_for_programs(lake: Path) -> None:
+    done = table("-f", f"{lake}/orders.yaml", "--writer", "hudi", "-o", "json")
+    found = orjson.loads(done.stdout)
+    assert {name: found[name] for name in ("name", "type", "version", "key", "ordering", "partition_by", "layout")} == {
+        "name": "orders",
+        "type": "MERGE_ON_READ",
+        "version": "9",
+        "key": "order_id",
+        "ordering": "version",
+        "partition_by": "dt",
+        "layout": "bucket:4",
+    }
+    assert found["slices"]["base"] == {"count": 1, "bytes": 2048}
+    assert found["slices"]["unfinished"] == {"count": 1, "bytes": 1}
+    assert found["readable_since"] == "2026-01-31T12:00:03.500000Z"
+    assert found["quarantine"] == {"records": 3, "files": 3, "last": "2026-01-31T12:00:02Z"}
+    commit, pending = found["timeline"]
+    assert commit == {
+        "instant": "20260131120002000",
+        "action": "deltacommit",
+        "state": "completed",
+        "completed_at": "2026-01-31T12:00:03.500000Z",
+        "seconds": 1.5,
+        "batch": 2,
+        "rows": 5,
+        "deletes": 0,
+        "files": 1,
+        "bytes": 2048,
+    }
+    assert (pending["state"], pending["completed_at"]) == ("requested", None)
+
+
+def test_a_hudi_table_for_people(lake: Path) -> None:
+    lines = table(f"{lake}/hudi").stdout.splitlines()
+    assert "key order_id, ordered by version, partitioned by dt" in lines
+    assert "20260131120002000  deltacommit  01-31 12:00:03  1.5 s      2     5        0      1  2.0 KiB" in lines
+    assert any(line.startswith("! deltacommit 20260131120005000 is requested") for line in lines)
+    # By its path alone nobody knows the checkpoint of a table that nobody has claimed.
+    assert "quarantine: not known without the writer's checkpoint; give -f and --writer" in lines
+
+
+def test_json_files(lake: Path) -> None:
+    done = table("-f", f"{lake}/orders.yaml", "--writer", "json", "-o", "json")
+    found = orjson.loads(done.stdout)
+    assert (found["batches"], found["rows"], found["files"]) == (3, 6, {"count": 6, "bytes": 60})
+    assert found["quarantine"]["records"] == 3
+    text = table("-f", f"{lake}/orders.yaml", "--writer", "json").stdout
+    assert "JSON files, of 3 committed batches\n" in text
+    assert "\n! quarantine: 3 records in 3 files" in text
+
+
+def test_a_table_of_an_unknown_layout_is_told(lake: Path) -> None:
+    properties = lake / "hudi" / ".hoodie" / "hoodie.properties"
+    properties.write_text(properties.read_text().replace("layout.version=2", "layout.version=0"))
+    done = table(f"{lake}/hudi")
+    assert done.exit_code == 3
+    assert "has timeline layout 0 (table version 9), and layouts 1 and 2 are known here" in done.stderr
+
+
+def test_metadata_that_is_none_is_told_with_its_file(lake: Path) -> None:
+    name = "20260131120002000_20260131120003500.deltacommit"
+    (lake / "hudi" / ".hoodie" / "timeline" / name).write_bytes(b"nothing")
+    done = table(f"{lake}/hudi")
+    assert done.exit_code == 3
+    assert f".hoodie/timeline/{name} is damaged" in done.stderr
+
+
+def test_the_mark_of_a_batch_is_the_sinks() -> None:
+    assert BATCH_MARK == stats.BATCH
