@@ -19,7 +19,15 @@ from lakestream_api.kubernetes import (
 )
 from lakestream_api.load import load_lakestream, load_lakestream_object
 from lakestream_api.names import WriterNames, stream_labels
-from lakestream_api.progress import Freshness, LossProgress, Progress, ShardProgress, StageSeconds, TableService
+from lakestream_api.progress import (
+    CoreSeconds,
+    Freshness,
+    LossProgress,
+    Progress,
+    ShardProgress,
+    StageSeconds,
+    TableService,
+)
 from lakestream_api.quantities import (
     format_duration,
     format_size,
@@ -33,6 +41,7 @@ from lakestream_api.report import (
     DriverState,
     ExecutorsReport,
     Failure,
+    FetchedBatch,
     Resharding,
     slowest,
 )
@@ -58,7 +67,7 @@ from lakestream_api.status import (
     QuarantineStatus,
     WriterStatus,
 )
-from lakestream_api.windows import Cron, ExcludedWindow
+from lakestream_api.windows import Cron, ExcludedWindow, ScheduledExecutors
 from lakestream_api.writers import (
     Compression,
     HudiCleaning,
@@ -81,6 +90,7 @@ __all__ = [
     "ConditionStatus",
     "ConditionType",
     "Control",
+    "CoreSeconds",
     "Cron",
     "Driver",
     "DriverReport",
@@ -93,6 +103,7 @@ __all__ = [
     "ExecutorsReport",
     "ExecutorsStatus",
     "Failure",
+    "FetchedBatch",
     "Freshness",
     "GlueTable",
     "HudiCleaning",
@@ -124,6 +135,7 @@ __all__ = [
     "Resharding",
     "Resources",
     "Scaling",
+    "ScheduledExecutors",
     "ShardProgress",
     "Shards",
     "Source",

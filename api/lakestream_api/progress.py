@@ -37,6 +37,22 @@ class StageSeconds(WireModel):
         return self.plan + self.fetch + self.write + self.commit + self.table_services
 
 
+class CoreSeconds(WireModel):
+    """How long tasks of the batch ran, all of them added up, as Spark measures it: what the batch costs on
+    any number of executors. Compaction and cleaning are not among them."""
+
+    fetch: float = Field(ge=0)
+    """Reading and parsing the records."""
+
+    write: float = Field(ge=0)
+    """Making the rows visible in the sink."""
+
+    @property
+    def total(self) -> float:
+        """Of both."""
+        return self.fetch + self.write
+
+
 class TableService(WireModel):
     """Work on a table beside its batches, since the driver's start: compaction, cleaning, archiving."""
 
@@ -153,6 +169,9 @@ class Progress(WireModel):
 
     seconds: StageSeconds
     """Seconds of each stage."""
+
+    core_seconds: CoreSeconds | None = None
+    """What the batch cost. None: the driver is of a release that does not tell, or Spark did not."""
 
     trigger_interval: Duration = Field(gt=timedelta(0))
     """The interval in force: `I` of the autoscaler's model."""

@@ -8,7 +8,7 @@ from typing import Self
 from pydantic import AwareDatetime, Field
 
 from lakestream_api.base import WireModel
-from lakestream_api.progress import Freshness, Progress, ShardProgress, StageSeconds, TableService
+from lakestream_api.progress import CoreSeconds, Freshness, Progress, ShardProgress, StageSeconds, TableService
 from lakestream_api.quantities import Duration
 
 # A ConfigMap may have 1 MiB; etcd keeps each of its versions, and there is one every few seconds.
@@ -79,6 +79,9 @@ class BatchSummary(WireModel):
     seconds: StageSeconds
     """Seconds of each stage."""
 
+    core_seconds: CoreSeconds | None = None
+    """What the batch cost; none: Spark did not tell, or the driver is of a release that does not ask."""
+
     trigger_interval: Duration = Field(gt=timedelta(0))
     """The interval in force."""
 
@@ -147,6 +150,28 @@ class BatchSummary(WireModel):
                 default=0,
             ),
         )
+
+
+class FetchedBatch(WireModel):
+    """The newest batch that is fetched, though it may not be committed yet: it tells what arrives sooner."""
+
+    batch: int = Field(ge=0)
+    """Number of the batch."""
+
+    fetched_at: AwareDatetime
+    """When all its records were fetched, by the driver's clock."""
+
+    records: int = Field(ge=0)
+    """Records read."""
+
+    bytes: int = Field(ge=0)
+    """Bytes of record data read."""
+
+    slice_seconds: float | None = Field(default=None, ge=0)
+    """Seconds of arrival time that the batch covers; none: nobody knows."""
+
+    largest_shard_bytes: int = Field(default=0, ge=0)
+    """Bytes of the shard that gave most to the batch."""
 
 
 _SHARED = sorted((set(BatchSummary.model_fields) & set(Progress.model_fields)) - {"losses"})
@@ -268,6 +293,9 @@ class DriverReport(WireModel):
 
     batches: tuple[BatchSummary, ...] = ()
     """The last batches, at most 40, the newest last."""
+
+    fetched: FetchedBatch | None = None
+    """The newest batch that is fetched; none before the first."""
 
     shards: tuple[ShardProgress, ...] = ()
     """The slowest shards after the last batch, at most 100, the slowest first."""

@@ -12,7 +12,7 @@ from lakestream_api.fields import MAX_STREAM_NAME, STREAM_NAME, Location, Namesp
 from lakestream_api.kubernetes import Kubernetes
 from lakestream_api.quantities import Duration, Heap, PositiveDuration, Size, format_duration, format_size
 from lakestream_api.source import Source
-from lakestream_api.windows import ExcludedWindow
+from lakestream_api.windows import ExcludedWindow, ScheduledExecutors
 from lakestream_api.writers import Writer
 
 _MIN_INTERVAL = timedelta(milliseconds=200)
@@ -168,6 +168,11 @@ class Scaling(ApiModel):
                 "must be from minExecutors to maxExecutors; choose one between them, or move them",
                 ".executors",
             ),
+            rule(
+                "!has(self.schedule) || self.schedule.all(one, one.executors <= self.maxExecutors)",
+                "has executors above maxExecutors; lower them or raise maxExecutors",
+                ".schedule",
+            ),
         )
     )
 
@@ -180,8 +185,8 @@ class Scaling(ApiModel):
     """Executors that are never exceeded."""
 
     max_lag: PositiveDuration = timedelta(seconds=60)
-    """Lag that calls for more executors. The lag of a stream is that of its slowest shard: the age
-    of the oldest record that is not read yet, 0 at the tip."""
+    """Lag that is not to be exceeded. The lag is the age of the oldest record that is not in the table, over the
+    slowest shard; 0 where all that arrived is in it. Executors are there in time for it where the load lets them."""
 
     target_utilization: float = Field(default=0.85, gt=0.0, lt=1.0)
     """Share of the trigger interval that batches should take up."""
@@ -202,6 +207,10 @@ class Scaling(ApiModel):
     excluded_windows: Annotated[tuple[ExcludedWindow, ...], Field(max_length=16)] = ()
     """Times at which the number of executors stays as it is."""
 
+    schedule: Annotated[tuple[ScheduledExecutors, ...], Field(max_length=16)] = ()
+    """Times at which load is known to come, and executors that are to be there by then. Where more are called for,
+    there are more."""
+
     @model_validator(mode="after")
     def _min_is_at_most_max(self) -> Self:
         if self.min_executors > self.max_executors:
@@ -215,6 +224,12 @@ class Scaling(ApiModel):
                 f"is {self.executors}, not from minExecutors {self.min_executors} to maxExecutors"
                 f" {self.max_executors}; choose one between them, or move them",
             )
+        for index, one in enumerate(self.schedule):
+            if one.executors > self.max_executors:
+                raise problem_at(
+                    f"schedule[{index}].executors",
+                    f"is {one.executors}, above maxExecutors {self.max_executors}; lower it or raise maxExecutors",
+                )
         return self
 
 

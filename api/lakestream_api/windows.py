@@ -134,7 +134,7 @@ def _at_most_a_week(value: timedelta) -> timedelta:
     return value
 
 
-class ExcludedWindow(ApiModel):
+class _Window(ApiModel):
     """A time that comes again and again."""
 
     cron: Annotated[
@@ -166,3 +166,14 @@ class ExcludedWindow(ApiModel):
         """The end of the window that `now` lies in; None if it lies in none."""
         start = _parse(self.cron).last(now, self.duration)
         return start + self.duration if start else None
+
+
+class ExcludedWindow(_Window):
+    """A time at which the number of executors stays as it is; it comes again and again."""
+
+
+class ScheduledExecutors(_Window):
+    """A time at which there are so many executors at least; it comes again and again."""
+
+    executors: int = Field(ge=1, le=10_000)
+    """Executors to have by its beginning, and until its end: from `minExecutors` to `maxExecutors`."""

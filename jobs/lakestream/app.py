@@ -34,7 +34,7 @@ from lakestream.errors import LakeStreamError
 from lakestream.exits import Exit, exit_of, leave_message
 from lakestream.kinesis import HttpKinesisClient, KinesisSettings, Planner, read_ranges
 from lakestream.log import CheckpointLog, Fence, FenceSettings, FenceWatch, Identity, ObstoreLogStore
-from lakestream.model import BatchCommit, Definition
+from lakestream.model import BatchCommit, BatchPlan, Definition, ShardStats
 from lakestream.output import SparkOutput
 from lakestream.replay import carry_out
 from lakestream.sinks.contract import Sink
@@ -47,6 +47,7 @@ from lakestream.spark.failures import SPARK_ERRORS, in_our_words
 from lakestream.spark.fetch import SparkFetcher
 from lakestream.spark.pipeline import Pipeline
 from lakestream.spark.session import build_session, instances_of, kill_jvm, stop_session
+from lakestream.spark.tasktime import TaskTime
 from lakestream.spark.uploads import abort_uploads
 from lakestream.stopping import StopSignal, stop_on_signals
 from lakestream.storage import LakePath, S3Settings, StoreSettings, open_store
@@ -187,9 +188,11 @@ class _Parts:
             if keeper is not None:
                 stack.callback(keeper.close)
             self.running()
+            times = TaskTime(self.spark)
             reporter = ProgressReporter(
                 self.job,
                 self.publishers,
+                core_seconds=times.written,
                 executors=lambda: _executors(self.spark),
                 kinesis_now=self.client.now,
                 table=Cataloged(sink, keeper),
@@ -201,7 +204,7 @@ class _Parts:
                 planner=self.planner,
                 fetcher=SparkFetcher(self.spark, self.source, pipeline, read_ranges),
                 output=SparkOutput(sink, self.quarantine, self.log.checkpoint),
-                observer=_Observer(reporter, self.control, keeper),
+                observer=_Observer(reporter, self.control, keeper, times),
                 stop=self.stop,
             )
 
@@ -243,11 +246,19 @@ class _Observer:
     reporter: ProgressReporter
     control: DriverControl
     keeper: CatalogKeeper | None
+    times: TaskTime
 
     def committed(self, commit: BatchCommit, arrivals: tuple[datetime, ...]) -> None:
         if self.keeper is not None and commit.sink is not None:
             self.keeper.committed(entry.partition for entry in commit.sink.files)
         self.reporter.committed(commit, arrivals)
+
+    def fetching(self, batch: int) -> None:
+        self.times.fetching(batch)
+
+    def fetched(self, plan: BatchPlan, shards: Sequence[ShardStats]) -> None:
+        self.times.fetched(plan.batch)
+        self.control.fetched(self.reporter.fetched(plan, shards))
 
     def between_batches(self) -> None:
         self.control.between_batches()

@@ -126,6 +126,14 @@ class Observer(Protocol):
         """A batch was committed."""
         ...
 
+    def fetching(self, batch: int) -> None:
+        """That batch is fetched next, by the thread that calls this, which prepares them."""
+        ...
+
+    def fetched(self, plan: BatchPlan, shards: Sequence[ShardStats]) -> None:
+        """A batch is fetched, and waits to be written; by the same thread."""
+        ...
+
     def between_batches(self) -> None:
         """No batch is being written, though the next one may be being fetched: after each batch, and about every
         second while there is none to write; by the thread that writes."""
@@ -280,9 +288,15 @@ class Engine(Generic[Rows]):
             return None
         self._go_on_behind(plan)
         planned = self._clock.now()
-        fetched = None if plan.is_heartbeat else self._fetcher.fetch(plan)
+        fetched = None if plan.is_heartbeat else self._fetch(plan)
         seconds = {"plan": _seconds(began, planned), "fetch": _seconds(planned, self._clock.now())}
         return _Prepared(plan, fetched, replay, seconds)
+
+    def _fetch(self, plan: BatchPlan) -> Fetched[Rows]:
+        self._observer.fetching(plan.batch)
+        fetched = self._fetcher.fetch(plan)
+        self._observer.fetched(plan, fetched.shards)
+        return fetched
 
     def _next_plan(self, until: Until) -> tuple[BatchPlan | None, datetime]:
         """Wait until a batch is due and there is something to do; the second value is when planning began."""

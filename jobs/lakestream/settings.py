@@ -32,6 +32,7 @@ def planner_settings(document: LakeStream) -> PlannerSettings:
     source, trigger = document.spec.source.kinesis, document.spec.trigger
     return PlannerSettings(
         starting_position=_start(source),
+        interval=trigger.interval,
         max_records=trigger.max_records_per_batch,
         max_bytes=trigger.max_bytes_per_batch,
         skip_losses=source.on_data_loss is OnDataLoss.SKIP,

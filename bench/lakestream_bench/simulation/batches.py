@@ -25,7 +25,9 @@ class Batch:
     prepare_began: float
     prepare_seconds: float = 0.0
     prepare_work: float = 0.0
-    """Core-seconds."""
+    """Core-seconds that it takes."""
+    prepare_ran: float = 0.0
+    """Core-seconds that tasks ran, which may have waited."""
     redo: float = 0.0
     """Core-seconds of fetching that were lost with executors, and have to be spent again."""
 
@@ -44,6 +46,8 @@ class Job:
     """Core-seconds of work done per second and slot; below 1 tasks wait for Kinesis."""
     whole: float = 0.0
     """What `work` was at the beginning."""
+    ran: float = 0.0
+    """Core-seconds that its tasks ran."""
 
     def __post_init__(self) -> None:
         self.whole = self.work

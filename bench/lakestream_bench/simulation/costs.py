@@ -42,7 +42,7 @@ class BatchCosts:
     source: str
     """Where the figures are from."""
     record_bytes: float = 250.0
-    byte_share: float = 0.5
+    byte_share: float = 0.35
     """Of the core-seconds per record, what goes by its bytes: not measured, but taken to be so."""
 
     @property

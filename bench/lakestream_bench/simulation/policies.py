@@ -28,7 +28,7 @@ class LakeStream:
     """`decide_scale`, fed with what a driver reports."""
 
     name = "LakeStream"
-    every = 15.0
+    every = 5.0
 
     def __init__(self) -> None:
         self._state = ScalingState()

@@ -158,6 +158,22 @@ def _cold(stream: Stream) -> Scenario:
                            _flicker(load, stream.seed, 0.03), warming=120.0)  # fmt: skip
 
 
+def _random(stream: Stream) -> Scenario:
+    rng = np.random.default_rng(1000 + stream.seed)
+    seconds = 4 * HOUR
+    times = np.concatenate(([0], np.sort(rng.uniform(0, seconds, 10)), [seconds]))
+    levels = rng.uniform(0.1, 0.85, len(times))
+    # Between two of these times the load is even, or goes from one level to the next.
+    load = np.empty(seconds)
+    for begin, end, low, high in zip(times[:-1], times[1:], levels[:-1], levels[1:], strict=True):
+        part = slice(int(begin), int(end))
+        count = len(load[part])
+        load[part] = np.linspace(low, high, count) if rng.random() < 0.4 else low
+    noise = float(rng.choice([0.02, 0.05, 0.1]))
+    return stream.scenario("random", "levels, steps and ramps as they come, another load with each seed",
+                           np.minimum(_flicker(load, stream.seed, noise), 0.95))  # fmt: skip
+
+
 SCENARIOS: dict[str, Callable[[Stream], Scenario]] = {
     "constant": _constant,
     "step": _step,
@@ -176,5 +192,6 @@ SCENARIOS: dict[str, Callable[[Stream], Scenario]] = {
     "two writers": _two_writers,
     "two sizes": _sizes,
     "cold starts": _cold,
+    "random": _random,
 }
 SIZES = (4, 64, 1_000, 10_000)

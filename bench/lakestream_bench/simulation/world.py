@@ -12,7 +12,7 @@ import math
 from collections import deque
 from datetime import UTC, datetime, timedelta
 
-from lakestream_api import BatchSummary, DriverReport, DriverState, StageSeconds
+from lakestream_api import BatchSummary, CoreSeconds, DriverReport, DriverState, FetchedBatch, StageSeconds
 from lakestream_api.report import ExecutorsReport
 from lakestream_bench.simulation.batches import DONE, Batch, Job, Meter
 from lakestream_bench.simulation.cluster import Cluster, start_delays
@@ -22,6 +22,8 @@ from lakestream_bench.simulation.streams import Mishap, Mishaps, Scenario
 SHARD_READ_BYTES = 2_000_000.0
 SHARD_WRITE_RECORDS = 1_000.0
 RECORDS_PER_TASK = 10_000
+OVERLOADED, FIXED = 1.5, 2.0
+"""A batch takes as many trigger intervals at most, or times of the quickest before, as far as the last one tells."""
 RANGES_AT_ONCE = 4
 """Shards that a task asks at once."""
 SETTLE = 0.25
@@ -55,8 +57,13 @@ class World:
         self.committed_at = 0.0
         self.alive = True
         self._batches: deque[BatchSummary] = deque(maxlen=_REPORTED)
+        self._fetched: FetchedBatch | None = None
         self._idle_at: float | None = None
         self._reported_at = 0.0
+        self._capacity = math.inf
+        """Records per second that the longer stage of the last batch did."""
+        self._paces: deque[float] = deque([0.0], maxlen=10)
+        """Seconds that this stage took, of the last batches."""
         self._number = 0
         self._due = 0.0
         self._rests = True
@@ -87,6 +94,7 @@ class World:
             state=DriverState.RUNNING,
             executors=ExecutorsReport(target=self.cluster.target, registered=self.cluster.running),
             batches=tuple(self._batches),
+            fetched=self._fetched,
             shard_count=self.scenario.shards_at(self.committed),
         )
 
@@ -140,11 +148,12 @@ class World:
             self._reported_at = to
             if self._prepare is not None or self._finish is not None:
                 self.meter.pipeline += step
-            for job, _, headway in self._at_work():
+            for job, taken, headway in self._at_work():
                 if job.fixed > DONE:
                     job.fixed -= step
                 else:
                     job.work -= headway * step
+                    job.ran += taken * step
                     self.meter.busy += headway * step
         self.now = to
 
@@ -175,7 +184,16 @@ class World:
         self.cluster.arrive(self.now, self.scenario.warming)
         if (job := self._prepare) is not None and job.is_done:
             job.batch.prepare_seconds, job.batch.prepare_work = self.now - job.began, job.whole
+            job.batch.prepare_ran = job.ran
             self._ready, self._prepare = job.batch, None
+            self._fetched = FetchedBatch(
+                batch=job.batch.number,
+                fetched_at=time_of(self.now),
+                records=round(job.batch.records),
+                bytes=round(job.batch.bytes),
+                slice_seconds=job.batch.horizon - job.batch.base,
+                largest_shard_bytes=round(job.batch.share * job.batch.bytes),
+            )
         if (job := self._finish) is not None and job.is_done:
             self._commit(job)
         if (job := self._compaction) is not None and job.is_done:
@@ -229,7 +247,8 @@ class World:
 
     def _job(self, batch: Batch, cost: StageCost, index: int) -> Job:
         factor = float(self._noise[index % len(self._noise)])
-        slots = max(1, self.cluster.running) * self.scenario.cores
+        # The planner counts with executors that are about to come.
+        slots = max(1, self.cluster.running, self.cluster.target) * self.scenario.cores
         tasks = max(1, min(slots, batch.shards, math.ceil(batch.records / RECORDS_PER_TASK)))
         work = cost.per_record * self.costs.weight(batch.records, batch.bytes) * factor
         if cost is not self.costs.prepare:
@@ -256,7 +275,10 @@ class World:
         wanted = self._seconds * min(
             trigger.max_records_per_batch / max(self._records, 1.0), trigger.max_bytes_per_batch / max(self._bytes, 1.0)
         )
-        return min(wanted, max(2 * self._span, full), max(16 * full, 60.0))
+        # A batch that the cores are long at work on would tell late that there are too few of them.
+        allowed = max(OVERLOADED * self.scenario.interval, FIXED * min(self._paces))
+        manageable = allowed * self._capacity * self._seconds / max(self._records, 1.0)
+        return min(wanted, manageable, max(2 * self._span, full), max(16 * full, 60.0))
 
     def _learn(self, batch: Batch) -> None:
         self._span = max(batch.horizon - batch.base, 1e-3)
@@ -270,13 +292,15 @@ class World:
         self.meter.trace.append((self.now, self._lag(), self.cluster.placed, self.cluster.target))
         self.meter.records += batch.records
         self.committed, self.committed_at = batch.horizon, self.now
-        self._batches.append(self._summary(batch, self.now - job.began))
+        self._batches.append(self._summary(batch, job))
+        self._paces.append(max(batch.prepare_seconds, self.now - job.began))
+        self._capacity = batch.records / self._paces[-1]
         self._compact(job.whole)
         self.cluster.leave_surplus()
         if self._draining:
             self._stop_to_restart()
 
-    def _summary(self, batch: Batch, finish_seconds: float) -> BatchSummary:
+    def _summary(self, batch: Batch, job: Job) -> BatchSummary:
         lag = 0.0 if batch.caught_up else self.now - batch.horizon
         rate = batch.records / (batch.horizon - batch.base)
         return BatchSummary(
@@ -287,7 +311,8 @@ class World:
             horizon=time_of(batch.horizon),
             quarantined=0,
             rows_written=round(batch.records),
-            seconds=StageSeconds(plan=0.0, fetch=batch.prepare_seconds, write=finish_seconds, commit=0.0),
+            seconds=StageSeconds(plan=0.0, fetch=batch.prepare_seconds, write=self.now - job.began, commit=0.0),
+            core_seconds=CoreSeconds(fetch=batch.prepare_ran, write=job.ran),
             trigger_interval=self.scenario.spec.trigger.interval,
             executors=max(1, batch.executors),
             cores=self.scenario.cores,

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from lakestream_api import Progress
-from lakestream_api.report import DriverReport
+from lakestream_api.report import DriverReport, FetchedBatch
 
 logger = logging.getLogger(__name__)
 
@@ -78,6 +78,11 @@ class DriverReporter:
         with self._lock:
             self._report = self._report.after(progress, self._previous)
             self._previous = progress
+
+    def fetched(self, batch: FetchedBatch) -> None:
+        """Tell of a batch that is fetched. From any thread."""
+        with self._lock:
+            self._report = self._report.model_copy(update={"fetched": batch})
 
     def update(self, **changes: Any) -> None:
         """Change fields of the report, and have it written at once."""

@@ -16,15 +16,31 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol, TypeGuard
 
-from lakestream.model import BatchCommit, Cursor, Reading, ServiceStatus, ShardStats, Unpinned, Waiting
-from lakestream_api import Freshness, LossProgress, Progress, ShardProgress, StageSeconds, TableService
+from lakestream.model import (
+    PAUSE,
+    TABLE_SERVICES,
+    BatchCommit,
+    BatchPlan,
+    Cursor,
+    Reading,
+    ServiceStatus,
+    ShardStats,
+    Unpinned,
+    Waiting,
+)
+from lakestream_api import (
+    CoreSeconds,
+    FetchedBatch,
+    Freshness,
+    LossProgress,
+    Progress,
+    ShardProgress,
+    StageSeconds,
+    TableService,
+)
 
 logger = logging.getLogger(__name__)
 
-TABLE_SERVICES = "wait"
-"""Stage of a sink in which a batch waits for compaction or cleaning; apart from it, its time is what writing costs."""
-PAUSE = "pause"
-"""Stage of a sink in which a batch waits on purpose, as compaction fails."""
 _LONGEST_ERROR = 1000
 """Characters of a service's error that are told."""
 
@@ -117,7 +133,7 @@ def progress_of(
         trigger_interval=job.trigger_interval,
         executors=executors,
         cores=job.cores,
-        slice_seconds=_slice(commit, read_from),
+        slice_seconds=_slice(commit.base, commit.horizon, read_from),
         horizon=commit.horizon,
         shards=shards,
         lag_seconds=max((shard.lag_seconds for shard in shards), default=0.0),
@@ -164,10 +180,10 @@ def _is_next(cursor: Cursor, commit: BatchCommit) -> TypeGuard[Waiting]:
     return isinstance(cursor, Waiting) and (commit.base is None or cursor.unread_since >= commit.base)
 
 
-def _slice(commit: BatchCommit, read_from: datetime | None) -> float | None:
-    """Seconds of arrival time that the batch covers: all shards are cut at one horizon."""
-    begin = commit.base if read_from is None else read_from
-    return None if begin is None else max(0.0, (commit.horizon - begin).total_seconds())
+def _slice(base: datetime | None, horizon: datetime, read_from: datetime | None) -> float | None:
+    """Seconds of arrival time that a batch covers: all shards are cut at one horizon."""
+    begin = base if read_from is None else read_from
+    return None if begin is None else max(0.0, (horizon - begin).total_seconds())
 
 
 def _shard(
@@ -256,6 +272,7 @@ class ProgressReporter:
         kinesis_now: Callable[[], datetime] | None = None,
         table: Upkeep | None = None,
         quarantine: Reason | None = None,
+        core_seconds: Callable[[int], CoreSeconds | None] = lambda batch: None,
     ) -> None:
         """Make a reporter.
 
@@ -267,6 +284,7 @@ class ProgressReporter:
             kinesis_now: Kinesis's clock; None: the two are the same.
             table: what is written to; asked once a batch.
             quarantine: asked likewise.
+            core_seconds: what the tasks of a batch took; asked once, when it is committed.
         """
         self._job = job
         self._publishers = tuple(publishers)
@@ -275,6 +293,7 @@ class ProgressReporter:
         self._kinesis_now = kinesis_now or now
         self._table = table
         self._quarantine = quarantine
+        self._core_seconds = core_seconds
         self._previous: Progress | None = None
         self._read_until: deque[datetime] = deque(maxlen=_LOOKS)
 
@@ -288,14 +307,14 @@ class ProgressReporter:
             arrivals=arrivals,
             commit_seconds=(now - commit.committed_at).total_seconds(),
             previous=self._previous,
-            # There may be looks for a later batch among them: it is prepared while this one is written.
-            read_from=max((until for until in self._read_until if until < commit.horizon), default=None),
+            read_from=self._read_before(commit.horizon),
             ahead=self._kinesis_now() - now,
         )
         if self._table is not None:
             progress = progress.model_copy(update=_upkeep(self._table))
         if self._quarantine is not None:
             progress = progress.model_copy(update={"quarantine_reason": self._quarantine.reason})
+        progress = progress.model_copy(update={"core_seconds": self._core_seconds(commit.batch)})
         self._previous = progress
         self._read_until.append(commit.horizon)
         logger.info(
@@ -315,6 +334,23 @@ class ProgressReporter:
             except Exception:
                 # The batch is committed. Progress that is missing makes the autoscaler hold, and nothing worse.
                 logger.exception("the progress of batch %d could not be published", progress.batch)
+
+    def fetched(self, plan: BatchPlan, shards: Sequence[ShardStats]) -> FetchedBatch:
+        """What a batch has that is fetched, and not written yet. By the thread that prepares batches."""
+        read_from = self._read_before(plan.horizon)
+        self._read_until.append(plan.horizon)
+        return FetchedBatch(
+            batch=plan.batch,
+            fetched_at=self._now(),
+            records=sum(shard.records for shard in shards),
+            bytes=sum(shard.bytes for shard in shards),
+            slice_seconds=_slice(plan.base, plan.horizon, read_from),
+            largest_shard_bytes=max((shard.bytes for shard in shards), default=0),
+        )
+
+    def _read_before(self, horizon: datetime) -> datetime | None:
+        # There may be some of later batches among them, which are prepared while this one is written.
+        return max((until for until in tuple(self._read_until) if until < horizon), default=None)
 
     def idle(self, caught_up_to: datetime) -> None:
         """All that arrived before this is read: the next batch covers what comes after it. From any thread."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from lakestream.kinesis.settings import PlannerSettings
-from lakestream.model import BatchCommit
+from lakestream.model import PAUSE, TABLE_SERVICES, BatchCommit
 
 _SHARD_RECORDS = 1_000.0
 _SHARD_BYTES = 1024.0 * 1024.0
@@ -26,6 +26,14 @@ _FEW = 50
 """Records: some kilobytes. A shard with more of them in ten seconds mostly has one within the settle time."""
 _LEAST = timedelta(milliseconds=1)
 """Resolution of arrival times."""
+_OVERLOADED = 1.5
+"""Trigger intervals for which a batch may be at work: one that takes long tells late that executors are missing, and is
+of no use to those that come meanwhile…"""
+_FIXED = 2.0
+"""…but for no less than so many times what the quickest of the last batches took: it may be fixed cost, and smaller
+batches would only pay it more often."""
+_PACES = 10
+"""Batches that are looked back to for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +51,9 @@ class Rates:
     """Arrival time that the last batch covered."""
     by_shard: Mapping[str, float] = field(default_factory=dict)
     """Records per second in the last batch that had the shard."""
+    last_records: int = 0
+    paces: tuple[float, ...] = ()
+    """Seconds that the longer stage of each of the last batches took: so often there can be one."""
 
     def observe(self, commit: BatchCommit) -> Rates:
         """The rates once this batch is known too. A heartbeat says nothing."""
@@ -56,6 +67,8 @@ class Rates:
             seconds=self.seconds * _MEMORY + seconds,
             last=span,
             by_shard={**self.by_shard, **{s.shard_id: s.records / seconds for s in commit.shards}},
+            last_records=commit.records,
+            paces=(*self.paces, _pace(commit))[-_PACES:],
         )
 
     def slice(self, settings: PlannerSettings, shards: int) -> timedelta:
@@ -72,7 +85,14 @@ class Rates:
         )
         grown = max(_GROWTH * self.last.total_seconds(), full)
         capped = max(_MAX_BURST * full, _SHORT.total_seconds())
-        return max(_floor(min(wanted, grown, capped)), _LEAST)
+        return max(_floor(min(wanted, grown, capped, self._manageable(settings))), _LEAST)
+
+    def _manageable(self, settings: PlannerSettings) -> float:
+        """Seconds of arrival time whose records are worked on in time, as far as the last batches tell."""
+        if not self.paces or min(self.paces) <= 0 or self.records <= 0:
+            return math.inf
+        allowed = max(_OVERLOADED * settings.interval.total_seconds(), _FIXED * min(self.paces))
+        return allowed * self.last_records / self.paces[-1] * self.seconds / self.records
 
     def expect(self, shard_id: str, span: timedelta) -> int:
         """Estimate of the records of a shard in a span of arrival time; 0: no idea."""
@@ -81,6 +101,13 @@ class Rates:
     def are_few(self, shard_id: str, span: timedelta) -> bool:
         """Whether a shard should have so few records in a span that reading them costs less than asking for its end."""
         return self.by_shard.get(shard_id, math.inf) * span.total_seconds() <= _FEW
+
+
+def _pace(commit: BatchCommit) -> float:
+    """What no work was done in does not count: waiting for table services, or on purpose; 0: it is not known."""
+    waits = sum(commit.sink.seconds.get(stage, 0.0) for stage in (TABLE_SERVICES, PAUSE)) if commit.sink else 0.0
+    prepare = commit.seconds.get("plan", 0.0) + commit.seconds.get("fetch", 0.0)
+    return max(prepare, commit.seconds.get("write", 0.0) - waits)
 
 
 def _floor(seconds: float) -> timedelta:

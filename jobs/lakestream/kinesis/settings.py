@@ -44,6 +44,8 @@ class PlannerSettings:
     """How batches are cut."""
 
     starting_position: StartingPosition
+    interval: timedelta = timedelta(seconds=10)
+    """`trigger.interval`: how often there should be a batch."""
     max_records: int = 500_000
     """`trigger.maxRecordsPerBatch`: user records that a batch aims at, after KPL de-aggregation."""
     max_bytes: int = 256 * 1024 * 1024

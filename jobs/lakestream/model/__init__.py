@@ -1,6 +1,6 @@
 """Domain types of the data plane: frozen, valid once built, without I/O."""
 
-from lakestream.model.commit import BatchCommit, FileEntry, ShardStats, SinkCommit
+from lakestream.model.commit import PAUSE, TABLE_SERVICES, BatchCommit, FileEntry, ShardStats, SinkCommit
 from lakestream.model.cursors import Cursor, Finished, Reading, Unpinned, Waiting
 from lakestream.model.definition import RULES, Definition
 from lakestream.model.findings import Finding, united
@@ -10,7 +10,9 @@ from lakestream.model.services import ServiceStatus
 from lakestream.model.trim import Trim
 
 __all__ = [
+    "PAUSE",
     "RULES",
+    "TABLE_SERVICES",
     "BatchCommit",
     "BatchPlan",
     "Cursor",

@@ -25,6 +25,11 @@ from lakestream.model.plan import BatchPlan, require_sorted
 from lakestream.model.ranges import Loss
 from lakestream.model.trim import Trim
 
+TABLE_SERVICES = "wait"
+"""Stage of a sink in which a batch waits for compaction or cleaning; apart from it, its time is what writing costs."""
+PAUSE = "pause"
+"""Stage of a sink in which a batch waits on purpose, as compaction fails."""
+
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:

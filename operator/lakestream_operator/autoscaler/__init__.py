@@ -4,6 +4,7 @@ from lakestream_operator.autoscaler.observations import (
     BatchLimits,
     BatchObservation,
     ExecutorsObservation,
+    FetchedObservation,
     ScalingWindow,
 )
 from lakestream_operator.autoscaler.policy import ScaleDecision, ScalingEvent, decide_scale
@@ -15,6 +16,7 @@ __all__ = [
     "BatchLimits",
     "BatchObservation",
     "ExecutorsObservation",
+    "FetchedObservation",
     "LimitReason",
     "ScaleDecision",
     "ScalingCondition",

@@ -1,37 +1,54 @@
 """How many executors a load asks for, by the model of what batches cost.
 
-Steady: batches of `n = λ·P` records, one each `P` seconds, shall keep the pipeline busy for the share `U` of that time,
-`T(n, c·E) ≤ U·P`:
+A batch of `n` records on `p` task slots follows the one before after
 
-    E = ⌈ max( (w₁ + w₂)·n / b,  w₂·n / (b − r) ) / c ⌉        b = min( U·P,  U·P/s − a )
+    T = max( (H + w₂·n)/p,  r,  w₂·n/min(p, g),  s·(a + max(w₁·n/p, r) + w₂·n/min(p, g)) )        H = max( w₁·n, t·r )
+
+seconds, if the pipeline never rests: while one batch is written the next is fetched, on the same cores. `r` is how long
+Kinesis takes to give away the batch's share of the fullest shard; `t` tasks hold their slots meanwhile. No more than
+`g` tasks write a batch that touches `g` file groups. What is fixed, `a`, is hidden behind the other stage's work, but
+for the share `s` of a batch that is its longer stage.
+
+Steady: a batch of `n = λ·P` records each `P` seconds. The fewest executors are wanted on which
+
+    (w₁ + w₂)·n/p ≤ U·P        T ≤ 0.97·P
 
 `P` is the trigger interval; longer where `a` alone takes up more than half of `U·I` (batches then grow until it does
 not), and `M/λ` where the largest batch allowed has room for less than what arrives in an interval.
 
-Behind: the backlog `B`, and what arrives until new executors work, is to be read within the catch-up time `K`, beside
-what arrives meanwhile: `R = λ + (B + λ·D)/K` records per second, in batches as large as they may be, without rest:
-`T(n, c·E) ≤ n/R`.
+Behind: what is older than a pipeline that keeps up makes it, `L = 2.5·P + a`, is to be read within `K` seconds, the
+shorter of catch-up time and lag goal, beside what arrives meanwhile, on cores that do not rest:
 
-No more than `g` tasks write a batch that touches `g` file groups. So no more than `g·(w₁ + w₂)/w₂` slots are of use:
-while `g` of them write a batch, the others have read the next one.
+    R = λ·(1 + (lag′ − L)/K)        lag′ = lag + max(0, 1 − C/λ)·D        T ≤ 0.97·P  with n = R·P
 
-The larger of the two is wanted, not their sum: what `1 − U` leaves free at a steady load works off a backlog too.
+`lag′` is the lag by the time `D` at which new executors work, `C` the records per second that those there are can do.
+
+More than `g·(w₁ + w₂)/w₂` slots are of no use: while `g` of them write a batch, the others have read the next one.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from lakestream_api import Scaling
-from lakestream_operator.autoscaler.estimate import Load, parallelism
+from lakestream_operator.autoscaler.estimate import Load
 from lakestream_operator.autoscaler.observations import BatchLimits
+from lakestream_operator.autoscaler.samples import RANGES_AT_ONCE, parallelism
 from lakestream_operator.autoscaler.state import BatchModel, LimitReason, ScalingCondition
 
 _LEAST_SHARE = 0.1
 """Of a batch's time that is left for its records; below that no number of executors makes up for the rest."""
 _SATURATED = 0.95
 """Share of what a shard may be read at from which on it holds the whole batch up: throttling begins before 1."""
+FULL = 0.97
+"""Share of the time between two batches that may be filled, so that the next one is not late."""
+_MOST_WAITING = 3.0
+"""Times the slots that the work alone would take: more are not worth having, only to wait for shards side by side."""
+_FINE = 1.02
+"""Steps in which slots are looked for."""
+_ROUND = 0.08
+"""Of an executor that is not worth another one: with few of them the next is a large step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +69,21 @@ def batch_seconds(spec: Scaling, limits: BatchLimits, model: BatchModel, load: L
     return min(stretched, _largest_batch(limits, load) / rate) if rate > 0 else stretched
 
 
+def usual_lag(limits: BatchLimits, model: BatchModel) -> float:
+    """`L`: how old records become in a pipeline that keeps up: one interval to wait, and a busy one in the stages."""
+    return 2.5 * limits.interval + model.fixed
+
+
 def utilization(
     spec: Scaling, limits: BatchLimits, model: BatchModel, load: Load, *, rate: float, executors: int
 ) -> float:
     """Share of the time that so many executors would be busy."""
     seconds = batch_seconds(spec, limits, model, load, rate)
-    records = rate * seconds
-    tasks = model.tasks(parallelism(records, executors * limits.cores, load.open_shards), load.groups)
-    return model.seconds(records, tasks, load.shard_load * seconds) / seconds
+    return _seconds(model, load, rate * seconds, executors * limits.cores, load.shard_load * seconds) / seconds
 
 
 def demand(
-    spec: Scaling, limits: BatchLimits, model: BatchModel, load: Load, *, rate: float, delay: float, behind: bool
+    spec: Scaling, limits: BatchLimits, model: BatchModel, load: Load, *, rate: float, lag: float, extra: float = 0.0
 ) -> Demand:
     """Executors for a load.
 
@@ -73,27 +93,56 @@ def demand(
         model: what batches cost.
         load: what arrives.
         rate: `λ` to count with, in records per second.
-        delay: `D`, in seconds.
-        behind: whether there is a backlog to be worked off.
+        lag: `lag′`, in seconds; 0: there is no backlog.
+        extra: share that is needed beyond what the model says.
     """
+    dear = replace(model, fetch=(1 + extra) * model.fetch, write=(1 + extra) * model.write)
     seconds = batch_seconds(spec, limits, model, load, rate)
-    records = rate * seconds
-    steady = model.slots(records, spec.target_utilization * seconds, load.shard_load * seconds)
+    steady = _slots(dear, load, rate * seconds, seconds, load.shard_load * seconds, spec.target_utilization)
     slots = steady
-    if behind and rate > 0:
-        reading = rate + (load.backlog + rate * delay) / spec.catch_up.total_seconds()
+    over = lag - usual_lag(limits, model)
+    if over > 0 and rate > 0:
+        reading = rate * (1 + over / min(spec.catch_up, spec.max_lag).total_seconds())
         if load.shard_load > 0:
             # Shards are read side by side: when the fullest is at its limit, so is the stream.
-            reading = min(reading, max(rate, rate / load.shard_load))
-        large = min(_largest_batch(limits, load), max(records, load.backlog))
-        slots = max(slots, model.slots(large, large / reading, load.shard_load * large / rate))
-    files = model.useful(load.groups)
+            reading = min(reading, max(rate, FULL * rate / load.shard_load))
+        shard = load.shard_load * seconds * reading / rate
+        slots = max(slots, _slots(dear, load, reading * seconds, seconds, shard, FULL))
+    files = load.groups * (model.fetch + model.write) / model.write if load.groups else math.inf
     useful = min(load.open_shards, files)
     return Demand(
         steady=_executors(steady, limits.cores, useful),
         wanted=_executors(slots, limits.cores, useful),
         limit=_tasks_limit(load, slots, files) or _batch_limit(spec, limits, model, load, rate),
     )
+
+
+def _seconds(model: BatchModel, load: Load, records: float, slots: float, reading: float) -> float:
+    """`T`."""
+    if records <= 0:
+        return 0.0
+    tasks = parallelism(records, max(1, int(slots)), load.open_shards)
+    # Whole shards are dealt out to tasks, each of which asks for some at once.
+    each = math.ceil(load.open_shards / tasks)
+    waits = reading * max(1.0, each / RANGES_AT_ONCE)
+    held = min(load.open_shards / each, load.even_shards) * waits
+    writing = model.write * records / (min(tasks, load.groups) if load.groups else tasks)
+    stage = model.longest_stage * (model.fixed + max(model.fetch * records / tasks, waits) + writing)
+    return max((max(model.fetch * records, held) + model.write * records) / tasks, waits, writing, stage)
+
+
+def _slots(model: BatchModel, load: Load, records: float, seconds: float, reading: float, share: float) -> float:
+    """The fewest task slots that so many records keep busy for that share of the seconds at most."""
+    least = (model.fetch + model.write) * records / (share * seconds)
+    # Where no number would do, that of the work alone counts: what is fixed, or a shard's limit, is told.
+    files = load.groups / model.write if load.groups else math.inf
+    most = min(_MOST_WAITING * least, float(load.open_shards), files * (model.fetch + model.write))
+    slots = least
+    while _seconds(model, load, records, slots, reading) > FULL * seconds:
+        slots = max(slots + 1, _FINE * slots)
+        if slots > most:
+            return least
+    return slots
 
 
 def _largest_batch(limits: BatchLimits, load: Load) -> float:
@@ -105,7 +154,7 @@ def _executors(slots: float, cores: int, useful: float) -> int:
 
     The last wave of tasks need not be full: what one stage leaves idle in it, the other stage's tasks take.
     """
-    return max(1, math.ceil(min(slots, useful) / cores))
+    return max(1, math.ceil(min(slots, useful) / cores - _ROUND))
 
 
 def _tasks_limit(load: Load, slots: float, files: float) -> ScalingCondition | None:

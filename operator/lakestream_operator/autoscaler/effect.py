@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import statistics
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from lakestream_operator.autoscaler.estimate import Load, parallelism
-from lakestream_operator.autoscaler.observations import ScalingWindow
-from lakestream_operator.autoscaler.state import BatchModel, Block, LimitReason, Sample, ScalingCondition, ScalingState
+from lakestream_operator.autoscaler.estimate import Load, cost
+from lakestream_operator.autoscaler.state import Block, LimitReason, Sample, ScalingCondition, ScalingState
 
 BATCHES = 8
 """That have run with the step before it is judged; their median is good to a few percent of noisy batches."""
@@ -27,29 +25,23 @@ class NoGain:
     condition: ScalingCondition
 
 
-def judge(state: ScalingState, window: ScalingWindow, load: Load, now: datetime) -> tuple[ScalingState, NoGain | None]:
-    """Compare batches that ran with the last step up with those before it, as if all had been of one size."""
+def judge(state: ScalingState, load: Load, now: datetime) -> tuple[ScalingState, NoGain | None]:
+    """Compare what records cost with the last step up and before it.
+
+    Twice the slots are of no use if a record takes its task twice the time: the executors share what they had before.
+    """
     step = state.step
-    if step is None or step.judged:
+    if step is None:
         return state, None
-    telling = [sample for sample in state.samples if sample.alone or sample.chained]
-    after = [sample for sample in telling if sample.at > step.at and sample.executors == step.after]
+    after = [sample for sample in state.samples if sample.at > step.at and _ran(sample, step.after)]
     if sum(sample.batches for sample in after) < BATCHES:
         return state, None
-    state = replace(state, step=replace(step, judged=True))
-    before = [sample for sample in telling if sample.at <= step.at and sample.executors == step.before]
-    if not before:
+    state = replace(state, step=None)
+    slots, before = step.before / step.after, [sample for sample in state.samples if _ran(sample, step.before)]
+    if not before or state.model is None:
         return state, None
-    slots = step.before * window.limits.cores, step.after * window.limits.cores
-    promise = 1 - statistics.median(
-        _seconds(step.model, sample, slots[1], load) / _seconds(step.model, sample, slots[0], load) for sample in after
-    )
-    # Both through the same model, so that it does not matter if it is a little high or low.
-    then, since = (
-        statistics.median(sample.busy / _seconds(step.model, sample, slots[0], load) for sample in samples)
-        for samples in (before, after)
-    )
-    gain = 1 - since / then
+    # Through one model, so that records of another size do not matter.
+    promise, gain = 1 - slots, 1 - slots * cost(after, state.model) / cost(before, state.model)
     if promise < LEAST_PROMISE or gain >= LEAST_GAIN * promise:
         return state, None
     condition = ScalingCondition(
@@ -57,11 +49,10 @@ def judge(state: ScalingState, window: ScalingWindow, load: Load, now: datetime)
         f"from {step.before} to {step.after} executors batches should have become {promise:.0%} faster and became "
         f"{max(gain, 0.0):.0%}; no step up for {PAUSE.total_seconds() / 60:.0f} min, or until much more arrives",
     )
-    block = Block(now + PAUSE, condition, step.before, load.rate)
+    block = Block(now + PAUSE, condition, step.before, load.rate.mean)
     return replace(state, block=block), NoGain(step.before, condition)
 
 
-def _seconds(model: BatchModel, sample: Sample, slots: int, load: Load) -> float:
-    seconds = model.alone_seconds if sample.alone else model.seconds
-    tasks = model.tasks(parallelism(sample.records, slots, load.open_shards), sample.groups)
-    return seconds(sample.records, tasks, sample.reading)
+def _ran(sample: Sample, executors: int) -> bool:
+    """Whether its batches tell what records cost on so many executors."""
+    return sample.executors == executors and sample.batches > 0 and not sample.shard_bound

@@ -37,6 +37,25 @@ class BatchObservation:
     """Of the shard that gave most; 0: not known."""
     file_groups: int = 0
     """That it was written to, each by one task; 0: the sink knows no such bound."""
+    horizon: datetime | None = None
+    """All that arrived earlier is in the table; None: not known."""
+    fetch_work: float | None = None
+    """Core-seconds of tasks; None: the driver is of a release that does not tell."""
+    write_work: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedObservation:
+    """The newest batch that is fetched: it tells what arrives before it is committed."""
+
+    batch: int
+    at: datetime
+    """When it was fetched."""
+    records: int
+    bytes: int
+    span: float
+    """Seconds of arrival time that it covers."""
+    largest_shard_bytes: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +97,5 @@ class ScalingWindow:
     """When the driver last looked at the stream, found nothing to read, and was at the tip."""
     consumers: int = 1
     """Writers that read this stream; they share the read limit of each shard."""
+    fetched: FetchedObservation | None = None
+    """None: no batch is fetched yet, or the driver is of a release that does not tell."""

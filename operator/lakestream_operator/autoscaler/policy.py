@@ -8,10 +8,11 @@ from datetime import datetime, timedelta
 
 from lakestream_api import Scaling
 from lakestream_operator.autoscaler import explain
-from lakestream_operator.autoscaler.demand import Demand, demand, utilization
+from lakestream_operator.autoscaler.demand import Demand, demand, usual_lag, utilization
 from lakestream_operator.autoscaler.effect import judge
-from lakestream_operator.autoscaler.estimate import FEW, Load, fit, load_of, start_delay, take_in
+from lakestream_operator.autoscaler.estimate import Load, fit, load_of, start_delay
 from lakestream_operator.autoscaler.observations import ScalingWindow
+from lakestream_operator.autoscaler.samples import take_in
 from lakestream_operator.autoscaler.state import (
     Block,
     LimitReason,
@@ -21,16 +22,18 @@ from lakestream_operator.autoscaler.state import (
     Step,
 )
 
-EVERY = timedelta(seconds=15)
+EVERY = timedelta(seconds=5)
 """Between two evaluations."""
-VOTES = (2, 3)
-"""More executors only if two of the last three evaluations call for them."""
-MAX_GROWTH = 2.0
-"""A step up at most doubles: what the model says of sizes never seen is checked before the next one."""
-MAX_SHRINK = 0.5
-"""A step down leaves at least half."""
-DOWN_MARGIN = 0.85
-"""…and only to this share of what there is, or less: a change is not worth less."""
+SURE_GROWTH, MAX_GROWTH = 8.0, 2.0
+"""A step up at most multiplies by so much: the first if the model is sure of itself."""
+MUCH_MORE = 1.1
+"""Times what arrived at the last step: then the next one does not wait until it is known of what use that was."""
+LARGE = 1.3
+"""A step by such a factor waits for nothing; smaller ones until the last step works."""
+DOWN_MARGIN = 0.9
+"""Fewer executors only if at most this share of them would do: a change is not worth less."""
+SHORTEST_HOLD = timedelta(seconds=150)
+"""For so long at least a need is remembered."""
 SETTLED = 0.8
 """The newest recommendation is at least this share of the largest when a falling load has settled."""
 STALE_BATCHES = 3
@@ -45,12 +48,17 @@ SETTLE_AT_MOST = timedelta(minutes=5)
 """A step that is not complete after this time is not waited for any longer."""
 HIGH = 0.97
 """Utilization from which on there have to be more executors. So far above the target that noise stays below it."""
-LEAP = 1.3
-"""Utilization by the rate of the last samples that calls for executors before the mean of the window does."""
-BEHIND = 3.0
-BEHIND_SHARE = 2 / 3
-"""Records older than so many trigger intervals, and than this share of `maxLag`, are a backlog; younger ones are on the
-way."""
+LEAP_HIGH = 1.15
+"""The same, for a load that has leapt up: it takes more than a few batches that are larger than others."""
+BEHIND_SHARE = 0.8
+"""Of `maxLag`; a lag beyond it, and beyond that of a pipeline that keeps up, is a backlog."""
+UNEXPLAINED, MOST_UNEXPLAINED = 0.1, 0.5
+"""What is added to the need each time that there is a backlog which the model does not explain, and at most."""
+UNEXPLAINED_HALVES = timedelta(hours=2)
+SCHEDULE_AHEAD = timedelta(minutes=2)
+"""That scheduled executors are asked for before their time: most start in half a minute, some on a new node."""
+_BUCKET = timedelta(seconds=30)
+"""Of recommendations that are remembered as one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +95,8 @@ class _Outcome:
     explanation: str
     wanted: int | None = None
     condition: ScalingCondition | None = None
+    rate: float | None = None
+    """Records per second that it is for; None: it does not follow the load."""
 
 
 def decide_scale(spec: Scaling, window: ScalingWindow, state: ScalingState, now: datetime) -> ScaleDecision:
@@ -105,7 +115,7 @@ def decide_scale(spec: Scaling, window: ScalingWindow, state: ScalingState, now:
         wanted = current if state.wanted is None else state.wanted
         return ScaleDecision(current, wanted, state.explanation, state.condition, (), state)
     state = replace(_watch_start(state, window, now), target=current, evaluated_at=now)
-    state = fit(take_in(state, window, now), now)
+    state = fit(take_in(state, window, now), window, now)
     outcome, state = _decide(spec, window, state, now)
     return _conclude(spec, window, state, outcome, now)
 
@@ -140,11 +150,13 @@ def _decide(spec: Scaling, window: ScalingWindow, state: ScalingState, now: date
         return _Outcome(bounded, explain.bounds(spec, current, bounded)), state
     if until := next((end for w in spec.excluded_windows if (end := w.until(now))), None):
         return _Outcome(current, f"stays at {explain.count(current)} until {until:%F %R} UTC: excludedWindows"), state
+    if (scheduled := _scheduled(spec, now)) > current:
+        return _Outcome(scheduled, explain.step(current, scheduled, "scaling.schedule has so many from now on")), state
     if reason := _silence(window, state, now):
         return _Outcome(current, f"stays at {explain.count(current)}: {reason}"), state
     if (starved := _starved(spec, window, state, now)) is not None:
         return starved
-    load = load_of(spec, state, window, now)
+    load = load_of(state, window, now)
     if load is None or state.model is None:
         return _Outcome(current, f"stays at {explain.count(current)} until a batch tells how much arrives"), state
     return _follow(spec, window, state, load, now)
@@ -154,7 +166,7 @@ def _silence(window: ScalingWindow, state: ScalingState, now: datetime) -> str |
     # A silent driver says nothing about load; to shrink on silence would deepen an outage.
     if window.reported_at is None or window.executors is None:
         return "the driver has not reported yet"
-    batch = next((sample.busy for sample in reversed(state.samples) if not sample.is_rest), 0.0)
+    batch = next((one.stages / one.batches for one in reversed(state.samples) if not one.is_rest), 0.0)
     patience = max(timedelta(seconds=STALE_BATCHES * max(window.limits.interval, batch)), LEAST_STALE)
     if now - window.reported_at > patience:
         return f"the driver's last report is {explain.ago(now - window.reported_at)} old"
@@ -193,8 +205,8 @@ def _starved(
     runs = _clamp(spec, max(1, window.executors.registered))
     pause = STARVED_PAUSE * 2 ** min(state.starved, STARVED_PAUSES)
     condition = replace(condition, message=f"{condition.message}; asked for again in {explain.ago(pause)}")
-    load = load_of(spec, state, window, now)
-    block = Block(now + pause, condition, runs, None if load is None else max(load.rate, load.recent_rate))
+    load = load_of(state, window, now)
+    block = Block(now + pause, condition, runs, None if load is None else load.rate.now)
     outcome = _Outcome(runs, explain.step(state.target, runs, condition.message), state.target, condition)
     return outcome, replace(state, block=block, raised_at=None, starved=state.starved + 1)
 
@@ -205,75 +217,126 @@ def _follow(
     """Follow the load."""
     assert state.target is not None
     assert state.model is not None
-    current, limits = state.target, window.limits
-    model = state.model
-    behind = load.lag > max(BEHIND * limits.interval, BEHIND_SHARE * spec.max_lag.total_seconds())
-    busy = utilization(spec, limits, model, load, rate=load.rate, executors=current)
-    now_busy = utilization(spec, limits, model, load, rate=load.recent_rate, executors=current)
-    leap = now_busy > LEAP
-    # A minute that is busier than others is what the lag goal leaves room for; a leap, or a backlog, is not.
-    rate = max(load.rate, load.recent_rate) if leap else load.rate
-    need = demand(spec, limits, model, load, rate=rate, delay=start_delay(state), behind=behind)
-    steady = demand(spec, limits, model, load, rate=load.rate, delay=0.0, behind=False)
-    state = _remember(spec, state, steady, now)
-    # Without a batch that ran alone the model is a bound; only a backlog proves that it is not too high.
-    calls = need.wanted > current and (behind or (not model.is_bound and load.samples >= FEW and (leap or busy > HIGH)))
-    state = replace(state, votes=(*state.votes, calls)[-VOTES[1] :])
-    state, verdict = judge(state, window, load, now)
-    most, most_rate = max((busy, load.rate), (now_busy, load.recent_rate))
-    seen = explain.seen(load, behind=behind, executors=current, rate=most_rate, busy=most)
-    wanted = _clamp(spec, need.wanted)
+    current, limits, model = state.target, window.limits, state.model
+    state = replace(state, block=state.block if state.block is not None and now < state.block.until else None)
+    rate = load.rate.now
+    busy = utilization(spec, limits, model, load, rate=rate, executors=current)
+    delay = start_delay(state)
+    lag = load.lag + max(0.0, 1 - 1 / busy) * delay if busy > 1 else load.lag
+    behind = lag > max(usual_lag(limits, model), BEHIND_SHARE * spec.max_lag.total_seconds())
+    settled = _settled(state, window, timedelta(seconds=delay + 2 * limits.interval), now)
+    state = _explain_backlog(spec, window, state, now, behind=behind, explained=busy * (1 + _extra(state, now)) > HIGH)
+    extra = _extra(state, now)
+    high = HIGH if load.rate.leap is None else LEAP_HIGH
+    overloaded = behind or busy * (1 + extra) > high
+    need = demand(spec, limits, model, load, rate=rate, lag=lag if overloaded else 0.0, extra=extra)
+    state = _remember(spec, state, need, now)
+    state, verdict = judge(state, load, now)
+    scheduled = _scheduled(spec, now)
+    wanted = max(_clamp(spec, need.wanted), scheduled)
+    seen = explain.seen(load, behind=behind, executors=current, rate=rate, busy=busy)
     if verdict is not None:
         back = _clamp(spec, verdict.executors)
         return _Outcome(back, explain.step(current, back, verdict.condition.message), wanted, verdict.condition), state
-    limit = _limit(spec, state, need, load, current=current, overloaded=calls, now=now)
-    if not _settled(state, window, now):
-        return _Outcome(current, f"{seen}; waits for the last step to take effect", wanted, limit), state
-    target = _up(state, wanted, load, now) if sum(state.votes) >= VOTES[0] and calls else current
-    if target == current and not behind:
-        target = _down(spec, state, now)
-    return _Outcome(target, explain.decision(seen, spec, current, target, wanted, limit), wanted, limit), state
+    limit = _limit(spec, state, need, load, current=current, overloaded=overloaded, now=now)
+    target = current
+    if overloaded and wanted > current:
+        target = _up(state, wanted, load)
+        # Executors that do more than what comes work a backlog off, which takes its time.
+        catches_up = behind and busy < HIGH and not _since(state, spec.max_lag, now)
+        # If nothing more arrives, it is to be known first whether the last step was of use.
+        watched = state.step is not None and load.rate.now < MUCH_MORE * state.step.rate
+        watched = watched and not _since(state, SETTLE_AT_MOST, now)
+        if catches_up or watched or (not settled and target < LARGE * current):
+            return _Outcome(current, f"{seen}; waits for the last step to take effect", wanted, limit), state
+    elif not behind:
+        target = max(_down(spec, state, now), min(scheduled, current))
+    said = explain.decision(seen, spec, current, target, wanted, limit)
+    return _Outcome(target, said, wanted, limit, load.rate.now), state
+
+
+def _scheduled(spec: Scaling, now: datetime) -> int:
+    """Executors that the schedule asks for now, or soon."""
+    times = (now, now + SCHEDULE_AHEAD)
+    return max((one.executors for one in spec.schedule if any(map(one.until, times))), default=0)
+
+
+def _explain_backlog(
+    spec: Scaling, window: ScalingWindow, state: ScalingState, now: datetime, *, behind: bool, explained: bool
+) -> ScalingState:
+    """Take down whether the load explains a backlog; if it does not, more executors are needed for a while.
+
+    Batches may take longer than their tasks: storage is slow, tasks stand still, compaction takes up slots.
+    """
+    patience = min(spec.catch_up, spec.max_lag) + timedelta(seconds=2 * window.limits.interval)
+    if explained or window.executors is None or window.executors.registered < (state.target or 0):
+        return replace(state, explained_at=now)
+    if not behind:
+        return state
+    known = max((at for at in (state.explained_at, state.unexplained_at) if at is not None), default=None)
+    if known is not None and now - known < patience:
+        return state
+    more = min(_extra(state, now) + UNEXPLAINED, MOST_UNEXPLAINED)
+    return replace(state, unexplained=more, unexplained_at=now)
+
+
+def _extra(state: ScalingState, now: datetime) -> float:
+    if state.unexplained_at is None:
+        return 0.0
+    return float(state.unexplained * 0.5 ** ((now - state.unexplained_at) / UNEXPLAINED_HALVES))
 
 
 def _remember(spec: Scaling, state: ScalingState, need: Demand, now: datetime) -> ScalingState:
-    kept = [known for known in state.recommendations if now - known.at <= spec.scale_down_after]
-    steady = Recommendation(now, _clamp(spec, need.steady))
-    block = state.block if state.block is not None and now < state.block.until else None
-    return replace(state, recommendations=(*kept, steady), block=block)
+    """The largest recommendation of each half minute."""
+    kept = [known for known in state.recommendations if now - known.at <= spec.scale_down_after + _BUCKET]
+    steady = _clamp(spec, need.steady)
+    if kept and now - kept[-1].at < _BUCKET:
+        kept[-1] = replace(kept[-1], executors=max(kept[-1].executors, steady))
+    else:
+        kept.append(Recommendation(now, steady))
+    return replace(state, recommendations=tuple(kept))
 
 
-def _settled(state: ScalingState, window: ScalingWindow, now: datetime) -> bool:
-    """Whether the last step is complete, and a batch has run with it, if there was one to run."""
+def _settled(state: ScalingState, window: ScalingWindow, wait: timedelta, now: datetime) -> bool:
+    """Whether the last step is complete, and a batch can have run with it."""
     if state.changed_at is None or now - state.changed_at > SETTLE_AT_MOST:
         return True
     if window.executors is None or window.executors.registered != state.target:
         return False
-    if window.caught_up_at is not None and window.caught_up_at > state.changed_at:
-        return True
-    after = [batch for batch in window.batches if batch.finished_at > state.changed_at]
-    return any(batch.executors == state.target for batch in after)
+    return now - state.changed_at > wait
 
 
-def _up(state: ScalingState, wanted: int, load: Load, now: datetime) -> int:
+def _since(state: ScalingState, span: timedelta, now: datetime) -> bool:
+    """Whether the last step is longer ago than that."""
+    return state.changed_at is None or now - state.changed_at > span
+
+
+def _up(state: ScalingState, wanted: int, load: Load) -> int:
     assert state.target is not None
-    most = math.ceil(state.target * MAX_GROWTH)
-    if state.block is not None and (state.block.rate is None or load.recent_rate < 1.25 * state.block.rate):
+    assert state.model is not None
+    most = math.ceil(state.target * (SURE_GROWTH if state.model.is_sure else MAX_GROWTH))
+    if state.block is not None and (state.block.rate is None or load.rate.now < 1.25 * state.block.rate):
         most = min(most, max(state.block.executors, state.target))
     return max(state.target, min(wanted, most))
 
 
 def _down(spec: Scaling, state: ScalingState, now: datetime) -> int:
+    """Fewer, if for as long as the load was high, within bounds, they would have done."""
     assert state.target is not None
+    enough = DOWN_MARGIN * state.target
     if state.raised_at is not None or not state.recommendations:
         return state.target
-    long_enough = now - state.recommendations[0].at >= spec.scale_down_after - 2 * EVERY
-    most = max(known.executors for known in state.recommendations)
-    if not long_enough or most >= state.target or most > DOWN_MARGIN * state.target:
+    hold = spec.scale_down_after
+    if state.grown_at is not None:
+        high = max((known.at for known in state.recommendations if known.executors > enough), default=state.grown_at)
+        hold = min(max(high - state.grown_at, SHORTEST_HOLD), hold)
+    if now - state.recommendations[0].at < hold - _BUCKET:
         return state.target
+    most = max(known.executors for known in state.recommendations if now - known.at <= hold)
     # One step when the load has settled, not one with each evaluation while it falls.
-    if state.recommendations[-1].executors < SETTLED * most:
+    if most > enough or state.recommendations[-1].executors < SETTLED * most:
         return state.target
-    return _clamp(spec, max(most, math.ceil(state.target * MAX_SHRINK)))
+    return _clamp(spec, most)
 
 
 def _limit(
@@ -313,21 +376,14 @@ def _conclude(
     wanted = target if outcome.wanted is None else outcome.wanted
     state = replace(state, explanation=text, wanted=wanted, condition=limit, advised=outcome.target)
     if target != current:
-        state = _changed(state, window, target, now)
+        state = _changed(state, target, outcome.rate, now)
     return ScaleDecision(target, wanted, text, limit, tuple(events), state)
 
 
-def _changed(state: ScalingState, window: ScalingWindow, target: int, now: datetime) -> ScalingState:
+def _changed(state: ScalingState, target: int, rate: float | None, now: datetime) -> ScalingState:
     assert state.target is not None
     before = state.target
-    step = None
-    if target > before and state.model is not None:
-        step = Step(now, before, target, state.model)
-    return replace(
-        state,
-        target=target,
-        changed_at=now,
-        raised_at=now if target > before else None,
-        votes=(),
-        step=step,
-    )
+    if target <= before:
+        return replace(state, target=target, changed_at=now, raised_at=None, step=None, grown_at=None)
+    step, grown = None if rate is None else Step(now, before, target, rate), state.grown_at or now
+    return replace(state, target=target, changed_at=now, raised_at=now, step=step, grown_at=grown)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from lakestream_api import BatchSummary, DriverReport, Spec
+from lakestream_api import BatchSummary, DriverReport, FetchedBatch, Spec
 from lakestream_operator.autoscaler.observations import (
     BatchLimits,
     BatchObservation,
     ExecutorsObservation,
+    FetchedObservation,
     ScalingWindow,
 )
 from lakestream_operator.autoscaler.shards import SHARD_WRITE_BYTES, SHARD_WRITE_RECORDS, StreamObservation
@@ -39,6 +40,7 @@ def window_of(spec: Spec, report: DriverReport | None, pending_since: datetime |
     return ScalingWindow(
         limits,
         batches=tuple(_batch(batch) for batch in report.batches),
+        fetched=None if report.fetched is None else _fetched(report.fetched),
         executors=ExecutorsObservation(report.executors.target, report.executors.registered, pending_since),
         reported_at=report.updated_at,
         caught_up_at=report.caught_up_at,
@@ -63,6 +65,20 @@ def _batch(batch: BatchSummary) -> BatchObservation:
         fetch_seconds=seconds.fetch,
         largest_shard_bytes=batch.largest_shard_bytes,
         file_groups=batch.file_groups or 0,
+        horizon=batch.horizon,
+        fetch_work=batch.core_seconds.fetch if batch.core_seconds else None,
+        write_work=batch.core_seconds.write if batch.core_seconds else None,
+    )
+
+
+def _fetched(batch: FetchedBatch) -> FetchedObservation:
+    return FetchedObservation(
+        batch=batch.batch,
+        at=batch.fetched_at,
+        records=batch.records,
+        bytes=batch.bytes,
+        span=batch.slice_seconds or 0.0,
+        largest_shard_bytes=batch.largest_shard_bytes,
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -38,108 +37,62 @@ class ScalingCondition:
     """A sentence for people: what limits, and what would help."""
 
 
-_LEAST_FOR_RECORDS = 0.1
-"""Share of a batch's time that is left for its records, whatever is fixed; no number of executors makes up for more."""
-_LEAST_FOR_WRITING = 0.5
-"""The same beside reading: where a shard takes longer than this, it is the shard that limits."""
-
-
-@dataclass(frozen=True, slots=True)
-class Tasks:
-    """How many run at once."""
-
-    all: float
-    """As many as there are slots for."""
-    writing: float
-
-
 @dataclass(frozen=True, slots=True)
 class BatchModel:
-    """What a batch of `n` records on `p` task slots costs, of which a shard's read limit takes `r` seconds.
-
-    Where a batch is written to `g` file groups, no more than `g` tasks write it.
-    """
+    """What batches cost."""
 
     fixed: float
     """`a`: seconds that no executor makes shorter."""
     fetch: float
-    """`w₁`: core-seconds per record."""
+    """`w₁`: core-seconds per record of the size that comes now."""
     write: float
-    """`w₂`: core-seconds per record."""
+    """`w₂`: the same."""
     longest_stage: float = 0.5
-    """`s`: share of a batch that runs alone which is its longer stage."""
-    fixed_share: float | None = None
-    """Of a batch that runs alone, `a`; None: it was never measured, and is assumed."""
+    """`s`: share of a batch that is its longer stage."""
+    is_sure: bool = False
+    """Whether it is made of several batches that agree, as Spark itself has measured them."""
+    size: float = 0.0
+    """Bytes of a record that comes now; 0: not known."""
+    byte_share: float = 0.5
+    """Of what such a record costs, what goes by its bytes."""
 
-    @property
-    def is_bound(self) -> bool:
-        """Whether no batch has run alone yet: all is taken for writing."""
-        return self.fetch == 0
-
-    def tasks(self, slots: float, groups: int) -> Tasks:
-        """Of a batch; with no file groups, all slots write. What is a bound only does not tell writing from reading."""
-        return Tasks(slots, min(slots, groups) if groups and not self.is_bound else slots)
-
-    def alone_seconds(self, records: float, tasks: Tasks, reading: float) -> float:
-        """`a + F + w₂·n/min(p, g)`: of a batch beside which no other is at work."""
-        return self.fixed + self._reading(records, tasks, reading) + self.write * records / tasks.writing
-
-    def seconds(self, records: float, tasks: Tasks, reading: float) -> float:
-        """`T`: from one batch to the next when the pipeline never rests."""
-        work = self._reading(records, tasks, reading) + self.write * records / tasks.all
-        stage = self.longest_stage * self.alone_seconds(records, tasks, reading)
-        return max(work, self.write * records / tasks.writing, stage)
-
-    def slots(self, records: float, seconds: float, reading: float) -> float:
-        """Task slots on which `T` is so many seconds, if there are file groups enough."""
-        if records <= 0:
-            return 0.0
-        budget = min(seconds, max(seconds / self.longest_stage - self.fixed, _LEAST_FOR_RECORDS * seconds))
-        writing = max(budget - reading, _LEAST_FOR_WRITING * budget)
-        return max((self.fetch + self.write) * records / budget, self.write * records / writing)
-
-    def useful(self, groups: int) -> float:
-        """`g·(w₁ + w₂)/w₂`: task slots beyond which nothing gets faster."""
-        return groups * (self.fetch + self.write) / self.write if groups and not self.is_bound else math.inf
-
-    def _reading(self, records: float, tasks: Tasks, reading: float) -> float:
-        # Tasks hold their slots while they wait for Kinesis.
-        return max(self.fetch * records / tasks.all, reading)
+    def alike(self, records: float, size: float) -> float:
+        """How many records of the size that comes now cost as much as so many with so many bytes in all."""
+        if self.size <= 0:
+            return records
+        return (1 - self.byte_share) * records + self.byte_share * size / self.size
 
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """The mean of the batches of one evaluation that ran on the same executors; or a rest, without any."""
+    """Some batches that ran on the same executors, or a rest without any; sums, where nothing else is said."""
 
     at: datetime
     """When the last of them was committed; of a rest, when the driver last looked in vain."""
-    batches: int
-    records: float
-    """Per batch, as are all below; 0: it is a rest."""
-    bytes: float
-    prepare: float
-    """Seconds."""
-    finish: float
-    """Seconds."""
-    busy: float
-    """Seconds that it took up at most: its stages, or the time since the commit before."""
-    alone: bool
-    """Whether no other batch was at work meanwhile."""
-    chained: bool
-    """Whether the pipeline did not rest before it."""
-    late: float
-    """Age of the oldest record when the last of them was committed, in seconds."""
-    executors: int
-    slots: int
-    """Tasks that ran at once."""
-    span: float
-    """Seconds of arrival time that all of them covered; 0: not known."""
+    batches: int = 0
+    """0: it is a rest, or a batch that is not committed yet."""
+    records: float = 0.0
+    bytes: float = 0.0
+    span: float = 0.0
+    """Seconds of arrival time; 0: not known."""
+    fetch_work: float = 0.0
+    """Core-seconds."""
+    write_work: float = 0.0
+    measured: bool = False
+    """Whether Spark has measured these; or else they are what all slots could have done in that time."""
+    fixed: float | None = None
+    """Seconds of a batch that no task accounts for; None: others ran beside it, which hides that."""
+    stages: float = 0.0
+    """Seconds, from the begin of planning to the commit, without rests."""
+    longest: float = 0.0
+    """Seconds of the longer stage."""
+    executors: int = 0
     reading: float = 0.0
     """Seconds that the shard that gave most took to be read, as fast as Kinesis allows."""
     shard_bound: bool = False
     """Whether that is what fetching took, whatever the executors."""
     groups: int = 0
-    """File groups written to; 0: no bound."""
+    """File groups that a batch was written to, at most; 0: no bound."""
 
     @property
     def is_rest(self) -> bool:
@@ -155,9 +108,8 @@ class Step:
     before: int
     """Executors."""
     after: int
-    model: BatchModel
-    """As it was when the step was taken."""
-    judged: bool = False
+    rate: float
+    """Records per second that arrived when it was taken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,19 +142,24 @@ class ScalingState(Remembered):
     """When `target` was last changed."""
     raised_at: datetime | None = None
     """When it was last raised."""
+    grown_at: datetime | None = None
+    """When it was raised first since it was last lowered."""
     evaluated_at: datetime | None = None
     last_batch: int | None = None
     """Number of the newest batch taken in."""
     last_finished_at: datetime | None = None
     samples: tuple[Sample, ...] = ()
-    """Of the last two hours, newest last; few of them are older than the window."""
+    """Of the last 25 minutes, newest last."""
     model: BatchModel | None = None
     start_delays: tuple[float, ...] = ()
     """Seconds from asking for executors to having them, the last five."""
-    votes: tuple[bool, ...] = ()
-    """Whether each of the last three evaluations called for more."""
     recommendations: tuple[Recommendation, ...] = ()
-    """Of the last `scaleDownAfter`."""
+    """Of the last `scaleDownAfter`, where they changed."""
+    explained_at: datetime | None = None
+    """When there was last more to do than executors for it, by the model."""
+    unexplained: float = 0.0
+    """Share by which more is needed than the model says, as it was at `unexplained_at`."""
+    unexplained_at: datetime | None = None
     starved: int = 0
     """Times in a row that the cluster had no room."""
     step: Step | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -198,10 +198,18 @@ class Told:
     commits: list[BatchCommit] = field(default_factory=list)
     story: list[str] = field(default_factory=list)
     idles: list[datetime] = field(default_factory=list)
+    fetches: list[tuple[int, int | None]] = field(default_factory=list)
+    """Batch; its records, None before they are there."""
 
     def committed(self, commit: BatchCommit, arrivals: tuple[datetime, ...]) -> None:
         self.commits.append(commit)
         self.story.append("committed")
+
+    def fetching(self, batch: int) -> None:
+        self.fetches.append((batch, None))
+
+    def fetched(self, plan: BatchPlan, shards: Sequence[ShardStats]) -> None:
+        self.fetches.append((plan.batch, sum(shard.records for shard in shards)))
 
     def between_batches(self) -> None:
         if self.story[-1:] != ["between"]:
@@ -287,6 +295,14 @@ def test_also_while_the_next_batch_is_long_in_coming(start: Any, monkeypatch: py
     driver.engine.run(Until.CAUGHT_UP)
     assert lulls.is_set()
     assert world.lake == [1]
+
+
+def test_a_batch_is_told_of_as_soon_as_it_is_fetched(start: Any) -> None:
+    driver = start(World(available=2))
+    driver.world.on_reach = lambda step: driver.told.story.append(f"{step} after {driver.told.fetches[:2]}")
+    driver.engine.run(Until.CAUGHT_UP)
+    assert driver.told.fetches == [(0, None), (0, 1), (1, None), (1, 1)]
+    assert next(step for step in driver.told.story if step.startswith("write")) == "write after [(0, None), (0, 1)]"
 
 
 def test_a_look_that_finds_nothing_is_told(start: Any) -> None:

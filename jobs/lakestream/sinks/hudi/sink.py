@@ -34,10 +34,10 @@ from lakestream.sinks.hudi.table import (
     with_version,
 )
 from lakestream.spark.failures import SPARK_ERRORS, in_our_words
+from lakestream.spark.tasktime import SERVICES_POOL
 
 logger = logging.getLogger(__name__)
 
-_SERVICES_POOL = "table-services"
 """Of Spark's fair scheduler: a compaction gets as many slots as a batch, not all of them."""
 
 
@@ -270,7 +270,7 @@ class HudiSink:
     def _in_pool(self, work: Callable[[], None]) -> Callable[[], None]:
         def run() -> None:
             # A property of the thread.
-            self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", _SERVICES_POOL)
+            self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", SERVICES_POOL)
             _in_our_words(work)()
 
         return run

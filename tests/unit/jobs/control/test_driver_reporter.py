@@ -12,7 +12,7 @@ import pytest
 from lakestream.control.driver import DriverReporter
 from lakestream.testing.logs import EPOCH_TIME, ManualClock
 from lakestream_api import Progress, StageSeconds
-from lakestream_api.report import DriverReport, DriverState, ExecutorsReport
+from lakestream_api.report import DriverReport, DriverState, ExecutorsReport, FetchedBatch
 
 
 def progress(batch: int) -> Progress:
@@ -135,3 +135,12 @@ def test_the_last_word_is_written_before_the_end() -> None:
         desk.reporter.update(state=DriverState.RUNNING)
         desk.reporter.update(state=DriverState.DRAINED)
     assert desk.reports[-1].state is DriverState.DRAINED
+
+
+def test_a_fetched_batch_is_told_with_the_next_report() -> None:
+    desk = Desk()
+    desk.reporter.tick()
+    fetched = FetchedBatch(batch=3, fetched_at=desk.clock(), records=7, bytes=700, slice_seconds=10.0)
+    desk.reporter.fetched(fetched)
+    desk.reporter.tick()
+    assert [report.fetched for report in desk.reports] == [None, fetched]

@@ -19,9 +19,9 @@ from lakestream.control import (
     read_progress,
     serve_metrics,
 )
-from lakestream.model import ServiceStatus
+from lakestream.model import ServiceStatus, ShardStats
 from lakestream.testing.logs import EPOCH_TIME, ManualClock, commit_of, plan_of
-from lakestream_api import Freshness, LossProgress, Progress, ShardProgress, StageSeconds, TableService
+from lakestream_api import CoreSeconds, Freshness, LossProgress, Progress, ShardProgress, StageSeconds, TableService
 
 LABELS = {"stream": "orders", "writer": "hudi"}
 
@@ -118,6 +118,37 @@ def test_the_reporter_knows_what_slice_of_time_each_batch_covers() -> None:
     reporter.committed(second, ())
     reporter.committed(third, ())
     assert [p.slice_seconds for p in memory.published][1:] == [10, 25]
+
+
+def test_what_arrives_is_known_once_a_batch_is_fetched() -> None:
+    clock = ManualClock()
+    reporter = ProgressReporter(
+        Job("orders", "hudi", timedelta(seconds=10), cores=2), [Memory()], executors=lambda: 1, now=clock
+    )
+    first, second = (plan_of(batch, 1) for batch in range(2))
+    second = replace(second, horizon=first.horizon + timedelta(seconds=50))
+    shards = (ShardStats("s-0", 30, 3_000, EPOCH_TIME, EPOCH_TIME), ShardStats("s-1", 12, 700, EPOCH_TIME, EPOCH_TIME))
+    reporter.fetched(first, ())
+    # The first is being written, and a look finds nothing for a while.
+    reporter.idle(first.horizon + timedelta(seconds=30))
+    told = reporter.fetched(second, shards)
+    assert (told.batch, told.records, told.bytes, told.largest_shard_bytes) == (1, 42, 3_700, 3_000)
+    assert told.slice_seconds == 20
+    assert told.fetched_at == clock()
+
+
+def test_each_batch_has_what_its_tasks_took() -> None:
+    memory, took = Memory(), {0: CoreSeconds(fetch=1.5, write=4.0), 1: None}
+    reporter = ProgressReporter(
+        Job("orders", "hudi", timedelta(seconds=10), cores=2),
+        [memory],
+        executors=lambda: 1,
+        now=ManualClock(),
+        core_seconds=took.__getitem__,
+    )
+    for batch in took:
+        reporter.committed(commit_of(plan_of(batch, 1), 1), ())
+    assert [one.core_seconds for one in memory.published] == [CoreSeconds(fetch=1.5, write=4.0), None]
 
 
 def test_a_publisher_that_fails_stops_neither_the_others_nor_the_engine(caplog: pytest.LogCaptureFixture) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from lakestream.kinesis.admission import Admission, admit, assign_tasks
 from lakestream.kinesis.rates import Rates
 from lakestream.kinesis.settings import PlannerSettings
-from lakestream.model import BatchCommit, ShardRange, ShardStats, at
+from lakestream.model import BatchCommit, ShardRange, ShardStats, SinkCommit, at
 
 T = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 MIB = 1024 * 1024
@@ -62,6 +63,35 @@ def test_a_slice_grows_by_steps() -> None:
     rates = Rates().observe(commit(1, 100, 20.0))
     assert rates.slice(SETTINGS, 4) == seconds(40.0)
     assert Rates().observe(commit(1, 100, 10_000.0)).slice(SETTINGS, 4) == seconds(256.0)
+
+
+def taking(records: int, span: float, longest: float, waited: float = 0.0) -> BatchCommit:
+    """A batch whose longer stage took so long, apart from what it waited for compaction."""
+    sink = SinkCommit(records, 0, seconds={"wait": waited})
+    stages = {"plan": 0.1, "fetch": longest / 3, "write": longest + waited}
+    return replace(commit(records, records * 100, span), seconds=stages, sink=sink)
+
+
+def test_a_batch_that_takes_long_is_followed_by_one_that_can_be_done_in_time() -> None:
+    steady = Rates().observe(taking(8_000, 10, 8))
+    assert steady.slice(SETTINGS, 4) >= seconds(15), "that batch was in time"
+    flooded = steady.observe(taking(24_000, 10, 24)).observe(taking(48_000, 20, 48))
+    # 1,000 records a second are done, in 16 s twice as many as the quickest batch had; 2,200 a second arrive.
+    assert 16_000 / 2_400 < flooded.slice(SETTINGS, 4).total_seconds() < 16_000 / 2_000
+
+
+def test_a_trigger_shorter_than_a_commit_gets_no_smaller_batches() -> None:
+    rates = Rates()
+    hurried = replace(SETTINGS, interval=seconds(0.2))
+    for _ in range(20):
+        # Five seconds a batch, however small it is.
+        rates = rates.observe(taking(5_000, 5, 5))
+    assert rates.slice(hurried, 4) == seconds(10)
+
+
+def test_what_a_batch_waits_for_is_not_its_work() -> None:
+    waited = Rates().observe(taking(8_000, 10, 8)).observe(taking(8_000, 10, 8, waited=100))
+    assert waited.slice(SETTINGS, 4) == Rates().observe(taking(8_000, 10, 8)).slice(SETTINGS, 4)
 
 
 def test_many_quiet_shards_do_not_hold_a_batch_back() -> None:

@@ -18,6 +18,7 @@ from lakestream_operator.autoscaler import (
 )
 from lakestream_operator.autoscaler.demand import demand
 from lakestream_operator.autoscaler.estimate import Load
+from lakestream_operator.autoscaler.rates import Rate
 from lakestream_operator.autoscaler.state import BatchModel
 
 START = datetime(2026, 1, 5, 12, tzinfo=UTC)
@@ -108,35 +109,30 @@ def test_silence_and_backlogs_never_take_executors_away(spec: Scaling, history: 
 MODEL = BatchModel(fixed=1.0, fetch=40e-6, write=60e-6)
 
 
-def _load(rate: float, backlog: float = 0.0) -> Load:
-    return Load(rate, rate, 250.0, backlog, 0.0, 10_000, 0.0, 5)
+def _load(rate: float) -> Load:
+    return Load(Rate(rate, None, 0.05), record_bytes=250.0, lag=0.0, backlog=0.0, open_shards=10_000, shard_load=0.0)
 
 
 @given(st.floats(1, 3e5), st.floats(1, 3e5), st.floats(0.3, 0.95), st.booleans())
 def test_more_load_never_wants_fewer_executors(one: float, other: float, share: float, behind: bool) -> None:
     spec = Scaling(max_executors=10_000, target_utilization=share)
     wanted = [
-        demand(spec, LIMITS, MODEL, _load(rate, rate * 60), rate=rate, delay=30.0, behind=behind).wanted
+        demand(spec, LIMITS, MODEL, _load(rate), rate=rate, lag=60.0 if behind else 0.0).wanted
         for rate in sorted((one, other))
     ]
     assert wanted[0] <= wanted[1]
 
 
-@given(st.floats(1, 3e5), st.floats(0, 1e7), st.floats(0, 1e7))
-def test_more_backlog_never_wants_fewer_executors(rate: float, one: float, other: float) -> None:
-    wanted = [
-        demand(Scaling(), LIMITS, MODEL, _load(rate, backlog), rate=rate, delay=30.0, behind=True).wanted
-        for backlog in sorted((one, other))
-    ]
+@given(st.floats(1, 3e5), st.floats(0, 1e3), st.floats(0, 1e3))
+def test_a_higher_lag_never_wants_fewer_executors(rate: float, one: float, other: float) -> None:
+    wanted = [demand(Scaling(), LIMITS, MODEL, _load(rate), rate=rate, lag=lag).wanted for lag in sorted((one, other))]
     assert wanted[0] <= wanted[1]
 
 
 @given(st.floats(1, 3e5), st.floats(1e-6, 1e-3), st.floats(1.0, 5.0))
 def test_dearer_records_never_want_fewer_executors(rate: float, cost: float, factor: float) -> None:
     wanted = [
-        demand(
-            Scaling(), LIMITS, replace(MODEL, fetch=each, write=each), _load(rate), rate=rate, delay=30.0, behind=False
-        ).wanted
+        demand(Scaling(), LIMITS, replace(MODEL, fetch=each, write=each), _load(rate), rate=rate, lag=0.0).wanted
         for each in (cost, cost * factor)
     ]
     assert wanted[0] <= wanted[1]

@@ -1,0 +1,104 @@
+"""How much arrives: over so long a time as the load has been what it is."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+from lakestream_operator.autoscaler.state import BatchModel, Sample
+
+_WINDOWS = (1500.0, 900.0, 600.0, 300.0, 180.0)
+"""Seconds of arrival time; the longest whose mean agrees with the last counts."""
+_RECENT = 90.0
+_AGREES = 1.8
+"""Standard deviations that mean and last may be apart."""
+_BLOCK = 60.0
+_LEAST_NOISE, _ASSUMED_NOISE, _MOST_NOISE = 0.01, 0.05, 0.3
+_BLOCKS = 5
+"""Pairs of blocks from which on noise is measured."""
+_LEAP, _LEAP_NOISE = 0.15, 3.5
+"""A batch leaps that is by more than this above the rate, and by so many standard deviations."""
+_LEAPS = 2
+"""Batches in a row."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """Records per second."""
+
+    mean: float
+    """To count with in steady times."""
+    leap: float | None
+    """Since the load leapt up; None: it did not."""
+    noise: float
+    """Relative standard deviation of a minute's mean."""
+
+    @property
+    def now(self) -> float:
+        """What arrives now."""
+        return self.mean if self.leap is None else self.leap
+
+
+def rate_of(samples: Sequence[Sample], model: BatchModel) -> Rate | None:
+    """The rate of samples in their order, the newest last, in records of the size that comes now.
+
+    None without any whose span is known.
+    """
+    known = [
+        replace(sample, records=model.alike(sample.records, sample.bytes)) for sample in samples if sample.span > 0
+    ]
+    if not known:
+        return None
+    noise = _noise(known)
+    recent = _mean(known, _RECENT)
+    windows = (_mean(known, seconds) for seconds in _WINDOWS)
+    mean = next((one for one in windows if abs(one - recent) <= _AGREES * noise * one), recent)
+    return Rate(mean, _leap(known, noise), noise)
+
+
+def _mean(samples: Sequence[Sample], seconds: float) -> float:
+    records = span = 0.0
+    for sample in reversed(samples):
+        records, span = records + sample.records, span + sample.span
+        if span >= seconds:
+            break
+    return records / span
+
+
+def _noise(samples: Sequence[Sample]) -> float:
+    """By the differences between minutes that follow each other: neither a trend nor a single step is noise."""
+    blocks: list[float] = []
+    records = span = 0.0
+    for sample in samples:
+        records, span = records + sample.records, span + sample.span
+        if span >= _BLOCK:
+            blocks.append(records / span)
+            records = span = 0.0
+    apart = [2 * abs(one - other) / (one + other) for one, other in pairwise(blocks) if one + other > 0]
+    if len(apart) < _BLOCKS:
+        return _ASSUMED_NOISE
+    return min(max(1.4826 * statistics.median(apart), _LEAST_NOISE), _MOST_NOISE)
+
+
+def _leap(samples: Sequence[Sample], noise: float) -> float | None:
+    """The mean since the load leapt up, if the last batches are far above what came before."""
+    span, start = 0.0, len(samples)
+    while start > 0 and span < _RECENT:
+        start -= 1
+        span += samples[start].span
+    before = samples[:start]
+    if not before:
+        before, start = samples[:1], 1
+    usual = _mean(before, 300.0)
+    high = (1 + max(_LEAP, _LEAP_NOISE * noise)) * usual
+    records = span = count = 0.0
+    for sample in reversed(samples[start:]):
+        above = (sample.records / sample.span - usual) / max(high - usual, 1e-9)
+        if above <= 1:
+            break
+        # One that is twice as far above counts as two.
+        count += max(1, sample.batches) * min(above, _LEAPS)
+        records, span = records + sample.records, span + sample.span
+    return records / span if count >= _LEAPS else None

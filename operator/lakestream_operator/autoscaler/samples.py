@@ -1,0 +1,151 @@
+"""From batches to samples: what each batch brought and what it cost, few enough to be remembered for half an hour."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from lakestream_operator.autoscaler.observations import BatchObservation, ScalingWindow
+from lakestream_operator.autoscaler.state import Sample, ScalingState
+
+SHARD_READ_BYTES = 2_000_000.0
+"""Per second, what Kinesis lets all polling consumers together read from a shard."""
+RECORDS_PER_TASK = 10_000
+"""The data plane's planner makes no more tasks than a batch has records for."""
+RANGES_AT_ONCE = 4
+"""Shards that a task asks at once."""
+MEMORY = timedelta(minutes=25)
+FEW = 5
+"""Samples of batches that stay however old they are: what a batch costs is known after a night of silence too."""
+_FINE = timedelta(minutes=4)
+"""Younger samples are single batches, but for very short ones; older ones are put together."""
+_SHORT, _LONG = 5.0, 60.0
+"""Seconds of arrival time that a sample covers at least, while it is young and later."""
+_BOUND = 0.75
+"""Share of fetching tasks' time that the fullest shard's read limit accounts for, from which on they wait for it."""
+_LEAST_RATE = 1e-6
+"""Records per second; less is none."""
+
+
+def parallelism(records: float, slots: int, shards: int) -> int:
+    """Tasks of a batch that run at once: the planner's own rule."""
+    return max(1, min(slots, shards, math.ceil(records / RECORDS_PER_TASK)))
+
+
+def take_in(state: ScalingState, window: ScalingWindow, now: datetime) -> ScalingState:
+    """The state once what is new in this window, batches or a rest, is among its samples."""
+    known = state.last_batch
+    if known is not None and window.batches and window.batches[-1].batch < known:
+        known = None  # numbers begin again: the checkpoint was made anew
+    new = [batch for batch in window.batches if known is None or batch.batch > known]
+    samples = [*state.samples, *(_sample(batch, window) for batch in new if batch.records > 0)]
+    samples = _merged(samples, now)
+    samples += _rest(samples, window)
+    last = [sample for sample in samples if not sample.is_rest][-FEW:]
+    kept = tuple(sample for sample in samples if now - sample.at <= MEMORY or sample in last)
+    if not new:
+        return replace(state, samples=kept)
+    return replace(state, samples=kept, last_finished_at=new[-1].finished_at, last_batch=new[-1].batch)
+
+
+def with_fetched(samples: Sequence[Sample], window: ScalingWindow) -> tuple[Sample, ...]:
+    """The samples, and the batch that is being written: what it cost is not known yet, but what arrived is."""
+    fetched, last = window.fetched, window.batches[-1].batch if window.batches else -1
+    if fetched is None or fetched.batch <= last or fetched.span <= 0 or fetched.records <= 0:
+        return tuple(samples)
+    return (
+        *samples,
+        Sample(
+            fetched.at,
+            records=fetched.records,
+            bytes=fetched.bytes,
+            span=fetched.span,
+            reading=_reading(fetched.largest_shard_bytes, window),
+        ),
+    )
+
+
+def _sample(batch: BatchObservation, window: ScalingWindow) -> Sample:
+    slots = parallelism(batch.records, batch.executors * window.limits.cores, max(1, batch.open_shards))
+    stages = batch.prepare_seconds + batch.finish_seconds
+    reading = _reading(batch.largest_shard_bytes, window)
+    measured = batch.fetch_work is not None and batch.write_work is not None
+    # A driver that does not tell: all slots were at work all the time, at most.
+    fetch = batch.prepare_seconds * slots if batch.fetch_work is None else batch.fetch_work
+    write = batch.finish_seconds * slots if batch.write_work is None else batch.write_work
+    alone = stages <= window.limits.interval and batch.lag_seconds == 0
+    return Sample(
+        at=batch.finished_at,
+        batches=1,
+        records=batch.records,
+        bytes=batch.bytes,
+        span=_span(batch),
+        fetch_work=fetch,
+        write_work=write,
+        measured=measured,
+        fixed=max(0.0, stages - (fetch + write) / slots) if measured and alone else None,
+        stages=stages,
+        longest=max(batch.prepare_seconds, batch.finish_seconds),
+        executors=batch.executors,
+        reading=reading,
+        shard_bound=0 < fetch <= slots * reading / _BOUND,
+        groups=batch.file_groups,
+    )
+
+
+def _span(batch: BatchObservation) -> float:
+    rate = batch.arrival_rate
+    return batch.records / rate if rate is not None and rate > _LEAST_RATE else 0.0
+
+
+def _reading(largest: int, window: ScalingWindow) -> float:
+    return largest * window.consumers / SHARD_READ_BYTES
+
+
+def _merged(samples: Sequence[Sample], now: datetime) -> list[Sample]:
+    """Short samples put together, as long as they ran on the same executors."""
+    kept: list[Sample] = []
+    for sample in samples:
+        last = kept[-1] if kept else None
+        least = _SHORT if now - sample.at <= _FINE else _LONG
+        if last is not None and last.span + sample.span <= least and _alike(last, sample):
+            kept[-1] = _sum(last, sample)
+        else:
+            kept.append(sample)
+    return kept
+
+
+def _alike(one: Sample, other: Sample) -> bool:
+    return (one.executors, one.shard_bound, one.measured) == (other.executors, other.shard_bound, other.measured) or (
+        one.is_rest and other.is_rest
+    )
+
+
+def _sum(one: Sample, other: Sample) -> Sample:
+    fixed = [sample.fixed for sample in (one, other) if sample.fixed is not None]
+    return replace(
+        other,
+        batches=one.batches + other.batches,
+        records=one.records + other.records,
+        bytes=one.bytes + other.bytes,
+        span=one.span + other.span,
+        fetch_work=one.fetch_work + other.fetch_work,
+        write_work=one.write_work + other.write_work,
+        # Of each batch, not of all.
+        fixed=sum(fixed) / len(fixed) if fixed else None,
+        stages=one.stages + other.stages,
+        longest=one.longest + other.longest,
+        reading=one.reading + other.reading,
+        groups=max(one.groups, other.groups),
+    )
+
+
+def _rest(samples: Sequence[Sample], window: ScalingWindow) -> list[Sample]:
+    """The time since the last sample, if the driver has looked for records meanwhile and found none."""
+    if window.caught_up_at is None or not samples or window.caught_up_at <= samples[-1].at:
+        return []
+    last = samples[-1]
+    span = (window.caught_up_at - last.at).total_seconds()
+    return [Sample(window.caught_up_at, span=span, executors=last.executors)]
