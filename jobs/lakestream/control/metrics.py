@@ -76,7 +76,7 @@ class PrometheusProgress:
             buckets=_SECONDS,
             registry=registry,
         )
-        self._lag = gauge("lag_seconds", "Lag of the slowest shard; 0 at its tip.")
+        self._lag = gauge("last_batch_lag_seconds", "Lag of the slowest shard; 0 at its tip.")
         self._shard_lag = Gauge(
             "lakestream_shard_lag_seconds", "Lag of each shard, up to 100.", (*names, "shard"), registry=registry
         )
@@ -92,7 +92,7 @@ class PrometheusProgress:
         )
         self._batch = gauge("last_batch", "Number of the last batch.")
         self._epoch = gauge("epoch", "Number of the driver's start.")
-        self._executors = gauge("executors", "Executors that ran the last batch.")
+        self._executors = gauge("last_batch_executors", "Executors that ran the last batch.")
         self._cores = gauge("executor_cores", "Cores of each executor.")
         self._table = _TableMetrics(names, registry)
 

@@ -218,11 +218,11 @@ def test_counters_add_up_and_gauges_show_the_last_batch() -> None:
     assert value("lakestream_losses_total") == 3
     assert value("lakestream_misplaced_records_total") == 5
     assert value("lakestream_rows_written_total") == 196
-    assert value("lakestream_lag_seconds") == 3
+    assert value("lakestream_last_batch_lag_seconds") == 3
     assert value("lakestream_shards") == 2
     assert value("lakestream_last_batch") == 7
     assert value("lakestream_epoch") == 4
-    assert value("lakestream_executors") == 3
+    assert value("lakestream_last_batch_executors") == 3
     assert value("lakestream_executor_cores") == 2
     assert value("lakestream_last_commit_timestamp_seconds") == EPOCH_TIME.timestamp()
     assert value("lakestream_batch_duration_seconds_sum") == 8
