@@ -201,6 +201,27 @@ def test_readers_give_the_fold_in_every_state(
     assert len(written.folder.timeline.compactions) == (table_type is TableType.MERGE_ON_READ)
 
 
+def test_a_compaction_that_is_planned_and_not_done_hides_no_row(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In version 6 log files belong to the base file that it has not written yet."""
+    settings = replace(upserts(tmp_path, TableType.MERGE_ON_READ), table_version=TableVersion.SIX, compact_every=2)
+    written = Written(spark, settings)
+    monkeypatch.setattr(HudiSink, "_compact", lambda sink: None)
+    with written.opened(COLUMNS) as write:
+        for version in range(1, 6):
+            write([order(key, version) for key in "abc"[: 1 + version % 3]])
+    (pending,) = written.folder.timeline.pending
+    before = sum(instant < pending.requested for instant in written.instants)
+    assert 0 < before < 5
+    readers = written.readers()
+    assert as_read(readers["Spark"](Snapshot())) == as_read(written.folded(5).values())
+    with pytest.raises(UnreadableError, match=r"a compaction .* is under way .*--engine spark"):
+        readers["hudi-rs"](Snapshot())
+    past = Snapshot(Commit(written.instants[before - 1]))
+    assert as_read(readers["hudi-rs"](past)) == as_read(written.folded(before).values())
+
+
 @TABLE_TYPES
 def test_added_and_widened_columns_are_read_once_all_files_have_them(
     spark: SparkSession, tmp_path: Path, table_type: TableType
