@@ -182,8 +182,15 @@ def require_all_versions(written: Written) -> None:
                 assert as_read(read(span)) == as_read(changed), (name, first, last)
 
 
-@pytest.mark.parametrize("version", list(TableVersion), ids=["v6", "v9"])
-@TABLE_TYPES
+@pytest.mark.parametrize(
+    ("table_type", "version"),
+    [
+        pytest.param(TableType.COPY_ON_WRITE, TableVersion.SIX, id="cow-v6"),
+        pytest.param(TableType.MERGE_ON_READ, TableVersion.SIX, id="mor-v6"),
+        pytest.param(TableType.MERGE_ON_READ, TableVersion.NINE, id="mor-v9"),
+        pytest.param(TableType.COPY_ON_WRITE, TableVersion.NINE, id="cow-v9", marks=pytest.mark.slow),
+    ],
+)
 def test_readers_give_the_fold_in_every_state(
     spark: SparkSession, tmp_path: Path, table_type: TableType, version: TableVersion
 ) -> None:
@@ -253,7 +260,13 @@ def test_what_hudi_rs_cannot_merge_is_an_error_and_no_answer(spark: SparkSession
     assert {key: row["q"] for key, (row,) in found.items()} == {"a": 2, "b": 1}
 
 
-@TABLE_TYPES
+@pytest.mark.parametrize(
+    "table_type",
+    [
+        pytest.param(TableType.COPY_ON_WRITE, id="cow", marks=pytest.mark.slow),
+        pytest.param(TableType.MERGE_ON_READ, id="mor"),
+    ],
+)
 def test_what_was_cleaned_is_refused_and_the_rest_is_right(
     spark: SparkSession, tmp_path: Path, table_type: TableType
 ) -> None:

@@ -136,6 +136,9 @@ def require_evolution(table: StructType, output: StructType, settings: HudiSetti
     """
     types = {field.name: field.dataType for field in output.fields}
     placing = {*settings.record_key, *settings.partition_by, settings.ordering_field}
+    # A delete in a log file keeps the version as what it was. Hudi 1.2.0 casts it to the new type where it merges the
+    # two, and fails: readers and compaction alike, for good.
+    fixed = settings.ordering_field if settings.merges_on_read and marks_deletes(table, settings) else None
     for field in table.fields:
         has, now = field.dataType, types.get(field.name)
         if now is None:
@@ -144,7 +147,11 @@ def require_evolution(table: StructType, output: StructType, settings: HudiSetti
                 f"gains columns. Bring it back, as CAST(NULL AS {has.simpleString()}) AS {field.name} in "
                 "spec.transform if need be."
             )
-        if not (_widens_in_place(has, now) if field.name in placing else widens(has, now)):
+        if field.name == fixed:
+            taken = _same(has, now)
+        else:
+            taken = _widens_in_place(has, now) if field.name in placing else widens(has, now)
+        if not taken:
             raise SettingsChangedError(
                 f"column {field.name} of the table at {settings.path} is a {has.simpleString()}, and the output has a "
                 f"{now.simpleString()}, which a table cannot take over. CAST it AS {has.simpleString()} in "

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from pyspark.sql.types import (
     ArrayType,
@@ -205,6 +207,22 @@ def test_columns_of_keys_and_versions_may_only_widen_from_int_to_bigint() -> Non
     require_evolution(columns(IntegerType()), COLUMNS, ORDERS)
     with pytest.raises(SettingsChangedError, match=r"column version of the table .* is a int, .* has a double"):
         require_evolution(columns(IntegerType()), columns(DoubleType()), ORDERS)
+
+
+def test_versions_of_deletes_in_log_files_keep_their_type() -> None:
+    table, output = (
+        StructType().add("order_id", StringType()).add("version", kind) for kind in (IntegerType(), LongType())
+    )
+    deleting = replace(ORDERS, delete_when="op = 'd'", partition_by=())
+    require_evolution(table, output, replace(deleting, delete_when=None))
+    require_evolution(table, output, replace(deleting, table_type=TableType.COPY_ON_WRITE))
+    require_evolution(table, table, deleting)
+    with pytest.raises(SettingsChangedError, match=r"column version .* is a int, .* CAST it AS int"):
+        require_evolution(table, output, deleting)
+    # Once deletes were marked, the table may have them in its log files.
+    marked, wider = (StructType([*one.fields]).add("_hoodie_is_deleted", BooleanType()) for one in (table, output))
+    with pytest.raises(SettingsChangedError, match="column version"):
+        require_evolution(marked, wider, ORDERS)
 
 
 def test_older_readers_are_told_what_orders_versions() -> None:
