@@ -55,10 +55,12 @@ class Figure:
 
 @dataclass(frozen=True)
 class Mark:
-    """When a batch was visible."""
+    """A batch is visible."""
 
     at: float
     """Monotonic seconds."""
+    events: int
+    """In all batches so far."""
     cpu: float
     """Seconds of CPU of all processes so far."""
 
@@ -75,22 +77,25 @@ def family_cpu(process: psutil.Process) -> float:
     return total
 
 
-def figure(contender: str, marks: Sequence[Mark], batch: int) -> Figure:
-    """Of the batches behind the first mark."""
-    first, last, batches = marks[0], marks[-1], len(marks) - 1
-    seconds = last.at - first.at
-    cpu = (last.cpu - first.cpu) / (batches * batch)
-    return Figure(contender, batches * batch / seconds, seconds / batches, cpu * 1e6)
+def figure(contender: str, marks: Sequence[Mark], warm_up: int) -> Figure:
+    """Of the batches behind the one with which so many events are visible."""
+    counted = [mark for mark in marks if mark.events >= warm_up]
+    first, last = counted[0], counted[-1]
+    events, seconds = last.events - first.events, last.at - first.at
+    cpu = (last.cpu - first.cpu) / events
+    return Figure(contender, events / seconds, seconds / (len(counted) - 1), cpu * 1e6)
 
 
-def ours(server: LocalKinesis, folder: Path, batch: int, batches: int) -> list[Mark]:
+def ours(server: LocalKinesis, folder: Path, batch: int, events: int) -> list[Mark]:
     with ingest(server, folder, "mor", Trigger("1s", batch), until_caught_up=True) as run:
         marks: list[Mark] = []
-        driver, done = psutil.Process(run.process.pid), threading.Event()
-        while run.process.poll() is None and len(marks) < batches:
-            marks += [Mark(monotonic(), family_cpu(driver))] * (len(run.batches()) - len(marks))
-            done.wait(0.1)
-        _require(len(marks), batches, run.log)
+        driver, never = psutil.Process(run.process.pid), threading.Event()
+        while run.process.poll() is None and _events(marks) < events:
+            done = sum(one.records for one in run.batches())
+            if done > _events(marks):
+                marks.append(Mark(monotonic(), done, family_cpu(driver)))
+            never.wait(0.1)
+        _require(marks, events, run.log)
     return marks
 
 
@@ -101,7 +106,7 @@ def write_files(server: LocalKinesis, folder: Path) -> None:
         (folder / f"{number:06d}.json").write_bytes(b"\n".join(datas) + b"\n")
 
 
-def rival(name: str, server: LocalKinesis, folder: Path, batch: int, batches: int) -> list[Mark]:
+def rival(name: str, server: LocalKinesis, folder: Path, batch: int, events: int) -> list[Mark]:
     folder.mkdir(parents=True)
     if name in FROM_FILES:
         write_files(server, folder / "events")
@@ -116,17 +121,33 @@ def rival(name: str, server: LocalKinesis, folder: Path, batch: int, batches: in
         stack.enter_context(ended(process))
         assert process.stdout is not None
         for line in process.stdout:
-            if line.startswith(b"{") and json.loads(line)["events"]:
-                marks.append(Mark(monotonic(), family_cpu(psutil.Process(process.pid))))
-            if len(marks) == batches:
+            if line.startswith(b"{"):
+                done = _events(marks) + json.loads(line)["events"]
+                marks.append(Mark(monotonic(), done, family_cpu(psutil.Process(process.pid))))
+            if _events(marks) >= events:
                 break
-        _require(len(marks), batches, log)
+        _require(marks, events, log)
     return marks
 
 
-def _require(found: int, batches: int, log: Path) -> None:
-    if found < batches:
-        raise RuntimeError(f"{found} batches of {batches}; the log ends with:\n{log.read_text()[-3000:]}")
+def _events(marks: Sequence[Mark]) -> int:
+    return marks[-1].events if marks else 0
+
+
+def _require(marks: Sequence[Mark], events: int, log: Path) -> None:
+    if (done := _events(marks)) < events:
+        raise RuntimeError(f"{done} events of {events}; the log ends with:\n{log.read_text()[-3000:]}")
+
+
+def measure(name: str, server: LocalKinesis, folder: Path, batch: int, batches: int) -> Figure:
+    """One contender on the whole backlog.
+
+    Raises:
+        RuntimeError: it did not get to the end.
+    """
+    events = (WARM_UP + batches) * batch
+    marks = ours(server, folder, batch, events) if name == "ours" else rival(name, server, folder, batch, events)
+    return figure(name, marks, WARM_UP * batch)
 
 
 def main() -> int:
@@ -137,26 +158,19 @@ def main() -> int:
     parser.add_argument("--batch", type=int, default=BATCH, help=f"events of a batch, a multiple of {PER_FILE}")
     parser.add_argument("--batches", type=int, default=BATCHES, help="that count")
     chosen = parser.parse_args()
-    batches, figures = WARM_UP + chosen.batches, []
-    refused: dict[str, str] = {}
+    figures, refused = [], {}
     with local_kinesis(limits=Limits.none()) as server, tempfile.TemporaryDirectory(prefix="lakestream-bench-") as lake:
         server.create_stream(STREAM, shards=SHARDS)
         server.clock.freeze()
-        Orders(server).fill(batches * chosen.batch)
+        Orders(server).fill((WARM_UP + chosen.batches) * chosen.batch)
         server.clock.resume()
         telling = Telling(len(chosen.contenders))
         for name in chosen.contenders:
             with telling.measuring(name):
                 try:
-                    marks = (
-                        ours(server, Path(lake) / name, chosen.batch, batches)
-                        if name == "ours"
-                        else rival(name, server, Path(lake) / name, chosen.batch, batches)
-                    )
+                    figures.append(measure(name, server, Path(lake) / name, chosen.batch, chosen.batches))
                 except RuntimeError as error:
                     refused[name] = str(error)
-                    continue
-            figures.append(figure(name, marks[WARM_UP - 1 :], chosen.batch))
     print(f"{chosen.batches} batches of {chosen.batch:,} events, {os.cpu_count()} cores, merge on read")
     print(f"{'contender':14}{'events/s':>10}{'s per batch':>13}{'CPU µs per event':>18}")
     for found in figures:
