@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import islice
 from operator import lt
-from types import NoneType
 from typing import Any, TypeVar
 
+import msgspec
 import orjson
 from pybase64 import b64decode
 
@@ -47,27 +47,44 @@ _ERRORS: dict[str, type[KinesisError]] = {
 }
 
 
+class _Record(msgspec.Struct, gc=False):
+    SequenceNumber: str
+    ApproximateArrivalTimestamp: float
+    Data: bytes
+    # Streams that distribute records by themselves (RecordDistributionStrategy=AUTO) take them without a key.
+    PartitionKey: str | None = None
+
+
+class _Records(msgspec.Struct, gc=False):
+    Records: list[_Record]
+    MillisBehindLatest: int
+    NextShardIterator: str | None = None
+
+
+_RECORDS = msgspec.json.Decoder(_Records)
+
+
 def record_page(body: bytes) -> RecordPage:
-    """The answer of GetRecords. The hot path: one pass of orjson, then one comprehension per column."""
-    answer = orjson.loads(body)
-    records = _typed(list, answer["Records"], "Records")
+    """The answer of GetRecords. The hot path: one pass of a decoder in C, then one comprehension per column."""
     try:
+        found = _RECORDS.decode(body)
         page = RecordPage(
-            sequences=[r["SequenceNumber"] for r in records],
+            sequences=[r.SequenceNumber for r in found.Records],
             # Kinesis sends seconds with three decimals; a double holds them, but not its product with 1e6.
-            arrivals=[round(r["ApproximateArrivalTimestamp"] * 1000) * 1000 for r in records],
-            # Streams that distribute records by themselves (RecordDistributionStrategy=AUTO) take them without a key.
-            partition_keys=[r.get("PartitionKey") for r in records],
-            # Strict, which is also faster: else what is no base64 would be left out without a word.
-            data=[b64decode(r["Data"], None, True) for r in records],
-            next_iterator=_typed(str, answer.get("NextShardIterator") or "", "NextShardIterator") or None,
-            millis_behind=_typed(int, answer["MillisBehindLatest"], "MillisBehindLatest"),
+            arrivals=[round(r.ApproximateArrivalTimestamp * 1000) * 1000 for r in found.Records],
+            partition_keys=[r.PartitionKey for r in found.Records],
+            data=[r.Data for r in found.Records],
+            next_iterator=found.NextShardIterator or None,
+            millis_behind=found.MillisBehindLatest,
         )
         if not _is_sound(page):
             raise ValueError("sequence numbers, arrival times or partition keys")
     except NONSENSE as error:
-        if fault := _first_fault(records):
+        answer = orjson.loads(body)
+        if fault := _first_fault(_typed(list, answer["Records"], "Records")):
             raise ValueError(fault) from error
+        _typed(int, answer["MillisBehindLatest"], "MillisBehindLatest")
+        _typed(str, answer.get("NextShardIterator") or "", "NextShardIterator")
         raise
     return page
 
@@ -82,7 +99,6 @@ def _is_sound(page: RecordPage) -> bool:
         0 not in lengths
         and "".join(page.sequences).encode().isdigit()
         and all(map(lt, numbers, islice(numbers, 1, None)))
-        and set(map(type, page.partition_keys)) <= {str, NoneType}
         and min(page.arrivals) >= 0
         and max(page.arrivals) < _END_OF_TIME
     )

@@ -8,6 +8,7 @@ import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pybase64 import b64decode
 
 from lakestream.errors import (
     ExpiredIteratorError,
@@ -249,3 +250,15 @@ def test_errors(status: int, body: object, kind: type[KinesisError], meaning: ty
     assert isinstance(error, meaning)
     with pytest.raises(kind, match=text):
         raise error
+
+
+@given(st.text("ABab01+/=- _\n", max_size=8))
+def test_data_is_strict_base64_or_refused(text: str) -> None:
+    body = orjson.dumps(answer_of(record_of(Data=text)))
+    try:
+        expected = b64decode(text, None, True)
+    except ValueError:
+        with pytest.raises(answers.NONSENSE, match="Data is"):
+            answers.record_page(body)
+    else:
+        assert answers.record_page(body).data == [expected]
