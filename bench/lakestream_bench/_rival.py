@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 from collections.abc import Iterator
 from datetime import datetime
@@ -140,6 +141,9 @@ def _connector(spark: SparkSession, chosen: argparse.Namespace) -> None:
         .option("streamName", chosen.stream)
         .option("endpointUrl", chosen.endpoint)
         .option("startingPosition", "TRIM_HORIZON")
+        # Without them it asks for those of an EC2 instance, whatever the environment has.
+        .option("awsAccessKeyId", os.environ["AWS_ACCESS_KEY_ID"])
+        .option("awsSecretKey", os.environ["AWS_SECRET_ACCESS_KEY"])
         .load()
     )
     events = raw.selectExpr(f"from_json(cast(data AS string), '{EVENT_DDL}') AS event").select("event.*")
