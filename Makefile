@@ -15,7 +15,7 @@ DEMO_OPTIONS := $(foreach name,events shards table duration lake,\
 # Processes that run tests side by side: one more than there are cores, since some tests wait for others' processes.
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
-.PHONY: help setup jars demo check test spark chaos e2e lint bench docs lock clean
+.PHONY: help setup jars demo check test spark chaos e2e lint bench compare docs lock clean
 
 help: ## Show what there is to make
 	@sed -n 's/^\([a-z0-9]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -70,6 +70,9 @@ lint: setup ## Run ruff, mypy and import-linter
 
 bench: setup ## Measure; prints tables and writes JSON to build/bench
 	$(BIN)/python -m lakestream_bench
+
+compare: jars ## JSON beside Hudi, merge-on-read beside copy-on-write, on the same events: SIZE= (1: ten minutes), ALL=1
+	$(BIN)/lakestream compare $(if $(SIZE),--size $(SIZE)) $(if $(ALL),--all)
 
 docs: setup ## Write docs/configuration.md, the CustomResourceDefinition, and the charts' values into their README.md
 	$(BIN)/python -m lakestream_api.reference > docs/configuration.md

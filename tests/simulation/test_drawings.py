@@ -2,7 +2,7 @@
 
 from xml.etree import ElementTree as ET
 
-from lakestream_bench.simulation.plots import Plot, Series, drawing
+from lakestream_bench.pages.plots import Plot, Series, drawing
 
 
 def test_plots_stand_under_each_other_in_one_document() -> None:

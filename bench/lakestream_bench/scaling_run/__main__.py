@@ -23,7 +23,7 @@ from lakestream_api import BatchSummary, DriverReport, LakeStreamStatus, WriterN
 from lakestream_api.names import REPORT_KEY
 from lakestream_api.quantities import parse_duration
 from lakestream_bench._telling import Telling
-from lakestream_bench.simulation.plots import Plot, Series, changes, drawing
+from lakestream_bench.pages.plots import Plot, Series, changes, drawing
 from lakestream_operator.adapters.client import KubeClient
 from lakestream_operator.adapters.credentials import find_credentials
 from lakestream_operator.errors import NotFoundError

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from lakestream_bench.pages.frame import document, key, ranged
+from lakestream_bench.pages.plots import Plot, Series, changes, thin
 from lakestream_bench.simulation.costs import BatchCosts, StageCost
-from lakestream_bench.simulation.plots import STYLE, Plot, Series, changes, thin
 from lakestream_bench.simulation.policies import LakeStream
 from lakestream_bench.simulation.run import BOUND, Result
 from lakestream_bench.simulation.streams import Scenario
@@ -22,42 +23,17 @@ COLORS = {
 }
 _POINTS = 360
 _STYLE = """
-:root{color-scheme:light dark;--text:#1f2328;--soft:#57606a;--back:#fff;--line:#d0d7de;--grid:#e4e8ec;--head:#f6f8fa;
---mark:#eef6fa;--ours:#0b6e99;--red:#d1495b;--violet:#8a5fbf;--amber:#b07800;--grey:#7d8590;--miss:#a40e26;--ok:#1a7f37;
-font:15px/1.5 system-ui,sans-serif;color:var(--text);background:var(--back)}
-@media(prefers-color-scheme:dark){:root{--text:#e6edf3;--soft:#9198a1;--back:#0d1117;--line:#3d444d;--grid:#262c36;
---head:#151b23;--mark:#12283a;--ours:#4fb3dd;--red:#ff7b8a;--violet:#b392f0;--amber:#e3b341;--grey:#9198a1;--miss:#ff7b72;
---ok:#3fb950}}
-body{max-width:1180px;margin:0 auto;padding:20px}a{color:var(--ours)}
-h1{font-size:26px;margin:0}h2{font-size:19px;margin:36px 0 2px;border-top:1px solid var(--line);padding-top:20px}
-p{margin:6px 0;max-width:80ch}.wide{overflow-x:auto}
-table{border-collapse:collapse;margin:12px 0;font-variant-numeric:tabular-nums}
-th,td{padding:3px 10px;text-align:right;border-bottom:1px solid var(--grid);white-space:nowrap}
-th:first-child,td:first-child{text-align:left}th{font-weight:600;background:var(--head)}
-tr.ours td{font-weight:600;background:var(--mark)}svg{width:100%;display:block}
 .case{display:grid;grid-template-columns:minmax(0,1fr) 380px;gap:20px;align-items:start}
-.miss{color:var(--miss)}.ok{color:var(--ok)}.range{display:block;font-weight:400;font-size:11px;color:var(--soft)}
-.key span{display:inline-block;margin-right:16px}.key i{display:inline-block;width:20px;height:3px;margin-right:6px;
-vertical-align:middle}.small{font-size:13px}.case table{width:100%;margin:0}.case td,.case th{padding:2px 5px}
-details ul{padding-left:18px;margin:4px 0;max-height:420px;overflow-y:auto}li{overflow-wrap:anywhere}
+.case table{width:100%;margin:0}.case td,.case th{padding:2px 5px}
 @media(max-width:900px){.case{grid-template-columns:minmax(0,1fr)}}
-@media(max-width:600px){body{padding:12px}th,td{padding:3px 5px}table{font-size:12px}}
 """
 
 
 def page(cases: Sequence[Case], scenarios: dict[tuple[str, int], Scenario], costs: BatchCosts) -> str:
     """The whole document."""
-    title = "LakeStream: scaling simulated"
-    return "".join(
-        [
-            f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{title}</title>',
-            '<meta name="viewport" content="width=device-width,initial-scale=1">',
-            f"<style>{_STYLE}{STYLE}</style></head><body>",
-            f"<h1>{title}</h1>{_introduction(cases, costs)}{_key(cases)}{_totals(cases)}{_overview(cases)}",
-            *(_section(case, scenarios[case.scenario, case.shards]) for case in cases),
-            "</body></html>\n",
-        ]
-    )
+    sections = (_section(case, scenarios[case.scenario, case.shards]) for case in cases)
+    body = "".join([_introduction(cases, costs), _key(cases), _totals(cases), _overview(cases), *sections])
+    return document("LakeStream: scaling simulated", body, _STYLE)
 
 
 def _introduction(cases: Sequence[Case], costs: BatchCosts) -> str:
@@ -87,9 +63,7 @@ def _quality(stage: StageCost) -> str:
 
 
 def _key(cases: Sequence[Case]) -> str:
-    names = dict.fromkeys(name for case in cases for name in case.policies)
-    spans = "".join(f'<span><i style="background:{COLORS[name]}"></i>{escape(name)}</span>' for name in names)
-    return f'<p class="key">{spans}</p>'
+    return key({name: COLORS[name] for case in cases for name in case.policies})
 
 
 def _totals(cases: Sequence[Case]) -> str:
@@ -156,15 +130,10 @@ def _table(case: Case) -> str:
         figures = [(runs.late.text(",.0f"))]
         figures.append("–" if runs.cost is None else runs.cost.text(".2f"))
         figures.append("" if name == BOUND else runs.actions.text(".1f"))
-        cells = "".join(f"<td>{_ranged(text)}</td>" for text in figures)
+        cells = "".join(f"<td>{ranged(text)}</td>" for text in figures)
         rows.append(f"<tr{_mark(name)}><td>{escape(name)}</td>{cells}</tr>")
     head = "<tr><th>policy</th><th>late, s</th><th>cost</th><th>actions/h</th></tr>"
     return f'<div class="wide"><table class="small">{head}{"".join(rows)}</table></div>'
-
-
-def _ranged(text: str) -> str:
-    median, _, span = text.partition(" ")
-    return median + (f'<span class="range">{span.strip("()")}</span>' if span else "")
 
 
 def _said(case: Case) -> str:

@@ -1,4 +1,4 @@
-"""Plots as SVG: lines over time, with labelled axes."""
+"""Plots as SVG: lines over time, points in a plane; with labelled axes."""
 
 from __future__ import annotations
 
@@ -62,10 +62,7 @@ class Plot:
             share = value / top
             return TOP + inner * (1 - (math.sqrt(share) if self.root else share))
 
-        parts = [
-            f'<svg viewBox="0 0 {WIDTH} {self.height}" role="img" aria-label="{escape(self.title)}">',
-            f'<text x="{LEFT}" y="14" class="title">{escape(self.title)}</text>',
-        ]
+        parts = [_opening(self.title, self.height)]
         for tick in ticks:
             parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(tick):.1f}" y2="{y(tick):.1f}" class="grid"/>')
             parts.append(f'<text x="{LEFT - 6}" y="{y(tick) + 4:.1f}" class="y">{_number(tick)}</text>')
@@ -84,6 +81,73 @@ class Plot:
                 f' stroke-dasharray="{line.dash}"><title>{escape(line.name)}</title></path>'
             )
         return "".join([*parts, "</svg>"])
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """A place in a plane, with its spread."""
+
+    name: str
+    color: str
+    x: float
+    y: float
+    x_range: tuple[float, float]
+    y_range: tuple[float, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """Points by two measures, both from zero; the lower left is best."""
+
+    title: str
+    x_unit: str
+    y_unit: str
+    points: Sequence[Point]
+    height: int = 300
+
+    def svg(self) -> str:
+        """The element."""
+        x_ticks = _ticks(max((point.x_range[1] for point in self.points), default=1.0), whole=False)
+        y_ticks = _ticks(max((point.y_range[1] for point in self.points), default=1.0), whole=False)
+        inner = self.height - TOP - BOTTOM
+
+        def x(value: float) -> float:
+            return LEFT + (WIDTH - LEFT - RIGHT) * value / x_ticks[-1]
+
+        def y(value: float) -> float:
+            return TOP + inner * (1 - value / y_ticks[-1])
+
+        parts = [_opening(self.title, self.height)]
+        for tick in y_ticks:
+            parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(tick):.1f}" y2="{y(tick):.1f}" class="grid"/>')
+            parts.append(f'<text x="{LEFT - 6}" y="{y(tick) + 4:.1f}" class="y">{_number(tick)}</text>')
+        for tick in x_ticks:
+            parts.append(_upright(x(tick), self.height))
+            parts.append(f'<text x="{x(tick):.1f}" y="{self.height - 18}" class="x">{_number(tick)}</text>')
+        parts.append(f'<text x="{WIDTH - RIGHT}" y="{self.height - 4}" class="unit">{escape(self.x_unit)}</text>')
+        middle = TOP + inner / 2
+        parts.append(f'<text transform="translate(12 {middle:.0f}) rotate(-90)" class="x">{escape(self.y_unit)}</text>')
+        for number, point in enumerate(self.points):
+            (left, right), (low, high) = point.x_range, point.y_range
+            across = f"M{x(left):.1f} {y(point.y):.1f}H{x(right):.1f}M{x(point.x):.1f} {y(low):.1f}V{y(high):.1f}"
+            parts.append(f'<path d="{across}" stroke="{point.color}" fill="none"/>')
+            parts.append(f'<circle cx="{x(point.x):.1f}" cy="{y(point.y):.1f}" r="5" fill="{point.color}"/>')
+            # On the side where there is room; above and below in turn, since neighbours may be near.
+            side, away = ("end", -9) if point.x > 0.7 * x_ticks[-1] else ("start", 9)
+            at = f'x="{x(point.x) + away:.1f}" y="{y(point.y) + (-8 if number % 2 else 17):.1f}"'
+            parts.append(f'<text {at} class="title" style="text-anchor:{side}">{escape(point.name)}</text>')
+        return "".join([*parts, "</svg>"])
+
+
+def _opening(title: str, height: int) -> str:
+    return (
+        f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(title)}">'
+        f'<text x="{LEFT}" y="14" class="title">{escape(title)}</text>'
+    )
+
+
+def _upright(x: float, height: int) -> str:
+    return f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{height - BOTTOM}" class="grid"/>'
 
 
 def drawing(plots: Sequence[Plot]) -> str:
@@ -133,7 +197,7 @@ def _seconds(highest: float) -> list[float]:
 
 
 def _times(length: float) -> list[float]:
-    width = next(step for step in (0.5, 1, 2, 3, 6, 12) if length / step <= 9)
+    width = next(step for step in (0.5, 1, 2, 3, 6, 12, 24, 50, 100, 200, 500, 1_000, 10_000) if length / step <= 9)
     return [index * width for index in range(int(length / width) + 1)]
 
 

@@ -1,0 +1,100 @@
+"""`lakestream compare`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
+
+import typer
+
+if TYPE_CHECKING:
+    from lakestream_bench.compare.results import Results
+    from lakestream_bench.compare.run import Comparison
+    from lakestream_bench.compare.scenarios import Scenario
+
+FileOrNone = TypeVar("FileOrNone", Path, Path | None)
+Read = TypeVar("Read")
+
+app = typer.Typer(
+    help="Write the same events into JSON and Hudi tables, and compare costs and answers.", invoke_without_command=True
+)
+
+
+@app.callback()
+def compare(  # noqa: PLR0913, PLR0917 - options of a command
+    size: Annotated[float, typer.Option(min=0.1, max=100, help="Batches, through those of the default.")] = 1.0,
+    rows: Annotated[int, typer.Option(min=10, max=1_000_000, help="Events per batch, in the mean.")] = 2_000,
+    repetitions: Annotated[int, typer.Option(min=1, max=20)] = 3,
+    arm: Annotated[list[str] | None, typer.Option(help="Only this kind of table; may be repeated.")] = None,
+    scenario: Annotated[list[str] | None, typer.Option(help="Only this scenario; may be repeated.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All kinds of tables, in all scenarios.")] = False,
+    requests: Annotated[bool, typer.Option(help="Count requests to S3, at a local server.")] = True,
+    report_only: Annotated[
+        bool, typer.Option("--report-only", help="Measure nothing; make the report anew, for another load or prices.")
+    ] = False,
+    out: Annotated[Path, typer.Option(file_okay=False, help="Gets the report and all figures.")] = Path(
+        "build/compare"
+    ),
+    prices: Annotated[Path | None, typer.Option(exists=True, dir_okay=False, help="A price file of your own.")] = None,
+    events_per_second: Annotated[float, typer.Option(min=0, help="Your load.")] = 1_000,
+    event_bytes: Annotated[float, typer.Option(min=1, max=1024, help="Of your events.")] = 345,
+    new_keys: Annotated[float, typer.Option(min=0, max=1, help="Share of your events whose row stays.")] = 0.45,
+    retention_days: Annotated[float, typer.Option(min=0, help="How long you keep rows.")] = 30,
+    queries_per_day: Annotated[float, typer.Option(min=0, help="How often you ask.")] = 1_000,
+    batch_seconds: Annotated[float, typer.Option(min=1, help="Between your batches.")] = 60,
+) -> None:
+    """Compare tables on the same events: speed, space, answers, money.
+
+    What was measured is kept in the folder; a run that was interrupted is taken up where it was.
+    """
+    from lakestream_bench.compare.money import Load, load_prices
+    from lakestream_bench.compare.report import write_report
+    from lakestream_bench.compare.results import load_results
+    from lakestream_bench.compare.run import Comparison
+
+    scenarios, arms = _chosen(scenario, arm, everything=everything)
+    sized = tuple(replace(one, rows=rows).scaled(size) for one in scenarios)
+    comparison = Comparison(sized, arms, repetitions, warm_repetitions=2, requests=requests)
+    load = Load(events_per_second, event_bytes, new_keys, retention_days, queries_per_day, batch_seconds)
+    paid = _read(load_prices, prices)
+    results = _read(load_results, out / "results.json") if report_only else _measured(comparison, out)
+    failures = write_report(results, load, paid, out)
+    typer.echo(f"report: {out / 'report.html'}")
+    if failures:
+        raise typer.Exit(1)
+
+
+def _chosen(
+    scenario: Sequence[str] | None, arm: Sequence[str] | None, *, everything: bool
+) -> tuple[tuple[Scenario, ...], tuple[str, ...]]:
+    from lakestream_bench.compare import arms, scenarios
+
+    _require_known("arm", arm or (), arms.ARMS)
+    _require_known("scenario", scenario or (), scenarios.SCENARIOS)
+    names = scenario or (scenarios.SCENARIOS if everything else scenarios.MAIN)
+    kinds = arm or (arms.ARMS if everything else arms.MAIN)
+    return tuple(scenarios.SCENARIOS[name] for name in names), tuple(kinds)
+
+
+def _measured(comparison: Comparison, out: Path) -> Results:
+    from lakestream_bench._processes import no_process_left
+    from lakestream_bench.compare.run import run
+
+    with no_process_left():
+        results = run(comparison, out / "trials")
+    results.save(out / "results.json")
+    return results
+
+
+def _read(read: Callable[[FileOrNone], Read], file: FileOrNone) -> Read:
+    try:
+        return read(file)
+    except (OSError, ValueError) as error:
+        raise typer.BadParameter(str(error)) from error
+
+
+def _require_known(what: str, names: Collection[str], known: Collection[str]) -> None:
+    if unknown := set(names) - set(known):
+        raise typer.BadParameter(f"there is no {what} {', '.join(sorted(unknown))}; choose from: {', '.join(known)}")

@@ -1,0 +1,300 @@
+"""What the trials of a comparison come to: every number of the report, from the raw results. Pure."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+
+from lakestream_bench.batch_times import fit_line
+from lakestream_bench.compare.arms import ARMS
+from lakestream_bench.compare.method import (
+    SPARK,
+    Freshness,
+    Spread,
+    alone,
+    cpu_per_million,
+    degradation,
+    freshness,
+    rows_per_second,
+    seconds_of,
+    space_amplification,
+    valid,
+    write_amplification,
+)
+from lakestream_bench.compare.money import Bill, BreakEven, Load, Measured, Prices, bill, break_even
+from lakestream_bench.compare.queries import Kind
+from lakestream_bench.compare.results import Look, Requests, Results, Trial, Wrong
+from lakestream_bench.compare.scenarios import Scenario
+from lakestream_bench.compare.truth import Staleness
+
+PAID_AS_WRITES = ("PUT", "POST", "LIST")
+"""S3 requests at the price of a PUT; DELETE is free, a bulk delete is a POST."""
+PAID_AS_READS = ("GET", "HEAD")
+
+
+@dataclass(frozen=True)
+class QueryFindings:
+    """One kind of query of one arm, by one engine."""
+
+    kind: str
+    engine: str
+    cold: Spread
+    """Seconds at the last look with most commits since a compaction."""
+    before: Spread
+    """Seconds, warm, at the same look."""
+    after: Spread
+    """Seconds, warm, just behind the compaction; of arms without one at the look of the same batch."""
+    degradation: float | None
+    """LST-Bench's rate from look to look, warm; the median of the repetitions."""
+    stale: Staleness | None
+    """The most that an answer lagged behind; None: it may not lag."""
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Values over batches, of the first repetition."""
+
+    batches: tuple[int, ...]
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class ArmFindings:
+    """One arm in one scenario, over its repetitions."""
+
+    arm: str
+    title: str
+    color: str
+    repetitions: int
+    rows_per_second: Spread
+    batch_seconds: Spread
+    stages: Mapping[str, float]
+    """Median seconds of a batch's stages, one repetition with the other."""
+    freshness: Freshness
+    """At the scenario's interval, from the batch seconds of all repetitions."""
+    cpu_per_million: Spread
+    write_amplification: Spread
+    space_amplification: Spread
+    objects_written_per_batch: Spread
+    objects_deleted_per_batch: Spread
+    files: Spread
+    """At the end."""
+    batch_degradation: float | None
+    """LST-Bench's rate over batches of the same size."""
+    queries: tuple[QueryFindings, ...]
+    files_over_time: Curve
+    work_over_time: Curve
+    """Seconds of all batches so far, waiting left out."""
+    aggregate_since_compaction: Curve
+    """Warm seconds of an aggregate over commits since the last compaction (`batches`); by looks, all repetitions."""
+    measured: Measured
+    """What the money model takes."""
+
+    def query(self, kind: Kind, engine: str = SPARK) -> QueryFindings | None:
+        """None: the arm is not asked that."""
+        asked = (kind.value, engine)
+        return next((one for one in self.queries if (one.kind, one.engine) == asked), None)
+
+
+@dataclass(frozen=True)
+class Money:
+    """The bills of one scenario at one load."""
+
+    load: Load
+    bills: tuple[Bill, ...]
+    break_evens: tuple[BreakEven, ...]
+
+
+@dataclass(frozen=True)
+class ScenarioFindings:
+    """All arms in one scenario."""
+
+    scenario: Scenario
+    arms: tuple[ArmFindings, ...]
+    wrong: tuple[Wrong, ...]
+    """What plain JSON answers, at the last look."""
+    requests: tuple[Requests, ...]
+    failures: tuple[str, ...]
+    """Trials without figures, and why."""
+    money: Money
+
+
+def find(results: Results, load: Load, prices: Prices) -> tuple[ScenarioFindings, ...]:
+    """Everything that the report tells."""
+    return tuple(_scenario(results, scenario, load, prices) for scenario in results.setup.scenarios)
+
+
+def _scenario(results: Results, scenario: Scenario, load: Load, prices: Prices) -> ScenarioFindings:
+    trials = results.trials
+    names = list(dict.fromkeys(trial.arm for trial in trials if trial.scenario == scenario.name))
+    requests = {one.arm: one for one in results.requests if one.scenario == scenario.name}
+    by_arm = {name: found for name in sorted(names, key=list(ARMS).index) if (found := _valid(trials, scenario, name))}
+    arms = tuple(_arm(scenario, name, found, requests.get(name)) for name, found in by_arm.items())
+    naive = [look.naive for found in by_arm.values() for look in found[0].looks[-1:] if look.naive]
+    return ScenarioFindings(
+        scenario=scenario,
+        arms=arms,
+        wrong=naive[0] if naive else (),
+        requests=tuple(requests.values()),
+        failures=tuple(
+            f"{ARMS[trial.arm].title}, repetition {trial.repetition + 1}: {trial.failure}"
+            for trial in trials
+            if trial.scenario == scenario.name and trial.failure
+        ),
+        money=_money([arm.measured for arm in arms], load, prices),
+    )
+
+
+def _valid(trials: Sequence[Trial], scenario: Scenario, arm: str) -> list[Trial]:
+    return valid(trials, scenario.name, arm)
+
+
+def _money(measured: Sequence[Measured], load: Load, prices: Prices) -> Money:
+    by_name = {one.arm: one for one in measured}
+    pairs = [("cow", "mor"), ("mor", "json"), ("cow", "json"), ("mor", "defaults")]
+    return Money(
+        load,
+        tuple(bill(one, load, prices) for one in measured),
+        tuple(
+            break_even(by_name[new], by_name[old], load, prices) for new, old in pairs if {new, old} <= by_name.keys()
+        ),
+    )
+
+
+def _arm(scenario: Scenario, name: str, trials: Sequence[Trial], requests: Requests | None) -> ArmFindings:
+    arm = ARMS[name]
+    ends = [trial.looks[-1] for trial in trials]
+    stages = {stage for trial in trials for batch in trial.batches for stage in batch.stages}
+    first = trials[0]
+    return ArmFindings(
+        arm=name,
+        title=arm.title,
+        color=arm.color,
+        repetitions=len(trials),
+        rows_per_second=Spread.of(map(rows_per_second, trials)),
+        batch_seconds=Spread.of(statistics.median(alone(trial)) for trial in trials),
+        stages={
+            stage: statistics.median(batch.stages.get(stage, 0.0) for trial in trials for batch in trial.batches)
+            for stage in sorted(stages)
+        },
+        freshness=freshness([seconds for trial in trials for seconds in alone(trial)], scenario.interval),
+        cpu_per_million=Spread.of(map(cpu_per_million, trials)),
+        write_amplification=Spread.of(map(write_amplification, trials)),
+        space_amplification=Spread.of(map(space_amplification, ends)),
+        objects_written_per_batch=Spread.of(
+            statistics.fmean(batch.objects_written for batch in trial.batches) for trial in trials
+        ),
+        objects_deleted_per_batch=Spread.of(
+            statistics.fmean(batch.objects_deleted for batch in trial.batches) for trial in trials
+        ),
+        files=Spread.of(trial.batches[-1].files for trial in trials),
+        batch_degradation=_batch_degradation(trials),
+        queries=tuple(_query(trials, one.kind, one.engine) for one in ends[0].asked),
+        files_over_time=Curve(
+            tuple(range(1, len(first.batches) + 1)), tuple(float(batch.files) for batch in first.batches)
+        ),
+        work_over_time=Curve(tuple(range(1, len(first.batches) + 1)), tuple(accumulate(alone(first)))),
+        aggregate_since_compaction=_since_compaction(trials),
+        measured=measured(name, trials, requests),
+    )
+
+
+def _batch_degradation(trials: Sequence[Trial]) -> float | None:
+    """Batches are of three sizes in turn, so each is compared with the one three before."""
+    turns = 3
+    rates = [degradation(alone(trial)[turn::turns]) for trial in trials for turn in range(turns)]
+    known = [rate for rate in rates if rate is not None]
+    return statistics.median(known) if known else None
+
+
+def before_and_after(looks: Sequence[Look]) -> tuple[Look, Look]:
+    """Of a table's looks the last with most commits since a compaction, and the one behind it (or itself)."""
+    most = max(look.since_compaction or 0 for look in looks)
+    if most == 0:
+        # Nothing is compacted: the two looks at the end, as near to each other as those of the others.
+        return (looks[-2] if len(looks) > 1 else looks[-1]), looks[-1]
+    at = max(index for index, look in enumerate(looks) if look.since_compaction == most)
+    return looks[at], looks[min(at + 1, len(looks) - 1)]
+
+
+def _query(trials: Sequence[Trial], kind: str, engine: str) -> QueryFindings:
+    pairs = [before_and_after(trial.looks) for trial in trials]
+    rates = [degradation(seconds_of(trial.looks, kind, engine)) for trial in trials]
+    known = [rate for rate in rates if rate is not None]
+    lags = [one.stale for trial in trials for look in trial.looks for one in look.asked if one.kind == kind]
+    return QueryFindings(
+        kind=kind,
+        engine=engine,
+        cold=Spread.of(seconds for before, _ in pairs for seconds in seconds_of([before], kind, engine, cold=True)),
+        before=Spread.of(seconds for before, _ in pairs for seconds in seconds_of([before], kind, engine)),
+        after=Spread.of(seconds for _, after in pairs for seconds in seconds_of([after], kind, engine)),
+        degradation=statistics.median(known) if known else None,
+        stale=max((lag for lag in lags if lag), key=lambda lag: (lag.batches, lag.orders), default=None),
+    )
+
+
+def _since_compaction(trials: Sequence[Trial]) -> Curve:
+    points: dict[int, list[float]] = {}
+    for trial in trials:
+        for look in trial.looks:
+            points.setdefault(look.since_compaction or 0, []).extend(seconds_of([look], Kind.AGGREGATE.value))
+    ordered = sorted(points)
+    return Curve(tuple(ordered), tuple(statistics.median(points[commits]) for commits in ordered))
+
+
+def measured(name: str, trials: Sequence[Trial], requests: Requests | None) -> Measured:
+    """What the money model takes of an arm.
+
+    A line through the batches tells what a batch costs and what an event does; a line through the looks what a query
+    costs (of Spark) and what each row of the table adds. Where a line says less than nothing, the mean of all goes to
+    the other term. Without counted requests they cost nothing, and the report says so.
+    """
+    keeps_all = not ARMS[name].has_keys
+    per_batch, per_event = _line([(batch.records, batch.cpu) for trial in trials for batch in trial.batches])
+    looks = [look for trial in trials for look in trial.looks]
+    per_query, per_row = _line(
+        [
+            (
+                float(look.events if keeps_all else look.rows),
+                statistics.fmean(one.cpu for one in look.asked if one.engine == SPARK),
+            )
+            for look in looks
+        ]
+    )
+    ends = [trial.looks[-1] for trial in trials]
+    writing = requests.writing if requests else {}
+    count = requests.batches if requests else 1
+    reading = list(requests.reading.values()) if requests else []
+    return Measured(
+        arm=name,
+        cpu_per_event=per_event,
+        cpu_per_batch=per_batch,
+        bytes_per_row=statistics.median(
+            look.bytes_at_rest / (look.events if keeps_all else look.rows) for look in ends
+        ),
+        keeps_all_events=keeps_all,
+        query_cpu=per_query,
+        query_cpu_per_row=per_row,
+        writes_per_batch=_paid(writing, PAID_AS_WRITES) / count,
+        reads_per_batch=_paid(writing, PAID_AS_READS) / count,
+        writes_per_query=statistics.fmean(_paid(one, PAID_AS_WRITES) for one in reading) if reading else 0.0,
+        reads_per_query=statistics.fmean(_paid(one, PAID_AS_READS) for one in reading) if reading else 0.0,
+    )
+
+
+def _paid(counts: Mapping[str, int], kinds: Sequence[str]) -> int:
+    return sum(counts.get(kind, 0) for kind in kinds)
+
+
+def _line(points: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    """Fixed and per unit, neither below zero; all of it fixed if sizes do not differ, or it does not differ by them."""
+    if len({x for x, _ in points}) < 2 or len({y for _, y in points}) < 2:
+        return statistics.fmean(y for _, y in points), 0.0
+    line = fit_line(points)
+    if line.per_record < 0:
+        return statistics.fmean(y for _, y in points), 0.0
+    if line.fixed < 0:
+        return 0.0, sum(y for _, y in points) / sum(x for x, _ in points)
+    return line.fixed, line.per_record

@@ -1,0 +1,161 @@
+"""A look at a table: everything is asked, held against the ledger, and only then timed."""
+
+from __future__ import annotations
+
+import io
+import statistics
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow.parquet as pq
+
+from lakestream_bench.compare.arms import KEY, ORDER, Arm
+from lakestream_bench.compare.engines import Asking, NativeEngine, QueryEngine, SparkEngine, TableAt
+from lakestream_bench.compare.history import History
+from lakestream_bench.compare.queries import NAIVE, TABLE, Query, View, queries, right_answer
+from lakestream_bench.compare.results import Asked, Look, Wrong
+from lakestream_bench.compare.tables import (
+    Moment,
+    answer,
+    commits,
+    moment_of,
+    name_events,
+    name_table,
+    since_compaction,
+    stock_session,
+)
+from lakestream_bench.compare.truth import (
+    Answer,
+    Staleness,
+    Subjects,
+    WrongAnswerError,
+    differences,
+    lagging,
+    subjects,
+)
+from lakestream_bench.compare.usage import forget, listing, size
+from lakestream_loadgen.audit import compare, read_parquet
+from lakestream_loadgen.content import EVENT_SCHEMA
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@dataclass(frozen=True)
+class Table:
+    """What is looked at."""
+
+    arm: Arm
+    folder: Path
+    log: Path
+    """Of its writer, in the checkpoint."""
+    instants: tuple[str | None, ...]
+    """Of the commits of its batches so far, in order; None for tables without."""
+
+
+@dataclass(frozen=True)
+class Looker:
+    """Asks the tables of one history."""
+
+    spark: SparkSession
+    history: History
+    warm_repetitions: int
+    scratch: Path
+
+    def look(self, table: Table, batches: int) -> Look:
+        """Ask everything about a table of so many batches.
+
+        Raises:
+            WrongAnswerError: an answer is not right.
+        """
+        truth, about = self.history.truth, subjects(self.history.truth, batches)
+        state = truth.until(batches)
+        moment, behind = self._timeline(table, about)
+        at = TableAt(table.arm, table.folder, table.log, moment)
+        self._require_snapshot(at, batches)
+        engines: tuple[QueryEngine, ...] = (SparkEngine(self.spark), NativeEngine())
+        asked = tuple(
+            self._ask(engine, at, query, about, batches) for engine in engines for query in queries(table.arm, about)
+        )
+        ideal = io.BytesIO()
+        pq.write_table(state.snapshot, ideal, compression="gzip")
+        return Look(
+            batches=batches,
+            events=truth.raw(batches).rows.num_rows,
+            rows=state.rows.num_rows,
+            since_compaction=behind,
+            bytes_at_rest=size(listing(table.folder)),
+            ideal_bytes=ideal.tell(),
+            asked=asked,
+            naive=() if table.arm.has_keys else self._naive(table, about, batches),
+        )
+
+    def _timeline(self, table: Table, about: Subjects) -> tuple[Moment, int | None]:
+        found = commits(self.spark, table.folder.as_uri()) if table.arm.has_keys else ()
+        moment = moment_of(self.history.arrived[about.then - 1], about.then, table.instants, found)
+        return moment, since_compaction(found) if table.arm.merges_on_read else None
+
+    def _require_snapshot(self, table: TableAt, batches: int) -> None:
+        """All rows, column by column, against the fold of the ledger."""
+        session = stock_session(self.spark)
+        name_table(session, table.arm, table.folder.as_uri(), View.STATE, table.moment)
+        dump = self.scratch / f"{table.folder.name}-{batches}"
+        session.table(TABLE).select(*EVENT_SCHEMA.names).write.parquet(dump.as_uri())
+        verdict = compare(self.history.truth.until(batches).snapshot, read_parquet(str(dump)))
+        if not verdict.ok:
+            raise WrongAnswerError(
+                f"after {batches} batches: of its {verdict.rows} rows {verdict.missing} are missing, "
+                f"{verdict.unexpected} unexpected, {verdict.different} different, {verdict.doubled} doubled; "
+                f"such as {', '.join(verdict.samples[:3])}"
+            )
+
+    def _ask(self, engine: QueryEngine, table: TableAt, query: Query, about: Subjects, batches: int) -> Asked:
+        stale = self._require_right(engine.begin(), table, query, about, batches)
+        forget(table.folder)
+        asking = engine.begin()
+        cold = _seconds(lambda: asking.ask(table, query.view, query.sql))
+        before = engine.cpu_seconds()
+        warm = [_seconds(lambda: asking.ask(table, query.view, query.sql)) for _ in range(self.warm_repetitions)]
+        used = (engine.cpu_seconds() - before) / self.warm_repetitions
+        return Asked(query.kind.value, engine.name, cold, statistics.median(warm), used, stale)
+
+    def _require_right(
+        self, asking: Asking, table: TableAt, query: Query, about: Subjects, batches: int
+    ) -> Staleness | None:
+        """How far a read-optimized answer lags behind; None for all others, which may not lag."""
+        staleness, truth = None, self.history.truth
+        if query.may_lag:
+            shown = asking.ask(table, query.view, f"SELECT {KEY}, {ORDER} FROM {TABLE}")
+            state, staleness = lagging(truth, [(order, int(version)) for order, version in shown], batches)
+            right = query.right(state)
+        else:
+            right = right_answer(query, truth, batches, about.then)
+        if (given := asking.ask(table, query.view, query.sql)) != right:
+            raise WrongAnswerError(f"{query.kind} after {batches} batches: {differences(right, given)}")
+        return staleness
+
+    def _naive(self, table: Table, about: Subjects, batches: int) -> tuple[Wrong, ...]:
+        """What plain JSON answers to who takes each event for an order."""
+        session = stock_session(self.spark)
+        name_events(session, table.folder.as_uri())
+        found = []
+        for query in queries(table.arm, about):
+            if query.kind in NAIVE:
+                given, right = answer(session, query.sql), query.right(self.history.truth.until(batches))
+                if given != query.right(self.history.truth.raw(batches)):
+                    raise WrongAnswerError(f"the events are not those that were sent ({query.kind})")
+                found.append(Wrong(query.kind.value, _words(right), _words(given), given != right))
+        return tuple(found)
+
+
+def _seconds(work: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    work()
+    return time.perf_counter() - began
+
+
+def _words(answer: Answer) -> str:
+    return "; ".join(" ".join(row) for row in answer) or "nothing"

@@ -1,0 +1,156 @@
+"""In which order things are measured, and what many measurements come to. Pure."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+
+from lakestream_bench.compare.results import Look, Trial
+
+SPARK, NATIVE = "spark", "native"
+"""The engines that are asked."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One trial to be run."""
+
+    scenario: str
+    repetition: int
+    arm: str
+
+
+def rotated(scenarios: Sequence[str], arms: Sequence[str], repetitions: int) -> list[Turn]:
+    """All trials; in each repetition another arm begins, so that none always meets the same neighbour's leftovers."""
+    return [
+        Turn(scenario, repetition, arm)
+        for scenario in scenarios
+        for repetition in range(repetitions)
+        for arm in (*arms[repetition % len(arms) :], *arms[: repetition % len(arms)])
+    ]
+
+
+@dataclass(frozen=True)
+class Spread:
+    """Median, lowest and highest of the repetitions."""
+
+    median: float
+    low: float
+    high: float
+    count: int
+
+    @classmethod
+    def of(cls, values: Iterable[float]) -> Spread:
+        found = sorted(values)
+        if not found:
+            raise ValueError("there is nothing to take the median of")
+        return cls(statistics.median(found), found[0], found[-1], len(found))
+
+    def text(self, form: str) -> str:
+        """The median, and the range in brackets if there is one."""
+        median, low, high = (format(value, form) for value in (self.median, self.low, self.high))
+        return median if low == high else f"{median} ({low}–{high})"
+
+
+def degradation(values: Sequence[float]) -> float | None:
+    """The degradation rate of LST-Bench: the mean relative change from one measurement to the next.
+
+    Source: Camacho-Rodríguez et al., SIGMOD 2024, section 3.3: S_DR = 1/n · Σ (M_i - M_{i-1}) / M_{i-1}.
+
+    Args:
+        values: of the same query or batch, in the order of the table's life; of seconds, more than 0 is slower.
+
+    Returns:
+        None if there are not two measurements above zero.
+    """
+    steps = [(later - earlier) / earlier for earlier, later in pairwise(values) if earlier > 0]
+    return statistics.fmean(steps) if steps else None
+
+
+@dataclass(frozen=True)
+class Freshness:
+    """Age of the events when they became visible, seconds."""
+
+    p50: float
+    p99: float
+
+
+def freshness(batch_seconds: Sequence[float], interval: float) -> Freshness:
+    """How old events are when they become visible, if they come evenly and batches take what was measured.
+
+    A batch begins when the interval since the last beginning is over and the batch before is done; it has all events
+    that came until then, and is visible after its seconds.
+
+    Args:
+        batch_seconds: of the batches, one after the other, from plan to commit.
+        interval: seconds between the beginnings of two batches (`trigger.interval`).
+    """
+    if not batch_seconds:
+        raise ValueError("there is no batch")
+    ages: list[float] = []
+    weights: list[float] = []
+    began = visible = 0.0
+    for seconds in batch_seconds:
+        begins = max(began + interval, visible)
+        visible = begins + seconds
+        # Slices of the events that came since the last beginning, each by its middle.
+        for part in range(_SLICES):
+            came = began + (begins - began) * (part + 0.5) / _SLICES
+            ages.append(visible - came)
+            weights.append(begins - began)
+        began = begins
+    p50, p99 = _weighted(ages, weights, (0.5, 0.99))
+    return Freshness(p50, p99)
+
+
+_SLICES = 20
+
+
+def _weighted(values: Sequence[float], weights: Sequence[float], shares: Sequence[float]) -> list[float]:
+    order = np.argsort(values)
+    ordered, below = np.asarray(values)[order], np.cumsum(np.asarray(weights)[order])
+    return [float(ordered[min(int(np.searchsorted(below, share * below[-1])), len(ordered) - 1)]) for share in shares]
+
+
+def valid(trials: Sequence[Trial], scenario: str, arm: str) -> list[Trial]:
+    """The repetitions of an arm that have figures."""
+    return [trial for trial in trials if (trial.scenario, trial.arm) == (scenario, arm) and trial.failure is None]
+
+
+def rows_per_second(trial: Trial) -> float:
+    """Events made visible per second, in a backlog."""
+    return sum(batch.records for batch in trial.batches) / sum(batch.seconds for batch in trial.batches)
+
+
+def cpu_per_million(trial: Trial) -> float:
+    """CPU-seconds per million events."""
+    return sum(batch.cpu for batch in trial.batches) / sum(batch.records for batch in trial.batches) * 1e6
+
+
+def write_amplification(trial: Trial) -> float:
+    """Bytes written through bytes of the records as they were in the stream."""
+    return sum(batch.bytes_written for batch in trial.batches) / sum(batch.bytes for batch in trial.batches)
+
+
+def space_amplification(look: Look) -> float:
+    """Bytes at rest through those of the living orders in one Parquet file."""
+    return look.bytes_at_rest / look.ideal_bytes
+
+
+def alone(trial: Trial) -> list[float]:
+    """Seconds of each batch if it did not wait for another: its stages, one after the other."""
+    return [sum(batch.stages.values()) for batch in trial.batches]
+
+
+def seconds_of(looks: Iterable[Look], kind: str, engine: str = SPARK, *, cold: bool = False) -> list[float]:
+    """What a query took at each look that asked it."""
+    return [
+        asked.cold if cold else asked.warm
+        for look in looks
+        for asked in look.asked
+        if (asked.kind, asked.engine) == (kind, engine)
+    ]

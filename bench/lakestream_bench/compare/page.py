@@ -1,0 +1,260 @@
+"""The report: one HTML file without anything from outside, plots first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from html import escape
+
+from lakestream_bench.compare.arms import ARMS
+from lakestream_bench.compare.costs_page import COSTS_STYLE, costs
+from lakestream_bench.compare.findings import ArmFindings, Curve, QueryFindings, ScenarioFindings
+from lakestream_bench.compare.method import NATIVE, SPARK, Spread
+from lakestream_bench.compare.money import Prices
+from lakestream_bench.compare.queries import Kind
+from lakestream_bench.compare.results import Results
+from lakestream_bench.pages.frame import document, key, ranged
+from lakestream_bench.pages.plots import Plane, Plot, Point, Series
+
+_STYLE = """
+.pair{display:grid;grid-template-columns:repeat(2,minmax(0,1fr));gap:12px 24px}
+.pair text{font-size:14px}.pair text.title{font-size:15px}
+@media(max-width:900px){.pair{grid-template-columns:minmax(0,1fr)}}
+@media(max-width:600px){.pair text{font-size:17px}.pair text.title{font-size:19px}}
+caption{caption-side:bottom;text-align:left;font-size:12px;color:var(--soft);white-space:normal}
+pre{overflow-x:auto;font-size:12px;background:var(--head);padding:8px}
+div.words{white-space:normal;width:min(44ch,60vw);overflow-wrap:anywhere;text-align:left}
+"""
+TITLE = "LakeStream: what each table costs, and what it answers"
+
+
+def page(results: Results, found: Sequence[ScenarioFindings], prices: Prices) -> str:
+    """The whole document. Captions name the place of their numbers in results.json and findings.json beside it."""
+    body = [_introduction(results, found)]
+    body += [_scenario(number, one, prices) for number, one in enumerate(found)]
+    body += [_setup(results)]
+    return document(TITLE, "".join(body), _STYLE + COSTS_STYLE)
+
+
+def _introduction(results: Results, found: Sequence[ScenarioFindings]) -> str:
+    repetitions = max((arm.repetitions for one in found for arm in one.arms), default=0)
+    machine = results.setup.machine
+    return (
+        "<p>The same batches of order events went from one recorded sequence of plans into each table, through the "
+        "driver's own engine. Before anything was timed, every row of every table and every answer was held against "
+        "the ledger of what was sent: <b>a table that is wrong has no figures here</b>.</p>"
+        f"<p>{repetitions} repetition{'s' if repetitions != 1 else ''}, in rotated order; figures are medians, with "
+        f"the range below them. {escape(machine.get('processor', ''))}, {escape(machine.get('cores', '?'))} cores, "
+        f"{escape(machine.get('memory', '?'))}; local disk; {escape(results.measured_at)}. Every number is in "
+        "<code>results.json</code> (what was measured) or <code>findings.json</code> (what it comes to) beside this "
+        "file.</p>"
+    )
+
+
+def _scenario(number: int, found: ScenarioFindings, prices: Prices) -> str:
+    scenario = found.scenario
+    head = (
+        f'<h2 id="{escape(scenario.name)}">{escape(scenario.name)}: {escape(scenario.story)}</h2>'
+        f'<p class="small">LST-Bench\'s package: {escape(scenario.package)}. {scenario.batches} batches of '
+        f"{scenario.sizes[0]:,} to {max(scenario.sizes):,} events, {scenario.updates:.0%} updates, "
+        f"{scenario.deletes:.0%} deletes, {scenario.late:.0%} late, {scenario.days} partitions"
+        f"{f', customers by Zipf with exponent {scenario.zipf}' if scenario.zipf else ''}.</p>"
+    )
+    failures = "".join(f'<p class="miss">No figures: {escape(text)}</p>' for text in found.failures)
+    if not found.arms:
+        return head + failures
+    return "".join(
+        [
+            head,
+            failures,
+            key({arm.title: arm.color for arm in found.arms}),
+            f'<div class="pair">{"".join(_plots(found))}</div>',
+            _writing(number, found),
+            _asking(number, found),
+            _wrong(number, found),
+            _requests(number, found),
+            costs(number, found, prices),
+        ]
+    )
+
+
+def _plots(found: ScenarioFindings) -> Iterable[str]:
+    arms, batches = found.arms, found.scenario.batches
+    frontier = [_frontier(arm) for arm in arms]
+    yield Plane(
+        "Freshness and query time: lower left is better",
+        f"age of events when visible, p50, s; a batch every {found.scenario.interval:g} s",
+        "aggregate, warm, s",
+        [point for point in frontier if point is not None],
+        height=260,
+    ).svg()
+    most = max((commits for arm in arms for commits in arm.aggregate_since_compaction.batches), default=0) or 1
+    yield Plot(
+        "Query time since the last compaction (aggregate)",
+        "s, warm",
+        [_since_compaction(arm, most) for arm in arms],
+        most,
+        height=260,
+        time="commits; dashed: without compaction",
+    ).svg()
+    files = [Series(arm.title, arm.color, _points(arm.files_over_time), width=2) for arm in arms]
+    yield Plot("Files in the table's folder", "files", files, batches, height=220, time="batches", whole=True).svg()
+    work = [Series(arm.title, arm.color, _points(arm.work_over_time), width=2) for arm in arms]
+    yield Plot("Seconds of work for so many batches", "s", work, batches, height=220, time="batches").svg()
+
+
+def _since_compaction(arm: ArmFindings, most: int) -> Series:
+    points = _points(arm.aggregate_since_compaction)
+    if len(points) == 1:
+        return Series(arm.title, arm.color, [(0, points[0][1]), (most, points[0][1])], width=2, dash="5 4")
+    return Series(arm.title, arm.color, points, width=2)
+
+
+def _points(curve: Curve) -> list[tuple[float, float]]:
+    return [(float(x), y) for x, y in zip(curve.batches, curve.values, strict=True)]
+
+
+def _frontier(arm: ArmFindings) -> Point | None:
+    query = arm.query(Kind.AGGREGATE)
+    if query is None:
+        return None
+    fresh = arm.freshness.p50
+    seconds = query.before
+    return Point(arm.title, arm.color, fresh, seconds.median, (fresh, fresh), (seconds.low, seconds.high))
+
+
+Cell = tuple[str, Callable[[ArmFindings], str]]
+
+
+def _spread(get: Callable[[ArmFindings], Spread], form: str) -> Callable[[ArmFindings], str]:
+    return lambda arm: ranged(get(arm).text(form))
+
+
+_WRITING: tuple[Cell, ...] = (
+    ("events/s, backlog", _spread(lambda arm: arm.rows_per_second, ",.0f")),
+    ("batch, s", _spread(lambda arm: arm.batch_seconds, ".2f")),
+    ("of it plan, s", lambda arm: f"{arm.stages.get('plan', 0):.2f}"),
+    ("fetch, s", lambda arm: f"{arm.stages.get('fetch', 0):.2f}"),
+    ("write, s", lambda arm: f"{arm.stages.get('write', 0):.2f}"),
+    ("freshness p50, s", lambda arm: f"{arm.freshness.p50:.1f}"),
+    ("p99, s", lambda arm: f"{arm.freshness.p99:.1f}"),
+    ("CPU-s per million events", _spread(lambda arm: arm.cpu_per_million, ",.0f")),
+    ("write amplification", _spread(lambda arm: arm.write_amplification, ".2f")),
+    ("space amplification", _spread(lambda arm: arm.space_amplification, ".1f")),
+    ("objects written per batch", _spread(lambda arm: arm.objects_written_per_batch, ".1f")),
+    ("deleted per batch", _spread(lambda arm: arm.objects_deleted_per_batch, ".1f")),
+    ("files at the end", _spread(lambda arm: arm.files, ",.0f")),
+    ("degradation per batch", lambda arm: _percent(arm.batch_degradation)),
+)
+
+
+def _percent(rate: float | None) -> str:
+    return "–" if rate is None else f"{rate:+.1%}"
+
+
+def _table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> str:
+    """Cells are HTML."""
+    top = "".join(f"<th>{cell}</th>" for cell in head)
+    lines = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    return f'<div class="wide"><table><caption>{caption}</caption><tr>{top}</tr>{lines}</table></div>'
+
+
+def _writing(number: int, found: ScenarioFindings) -> str:
+    rows = [[name, *(cell(arm) for arm in found.arms)] for name, cell in _WRITING]
+    return "<h3>Writing</h3>" + _table(
+        ["", *(escape(arm.title) for arm in found.arms)],
+        rows,
+        f"findings.json: [{number}].arms[]. Freshness: events come evenly, a batch begins every "
+        f"{found.scenario.interval:g} s and takes what was measured. Write amplification: bytes of files written "
+        "through bytes of the records; what comes and goes within a batch is not seen. Space amplification: bytes at "
+        "rest through those of the living orders in one Parquet file. Degradation: LST-Bench's rate, over batches of "
+        "the same size. CPU: of the JVM and its Python workers, compaction and cleaning included.",
+    )
+
+
+_ENGINES = {SPARK: "Spark, stock session", NATIVE: "hudi-rs and DuckDB (lakestream query)"}
+_STATES = ("cold", "warm, before compaction", "warm, after")
+
+
+def _asking(number: int, found: ScenarioFindings) -> str:
+    kinds = list(dict.fromkeys(query.kind for arm in found.arms for query in arm.queries))
+    tables = []
+    for engine, title in _ENGINES.items():
+        rows = []
+        for kind in map(Kind, kinds):
+            asked = [arm.query(kind, engine) for arm in found.arms]
+            rows += [[f"<b>{escape(kind)}</b>, {state}", *(_asked(one, state) for one in asked)] for state in _STATES]
+            rates = ["–" if one is None else _percent(one.degradation) for one in asked]
+            rows.append(["degradation per look", *rates])
+        head = [escape(title), *(escape(arm.title) for arm in found.arms)]
+        tables.append(_table(head, rows, f"findings.json: [{number}].arms[].queries[]"))
+    return (
+        "<h3>Queries, seconds</h3><p class='small'>From naming the table to the answer, each kind in a session of its "
+        "own; cold: the table's files were put out of the page cache. JSON is asked through a window over all events "
+        "that finds each order's newest version: what its readers have to write themselves. Arms without compaction "
+        "are shown at the same two looks. Below a read-optimized time: how far its answer lagged behind at most, and "
+        f"how many orders it showed as they were not any more, or not at all.</p>{''.join(tables)}"
+    )
+
+
+def _asked(query: QueryFindings | None, state: str) -> str:
+    if query is None:
+        return "–"
+    spread = dict(zip(_STATES, (query.cold, query.before, query.after), strict=True))[state]
+    lag = ""
+    if query.stale is not None and query.stale.batches and state == _STATES[1]:
+        lag = f'<span class="range miss">{query.stale.batches} batches behind</span>'
+        lag += f'<span class="range miss">{query.stale.orders:.0%} of the orders</span>'
+    return ranged(spread.text(".2f")) + lag
+
+
+def _wrong(number: int, found: ScenarioFindings) -> str:
+    if not found.wrong:
+        return ""
+    rows = [
+        (
+            escape(one.kind),
+            f'<span class="{"miss" if one.is_wrong else "ok"}">{"wrong" if one.is_wrong else "right"}</span>',
+            f'<div class="words">{escape(one.right[:160])}</div>',
+            f'<div class="words">{escape(one.given[:160])}</div>',
+        )
+        for one in found.wrong
+    ]
+    return "<h3>What plain JSON answers to who takes each event for an order</h3>" + _table(
+        ["question", "", "right", "answer"],
+        rows,
+        f"findings.json: [{number}].wrong[]. Updates are counted again, and what was deleted is still there.",
+    )
+
+
+def _requests(number: int, found: ScenarioFindings) -> str:
+    if not found.requests:
+        return '<p class="small">Requests to S3 were not counted, so they cost nothing below.</p>'
+    kinds = sorted({kind for one in found.requests for kind in one.writing})
+    rows = []
+    for one in found.requests:
+        per = [one.writing.get(kind, 0) / one.batches for kind in kinds]
+        total = sum(one.writing.values()) / one.records * 1e6
+        asking = [sum(counts.values()) for counts in one.reading.values()]
+        query = f"{min(asking):,}–{max(asking):,}" if asking else "–"
+        rows.append([escape(ARMS[one.arm].title), *(f"{count:.1f}" for count in per), f"{total:,.0f}", query])
+    return "<h3>Requests to S3</h3>" + _table(
+        ["per batch", *kinds, "all, per million events", "one query"],
+        rows,
+        f"results.json: requests[]; findings.json: [{number}].requests[]. Counted by the S3 server while "
+        f"{found.requests[0].batches} batches were written, the driver's log and table services included.",
+    )
+
+
+def _setup(results: Results) -> str:
+    setup = results.setup
+    facts = [*setup.versions.items(), *setup.machine.items()]
+    rows = [(escape(name), escape(value)) for name, value in facts]
+    documents = dict.fromkeys((trial.arm, trial.document) for trial in results.trials if trial.document)
+    options = "".join(f"<h3>{escape(ARMS[arm].title)}</h3><pre>{escape(text)}</pre>" for arm, text in documents)
+    conf = "\n".join(f"{name}={value}" for name, value in setup.spark_conf.items())
+    return (
+        "<h2>How it was run</h2>"
+        + _table(["", ""], rows, "results.json: setup")
+        + f"<details><summary>Options of each table, and of Spark</summary>{options}"
+        f"<h3>Spark</h3><pre>{escape(conf)}</pre></details>"
+    )

@@ -1,0 +1,28 @@
+"""Writes the report: the page, its Markdown, and the numbers of both beside them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+from rich.console import Console
+from rich.markdown import Markdown
+
+from lakestream_bench.compare.findings import find
+from lakestream_bench.compare.markdown import markdown
+from lakestream_bench.compare.money import Load, Prices
+from lakestream_bench.compare.page import page
+from lakestream_bench.compare.results import Results
+
+
+def write_report(results: Results, load: Load, prices: Prices, folder: Path) -> int:
+    """Write `report.html`, `report.md` and `findings.json`, and show the Markdown; returns how many trials failed."""
+    found = find(results, load, prices)
+    text = markdown(results, found)
+    folder.mkdir(parents=True, exist_ok=True)
+    option = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
+    (folder / "findings.json").write_bytes(orjson.dumps(found, option=option))
+    (folder / "report.md").write_text(text, encoding="utf-8")
+    (folder / "report.html").write_text(page(results, found, prices), encoding="utf-8")
+    Console().print(Markdown(text))
+    return sum(len(one.failures) for one in found)

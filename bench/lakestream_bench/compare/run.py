@@ -1,0 +1,191 @@
+"""Runs the trials that are missing, one after the other, and keeps what each has found."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from lakestream.errors import LakeStreamError
+from lakestream.spark.failures import SPARK_ERRORS
+from lakestream.spark.session import SessionSettings, build_session, stop_session
+from lakestream_bench._ingestion import now
+from lakestream_bench.compare.arms import ARMS
+from lakestream_bench.compare.history import History, recorded
+from lakestream_bench.compare.looking import Looker
+from lakestream_bench.compare.machine import setup
+from lakestream_bench.compare.method import Turn, rotated
+from lakestream_bench.compare.requests import CountingS3, count_requests, counting_s3
+from lakestream_bench.compare.results import Results, Setup, Trial, TrialStore
+from lakestream_bench.compare.scenarios import Scenario
+from lakestream_bench.compare.trial import run_trial
+from lakestream_bench.compare.truth import WrongAnswerError
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from lakestream.storage import S3Settings
+
+CORES = 2
+_MEMORY = "3g"
+_WARM_UP_BATCHES = 4
+_FAILURES = (WrongAnswerError, LakeStreamError, *SPARK_ERRORS)
+"""Of an arm; the others are run all the same."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What is to be run."""
+
+    scenarios: tuple[Scenario, ...]
+    arms: tuple[str, ...]
+    repetitions: int
+    warm_repetitions: int
+    requests: bool
+    """Whether each arm is also written to S3 once, to count its requests."""
+
+
+def run(comparison: Comparison, kept: Path) -> Results:
+    """Run what has not been run, telling of each trial on stderr.
+
+    Args:
+        comparison: what is to be run.
+        kept: folder of the finished trials, which an interrupted run is taken up from.
+    """
+    with ExitStack() as stack:
+        scratch = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lakestream-compare-")))
+        s3 = stack.enter_context(counting_s3()) if comparison.requests else None
+        spark = stack.enter_context(_session(scratch, s3.settings if s3 else None))
+        facts = setup(spark, comparison.scenarios, comparison.warm_repetitions)
+        runner = _Runner(spark, comparison, scratch, TrialStore(kept, facts), s3)
+        runner.run()
+        return runner.results(facts)
+
+
+@contextmanager
+def _session(scratch: Path, s3: S3Settings | None) -> Iterator[SparkSession]:
+    # Before the JVM starts, whose workers inherit them. Whatever credentials the user has are of no use here.
+    os.environ |= {"AWS_ACCESS_KEY_ID": "local", "AWS_SECRET_ACCESS_KEY": "local", "AWS_REGION": "us-east-1"}
+    conf = {"spark.sql.warehouse.dir": str(scratch / "warehouse")}
+    spark = build_session(
+        SessionSettings("compare", CORES, _MEMORY, hudi=True, s3=s3, local_dir=scratch / "spark", conf=conf)
+    )
+    spark.sparkContext.setLogLevel("ERROR")
+    try:
+        yield spark
+    finally:
+        stop_session(spark)
+
+
+@dataclass(frozen=True)
+class _Runner:
+    spark: SparkSession
+    comparison: Comparison
+    scratch: Path
+    store: TrialStore
+    s3: CountingS3 | None
+
+    def run(self) -> None:
+        """Run the missing trials scenario by scenario: those of one read the same stream."""
+        missing = [turn for turn in self._turns() if self._is_missing(turn)]
+        if len(missing) < len(self._turns()):
+            _tell(f"{len(self._turns()) - len(missing)} of {len(self._turns())} trials are there from a run before")
+        if missing:
+            self._warm_up()
+        progress = _Progress(len(missing))
+        for scenario in self.comparison.scenarios:
+            turns = [turn for turn in missing if turn.scenario == scenario.name]
+            uncounted = self._uncounted(scenario)
+            if not turns and not uncounted:
+                continue
+            with recorded(scenario) as history:
+                for turn in turns:
+                    progress.begin(f"{scenario.name}, {ARMS[turn.arm].title}, repetition {turn.repetition + 1}")
+                    trial = self._trial(turn, scenario, history)
+                    if trial.failure:
+                        _tell(f"  failed: {trial.failure}")
+                    self.store.put(scenario, trial)
+                for arm in uncounted:
+                    self._count(scenario, arm, history)
+
+    def results(self, facts: Setup) -> Results:
+        """All that is kept of this comparison."""
+        trials = (self._kept(turn) for turn in self._turns())
+        counted = (
+            self.store.requests(scenario, arm) for scenario in self.comparison.scenarios for arm in self.comparison.arms
+        )
+        return Results(
+            measured_at=now(),
+            setup=facts,
+            trials=tuple(trial for trial in trials if trial is not None),
+            requests=tuple(one for one in counted if one is not None),
+        )
+
+    def _turns(self) -> list[Turn]:
+        names = [scenario.name for scenario in self.comparison.scenarios]
+        return rotated(names, self.comparison.arms, self.comparison.repetitions)
+
+    def _is_missing(self, turn: Turn) -> bool:
+        """What failed is tried again."""
+        trial = self._kept(turn)
+        return trial is None or trial.failure is not None
+
+    def _kept(self, turn: Turn) -> Trial | None:
+        scenario = next(one for one in self.comparison.scenarios if one.name == turn.scenario)
+        return self.store.trial(scenario, turn.arm, turn.repetition)
+
+    def _uncounted(self, scenario: Scenario) -> list[str]:
+        arms = self.comparison.arms if self.s3 else ()
+        return [arm for arm in arms if self.store.requests(scenario, arm) is None]
+
+    def _warm_up(self) -> None:
+        """A short trial of each arm, whose figures are thrown away: classes load, and the JVM compiles."""
+        small = replace(self.comparison.scenarios[0], batches=_WARM_UP_BATCHES)
+        with recorded(small) as history:
+            for number, arm in enumerate(self.comparison.arms, 1):
+                _tell(f"warming up {number} of {len(self.comparison.arms)}: {ARMS[arm].title}")
+                self._trial(Turn(small.name, 0, arm), small, history)
+
+    def _trial(self, turn: Turn, scenario: Scenario, history: History) -> Trial:
+        place = self.scratch / "trial"
+        looker = Looker(self.spark, history, self.comparison.warm_repetitions, place)
+        try:
+            return run_trial(self.spark, scenario, ARMS[turn.arm], turn.repetition, history, looker, place)
+        except _FAILURES as error:
+            return Trial(turn.scenario, turn.arm, turn.repetition, "", (), (), failure=str(error))
+        finally:
+            shutil.rmtree(place, ignore_errors=True)
+
+    def _count(self, scenario: Scenario, arm: str, history: History) -> None:
+        assert self.s3 is not None
+        _tell(f"counting the requests of {ARMS[arm].title} to S3")
+        try:
+            self.store.put(scenario, count_requests(self.spark, scenario, ARMS[arm], history, self.s3))
+        except _FAILURES as error:
+            _tell(f"  failed, so its requests cost nothing in the report: {error}")
+
+
+class _Progress:
+    """Tells of each trial when it begins, with the time that is left if the others take as long."""
+
+    def __init__(self, trials: int) -> None:
+        self._trials = trials
+        self._begun = 0
+        self._since = time.monotonic()
+
+    def begin(self, what: str) -> None:
+        passed = time.monotonic() - self._since
+        left = f", some {passed / self._begun * (self._trials - self._begun) / 60:.0f} min left" if self._begun else ""
+        self._begun += 1
+        _tell(f"{self._begun} of {self._trials}: {what} ({passed:.0f} s so far{left})")
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

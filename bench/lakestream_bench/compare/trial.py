@@ -1,0 +1,231 @@
+"""One arm, written by the driver's own engine from recorded plans, and looked at on the way."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import orjson
+import yaml
+
+from lakestream import settings
+from lakestream.engine import Engine, EngineSettings, Until
+from lakestream.log import CheckpointLog, Identity, ObstoreLogStore
+from lakestream.model import BatchCommit, BatchPlan, ShardStats
+from lakestream.output import SparkOutput
+from lakestream.places import QUARANTINE, checkpoint_place
+from lakestream.sinks.contract import Sink
+from lakestream.sinks.hudi import HudiSink
+from lakestream.sinks.json_files import JsonSink
+from lakestream.sinks.quarantine import Quarantine
+from lakestream.spark.fetch import SparkFetcher
+from lakestream.spark.pipeline import Pipeline
+from lakestream.stopping import StopSignal
+from lakestream.storage import S3Settings, open_store
+from lakestream_api import LakeStream, load_lakestream
+from lakestream_bench.compare import defaults
+from lakestream_bench.compare.arms import PARTITION, Arm, Writer
+from lakestream_bench.compare.defaults import DefaultsSink
+from lakestream_bench.compare.history import STREAM, History, RecordedPlanner
+from lakestream_bench.compare.looking import Looker, Table
+from lakestream_bench.compare.results import BatchFigures, Look, Trial
+from lakestream_bench.compare.scenarios import Scenario
+from lakestream_bench.compare.usage import SparkCpu, change, is_data, listing, size
+from lakestream_loadgen.events import EVENT_DDL
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+_TRANSFORM = f"SELECT *, date_format(created_at, 'yyyy-MM-dd') AS {PARTITION} FROM events"
+
+
+def document(arm: Arm, table: str, checkpoint: str, region: str) -> LakeStream:
+    """The LakeStream of an arm; of Hudi's defaults that of copy-on-write, whose source and transform it shares."""
+    return load_lakestream(
+        yaml.safe_dump(
+            {
+                "apiVersion": "lakestream.dev/v1alpha1",
+                "kind": "LakeStream",
+                "metadata": {"name": "compare"},
+                "spec": {
+                    "source": {"kinesis": {"stream": STREAM, "region": region}},
+                    "schema": EVENT_DDL,
+                    "transform": _TRANSFORM,
+                    "writers": [{"name": arm.name, **arm.output(table)}],
+                    "checkpoint": checkpoint,
+                },
+            }
+        )
+    )
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where an arm is written."""
+
+    table: str
+    """Folder, or `s3a://…`."""
+    checkpoint: str
+    s3: S3Settings
+
+
+class Ingest:
+    """The parts of one writer, without what tells others about it."""
+
+    def __init__(self, spark: SparkSession, arm: Arm, place: Place, history: History) -> None:
+        self._spark = spark
+        self._history = history
+        self.document = document(arm, place.table, place.checkpoint, history.source.region)
+        writer = self.document.writer(arm.name)
+        self._definition = settings.definition(self.document, writer)
+        checkpoint = checkpoint_place(self.document, writer, place.s3)
+        self.sink: Sink
+        match arm.writer:
+            case Writer.JSON:
+                assert writer.json_files is not None
+                self.sink = JsonSink(settings.json_settings(writer.json_files, place.s3))
+            case Writer.HUDI:
+                assert writer.hudi is not None
+                self.sink = HudiSink(spark, settings.hudi_settings(writer.hudi, "compare", self._definition))
+            case Writer.DEFAULTS:
+                self.sink = DefaultsSink(spark, place.table)
+        identity = Identity(STREAM, datetime(2026, 1, 1, tzinfo=UTC), settings.immutable_settings(writer.output))
+        self._log = CheckpointLog.open(ObstoreLogStore(open_store(checkpoint)), identity)
+        self._quarantine = Quarantine(checkpoint / QUARANTINE)
+        self._pipeline = Pipeline.of(spark, EVENT_DDL, _TRANSFORM, self.sink.refusal)
+        self.sink.prepare(self._pipeline.output)
+
+    def run(self, plans: Sequence[BatchPlan], committed: Callable[[BatchCommit], None]) -> None:
+        """Carry out plans as a driver does that has a backlog: one is fetched while the one before is written."""
+        Engine(
+            settings=EngineSettings(timedelta(0), self._definition),
+            log=self._log,
+            planner=RecordedPlanner(plans),
+            fetcher=SparkFetcher(self._spark, self._history.source, self._pipeline),
+            output=SparkOutput(self.sink, self._quarantine, self._log.checkpoint),
+            observer=_Observer(committed),
+            stop=StopSignal(),
+        ).run(Until.CAUGHT_UP)
+
+    def settle(self) -> None:
+        """Wait for compaction and cleaning."""
+        if isinstance(self.sink, HudiSink):
+            self.sink.finish_services()
+
+    def close(self) -> None:
+        self.sink.close()
+        self._log.close()
+
+
+@dataclass(frozen=True)
+class _Observer:
+    """The engine's observer."""
+
+    on_commit: Callable[[BatchCommit], None]
+
+    def committed(self, commit: BatchCommit, arrivals: tuple[datetime, ...]) -> None:
+        self.on_commit(commit)
+
+    def fetching(self, batch: int) -> None:
+        """Nobody follows a batch on its way."""
+
+    def fetched(self, plan: BatchPlan, shards: Sequence[ShardStats]) -> None:
+        """As before."""
+
+    def between_batches(self) -> None:
+        """Nobody drains or scales this one."""
+
+    def idle(self, caught_up_to: datetime) -> None:
+        """There is always a plan, until there is none."""
+
+
+@dataclass
+class _Watch:
+    """Takes the figures of each batch when it has been committed."""
+
+    folder: Path
+    cpu: SparkCpu
+    batches: list[BatchFigures] = field(default_factory=list)
+    instants: list[str | None] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._before = listing(self.folder)
+        self.resume()
+
+    def resume(self) -> None:
+        """Time and CPU count from here: nothing ran meanwhile that belongs to a batch."""
+        self._used, self._since = self.cpu.seconds(), time.perf_counter()
+
+    def committed(self, commit: BatchCommit) -> None:
+        seconds, used = time.perf_counter() - self._since, self.cpu.seconds() - self._used
+        after = listing(self.folder)
+        found = change(self._before, after)
+        self.instants.append(commit.sink.instant if commit.sink else None)
+        self.batches.append(
+            BatchFigures(
+                records=commit.records,
+                bytes=commit.bytes,
+                seconds=seconds,
+                stages=dict(commit.seconds),
+                sink=dict(commit.sink.seconds) if commit.sink else {},
+                cpu=used,
+                objects_written=found.objects_written,
+                bytes_written=found.bytes_written,
+                objects_deleted=found.objects_deleted,
+                files=len(after),
+                data_files=sum(is_data(name) for name in after),
+                bytes_at_rest=size(after),
+            )
+        )
+        self._before = after
+        self.resume()
+
+
+def run_trial(
+    spark: SparkSession, scenario: Scenario, arm: Arm, repetition: int, history: History, looker: Looker, place: Path
+) -> Trial:
+    """Write an arm and look at it as the scenario says.
+
+    CPU that compaction and cleaning go on to use before a look is counted with the batch before it.
+
+    Raises:
+        WrongAnswerError: an answer was not right.
+    """
+    folder = place / "table"
+    folder.mkdir(parents=True)
+    with _ingest(spark, arm, Place(str(folder), str(place / "checkpoint"), S3Settings("us-east-1")), history) as ingest:
+        watch = _Watch(folder, SparkCpu(spark))
+        looks: list[Look] = []
+        done = 0
+        for upto in scenario.looks:
+            ingest.run(history.plans[done:upto], watch.committed)
+            done = upto
+            aside = watch.cpu.seconds()
+            ingest.settle()
+            settled = watch.cpu.seconds() - aside
+            looks.append(looker.look(Table(arm, folder, place / "checkpoint" / arm.name, tuple(watch.instants)), upto))
+            watch.batches[-1] = replace(watch.batches[-1], cpu=watch.batches[-1].cpu + settled)
+            watch.resume()
+        told = orjson.dumps(defaults.OPTIONS).decode() if arm.writer is Writer.DEFAULTS else None
+        return Trial(
+            scenario=scenario.name,
+            arm=arm.name,
+            repetition=repetition,
+            document=told or yaml.safe_dump(arm.output("…"), allow_unicode=True),
+            batches=tuple(watch.batches),
+            looks=tuple(looks),
+        )
+
+
+@contextmanager
+def _ingest(spark: SparkSession, arm: Arm, place: Place, history: History) -> Iterator[Ingest]:
+    ingest = Ingest(spark, arm, place, history)
+    try:
+        yield ingest
+    finally:
+        ingest.close()

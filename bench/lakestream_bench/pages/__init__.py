@@ -1,0 +1,1 @@
+"""What the HTML reports share: their look, and their plots as SVG."""

@@ -1,0 +1,105 @@
+"""From trials to the numbers of the report."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from lakestream_bench.compare.findings import before_and_after, find, measured
+from lakestream_bench.compare.money import Load, load_prices
+from lakestream_bench.compare.queries import Kind
+from lakestream_bench.compare.results import Trial, TrialStore, load_results
+
+from . import made
+
+PRICES = load_prices()
+FOUND = find(made.results(), Load(), PRICES)[0]
+
+
+def test_a_trial_that_failed_has_no_part_in_the_figures_and_is_told() -> None:
+    mor = next(arm for arm in FOUND.arms if arm.arm == "mor")
+    assert mor.repetitions == 2
+    assert FOUND.failures == ("Hudi merge-on-read, repetition 3: aggregate: right is 1, the answer is <2>",)
+
+
+def test_an_arm_all_of_whose_trials_failed_is_left_out() -> None:
+    broken = [replace(trial, failure="no") if trial.arm == "cow" else trial for trial in made.results().trials]
+    found = find(replace(made.results(), trials=tuple(broken)), Load(), PRICES)[0]
+    assert [arm.arm for arm in found.arms] == ["json", "mor"]
+    assert {even.challenger for even in found.money.break_evens} == {"mor"}
+
+
+def test_figures_are_medians_with_the_range_of_the_repetitions() -> None:
+    cow = next(arm for arm in FOUND.arms if arm.arm == "cow")
+    slow, fast = (made.trial("cow", slower=slower) for slower in (1.2, 1.0))
+    rates = [sum(b.records for b in t.batches) / sum(b.seconds for b in t.batches) for t in (slow, fast)]
+    assert (cow.rows_per_second.low, cow.rows_per_second.high) == pytest.approx(tuple(rates))
+    assert cow.write_amplification.median == pytest.approx(0.5)
+    assert cow.space_amplification.median == pytest.approx(5.0)
+    assert cow.files_over_time.values[-1] == 10 * made.SCENARIO.batches
+
+
+def test_queries_are_compared_before_and_behind_the_same_compaction() -> None:
+    mor = next(arm for arm in FOUND.arms if arm.arm == "mor")
+    query = mor.query(Kind.AGGREGATE)
+    assert query is not None
+    assert (query.before.low, query.after.low) == pytest.approx((1.9, 1.0))
+    assert mor.aggregate_since_compaction.batches == (0, 4, 9)
+    before, after = before_and_after(made.trial("mor").looks)
+    assert (before.batches, after.batches) == (20, 21)
+    before, after = before_and_after(made.trial("cow").looks)
+    assert (before.batches, after.batches) == (20, 21)
+
+
+def test_only_read_optimized_answers_lag() -> None:
+    mor = next(arm for arm in FOUND.arms if arm.arm == "mor")
+    stale = {query.kind: query.stale for query in mor.queries if query.stale}
+    assert list(stale) == [Kind.READ_OPTIMIZED.value]
+    assert stale[Kind.READ_OPTIMIZED.value].batches == 9
+
+
+def test_lines_part_what_a_batch_costs_from_what_an_event_does() -> None:
+    found = measured("cow", [made.trial("cow")], made.results().requests[1])
+    assert (found.cpu_per_batch, found.cpu_per_event) == pytest.approx((2.0, 1e-4))
+    assert (found.writes_per_batch, found.reads_per_batch) == pytest.approx((11.0, 5.0))
+    assert (found.writes_per_query, found.reads_per_query) == (3, 7)
+    assert measured("cow", [made.trial("cow")], None).writes_per_batch == 0
+
+
+def test_a_line_never_says_less_than_nothing() -> None:
+    trial = made.trial("json")
+    falling = replace(trial, batches=tuple(replace(one, cpu=1 / one.records) for one in trial.batches))
+    found = measured("json", [falling], None)
+    assert found.cpu_per_event == 0
+    assert found.cpu_per_batch > 0
+
+
+def test_results_come_back_from_their_file(tmp_path: Path) -> None:
+    file = tmp_path / "results.json"
+    made.results().save(file)
+    assert load_results(file) == made.results()
+    file.write_text("{}")
+    with pytest.raises(ValueError, match=r"results\.json has no results of `lakestream compare`"):
+        load_results(file)
+
+
+def test_an_interrupted_comparison_is_taken_up_and_another_setup_begins_anew(tmp_path: Path) -> None:
+    store = TrialStore(tmp_path, made.setup())
+    assert store.trial(made.SCENARIO, "mor", 0) is None
+    store.put(made.SCENARIO, made.trial("mor"))
+    store.put(made.SCENARIO, made.results().requests[0])
+    again = TrialStore(tmp_path, made.setup(made.SCENARIO, replace(made.SCENARIO, name="more")))
+    assert again.trial(made.SCENARIO, "mor", 0) == made.trial("mor")
+    assert again.requests(made.SCENARIO, "json") == made.results().requests[0]
+    # Another load is another measurement.
+    assert again.trial(made.SCENARIO.scaled(2), "mor", 0) is None
+    other = TrialStore(tmp_path, replace(made.setup(), versions={"pyspark": "4"}))
+    assert other.trial(made.SCENARIO, "mor", 0) is None
+
+
+def test_half_a_file_is_never_taken_for_a_trial(tmp_path: Path) -> None:
+    store = TrialStore(tmp_path, made.setup())
+    store.put(made.SCENARIO, Trial("half-updates", "cow", 1, "", (), (), failure="no"))
+    assert [file.suffix for file in sorted(tmp_path.iterdir())] == [".json", ".json"]

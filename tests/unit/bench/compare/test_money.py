@@ -1,0 +1,120 @@
+"""What arms cost at a load, and from where on one costs less than another."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lakestream_bench.compare.money import (
+    NEEDED,
+    Beats,
+    Load,
+    Measured,
+    bill,
+    break_even,
+    cost_lines,
+    inputs_of,
+    load_prices,
+    rivals,
+)
+
+PRICES = load_prices()
+MOR = Measured("mor", 40e-6, 1.0, 150.0, False, 2.0, 2e-6, 20, 30, 1, 20)
+COW = replace(MOR, arm="cow", cpu_per_batch=3.0, query_cpu=1.0, query_cpu_per_row=1e-6)
+JSON = replace(MOR, arm="json", cpu_per_batch=0.2, bytes_per_row=60.0, keeps_all_events=True, query_cpu_per_row=4e-6)
+
+
+def test_the_price_file_names_a_source_and_its_date_or_says_that_it_is_an_assumption() -> None:
+    assert {price.name for price in PRICES.prices} >= NEEDED
+    for price in PRICES.prices:
+        assert price.source is None or price.source.startswith("https://")
+        assert price.dollars > 0
+    assert [price.name for price in PRICES.prices if price.source is None] == ["flink_kpu_hour", "firehose_gb"]
+
+
+def test_a_price_that_is_missing_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "prices.json"
+    fewer = tuple(price for price in PRICES.prices if price.name != "vcpu_hour")
+    file.write_text(PRICES.model_copy(update={"prices": fewer}).model_dump_json())
+    with pytest.raises(ValueError, match="it lacks the prices vcpu_hour; add them"):
+        load_prices(file)
+
+
+def test_what_is_no_price_file_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "prices.json"
+    file.write_text('{"region": "x"}')
+    with pytest.raises(ValueError, match=r"prices\.json: no price file"):
+        load_prices(file)
+
+
+def test_a_bill_by_hand() -> None:
+    load = Load(events_per_second=1_000, event_bytes=512, retention_days=10, queries_per_day=0, batch_seconds=60)
+    found = bill(MOR, load, PRICES)
+    seconds = 730 * 3600
+    # In by whole kibibytes, out by bytes, and the stream.
+    kinesis = 1e3 * seconds * (1024 * 0.08 + 512 * 0.04) / 1e9 + 730 * 0.04
+    assert found.by_source["Kinesis"] == pytest.approx(kinesis)
+    cpu_seconds = seconds * (1e3 * 40e-6 + 1 / 60)
+    assert found.by_source["writing: CPU"] == pytest.approx(cpu_seconds / 3600 / 0.6 * 0.0408)
+    assert found.by_source["writing: requests"] == pytest.approx(seconds / 60 / 1e3 * (20 * 0.005 + 30 * 0.0004))
+    assert found.by_source["storage"] == pytest.approx(1e3 * 0.45 * 10 * 86_400 * 150 / 1e9 * 0.023)
+    assert found.asking == 0
+    assert found.keeping == pytest.approx(sum(found.by_source.values()))
+    assert found.per_terabyte == pytest.approx(found.keeping / (1e3 * 512 * seconds / 1e12))
+
+
+def test_json_keeps_every_event_and_its_readers_read_them_all() -> None:
+    load = Load(new_keys=0.1)
+    alike = replace(JSON, keeps_all_events=False)
+    assert bill(JSON, load, PRICES).by_source["storage"] == pytest.approx(
+        10 * bill(alike, load, PRICES).by_source["storage"]
+    )
+    assert bill(JSON, load, PRICES).per_thousand_queries > bill(alike, load, PRICES).per_thousand_queries
+
+
+@given(queries=st.floats(1, 1e6), rate=st.floats(1, 1e5))
+def test_beyond_the_break_even_the_challenger_costs_less(queries: float, rate: float) -> None:
+    load = Load(events_per_second=rate, queries_per_day=queries)
+    even = break_even(COW, MOR, load, PRICES)
+    assert even.beats is Beats.ABOVE
+    cheaper = bill(COW, load, PRICES).total < bill(MOR, load, PRICES).total
+    if abs(queries - even.queries_per_day) > 1e-6 * queries:
+        assert cheaper is (queries > even.queries_per_day)
+
+
+def test_who_costs_less_to_keep_and_to_ask_always_costs_less() -> None:
+    assert break_even(MOR, replace(MOR, cpu_per_event=1.0, query_cpu=9.0), Load(), PRICES).beats is Beats.ALWAYS
+    assert break_even(replace(MOR, cpu_per_event=1.0, query_cpu=9.0), MOR, Load(), PRICES).beats is Beats.NEVER
+    assert str(break_even(MOR, MOR, Load(), PRICES)) == "never"
+
+
+def test_who_is_cheap_to_keep_and_dear_to_ask_costs_less_up_to_a_number_of_queries() -> None:
+    even = break_even(MOR, COW, Load(), PRICES)
+    assert even.beats is Beats.BELOW
+    assert even.queries_per_day == pytest.approx(break_even(COW, MOR, Load(), PRICES).queries_per_day)
+    assert str(even) == f"below {even.queries_per_day:,.0f} queries a day"
+
+
+def test_every_cost_is_a_product_of_inputs_that_the_page_has() -> None:
+    inputs = inputs_of(Load(), PRICES)
+    for line in cost_lines(JSON):
+        assert {factor.removeprefix("1/") for factor in line.factors} <= inputs.keys()
+        assert line.dollars(inputs) >= 0
+
+
+def test_what_a_load_cannot_be_is_refused() -> None:
+    with pytest.raises(ValueError, match="events_per_second must not be negative, got -1"):
+        Load(events_per_second=-1)
+    with pytest.raises(ValueError, match="utilization and batch_seconds must be above zero"):
+        Load(utilization=0)
+
+
+def test_small_records_count_five_kibibytes_with_firehose_and_flink_has_one_unit_more() -> None:
+    firehose, flink, glue = rivals(Load(events_per_second=1_000, event_bytes=345), PRICES, MOR)
+    assert firehose.dollars == pytest.approx(1e3 * 5120 * 730 * 3600 / 1e9 * 0.029)
+    assert flink.dollars == pytest.approx(2 * 0.11 * 730)
+    assert glue.dollars == pytest.approx(2 * 0.44 * 730)

@@ -1,0 +1,147 @@
+"""The report's pages: whole, from nothing outside, and with the sums of the model."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+from dataclasses import replace
+from html.parser import HTMLParser
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from lakestream_bench.compare.cli import app
+from lakestream_bench.compare.costs_page import SCRIPT, model
+from lakestream_bench.compare.findings import find
+from lakestream_bench.compare.markdown import markdown
+from lakestream_bench.compare.money import Load, bill, load_prices
+from lakestream_bench.compare.page import page
+from lakestream_bench.compare.report import write_report
+from lakestream_bench.pages.plots import LEFT, WIDTH, Plane, Point
+
+from . import made
+
+PRICES = load_prices()
+FOUND = find(made.results(), Load(), PRICES)
+PAGE = page(made.results(), FOUND, PRICES)
+_VOID = {"meta", "input", "br", "line", "circle"}
+
+
+class _Reader(HTMLParser):
+    """Fails at an element that is not closed where it was opened."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.text = ""
+        self.outside: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in _VOID:
+            self.open.append(tag)
+        self.outside += [f"{name}={value}" for name, value in attrs if name == "src" or (name, tag) == ("href", "link")]
+
+    def handle_endtag(self, tag: str) -> None:
+        if tag not in _VOID:
+            assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def test_the_page_is_well_formed_and_needs_nothing_from_outside() -> None:
+    reader = _Reader()
+    reader.feed(PAGE)
+    assert reader.open == []
+    assert reader.outside == []
+    assert "A <fast> one" in reader.text
+
+
+def test_the_page_says_what_is_wrong_and_what_has_no_figures() -> None:
+    reader = _Reader()
+    reader.feed(PAGE)
+    assert "No figures: Hudi merge-on-read, repetition 3: aggregate: right is 1, the answer is <2>" in reader.text
+    assert "What plain JSON answers" in reader.text
+    assert "9 batches behind" in reader.text
+    assert "an assumption" in reader.text
+
+
+def test_plots_come_before_tables() -> None:
+    assert PAGE.index("<svg") < PAGE.index("<table")
+    assert "NaN" not in PAGE
+    assert "inf" not in PAGE.replace("info", "")
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_the_page_s_script_and_the_model_come_to_the_same_sums() -> None:
+    loads = [Load(), Load(events_per_second=7, queries_per_day=90_000, retention_days=3, utilization=0.3)]
+    for load in loads:
+        (found,) = find(made.results(), load, PRICES)
+        program = (
+            f"{SCRIPT}const model = {json.dumps(model(found, PRICES))};"
+            "const named = name => model.arms.find(arm => arm.name === name);"
+            "console.log(JSON.stringify({bills: model.arms.map(arm => bill(arm, model.inputs)), evens: "
+            f"{json.dumps([[e.challenger, e.holder] for e in found.money.break_evens])}"
+            ".map(([one, other]) => breakEven(named(one), named(other), model.inputs))}));"
+        )
+        done = subprocess.run(["node", "-e", program], capture_output=True, text=True, check=True)
+        told = json.loads(done.stdout)
+        assert told["evens"] == [str(even) for even in found.money.break_evens]
+        for arm, sums in zip(found.arms, told["bills"], strict=True):
+            expected = bill(arm.measured, load, PRICES)
+            assert (sums["keeping"], sums["asking"]) == pytest.approx((expected.keeping, expected.asking))
+            assert sums["by"] == pytest.approx(dict(expected.by_source))
+
+
+def test_markdown_has_a_column_for_each_arm() -> None:
+    text = markdown(made.results(), FOUND)
+    assert "| | JSON | Hudi copy-on-write | Hudi merge-on-read |" in text
+    assert all(line.count("|") == 5 for line in text.splitlines() if line.startswith("|"))
+    assert "costs less than" in text
+
+
+def test_every_number_lies_beside_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert write_report(made.results(), Load(), PRICES, tmp_path) == 1
+    findings = json.loads((tmp_path / "findings.json").read_text())
+    assert findings[0]["arms"][0]["rows_per_second"]["median"] == FOUND[0].arms[0].rows_per_second.median
+    assert (tmp_path / "report.html").read_text() == PAGE
+    assert "half-updates" in capsys.readouterr().out
+
+
+def test_points_keep_within_the_plane_with_their_ranges() -> None:
+    points = [Point("a", "red", 1, 2, (0.5, 4.9), (1, 9.9)), Point("b", "red", 4.9, 0, (4.9, 4.9), (0, 0))]
+    svg = Plane("title", "x", "y", points).svg()
+    xs = [float(x) for x in re.findall(r'cx="([\d.]+)"', svg)] + [float(x) for x in re.findall(r"H([\d.]+)M", svg)]
+    ys = [float(y) for y in re.findall(r'cy="([\d.]+)"', svg)] + [float(y) for y in re.findall(r"V([\d.]+)", svg)]
+    assert all(LEFT <= x <= WIDTH for x in xs)
+    assert all(0 <= y <= 300 for y in ys)
+    # The second one is near the right edge, and its name goes to the left.
+    assert svg.count("text-anchor:end") == 1
+
+
+def test_a_report_is_made_anew_for_another_load_without_measuring(tmp_path: Path) -> None:
+    file = tmp_path / "results.json"
+    found = made.results()
+    replace(found, trials=tuple(trial for trial in found.trials if not trial.failure)).save(file)
+    done = CliRunner().invoke(app, ["--report-only", "--out", str(tmp_path), "--events-per-second", "7"])
+    assert done.exit_code == 0, done.output
+    load = json.loads((tmp_path / "findings.json").read_text())[0]["money"]["load"]
+    assert load["events_per_second"] == 7
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        (["--arm", "iceberg"], "there is no arm iceberg; choose from: json, cow, mor"),
+        (["--scenario", "all"], "there is no scenario all; choose from: half-updates"),
+        (["--report-only", "--out", "nowhere"], "nowhere/results.json"),
+    ],
+)
+def test_what_is_not_there_is_named(options: list[str], says: str) -> None:
+    done = CliRunner().invoke(app, options)
+    assert done.exit_code == 2
+    # Typer breaks lines, and frames them.
+    assert says.replace(" ", "") in re.sub(r"[\s│]", "", done.output)
