@@ -75,10 +75,13 @@ class _Named:
 def slices_of(stored: Iterable[StoredFile], timeline: Timeline) -> Slices:
     """Sort files by what they are for; others than data files are passed over."""
     open_instants = {one.requested for one in timeline.pending}
+    compactions = {one.requested for one in timeline.pending if one.action == "compaction"}
     completed = {one.requested: one.completed or one.requested for one in timeline.instants}
     begins = timeline.instants[0].requested if timeline.instants else ""
 
     def is_completed(named: _Named) -> bool:
+        if named.is_log and timeline.layout == 1 and named.instant in compactions:
+            return True  # it is there before its base file
         # What is older than the active timeline is in the archive, where only completed commits are.
         return named.instant not in open_instants and (named.instant in completed or named.instant < begins)
 

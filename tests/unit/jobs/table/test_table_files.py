@@ -56,6 +56,12 @@ def test_in_layout_1_logs_bear_the_instant_of_their_base_file() -> None:
     assert (found.base, found.waiting, found.replaced) == (Files(1, 10), Files(2, 2), Files(2, 11))
 
 
+def test_in_layout_1_logs_may_be_there_before_their_base_file() -> None:
+    names = [f"{instant(0)}.deltacommit", f"{instant(2)}.compaction.requested", f"{instant(3)}.deltacommit"]
+    found = slices_of([base("a", 0), log("a", 0), log("a", 2)], timeline_of(names, layout=1))
+    assert (found.base, found.waiting, found.unfinished) == (Files(1, 10), Files(2, 2), Files())
+
+
 def test_logs_are_waiting_until_their_compaction_is_completed() -> None:
     names = [done(0, 1), done(2, 3), f"{instant(4)}.compaction.requested", f"{instant(4)}.compaction.inflight"]
     found = slices_of([base("a", 0), log("a", 2), base("a", 4)], timeline_of(names))
