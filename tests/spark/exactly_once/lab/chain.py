@@ -112,7 +112,7 @@ class Lab:
         self.drivers: list[Driver] = []
         self.story: list[str] = []
         self._is_ended = False
-        more = {} if s3 is None else {"AWS_ENDPOINT_URL_S3": s3}
+        more = {} if s3 is None else {"AWS_ENDPOINT_URL_S3": s3, "AWS_ENDPOINT_URL_GLUE": s3}
         environment = child_environment(folder / "scratch", **more)
         self._ingest = Ingest(self.path, "orders", environment, folder)
         if cluster:

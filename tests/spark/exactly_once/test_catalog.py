@@ -1,0 +1,45 @@
+"""A driver that keeps its table in a catalog, and is killed before the catalog is told."""
+
+from __future__ import annotations
+
+import signal
+
+import boto3
+import pytest
+
+from lab.chain import Labs, Table
+from lakestream.sinks.objects import folders_of
+from lakestream.storage import LakePath, S3Settings, StoreSettings
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+
+DATABASE = "exactly_once"
+
+
+def test_partitions_that_a_killed_driver_did_not_tell_are_told_by_the_next(labs: Labs, s3: str) -> None:
+    glue = boto3.client(
+        "glue", endpoint_url=s3, region_name="us-east-1", aws_access_key_id="test", aws_secret_access_key="test"
+    )
+    glue.create_database(DatabaseInput={"Name": DATABASE})
+    lab = labs.make(Table.MOR, "s3")
+    lab.stream.put(2)
+    driver = lab.start(crash_at="sink_committed")
+    assert driver.wait() == -signal.SIGKILL, driver.tail()
+    # From here on there is a catalog; the first partitions are those of a batch that is over.
+    lab.document["spec"]["writers"][0]["hudi"]["catalog"] = {"glue": {"database": DATABASE, "table": "orders"}}
+    lab.drain()
+    with lab.writer.environment():
+        place = StoreSettings(LakePath.parse(lab.writer.path), S3Settings("us-east-1", s3))
+        partitions = set(folders_of(place, 1))
+    assert partitions
+    tables = glue.get_tables(DatabaseName=DATABASE)["TableList"]
+    assert {table["Name"] for table in tables} == {"orders", "orders_ro", "orders_rt"}
+    for table in tables:
+        location = lab.writer.path.replace("s3a://", "s3://")
+        assert table["StorageDescriptor"]["Location"] == location
+        columns = [column["Name"] for column in table["StorageDescriptor"]["Columns"]]
+        assert columns[0] == "_hoodie_commit_time"
+        assert {"order_id", "version", "created_at", "_hoodie_is_deleted"} <= set(columns)
+        found = glue.get_partitions(DatabaseName=DATABASE, TableName=table["Name"])["Partitions"]
+        assert {one["StorageDescriptor"]["Location"] for one in found} == {f"{location}/{path}" for path in partitions}
+    lab.close()
