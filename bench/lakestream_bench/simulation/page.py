@@ -26,6 +26,8 @@ _STYLE = """
 .case{display:grid;grid-template-columns:minmax(0,1fr) 380px;gap:20px;align-items:start}
 .case table{width:100%;margin:0}.case td,.case th{padding:2px 5px}
 @media(max-width:900px){.case{grid-template-columns:minmax(0,1fr)}}
+@media(max-width:600px){table,table.small{font-size:11px;width:100%}
+th,td,.case th,.case td{padding:3px 2px;white-space:normal}.plots svg{width:640px}}
 """
 
 
@@ -76,7 +78,7 @@ def _totals(cases: Sequence[Case]) -> str:
     return (
         f"<h2>Over the {kept} of {len(cases)} cases in which the goal can be kept</h2>"
         '<div class="wide"><table><tr><th>policy</th><th>late, s</th><th>cost, mean</th>'
-        f"<th>actions/h, all cases</th></tr>{rows}</table></div>"
+        f"<th>actions/h</th></tr>{rows}</table></div><p class='small'>Actions are those of all cases.</p>"
     )
 
 
@@ -117,7 +119,7 @@ def _section(case: Case, scenario: Scenario) -> str:
     return (
         f'<h2 id="{_anchor(case)}">{escape(case.scenario)}, {case.shards:,} shards</h2>'
         f"<p>{escape(scenario.story)}; executors of {scenario.cores} core{'s' if scenario.cores != 1 else ''}</p>"
-        f'<div class="case"><div>{"".join(plot.svg() for plot in _plots(case, scenario))}</div>'
+        f'<div class="case"><div class="wide plots">{"".join(plot.svg() for plot in _plots(case, scenario))}</div>'
         f"<div>{_table(case)}{says}{_said(case)}</div></div>"
     )
 

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 
 from lakestream_api import Scaling
 from lakestream_operator.autoscaler import explain
-from lakestream_operator.autoscaler.demand import Demand, demand, usual_lag, utilization
+from lakestream_operator.autoscaler.demand import FULL, Demand, demand, usual_lag, utilization
 from lakestream_operator.autoscaler.effect import judge
 from lakestream_operator.autoscaler.estimate import Load, fit, load_of, start_delay
 from lakestream_operator.autoscaler.observations import ScalingWindow
@@ -46,9 +46,9 @@ STARVED_PAUSES = 1
 """So often."""
 SETTLE_AT_MOST = timedelta(minutes=5)
 """A step that is not complete after this time is not waited for any longer."""
-HIGH = 0.97
-"""Utilization from which on there have to be more executors. So far above the target that noise stays below it."""
-LEAP_HIGH = 1.15
+HIGH = 1.14
+"""Times the target utilization, from which on there have to be more executors: noise stays below it."""
+LEAP_HIGH = 1.35
 """The same, for a load that has leapt up: it takes more than a few batches that are larger than others."""
 BEHIND_SHARE = 0.8
 """Of `maxLag`; a lag beyond it, and beyond that of a pipeline that keeps up, is a backlog."""
@@ -221,13 +221,14 @@ def _follow(
     state = replace(state, block=state.block if state.block is not None and now < state.block.until else None)
     rate = load.rate.now
     busy = utilization(spec, limits, model, load, rate=rate, executors=current)
+    usual = min(HIGH * spec.target_utilization, FULL)
     delay = start_delay(state)
     lag = load.lag + max(0.0, 1 - 1 / busy) * delay if busy > 1 else load.lag
     behind = lag > max(usual_lag(limits, model), BEHIND_SHARE * spec.max_lag.total_seconds())
     settled = _settled(state, window, timedelta(seconds=delay + 2 * limits.interval), now)
-    state = _explain_backlog(spec, window, state, now, behind=behind, explained=busy * (1 + _extra(state, now)) > HIGH)
+    state = _explain_backlog(spec, window, state, now, behind=behind, explained=busy * (1 + _extra(state, now)) > usual)
     extra = _extra(state, now)
-    high = HIGH if load.rate.leap is None else LEAP_HIGH
+    high = usual if load.rate.leap is None else LEAP_HIGH * spec.target_utilization
     overloaded = behind or busy * (1 + extra) > high
     need = demand(spec, limits, model, load, rate=rate, lag=lag if overloaded else 0.0, extra=extra)
     state = _remember(spec, state, need, now)
@@ -243,7 +244,7 @@ def _follow(
     if overloaded and wanted > current:
         target = _up(state, wanted, load)
         # Executors that do more than what comes work a backlog off, which takes its time.
-        catches_up = behind and busy < HIGH and not _since(state, spec.max_lag, now)
+        catches_up = behind and busy < usual and not _since(state, spec.max_lag, now)
         # If nothing more arrives, it is to be known first whether the last step was of use.
         watched = state.step is not None and load.rate.now < MUCH_MORE * state.step.rate
         watched = watched and not _since(state, SETTLE_AT_MOST, now)

@@ -150,6 +150,15 @@ def test_three_times_the_load_gets_executors_in_one_step() -> None:
     assert driver.decisions[-1].explanation.startswith("stays at ")
 
 
+def test_a_lower_utilization_is_kept_from_below_and_from_above() -> None:
+    driver = Driver(10, SPEC.model_copy(update={"target_utilization": 0.4}))
+    driver.run(900, 80_000)
+    assert driver.executors == 10
+    driver.run(900, 104_000)
+    # 104,000 records/s are 5.2 executors at work, and 13 that work for 40 % of the time.
+    assert driver.executors == 13
+
+
 def test_a_model_that_is_not_sure_of_itself_doubles_at_most() -> None:
     driver = Driver(5)
     driver.measures = False
