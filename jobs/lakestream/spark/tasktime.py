@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 SERVICES_POOL = "table-services"
 """Scheduler pool of compaction, cleaning and archiving: no batch waits for their tasks, and none pays for them."""
+_SHORT = 0.05
+"""Seconds of tasks that are not worth asking whose they were."""
 _GONE = 3
 """Numbers in a row without a stage, behind which there is none."""
 
@@ -82,9 +84,9 @@ class TaskTime:
             data = self._store.lastStageAttempt(stage)
         except SPARK_ERRORS:
             return None
-        if without is not None and data.schedulingPool() == without:
-            return 0.0
-        return float(data.executorRunTime()) / 1000
+        seconds = float(data.executorRunTime()) / 1000
+        # Each question is a way to the JVM and back, between two batches.
+        return 0.0 if seconds > _SHORT and without is not None and data.schedulingPool() == without else seconds
 
 
 def _group(batch: int) -> str:
