@@ -63,7 +63,11 @@ def test_hudi_0_15_reads_the_rows_that_are_there(spark: SparkSession, tmp_path: 
     found = read(tmp_path)
     assert found == {
         "copied": {"snapshot": ROWS, "read_optimized": ROWS},
-        "merged": {"snapshot": ROWS, "read_optimized": FIRST},
+        # Until a compaction, a delete in a log file takes away the row of the base file, also one that is newer.
+        "merged": {
+            "snapshot": {key: version for key, version in ROWS.items() if key != "g"},
+            "read_optimized": FIRST,
+        },
         "compacted": {"snapshot": ROWS, "read_optimized": ROWS},
     }
 
