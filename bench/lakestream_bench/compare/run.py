@@ -109,8 +109,6 @@ class _Runner:
                 for turn in turns:
                     progress.begin(f"{scenario.name}, {ARMS[turn.arm].title}, repetition {turn.repetition + 1}")
                     trial = self._trial(turn, scenario, history)
-                    if trial.failure:
-                        _tell(f"  failed: {trial.failure}")
                     self.store.put(scenario, trial)
                 for arm in uncounted:
                     self._count(scenario, arm, history)
@@ -159,6 +157,7 @@ class _Runner:
         try:
             return run_trial(self.spark, scenario, ARMS[turn.arm], turn.repetition, history, looker, place)
         except _FAILURES as error:
+            _tell(f"  failed: {error}")
             return Trial(turn.scenario, turn.arm, turn.repetition, "", (), (), failure=str(error))
         finally:
             shutil.rmtree(place, ignore_errors=True)
