@@ -71,7 +71,7 @@ lint: setup ## Run ruff, mypy and import-linter
 bench: setup ## Measure; prints tables and writes JSON to build/bench
 	$(BIN)/python -m lakestream_bench
 
-compare: jars ## JSON beside Hudi, merge-on-read beside copy-on-write, on the same events: SIZE= (1: ten minutes), ALL=1
+compare: jars ## JSON beside Hudi, merge-on-read beside copy-on-write, on the same events: SIZE=, ALL=1
 	$(BIN)/lakestream compare $(if $(SIZE),--size $(SIZE)) $(if $(ALL),--all)
 
 docs: setup ## Write docs/configuration.md, the CustomResourceDefinition, and the charts' values into their README.md
