@@ -336,8 +336,8 @@ def test_a_batch_whose_commit_somebody_rolls_back_is_not_taken_for_written(
 
     def commit(client: HudiClient, written: Written, batch: dict[str, str]) -> None:
         late = LateCommit(settings, written.instant, lambda: complete(client, written, batch))
-        HudiSink(spark, settings)._roll_back(rows_of(spark, []).schema)
-        late.land()
+        with opened(spark, settings):
+            late.land()
 
     with opened(spark, settings) as sink, monkeypatch.context() as patch:
         patch.setattr(HudiClient, "commit", commit)

@@ -123,7 +123,8 @@ class FenceWatch:
         Args:
             fence: what is looked at.
             on_lost: called in a thread of the watch; must end all writing. Gets a FencedError if there is a
-                successor, a StorageUnavailableError if nobody can tell.
+                successor, a StorageUnavailableError if nobody can tell, and another error if the process stood still
+                for so long that there may be one.
             settings: how often, and for how long without an answer.
             clock: seconds.
             wait: waits so many seconds; True ends the watch.
@@ -176,11 +177,16 @@ class FenceWatch:
         while (left := self._verified + patience - self._clock()) > 0:
             if self._wait(left):
                 return
+        # The time keeper waits for nothing else: if it comes late, so did every look.
+        stood = -left > self._settings.interval.total_seconds()
+        ending = f"another driver may have taken over; this one (epoch {self._fence.epoch}) stops without writing"
+        if stood:
+            self._lose(LakeStreamError(f"this process stood still for up to {patience - left:.0f} s, and {ending}"))
+            return
         self._lose(
             StorageUnavailableError(
                 f"the storage of the checkpoint does not answer: {self._failure}. The log could not be read for "
-                f"{patience:.0f} s, and another driver may have taken over; this one (epoch {self._fence.epoch}) stops "
-                "without writing"
+                f"{patience:.0f} s, and {ending}"
             )
         )
 

@@ -13,7 +13,7 @@ from random import Random
 from typing import Any
 
 from chaos.audit import Found, Lake, Verdict, judge, read_json, read_quarantine, read_told
-from chaos.driver import Driver
+from chaos.driver import FAILED, STORAGE, Driver
 from chaos.faults import Fault
 from chaos.faults.endings import START_SECONDS
 from chaos.schedule import Life, Scenario
@@ -139,9 +139,9 @@ def _await_batches(made: World, driver: Driver, batches: int) -> bool:
 
 
 def _judge_end(made: World, driver: Driver) -> None:
-    """Of a driver that ended by itself: 1 under faults is as documented, whoever restarts it goes on."""
+    """Of a driver that ended by itself: 1 or 6 under faults is as documented, whoever restarts it goes on."""
     made.tell(f"{driver.name} ended with {driver.status}: {driver.last_word()}")
-    if driver.status in (1, -9) and (driver.hurt or made.stressed):
+    if driver.status in (FAILED, STORAGE, -9) and (driver.hurt or made.stressed):
         made.counts["ends under faults"] += 1
         return
     made.faults.append(f"{driver.name} ended with {driver.status}, though it may not have: {driver.last_word()}")

@@ -15,8 +15,8 @@ from chaos.processes import MARK, Part, family, part_of, send
 
 FENCED = 4
 """The documented status of a driver whose place another one has taken (`docs/operating.md`)."""
-FAILED = 1
-"""The documented status of one that may be started again."""
+FAILED, STORAGE = 1, 6
+"""The documented statuses of one that may be started again; the second one's storage did not answer."""
 TAIL_LINES = 60
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from random import Random
 from typing import TYPE_CHECKING, Self
 
-from chaos.driver import FAILED, FENCED
+from chaos.driver import FAILED, FENCED, STORAGE
 from chaos.faults.base import Ending
 from chaos.processes import Part
 
@@ -184,7 +184,7 @@ def await_takeover(world: World, successor: Driver, batches: int, logged: str = 
         if successor.status is None:
             world.faults.append(f"stuck: {successor.name} has not taken over within {START_SECONDS:.0f} s")
             successor.end()
-        elif successor.status != FAILED:
+        elif successor.status not in (FAILED, STORAGE):
             world.faults.append(f"{successor.name} ended with {successor.status}: {successor.last_word()}")
 
 
@@ -195,5 +195,5 @@ def require_gone(world: World, driver: Driver) -> None:
     if status is None:
         world.faults.append(f"{driver.name} was still there {END_SECONDS:.0f} s after its successor had taken over")
         driver.end()
-    elif status not in (FENCED, FAILED):
+    elif status not in (FENCED, FAILED, STORAGE):
         world.faults.append(f"{driver.name} ended with {status} when it was replaced: {driver.last_word()}")

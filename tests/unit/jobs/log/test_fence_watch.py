@@ -27,6 +27,8 @@ class Script:
     seconds: float = 0.0
     at: dict[float, Callable[[], object]] = field(default_factory=dict)
     end: float = 100.0
+    frozen: float = 0.0
+    """Seconds that the next wait takes longer than it was asked to."""
 
     def clock(self) -> float:
         return self.seconds
@@ -36,7 +38,7 @@ class Script:
         while due := [time for time in self.at if time <= until]:
             self.seconds = min(due)
             self.at.pop(self.seconds)()
-        self.seconds = until
+        self.seconds, self.frozen = until + self.frozen, 0.0
         return self.seconds >= self.end
 
 
@@ -112,6 +114,14 @@ def test_a_look_that_hangs_ends_the_driver_in_time() -> None:
     ((second, error),) = watch(FailingStore(), script, looks=False)
     assert second == 10
     assert "no look was answered" in str(error)
+
+
+def test_a_process_that_stood_still_ends_and_says_so() -> None:
+    script = Script(frozen=40)
+    ((second, error),) = watch(FailingStore(), script, looks=False)
+    assert second == 50
+    assert type(error) is LakeStreamError, "nothing is wrong with the storage"
+    assert "stood still for up to 50 s" in str(error)
 
 
 @pytest.mark.parametrize("taken_at", range(1, 24))
