@@ -22,8 +22,9 @@ from lakestream_bench.simulation.streams import Mishap, Mishaps, Scenario
 SHARD_READ_BYTES = 2_000_000.0
 SHARD_WRITE_RECORDS = 1_000.0
 RECORDS_PER_TASK = 10_000
-OVERLOADED, FIXED = 1.5, 2.0
-"""A batch takes as many trigger intervals at most, or times of the quickest before, as far as the last one tells."""
+OVERLOADED, FIXED, STUTTER = 1.5, 3.0, 20.0
+"""A batch takes as many trigger intervals at most, or times of the quickest before, or seconds, as far as the last one
+tells."""
 RANGES_AT_ONCE = 4
 """Shards that a task asks at once."""
 SETTLE = 0.25
@@ -276,7 +277,7 @@ class World:
             trigger.max_records_per_batch / max(self._records, 1.0), trigger.max_bytes_per_batch / max(self._bytes, 1.0)
         )
         # A batch that the cores are long at work on would tell late that there are too few of them.
-        allowed = max(OVERLOADED * self.scenario.interval, FIXED * min(self._paces))
+        allowed = max(OVERLOADED * self.scenario.interval, FIXED * min(self._paces), STUTTER)
         manageable = allowed * self._capacity * self._seconds / max(self._records, 1.0)
         return min(wanted, manageable, max(2 * self._span, full), max(16 * full, 60.0))
 

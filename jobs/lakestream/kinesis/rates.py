@@ -29,9 +29,11 @@ _LEAST = timedelta(milliseconds=1)
 _OVERLOADED = 1.5
 """Trigger intervals for which a batch may be at work: one that takes long tells late that executors are missing, and is
 of no use to those that come meanwhile…"""
-_FIXED = 2.0
+_FIXED = 3.0
 """…but for no less than so many times what the quickest of the last batches took: it may be fixed cost, and smaller
-batches would only pay it more often."""
+batches would only pay it more often…"""
+_STUTTER = timedelta(seconds=20)
+"""…nor than this: small batches that take longer on a busy machine must not become ever smaller."""
 _PACES = 10
 """Batches that are looked back to for it."""
 
@@ -91,7 +93,8 @@ class Rates:
         """Seconds of arrival time whose records are worked on in time, as far as the last batches tell."""
         if not self.paces or min(self.paces) <= 0 or self.records <= 0:
             return math.inf
-        allowed = max(_OVERLOADED * settings.interval.total_seconds(), _FIXED * min(self.paces))
+        fixed = max(_FIXED * min(self.paces), _STUTTER.total_seconds())
+        allowed = max(_OVERLOADED * settings.interval.total_seconds(), fixed)
         return allowed * self.last_records / self.paces[-1] * self.seconds / self.records
 
     def expect(self, shard_id: str, span: timedelta) -> int:
