@@ -22,7 +22,7 @@ from lakestream_bench.simulation.streams import Mishap, Mishaps, Scenario
 SHARD_READ_BYTES = 2_000_000.0
 SHARD_WRITE_RECORDS = 1_000.0
 RECORDS_PER_TASK = 10_000
-OVERLOADED, FIXED, STUTTER = 1.5, 3.0, 20.0
+OVERLOADED, FIXED, STUTTER = 1.5, 3.0, 60.0
 """A batch takes as many trigger intervals at most, or times of the quickest before, or seconds, as far as the last one
 tells."""
 RANGES_AT_ONCE = 4

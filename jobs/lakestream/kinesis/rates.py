@@ -32,8 +32,8 @@ of no use to those that come meanwhile…"""
 _FIXED = 3.0
 """…but for no less than so many times what the quickest of the last batches took: it may be fixed cost, and smaller
 batches would only pay it more often…"""
-_STUTTER = timedelta(seconds=20)
-"""…nor than this: small batches that take longer on a busy machine must not become ever smaller."""
+_STUTTER = timedelta(seconds=60)
+"""…nor than this: what small batches take is fixed cost and chance, so they must be able to grow, whatever it was."""
 _PACES = 10
 """Batches that are looked back to for it."""
 
