@@ -73,9 +73,11 @@ class OperatorMachine(RuleBasedStateMachine):
 
     @rule(maximum=st.integers(1, 30))
     def scaling_changes(self, maximum: int) -> None:
-        while (decision := self.cluster.reconcile()) and decision.actions:
-            """Something else was to be done."""
-        before = self._applications()
+        # What else there was to be done is done first. Not until nothing is decided any more: what only is told is told
+        # again as long as the LakeStream's status cannot be written.
+        before = None
+        while before != (before := self._applications()):
+            self.cluster.reconcile()
         self._edit(lambda spec: spec.update(scaling={"maxExecutors": maximum}))
         self.cluster.reconcile()
         assert self._applications().items() >= before.items(), "scaling ended a driver"
