@@ -34,6 +34,7 @@ from lakestream_api.quantities import (
     memory_mebibytes,
     parse_duration,
     parse_size,
+    rounded_size,
 )
 from lakestream_api.report import (
     BatchSummary,
@@ -160,6 +161,7 @@ __all__ = [
     "memory_mebibytes",
     "parse_duration",
     "parse_size",
+    "rounded_size",
     "slowest",
     "stream_labels",
 ]

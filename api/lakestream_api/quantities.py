@@ -65,6 +65,14 @@ def format_size(value: int) -> str:
     return str(value)
 
 
+def rounded_size(value: int) -> str:
+    """Write a number of bytes for people, in the largest unit of which there is one: "1.5 GiB"."""
+    for unit, factor in _UNITS.items():
+        if value >= factor:
+            return f"{value / factor:.1f} {unit}B"
+    return f"{value} B"
+
+
 def memory_mebibytes(memory: str) -> int:
     """MiB of a memory setting in the JVM's notation: "512m" is 512, "2g" is 2048.
 

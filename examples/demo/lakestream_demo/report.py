@@ -11,6 +11,7 @@ from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
+from lakestream_api import rounded_size
 from lakestream_demo.result import CheckResult, DemoResult, Freshness, QueryResult, TableResult
 from lakestream_demo.settings import Lake
 
@@ -57,7 +58,7 @@ def _tables(result: DemoResult) -> Table:
     table = _grid("", "records", "rows", "files", "size")
     table.add_row("stream", f"{result.load.acknowledged:,}")
     for made in result.tables:
-        table.add_row(_name(made), f"{made.records:,}", f"{made.rows:,}", f"{made.files:,}", size(made.bytes))
+        table.add_row(_name(made), f"{made.records:,}", f"{made.rows:,}", f"{made.files:,}", rounded_size(made.bytes))
     return table
 
 
@@ -116,11 +117,3 @@ def _verdict(result: DemoResult) -> Text:
             f"  All {result.load.acknowledged:,} acknowledged records are in the lake, each exactly once.",
         )
     return Text.assemble(("FAILED", "bold red"), "  The lake is not what was sent: see the counts above.")
-
-
-def size(count: int) -> str:
-    """Bytes as people read them."""
-    for power, unit in ((3, "GiB"), (2, "MiB"), (1, "KiB")):
-        if count >= 1024**power:
-            return f"{count / 1024**power:.1f} {unit}"
-    return f"{count} B"

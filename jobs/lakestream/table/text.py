@@ -9,6 +9,7 @@ from lakestream.query.history import show
 from lakestream.query.telling import ago
 from lakestream.table.files import Files
 from lakestream.table.report import Action, HudiReport, JsonReport, Quarantine
+from lakestream_api import rounded_size
 
 
 def as_text(report: HudiReport | JsonReport, now: datetime) -> str:
@@ -80,21 +81,12 @@ def _row(action: Action) -> tuple[str, ...]:
         action.state if action.completed_at is None else f"{action.completed_at:%m-%d %H:%M:%S}",
         "" if action.seconds is None else f"{action.seconds:.1f} s",
         *("" if number is None else f"{number:,}" for number in numbers),
-        "" if action.bytes is None else size(action.bytes),
+        "" if action.bytes is None else rounded_size(action.bytes),
     )
 
 
 def _files(files: Files) -> tuple[str, str]:
-    return f"{files.count:,}", size(files.bytes)
-
-
-def size(count: int) -> str:
-    """Bytes in the largest unit of which there is one."""
-    number, units = float(count), iter(("B", "KiB", "MiB", "GiB", "TiB"))
-    unit = next(units)
-    while number >= 1024 and (larger := next(units, None)) is not None:
-        number, unit = number / 1024, larger
-    return f"{number:.0f} {unit}" if unit == "B" else f"{number:.1f} {unit}"
+    return f"{files.count:,}", rounded_size(files.bytes)
 
 
 def _aligned(rows: Sequence[Sequence[str]], numbers: Sequence[int] = (1, 2)) -> Iterable[str]:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakestream_api import format_duration, format_size, memory_mebibytes, parse_duration, parse_size
+from lakestream_api import format_duration, format_size, memory_mebibytes, parse_duration, parse_size, rounded_size
 
 MILLISECONDS = st.integers(0, 10**14)
 
@@ -78,3 +78,14 @@ def test_these_are_no_sizes(text: str) -> None:
 
 def test_memory_is_in_binary_units() -> None:
     assert (memory_mebibytes("512m"), memory_mebibytes("2g")) == (512, 2048)
+
+
+def test_sizes_are_rounded_for_people() -> None:
+    assert [rounded_size(count) for count in (0, 1_023, 1_024, 5 << 20, 3 << 30, 1 << 40)] == [
+        "0 B",
+        "1023 B",
+        "1.0 KiB",
+        "5.0 MiB",
+        "3.0 GiB",
+        "1.0 TiB",
+    ]

@@ -10,7 +10,7 @@ from rich.console import Console, RenderableType
 
 from lakestream_demo.inspected import Inspection
 from lakestream_demo.observed import LoadSeen, Observed, StreamSeen, WriterSeen, rates
-from lakestream_demo.report import draw_report, size
+from lakestream_demo.report import draw_report
 from lakestream_demo.result import CheckResult, DemoResult, Freshness, LoadResult, QueryResult, TableResult
 from lakestream_demo.screen import LineScreen
 from lakestream_demo.steps import Phase, Timeline
@@ -172,13 +172,3 @@ def test_a_writer_that_was_never_warm_has_no_figures_of_that() -> None:
 def test_an_inspection_survives_the_way_between_processes() -> None:
     inspection = Inspection((TABLE,), (GOOD, BAD), (QUERY,), {"audit": 1.5})
     assert Inspection.from_json(inspection.to_json()) == inspection
-
-
-def test_sizes_have_units() -> None:
-    assert [size(count) for count in (0, 1_023, 1_024, 5 << 20, 3 << 30)] == [
-        "0 B",
-        "1023 B",
-        "1.0 KiB",
-        "5.0 MiB",
-        "3.0 GiB",
-    ]
