@@ -65,6 +65,10 @@ class _Loop:
     """What was asked for in the last one of them: before something else is, it is not tried again too soon."""
     task: asyncio.Task[None] | None = None
 
+    def wake_by(self, time: datetime) -> None:
+        """Look again at that time at the latest."""
+        self.wake_at = min(self.wake_at or time, time)
+
 
 @dataclass(slots=True)
 class Loops:
@@ -237,7 +241,7 @@ class Loops:
         if not is_news(stream.status, status, silent):
             return
         if loop.status_refusal and loop.status_refusal.holds(stream.asked, now):
-            loop.wake_at = min(loop.wake_at or loop.status_refusal.retry_at, loop.status_refusal.retry_at)
+            loop.wake_by(loop.status_refusal.retry_at)
             return
         try:
             written = await self.hands.write_status(stream, status)
@@ -248,7 +252,7 @@ class Loops:
         except OperatorError as error:
             loop.status_refusal = Refusal.of(error, stream.asked, loop.status_refusal, now, self.chance())
             self._refused(key, {}, {"status": loop.status_refusal})
-            loop.wake_at = min(loop.wake_at or loop.status_refusal.retry_at, loop.status_refusal.retry_at)
+            loop.wake_by(loop.status_refusal.retry_at)
             return
         loop.status_at, loop.status_refusal = now, None
         self.saw(written)

@@ -10,7 +10,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Protocol
 
-from lakestream.model import ServiceStatus
+from lakestream.model import ServiceStatus, in_a_line
 
 logger = logging.getLogger(__name__)
 
@@ -116,10 +116,9 @@ class CatalogKeeper:
             wanted |= more()
             self._catalog.keep(wanted)
         except Exception as error:
-            lines = str(error).strip().splitlines() or [type(error).__name__]
-            logger.warning("the catalog is not up to date; ingestion goes on: %s", lines[0], exc_info=error)
+            logger.warning("the catalog is not up to date; ingestion goes on: %s", in_a_line(error), exc_info=error)
             with self._changed:
-                self._status = self._status.failed_again(lines[0], self._now())
+                self._status = self._status.failed_again(error, self._now())
             return False
         with self._changed:
             self._kept |= wanted

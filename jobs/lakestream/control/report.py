@@ -26,6 +26,7 @@ from lakestream.model import (
     ServiceStatus,
     ShardStats,
     Unpinned,
+    Upkeep,
     Waiting,
 )
 from lakestream_api import (
@@ -50,25 +51,6 @@ class ProgressPublisher(Protocol):
 
     def publish(self, progress: Progress) -> None:
         """Publish one batch. May fail with any error: ingestion goes on without."""
-        ...
-
-
-class Upkeep(Protocol):
-    """What a table says of itself, beside its batches; a sink is one."""
-
-    @property
-    def services(self) -> tuple[ServiceStatus, ...]:
-        """How the work beside the batches goes."""
-        ...
-
-    @property
-    def remembered_deletes(self) -> int:
-        """Deletes that an older version of their key is held against."""
-        ...
-
-    @property
-    def largest_file(self) -> int:
-        """Bytes of the largest file that later batches add to."""
         ...
 
 

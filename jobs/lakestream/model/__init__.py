@@ -6,7 +6,7 @@ from lakestream.model.definition import RULES, Definition
 from lakestream.model.findings import Finding, united
 from lakestream.model.plan import BatchPlan
 from lakestream.model.ranges import HashKeys, Loss, Position, ShardRange, after, at
-from lakestream.model.services import ServiceStatus
+from lakestream.model.services import ServiceStatus, Upkeep, in_a_line
 from lakestream.model.trim import Trim
 
 __all__ = [
@@ -30,8 +30,10 @@ __all__ = [
     "SinkCommit",
     "Trim",
     "Unpinned",
+    "Upkeep",
     "Waiting",
     "after",
     "at",
+    "in_a_line",
     "united",
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Protocol
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +28,38 @@ class ServiceStatus:
     behind: int = 0
     """Commits since the last completed run began: what waits to be compacted, cleaned or archived."""
 
-    def failed_again(self, error: str, now: datetime) -> ServiceStatus:
+    def failed_again(self, error: Exception, now: datetime) -> ServiceStatus:
         """After a run that failed now."""
-        since = self.failing_since or now
-        return replace(self, failed=self.failed + 1, failing=self.failing + 1, failing_since=since, error=error)
+        since, line = self.failing_since or now, in_a_line(error)
+        return replace(self, failed=self.failed + 1, failing=self.failing + 1, failing_since=since, error=line)
 
     def completed_again(self, seconds: float, behind: int) -> ServiceStatus:
         """After a run that took so long, since the beginning of which so many commits have come."""
         return ServiceStatus(
             self.name, completed=self.completed + 1, failed=self.failed, seconds=seconds, behind=behind
         )
+
+
+def in_a_line(error: Exception) -> str:
+    """What an error says first; its type, if it says nothing."""
+    lines = str(error).strip().splitlines() or [type(error).__name__]
+    return lines[0]
+
+
+class Upkeep(Protocol):
+    """What a table says of itself, beside its batches; a sink is one."""
+
+    @property
+    def services(self) -> tuple[ServiceStatus, ...]:
+        """How the work beside the batches goes, which fails none of them; empty if there is no such work."""
+        ...
+
+    @property
+    def remembered_deletes(self) -> int:
+        """Deletes that an older version of their key is held against; 0 if none are remembered."""
+        ...
+
+    @property
+    def largest_file(self) -> int:
+        """Bytes of the largest file written since the driver's start that later batches add to; 0: there is none."""
+        ...

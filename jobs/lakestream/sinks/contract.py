@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from lakestream.errors import InvalidValueError
-from lakestream.model import FileEntry, ServiceStatus, SinkCommit
+from lakestream.model import FileEntry, SinkCommit, Upkeep
 from lakestream.model.codec import require_count
 
 if TYPE_CHECKING:
@@ -35,27 +35,12 @@ class BatchRef:
             raise InvalidValueError("checkpoint must not be empty")
 
 
-class Sink(Protocol):
+class Sink(Upkeep, Protocol):
     """A place that batches are written to, in order, by one driver at a time."""
 
     @property
     def name(self) -> str:
         """Kind of the sink, for logs and metrics: `hudi`, `json`."""
-        ...
-
-    @property
-    def services(self) -> tuple[ServiceStatus, ...]:
-        """How the work beside the batches goes, which fails none of them; empty if there is no such work."""
-        ...
-
-    @property
-    def remembered_deletes(self) -> int:
-        """Deletes that an older version of their key is held against; 0 if none are remembered."""
-        ...
-
-    @property
-    def largest_file(self) -> int:
-        """Bytes of the largest file written since the driver's start that later batches add to; 0: there is none."""
         ...
 
     @property

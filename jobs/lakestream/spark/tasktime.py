@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SERVICES_POOL = "table-services"
-"""Scheduler pool of compaction, cleaning and archiving: no batch waits for their tasks, and none pays for them."""
+"""Pool of Spark's fair scheduler for compaction, cleaning and archiving: they get as many slots as a batch, not all of
+them; no batch waits for their tasks, and none pays for them."""
 _SHORT = 0.05
 """Seconds of tasks that are not worth asking whose they were."""
 _GONE = 3

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from lakestream.model import ServiceStatus
+from lakestream.model import ServiceStatus, in_a_line
 
 logger = logging.getLogger(__name__)
 
@@ -156,9 +156,8 @@ class TableServices:
         self._tell(service, lambda one: one.completed_again(seconds, one.behind - seen.behind))
 
     def _tell_failure(self, service: Service, error: Exception) -> None:
-        lines = str(error).strip().splitlines() or [type(error).__name__]
-        logger.warning("%s failed; ingestion goes on: %s", service.name, lines[0], exc_info=error)
-        self._tell(service, lambda one: one.failed_again(lines[0], self._now()))
+        logger.warning("%s failed; ingestion goes on: %s", service.name, in_a_line(error), exc_info=error)
+        self._tell(service, lambda one: one.failed_again(error, self._now()))
 
     def _tell(self, service: Service, change: Callable[[ServiceStatus], ServiceStatus]) -> None:
         with self._changed:

@@ -38,9 +38,6 @@ from lakestream.spark.tasktime import SERVICES_POOL
 
 logger = logging.getLogger(__name__)
 
-"""Of Spark's fair scheduler: a compaction gets as many slots as a batch, not all of them."""
-
-
 _META_COLUMNS = tuple(
     StructField(f"_hoodie_{name}", StringType())
     for name in ("commit_time", "commit_seqno", "record_key", "partition_path", "file_name")
