@@ -50,7 +50,7 @@ from lakestream.spark.session import build_session, instances_of, kill_jvm, stop
 from lakestream.spark.tasktime import TaskTime
 from lakestream.spark.uploads import abort_uploads
 from lakestream.stopping import StopSignal, stop_on_signals
-from lakestream.storage import LakePath, S3Settings, StoreSettings, open_store
+from lakestream.storage import LakePath, S3Settings, StoreSettings
 from lakestream.takeover import await_predecessors
 from lakestream_api import LakeStream, Writer, advice
 from lakestream_api.names import WriterNames
@@ -271,7 +271,7 @@ class _Observer:
 def _open_log(client: HttpKinesisClient, place: StoreSettings, writer: Writer) -> CheckpointLog:
     stream = client.describe_stream_summary()
     identity = Identity(stream.arn, stream.created_at, settings.immutable_settings(writer.output))
-    return CheckpointLog.open(ObstoreLogStore(open_store(place)), identity)
+    return CheckpointLog.open(ObstoreLogStore.at(place), identity)
 
 
 def _owner(document: LakeStream, writer: Writer, log: CheckpointLog, place: StoreSettings) -> Owner:
@@ -282,7 +282,7 @@ def _owner(document: LakeStream, writer: Writer, log: CheckpointLog, place: Stor
 def _watch(place: StoreSettings, epoch: int) -> FenceWatch:
     fence = FenceSettings()
     # A store of its own that gives up soon: the log's own tries a request for minutes.
-    store = ObstoreLogStore(open_store(replace(place, patience=fence.interval)))
+    store = ObstoreLogStore.at(replace(place, patience=fence.interval))
     return FenceWatch(Fence(store, epoch), _end_at_once, fence)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping
 from lakestream import places
 from lakestream.errors import SettingsError
 from lakestream.log import ObstoreLogStore, committed_files
-from lakestream.storage import LakePath, S3Settings, open_store
+from lakestream.storage import LakePath, S3Settings
 from lakestream_api import LakeStream
 
 
@@ -30,6 +30,6 @@ def list_files(
     s3 = S3Settings.from_environment(environ, document.spec.source.kinesis.region)
     place = places.checkpoint_place(document, writer, s3)
     root = (place / places.QUARANTINE).path if quarantine else LakePath.parse(writer.output.path)
-    for batch in committed_files(ObstoreLogStore(open_store(place))):
+    for batch in committed_files(ObstoreLogStore.at(place)):
         for entry in batch.rejects if quarantine else batch.files:
             yield f"{root}/{entry.path}"

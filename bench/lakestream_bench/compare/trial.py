@@ -26,7 +26,7 @@ from lakestream.sinks.quarantine import Quarantine
 from lakestream.spark.fetch import SparkFetcher
 from lakestream.spark.pipeline import Pipeline
 from lakestream.stopping import StopSignal
-from lakestream.storage import S3Settings, open_store
+from lakestream.storage import S3Settings
 from lakestream_api import LakeStream, load_lakestream
 from lakestream_bench.compare import defaults
 from lakestream_bench.compare.arms import PARTITION, Arm, Writer
@@ -95,7 +95,7 @@ class Ingest:
             case Writer.DEFAULTS:
                 self.sink = DefaultsSink(spark, place.table)
         identity = Identity(STREAM, datetime(2026, 1, 1, tzinfo=UTC), settings.immutable_settings(writer.output))
-        self._log = CheckpointLog.open(ObstoreLogStore(open_store(checkpoint)), identity)
+        self._log = CheckpointLog.open(ObstoreLogStore.at(checkpoint), identity)
         self._quarantine = Quarantine(checkpoint / QUARANTINE)
         self._pipeline = Pipeline.of(spark, EVENT_DDL, _TRANSFORM, self.sink.refusal)
         self.sink.prepare(self._pipeline.output)

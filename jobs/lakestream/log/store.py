@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Protocol
+from typing import Protocol, Self
 
 import obstore
 from obstore.store import MemoryStore
@@ -26,6 +26,8 @@ from lakestream.storage import (
     ObjectExistsError,
     ObjectNotFoundError,
     StorageUnavailableError,
+    StoreSettings,
+    open_store,
     translated,
 )
 
@@ -64,6 +66,11 @@ class ObstoreLogStore:
 
     def __init__(self, store: LakeStore | MemoryStore) -> None:
         self._store = store
+
+    @classmethod
+    def at(cls, place: StoreSettings) -> Self:
+        """The one at a place."""
+        return cls(open_store(place))
 
     def create(self, key: str, body: bytes) -> None:
         with translated(f"create {key}"):

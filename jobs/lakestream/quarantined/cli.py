@@ -12,7 +12,7 @@ import typer
 from lakestream.command import explained, log_to_stderr
 from lakestream.errors import SettingsError
 from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, target_of
-from lakestream.query.output import Format
+from lakestream.query.output import SHOWN, Format, require_redirected
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -54,11 +54,10 @@ def show(
         from lakestream.query.output import write_rows
         from lakestream.query.rows import first
 
-        if output.is_binary and sys.stdout.isatty():
-            raise SettingsError(f"-o {output.value} is nothing to print: redirect it into a file")
+        require_redirected(output)
         found = of_reason(reason, _records(path, file, writer))
         rows = pa.RecordBatchReader.from_batches(SCHEMA, found)
-        at_most = 20 if limit is None and output is Format.TABLE else limit
+        at_most = SHOWN if limit is None and output is Format.TABLE else limit
         rows = first(at_most, rows)
         count = write_rows(rows if output.is_binary else readable(rows), output, sys.stdout.buffer)
         sys.stdout.flush()
@@ -70,11 +69,10 @@ def _records(path: str | None, file: Path | None, writer: str | None) -> Iterato
     from lakestream.log import ObstoreLogStore, committed_files
     from lakestream.places import QUARANTINE
     from lakestream.quarantined.records import read_records
-    from lakestream.storage import open_store
 
     target = target_of(path, file, writer)
     if target.log is None:
         raise SettingsError(
             f"nobody has claimed the table at {target.table.path}: give -f lakestream.yaml --writer NAME"
         )
-    return read_records(target.log / QUARANTINE, committed_files(ObstoreLogStore(open_store(target.log))))
+    return read_records(target.log / QUARANTINE, committed_files(ObstoreLogStore.at(target.log)))

@@ -10,9 +10,8 @@ from typing import Annotated
 import typer
 
 from lakestream.command import explained, log_to_stderr
-from lakestream.errors import SettingsError
 from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, require_extra, target_of
-from lakestream.query.output import Format
+from lakestream.query.output import SHOWN, Format, require_redirected
 from lakestream.query.question import TABLE, Asked, Engine, ask
 
 query_app = typer.Typer(help="Ask a table: as it is, as it was, what changed.", add_completion=False)
@@ -52,10 +51,9 @@ def query(  # noqa: PLR0913, PLR0917 - an option each
 
         now = datetime.now(UTC)
         question = ask(at, since, until, read_optimized=read_optimized, now=now)
-        if output.is_binary and sys.stdout.isatty():
-            raise SettingsError(f"-o {output.value} is nothing to print: redirect it into a file")
+        require_redirected(output)
         if limit is None and output is Format.TABLE and sql is None:
-            limit = 20
+            limit = SHOWN
         told = answer(
             target_of(path, file, writer), Asked(question, sql, limit, now), engine, output, sys.stdout.buffer
         )

@@ -13,7 +13,7 @@ from lakestream.model import BatchPlan, Definition, FileEntry
 from lakestream.query.ddl import columns_of
 from lakestream.query.history import History, Version
 from lakestream.query.spans import Span
-from lakestream.storage import StoreSettings, open_store
+from lakestream.storage import StoreSettings
 
 BATCH, COMMITTED_AT = "_batch", "_committed_at"
 """Columns of where a line came from; not in the lines."""
@@ -57,7 +57,7 @@ class JsonLog:
         Raises:
             CorruptLogError, StorageError, StorageUnavailableError: of the log.
         """
-        store = ObstoreLogStore(open_store(log))
+        store = ObstoreLogStore.at(log)
         batches = tuple(batch for batch in committed_files(store) if batch.files)
         plans = store.list(BATCHES)
         plan = unpack(plans[-1], store.get(plans[-1]), BatchPlan.from_json) if plans else None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import sys
 from collections.abc import Callable, Iterator, Mapping
 from datetime import date, datetime, time
 from decimal import Decimal
@@ -13,8 +14,13 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from lakestream.errors import SettingsError
+
 _WIDEST = 50
 """Characters of a cell that people are shown."""
+
+SHOWN = 20
+"""Rows of a table that people are shown, unless they say how many."""
 
 
 def _otherwise(value: Any) -> str:
@@ -39,6 +45,16 @@ class Format(StrEnum):
     def is_binary(self) -> bool:
         """Whether it is nothing to print."""
         return self in (Format.PARQUET, Format.ARROW)
+
+
+def require_redirected(form: Format) -> None:
+    """Check that stdout is no terminal where rows are nothing to print.
+
+    Raises:
+        SettingsError: it is one.
+    """
+    if form.is_binary and sys.stdout.isatty():
+        raise SettingsError(f"-o {form.value} is nothing to print: redirect it into a file")
 
 
 def write_rows(rows: pa.RecordBatchReader, form: Format, out: BinaryIO) -> int:

@@ -13,7 +13,7 @@ from uuid import UUID
 from lakestream.errors import CorruptLogError, TableOwnedError
 from lakestream.log.store import ObstoreLogStore, claim
 from lakestream.model.codec import decode, encode
-from lakestream.storage import StoreSettings, open_store
+from lakestream.storage import StoreSettings
 
 KEY = "owner"
 """Of the object; no name that a query for JSON files might match."""
@@ -45,7 +45,7 @@ def claim_table(place: StoreSettings, owner: Owner) -> None:
         TableOwnedError: it is somebody else's.
         CorruptLogError: the object says nothing sensible.
     """
-    store = ObstoreLogStore(open_store(place))
+    store = ObstoreLogStore.at(place)
     if claim(store, KEY, _encode(owner)):
         return
     found = read_owner(place)
@@ -69,7 +69,7 @@ def read_owner(place: StoreSettings) -> Owner:
         CorruptLogError: the object says nothing sensible.
     """
     try:
-        return decode("owner", ObstoreLogStore(open_store(place)).get(KEY), _build)
+        return decode("owner", ObstoreLogStore.at(place).get(KEY), _build)
     except CorruptLogError as error:
         raise CorruptLogError(f"{place.path / KEY}: {error}") from error
 

@@ -17,7 +17,7 @@ from msgspec import Struct
 from msgspec.structs import astuple
 from pyspark.sql import types as st
 
-from lakestream.spark.plain import FIRST_SECOND, INSTANT, LAST_SECOND, LOCAL
+from lakestream.spark.plain import FIRST_SECOND, INSTANT, LAST_SECOND, LOCAL, OFFSET
 
 Column: TypeAlias = Callable[[Sequence[Any]], pa.Array]
 """From the values of a column, None for null, to Arrow.
@@ -29,8 +29,6 @@ Raises:
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _FIRST, _LAST = FIRST_SECOND * 1_000_000, LAST_SECOND * 1_000_000 + 999_999
-
-_OFFSET = r"(?:Z|[+-](?:0[0-9]|1[0-7]):?[0-5][0-9])$"
 
 _HALF, _LOWEST_BITS, _SMALLEST_NORMAL = 1 << 28, (1 << 29) - 1, 2.0**-126
 """Of a double, in the bits that a float has not; and of floats."""
@@ -182,7 +180,7 @@ def _at_once(texts: pa.StringArray, type: pa.TimestampType) -> pa.TimestampArray
     except pa.ArrowInvalid:
         found, has_offsets = texts.cast(pa.timestamp("us")).cast(type), False
     # Arrow knows offsets of up to 24 hours.
-    if has_offsets and not (_all(pc.ends_with(texts, "Z")) or _all(pc.match_substring_regex(texts, _OFFSET))):
+    if has_offsets and not (_all(pc.ends_with(texts, "Z")) or _all(pc.match_substring_regex(texts, f"{OFFSET}$"))):
         return None
     bounds = pc.min_max(found.cast(pa.int64())).as_py()
     is_within = bounds["min"] is None or (bounds["min"] >= _FIRST and bounds["max"] <= _LAST)

@@ -40,7 +40,7 @@ def look(target: Target, limit: int) -> HudiReport | JsonReport:
 
 def batches_of(log: StoreSettings) -> tuple[BatchFiles, ...]:
     """The committed batches of a writer that wrote objects."""
-    return tuple(committed_files(ObstoreLogStore(open_store(log))))
+    return tuple(committed_files(ObstoreLogStore.at(log)))
 
 
 def _actions(folder: HudiFolder, limit: int) -> list[Action]:

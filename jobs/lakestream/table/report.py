@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -151,13 +151,12 @@ def action_of(instant: Instant, metadata: Mapping[str, Any], *, compacts: bool) 
     )
     if instant.state is not State.COMPLETED:
         return action
-    fields = {name: getattr(action, name) for name in ("instant", "action", "state", "completed_at", "seconds")}
     if instant.action == "clean":
-        return Action(**fields, files=metadata.get("totalFilesDeleted"))
+        return replace(action, files=metadata.get("totalFilesDeleted"))
     stats = [stat for stats in (metadata.get("partitionToWriteStats") or {}).values() for stat in stats]
     batch = (metadata.get("extraMetadata") or {}).get(BATCH_MARK)
-    return Action(
-        **fields,
+    return replace(
+        action,
         batch=None if batch is None else int(batch),
         # What a compaction writes are the rows that are there.
         rows=None if compacts else sum(_positive(stat, "numInserts", "numUpdateWrites") for stat in stats),

@@ -6,10 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from enum import Enum
+from pathlib import Path
 
-from lakestream.log import Identity, LogStore
+from lakestream.log import CheckpointLog, Identity, LogStore, ObstoreLogStore
+from lakestream.log.manifest import BATCHES_PER_MANIFEST
 from lakestream.model import BatchCommit, BatchPlan, FileEntry, Reading, SinkCommit, after
-from lakestream.storage import StorageUnavailableError
+from lakestream.storage import LakePath, S3Settings, StorageUnavailableError, StoreSettings
 
 EPOCH_TIME = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 """Time 0 of the tests' clocks."""
@@ -19,6 +21,29 @@ ORDERS = Identity(
     stream_created_at=EPOCH_TIME - timedelta(days=30),
     settings={"hudi.recordKey": ("order_id",), "hudi.tableType": "MERGE_ON_READ"},
 )
+
+
+DOCUMENT = """
+apiVersion: lakestream.dev/v1alpha1
+kind: LakeStream
+metadata: {{name: orders}}
+spec:
+  source: {{kinesis: {{stream: orders, region: eu-west-1}}}}
+  schema: order_id string, version long
+  writers:
+    - name: json
+      json: {{path: {lake}/json}}
+    - name: hudi
+      hudi: {{path: {lake}/hudi, recordKey: [order_id], orderingField: version}}
+  checkpoint: {lake}/checkpoint
+"""
+"""Of a LakeStream whose `lake` is a folder."""
+
+
+def log_at(folder: Path, *, keep: int = BATCHES_PER_MANIFEST) -> CheckpointLog:
+    """The log of `ORDERS` in a folder; so many batches are kept, and put into a manifest."""
+    place = StoreSettings(LakePath.parse(str(folder)), S3Settings("eu-west-1"))
+    return CheckpointLog.open(ObstoreLogStore.at(place), ORDERS, keep=keep)
 
 
 def plan_of(batch: int, epoch: int, *, position: int | None = None) -> BatchPlan:

@@ -7,25 +7,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
-from lakestream.log import CheckpointLog, ObstoreLogStore
 from lakestream.main import app
-from lakestream.storage import LakePath, S3Settings, StoreSettings, open_store
-from lakestream.testing.logs import ORDERS, commit_of, plan_of
-
-DOCUMENT = """
-apiVersion: lakestream.dev/v1alpha1
-kind: LakeStream
-metadata: {{name: orders}}
-spec:
-  source: {{kinesis: {{stream: orders, region: eu-west-1}}}}
-  schema: order_id string, version long
-  writers:
-    - name: json
-      json: {{path: {lake}/json}}
-    - name: hudi
-      hudi: {{path: {lake}/hudi, recordKey: [order_id], orderingField: version}}
-  checkpoint: {lake}/checkpoint
-"""
+from lakestream.testing.logs import DOCUMENT, commit_of, log_at, plan_of
 
 
 @pytest.fixture
@@ -33,8 +16,7 @@ def lake(tmp_path: Path) -> Path:
     """Of each writer three batches are committed, of which one is in a manifest, and a fourth is planned."""
     (tmp_path / "orders.yaml").write_text(DOCUMENT.format(lake=tmp_path))
     for writer, files in (("json", 2), ("hudi", 1)):
-        place = StoreSettings(LakePath.parse(f"{tmp_path}/checkpoint/{writer}"), S3Settings("eu-west-1"))
-        log = CheckpointLog.open(ObstoreLogStore(open_store(place)), ORDERS, keep=1)
+        log = log_at(tmp_path / "checkpoint" / writer, keep=1)
         for batch in range(3):
             plan = plan_of(batch, log.epoch)
             log.put_plan(plan)

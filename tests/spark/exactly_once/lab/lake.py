@@ -20,7 +20,7 @@ from lakestream.log import BatchFiles, ObstoreLogStore, committed_files
 from lakestream.log.layout import BATCHES, COMMITS, EPOCHS
 from lakestream.model import BatchCommit, BatchPlan
 from lakestream.sinks.hudi.stats import BATCH, CHECKPOINT
-from lakestream.storage import LakePath, S3Settings, StoreSettings, open_store
+from lakestream.storage import LakePath, S3Settings, StoreSettings
 from lakestream.testing.verdicts import tiling_faults
 from lakestream_loadgen.audit import compare, fold, read_json_lake, read_parquet, read_quarantine
 from lakestream_loadgen.content import EVENT_SCHEMA, canonical_text
@@ -171,7 +171,7 @@ def commits_of(writer: Writer) -> list[BatchCommit]:
 def files_of(writer: Writer) -> list[BatchFiles]:
     s3 = S3Settings("us-east-1", writer.s3)
     with writer.environment():
-        return list(committed_files(ObstoreLogStore(open_store(StoreSettings(LakePath.parse(writer.checkpoint), s3)))))
+        return list(committed_files(ObstoreLogStore.at(StoreSettings(LakePath.parse(writer.checkpoint), s3))))
 
 
 def plans_of(writer: Writer) -> list[BatchPlan]:

@@ -13,12 +13,10 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner, Result
 
-from lakestream.log import CheckpointLog, ObstoreLogStore
 from lakestream.main import app
 from lakestream.model import BatchCommit, FileEntry
 from lakestream.sinks.quarantine import COLUMNS
-from lakestream.storage import LakePath, S3Settings, StoreSettings, open_store
-from lakestream.testing.logs import EPOCH_TIME, ORDERS, plan_of
+from lakestream.testing.logs import EPOCH_TIME, log_at, plan_of
 
 DOCUMENT = """
 apiVersion: lakestream.dev/v1alpha1
@@ -43,8 +41,7 @@ class Kept:
         self.lake = lake
         (lake / "orders.yaml").write_text(DOCUMENT.format(lake=lake))
         (lake / "json").mkdir()
-        place = StoreSettings(LakePath.parse(f"{lake}/checkpoint/json"), S3Settings("eu-west-1"))
-        self.log = CheckpointLog.open(ObstoreLogStore(open_store(place)), ORDERS)
+        self.log = log_at(lake / "checkpoint" / "json")
 
     def batch(self, number: int, records: Sequence[tuple[bytes, str]], *, commit: bool = True) -> None:
         plan = plan_of(number, self.log.epoch)

@@ -14,13 +14,12 @@ import pyarrow as pa
 import pytest
 from typer.testing import CliRunner, Result
 
-from lakestream.log import CheckpointLog, ObstoreLogStore
 from lakestream.main import app
 from lakestream.model import BatchCommit, Definition, FileEntry, SinkCommit
 from lakestream.sinks.hive_paths import partition_path
 from lakestream.sinks.owner import Owner, claim_table
-from lakestream.storage import LakePath, S3Settings, StoreSettings, open_store
-from lakestream.testing.logs import ORDERS, plan_of
+from lakestream.storage import LakePath, S3Settings, StoreSettings
+from lakestream.testing.logs import log_at, plan_of
 
 SCHEMA = (
     "order_id string, version long, amount decimal(12,2), at timestamp, counts map<string,int>, "
@@ -55,10 +54,10 @@ class Table:
         self.definition = Definition(schema, transform, None)
         (folder / "orders.yaml").write_text(DOCUMENT.format(lake=folder))
         s3 = S3Settings("eu-west-1")
-        place = StoreSettings(LakePath.parse(f"{folder}/checkpoint/json"), s3)
-        self.log = CheckpointLog.open(ObstoreLogStore(open_store(place)), ORDERS, keep=2)
+        checkpoint = folder / "checkpoint" / "json"
+        self.log = log_at(checkpoint, keep=2)
         owner = StoreSettings(LakePath.parse(str(self.folder)), s3) / "_lakestream"
-        claim_table(owner, Owner(UUID(int=1), str(place.path), "orders", "json"))
+        claim_table(owner, Owner(UUID(int=1), str(checkpoint), "orders", "json"))
 
     def write(self, batch: int, lines: Iterable[bytes], day: str | None = "2026-01-31", *, commit: bool = True) -> None:
         plan = replace(plan_of(batch, self.log.epoch), definition=self.definition)

@@ -10,27 +10,11 @@ import orjson
 import pytest
 from typer.testing import CliRunner, Result
 
-from lakestream.log import CheckpointLog, ObstoreLogStore
 from lakestream.main import app
 from lakestream.sinks.hudi import stats
-from lakestream.storage import LakePath, S3Settings, StoreSettings, open_store
 from lakestream.table.report import BATCH_MARK
-from lakestream.testing.logs import ORDERS, commit_of, plan_of
+from lakestream.testing.logs import DOCUMENT, commit_of, log_at, plan_of
 
-DOCUMENT = """
-apiVersion: lakestream.dev/v1alpha1
-kind: LakeStream
-metadata: {{name: orders}}
-spec:
-  source: {{kinesis: {{stream: orders, region: eu-west-1}}}}
-  schema: order_id string, version long
-  writers:
-    - name: json
-      json: {{path: {lake}/json}}
-    - name: hudi
-      hudi: {{path: {lake}/hudi, recordKey: [order_id], orderingField: version}}
-  checkpoint: {lake}/checkpoint
-"""
 PROPERTIES = r"""#Updated
 hoodie.table.name=orders
 hoodie.table.type=MERGE_ON_READ
@@ -68,8 +52,7 @@ def lake(tmp_path: Path) -> Path:
     """Both writers have committed three batches; the Hudi table has one of them, and a commit that is in flight."""
     (tmp_path / "orders.yaml").write_text(DOCUMENT.format(lake=tmp_path))
     for writer, files in (("json", 2), ("hudi", 1)):
-        place = StoreSettings(LakePath.parse(f"{tmp_path}/checkpoint/{writer}"), S3Settings("eu-west-1"))
-        log = CheckpointLog.open(ObstoreLogStore(open_store(place)), ORDERS)
+        log = log_at(tmp_path / "checkpoint" / writer)
         for batch in range(3):
             plan = plan_of(batch, log.epoch)
             log.put_plan(plan)
