@@ -2,7 +2,7 @@
 # `make help` lists the targets.
 
 PYTHON ?= python3.11
-PACKAGES := api jobs loadgen localkinesis operator bench examples/demo
+PACKAGES := api jobs loadgen localkinesis operator pages bench examples/demo
 BIN := .venv/bin
 READY := .venv/.ready
 UV := $(BIN)/python tools/uv.py
@@ -82,7 +82,7 @@ docs: setup ## Write docs/configuration.md, the CustomResourceDefinition, and th
 lock: setup ## Bring requirements.lock and those of the images in line with the pyprojects, keeping what is pinned
 	printf -- '-e ./%s\n' $(PACKAGES) | $(UV) pip compile - --group pyproject.toml:dev --quiet --universal \
 		--python-version 3.11 --no-header --no-annotate --no-emit-index-url --output-file requirements.lock \
-		$(foreach part,"" -api -loadgen -localkinesis -operator -bench -demo,--no-emit-package lakestream$(part))
+		$(foreach part,"" -api -loadgen -localkinesis -operator -pages -bench -demo,--no-emit-package lakestream$(part))
 	$(BIN)/python images/lock.py
 
 clean: ## Remove what builds and runs left behind, but not .venv

@@ -10,7 +10,7 @@ import orjson
 from lakestream_bench.compare.arms import ARMS
 from lakestream_bench.compare.findings import ScenarioFindings
 from lakestream_bench.compare.money import Load, Prices, cost_lines, inputs_of, rivals
-from lakestream_bench.pages.frame import key
+from lakestream_pages.frame import key
 
 _SOURCES = {
     "Kinesis": "var(--grey)",

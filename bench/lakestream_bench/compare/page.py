@@ -12,16 +12,10 @@ from lakestream_bench.compare.method import NATIVE, SPARK, Spread
 from lakestream_bench.compare.money import Prices
 from lakestream_bench.compare.queries import Kind
 from lakestream_bench.compare.results import Results
-from lakestream_bench.pages.frame import document, key, ranged
-from lakestream_bench.pages.plots import Plane, Plot, Point, Series
+from lakestream_pages.frame import document, key, ranged, table
+from lakestream_pages.plots import Plane, Plot, Point, Series
 
 _STYLE = """
-.pair{display:grid;grid-template-columns:repeat(2,minmax(0,1fr));gap:12px 24px}
-.pair text{font-size:14px}.pair text.title{font-size:15px}
-@media(max-width:900px){.pair{grid-template-columns:minmax(0,1fr)}}
-@media(max-width:600px){.pair text{font-size:17px}.pair text.title{font-size:19px}}
-caption{caption-side:bottom;text-align:left;font-size:12px;color:var(--soft);white-space:normal}
-pre{overflow-x:auto;font-size:12px;background:var(--head);padding:8px}
 div.words{white-space:normal;width:min(44ch,60vw);overflow-wrap:anywhere;text-align:left}
 """
 TITLE = "LakeStream: what each table costs, and what it answers"
@@ -151,16 +145,9 @@ def _percent(rate: float | None) -> str:
     return "–" if rate is None else f"{rate:+.1%}"
 
 
-def _table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> str:
-    """Cells are HTML."""
-    top = "".join(f"<th>{cell}</th>" for cell in head)
-    lines = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
-    return f'<div class="wide"><table><caption>{caption}</caption><tr>{top}</tr>{lines}</table></div>'
-
-
 def _writing(number: int, found: ScenarioFindings) -> str:
     rows = [[name, *(cell(arm) for arm in found.arms)] for name, cell in _WRITING]
-    return "<h3>Writing</h3>" + _table(
+    return "<h3>Writing</h3>" + table(
         ["", *(escape(arm.title) for arm in found.arms)],
         rows,
         f"findings.json: [{number}].arms[]. Freshness: events come evenly, a batch begins every "
@@ -186,7 +173,7 @@ def _asking(number: int, found: ScenarioFindings) -> str:
             rates = ["–" if one is None else _percent(one.degradation) for one in asked]
             rows.append(["degradation per look", *rates])
         head = [escape(title), *(escape(arm.title) for arm in found.arms)]
-        tables.append(_table(head, rows, f"findings.json: [{number}].arms[].queries[]"))
+        tables.append(table(head, rows, f"findings.json: [{number}].arms[].queries[]"))
     return (
         "<h3>Queries, seconds</h3><p class='small'>From naming the table to the answer, each kind in a session of its "
         "own; cold: the table's files were put out of the page cache. JSON is asked through a window over all events "
@@ -219,7 +206,7 @@ def _wrong(number: int, found: ScenarioFindings) -> str:
         )
         for one in found.wrong
     ]
-    return "<h3>What plain JSON answers to who takes each event for an order</h3>" + _table(
+    return "<h3>What plain JSON answers to who takes each event for an order</h3>" + table(
         ["question", "", "right", "answer"],
         rows,
         f"findings.json: [{number}].wrong[]. Updates are counted again, and what was deleted is still there.",
@@ -237,7 +224,7 @@ def _requests(number: int, found: ScenarioFindings) -> str:
         asking = [sum(counts.values()) for counts in one.reading.values()]
         query = f"{min(asking):,}–{max(asking):,}" if asking else "–"
         rows.append([escape(ARMS[one.arm].title), *(f"{count:.1f}" for count in per), f"{total:,.0f}", query])
-    return "<h3>Requests to S3</h3>" + _table(
+    return "<h3>Requests to S3</h3>" + table(
         ["per batch", *kinds, "all, per million events", "one query"],
         rows,
         f"results.json: requests[]; findings.json: [{number}].requests[]. Counted by the S3 server while "
@@ -254,7 +241,7 @@ def _setup(results: Results) -> str:
     conf = "\n".join(f"{name}={value}" for name, value in setup.spark_conf.items())
     return (
         "<h2>How it was run</h2>"
-        + _table(["", ""], rows, "results.json: setup")
+        + table(["", ""], rows, "results.json: setup")
         + f"<details><summary>Options of each table, and of Spark</summary>{options}"
         f"<h3>Spark</h3><pre>{escape(conf)}</pre></details>"
     )

@@ -23,11 +23,11 @@ from lakestream_api import BatchSummary, DriverReport, LakeStreamStatus, WriterN
 from lakestream_api.names import REPORT_KEY
 from lakestream_api.quantities import parse_duration
 from lakestream_bench._telling import Telling
-from lakestream_bench.pages.plots import Plot, Series, changes, drawing
 from lakestream_operator.adapters.client import KubeClient
 from lakestream_operator.adapters.credentials import find_credentials
 from lakestream_operator.errors import NotFoundError
 from lakestream_operator.model import Kind, Reference
+from lakestream_pages.plots import Plot, Series, changes, drawing
 
 _EVERY = 2.0
 _LINE, _WANTED = "#0b6e99", "#d1495b"

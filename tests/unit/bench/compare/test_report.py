@@ -20,7 +20,6 @@ from lakestream_bench.compare.markdown import markdown
 from lakestream_bench.compare.money import Load, bill, load_prices
 from lakestream_bench.compare.page import page
 from lakestream_bench.compare.report import write_report
-from lakestream_bench.pages.plots import LEFT, WIDTH, Plane, Point
 
 from . import made
 
@@ -109,17 +108,6 @@ def test_every_number_lies_beside_the_page(tmp_path: Path, capsys: pytest.Captur
     assert findings[0]["arms"][0]["rows_per_second"]["median"] == FOUND[0].arms[0].rows_per_second.median
     assert (tmp_path / "report.html").read_text() == PAGE
     assert "half-updates" in capsys.readouterr().out
-
-
-def test_points_keep_within_the_plane_with_their_ranges() -> None:
-    points = [Point("a", "red", 1, 2, (0.5, 4.9), (1, 9.9)), Point("b", "red", 4.9, 0, (4.9, 4.9), (0, 0))]
-    svg = Plane("title", "x", "y", points).svg()
-    xs = [float(x) for x in re.findall(r'cx="([\d.]+)"', svg)] + [float(x) for x in re.findall(r"H([\d.]+)M", svg)]
-    ys = [float(y) for y in re.findall(r'cy="([\d.]+)"', svg)] + [float(y) for y in re.findall(r"V([\d.]+)", svg)]
-    assert all(LEFT <= x <= WIDTH for x in xs)
-    assert all(0 <= y <= 300 for y in ys)
-    # The second one is near the right edge, and its name goes to the left.
-    assert svg.count("text-anchor:end") == 1
 
 
 def test_a_report_is_made_anew_for_another_load_without_measuring(tmp_path: Path) -> None:

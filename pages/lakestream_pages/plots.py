@@ -47,6 +47,8 @@ class Plot:
     """Whether heights are square roots of values: what is small can be seen beside what is very large."""
     whole: bool = False
     """Whether values are whole numbers."""
+    marks: Sequence[tuple[float, str]] = ()
+    """Upright dashed lines: where, and what begins there."""
 
     def svg(self) -> str:
         """The element."""
@@ -66,7 +68,7 @@ class Plot:
         for tick in ticks:
             parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(tick):.1f}" y2="{y(tick):.1f}" class="grid"/>')
             parts.append(f'<text x="{LEFT - 6}" y="{y(tick) + 4:.1f}" class="y">{_number(tick)}</text>')
-        for time in _times(self.length):
+        for time in _times(self.length, hours=self.time == "hours"):
             parts.append(f'<text x="{x(time):.1f}" y="{self.height - 18}" class="x">{time:g}</text>')
         parts.append(f'<text x="{WIDTH - RIGHT}" y="{self.height - 4}" class="unit">{self.time}</text>')
         parts.append(f'<text transform="translate(12 {TOP + inner / 2:.0f}) rotate(-90)" class="x">{self.unit}</text>')
@@ -74,6 +76,8 @@ class Plot:
             parts.append(
                 f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(self.goal):.1f}" y2="{y(self.goal):.1f}" class="goal"/>'
             )
+        for place, text in self.marks:
+            parts.append(_mark(x(place), text, self.height))
         for line in self.series:
             path = _path([(x(time), y(value)) for time, value in line.points], step=line.step)
             parts.append(
@@ -150,6 +154,15 @@ def _upright(x: float, height: int) -> str:
     return f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{height - BOTTOM}" class="grid"/>'
 
 
+def _mark(x: float, text: str, height: int) -> str:
+    # Where there is no room to the right, the words go to the left.
+    side, away = ("end", -5) if x > 0.8 * WIDTH else ("start", 5)
+    return (
+        f'<line x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{height - BOTTOM}" class="goal"/>'
+        f'<text x="{x + away:.1f}" y="{TOP + 11}" style="text-anchor:{side}">{escape(text)}</text>'
+    )
+
+
 def drawing(plots: Sequence[Plot]) -> str:
     """Plots under each other as one SVG document, which needs no page around it."""
     parts = [f'<rect width="{WIDTH}" height="{sum(plot.height for plot in plots)}" fill="#fff"/>']
@@ -196,8 +209,12 @@ def _seconds(highest: float) -> list[float]:
     return kept
 
 
-def _times(length: float) -> list[float]:
-    width = next(step for step in (0.5, 1, 2, 3, 6, 12, 24, 50, 100, 200, 500, 1_000, 10_000) if length / step <= 9)
+_HOURS = (0.5, 1, 2, 3, 6, 12, 24)
+_ROUND = (0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
+
+
+def _times(length: float, *, hours: bool) -> list[float]:
+    width = next(step for step in ((*_HOURS, *_ROUND[6:]) if hours else _ROUND) if length / step <= 9)
     return [index * width for index in range(int(length / width) + 1)]
 
 

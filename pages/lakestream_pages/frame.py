@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from html import escape
 
-from lakestream_bench.pages.plots import STYLE as PLOT_STYLE
+from lakestream_pages.plots import STYLE as PLOT_STYLE
 
 STYLE = """
 :root{color-scheme:light dark;--text:#1f2328;--soft:#57606a;--back:#fff;--line:#d0d7de;--grid:#e4e8ec;--head:#f6f8fa;
@@ -24,7 +25,13 @@ tr.ours td{font-weight:600;background:var(--mark)}svg{width:100%;display:block}
 .miss{color:var(--miss)}.ok{color:var(--ok)}.range{display:block;font-weight:400;font-size:11px;color:var(--soft)}
 .key span{display:inline-block;margin-right:16px}.key i{display:inline-block;width:20px;height:3px;margin-right:6px;
 vertical-align:middle}.small{font-size:13px}
+caption{caption-side:bottom;text-align:left;font-size:12px;color:var(--soft);white-space:normal}
+pre{overflow-x:auto;font-size:12px;background:var(--head);padding:8px}
+.pair{display:grid;grid-template-columns:repeat(2,minmax(0,1fr));gap:12px 24px}
+.pair text{font-size:14px}.pair text.title{font-size:15px}
 details ul{padding-left:18px;margin:4px 0;max-height:420px;overflow-y:auto}li{overflow-wrap:anywhere}
+@media(max-width:900px){.pair{grid-template-columns:minmax(0,1fr)}}
+@media(max-width:600px){.pair text{font-size:17px}.pair text.title{font-size:19px}}
 @media(max-width:600px){body{padding:12px}th,td{padding:3px 5px}table{font-size:12px}}
 @media print{:root{color-scheme:light;--text:#000;--soft:#444;--back:#fff;--line:#bbb;--grid:#ddd;--head:#f4f4f4;
 --mark:#eef6fa;--ours:#0b6e99;--red:#d1495b;--violet:#8a5fbf;--amber:#b07800;--grey:#7d8590;--green:#2d8a4e;
@@ -53,6 +60,13 @@ def key(colors: dict[str, str]) -> str:
     """A line that names colours."""
     spans = "".join(f'<span><i style="background:{color}"></i>{escape(name)}</span>' for name, color in colors.items())
     return f'<p class="key">{spans}</p>'
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]], caption: str) -> str:
+    """A table; the cells are HTML, and so is the caption, which names the place of the numbers in a file."""
+    top = "".join(f"<th>{cell}</th>" for cell in head)
+    lines = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    return f'<div class="wide"><table><caption>{caption}</caption><tr>{top}</tr>{lines}</table></div>'
 
 
 def ranged(text: str) -> str:
