@@ -1,53 +1,37 @@
-"""What the chart lakestream brings for Prometheus."""
+"""What the chart lakestream brings for Prometheus and Grafana; what is in it is tested without Helm."""
 
 from __future__ import annotations
 
-import re
+import json
 from typing import Any
 
 import pytest
-from prometheus_client import CollectorRegistry
+import yaml
 
-from lakestream.control import PrometheusProgress
-from lakestream_api import LakeStreamStatus
-from lakestream_operator.metrics import Metrics, StreamMetrics
-from rendering import Render
+from rendering import CHARTS, Render
 
 pytestmark = pytest.mark.charts
 ON: dict[str, Any] = {"podMonitor": {"enabled": True}, "prometheusRule": {"enabled": True, "maxLagSeconds": 42}}
 
 
-def _names(registry: CollectorRegistry) -> set[str]:
-    suffix = {"counter": "_total", "histogram": "_count"}
-    return {f"{one.name}{suffix.get(one.type, '')}" for one in registry.collect()}
+def test_alerts_are_those_of_the_file_with_the_lag_that_is_too_much(render: Render) -> None:
+    rendered = render("lakestream", ON).one("PrometheusRule", "test-lakestream-operator")["spec"]
+    written = yaml.safe_load((CHARTS / "lakestream/files/alerts.yaml").read_text("utf-8"))
+    rules = {rule["alert"]: rule for rule in written["groups"][0]["rules"]}
+    assert rules["LakeStreamLagging"]["expr"].endswith(" > 300")
+    rules["LakeStreamLagging"]["expr"] = rules["LakeStreamLagging"]["expr"].replace(" > 300", " > 42")
+    assert rendered == written
+    assert render("lakestream").of("PrometheusRule") == []
 
 
-def _operator() -> set[str]:
-    registry = CollectorRegistry()
-    Metrics(registry)
-    registry.register(StreamMetrics(lambda: [(("lake", "orders"), LakeStreamStatus())]))
-    return _names(registry)
-
-
-def _driver() -> set[str]:
-    registry = CollectorRegistry()
-    PrometheusProgress(registry)
-    return _names(registry)
-
-
-def test_no_metric_of_one_name_is_of_two_processes() -> None:
-    assert _operator() & _driver() == set()
-
-
-def test_alerts_are_on_metrics_that_there_are(render: Render) -> None:
-    rule = render("lakestream", ON).one("PrometheusRule", "test-lakestream-operator")
-    (group,) = rule["spec"]["groups"]
-    used = {name for one in group["rules"] for name in re.findall(r"lakestream_[a-z_]+", one["expr"])}
-    assert used <= _operator() | _driver()
-    assert len(used) >= 4
-    (lagging,) = (one for one in group["rules"] if one["alert"] == "LakeStreamLagging")
-    assert lagging["expr"] == "lakestream_lag_seconds > 42"
-    assert "{{ $labels.writer }}" in lagging["annotations"]["summary"], "it is Prometheus that fills these in"
+def test_the_dashboard_is_found_by_grafanas_sidecar(render: Render) -> None:
+    on = {"grafanaDashboard": {"enabled": True, "annotations": {"grafana_folder": "Data"}}}
+    found = render("lakestream", on).one("ConfigMap", "test-lakestream-operator-dashboard")
+    assert found["metadata"]["labels"]["grafana_dashboard"] == "1"
+    assert found["metadata"]["annotations"] == {"grafana_folder": "Data"}
+    (text,) = found["data"].values()
+    assert json.loads(text) == json.loads((CHARTS / "lakestream/files/dashboard.json").read_text("utf-8"))
+    assert [one["metadata"]["name"] for one in render("lakestream").of("ConfigMap")] == ["test-lakestream-operator"]
 
 
 def test_operator_and_drivers_are_scraped_by_their_own_labels(render: Render) -> None:

@@ -49,4 +49,4 @@ def test_everything_that_is_needed_is_pinned_in_a_fitting_version() -> None:
 
 def test_the_lock_names_versions_only() -> None:
     assert len(LINES) > 50
-    assert [line for line in LINES if not re.fullmatch(r"[a-z0-9][a-z0-9.-]*==[\w.+]+( ; .+)?", line)] == []
+    assert [line for line in LINES if not re.fullmatch(r"[a-z0-9][a-z0-9.-]*==[\w.!+]+( ; .+)?", line)] == []
