@@ -24,6 +24,9 @@ POD_VARIABLE = "LAKESTREAM_POD"
 POD_UID_VARIABLE = "LAKESTREAM_POD_UID"
 NAMESPACE_VARIABLE = "LAKESTREAM_NAMESPACE"
 
+LOG_FORMAT_VARIABLE = "LAKESTREAM_LOG_FORMAT"
+"""Environment variable of drivers and executors: `json` makes lines of JSON of their logs; without it they are text."""
+
 MANAGED_BY = "lakestream-operator"
 """Value of `app.kubernetes.io/managed-by`, and the operator's field manager."""
 STREAM_LABEL = f"{GROUP}/stream"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +12,10 @@ import typer
 
 from lakestream.errors import LakeStreamError
 from lakestream.exits import Exit, exit_of, leave_message
+from lakestream.logs import as_json
 from lakestream_api import InvalidDocumentError, LakeStream, load_lakestream
+
+logger = logging.getLogger(__name__)
 
 File = Annotated[
     Path, typer.Option("--file", "-f", exists=True, dir_okay=False, help="The LakeStream document (YAML).")
@@ -38,27 +39,22 @@ def explained() -> Iterator[None]:
     except InvalidDocumentError as error:
         _fail(str(error), Exit.SETTINGS)
     except LakeStreamError as error:
-        logging.getLogger(__name__).debug("failed", exc_info=True)
+        logger.debug("failed", exc_info=True)
         _fail(str(error), exit_of(error))
     except (typer.Exit, BrokenPipeError):
         raise
     except Exception as error:
         leave_message(f"a bug: {type(error).__name__}: {error}")
-        raise
+        if not as_json():
+            raise
+        logger.critical("a bug", exc_info=True)
+        raise typer.Exit(Exit.FAILED) from error
 
 
 def _fail(message: str, status: Exit) -> None:
-    typer.echo(f"lakestream: {message}", err=True)
+    if as_json():
+        logger.error("%s", message)
+    else:
+        typer.echo(f"lakestream: {message}", err=True)
     leave_message(message)
     raise typer.Exit(status)
-
-
-def log_to_stderr(default: str = "INFO") -> None:
-    """Log from the level on that LAKESTREAM_LOG_LEVEL names."""
-    logging.basicConfig(
-        stream=sys.stderr,
-        level=os.environ.get("LAKESTREAM_LOG_LEVEL", default).upper(),
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-    )
-    for chatty in ("botocore", "py4j"):
-        logging.getLogger(chatty).setLevel(logging.WARNING)

@@ -14,7 +14,8 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from lakestream.command import File, explained, load, log_to_stderr
+from lakestream.command import File, explained, load
+from lakestream.logs import log_to_stderr
 from lakestream_api import advice
 
 

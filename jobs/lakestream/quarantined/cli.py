@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lakestream.command import explained, log_to_stderr
+from lakestream.command import explained
 from lakestream.errors import SettingsError
+from lakestream.logs import log_to_stderr
 from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, target_of
 from lakestream.query.output import SHOWN, Format, require_redirected
 

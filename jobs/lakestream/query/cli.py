@@ -9,7 +9,8 @@ from typing import Annotated
 
 import typer
 
-from lakestream.command import explained, log_to_stderr
+from lakestream.command import explained
+from lakestream.logs import log_to_stderr
 from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, require_extra, target_of
 from lakestream.query.output import SHOWN, Format, require_redirected
 from lakestream.query.question import TABLE, Asked, Engine, ask

@@ -10,8 +10,10 @@ import pyarrow as pa
 from pyspark import daemon
 
 import lakestream.spark.read  # noqa: F401
+from lakestream.logs import log_to_stderr
 
 if __name__ == "__main__":
+    log_to_stderr("WARNING")
     pa.array([0])  # The first array is what makes PyArrow import pandas.
     # So that no collection in a worker writes to the pages which all share.
     gc.freeze()

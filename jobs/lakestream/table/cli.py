@@ -9,7 +9,8 @@ from typing import Annotated
 import msgspec
 import typer
 
-from lakestream.command import explained, log_to_stderr
+from lakestream.command import explained
+from lakestream.logs import log_to_stderr
 from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, require_extra, target_of
 
 table_app = typer.Typer(help="Show what a table is: files, timeline, services, quarantine.", add_completion=False)

@@ -14,6 +14,7 @@ from lakestream_api import EnvVar
 from lakestream_api.names import (
     DOCUMENT_FOLDER,
     DOCUMENT_KEY,
+    LOG_FORMAT_VARIABLE,
     NAMESPACE_VARIABLE,
     POD_UID_VARIABLE,
     POD_VARIABLE,
@@ -46,6 +47,7 @@ _CONTAINER_SECURITY = {
     "readOnlyRootFilesystem": True,
     "runAsNonRoot": True,
 }
+_ENV = (EnvVar(name="HOME", value="/tmp"), EnvVar(name=LOG_FORMAT_VARIABLE, value="json"))
 _DOWNWARD = {
     POD_VARIABLE: "metadata.name",
     POD_UID_VARIABLE: "metadata.uid",
@@ -104,7 +106,7 @@ def _pod(container: dict[str, Any], plan: Plan) -> dict[str, Any]:
 
 def _container(name: str, plan: Plan, job: JobSettings) -> dict[str, Any]:
     pods = plan.stream.spec.kubernetes
-    variables = _variables([EnvVar(name="HOME", value="/tmp"), *job.env, *pods.env])
+    variables = _variables([*_ENV, *job.env, *pods.env])
     sources = [*job.env_from, *pods.env_from]
     return {
         "name": name,

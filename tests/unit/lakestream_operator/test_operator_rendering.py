@@ -100,8 +100,13 @@ def test_executors_have_no_token_of_the_api_server() -> None:
     assert "automountServiceAccountToken" not in driver
 
 
+def test_drivers_and_executors_log_lines_of_json() -> None:
+    for pod in _pods(render_application(_plan(), OWNER, JOB, 3)):
+        assert {"name": "LAKESTREAM_LOG_FORMAT", "value": "json"} in pod["containers"][0]["env"]
+
+
 def test_a_lakestreams_own_settings_win_over_the_operators() -> None:
-    env = [{"name": "LEVEL", "value": "DEBUG"}]
+    env = [{"name": "LEVEL", "value": "DEBUG"}, {"name": "LAKESTREAM_LOG_FORMAT", "value": "text"}]
     kubernetes = {
         "image": "mine:1",
         "env": env,
@@ -118,6 +123,7 @@ def test_a_lakestreams_own_settings_win_over_the_operators() -> None:
         (container,) = pod["containers"]
         values = {one["name"]: one.get("value") for one in container["env"]}
         assert (values["LEVEL"], values["AWS_REGION"], values["HOME"]) == ("DEBUG", "eu-west-1", "/tmp")
+        assert values["LAKESTREAM_LOG_FORMAT"] == "text"
         assert container["envFrom"] == [{"secretRef": {"name": "aws"}}]
         assert pod["nodeSelector"] == {"disk": "fast"}
         assert pod["tolerations"] == [{"key": "spot", "operator": "Exists"}]

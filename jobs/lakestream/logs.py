@@ -1,0 +1,25 @@
+"""Logs of the `lakestream` command and of Spark's Python workers. Those of JVMs are in spark/log4j2.properties."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+
+from lakestream_api.logs import JsonFormatter
+from lakestream_api.names import LOG_FORMAT_VARIABLE
+
+
+def as_json() -> bool:
+    """Whether a log is read by programs: lines of JSON, as the operator asks for in its pods."""
+    return os.environ.get(LOG_FORMAT_VARIABLE) == "json"
+
+
+def log_to_stderr(default: str = "INFO") -> None:
+    """Log from the level on that LAKESTREAM_LOG_LEVEL names."""
+    handler = logging.StreamHandler(sys.stderr)
+    text = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
+    handler.setFormatter(JsonFormatter() if as_json() else text)
+    logging.basicConfig(level=os.environ.get("LAKESTREAM_LOG_LEVEL", default).upper(), handlers=[handler])
+    for chatty in ("botocore", "py4j"):
+        logging.getLogger(chatty).setLevel(logging.WARNING)

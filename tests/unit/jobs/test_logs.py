@@ -1,0 +1,64 @@
+"""The log of the command: text for people, lines of JSON where programs read it."""
+
+from __future__ import annotations
+
+import json
+import logging
+
+import pytest
+import typer
+
+from lakestream.command import explained
+from lakestream.errors import PermanentError
+from lakestream.exits import Exit
+from lakestream.logs import log_to_stderr
+from lakestream_api.names import LOG_FORMAT_VARIABLE
+
+
+def _log_as(form: str | None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set the log up as in a process that has none yet; pytest's has."""
+    monkeypatch.setattr(logging.root, "handlers", [])
+    monkeypatch.setattr(logging.root, "level", logging.WARNING)
+    monkeypatch.delenv("LAKESTREAM_LOG_LEVEL", raising=False)
+    monkeypatch.delenv(LOG_FORMAT_VARIABLE, raising=False)
+    if form is not None:
+        monkeypatch.setenv(LOG_FORMAT_VARIABLE, form)
+    log_to_stderr()
+
+
+def test_a_record_is_a_line_of_json(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    _log_as("json", monkeypatch)
+    logging.getLogger("lakestream.engine").warning("two\nlines of %s", "orders")
+    (line,) = capsys.readouterr().err.splitlines()
+    said = json.loads(line)
+    assert (said["level"], said["logger"], said["message"]) == ("WARNING", "lakestream.engine", "two\nlines of orders")
+    assert said["time"].endswith("+00:00")
+
+
+def test_it_is_text_unless_it_is_asked_for(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    _log_as(None, monkeypatch)
+    logging.getLogger("lakestream.engine").info("began")
+    with pytest.raises(typer.Exit), explained():
+        raise PermanentError("the table is another's")
+    began, ended = capsys.readouterr().err.splitlines()
+    assert began.endswith("INFO lakestream.engine: began")
+    assert ended == "lakestream: the table is another's"
+
+
+def test_how_it_ends_is_a_line_of_json_too(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    _log_as("json", monkeypatch)
+    with pytest.raises(typer.Exit) as ended, explained():
+        raise PermanentError("the table is another's")
+    assert ended.value.exit_code == Exit.PERMANENT
+    assert json.loads(capsys.readouterr().err)["message"] == "the table is another's"
+
+
+def test_the_traceback_of_a_bug_is_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _log_as("json", monkeypatch)
+    with pytest.raises(typer.Exit) as ended, explained():
+        raise ZeroDivisionError("by nought")
+    assert ended.value.exit_code == Exit.FAILED
+    (line,) = capsys.readouterr().err.splitlines()
+    assert json.loads(line)["error"].splitlines()[-1] == "ZeroDivisionError: by nought"
