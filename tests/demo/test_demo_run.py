@@ -100,6 +100,15 @@ def test_a_short_run_passes_its_own_audit(tmp_path: Path, table: str) -> None:
         assert 0 < made["freshness_warm"]["records"] < made["freshness_all"]["records"] <= json["rows"]
     assert [bool(query["rows"]) for query in result["queries"]] == [True, True, True]
     assert done.stdout.rstrip().splitlines()[-1].startswith("PASSED")
+    assert f"{out}/report.html" in "".join(done.stdout.split())
+    assert "PASSED" in (out / "report.html").read_text("utf-8")
+    history = orjson.loads((out / "history.json").read_bytes())
+    last = history["moments"][-1]
+    assert last["records"] == acknowledged
+    assert {(one["records"], one["backlog"], one["lag_seconds"]) for one in last["writers"].values()} == {
+        (acknowledged, 0, 0.0)
+    }
+    assert history["load_ended"] - history["load_began"] >= 6
 
 
 @pytest.mark.parametrize(

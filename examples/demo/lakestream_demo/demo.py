@@ -15,12 +15,14 @@ from lakestream_api import format_duration
 from lakestream_demo import commands
 from lakestream_demo.document import ORDERS, DemoDocument, make_document
 from lakestream_demo.errors import DeadlineError, DemoError
+from lakestream_demo.history import History
 from lakestream_demo.inspected import Inspection
 from lakestream_demo.interrupt import Interrupt
 from lakestream_demo.ledger import ledger_seen
 from lakestream_demo.loopback import HOST, create_bucket, free_port, get
 from lakestream_demo.observed import Observed
 from lakestream_demo.observer import Observer
+from lakestream_demo.page import page
 from lakestream_demo.processes import Child, Command, Supervisor
 from lakestream_demo.result import DemoResult, LoadResult
 from lakestream_demo.screen import Screen
@@ -65,7 +67,7 @@ class Run:
         self._running: list[Child] = []
         self._observer: Observer | None = None
         self._observing = False
-        self._load_began = datetime.now(UTC)
+        self._load_began = self._load_ended = datetime.now(UTC)
         self._started_at = datetime.now(UTC)
         self._s3 = _free_endpoint() if settings.lake is Lake.S3 else None
         self._document = self._make_document(_free_endpoint())
@@ -181,6 +183,7 @@ class Run:
         load = self._start_load(settings.load)
         self._stop([warm_up])
         self._until(lambda: load.status is not None, seconds + LOAD_GRACE_SECONDS, "the end of the load")
+        self._load_ended = datetime.now(UTC)
         self._supervisor.finish(load)
         assert self._observer is not None
         self._observer.settle(ledger_seen(self._workspace.ledger))
@@ -236,7 +239,22 @@ class Run:
             queries=inspection.queries,
         )
         self._workspace.result.write_bytes(result.to_json())
+        self._report(result)
         return result
+
+    def _report(self, result: DemoResult) -> None:
+        """Write the page, and the numbers of its plots."""
+        assert self._observer is not None
+        began = self._observer.began_at
+        history = History(
+            began_at=began,
+            load_began=(self._load_began - began).total_seconds(),
+            load_ended=(self._load_ended - began).total_seconds(),
+            moments=tuple(self._observer.moments),
+        )
+        batches = {table.writer: read_progress(self._workspace.progress(table.writer)) for table in result.tables}
+        self._workspace.history.write_bytes(history.to_json())
+        self._workspace.report.write_text(page(result, history, batches), encoding="utf-8")
 
     @property
     def _seen(self) -> Observed:

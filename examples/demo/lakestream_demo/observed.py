@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from lakestream_api import Progress
+
+WINDOW = timedelta(seconds=6)
+"""Over what rates are taken: long enough to hold a few batches."""
 
 
 @dataclass(frozen=True)

@@ -5,24 +5,22 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import reduce
 from operator import add
 
 from lakestream_demo.document import DemoDocument
+from lakestream_demo.history import SPACING_SECONDS, Moment
 from lakestream_demo.loopback import get
-from lakestream_demo.observed import LoadSeen, Observed, StreamSeen, WriterSeen
+from lakestream_demo.observed import WINDOW, LoadSeen, Observed, StreamSeen, WriterSeen
 from lakestream_demo.settings import Load
 from lakestream_demo.sources import after_lines, load_seen, stream_seen
 from lakestream_demo.tailing import LineTail
 from lakestream_demo.workspace import Workspace
 
-WINDOW = timedelta(seconds=6)
-"""Over what rates are taken: long enough to hold a few batches."""
-
 
 class Observer:
-    """Keeps the last few seconds of what was seen."""
+    """Keeps the last few seconds of what was seen, and moments of all of it."""
 
     def __init__(self, workspace: Workspace, document: DemoDocument, loads: Sequence[Load], now: datetime) -> None:
         self._metrics = f"{document.endpoint}/metrics"
@@ -32,6 +30,8 @@ class Observer:
         self._tails = [LineTail(workspace.progress(name)) for name in names]
         self._last = Observed(now, LoadSeen(), StreamSeen(), tuple(WriterSeen(name) for name in names))
         self._window: deque[Observed] = deque()
+        self._moments: list[Moment] = []
+        self.began_at = now
 
     @property
     def window(self) -> Sequence[Observed]:
@@ -41,6 +41,11 @@ class Observer:
     @property
     def last(self) -> Observed:
         return self._last
+
+    @property
+    def moments(self) -> Sequence[Moment]:
+        """From the beginning on, in order."""
+        return self._moments
 
     def look(self, now: datetime) -> None:
         """Add an observation; what cannot be seen just now stays as it was."""
@@ -57,6 +62,9 @@ class Observer:
         self._window.append(self._last)
         while now - self._window[0].at > WINDOW:
             self._window.popleft()
+        seconds = (now - self.began_at).total_seconds()
+        if not self._moments or seconds >= self._moments[-1].seconds + SPACING_SECONDS:
+            self._moments.append(Moment.of(self._last, seconds))
 
     def settle(self, load: LoadSeen) -> None:
         """Take over the final figures of all that was sent: Locust's tables lack the last second."""

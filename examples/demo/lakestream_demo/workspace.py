@@ -13,7 +13,7 @@ from lakestream_demo.errors import WorkspaceError
 
 MARKER = ".lakestream-demo"
 _FOLDERS = ("lake", "ledger", "logs", "progress", "snapshot", "statistics", "tmp")
-_FILES = ("inspection.json", "lakestream.yaml", "queries.sql", "result.json")
+_FILES = ("history.json", "inspection.json", "lakestream.yaml", "queries.sql", "report.html", "result.json")
 
 
 @dataclass(frozen=True)
@@ -29,6 +29,16 @@ class Workspace:
     @property
     def result(self) -> Path:
         return self.root / "result.json"
+
+    @property
+    def history(self) -> Path:
+        """The run over time."""
+        return self.root / "history.json"
+
+    @property
+    def report(self) -> Path:
+        """The page of the run."""
+        return self.root / "report.html"
 
     @property
     def queries(self) -> Path:
