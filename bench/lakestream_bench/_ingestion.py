@@ -162,14 +162,21 @@ class Ingestion:
 
 @contextmanager
 def ingest(
-    server: LocalKinesis, folder: Path, kind: str, trigger: Trigger, *, until_caught_up: bool
+    server: LocalKinesis,
+    folder: Path,
+    kind: str,
+    trigger: Trigger,
+    *,
+    until_caught_up: bool,
+    slots: int | None = None,
 ) -> Iterator[Ingestion]:
-    """Run one writer on all cores; it is drained at the end of the block."""
+    """Run one writer on so many task slots, or all cores; it is drained at the end of the block."""
     folder.mkdir(parents=True)
     (folder / "lakestream.yaml").write_text(document(server, folder, kind, trigger))
     progress, log = folder / "progress.jsonl", folder / "log"
     command = [sys.executable, "-m", "lakestream.main", "ingest", "-f", str(folder / "lakestream.yaml")]
     command += ["--writer", kind, "--progress-file", str(progress), *(["--until-caught-up"] if until_caught_up else [])]
+    command += [] if slots is None else ["--cores", str(slots)]
     environment = {**os.environ, **server.environment()}
     with log.open("wb") as output, ended(subprocess.Popen(command, stderr=output, env=environment)) as process:
         yield Ingestion(process, progress, log)

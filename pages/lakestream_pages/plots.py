@@ -78,12 +78,7 @@ class Plot:
             )
         for place, text in self.marks:
             parts.append(_mark(x(place), text, self.height))
-        for line in self.series:
-            path = _path([(x(time), y(value)) for time, value in line.points], step=line.step)
-            parts.append(
-                f'<path d="{path}" fill="none" stroke="{line.color}" stroke-width="{line.width}"'
-                f' stroke-dasharray="{line.dash}"><title>{escape(line.name)}</title></path>'
-            )
+        parts += [_line(line, [(x(time), y(value)) for time, value in line.points]) for line in self.series]
         return "".join([*parts, "</svg>"])
 
 
@@ -122,15 +117,8 @@ class Plane:
             return TOP + inner * (1 - value / y_ticks[-1])
 
         parts = [_opening(self.title, self.height)]
-        for tick in y_ticks:
-            parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(tick):.1f}" y2="{y(tick):.1f}" class="grid"/>')
-            parts.append(f'<text x="{LEFT - 6}" y="{y(tick) + 4:.1f}" class="y">{_number(tick)}</text>')
-        for tick in x_ticks:
-            parts.append(_upright(x(tick), self.height))
-            parts.append(f'<text x="{x(tick):.1f}" y="{self.height - 18}" class="x">{_number(tick)}</text>')
-        parts.append(f'<text x="{WIDTH - RIGHT}" y="{self.height - 4}" class="unit">{escape(self.x_unit)}</text>')
-        middle = TOP + inner / 2
-        parts.append(f'<text transform="translate(12 {middle:.0f}) rotate(-90)" class="x">{escape(self.y_unit)}</text>')
+        parts += _axes([(x(tick), tick) for tick in x_ticks], [(y(tick), tick) for tick in y_ticks], self.height)
+        parts += _units(self.x_unit, self.y_unit, self.height)
         for number, point in enumerate(self.points):
             (left, right), (low, high) = point.x_range, point.y_range
             across = f"M{x(left):.1f} {y(point.y):.1f}H{x(right):.1f}M{x(point.x):.1f} {y(low):.1f}V{y(high):.1f}"
@@ -143,11 +131,87 @@ class Plane:
         return "".join([*parts, "</svg>"])
 
 
+@dataclass(frozen=True, slots=True)
+class Dot:
+    """A place in a plot."""
+
+    name: str
+    color: str
+    x: float
+    y: float
+
+
+@dataclass(frozen=True, slots=True)
+class LogPlot:
+    """Lines and dots over many orders of magnitude: both axes are logarithmic, from a power of ten to another."""
+
+    title: str
+    x_unit: str
+    y_unit: str
+    series: Sequence[Series]
+    dots: Sequence[Dot]
+    marks: Sequence[tuple[float, str]] = ()
+    """Upright dashed lines: where, and what begins there."""
+    height: int = 260
+
+    def svg(self) -> str:
+        """The element."""
+        points = [*((x, y) for line in self.series for x, y in line.points), *((dot.x, dot.y) for dot in self.dots)]
+        xs, ys = ([point[side] for point in points] or [1.0] for side in (0, 1))
+        x_powers, y_powers = _powers(xs), _powers(ys)
+        inner = self.height - TOP - BOTTOM
+
+        def x(value: float) -> float:
+            return LEFT + (WIDTH - LEFT - RIGHT) * _share(value, x_powers)
+
+        def y(value: float) -> float:
+            return TOP + inner * (1 - _share(value, y_powers))
+
+        parts = [_opening(self.title, self.height)]
+        parts += _axes([(x(one), one) for one in x_powers], [(y(one), one) for one in y_powers], self.height)
+        parts += _units(self.x_unit, self.y_unit, self.height)
+        parts += [_mark(x(place), text, self.height) for place, text in self.marks]
+        parts += [_line(line, [(x(across), y(up)) for across, up in line.points]) for line in self.series]
+        for dot in self.dots:
+            at = f'cx="{x(dot.x):.1f}" cy="{y(dot.y):.1f}"'
+            parts.append(f'<circle {at} r="5" fill="{dot.color}"><title>{escape(dot.name)}</title></circle>')
+        return "".join([*parts, "</svg>"])
+
+
 def _opening(title: str, height: int) -> str:
     return (
         f'<svg viewBox="0 0 {WIDTH} {height}" role="img" aria-label="{escape(title)}">'
         f'<text x="{LEFT}" y="14" class="title">{escape(title)}</text>'
     )
+
+
+def _line(series: Series, points: Sequence[tuple[float, float]]) -> str:
+    return (
+        f'<path d="{_path(points, step=series.step)}" fill="none" stroke="{series.color}"'
+        f' stroke-width="{series.width}" stroke-dasharray="{series.dash}"><title>{escape(series.name)}</title></path>'
+    )
+
+
+def _axes(across: Sequence[tuple[float, float]], up: Sequence[tuple[float, float]], height: int) -> list[str]:
+    """Grid and numbers of a plane: places and values on each axis."""
+    parts = []
+    for y, value in up:
+        parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" class="grid"/>')
+        parts.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" class="y">{_number(value)}</text>')
+    for x, value in across:
+        parts.append(_upright(x, height))
+        # At the right edge there is no room for the half of a long one.
+        side = "unit" if x > WIDTH - 2 * RIGHT else "x"
+        parts.append(f'<text x="{x:.1f}" y="{height - 18}" class="{side}">{_number(value)}</text>')
+    return parts
+
+
+def _units(x_unit: str, y_unit: str, height: int) -> list[str]:
+    middle = TOP + (height - TOP - BOTTOM) / 2
+    return [
+        f'<text x="{WIDTH - RIGHT}" y="{height - 4}" class="unit">{escape(x_unit)}</text>',
+        f'<text transform="translate(12 {middle:.0f}) rotate(-90)" class="x">{escape(y_unit)}</text>',
+    ]
 
 
 def _upright(x: float, height: int) -> str:
@@ -216,6 +280,18 @@ _ROUND = (0.5, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 10_000)
 def _times(length: float, *, hours: bool) -> list[float]:
     width = next(step for step in ((*_HOURS, *_ROUND[6:]) if hours else _ROUND) if length / step <= 9)
     return [index * width for index in range(int(length / width) + 1)]
+
+
+def _powers(values: Sequence[float]) -> list[float]:
+    """Powers of ten from below the lowest value to above the highest; two at least."""
+    low = math.floor(math.log10(min(values)))
+    high = max(low + 1, math.ceil(math.log10(max(values))))
+    return [10.0**power for power in range(low, high + 1)]
+
+
+def _share(value: float, powers: Sequence[float]) -> float:
+    """How far along a logarithmic axis a value is."""
+    return math.log(value / powers[0]) / math.log(powers[-1] / powers[0])
 
 
 def _number(value: float) -> str:

@@ -53,14 +53,16 @@ def compare(  # noqa: PLR0913, PLR0917 - options of a command
     from lakestream_bench.compare.report import write_report
     from lakestream_bench.compare.results import load_results
     from lakestream_bench.compare.run import Comparison
+    from lakestream_bench.scalability.figures import load_scalability
 
     scenarios, arms = _chosen(scenario, arm, everything=everything)
     sized = tuple(replace(one, rows=rows).scaled(size) for one in scenarios)
     comparison = Comparison(sized, arms, repetitions, warm_repetitions=2, requests=requests)
     load = Load(events_per_second, event_bytes, new_keys, retention_days, queries_per_day, batch_seconds)
     paid = _read(load_prices, prices)
+    scalability = _read(load_scalability, out / "scalability.json")
     results = _read(load_results, out / "results.json") if report_only else _measured(comparison, out)
-    failures = write_report(results, load, paid, out)
+    failures = write_report(results, load, paid, out, scalability)
     typer.echo(f"report: {out / 'report.html'}")
     if failures:
         raise typer.Exit(1)

@@ -12,6 +12,8 @@ from lakestream_bench.compare.method import NATIVE, SPARK, Spread
 from lakestream_bench.compare.money import Prices
 from lakestream_bench.compare.queries import Kind
 from lakestream_bench.compare.results import Results
+from lakestream_bench.scalability.figures import Scalability
+from lakestream_bench.scalability.page import scalability as scalability_section
 from lakestream_pages.frame import document, key, ranged, table
 from lakestream_pages.plots import Plane, Plot, Point, Series
 
@@ -21,10 +23,20 @@ div.words{white-space:normal;width:min(44ch,60vw);overflow-wrap:anywhere;text-al
 TITLE = "LakeStream: what each table costs, and what it answers"
 
 
-def page(results: Results, found: Sequence[ScenarioFindings], prices: Prices) -> str:
-    """The whole document. Captions name the place of their numbers in results.json and findings.json beside it."""
+def page(
+    results: Results, found: Sequence[ScenarioFindings], prices: Prices, scalability: Scalability | None = None
+) -> str:
+    """The whole document. Captions name the place of their numbers in the JSON files beside it.
+
+    Args:
+        results: what was measured.
+        found: what it comes to.
+        prices: that the bills are of.
+        scalability: what `python -m lakestream_bench.scalability` found; None: it was not run.
+    """
     body = [_introduction(results, found)]
     body += [_scenario(number, one, prices) for number, one in enumerate(found)]
+    body += [] if scalability is None else [scalability_section(scalability)]
     body += [_setup(results)]
     return document(TITLE, "".join(body), _STYLE + COSTS_STYLE)
 

@@ -5,7 +5,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from lakestream_pages.plots import LEFT, RIGHT, WIDTH, Plane, Plot, Point, Series, drawing
+from lakestream_pages.plots import LEFT, RIGHT, TOP, WIDTH, Dot, LogPlot, Plane, Plot, Point, Series, drawing
 
 
 def test_plots_stand_under_each_other_in_one_document() -> None:
@@ -51,3 +51,26 @@ def test_a_mark_s_words_are_within_the_plot() -> None:
 def test_times_are_those_of_their_unit(unit: str, length: float, last: str) -> None:
     svg = Plot("title", "s", [Series("a", "red", [(0, 1)])], length, time=unit).svg()
     assert re.findall(r'class="x">([\d.]+)</text>', svg)[-1] == last
+
+
+def test_a_logarithmic_plot_begins_and_ends_with_a_power_of_ten() -> None:
+    line = Series("model", "red", [(20.0, 1.0), (200.0, 10.0), (2_000.0, 100.0)])
+    svg = LogPlot("title", "records/s", "slots", [line], [Dot("a & b", "red", 200.0, 10.0)], [(200.0, "model")]).svg()
+    # The last number ends at the edge.
+    assert re.findall(r'class="(x|unit)">([\d.kM]+)</text>', svg) == [
+        *(("x", "10"), ("x", "100"), ("x", "1k"), ("unit", "10k"))
+    ]
+    assert re.findall(r'class="y">([\d.kM]+)</text>', svg) == ["1", "10", "100"]
+    (points,) = re.findall(r'<path d="M([^"]+)"', svg)
+    (first, middle, last) = [tuple(float(number) for number in point.split()) for point in points.split("L")]
+    # A straight line: where each is ten times the one before. The dot and the mark are where the line is.
+    assert middle[0] - first[0] == pytest.approx(last[0] - middle[0], abs=0.2)
+    assert last[1] == TOP
+    assert re.findall(r'<circle cx="([\d.]+)" cy="([\d.]+)"', svg) == [(f"{middle[0]:.1f}", f"{middle[1]:.1f}")]
+    assert f'<line x1="{middle[0]:.1f}" x2="{middle[0]:.1f}"' in svg
+    assert "a &amp; b" in svg
+
+
+def test_a_logarithmic_plot_of_one_value_has_a_decade() -> None:
+    svg = LogPlot("title", "x", "y", [], [Dot("one", "red", 100.0, 1.0)]).svg()
+    assert re.findall(r'class="(?:x|unit)">([\d.kM]+)</text>', svg) == ["100", "1k"]

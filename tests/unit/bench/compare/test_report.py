@@ -20,6 +20,7 @@ from lakestream_bench.compare.markdown import markdown
 from lakestream_bench.compare.money import Load, bill, load_prices
 from lakestream_bench.compare.page import page
 from lakestream_bench.compare.report import write_report
+from lakestream_bench.scalability.figures import Demand, Scalability
 
 from . import made
 
@@ -118,6 +119,23 @@ def test_a_report_is_made_anew_for_another_load_without_measuring(tmp_path: Path
     assert done.exit_code == 0, done.output
     load = json.loads((tmp_path / "findings.json").read_text())[0]["money"]["load"]
     assert load["events_per_second"] == 7
+
+
+def test_scalability_is_in_the_report_if_its_figures_are_there(tmp_path: Path) -> None:
+    made.results().save(tmp_path / "results.json")
+    options = ["--report-only", "--out", str(tmp_path)]
+    CliRunner().invoke(app, options)
+    assert "scalability.json" not in (tmp_path / "report.html").read_text()
+    figures = Scalability("now", 2, 0.0, "mor", 2, 10.0, 15.0, (), "a <model>", (), (Demand(1, 1_000.0, 1),))
+    figures.save(tmp_path / "scalability.json")
+    CliRunner().invoke(app, options)
+    reader = _Reader()
+    reader.feed((tmp_path / "report.html").read_text())
+    assert reader.open == []
+    assert "a <model>" in reader.text
+    (tmp_path / "scalability.json").write_text("{}")
+    done = CliRunner().invoke(app, options)
+    assert (done.exit_code, "lakestream_bench.scalability" in re.sub(r"[\s│]", "", done.output)) == (2, True)
 
 
 @pytest.mark.parametrize(
