@@ -39,11 +39,12 @@ def compare(  # noqa: PLR0913, PLR0917 - options of a command
     ),
     prices: Annotated[Path | None, typer.Option(exists=True, dir_okay=False, help="A price file of your own.")] = None,
     events_per_second: Annotated[float, typer.Option(min=0, help="Your load.")] = 1_000,
-    event_bytes: Annotated[float, typer.Option(min=1, max=1024, help="Of your events.")] = 345,
+    event_bytes: Annotated[float, typer.Option(min=1, max=1_048_576, help="Of your events.")] = 345,
     new_keys: Annotated[float, typer.Option(min=0, max=1, help="Share of your events whose row stays.")] = 0.45,
     retention_days: Annotated[float, typer.Option(min=0, help="How long you keep rows.")] = 30,
     queries_per_day: Annotated[float, typer.Option(min=0, help="How often you ask.")] = 1_000,
     batch_seconds: Annotated[float, typer.Option(min=1, help="Between your batches.")] = 60,
+    shards: Annotated[int, typer.Option(min=0, help="Of your provisioned stream; 0: it is on demand.")] = 0,
 ) -> None:
     """Compare tables on the same events: speed, space, answers, money.
 
@@ -58,7 +59,7 @@ def compare(  # noqa: PLR0913, PLR0917 - options of a command
     scenarios, arms = _chosen(scenario, arm, everything=everything)
     sized = tuple(replace(one, rows=rows).scaled(size) for one in scenarios)
     comparison = Comparison(sized, arms, repetitions, warm_repetitions=2, requests=requests)
-    load = Load(events_per_second, event_bytes, new_keys, retention_days, queries_per_day, batch_seconds)
+    load = Load(events_per_second, event_bytes, new_keys, retention_days, queries_per_day, batch_seconds, shards=shards)
     paid = _read(load_prices, prices)
     scalability = _read(load_scalability, out / "scalability.json")
     results = _read(load_results, out / "results.json") if report_only else _measured(comparison, out)

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import asdict, fields
 from html import escape
+from importlib.resources import files
 
 import orjson
 
 from lakestream_bench.compare.arms import ARMS
-from lakestream_bench.compare.findings import ScenarioFindings
-from lakestream_bench.compare.money import Load, Prices, cost_lines, inputs_of, rivals
-from lakestream_pages.frame import key
+from lakestream_bench.compare.findings import ArmFindings, ScenarioFindings
+from lakestream_bench.compare.money import STREAM_LINES, Load, Price, Prices, cost_lines, inputs_of, rivals
+from lakestream_pages.frame import key, table
 
 _SOURCES = {
     "Kinesis": "var(--grey)",
@@ -23,12 +24,13 @@ _SOURCES = {
 }
 _ASKED = {
     "events_per_second": "events per second",
-    "event_bytes": "bytes per event (up to 1,024)",
+    "event_bytes": "bytes per event",
     "new_keys": "share of events that make a row that stays",
     "retention_days": "days that a row is kept",
     "queries_per_day": "queries per day",
     "batch_seconds": "seconds between batches",
     "utilization": "share of the paid vCPUs that works",
+    "shards": "shards, if provisioned; 0: on demand",
 }
 
 COSTS_STYLE = """
@@ -36,57 +38,12 @@ COSTS_STYLE = """
 .costs .bar div{display:flex;height:20px}.costs .bar i{display:block;height:100%}
 .inputs{display:grid;grid-template-columns:repeat(auto-fill,minmax(230px,1fr));gap:8px 16px;margin:10px 0}
 .inputs label{display:block;font-size:13px;color:var(--soft)}
-.inputs input{display:block;width:100%;box-sizing:border-box;font:inherit;color:var(--text);background:var(--back);
+.inputs input{display:block;width:100%}.costs td input{width:9ch;text-align:right}
+.costs input{box-sizing:border-box;font:inherit;color:var(--text);background:var(--back);
 border:1px solid var(--line);border-radius:4px;padding:3px 6px}
 """
 
-SCRIPT = """
-function bill(arm, inputs) {
-  const by = {};
-  let keeping = 0, asking = 0;
-  for (const line of arm.lines) {
-    const dollars = line.factors.reduce(
-      (product, name) => name.startsWith("1/") ? product / inputs[name.slice(2)] : product * inputs[name],
-      line.coefficient);
-    by[line.source] = (by[line.source] || 0) + dollars;
-    if (line.factors.includes("queries_per_day")) asking += dollars; else keeping += dollars;
-  }
-  return {by, keeping, asking, total: keeping + asking};
-}
-function breakEven(challenger, holder, inputs) {
-  const a_query = {...inputs, queries_per_day: 1}, next = bill(challenger, a_query), old = bill(holder, a_query);
-  const dearer = next.keeping - old.keeping, saved = old.asking - next.asking;
-  if (saved === 0 || (dearer <= 0) === (saved > 0))
-    return dearer < 0 || (dearer === 0 && saved > 0) ? "always" : "never";
-  const count = Math.round(dearer / saved).toLocaleString("en-US");
-  return `${saved > 0 ? "above" : "below"} ${count} queries a day`;
-}
-function money(dollars) {
-  const digits = dollars < 10 ? 2 : 0;
-  return "$" + dollars.toLocaleString("en-US", {minimumFractionDigits: digits, maximumFractionDigits: digits});
-}
-function show(section) {
-  const model = JSON.parse(section.querySelector("script").textContent), inputs = {...model.inputs};
-  for (const field of section.querySelectorAll("input")) inputs[field.name] = Number(field.value);
-  const bills = model.arms.map(arm => bill(arm, inputs)), most = Math.max(...bills.map(one => one.total));
-  const terabytes = inputs.events_per_second * inputs.event_bytes * 730 * 3600 / 1e12;
-  model.arms.forEach((arm, number) => {
-    const one = bills[number], find = name => section.querySelector(`[data-arm="${arm.name}"][data-figure="${name}"]`);
-    for (const part of section.querySelectorAll(`.bar[data-arm="${arm.name}"] i`))
-      part.style.width = `${100 * (one.by[part.title] || 0) / most}%`;
-    find("total").textContent = money(one.total);
-    find("keeping").textContent = money(one.keeping);
-    find("asking").textContent = money(one.asking);
-    find("terabyte").textContent = money(one.keeping / terabytes);
-    find("queries").textContent = money(bill(arm, {...inputs, queries_per_day: 1}).asking * 24 / 730 * 1000);
-  });
-  for (const cell of section.querySelectorAll("[data-challenger]")) {
-    const named = name => model.arms.find(arm => arm.name === name);
-    cell.textContent = breakEven(named(cell.dataset.challenger), named(cell.dataset.holder), inputs);
-  }
-}
-"""
-"""The sums of `money`, over the same cost lines. Tests run both."""
+SCRIPT = (files("lakestream_bench.compare") / "costs.js").read_text("utf-8")
 
 _START = """
 for (const section of document.querySelectorAll(".costs")) {
@@ -98,8 +55,11 @@ for (const section of document.querySelectorAll(".costs")) {
 
 def model(found: ScenarioFindings, prices: Prices) -> dict[str, object]:
     """What the script multiplies."""
+    ours = _ours(found).measured
     return {
         "inputs": inputs_of(found.money.load, prices),
+        "stream": [asdict(line) for line in STREAM_LINES],
+        "cpu": {"event": ours.cpu_per_event, "batch": ours.cpu_per_batch},
         "arms": [{"name": arm.arm, "lines": [asdict(line) for line in cost_lines(arm.measured)]} for arm in found.arms],
     }
 
@@ -121,7 +81,7 @@ def costs(number: int, found: ScenarioFindings, prices: Prices) -> str:
         f'<section class="costs"><h3>A month, in dollars</h3>{key(_SOURCES)}{bars}{_inputs(found.money.load)}'
         f"{_bills(number, found)}"
         f'<div class="wide"><table><caption>findings.json: [{number}].money.break_evens</caption>{evens}</table></div>'
-        f"{_others(found, prices)}{_prices(prices)}"
+        f"{_stream(number, found)}{_others(found, prices)}{_prices(prices)}"
         f'<script type="application/json">{_json(model(found, prices))}</script></section>'
         f"{'' if number else f'<script>{SCRIPT}</script>'}<script>{_START}</script>"
     )
@@ -167,21 +127,37 @@ def _bills(number: int, found: ScenarioFindings) -> str:
     )
 
 
-def _others(found: ScenarioFindings, prices: Prices) -> str:
-    ours = next((arm for arm in found.arms if arm.arm == "mor"), found.arms[0])
-    rows = "".join(
-        f"<tr><td>{escape(rival.name)}</td><td>${rival.dollars:,.0f}</td><td>{escape(rival.says)}</td></tr>"
-        for rival in rivals(found.money.load, prices, ours.measured)
-    )
+def _stream(number: int, found: ScenarioFindings) -> str:
+    stream = found.money.stream
     return (
-        '<div class="wide"><table><caption>List prices for taking the same stream to S3, at the load that the report '
-        f"was made for; Kinesis, storage and queries come on top.</caption>{rows}</table></div>"
+        f"<p>The stream alone: <b data-stream='on_demand'>${stream.on_demand:,.2f}</b> a month on demand, "
+        f"<b data-stream='provisioned'>${stream.provisioned:,.2f}</b> provisioned with the fewest shards that take the "
+        f"load, <b data-stream='least_shards'>{stream.least_shards:,}</b>. Provisioned costs less with up to "
+        f"<b data-stream='even_shards'>{stream.even_text}</b> shards, which is the room for peaks. "
+        f'<span class="small">findings.json: [{number}].money.stream</span></p>'
+    )
+
+
+def _ours(found: ScenarioFindings) -> ArmFindings:
+    """Whose CPU the rivals are taken to need."""
+    return next((arm for arm in found.arms if arm.arm == "mor"), found.arms[0])
+
+
+def _others(found: ScenarioFindings, prices: Prices) -> str:
+    rows = (
+        (escape(rival.name), f"<span data-rival>${rival.dollars:,.0f}</span>", escape(rival.says))
+        for rival in rivals(found.money.load, prices, _ours(found).measured)
+    )
+    return table(
+        ("", "a month", ""),
+        rows,
+        "List prices for taking the same stream to S3; Kinesis, storage and queries come on top.",
     )
 
 
 def _prices(prices: Prices) -> str:
     rows = "".join(
-        f"<tr><td>{escape(price.unit)}</td><td>${price.dollars:g}</td>"
+        f"<tr><td>{escape(price.unit)}</td><td>{_price(price)}</td>"
         f"<td>{escape(price.as_of or 'no date given')}</td>"
         f"<td>{_source(price.source)}</td></tr>"
         for price in prices.prices
@@ -190,6 +166,13 @@ def _prices(prices: Prices) -> str:
         f"<details><summary>Prices, {escape(prices.region)}, collected {escape(prices.collected)}</summary>"
         '<div class="wide"><table><tr><th>what</th><th>dollars</th><th>as of</th><th>source</th></tr>'
         f"{rows}</table></div></details>"
+    )
+
+
+def _price(price: Price) -> str:
+    return (
+        f'<input type="number" min="0" step="any" name="{escape(price.name)}" value="{price.dollars:g}" '
+        f'aria-label="{escape(price.unit)}">'
     )
 
 

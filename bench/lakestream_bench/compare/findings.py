@@ -23,7 +23,17 @@ from lakestream_bench.compare.method import (
     valid,
     write_amplification,
 )
-from lakestream_bench.compare.money import Bill, BreakEven, Load, Measured, Prices, bill, break_even
+from lakestream_bench.compare.money import (
+    Bill,
+    BreakEven,
+    Load,
+    Measured,
+    Prices,
+    StreamModes,
+    bill,
+    break_even,
+    stream_modes,
+)
 from lakestream_bench.compare.queries import Kind
 from lakestream_bench.compare.results import Look, Requests, Results, Trial, Wrong
 from lakestream_bench.compare.scenarios import Scenario
@@ -105,6 +115,8 @@ class Money:
     load: Load
     bills: tuple[Bill, ...]
     break_evens: tuple[BreakEven, ...]
+    stream: StreamModes
+    """Of which every bill has one."""
 
 
 @dataclass(frozen=True)
@@ -160,6 +172,7 @@ def _money(measured: Sequence[Measured], load: Load, prices: Prices) -> Money:
         tuple(
             break_even(by_name[new], by_name[old], load, prices) for new, old in pairs if {new, old} <= by_name.keys()
         ),
+        stream_modes(load, prices),
     )
 
 

@@ -49,6 +49,12 @@ def _scenario(found: ScenarioFindings) -> str:
         f"- {ARMS[one.challenger].title} costs less than {ARMS[one.holder].title}: {one}."
         for one in found.money.break_evens
     ]
+    stream = found.money.stream
+    lines.append(
+        f"- The stream costs ${stream.on_demand:,.2f} a month on demand, ${stream.provisioned:,.2f} provisioned with "
+        f"{stream.least_shards:,} shards, the fewest for the load; provisioned costs less with up to "
+        f"{stream.even_text} of them."
+    )
     wrong = [one.kind for one in found.wrong if one.is_wrong]
     if wrong:
         lines.append(f"- Taken as orders, the events of plain JSON answer wrongly: {', '.join(wrong)}.")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import StrEnum
 from importlib.resources import files
 from pathlib import Path
@@ -67,7 +67,8 @@ def load_prices(file: Path | None = None) -> Prices:
 
 
 NEEDED = {
-    *("kinesis_gb_in", "kinesis_gb_out", "kinesis_stream_hour", "s3_gb_month", "s3_thousand_writes"),
+    *("kinesis_gb_in", "kinesis_gb_out", "kinesis_stream_hour", "kinesis_shard_hour", "kinesis_million_units"),
+    *("s3_gb_month", "s3_thousand_writes"),
     *("s3_thousand_reads", "vcpu_hour", "eks_cluster_hour", "glue_dpu_hour", "flink_kpu_hour", "firehose_gb"),
 }
 
@@ -87,6 +88,8 @@ class Load:
     """Between two batches (`trigger.interval`)."""
     utilization: float = 0.6
     """Share of the vCPUs paid for that works; 1 would be all."""
+    shards: float = 0.0
+    """Of a provisioned stream, which has as many as the load needs if these are too few; 0: the stream is on demand."""
 
     def __post_init__(self) -> None:
         for one in fields(self):
@@ -143,22 +146,83 @@ class CostLine:
 
 
 def inputs_of(load: Load, prices: Prices) -> dict[str, float]:
-    """All that cost lines multiply."""
-    return {one.name: getattr(load, one.name) for one in fields(load)} | {p.name: p.dollars for p in prices.prices}
+    """All that cost lines multiply: what a reader may change, and what follows from it."""
+    given = {one.name: getattr(load, one.name) for one in fields(load)}
+    return given | _derived(load) | {price.name: price.dollars for price in prices.prices}
+
+
+def _derived(load: Load) -> dict[str, float]:
+    """What Kinesis bills: it rounds records up, and a stream is either on demand or provisioned."""
+    provisioned = load.shards > 0
+    return {
+        "on_demand": 0.0 if provisioned else 1.0,
+        "billed_kibibytes": float(math.ceil(load.event_bytes / 1024)),
+        "billed_units": float(math.ceil(load.event_bytes / UNIT_BYTES)) if provisioned else 0.0,
+        "billed_shards": math.ceil(max(load.shards, least_shards(load))) if provisioned else 0.0,
+    }
+
+
+UNIT_BYTES = 25 * 1024
+"""Of a PUT payload unit, by which provisioned streams bill."""
+
+
+def least_shards(load: Load) -> int:
+    """Of a provisioned stream: a shard takes 1,000 records and 1 MiB per second."""
+    records, size = load.events_per_second, load.events_per_second * load.event_bytes
+    return max(1, math.ceil(records / 1_000), math.ceil(size / 2**20))
+
+
+@dataclass(frozen=True)
+class StreamModes:
+    """A month of the stream in each of its capacity modes."""
+
+    on_demand: float
+    least_shards: int
+    provisioned: float
+    """Dollars with that many shards."""
+    even_shards: float
+    """Up to so many shards a provisioned stream costs less than one on demand."""
+
+    @property
+    def even_text(self) -> str:
+        """Whole shards."""
+        return "∞" if math.isinf(self.even_shards) else f"{math.floor(self.even_shards):,}"
+
+
+def stream_modes(load: Load, prices: Prices) -> StreamModes:
+    """What the stream costs on demand and provisioned, and the break-even between the two."""
+    least = least_shards(load)
+
+    def dollars(shards: float) -> float:
+        inputs = inputs_of(replace(load, shards=shards), prices)
+        return sum(line.dollars(inputs) for line in STREAM_LINES)
+
+    on_demand, provisioned = dollars(0), dollars(least)
+    a_shard = HOURS_PER_MONTH * prices.of("kinesis_shard_hour")
+    even = least + (on_demand - provisioned) / a_shard if a_shard else math.inf
+    return StreamModes(on_demand, least, provisioned, max(0.0, even))
+
+
+_GB_MONTH = _SECONDS_PER_MONTH / _GB
+STREAM_LINES = (
+    CostLine("Kinesis", 1024 * _GB_MONTH, ("on_demand", "events_per_second", "billed_kibibytes", "kinesis_gb_in")),
+    CostLine("Kinesis", _GB_MONTH, ("on_demand", "events_per_second", "event_bytes", "kinesis_gb_out")),
+    CostLine("Kinesis", HOURS_PER_MONTH, ("on_demand", "kinesis_stream_hour")),
+    CostLine("Kinesis", HOURS_PER_MONTH, ("billed_shards", "kinesis_shard_hour")),
+    CostLine("Kinesis", _SECONDS_PER_MONTH / 1e6, ("events_per_second", "billed_units", "kinesis_million_units")),
+)
+"""A month of the stream, which is the same for all arms. Reading a provisioned one costs nothing."""
 
 
 def cost_lines(measured: Measured) -> tuple[CostLine, ...]:
-    """A month of one arm. Records are rounded up to whole kibibytes by Kinesis, which `event_bytes` below one are."""
+    """A month of one arm."""
     events, vcpu = ("events_per_second",), ("vcpu_hour", "1/utilization")
     per_batch = ("1/batch_seconds",)
     alive = ("events_per_second", "retention_days", *(() if measured.keeps_all_events else ("new_keys",)))
     queries = ("queries_per_day",)
-    gb_month, batch_month = _SECONDS_PER_MONTH / _GB, _SECONDS_PER_MONTH / 1e3
+    batch_month = _SECONDS_PER_MONTH / 1e3
     return (
-        # Records of up to 1 KiB are billed as 1 KiB.
-        CostLine("Kinesis", 1024 * gb_month, (*events, "kinesis_gb_in")),
-        CostLine("Kinesis", gb_month, (*events, "event_bytes", "kinesis_gb_out")),
-        CostLine("Kinesis", HOURS_PER_MONTH, ("kinesis_stream_hour",)),
+        *STREAM_LINES,
         CostLine("cluster", HOURS_PER_MONTH, ("eks_cluster_hour",)),
         CostLine("writing: CPU", measured.cpu_per_event * _SECONDS_PER_MONTH / 3600, (*events, *vcpu)),
         CostLine("writing: CPU", measured.cpu_per_batch * _SECONDS_PER_MONTH / 3600, (*per_batch, *vcpu)),
@@ -285,7 +349,7 @@ def rivals(load: Load, prices: Prices, cpu: Measured) -> Sequence[Rival]:
         Rival(
             "Managed Flink",
             kpus * prices.of("flink_kpu_hour") * HOURS_PER_MONTH,
-            f"{kpus} KPUs, if its CPU per event were that of the {cpu.arm} arm, which is not measured",
+            f"if its CPU per event were that of the {cpu.arm} arm, which is not measured; one KPU more for itself",
         ),
         Rival(
             "Glue streaming",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,8 +19,10 @@ from lakestream_bench.compare.money import (
     break_even,
     cost_lines,
     inputs_of,
+    least_shards,
     load_prices,
     rivals,
+    stream_modes,
 )
 
 PRICES = load_prices()
@@ -65,6 +68,38 @@ def test_a_bill_by_hand() -> None:
     assert found.asking == 0
     assert found.keeping == pytest.approx(sum(found.by_source.values()))
     assert found.per_terabyte == pytest.approx(found.keeping / (1e3 * 512 * seconds / 1e12))
+
+
+def test_a_bill_of_a_provisioned_stream_by_hand() -> None:
+    load = Load(events_per_second=1_500, event_bytes=30_000, shards=1)
+    seconds = 730 * 3600
+    # 1,500 times 30,000 bytes are 42.9 MiB, so 43 shards however few are asked for; a record is two payload units.
+    assert least_shards(load) == 43
+    expected = 43 * 730 * 0.015 + 2 * 1_500 * seconds / 1e6 * 0.014
+    assert bill(MOR, load, PRICES).by_source["Kinesis"] == pytest.approx(expected)
+    more = bill(MOR, replace(load, shards=50), PRICES).by_source["Kinesis"]
+    assert more - expected == pytest.approx(7 * 730 * 0.015)
+
+
+def test_records_are_billed_by_whole_kibibytes_on_demand() -> None:
+    dollars = [bill(MOR, Load(event_bytes=size), PRICES).by_source["Kinesis"] for size in (1_024, 1_025)]
+    seconds = 730 * 3600
+    assert dollars[1] - dollars[0] == pytest.approx(1e3 * seconds * (1_024 * 0.08 + 0.04) / 1e9)
+
+
+@given(rate=st.floats(0, 1e6), size=st.floats(1, 1e6))
+def test_up_to_the_break_even_a_provisioned_stream_costs_less(rate: float, size: float) -> None:
+    load = Load(events_per_second=rate, event_bytes=size)
+    modes = stream_modes(load, PRICES)
+    for shards in {modes.least_shards, math.ceil(modes.even_shards) + 1, 2 * modes.least_shards}:
+        if shards >= modes.least_shards and abs(shards - modes.even_shards) > 1e-6 * shards:
+            dollars = bill(MOR, replace(load, shards=shards), PRICES).by_source["Kinesis"]
+            assert (dollars < modes.on_demand) is (shards < modes.even_shards)
+
+
+def test_the_mode_of_the_stream_moves_no_break_even_between_tables() -> None:
+    evens = [break_even(COW, MOR, Load(shards=shards), PRICES).queries_per_day for shards in (0, 9)]
+    assert evens[0] == pytest.approx(evens[1])
 
 
 def test_json_keeps_every_event_and_its_readers_read_them_all() -> None:

@@ -6,7 +6,7 @@ import json
 import re
 import shutil
 import subprocess
-from dataclasses import replace
+from dataclasses import asdict, fields, replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -17,7 +17,7 @@ from lakestream_bench.compare.cli import app
 from lakestream_bench.compare.costs_page import SCRIPT, model
 from lakestream_bench.compare.findings import find
 from lakestream_bench.compare.markdown import markdown
-from lakestream_bench.compare.money import Load, bill, load_prices
+from lakestream_bench.compare.money import Load, bill, load_prices, rivals
 from lakestream_bench.compare.page import page
 from lakestream_bench.compare.report import write_report
 from lakestream_bench.scalability.figures import Demand, Scalability
@@ -77,23 +77,38 @@ def test_plots_come_before_tables() -> None:
 
 @pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
 def test_the_page_s_script_and_the_model_come_to_the_same_sums() -> None:
-    loads = [Load(), Load(events_per_second=7, queries_per_day=90_000, retention_days=3, utilization=0.3)]
+    loads = [
+        Load(),
+        Load(events_per_second=7, queries_per_day=90_000, retention_days=3, utilization=0.3),
+        Load(events_per_second=9_000, event_bytes=30_000, shards=2),
+    ]
     for load in loads:
         (found,) = find(made.results(), load, PRICES)
         program = (
             f"{SCRIPT}const model = {json.dumps(model(found, PRICES))};"
+            # What follows from the rest has to be worked out anew.
+            "const inputs = derived({...model.inputs, on_demand: -1, billed_kibibytes: -1, billed_shards: -1});"
             "const named = name => model.arms.find(arm => arm.name === name);"
-            "console.log(JSON.stringify({bills: model.arms.map(arm => bill(arm, model.inputs)), evens: "
+            "console.log(JSON.stringify({stream: streamModes(model.stream, inputs), rivals: rivals(model.cpu, inputs), "
+            "bills: model.arms.map(arm => bill(arm, inputs)), evens: "
             f"{json.dumps([[e.challenger, e.holder] for e in found.money.break_evens])}"
             ".map(([one, other]) => breakEven(named(one), named(other), model.inputs))}));"
         )
         done = subprocess.run(["node", "-e", program], capture_output=True, text=True, check=True)
         told = json.loads(done.stdout)
+        assert told["stream"] == pytest.approx(asdict(found.money.stream))
+        ours = next(arm.measured for arm in found.arms if arm.arm == "mor")
+        assert told["rivals"] == pytest.approx([rival.dollars for rival in rivals(load, PRICES, ours)])
         assert told["evens"] == [str(even) for even in found.money.break_evens]
         for arm, sums in zip(found.arms, told["bills"], strict=True):
             expected = bill(arm.measured, load, PRICES)
             assert (sums["keeping"], sums["asking"]) == pytest.approx((expected.keeping, expected.asking))
             assert sums["by"] == pytest.approx(dict(expected.by_source))
+
+
+def test_every_input_of_the_sums_can_be_changed_on_the_page() -> None:
+    names = set(re.findall(r'<input [^>]*name="(\w+)"', PAGE))
+    assert names == {one.name for one in fields(Load)} | {price.name for price in PRICES.prices}
 
 
 def test_markdown_has_a_column_for_each_arm() -> None:
