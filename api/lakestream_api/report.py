@@ -10,10 +10,14 @@ from pydantic import AwareDatetime, Field
 from lakestream_api.base import WireModel
 from lakestream_api.progress import CoreSeconds, Freshness, Progress, ShardProgress, StageSeconds, TableService
 from lakestream_api.quantities import Duration
+from lakestream_api.recent import Recent
 
-# A ConfigMap may have 1 MiB; etcd keeps each of its versions, and there is one every few seconds.
-MAX_BATCHES = 40
-MAX_SHARDS = 100
+# etcd keeps each version of a ConfigMap, and there is one after every batch of every driver.
+MAX_BATCHES = 12
+"""As many as an operator may have missed that was restarted: what it knew is written down every two minutes."""
+KEPT_BATCHES = 300
+"""What a driver keeps of them to add up: those of five minutes, if each takes a second."""
+MAX_SHARDS = 10
 MAX_MESSAGE = 4096
 
 # Kinesis answers with milliseconds; a slice shorter than this says too little about a rate.
@@ -254,7 +258,7 @@ class Resharding(WireModel):
 class DriverReport(WireModel):
     """One driver: what it does, its last batches, and how far the slowest shards are.
 
-    Stays below 128 KiB with any number of shards; `after` sees to that.
+    As it is published it stays below 16 KiB with any number of shards.
     """
 
     stream: str
@@ -292,13 +296,20 @@ class DriverReport(WireModel):
     """Its executors at `updatedAt`."""
 
     batches: tuple[BatchSummary, ...] = ()
-    """The last batches, at most 40, the newest last."""
+    """The last batches, the newest last: a driver keeps 300, and publishes 12."""
+
+    recent: Recent | None = None
+    """All batches of the last five minutes together; none before the first, or where a driver is of a release that
+    publishes all of them."""
 
     fetched: FetchedBatch | None = None
     """The newest batch that is fetched; none before the first."""
 
     shards: tuple[ShardProgress, ...] = ()
-    """The slowest shards after the last batch, at most 100, the slowest first."""
+    """The slowest shards after the last batch, at most 10, the slowest first."""
+
+    fullest_shard: str = ""
+    """Shard that gave most bytes to the last batch; empty: none gave any."""
 
     shard_count: int = Field(default=0, ge=0)
     """All shards being read."""
@@ -323,6 +334,11 @@ class DriverReport(WireModel):
         """Whether the driver has committed a batch, or has looked and found nothing to read."""
         return bool(self.batches) or self.caught_up_at is not None
 
+    @property
+    def lately(self) -> Recent | None:
+        """All batches of the last five minutes together; none before the first."""
+        return Recent.of(self.batches, self.caught_up_at) if self.recent is None and self.batches else self.recent
+
     def after(self, progress: Progress, previous: Progress | None = None) -> Self:
         """The report with one more batch, in state `RUNNING` unless the driver is stopping.
 
@@ -336,8 +352,9 @@ class DriverReport(WireModel):
                 "epoch": progress.epoch,
                 "updated_at": progress.finished_at,
                 "state": self.state if stopping else DriverState.RUNNING,
-                "batches": (*self.batches, BatchSummary.of(progress, previous))[-MAX_BATCHES:],
+                "batches": (*self.batches, BatchSummary.of(progress, previous))[-KEPT_BATCHES:],
                 "shards": slowest(progress.shards),
+                "fullest_shard": _fullest(progress.shards),
                 "shard_count": len(progress.shards),
                 "table_services": progress.table_services,
                 "largest_file": progress.largest_file,
@@ -345,7 +362,16 @@ class DriverReport(WireModel):
             }
         )
 
+    def published(self) -> Self:
+        """The report as it is written: with the last batches, and what those of some minutes add up to."""
+        return self.model_copy(update={"batches": self.batches[-MAX_BATCHES:], "recent": self.lately})
+
 
 def slowest(shards: Iterable[ShardProgress]) -> tuple[ShardProgress, ...]:
-    """The shards with the highest lag, the highest first, at most 100."""
+    """The shards with the highest lag, the highest first, at most 10."""
     return tuple(sorted(shards, key=lambda shard: (-shard.lag_seconds, shard.shard_id))[:MAX_SHARDS])
+
+
+def _fullest(shards: Iterable[ShardProgress]) -> str:
+    gave = [shard for shard in shards if shard.bytes]
+    return max(gave, key=lambda shard: shard.bytes).shard_id if gave else ""

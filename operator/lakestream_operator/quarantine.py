@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
 
 from lakestream_api import DriverReport, QuarantineStatus
-
-WINDOW = timedelta(minutes=5)
-"""Of a driver's last batches: a single bad batch of a few records says little, and an hour ago is long ago."""
+from lakestream_api.recent import WINDOW
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,14 +26,13 @@ class Quarantined:
 
 def quarantine_of(report: DriverReport | None) -> QuarantineStatus:
     """What the last batches of a driver kept in quarantine; nothing where nothing is reported."""
-    if report is None or not report.batches:
+    recent = report.lately if report else None
+    if report is None or recent is None or not recent.quarantined:
         return QuarantineStatus()
-    begin = report.batches[-1].finished_at - WINDOW
-    batches = [one for one in report.batches if one.finished_at > begin]
-    kept, read = sum(one.quarantined for one in batches), sum(one.records for one in batches)
-    if not kept:
-        return QuarantineStatus()
-    return QuarantineStatus(records=kept, share=round(kept / max(read, kept), 4), reason=report.quarantine_reason)
+    kept = recent.quarantined
+    return QuarantineStatus(
+        records=kept, share=round(kept / max(recent.records, kept), 4), reason=report.quarantine_reason
+    )
 
 
 def tell_of(writer: str, kept: QuarantineStatus) -> str:

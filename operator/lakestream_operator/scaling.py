@@ -9,9 +9,10 @@ from lakestream_api import Scaling, Spec
 from lakestream_operator.autoscaler import LimitReason, ScaleDecision, ScalingState, decide_scale, window_of
 from lakestream_operator.model import Emit, WriterSeen
 
-KEPT_FOR = timedelta(minutes=5)
+KEPT_FOR = timedelta(minutes=2)
 """What the autoscaler remembers is written down with each new target, and this often: a restarted operator has lost
-no more than that. To write it after each evaluation would cost a request per writer and 15 s."""
+no more than that, and drivers publish the batches of as long. To write it after each evaluation would cost a request
+per writer and 15 s."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from typing import Any
 
 from lakestream_api import Control, DriverReport, DriverState, ExecutorsReport, WriterNames
 from lakestream_api.names import CONTROL_KEY, MANAGED_BY, REPORT_KEY, STREAM_LABEL, WRITER_LABEL
+from lakestream_api.report import MAX_BATCHES
 from lakestream_operator.adapters.client import KubeClient
 from lakestream_operator.adapters.reflector import WATCHED
 from lakestream_operator.errors import ConflictError, ExpiredError, NotFoundError, OperatorError
@@ -18,8 +19,6 @@ from lakestream_operator.model import Kind, Reference
 from lakestream_operator.testing.documents import batch_of
 
 SELECTOR = f"app.kubernetes.io/managed-by={MANAGED_BY}"
-BATCHES = 40
-"""In each report: as many as a driver keeps."""
 
 
 @dataclass(slots=True)
@@ -145,8 +144,10 @@ class SimulatedDrivers:
             updated_at=now,
             state=DriverState.RUNNING,
             executors=ExecutorsReport(target=1, registered=1),
-            batches=tuple(batch_of(number, now - (BATCHES - number) * self.interval) for number in range(BATCHES)),
-        )
+            batches=tuple(
+                batch_of(number, now - (MAX_BATCHES - number) * self.interval) for number in range(MAX_BATCHES)
+            ),
+        ).published()
 
 
 def _next(report: DriverReport) -> DriverReport:

@@ -33,7 +33,7 @@ START_SECONDS = 30.0
 the log, and the first executor. Measured: 10 s from a SparkApplication to its first executor running; the rest is
 the start of Spark and Hudi, and the end of the batch in hand."""
 _REPORTED = 6
-"""Batches in a report. A driver tells of 40, all but the last of which an operator that has not been away knows."""
+"""Batches in a report. A driver tells of 12, all but the last of which an operator that has not been away knows."""
 _COLD = 0.5
 """What an executor does that is not warm yet, of what it will do."""
 _EPOCH = datetime(2026, 1, 1, tzinfo=UTC)

@@ -103,7 +103,7 @@ class DriverReporter:
             return
         report = report.model_copy(update={"updated_at": self._now()})
         try:
-            self._write(report.model_dump_json())
+            self._write(report.published().model_dump_json())
         except Exception as error:  # noqa: BLE001 - the operator not knowing is no reason to stop ingesting
             if not self._failing:
                 logger.warning("the driver's report could not be written, and is tried again: %s", error)

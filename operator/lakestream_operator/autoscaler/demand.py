@@ -159,10 +159,11 @@ def _executors(slots: float, cores: int, useful: float) -> int:
 
 def _tasks_limit(load: Load, slots: float, files: float) -> ScalingCondition | None:
     if load.shard_load >= _SATURATED:
+        which = f", {load.fullest_shard}," if load.fullest_shard else ""
         return ScalingCondition(
             LimitReason.SHARD_LIMITED,
-            f"the fullest shard gets {load.shard_load:.0%} of what this writer may read from it; split it, or have "
-            "fewer readers on the stream",
+            f"the fullest shard{which} gets {load.shard_load:.0%} of what this writer may read from it; split it, or "
+            "have fewer readers on the stream",
         )
     if slots > files and files < load.open_shards:
         return ScalingCondition(

@@ -50,6 +50,8 @@ class Load:
     """As many shards as full as the fullest would get what all get together; infinite: not known."""
     groups: int = 0
     """File groups that a batch is written to; 0: no bound."""
+    fullest_shard: str = ""
+    """Its id; empty: not known."""
 
 
 def fit(state: ScalingState, window: ScalingWindow, now: datetime) -> ScalingState:
@@ -144,6 +146,7 @@ def load_of(state: ScalingState, window: ScalingWindow, now: datetime) -> Load |
         shard_load=reading / max(sum(sample.span for sample in recent), _LEAST_COST),
         even_shards=read / reading if reading > 0 else math.inf,
         groups=max(sample.groups for sample in came[-FEW:]),
+        fullest_shard=window.fullest_shard,
     )
 
 

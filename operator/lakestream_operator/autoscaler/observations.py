@@ -99,3 +99,5 @@ class ScalingWindow:
     """Writers that read this stream; they share the read limit of each shard."""
     fetched: FetchedObservation | None = None
     """None: no batch is fetched yet, or the driver is of a release that does not tell."""
+    fullest_shard: str = ""
+    """That gave most bytes to the last batch; empty: not known."""

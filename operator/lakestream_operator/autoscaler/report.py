@@ -14,9 +14,8 @@ from lakestream_operator.autoscaler.observations import (
 )
 from lakestream_operator.autoscaler.shards import SHARD_WRITE_BYTES, SHARD_WRITE_RECORDS, StreamObservation
 
-_LONGEST = timedelta(minutes=5)
-"""Of arrival time, for rates of a stream."""
 _SHORTEST = timedelta(seconds=30)
+"""Of arrival time, for rates of a stream."""
 _OLD = timedelta(minutes=10)
 """What arrived longer ago says nothing of what arrives now."""
 
@@ -45,6 +44,7 @@ def window_of(spec: Spec, report: DriverReport | None, pending_since: datetime |
         reported_at=report.updated_at,
         caught_up_at=report.caught_up_at,
         consumers=len(spec.writers),
+        fullest_shard=report.fullest_shard,
     )
 
 
@@ -85,32 +85,25 @@ def _fetched(batch: FetchedBatch) -> FetchedObservation:
 def observe_stream(report: DriverReport | None, now: datetime) -> StreamObservation | None:
     """What arrives in a stream, by the batches of a driver; None: they do not tell.
 
-    Over arrival time and not the clock: a driver that works off a backlog reads faster than records come. A batch's
-    records arrived between the horizon of the batch before and its own, so the first one only tells where to begin.
-
     Args:
         report: what the driver said last; None: nothing yet.
         now: the time.
     """
-    horizons = [(batch.horizon, batch) for batch in report.batches if batch.horizon] if report else []
-    if report is None or not horizons:
+    recent = report.lately if report else None
+    arrived = recent.arrived if recent else None
+    if report is None or arrived is None or now - arrived.until > _OLD or arrived.until - arrived.since < _SHORTEST:
         return None
-    until, last = horizons[-1]
-    if report.caught_up_at is not None:
-        # Nothing had arrived until then.
-        until = max(until, report.caught_up_at)
-    began = max((horizon for horizon, _ in horizons if until - horizon >= _LONGEST), default=horizons[0][0])
-    if now - until > _OLD or until - began < _SHORTEST or last.open_shards == 0:
+    open_shards = report.batches[-1].open_shards
+    if open_shards == 0:
         return None
-    batches = [batch for horizon, batch in horizons if horizon > began]
-    seconds = (until - began).total_seconds()
-    records = sum(batch.records if batch.kinesis_records is None else batch.kinesis_records for batch in batches)
+    seconds = (arrived.until - arrived.since).total_seconds()
     return StreamObservation(
-        open_shards=last.open_shards,
-        bytes_per_second=sum(batch.bytes for batch in batches) / seconds,
-        records_per_second=records / seconds,
+        open_shards=open_shards,
+        bytes_per_second=arrived.bytes / seconds,
+        records_per_second=arrived.kinesis_records / seconds,
         busiest_share=max(
-            sum(batch.largest_shard_bytes for batch in batches) / SHARD_WRITE_BYTES / seconds,
-            sum(batch.largest_shard_kinesis_records for batch in batches) / SHARD_WRITE_RECORDS / seconds,
+            arrived.largest_shard_bytes / SHARD_WRITE_BYTES / seconds,
+            arrived.largest_shard_kinesis_records / SHARD_WRITE_RECORDS / seconds,
         ),
+        busiest=report.fullest_shard,
     )

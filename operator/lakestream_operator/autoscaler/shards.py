@@ -41,6 +41,8 @@ class StreamObservation:
     """As Kinesis counts them: aggregates are one record."""
     busiest_share: float = 0.0
     """Of its write limit, what the fullest shard gets; throttling of writers begins at 1."""
+    busiest: str = ""
+    """Id of the one that was the fullest last; empty: not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +117,8 @@ def _since(state: ShardState, now: datetime) -> ShardState:
 
 def _why_not(observed: StreamObservation, share: float, wanted: int, state: ShardState) -> str:
     if observed.busiest_share > _HIGH and share < _TARGET:
-        return f"one of them is {observed.busiest_share:.0%} full; split it, more shards alone may not help"
+        which = observed.busiest or "one of them"
+        return f"{which} is {observed.busiest_share:.0%} full; split it, more shards alone may not help"
     if state.high_since is not None:
         return f"{wanted} wanted, if it stays so for {_minutes(_UP_AFTER)}"
     if state.low_since is not None:

@@ -125,7 +125,7 @@ def test_a_report_survives_the_wire_and_newer_fields() -> None:
     assert DriverReport.model_validate_json(newer) == report
 
 
-def test_a_report_fits_a_config_map_whatever_there_is_to_say() -> None:
+def test_a_report_is_small_whatever_there_is_to_say() -> None:
     shards = {f"shardId-{number:012d}": (float(number) / 7, 10**9) for number in range(10_000)}
     report, previous = REPORT, None
     first = _batch(0, 1000, **shards)
@@ -133,12 +133,38 @@ def test_a_report_fits_a_config_map_whatever_there_is_to_say() -> None:
         at = first.finished_at + timedelta(seconds=number / 7)
         batch = first.model_copy(update={"batch": number, "finished_at": at})
         report, previous = report.after(batch, previous), batch
-    report = report.model_copy(update={"failure": Failure.of(3, "no " * 100_000)})
-    assert len(report.model_dump_json()) < 128 << 10
-    assert [batch.batch for batch in report.batches] == list(range(2, 42))
+    published = report.model_copy(update={"failure": Failure.of(3, "no " * 100_000)}).published()
+    assert len(published.model_dump_json()) < 16 << 10
+    assert [batch.batch for batch in published.batches] == list(range(30, 42))
     assert report.shard_count == 10_000
-    assert [shard.shard_id for shard in report.shards] == [f"shardId-{n:012d}" for n in range(9999, 9899, -1)]
+    assert [shard.shard_id for shard in report.shards] == [f"shardId-{n:012d}" for n in range(9999, 9989, -1)]
     assert report.batches[-1].behind_shards == 9_999
+
+
+def test_a_report_names_the_shard_that_gave_most() -> None:
+    assert REPORT.after(_batch(0, 1, cold=(0, 5), hot=(0, 700), slow=(60, 20))).fullest_shard == "hot"
+    assert REPORT.after(_batch(0, 1, cold=(0, 0))).fullest_shard == ""
+
+
+def test_batches_that_are_not_published_are_added_up() -> None:
+    report = REPORT
+    for number in range(60):
+        batch = _batch(number, 10 * number, a=(0, 100))
+        horizon = {"horizon": batch.finished_at, "quarantined": 1}
+        report = report.after(batch.model_copy(update=horizon))
+    published = report.published()
+    assert published.lately == report.lately
+    recent = published.recent
+    assert recent is not None
+    assert (recent.records, recent.quarantined) == (3000, 30)
+    assert recent.arrived is not None
+    assert recent.arrived.until - recent.arrived.since == timedelta(minutes=5)
+    assert (recent.arrived.bytes, recent.arrived.kinesis_records, recent.arrived.largest_shard_bytes) == (
+        30_000,
+        3000,
+        3000,
+    )
+    assert REPORT.published().recent is None
 
 
 def test_the_message_of_a_failure_is_one_paragraph() -> None:

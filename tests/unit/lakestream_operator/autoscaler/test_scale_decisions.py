@@ -408,6 +408,11 @@ def test_a_shard_at_its_read_limit_is_named_as_what_limits() -> None:
     decision = driver.decisions[-1]
     assert decision.condition is not None
     assert decision.condition.reason is LimitReason.SHARD_LIMITED
+    assert decision.condition.message.startswith("the fullest shard gets ")
+    driver.state = replace(driver.state, evaluated_at=None)
+    named = driver.evaluate(fullest_shard="shardId-000000000007").condition
+    assert named is not None
+    assert named.message.startswith("the fullest shard, shardId-000000000007, gets ")
 
 
 def test_more_executors_than_shards_can_use_are_not_asked_for() -> None:

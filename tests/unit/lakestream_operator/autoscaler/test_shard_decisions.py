@@ -1,5 +1,6 @@
 """Shards within Kinesis's rules."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -77,6 +78,8 @@ def test_a_hot_shard_is_named_and_not_paid_for_by_all() -> None:
     decision = decide_shards(LIMITS, hot, ShardState(), NOW)
     assert decision.target is None
     assert "one of them is 97% full" in decision.explanation
+    named = decide_shards(LIMITS, replace(hot, busiest="shardId-000000000007"), ShardState(), NOW)
+    assert "shardId-000000000007 is 97% full" in named.explanation
 
 
 @given(st.lists(st.tuples(st.floats(0, 1e6), st.integers(1, 4_000)), min_size=1, max_size=80))

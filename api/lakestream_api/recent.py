@@ -1,0 +1,106 @@
+"""What a driver's batches of the last minutes add up to: a report has no room for all of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Protocol, Self
+
+from pydantic import AwareDatetime, Field
+
+from lakestream_api.base import WireModel
+
+WINDOW = timedelta(minutes=5)
+"""A single batch of a few records says little, and an hour ago is long ago."""
+
+
+class Summarised(Protocol):
+    """What is added up of a batch: a `BatchSummary`."""
+
+    @property
+    def finished_at(self) -> datetime: ...
+    @property
+    def horizon(self) -> datetime | None: ...
+    @property
+    def records(self) -> int: ...
+    @property
+    def bytes(self) -> int: ...
+    @property
+    def kinesis_records(self) -> int | None: ...
+    @property
+    def quarantined(self) -> int: ...
+    @property
+    def largest_shard_bytes(self) -> int: ...
+    @property
+    def largest_shard_kinesis_records(self) -> int: ...
+
+
+class Arrived(WireModel):
+    """What arrived in a stream, as Kinesis counts it.
+
+    Over arrival time and not the clock: a driver that works off a backlog reads faster than records come.
+    """
+
+    since: AwareDatetime
+    until: AwareDatetime
+    """Nothing is known of what arrived later."""
+
+    bytes: int = Field(ge=0)
+    kinesis_records: int = Field(ge=0)
+    """Aggregates of the Kinesis Producer Library are one record."""
+
+    largest_shard_bytes: int = Field(ge=0)
+    """Of the shard that gave most to each batch."""
+
+    largest_shard_kinesis_records: int = Field(ge=0)
+
+
+class Recent(WireModel):
+    """The batches of the last five minutes together."""
+
+    records: int = Field(ge=0)
+    """Records read."""
+
+    quarantined: int = Field(ge=0)
+    """Those of them that are in quarantine."""
+
+    arrived: Arrived | None = None
+    """Over five minutes of arrival time, or as much as is known; none: the batches do not tell."""
+
+    @classmethod
+    def of(cls, batches: Sequence[Summarised], caught_up_at: datetime | None) -> Self:
+        """Add batches up.
+
+        Args:
+            batches: one at least, the newest last.
+            caught_up_at: when the driver last found nothing to read.
+        """
+        begin = batches[-1].finished_at - WINDOW
+        last = [one for one in batches if one.finished_at > begin]
+        return cls(
+            records=sum(one.records for one in last),
+            quarantined=sum(one.quarantined for one in last),
+            arrived=_arrived(batches, caught_up_at),
+        )
+
+
+def _arrived(batches: Sequence[Summarised], caught_up_at: datetime | None) -> Arrived | None:
+    """A batch's records arrived between the horizon of the batch before and its own, so the first one only tells where
+    to begin."""
+    horizons = [(batch.horizon, batch) for batch in batches if batch.horizon]
+    if not horizons:
+        return None
+    until = horizons[-1][0]
+    if caught_up_at is not None:
+        # Nothing had arrived until then.
+        until = max(until, caught_up_at)
+    since = max((horizon for horizon, _ in horizons if until - horizon >= WINDOW), default=horizons[0][0])
+    counted = [batch for horizon, batch in horizons if horizon > since]
+    return Arrived(
+        since=since,
+        until=until,
+        bytes=sum(one.bytes for one in counted),
+        kinesis_records=sum(one.records if one.kinesis_records is None else one.kinesis_records for one in counted),
+        largest_shard_bytes=sum(one.largest_shard_bytes for one in counted),
+        largest_shard_kinesis_records=sum(one.largest_shard_kinesis_records for one in counted),
+    )
