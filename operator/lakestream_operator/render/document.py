@@ -14,6 +14,7 @@ import yaml
 from lakestream_api import LakeStream, Writer, WriterNames, load_lakestream, load_lakestream_object
 from lakestream_api.names import API_VERSION, GROUP, KIND
 from lakestream_operator.model import Stream
+from lakestream_operator.render.former import FORMER_DEFAULTS, completed, value_at, without
 
 RESTART_ANNOTATION = f"{GROUP}/restart"
 """On a LakeStream: any new value restarts its drivers at the end of their batch."""
@@ -41,8 +42,8 @@ class Plan:
 def document_of(stream: LakeStream, writer: Writer, restart: str) -> str:
     """The document for one writer.
 
-    Defaults are left out: a newer operator with more fields, or other defaults, writes the same text for the same
-    LakeStream, and so restarts nothing.
+    Defaults are left out, though the API server writes them into specs: an operator with more fields writes the same
+    text for the same LakeStream, and so restarts nothing. Fields of `FORMER_DEFAULTS` are always in it.
     """
     whole = stream.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     (written,) = (one for one in whole["spec"]["writers"] if one["name"] == writer.name)
@@ -58,7 +59,22 @@ def document_of(stream: LakeStream, writer: Writer, restart: str) -> str:
     if restart:
         metadata["annotations"] = {RESTART_ANNOTATION: restart}
     document = {"apiVersion": whole["apiVersion"], "kind": whole["kind"], "metadata": metadata, "spec": spec}
+    every = stream.model_dump(mode="json", by_alias=True)
+    every["spec"]["writers"] = [one for one in every["spec"]["writers"] if one["name"] == writer.name]
+    for path in FORMER_DEFAULTS:
+        document = completed(document, path, value_at(every, path))
+    return _text(document)
+
+
+def _text(document: Any) -> str:
     return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=120)
+
+
+def _whole(said: Any) -> Any:
+    """What a document says; one of an earlier release means that release's defaults by what it leaves out."""
+    for path, former in FORMER_DEFAULTS.items():
+        said = completed(said, path, former)
+    return said
 
 
 def is_restart(before: str | None, document: str) -> bool:
@@ -67,7 +83,7 @@ def is_restart(before: str | None, document: str) -> bool:
 
 
 def _without_restart(document: str) -> Any:
-    said = yaml.safe_load(document)
+    said = _whole(yaml.safe_load(document))
     said["metadata"].pop("annotations", None)
     return said
 
@@ -108,6 +124,12 @@ def plan_of(document: str) -> Plan:
         InvalidDocumentError: it is not one of `document_of`, or of an operator that knew other fields.
     """
     stream = load_lakestream(document)
-    said = json.dumps(yaml.safe_load(document), sort_keys=True, default=str)
-    fingerprint = hashlib.sha256(said.encode()).hexdigest()[:16]
+    said = yaml.safe_load(document)
+    whole = _whole(said)
+    if whole != said:
+        document = _text(whole)
+        stream = load_lakestream(document)
+    for path, former in FORMER_DEFAULTS.items():
+        whole = without(whole, path, former)
+    fingerprint = hashlib.sha256(json.dumps(whole, sort_keys=True, default=str).encode()).hexdigest()[:16]
     return Plan(document, fingerprint, stream, stream.spec.writers[0])

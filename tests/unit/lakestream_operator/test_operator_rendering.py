@@ -1,13 +1,28 @@
 """What objects look like."""
 
+import hashlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from lakestream_api import load_lakestream
 from lakestream_operator.model import Manifest
 from lakestream_operator.observe import stream_of
-from lakestream_operator.render import Owner, Plan, document_manifest, plan_of, render_application, supports, wanted_of
+from lakestream_operator.render import (
+    Owner,
+    Plan,
+    document_manifest,
+    is_restart,
+    plan_of,
+    render_application,
+    supports,
+    wanted_of,
+)
+from lakestream_operator.render.document import _wanted as wanted_cache
 from lakestream_operator.settings import JobSettings
 from lakestream_operator.testing import lakestream
 
@@ -23,11 +38,11 @@ JOB = JobSettings.model_validate(
 )
 
 
-def _plan(restart: str = "", **spec: Any) -> Plan:
+def _plan(writer: str = "json", *, restart: str = "", **spec: Any) -> Plan:
     manifest = lakestream()
     manifest["metadata"] |= {"uid": "uid-1", "annotations": {"lakestream.dev/restart": restart} if restart else {}}
     manifest["spec"] |= spec
-    return wanted_of(stream_of(manifest)).plans["json"]
+    return wanted_of(stream_of(manifest)).plans[writer]
 
 
 def _pods(application: Manifest) -> list[Any]:
@@ -74,6 +89,57 @@ def test_another_writer_is_nothing_to_this_one() -> None:
 def test_the_fingerprint_is_that_of_the_first_release() -> None:
     # Another value here would restart every driver there is when the operator is upgraded.
     assert _plan().fingerprint == "24aa746caada0067"
+
+
+def test_the_api_server_writing_defaults_into_a_spec_restarts_nothing() -> None:
+    # Fails when a default is changed, and not kept in FORMER_DEFAULTS: all drivers would be restarted by an upgrade.
+    spec = yaml.safe_load(Path(__file__).with_name("defaulted.yaml").read_text("utf-8"))
+    plans = {name: _plan(name, **spec).fingerprint for name in ("json", "hudi")}
+    assert plans == {"json": "24aa746caada0067", "hudi": "cd3e1c8bafd3b4b8"}
+
+
+@pytest.fixture
+def _once_smaller(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """The operator of a release that has changed two defaults, from 100,000 records and 3 hours."""
+    former = {
+        ("spec", "trigger", "maxRecordsPerBatch"): 100_000,
+        ("spec", "writers", "*", "hudi?", "cleaning", "retainHours"): 3,
+    }
+    caches = (plan_of, wanted_cache)
+    for cache in caches:
+        cache.cache_clear()
+    monkeypatch.setattr("lakestream_operator.render.document.FORMER_DEFAULTS", former)
+    yield
+    for cache in caches:
+        cache.cache_clear()
+
+
+@pytest.mark.usefixtures("_once_smaller")
+@pytest.mark.parametrize("name", ["json", "hudi"])
+def test_a_default_that_has_changed_restarts_nothing(name: str) -> None:
+    hudi = {"path": "s3a://lake/orders_hudi", "tableType": "COPY_ON_WRITE", "recordKey": ["order_id"]}
+    json_files = {"name": "json", "json": {"path": "s3a://lake/orders_json"}}
+    # What the earlier release has left out of its document, the API server has written into the spec.
+    writers = [
+        json_files,
+        {"name": "hudi", "hudi": {**hudi, "orderingField": "amount", "cleaning": {"retainHours": 3}}},
+    ]
+    trigger = {"interval": "10s", "maxRecordsPerBatch": 100_000}
+    kept = _plan(name, writers=writers, trigger=trigger)
+    ran = yaml.safe_load(kept.document)
+    del ran["spec"]["trigger"]
+    ran["spec"]["writers"][0].get("hudi", {}).pop("cleaning", None)
+    before = plan_of(yaml.safe_dump(ran))
+    assert before.fingerprint == kept.fingerprint
+    assert is_restart(yaml.safe_dump(ran), kept.document)
+    assert before.stream.spec.trigger.max_records_per_batch == 100_000, "it means what it meant when it was written"
+    # The default of today is another value, and is told to the driver.
+    changed = _plan(name, writers=writers, trigger={**trigger, "maxRecordsPerBatch": 500_000})
+    assert changed.fingerprint != kept.fingerprint
+    assert yaml.safe_load(changed.document)["spec"]["trigger"]["maxRecordsPerBatch"] == 500_000
+    # The hash is that of the earlier release, which knew of no such thing.
+    said = json.dumps(ran, sort_keys=True)
+    assert kept.fingerprint == hashlib.sha256(said.encode()).hexdigest()[:16]
 
 
 def test_a_document_makes_its_own_plan_again() -> None:
