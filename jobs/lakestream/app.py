@@ -202,7 +202,7 @@ class _Parts:
                 settings=settings.engine_settings(self.document, definition),
                 log=self.log,
                 planner=self.planner,
-                fetcher=SparkFetcher(self.spark, self.source, pipeline, read_ranges),
+                fetcher=SparkFetcher(self.spark, self.source, pipeline, self.quarantine.store, read_ranges),
                 output=SparkOutput(sink, self.quarantine, self.log.checkpoint),
                 observer=_Observer(reporter, self.control, keeper, times),
                 stop=self.stop,
@@ -258,7 +258,8 @@ class _Observer:
 
     def fetched(self, plan: BatchPlan, shards: Sequence[ShardStats]) -> None:
         self.times.fetched(plan.batch)
-        self.control.fetched(self.reporter.fetched(plan, shards))
+        if not plan.readmits:
+            self.control.fetched(self.reporter.fetched(plan, shards))
 
     def between_batches(self) -> None:
         self.control.between_batches()

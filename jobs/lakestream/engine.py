@@ -12,6 +12,9 @@ A replay looks first whether the batch is visible: then step 3 was done by the s
 
 While a batch is in steps 3 to 5, the next one goes through steps 1 and 2 in a second thread. So there
 may be two plans without a commit; they are replayed in their order.
+
+A batch may also readmit records of the quarantine, as somebody has asked for: it goes through the same steps, but for
+where its records come from, and leaves all cursors where they are. It takes turns with the batches of the stream.
 """
 
 from __future__ import annotations
@@ -23,126 +26,15 @@ from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum
-from typing import Generic, Protocol, TypeVar
+from typing import Generic
 
 from lakestream.errors import QuarantineLimitError
 from lakestream.faults import reach
-from lakestream.model import (
-    BatchCommit,
-    BatchPlan,
-    Cursor,
-    Definition,
-    FileEntry,
-    Finding,
-    ShardStats,
-    SinkCommit,
-    Trim,
-)
+from lakestream.model import BatchCommit, BatchPlan, Definition, FileEntry, SinkCommit
+from lakestream.ports import Fetched, Fetcher, Log, Observer, Output, Planner, Rows
 from lakestream.stopping import StopSignal
 
 logger = logging.getLogger(__name__)
-
-Rows = TypeVar("Rows")
-RowsIn_contra = TypeVar("RowsIn_contra", contravariant=True)
-
-
-@dataclass(frozen=True, slots=True)
-class Fetched(Generic[Rows]):
-    """The records of a batch, held by the executors until `release`."""
-
-    rows: Rows
-    """What goes to the sink."""
-    rejected: Rows
-    """What goes to quarantine: raw bytes and the reason."""
-    rejected_count: int
-    """How many records `rejected` has, of those that `shards` count."""
-    shards: tuple[ShardStats, ...]
-    """What each shard gave, sorted; user records, before any transform."""
-    arrivals: tuple[datetime, ...]
-    """Arrival times at evenly spaced quantiles of the batch, from the first to the last record."""
-    findings: Callable[[], tuple[Finding, ...]]
-    """What reading found beside the records, sorted by shard; to be asked once the rows are written, since an executor
-    that is lost has its ranges read again."""
-    release: Callable[[], object]
-    """Frees the executors' memory."""
-
-    @property
-    def records(self) -> int:
-        return sum(shard.records for shard in self.shards)
-
-
-class Planner(Protocol):
-    """Fixes the next batch; `observe` is called from another thread than `plan`."""
-
-    @property
-    def caught_up_to(self) -> datetime | None:
-        """If the last plan left nothing unread that had arrived before this (Kinesis) time; else None."""
-        ...
-
-    def plan(self, *, batch: int, epoch: int, cursors: tuple[Cursor, ...], trim: Trim | None) -> BatchPlan | None:
-        """The batch behind one with these cursors and this trim, or None while there is nothing to do."""
-        ...
-
-    def observe(self, commit: BatchCommit) -> None:
-        """Learn from a finished batch how large the next ones should be."""
-        ...
-
-
-class Log(Protocol):
-    """What the engine needs of the checkpoint log."""
-
-    @property
-    def epoch(self) -> int: ...
-    def last_commit(self) -> BatchCommit | None: ...
-    def pending_plans(self) -> tuple[BatchPlan, ...]: ...
-    def put_plan(self, plan: BatchPlan) -> None: ...
-    def put_commit(self, commit: BatchCommit) -> None: ...
-    def check_fence(self) -> None: ...
-    def expire(self) -> None: ...
-
-
-class Fetcher(Protocol[Rows]):
-    """Reads the ranges of a plan: the same records however often it is asked."""
-
-    def fetch(self, plan: BatchPlan) -> Fetched[Rows]: ...
-
-
-class Output(Protocol[RowsIn_contra]):
-    """Where a batch goes: the sink and the quarantine, exactly once both."""
-
-    def quarantine(self, plan: BatchPlan, rejected: RowsIn_contra, *, replay: bool) -> tuple[FileEntry, ...]: ...
-    def quarantined(self, plan: BatchPlan) -> tuple[FileEntry, ...]:
-        """What `quarantine` has written for a batch."""
-        ...
-
-    def find(self, plan: BatchPlan) -> SinkCommit | None: ...
-    def write(self, plan: BatchPlan, rows: RowsIn_contra, *, replay: bool) -> SinkCommit: ...
-
-
-class Observer(Protocol):
-    """Is told how far the run is. Its errors are the run's."""
-
-    def committed(self, commit: BatchCommit, arrivals: tuple[datetime, ...]) -> None:
-        """A batch was committed."""
-        ...
-
-    def fetching(self, batch: int) -> None:
-        """That batch is fetched next, by the thread that calls this, which prepares them."""
-        ...
-
-    def fetched(self, plan: BatchPlan, shards: Sequence[ShardStats]) -> None:
-        """A batch is fetched, and waits to be written; by the same thread."""
-        ...
-
-    def between_batches(self) -> None:
-        """No batch is being written, though the next one may be being fetched: after each batch, and about every
-        second while there is none to write; by the thread that writes."""
-        ...
-
-    def idle(self, caught_up_to: datetime) -> None:
-        """There is nothing to read: all that arrived before this (Kinesis) time is in the batches so far. By the
-        thread that prepares them."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,6 +47,8 @@ class EngineSettings:
     """What fetcher and output go by; new plans bear it."""
     max_rejected: float = 1.0
     """Fraction of a batch's records that may be unusable before the job fails instead."""
+    max_readmitted: int = 50_000
+    """Records of the quarantine that a batch takes, but for the last file, so that the stream does not wait long."""
 
 
 class Until(Enum):
@@ -216,9 +110,8 @@ class Engine(Generic[Rows]):
         self._stop = stop
         self._clock = clock or Clock()
         self._replays: deque[BatchPlan] = deque()
-        self._next_batch = 0
-        self._cursors: tuple[Cursor, ...] = ()
-        self._trim: Trim | None = None
+        self._behind: BatchPlan | BatchCommit | None = None
+        self._may_readmit = False
         self._due = self._clock.now()
         self._rests = False
 
@@ -267,13 +160,14 @@ class Engine(Generic[Rows]):
         last = self._log.last_commit()
         self._replays.extend(replays)
         if last is not None:
-            self._go_on_behind(last)
-            self._planner.observe(last)
+            self._behind = last
+            self._observe(last)
         if self._replays:
             logger.info("replaying %d batches that were planned but not committed", len(self._replays))
 
-    def _go_on_behind(self, batch: BatchPlan | BatchCommit) -> None:
-        self._next_batch, self._cursors, self._trim = batch.batch + 1, batch.cursors, batch.trim
+    def _observe(self, commit: BatchCommit) -> None:
+        if not commit.readmits:  # which tell nothing of the stream
+            self._planner.observe(commit)
 
     def _prepare(self, until: Until | None) -> _Prepared[Rows] | None:
         """Steps 1 and 2 of the next batch. None: there will be no next one."""
@@ -284,9 +178,12 @@ class Engine(Generic[Rows]):
             return None
         else:
             plan, began = self._next_plan(until)
+            if plan is not None:
+                self._log.put_plan(plan)
+                reach("planned")
         if plan is None:
             return None
-        self._go_on_behind(plan)
+        self._behind = plan
         planned = self._clock.now()
         fetched = None if plan.is_heartbeat else self._fetch(plan)
         seconds = {"plan": _seconds(began, planned), "fetch": _seconds(planned, self._clock.now())}
@@ -301,6 +198,8 @@ class Engine(Generic[Rows]):
     def _next_plan(self, until: Until) -> tuple[BatchPlan | None, datetime]:
         """Wait until a batch is due and there is something to do; the second value is when planning began."""
         while True:
+            if (plan := self._readmit(until)) is not None:
+                return plan, plan.planned_at
             if self._rests:
                 if until is Until.CAUGHT_UP and self._planner.caught_up_to is not None:
                     return None, self._due
@@ -309,18 +208,54 @@ class Engine(Generic[Rows]):
                 return None, self._due
             began = self._clock.now()
             self._due = began + self._settings.interval
-            plan = self._planner.plan(
-                batch=self._next_batch, epoch=self._log.epoch, cursors=self._cursors, trim=self._trim
-            )
+            plan = self._plan()
             # Behind a backlog's batch the next one begins at once.
             self._rests = plan is None or plan.caught_up
+            self._may_readmit = True
             if plan is not None:
-                plan = replace(plan, definition=self._settings.definition)
-                self._log.put_plan(plan)
-                reach("planned")
                 return plan, began
             if (caught_up_to := self._planner.caught_up_to) is not None:
                 self._observer.idle(caught_up_to)
+
+    def _plan(self) -> BatchPlan | None:
+        """The next batch of the stream, if there is anything to do."""
+        behind = self._behind
+        plan = self._planner.plan(
+            batch=behind.batch + 1 if behind else 0,
+            epoch=self._log.epoch,
+            cursors=behind.cursors if behind else (),
+            trim=behind.trim if behind else None,
+        )
+        return plan and replace(
+            plan, definition=self._settings.definition, readmitted=behind.readmitted if behind else None
+        )
+
+    def _readmit(self, until: Until) -> BatchPlan | None:
+        """A batch of what somebody has asked for. One after each batch of the stream, which must not wait long; while
+        the stream rests, any number."""
+        behind, now = self._behind, self._clock.now()
+        rests = self._rests and (until is Until.CAUGHT_UP or now < self._due)
+        if behind is None or self._stop.is_set() or not (self._may_readmit or rests):
+            return None
+        self._may_readmit = False
+        definition = self._settings.definition
+        found = self._log.readmission(behind.readmitted, definition.digest, self._settings.max_readmitted)
+        if found is None:
+            return None
+        return BatchPlan(
+            batch=behind.batch + 1,
+            epoch=self._log.epoch,
+            planned_at=now,
+            base=None,
+            horizon=behind.horizon,
+            caught_up=behind.caught_up,
+            ranges=(),
+            cursors=behind.cursors,
+            trim=behind.trim,
+            definition=definition,
+            readmits=found.tasks,
+            readmitted=found.until,
+        )
 
     def _finish(self, batch: _Prepared[Rows]) -> None:
         """Steps 3 to 5."""
@@ -344,9 +279,11 @@ class Engine(Generic[Rows]):
             shards=batch.fetched.shards if batch.fetched else (),
             seconds={**batch.seconds, "write": _seconds(began, written)},
         ).finding(batch.fetched.findings() if batch.fetched else ())
+        if rejects:
+            commit = replace(commit, rejected_by=self._settings.definition.digest)
         self._log.put_commit(commit)
         reach("committed")
-        self._planner.observe(commit)
+        self._observe(commit)
         self._observer.committed(commit, batch.fetched.arrivals if batch.fetched else ())
         self._log.expire()
 
@@ -364,6 +301,8 @@ class Engine(Generic[Rows]):
         return rejects, self._output.write(batch.plan, fetched.rows, replay=batch.replay)
 
     def _require_few_rejected(self, plan: BatchPlan, fetched: Fetched[Rows]) -> None:
+        if plan.readmits:
+            return  # they have been unusable before, and the stream is not to blame
         allowed = self._settings.max_rejected * fetched.records
         if fetched.rejected_count > allowed:
             raise QuarantineLimitError(

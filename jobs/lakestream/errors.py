@@ -68,6 +68,10 @@ class QuarantineLimitError(PermanentError):
     """More records than the configured fraction of a batch were unusable."""
 
 
+class ReplayError(PermanentError):
+    """Nothing of the quarantine can be replayed now."""
+
+
 class DataLossError(PermanentError):
     """Records were trimmed from the stream before they were read."""
 

@@ -53,7 +53,9 @@ def _start(source: KinesisSource) -> StartingPosition:
 
 def engine_settings(document: LakeStream, definition: Definition) -> EngineSettings:
     """How batches of one definition are run."""
-    return EngineSettings(document.spec.trigger.interval, definition, document.spec.quarantine.max_fraction)
+    trigger, limit = document.spec.trigger, document.spec.quarantine.max_fraction
+    settings = EngineSettings(trigger.interval, definition, limit)
+    return replace(settings, max_readmitted=min(settings.max_readmitted, trigger.max_records_per_batch))
 
 
 def session_settings(

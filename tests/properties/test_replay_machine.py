@@ -1,11 +1,13 @@
 """Drivers that are killed at any step, with a document that is edited in between, on a real log: whatever happens, each
 record of a committed batch is in the table or in quarantine, once, and the batch was made by one definition.
 
-A record is a number; a definition rejects some remainders by four, fails on others, and marks each row with itself.
+A record is a number; a definition rejects some remainders by four, fails on others, and marks each row with itself. Now
+and then somebody asks for what is in quarantine to be read once more.
 """
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
@@ -18,9 +20,18 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from obstore.store import MemoryStore
 
-from lakestream.engine import Clock, Engine, EngineSettings, Fetched, Until
+from lakestream.engine import Clock, Engine, EngineSettings, Until
 from lakestream.errors import SinkError
-from lakestream.log import CheckpointLog, ObstoreLogStore, committed_files
+from lakestream.log import (
+    CheckpointLog,
+    ObstoreLogStore,
+    RejectedFile,
+    ReplayRequest,
+    ask_for_replay,
+    committed_files,
+    how_far,
+    without_readmitted,
+)
 from lakestream.model import (
     RULES,
     BatchCommit,
@@ -36,6 +47,7 @@ from lakestream.model import (
     after,
     at,
 )
+from lakestream.ports import Fetched
 from lakestream.replay import carry_out
 from lakestream.stopping import StopSignal
 from lakestream.testing.logs import ORDERS
@@ -69,8 +81,12 @@ def fails(definition: Definition, record: int) -> bool:
     return str(record % 4) in (definition.transform or "")
 
 
-def records_of(plan: BatchPlan) -> list[int]:
-    return list(range(plan.batch * IN_A_BATCH, (plan.batch + 1) * IN_A_BATCH))
+def records_of(plan: BatchPlan, place: Place) -> list[int]:
+    if plan.readmits:
+        batches = [int(entry.path) for task in plan.readmits for entry in task]
+        return [record for batch in batches for record, _ in place.quarantined(batch)]
+    ends = [piece.end.sequence for piece in plan.ranges]
+    return [record for end in ends for record in range((end - 1) * IN_A_BATCH, end * IN_A_BATCH)]
 
 
 class Died(BaseException):
@@ -169,7 +185,8 @@ class Parts:
     caught_up_to: datetime | None = NOW
 
     def plan(self, *, batch: int, epoch: int, cursors: tuple[Cursor, ...], trim: Trim | None) -> BatchPlan | None:
-        return plan_of(batch, epoch, batch >= self.available - 1) if batch < self.available else None
+        taken = cursors[0].position.sequence if cursors and isinstance(cursors[0], Reading) else 0
+        return plan_of(batch, taken, epoch, taken >= self.available - 1) if taken < self.available else None
 
     def observe(self, commit: BatchCommit) -> None: ...
     def committed(self, commit: BatchCommit, arrivals: tuple[datetime, ...]) -> None: ...
@@ -179,7 +196,7 @@ class Parts:
     def idle(self, caught_up_to: datetime) -> None: ...
 
     def fetch(self, plan: BatchPlan) -> Fetched[list[Row]]:
-        records = [(record, self.definition) for record in records_of(plan)]
+        records = [(record, self.definition) for record in records_of(plan, self.place)]
         rejected = [row for row in records if rejects(self.definition, row[0])]
         stats = ShardStats(SHARD, len(records), 10, NOW, NOW)
         self.life.reach("fetched")
@@ -193,7 +210,7 @@ class Parts:
 
     def quarantined(self, plan: BatchPlan) -> tuple[FileEntry, ...]:
         rows = len(self.place.quarantined(plan.batch))
-        return (FileEntry(f"b{plan.batch}", rows, 0, ""),) if rows else ()
+        return (FileEntry(str(plan.batch), rows, 0, ""),) if rows else ()
 
     def find(self, plan: BatchPlan) -> SinkCommit | None:
         return self.place.find(plan.batch)
@@ -206,10 +223,10 @@ class Parts:
         return commit
 
 
-def plan_of(batch: int, epoch: int, caught_up: bool) -> BatchPlan:
-    position = after(batch + 1)
-    start = at(1) if batch == 0 else after(batch)
-    piece = ShardRange(SHARD, start, position, batch + 1, NOW, NOW, False, IN_A_BATCH, 0)
+def plan_of(batch: int, taken: int, epoch: int, caught_up: bool) -> BatchPlan:
+    position = after(taken + 1)
+    start = at(1) if taken == 0 else after(taken)
+    piece = ShardRange(SHARD, start, position, taken + 1, NOW, NOW, False, IN_A_BATCH, 0)
     cursor = Reading(SHARD, position, NOW, None)
     return BatchPlan(batch, epoch, NOW, NOW, NOW + timedelta(seconds=batch), caught_up, (piece,), (cursor,))
 
@@ -246,6 +263,17 @@ class ReplayMachine(RuleBasedStateMachine):
     def put(self, batches: int) -> None:
         self.available += batches
 
+    @rule()
+    def ask_for_what_is_rejected(self) -> None:
+        far = how_far(self.store)
+        if far is not None and not far.is_done:
+            return
+        batches = without_readmitted(committed_files(self.store))
+        files = tuple(RejectedFile(entry, one.rejected_by) for one in batches for entry in one.rejects)
+        if files:
+            number = 1 if far is None else far.request + 1
+            assert ask_for_replay(self.store, ReplayRequest(number, NOW, files))
+
     @rule(step=st.sampled_from(STEPS), passes=st.integers(0, 2))
     def be_killed(self, step: str, passes: int) -> None:
         self.drive(Life(step, passes))
@@ -255,7 +283,9 @@ class ReplayMachine(RuleBasedStateMachine):
         """A document that fails on nothing gets through whatever there is."""
         self.definition = replace(self.definition, transform=None)
         self.drive(Life(None, 0))
-        assert self.committed == self.available
+        last = self.last_commit()
+        assert last is not None
+        assert [cursor.position for cursor in last.cursors if isinstance(cursor, Reading)] == [after(self.available)]
 
     def drive(self, life: Life) -> None:
         log = CheckpointLog.open(self.store, ORDERS, now=lambda: NOW)
@@ -278,15 +308,18 @@ class ReplayMachine(RuleBasedStateMachine):
 
         with patch("lakestream.engine.reach", life.reach), suppress(Died, SinkError):
             carry_out(pending, self.definition, open_engine, Until.CAUGHT_UP)
-        last = CheckpointLog.open(self.store, ORDERS, now=lambda: NOW).last_commit()
+        last = self.last_commit()
         self.committed = 0 if last is None else last.batch + 1
         self.require_kept(pending, before)
+
+    def last_commit(self) -> BatchCommit | None:
+        return CheckpointLog.open(self.store, ORDERS, now=lambda: NOW).last_commit()
 
     def require_kept(self, pending: Sequence[BatchPlan], before: dict[int, list[Row]]) -> None:
         """A batch that was visible is as it was; one that can be written by the definition of its plan is."""
         for plan in pending:
             assert plan.definition is not None
-            used = [record for record in records_of(plan) if not rejects(plan.definition, record)]
+            used = [record for record in records_of(plan, self.place) if not rejects(plan.definition, record)]
             if any(fails(plan.definition, record) for record in used) and not (
                 isinstance(self.place, Transactional) and before[plan.batch]
             ):
@@ -296,17 +329,31 @@ class ReplayMachine(RuleBasedStateMachine):
 
     @invariant()
     def each_record_is_in_one_place_once(self) -> None:
+        found: list[int] = []
         for batch in range(self.committed):
             rows, rejected = self.place.visible(batch), self.place.quarantined(batch)
-            records = list(range(batch * IN_A_BATCH, (batch + 1) * IN_A_BATCH))
-            assert sorted(record for record, _ in rows + rejected) == records
-            assert len({definition for _, definition in rows + rejected}) == 1, "a batch is of one definition"
+            assert len({definition for _, definition in rows + rejected}) <= 1, "a batch is of one definition"
+            found += [record for record, _ in rows]
+        for one in without_readmitted(committed_files(self.store)):
+            found += [record for entry in one.rejects for record, _ in self.place.quarantined(int(entry.path))]
+        assert sorted(found) == list(range(len(found)))
+        assert len(found) % IN_A_BATCH == 0
 
     @invariant()
     def the_quarantine_is_listed(self) -> None:
         listed = {one.batch: sum(entry.rows for entry in one.rejects) for one in committed_files(self.store)}
         kept = {batch: len(self.place.quarantined(batch)) for batch in range(self.committed)}
-        assert listed == {batch: rows for batch, rows in kept.items() if rows}
+        assert {batch: rows for batch, rows in listed.items() if rows} == {b: rows for b, rows in kept.items() if rows}
+
+    @invariant()
+    def what_was_asked_for_is_rejected_by_another_definition_than_before(self) -> None:
+        """A driver does not read once more what it would reject again."""
+        rejected_by = {entry.path: one.rejected_by for one in committed_files(self.store) for entry in one.rejects}
+        for key in self.store.list("batches"):
+            plan = BatchPlan.from_json(gzip.decompress(self.store.get(key)))
+            assert plan.definition is not None
+            for entry in (entry for task in plan.readmits for entry in task):
+                assert rejected_by[entry.path] != plan.definition.digest
 
 
 TestReplayMachine = ReplayMachine.TestCase

@@ -15,10 +15,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
-from lakestream.engine import Fetched
 from lakestream.errors import SettingsError
 from lakestream.kinesis import KinesisSettings
 from lakestream.model import Finding, Loss, ShardRange, at
+from lakestream.ports import Fetched
 from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.json_files import Compression, JsonSettings, JsonSink
 from lakestream.sinks.quarantine import Quarantine

@@ -15,8 +15,8 @@ import pytest
 from pyspark.sql import Row, SparkSession
 
 from lakestream import settings
-from lakestream.engine import Fetched
 from lakestream.kinesis import KinesisSettings
+from lakestream.ports import Fetched
 from lakestream.sinks.contract import BatchRef, Sink
 from lakestream.sinks.hudi import HudiSettings, HudiSink
 from lakestream.sinks.json_files import JsonSettings, JsonSink

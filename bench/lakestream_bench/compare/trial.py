@@ -106,7 +106,7 @@ class Ingest:
             settings=EngineSettings(timedelta(0), self._definition),
             log=self._log,
             planner=RecordedPlanner(plans),
-            fetcher=SparkFetcher(self._spark, self._history.source, self._pipeline),
+            fetcher=SparkFetcher(self._spark, self._history.source, self._pipeline, self._quarantine.store),
             output=SparkOutput(self.sink, self._quarantine, self._log.checkpoint),
             observer=_Observer(committed),
             stop=StopSignal(),

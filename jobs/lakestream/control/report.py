@@ -280,7 +280,19 @@ class ProgressReporter:
         self._read_until: deque[datetime] = deque(maxlen=_LOOKS)
 
     def committed(self, commit: BatchCommit, arrivals: tuple[datetime, ...]) -> None:
-        """Publish a batch, as soon as its commit is written down."""
+        """Publish a batch, as soon as its commit is written down.
+
+        One that readmits is told in the log alone: lag, freshness and throughput are the stream's.
+        """
+        if (far := commit.readmitted) is not None and commit.readmits:
+            self._core_seconds(commit.batch)  # or they would count as the next batch's
+            logger.info(
+                "batch %d: %d records of the quarantine read once more, %d rows, %d in quarantine again; replay %d has "
+                "come to file %d of %d",
+                *(commit.batch, commit.records, commit.rows_written, commit.quarantined),
+                *(far.request, far.files, far.of),
+            )
+            return
         now = self._now()
         progress = progress_of(
             commit,

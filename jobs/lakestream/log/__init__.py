@@ -3,7 +3,8 @@
 from lakestream.log.checkpoint import CheckpointLog, StaleLogError
 from lakestream.log.fence import Fence, FenceSettings, FenceWatch
 from lakestream.log.identity import Identity, Setting
-from lakestream.log.manifest import BatchFiles, committed_files
+from lakestream.log.manifest import BatchFiles, committed_files, without_readmitted
+from lakestream.log.replays import RejectedFile, ReplayRequest, ask_for_replay, how_far
 from lakestream.log.store import LogStore, ObstoreLogStore
 
 __all__ = [
@@ -15,7 +16,12 @@ __all__ = [
     "Identity",
     "LogStore",
     "ObstoreLogStore",
+    "RejectedFile",
+    "ReplayRequest",
     "Setting",
     "StaleLogError",
+    "ask_for_replay",
     "committed_files",
+    "how_far",
+    "without_readmitted",
 ]

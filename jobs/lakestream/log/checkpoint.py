@@ -26,8 +26,9 @@ from lakestream.log.layout import (
     unpack,
 )
 from lakestream.log.manifest import BATCHES_PER_MANIFEST, BatchFiles, Manifest
+from lakestream.log.replays import Replays
 from lakestream.log.store import LogStore, claim
-from lakestream.model import BatchCommit, BatchPlan
+from lakestream.model import BatchCommit, BatchPlan, Readmission, Readmitted
 from lakestream.model.codec import encode, time_to_json
 
 logger = logging.getLogger(__name__)
@@ -86,6 +87,7 @@ class CheckpointLog:
         self._expires = True
         self._files: dict[int, BatchFiles] = {}
         self._unlisted: int | None = None
+        self._replays = Replays(store, monotonic)
 
     @classmethod
     def open(
@@ -169,6 +171,10 @@ class CheckpointLog:
             self._last_commit = commit
             self._files[commit.batch] = BatchFiles.of(commit)
             self._plans = self._plans[1:]
+
+    def readmission(self, behind: Readmitted | None, definition: str, records: int) -> Readmission | None:
+        """What the batch behind one that is as far as this takes of the quarantine, as `Replays.next`."""
+        return self._replays.next(behind, definition, records)
 
     def check_fence(self) -> None:
         """Raise FencedError if a higher epoch exists."""

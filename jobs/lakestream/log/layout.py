@@ -6,6 +6,7 @@
     batches/000000000042.json.gz     the plan of batch 42
     commits/000000000042.json.gz     batch 42 is visible in the sink
     manifests/000000000099.json.gz   the objects that batches 0 to 99 wrote
+    replays/000000000003.json.gz     the third request to read quarantined records once more
 
 Numbers have twelve digits, so that the order of names is the order of numbers.
 """
@@ -24,6 +25,7 @@ EPOCHS = "epochs"
 BATCHES = "batches"
 COMMITS = "commits"
 MANIFESTS = "manifests"
+REPLAYS = "replays"
 
 T = TypeVar("T")
 
@@ -48,8 +50,12 @@ def manifest_key(last_batch: int) -> str:
     return f"{MANIFESTS}/{last_batch:012d}.json.gz"
 
 
+def replay_key(request: int) -> str:
+    return f"{REPLAYS}/{request:012d}.json.gz"
+
+
 def number_of(key: str) -> int:
-    """The number in a key of `epochs/`, `batches/`, `commits/` or `manifests/`.
+    """The number in a key of `epochs/`, `batches/`, `commits/`, `manifests/` or `replays/`.
 
     Raises:
         CorruptLogError: somebody put another object there.

@@ -10,7 +10,7 @@ Whoever must not see a batch before it is committed, or half of one, reads the o
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
@@ -34,6 +34,10 @@ class BatchFiles:
     """What the sink wrote, relative to its path; none if it keeps its own manifest (Hudi's timeline)."""
     rejects: tuple[FileEntry, ...]
     """Unusable records, relative to the writer's quarantine."""
+    rejected_by: str = ""
+    """As in the commit."""
+    readmits: tuple[str, ...] = ()
+    """As in the commit."""
 
     def __post_init__(self) -> None:
         require_count("batch", self.batch)
@@ -42,17 +46,22 @@ class BatchFiles:
     @classmethod
     def of(cls, commit: BatchCommit) -> BatchFiles:
         files = () if commit.sink is None else commit.sink.files
-        return cls(commit.batch, commit.committed_at, files, commit.rejects)
+        return cls(commit.batch, commit.committed_at, files, commit.rejects, commit.rejected_by, commit.readmits)
+
+    @property
+    def says_nothing(self) -> bool:
+        """Whether the batch neither wrote nor took any object."""
+        return not (self.files or self.rejects or self.readmits)
 
     def to_row(self) -> list[Any]:
         files, rejects = ([entry.to_row() for entry in entries] for entries in (self.files, self.rejects))
         return [self.batch, time_to_json(self.committed_at), files, rejects]
 
     @classmethod
-    def from_row(cls, row: list[Any]) -> BatchFiles:
+    def from_row(cls, row: list[Any], rejected_by: str, readmits: Iterable[str]) -> BatchFiles:
         batch, committed_at, *entries = row
         files, rejects = (tuple(FileEntry.from_row(entry) for entry in one) for one in entries)
-        return cls(batch, required_time(committed_at), files, rejects)
+        return cls(batch, required_time(committed_at), files, rejects, rejected_by, tuple(readmits))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,27 +71,46 @@ class Manifest:
     first: int
     """Batches from here on are in it: from a whole hundred, unless a release without manifests has begun the log."""
     batches: tuple[BatchFiles, ...]
-    """Those that wrote any, ascending."""
+    """Those that wrote or took any, ascending."""
 
     @classmethod
     def of(cls, first: int, batches: Iterable[BatchFiles]) -> Manifest:
-        return cls(first, tuple(one for one in batches if one.files or one.rejects))
+        return cls(first, tuple(one for one in batches if not one.says_nothing))
 
     def to_json(self) -> bytes:
-        return encode("manifest", {"first": self.first, "batches": [one.to_row() for one in self.batches]})
+        # Apart from the batches' rows, which earlier releases read as well.
+        rejected_by = {str(one.batch): one.rejected_by for one in self.batches if one.rejected_by}
+        readmits = {str(one.batch): one.readmits for one in self.batches if one.readmits}
+        return encode(
+            "manifest",
+            {
+                "first": self.first,
+                "batches": [one.to_row() for one in self.batches],
+                **({"rejectedBy": rejected_by} if rejected_by else {}),
+                **({"readmits": readmits} if readmits else {}),
+            },
+        )
 
     @classmethod
     def from_json(cls, content: bytes) -> Manifest:
         """Raises CorruptLogError if the content is not a manifest that `to_json` wrote."""
 
         def build(fields: dict[str, Any]) -> Manifest:
-            return cls(fields["first"], tuple(BatchFiles.from_row(row) for row in fields["batches"]))
+            rejected_by, readmits = fields.get("rejectedBy", {}), fields.get("readmits", {})
+            batches = ((row, str(row[0])) for row in fields["batches"])
+            return cls(
+                fields["first"],
+                tuple(
+                    BatchFiles.from_row(row, rejected_by.get(batch, ""), readmits.get(batch, ()))
+                    for row, batch in batches
+                ),
+            )
 
         return decode("manifest", content, build)
 
 
 def committed_files(store: LogStore) -> Iterator[BatchFiles]:
-    """The batches that wrote objects, ascending, up to the newest commit; also while a driver goes on.
+    """The batches that wrote or took objects, ascending, up to the newest commit; also while a driver goes on.
 
     Of a log that a release without manifests has begun, those are missing whose commits had expired by then.
 
@@ -103,13 +131,26 @@ def committed_files(store: LogStore) -> Iterator[BatchFiles]:
         try:
             for key in commits:
                 one = BatchFiles.of(unpack(key, store.get(key), BatchCommit.from_json))
-                if one.files or one.rejects:
+                if not one.says_nothing:
                     yield one
                 done = one.batch
             return
         except ObjectNotFoundError:
             if not _after(store, MANIFESTS, done):
                 raise
+
+
+def without_readmitted(batches: Iterable[BatchFiles]) -> tuple[BatchFiles, ...]:
+    """Batches with what is still in quarantine of them: files that later ones took are left out of `rejects`.
+
+    Args:
+        batches: all, as `committed_files` tells them.
+    """
+    known = tuple(batches)
+    taken = {path for one in known for path in one.readmits}
+    return tuple(
+        replace(one, rejects=tuple(entry for entry in one.rejects if entry.path not in taken)) for one in known
+    )
 
 
 def _after(store: LogStore, folder: str, batch: int) -> list[str]:

@@ -1,11 +1,13 @@
 """Domain types of the data plane: frozen, valid once built, without I/O."""
 
-from lakestream.model.commit import PAUSE, TABLE_SERVICES, BatchCommit, FileEntry, ShardStats, SinkCommit
+from lakestream.model.commit import PAUSE, TABLE_SERVICES, BatchCommit, ShardStats, SinkCommit
 from lakestream.model.cursors import Cursor, Finished, Reading, Unpinned, Waiting
 from lakestream.model.definition import RULES, Definition
+from lakestream.model.files import FileEntry
 from lakestream.model.findings import Finding, united
 from lakestream.model.plan import BatchPlan
 from lakestream.model.ranges import HashKeys, Loss, Position, ShardRange, after, at
+from lakestream.model.readmission import Readmission, Readmitted
 from lakestream.model.services import ServiceStatus, Upkeep, in_a_line
 from lakestream.model.trim import Trim
 
@@ -24,6 +26,8 @@ __all__ = [
     "Loss",
     "Position",
     "Reading",
+    "Readmission",
+    "Readmitted",
     "ServiceStatus",
     "ShardRange",
     "ShardStats",

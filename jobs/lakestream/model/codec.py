@@ -15,8 +15,9 @@ import orjson
 
 from lakestream.errors import CorruptLogError, InvalidValueError
 
-VERSION = 1
-"""Version of the log's JSON. A reader refuses a higher one: it was written by a newer release."""
+VERSION = 2
+"""Newest version of the log's JSON. A reader refuses a higher one: it was written by a newer release. A document has
+the lowest whose readers understand all of it: 2 says that records of the quarantine have been readmitted."""
 
 T = TypeVar("T")
 
@@ -48,9 +49,9 @@ def required_time(value: str | None) -> datetime:
     return time
 
 
-def encode(kind: str, body: dict[str, Any]) -> bytes:
+def encode(kind: str, body: dict[str, Any], version: int = 1) -> bytes:
     """One document: `{"version":1,"kind":…,…body}`."""
-    return orjson.dumps({"version": VERSION, "kind": kind, **body})
+    return orjson.dumps({"version": version, "kind": kind, **body})
 
 
 def decode(kind: str, content: bytes, build: Callable[[dict[str, Any]], T]) -> T:
@@ -66,8 +67,8 @@ def decode(kind: str, content: bytes, build: Callable[[dict[str, Any]], T]) -> T
         raise CorruptLogError(f"not a {kind} document: {content[:80]!r}") from error
     if found[0] != kind:
         raise CorruptLogError(f"expected a {kind} document, found a {found[0]!r}")
-    if found[1] != VERSION:
-        raise CorruptLogError(f"{kind} document has version {found[1]!r}; this release reads version {VERSION}")
+    if found[1] not in range(1, VERSION + 1):
+        raise CorruptLogError(f"{kind} document has version {found[1]!r}; this release reads versions up to {VERSION}")
     try:
         return build(document)
     except (InvalidValueError, KeyError, IndexError, TypeError, ValueError) as error:

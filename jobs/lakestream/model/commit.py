@@ -20,40 +20,17 @@ from lakestream.model.codec import (
     time_to_json,
 )
 from lakestream.model.cursors import Cursor, cursor_from_row, cursor_to_row
+from lakestream.model.files import FileEntry
 from lakestream.model.findings import Finding
 from lakestream.model.plan import BatchPlan, require_sorted
 from lakestream.model.ranges import Loss
+from lakestream.model.readmission import Readmitted
 from lakestream.model.trim import Trim
 
 TABLE_SERVICES = "wait"
 """Stage of a sink in which a batch waits for compaction or cleaning; apart from it, its time is what writing costs."""
 PAUSE = "pause"
 """Stage of a sink in which a batch waits on purpose, as compaction fails."""
-
-
-@dataclass(frozen=True, slots=True)
-class FileEntry:
-    """One object that a sink wrote."""
-
-    path: str
-    """Relative to the sink's path."""
-    rows: int
-    bytes: int
-    """Size of the object as stored, compressed."""
-    partition: str
-    """Hive-style partition path (`dt=2026-01-31`), or "" without partitioning."""
-
-    def __post_init__(self) -> None:
-        require_count("rows", self.rows)
-        require_count("bytes", self.bytes)
-
-    def to_row(self) -> list[Any]:
-        return [self.path, self.rows, self.bytes, self.partition]
-
-    @classmethod
-    def from_row(cls, row: list[Any]) -> FileEntry:
-        path, rows, size, partition = row
-        return cls(path, rows, size, partition)
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +151,13 @@ class BatchCommit:
     misplaced: int = 0
     """User records of KPL aggregates that were left out, since they belong to other shards than the one they were read
     from: their producer sent them again. Not among `records`."""
+    rejected_by: str = ""
+    """Digest of the definition by which the records in `rejects` are unusable; empty: there are none, or a release that
+    did not keep it has committed."""
+    readmits: tuple[str, ...] = ()
+    """Paths of the files in quarantine whose records are `records`: they are in the table now, or in `rejects`."""
+    readmitted: Readmitted | None = None
+    """As in the plan."""
 
     def __post_init__(self) -> None:
         for name in ("batch", "epoch", "records", "bytes", "quarantined", "misplaced"):
@@ -217,6 +201,8 @@ class BatchCommit:
             losses=plan.losses,
             trim=plan.trim,
             rejects=rejects,
+            readmits=tuple(entry.path for task in plan.readmits for entry in task),
+            readmitted=plan.readmitted,
         )
 
     def finding(self, findings: Iterable[Finding]) -> BatchCommit:
@@ -261,7 +247,11 @@ class BatchCommit:
                 "rejects": [entry.to_row() for entry in self.rejects],
                 "misplaced": self.misplaced,
                 **aggregated,
+                **({"rejectedBy": self.rejected_by} if self.rejected_by else {}),
+                **({"readmits": self.readmits} if self.readmits else {}),
+                **({"readmitted": self.readmitted.to_row()} if self.readmitted else {}),
             },
+            version=2 if self.readmitted else 1,  # as in the plan
         )
 
     @classmethod
@@ -295,6 +285,9 @@ class BatchCommit:
                 trim=Trim.from_row(row) if (row := fields.get("trim")) else None,
                 misplaced=fields.get("misplaced", 0),
                 rejects=tuple(FileEntry.from_row(row) for row in fields.get("rejects", ())),
+                rejected_by=fields.get("rejectedBy", ""),
+                readmits=tuple(fields.get("readmits", ())),
+                readmitted=Readmitted.from_row(row) if (row := fields.get("readmitted")) else None,
             )
 
         return decode("commit", content, build)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Any
+
+import orjson
 
 from lakestream.errors import InvalidValueError
 
@@ -46,6 +49,11 @@ class Definition:
             "the release": self.rules != other.rules,
         }
         return ", ".join(name for name, differs in changed.items() if differs)
+
+    @property
+    def digest(self) -> str:
+        """Tells definitions apart: of equal ones it is equal, in any release."""
+        return sha256(orjson.dumps(self.to_fields(), option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
 
     def to_fields(self) -> dict[str, Any]:
         return {

@@ -20,7 +20,9 @@ from lakestream.model.codec import (
 )
 from lakestream.model.cursors import Cursor, Reading, cursor_from_row, cursor_to_row
 from lakestream.model.definition import Definition
+from lakestream.model.files import FileEntry
 from lakestream.model.ranges import Loss, ShardRange
+from lakestream.model.readmission import Readmitted
 from lakestream.model.trim import Trim
 
 
@@ -29,7 +31,8 @@ class BatchPlan:
     """The ranges of one batch, and where every shard stands once it is committed.
 
     Written to the log before anything is read, so that whoever repeats the batch reads the same
-    records. Without ranges it is a heartbeat: it only carries the cursors on.
+    records. Instead of ranges it may have files of the quarantine, whose records it readmits. With neither it is a
+    heartbeat: it only carries the cursors on.
     """
 
     batch: int
@@ -37,7 +40,7 @@ class BatchPlan:
     epoch: int
     """Epoch of the driver that made the plan."""
     planned_at: datetime
-    """Kinesis time of the planning."""
+    """Kinesis time of the planning; the driver's, if it readmits."""
     base: datetime | None
     """Arrival time of the earliest first record of the ranges; None in a heartbeat."""
     horizon: datetime
@@ -55,6 +58,10 @@ class BatchPlan:
     """What the stream may have trimmed by then; None: written by a release that did not keep it."""
     definition: Definition | None = None
     """What its records become; None: written by a release that did not keep it."""
+    readmits: tuple[tuple[FileEntry, ...], ...] = ()
+    """Files of the quarantine that the batch reads, by the task that does."""
+    readmitted: Readmitted | None = None
+    """How far the requests for readmission are with this batch; None: there has been none."""
 
     def __post_init__(self) -> None:
         require_count("batch", self.batch)
@@ -64,6 +71,8 @@ class BatchPlan:
         require_utc("horizon", self.horizon)
         if (self.base is None) != (not self.ranges):
             raise InvalidValueError(f"batch {self.batch}: a base is given exactly when there are ranges")
+        if self.readmits and (self.ranges or self.readmitted is None):
+            raise InvalidValueError(f"batch {self.batch}: it has files of the quarantine, so no ranges, and a request")
         require_sorted(f"batch {self.batch}: ranges", [r.shard_id for r in self.ranges])
         require_sorted(f"batch {self.batch}: cursors", [c.shard_id for c in self.cursors])
         self._require_ends_are_cursors()
@@ -84,7 +93,7 @@ class BatchPlan:
 
     @property
     def is_heartbeat(self) -> bool:
-        return not self.ranges
+        return not self.ranges and not self.readmits
 
     @property
     def tasks(self) -> tuple[tuple[ShardRange, ...], ...]:
@@ -112,7 +121,11 @@ class BatchPlan:
                 "trim": self.trim and self.trim.to_row(),
                 "definition": self.definition and self.definition.to_fields(),
                 **({"hashKeys": hash_keys} if any(hash_keys) else {}),
+                **({"readmits": [[e.to_row() for e in task] for task in self.readmits]} if self.readmits else {}),
+                **({"readmitted": self.readmitted.to_row()} if self.readmitted else {}),
             },
+            # A release that does not know of it would forget what is readmitted, and the next one do it twice.
+            version=2 if self.readmitted else 1,
         )
 
     @classmethod
@@ -139,6 +152,8 @@ class BatchPlan:
                 losses=tuple(Loss.from_row(row) for row in fields["losses"]),
                 trim=Trim.from_row(row) if (row := fields.get("trim")) else None,
                 definition=Definition.from_fields(found) if (found := fields.get("definition")) else None,
+                readmits=tuple(tuple(map(FileEntry.from_row, task)) for task in fields.get("readmits", ())),
+                readmitted=Readmitted.from_row(row) if (row := fields.get("readmitted")) else None,
             )
 
         return decode("plan", content, build)

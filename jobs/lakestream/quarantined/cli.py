@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lakestream.command import explained
+from lakestream.command import File, explained, load
 from lakestream.errors import SettingsError
 from lakestream.logs import log_to_stderr
 from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, target_of
@@ -18,20 +20,29 @@ from lakestream.query.output import SHOWN, Format, require_redirected
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from lakestream.storage import StoreSettings
+
 quarantine_app = typer.Typer(
-    help="Look at the unusable records that a writer has kept.", no_args_is_help=True, add_completion=False
+    help="Look at the unusable records that a writer has kept, and replay them.",
+    no_args_is_help=True,
+    add_completion=False,
 )
 
 
 @quarantine_app.command("list")
 def list_reasons(path: TablePath = None, file: OptionalFile = None, writer: OptionalWriter = None) -> None:
-    """Count the records of committed batches by the reason why they are there."""
+    """Count the records of committed batches by the reason why they are there, and say how far a replay is."""
     log_to_stderr("WARNING")
     with explained():
+        from lakestream.log import ObstoreLogStore, how_far
         from lakestream.quarantined.records import tally
+        from lakestream.quarantined.replay import told
         from lakestream.quarantined.text import as_text
 
-        typer.echo(as_text(tally(_records(path, file, writer))), nl=False)
+        log = _log_of(path, file, writer)
+        typer.echo(as_text(tally(_records(log))), nl=False)
+        if (far := how_far(ObstoreLogStore.at(log))) is not None:
+            typer.echo(told(far))
 
 
 @quarantine_app.command()
@@ -56,7 +67,7 @@ def show(
         from lakestream.query.rows import first
 
         require_redirected(output)
-        found = of_reason(reason, _records(path, file, writer))
+        found = of_reason(reason, _records(_log_of(path, file, writer)))
         rows = pa.RecordBatchReader.from_batches(SCHEMA, found)
         at_most = SHOWN if limit is None and output is Format.TABLE else limit
         rows = first(at_most, rows)
@@ -66,14 +77,61 @@ def show(
         typer.echo(f"{count:,} records{more}", err=True)
 
 
-def _records(path: str | None, file: Path | None, writer: str | None) -> Iterator[pa.RecordBatch]:
-    from lakestream.log import ObstoreLogStore, committed_files
-    from lakestream.places import QUARANTINE
-    from lakestream.quarantined.records import read_records
+@quarantine_app.command()
+def replay(
+    file: File,
+    writer: Annotated[str, typer.Option(help="Name of a writer, one of spec.writers.")],
+    despite_deletes: Annotated[
+        bool,
+        typer.Option("--despite-deletes", help="Also records older than the deletes that a Hudi table remembers."),
+    ] = False,
+) -> None:
+    """Ask for the records to be read once more, by the schema and the transform that the document has now.
 
+    The writer's driver does it, the one that runs or the next one: what is usable now goes to the table, each record
+    once; what is not stays in quarantine, with its new reason.
+    """
+    log_to_stderr("WARNING")
+    with explained():
+        from lakestream import settings
+        from lakestream.places import checkpoint_place
+        from lakestream.quarantined.replay import ask
+        from lakestream.storage import S3Settings
+
+        document = load(file)
+        chosen = document.writer(writer)
+        s3 = S3Settings.from_environment(os.environ, document.spec.source.kinesis.region)
+        place = checkpoint_place(document, chosen, s3)
+        definition = settings.definition(document, chosen)
+        known_for = None
+        if not despite_deletes and chosen.hudi is not None and chosen.hudi.delete_when is not None:
+            known_for = timedelta(hours=chosen.hudi.cleaning.retain_hours)
+        asked = ask(place, definition, datetime.now(UTC), deletes_known_for=known_for)
+        request = asked.request
+        typer.echo(
+            f"replay {request.number}: {request.records:,} records in {len(request.files):,} files. The writer's "
+            f"driver reads them between its batches; if none runs: lakestream ingest -f {file} --writer {writer}"
+        )
+        for count, why in (
+            (asked.rejected_by_the_same, "rejected by the very schema and transform that the document has"),
+            (asked.made_of_several, "made by a transform of several records each"),
+        ):
+            if count:
+                typer.echo(f"{count:,} stay in quarantine: {why}", err=True)
+
+
+def _log_of(path: str | None, file: Path | None, writer: str | None) -> StoreSettings:
     target = target_of(path, file, writer)
     if target.log is None:
         raise SettingsError(
             f"nobody has claimed the table at {target.table.path}: give -f lakestream.yaml --writer NAME"
         )
-    return read_records(target.log / QUARANTINE, committed_files(ObstoreLogStore.at(target.log)))
+    return target.log
+
+
+def _records(log: StoreSettings) -> Iterator[pa.RecordBatch]:
+    from lakestream.log import ObstoreLogStore, committed_files, without_readmitted
+    from lakestream.places import QUARANTINE
+    from lakestream.quarantined.records import read_records
+
+    return read_records(log / QUARANTINE, without_readmitted(committed_files(ObstoreLogStore.at(log))))

@@ -37,7 +37,8 @@ class Quarantine:
     """Keeps the rejected records of a writer."""
 
     def __init__(self, store: StoreSettings) -> None:
-        self._store = store
+        self.store = store
+        """Where it is."""
         self.reason = ""
         """Why one of the records is there that were written last; empty: there was none, or it cannot be told."""
 
@@ -50,9 +51,9 @@ class Quarantine:
             replay: an earlier attempt may have rejected more, under another schema.
         """
         rows = rejected.withColumn("reason", sf.col("_reason")).select(*COLUMNS)
-        files = write_objects(rows, self._store, partial(_task_files, ref))
+        files = write_objects(rows, self.store, partial(_task_files, ref))
         if replay:
-            remove_leftovers(self._store, ref, files)
+            remove_leftovers(self.store, ref, files)
         if files:
             self.reason = self._reason_in(min(files, key=lambda entry: entry.bytes))
         return files
@@ -61,8 +62,8 @@ class Quarantine:
         """A reason of an object, from the statistics at its end: one small request, and none for the records."""
         begin = max(entry.bytes - _FOOTER, 0)
         try:
-            with translated(f"read the end of {entry.path} under {self._store.path}"):
-                end = obstore.get_range(open_store(self._store), entry.path, start=begin, end=entry.bytes)
+            with translated(f"read the end of {entry.path} under {self.store.path}"):
+                end = obstore.get_range(open_store(self.store), entry.path, start=begin, end=entry.bytes)
             column = pq.read_metadata(pa.BufferReader(bytes(end))).row_group(0).column(COLUMNS.index("reason"))
         except (LakeStreamError, pa.ArrowException) as error:
             # It is for people alone: the batch must not fail for it.
@@ -72,9 +73,9 @@ class Quarantine:
 
     def find(self, ref: BatchRef) -> tuple[FileEntry, ...]:
         """What has been written for a batch."""
-        store, found = open_store(self._store), []
-        for path in objects_of(self._store, ref):
-            with translated(f"read {path} under {self._store.path}"):
+        store, found = open_store(self.store), []
+        for path in objects_of(self.store, ref):
+            with translated(f"read {path} under {self.store.path}"):
                 content = obstore.get(store, path).bytes()
             rows = pq.ParquetFile(pa.BufferReader(bytes(content))).metadata.num_rows
             found.append(FileEntry(path, rows, len(content), ""))

@@ -10,13 +10,14 @@ from datetime import UTC, datetime, timedelta
 from pyspark import StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 
-from lakestream.engine import Fetched
 from lakestream.kinesis import KinesisSettings, read_ranges
 from lakestream.model import BatchPlan, ShardStats
+from lakestream.ports import Fetched
 from lakestream.spark.findings import FindingReader, Findings
 from lakestream.spark.pipeline import Pipeline
-from lakestream.spark.read import read_batch
+from lakestream.spark.read import read_batch, read_readmitted
 from lakestream.spark.tallies import QUANTILES, Tallies, Tally
+from lakestream.storage import StoreSettings
 
 
 class SparkFetcher:
@@ -27,24 +28,33 @@ class SparkFetcher:
         spark: SparkSession,
         settings: KinesisSettings,
         pipeline: Pipeline,
+        quarantine: StoreSettings,
         reader: FindingReader = read_ranges,
     ) -> None:
+        """Make a fetcher.
+
+        Args:
+            spark: the session.
+            settings: how executors reach Kinesis.
+            pipeline: what becomes of the records.
+            quarantine: where those are that were rejected.
+            reader: of the stream.
+        """
         self._spark = spark
         self._settings = settings
         self._pipeline = pipeline
+        self._quarantine = quarantine
         self._reader = reader
         self._findings = Findings(spark)
         self._tallies = Tallies(spark)
 
     def fetch(self, plan: BatchPlan) -> Fetched[DataFrame]:
-        """Read the plan's ranges, in one job that also fills the executors' memory, and divide them."""
-        settings = replace(self._settings, retention=plan.trim.retention) if plan.trim else self._settings
-        reader = self._findings.kept(plan.batch, self._reader)
-        typed = read_batch(self._spark, settings, plan, self._pipeline.schema, reader, self._tallies)
+        """Read what the plan names, in one job that also fills the executors' memory, and divide it."""
+        typed = self._readmitted(plan) if plan.readmits else self._streamed(plan)
         # Spilled to disk rather than read from Kinesis a second time, whose read limits others share.
         typed = typed.persist(StorageLevel.MEMORY_AND_DISK_DESER)
         divided = self._pipeline.divide(typed)
-        if len(self._tallies.of(plan.batch)) < len(plan.tasks):
+        if len(self._tallies.of(plan.batch)) < len(plan.readmits or plan.tasks):
             typed.count()  # a transform need not look at every record
         tallies = [tally for task in self._tallies.of(plan.batch).values() for tally in task]
         rejected = sum(tally.rejected for tally in tallies) + divided.refused
@@ -54,10 +64,19 @@ class SparkFetcher:
             # Of records that a transform takes together, rows are refused: there may be more of them.
             rejected_count=min(rejected, sum(tally.records for tally in tallies)),
             shards=_shard_stats(tallies),
-            arrivals=merge_quantiles([(tally.records, tally.arrivals) for tally in tallies]),
+            # How fresh records are that were kept in quarantine tells nothing of the stream.
+            arrivals=() if plan.readmits else merge_quantiles([(one.records, one.arrivals) for one in tallies]),
             findings=lambda: self._findings.of(plan.batch),
             release=typed.unpersist,
         )
+
+    def _streamed(self, plan: BatchPlan) -> DataFrame:
+        settings = replace(self._settings, retention=plan.trim.retention) if plan.trim else self._settings
+        reader = self._findings.kept(plan.batch, self._reader)
+        return read_batch(self._spark, settings, plan, self._pipeline.schema, reader, self._tallies)
+
+    def _readmitted(self, plan: BatchPlan) -> DataFrame:
+        return read_readmitted(self._spark, self._quarantine, plan, self._pipeline.schema, self._tallies)
 
 
 def _shard_stats(tallies: Iterable[Tally]) -> tuple[ShardStats, ...]:

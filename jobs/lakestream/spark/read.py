@@ -1,22 +1,25 @@
-"""Read the ranges of a plan with Spark: each task of the plan is a partition, without a shuffle."""
+"""Read what a plan names with Spark: each task of the plan is a partition, without a shuffle."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from lakestream.faults import reach
 from lakestream.kinesis import KinesisSettings
-from lakestream.model import BatchPlan, ShardRange
+from lakestream.model import BatchPlan, FileEntry, ShardRange
 from lakestream.spark.events import events_schema, typed
+from lakestream.spark.rejects import read_rejects
 from lakestream.spark.tallies import Tallies
 from lakestream.spark.worker import settle_worker
+from lakestream.storage import StoreSettings
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Reader = Callable[[KinesisSettings, Sequence[ShardRange]], "Iterator[pa.RecordBatch]"]
+Task = TypeVar("Task")
 
 
 def read_batch(
@@ -39,24 +42,55 @@ def read_batch(
         reader: yields the records of ranges, with the columns of `lakestream.kinesis.SCHEMA`; pickled.
         tallies: are told what each task has read; pickled.
     """
-    tasks, number = plan.tasks, plan.batch
 
+    def read(ranges: Sequence[ShardRange]) -> "Iterator[pa.RecordBatch]":
+        return past_half(reader(settings, ranges), sum(piece.expected_records for piece in ranges))
+
+    return _events(spark, plan.batch, plan.tasks, read, schema, tallies)
+
+
+def read_readmitted(
+    spark: SparkSession, place: StoreSettings, plan: BatchPlan, schema: StructType, tallies: Tallies
+) -> DataFrame:
+    """The records of a plan's files of the quarantine, as `read_batch` gives those of the stream.
+
+    Args:
+        spark: the session.
+        place: the writer's quarantine; pickled.
+        plan: has at least one such file.
+        schema: of the events; pickled.
+        tallies: are told what each task has read; pickled.
+    """
+
+    def read(files: Sequence[FileEntry]) -> "Iterator[pa.RecordBatch]":
+        return past_half(read_rejects(place, files), sum(entry.rows for entry in files))
+
+    return _events(spark, plan.batch, plan.readmits, read, schema, tallies)
+
+
+def _events(
+    spark: SparkSession,
+    number: int,
+    tasks: Sequence[Task],
+    records: "Callable[[Task], Iterator[pa.RecordBatch]]",
+    schema: StructType,
+    tallies: Tallies,
+) -> DataFrame:
     def read(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         settle_worker()
         for batch in batches:
             for task in batch.column(0).to_pylist():
-                events = typed(past_half(reader(settings, tasks[task]), tasks[task]), schema)
-                yield from tallies.kept(number, task, events)
+                yield from tallies.kept(number, task, typed(records(tasks[task]), schema))
 
     return spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(read, events_schema(schema))
 
 
-def past_half(batches: "Iterable[pa.RecordBatch]", ranges: Sequence[ShardRange]) -> "Iterator[pa.RecordBatch]":
-    """The batches as they are; on the way the crash point, once half of what the plan expects has been handed on.
+def past_half(batches: "Iterable[pa.RecordBatch]", expected: int) -> "Iterator[pa.RecordBatch]":
+    """The batches as they are; on the way the crash point, once half of the expected records have been handed on.
 
     At the end at the latest, for the plan only estimates.
     """
-    expected, handed_on, is_past = sum(piece.expected_records for piece in ranges), 0, False
+    handed_on, is_past = 0, False
     for batch in batches:
         yield batch
         handed_on += batch.num_rows

@@ -8,7 +8,7 @@ from itertools import chain
 
 import obstore
 
-from lakestream.log import BatchFiles, ObstoreLogStore, committed_files
+from lakestream.log import BatchFiles, ObstoreLogStore, committed_files, without_readmitted
 from lakestream.query.hudi_folder import HudiFolder
 from lakestream.query.target import Kind, Target
 from lakestream.query.timeline import Instant, State
@@ -39,8 +39,8 @@ def look(target: Target, limit: int) -> HudiReport | JsonReport:
 
 
 def batches_of(log: StoreSettings) -> tuple[BatchFiles, ...]:
-    """The committed batches of a writer that wrote objects."""
-    return tuple(committed_files(ObstoreLogStore.at(log)))
+    """The committed batches of a writer that wrote objects, with what is in quarantine of them."""
+    return without_readmitted(committed_files(ObstoreLogStore.at(log)))
 
 
 def _actions(folder: HudiFolder, limit: int) -> list[Action]:

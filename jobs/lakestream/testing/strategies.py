@@ -10,11 +10,13 @@ from lakestream.model import (
     BatchPlan,
     Cursor,
     Definition,
+    FileEntry,
     Finished,
     HashKeys,
     Loss,
     Position,
     Reading,
+    Readmitted,
     ShardRange,
     ShardStats,
     Trim,
@@ -32,6 +34,7 @@ counts = st.integers(min_value=0, max_value=2**53)
 definitions = st.builds(
     Definition, st.text(), st.none() | st.text(), st.none() | st.text(), st.integers(min_value=1, max_value=2**53)
 )
+files = st.builds(FileEntry, st.text(min_size=1), counts, counts, st.text())
 
 
 def shard_ids(number: int) -> str:
@@ -71,6 +74,13 @@ def _cursor_behind(piece: ShardRange) -> Cursor:
 
 
 @st.composite
+def readmissions(draw: st.DrawFn) -> Readmitted:
+    """How far a request may be."""
+    of = draw(st.integers(1, 2**53))
+    return Readmitted(draw(st.integers(1, 2**53)), draw(st.integers(0, of)), of)
+
+
+@st.composite
 def plans(draw: st.DrawFn, max_shards: int = 5) -> BatchPlan:
     """Plans with ranges in some shards, and cursors of all kinds in the others."""
     pieces: list[ShardRange] = []
@@ -81,6 +91,8 @@ def plans(draw: st.DrawFn, max_shards: int = 5) -> BatchPlan:
             cursors.append(_cursor_behind(pieces[-1]))
         else:
             cursors.append(draw(idle_cursors(shard_ids(number))))
+    readmitted = draw(st.none() | readmissions())
+    readmits = draw(st.lists(st.lists(files, min_size=1), min_size=1)) if readmitted and not pieces else []
     since = draw(times)
     loss = st.builds(Loss, st.builds(shard_ids, counts), st.none() | positions, st.none() | positions, times, times)
     return BatchPlan(
@@ -95,6 +107,8 @@ def plans(draw: st.DrawFn, max_shards: int = 5) -> BatchPlan:
         losses=tuple(draw(st.lists(loss, max_size=2))),
         trim=draw(st.none() | st.builds(Trim, st.timedeltas(timedelta(hours=1), timedelta(days=365)), times)),
         definition=draw(st.none() | definitions),
+        readmits=tuple(map(tuple, readmits)),
+        readmitted=readmitted,
     )
 
 

@@ -66,9 +66,14 @@ def read_json_lake(location: str, files: Sequence[str] | None = None) -> pa.Tabl
     return _read_all(names, lambda name: _read_json_file(folder, name), _JSON_SCHEMA)
 
 
-def read_quarantine(location: str) -> pa.Table:
-    """Quarantined records, as QUARANTINE_SCHEMA, from the Parquet files under a location."""
-    return _read_parquet_files(location, QUARANTINE_SCHEMA.names).cast(QUARANTINE_SCHEMA)
+def read_quarantine(location: str, files: Sequence[str] | None = None) -> pa.Table:
+    """Quarantined records, as QUARANTINE_SCHEMA, from the Parquet files under a location.
+
+    Args:
+        location: a folder or an s3:// prefix.
+        files: their paths below it; None: all that are there.
+    """
+    return _read_parquet_files(location, QUARANTINE_SCHEMA.names, files).cast(QUARANTINE_SCHEMA)
 
 
 def read_parquet(location: str) -> pa.Table:
@@ -76,9 +81,9 @@ def read_parquet(location: str) -> pa.Table:
     return _read_parquet_files(location, EVENT_SCHEMA.names)
 
 
-def _read_parquet_files(location: str, columns: Sequence[str]) -> pa.Table:
+def _read_parquet_files(location: str, columns: Sequence[str], files: Sequence[str] | None = None) -> pa.Table:
     folder = Folder(location)
-    names = [name for name in folder.names() if name.endswith(".parquet")]
+    names = [name for name in folder.names() if name.endswith(".parquet")] if files is None else sorted(files)
 
     def read(name: str) -> pa.Table:
         try:

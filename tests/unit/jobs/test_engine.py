@@ -6,14 +6,14 @@ import itertools
 import threading
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
 
 from lakestream import engine as engine_module
-from lakestream.engine import Clock, Engine, EngineSettings, Fetched, Until
+from lakestream.engine import Clock, Engine, EngineSettings, Until
 from lakestream.errors import FencedError, QuarantineLimitError
 from lakestream.model import (
     BatchCommit,
@@ -24,6 +24,8 @@ from lakestream.model import (
     Finding,
     Loss,
     Reading,
+    Readmission,
+    Readmitted,
     ShardRange,
     ShardStats,
     SinkCommit,
@@ -31,6 +33,7 @@ from lakestream.model import (
     after,
     at,
 )
+from lakestream.ports import Fetched
 from lakestream.stopping import StopSignal
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -57,6 +60,8 @@ class World:
     on_reach: Callable[[str], object] | None = None
     released: int = 0
     fetched: int = 0
+    asked: int = 0
+    """Files of the quarantine that somebody has asked for, of one record each: 1000 and so on."""
     epoch: int = 0
     now: datetime = START
 
@@ -107,12 +112,16 @@ class ScriptedPlanner:
     caught_up_to: datetime | None = None
 
     def plan(self, *, batch: int, epoch: int, cursors: tuple[Cursor, ...], trim: Trim | None) -> BatchPlan | None:
-        assert trim == (None if batch == 0 else trim_of(batch - 1)), "a batch knows what the one before knew"
-        expected = () if batch == 0 else (Reading(SHARD, after(batch), START, None),)
-        assert cursors == expected, "a batch begins where the one before ended"
-        caught_up = batch >= self.world.available - 1
+        # Batches that readmit are numbered too, and take nothing of the stream.
+        record = cursors[0].position.sequence if cursors and isinstance(cursors[0], Reading) else 0
+        assert trim == (None if record == 0 else trim_of(record - 1)), "a batch knows what the one before knew"
+        taken = sum(1 for plan in self.world.plans.values() if plan.ranges)
+        assert record == taken, "a batch begins where the one before ended"
+        caught_up = record >= self.world.available - 1
         self.caught_up_to = START if caught_up else None
-        return plan_of(batch, epoch, caught_up=caught_up) if batch < self.world.available else None
+        if record >= self.world.available:
+            return None
+        return replace(plan_of(record, epoch, caught_up=caught_up), batch=batch)
 
     def observe(self, commit: BatchCommit) -> None:
         self.learned.append(commit.batch)
@@ -137,6 +146,13 @@ class ScriptedLog:
         assert commit.batch == len(self.world.commits), "commits are contiguous"
         self.world.commits[commit.batch] = commit
 
+    def readmission(self, behind: Readmitted | None, definition: str, records: int) -> Readmission | None:
+        assert (definition, records) == (DEFINITION.digest, 50_000)
+        taken = behind.files if behind else 0
+        if taken >= self.world.asked:
+            return None
+        return Readmission(((FileEntry(str(1000 + taken), 1, 10, ""),),), Readmitted(1, taken + 1, self.world.asked))
+
     def check_fence(self) -> None:
         if self.world.epoch > self.epoch:
             raise FencedError("superseded")
@@ -152,11 +168,13 @@ class ScriptedFetcher:
     def fetch(self, plan: BatchPlan) -> Fetched[list[int]]:
         self.world.fetched += 1
         self.world.reach("fetch")
-        rows = [piece.first for piece in plan.ranges]
+        rows = [piece.first for piece in plan.ranges] + [int(entry.path) for task in plan.readmits for entry in task]
         stats = ShardStats(SHARD, len(rows), 10, START, START)
 
         # As when an executor is lost while the sink writes: what is read again lacks more.
         def findings() -> tuple[Finding, ...]:
+            if plan.readmits:
+                return ()
             end = at(plan.batch + 1) if plan.batch not in self.world.visible else after(plan.batch + 1)
             return (Finding(SHARD, (Loss(SHARD, at(1), end, START, START),)),)
 
@@ -457,3 +475,76 @@ def test_the_planner_learns_from_commits_also_from_those_before_the_start(start:
     driver = start(world)
     driver.engine.run(Until.CAUGHT_UP)
     assert driver.planner.learned == [1, 2]
+
+
+def test_what_is_asked_for_takes_turns_with_a_backlog(start: Any) -> None:
+    world = World(available=3, asked=2)
+    driver = start(world)
+    driver.engine.run(Until.CAUGHT_UP)
+    assert world.lake == [1, 1000, 2, 1001, 3]
+    assert [commit.readmits for commit in driver.told.commits] == [(), ("1000",), (), ("1001",), ()]
+    assert driver.planner.learned == [0, 2, 4], "it tells nothing of the stream"
+
+
+def test_while_the_stream_rests_it_goes_on_without_waiting(start: Any) -> None:
+    world = World(available=1, asked=4)
+    driver = start(world)
+
+    def arrive(step: str) -> None:
+        if len(world.commits) == 5:
+            driver.stop.set()
+
+    world.on_reach = arrive
+    driver.engine.run()
+    assert world.lake == [1, 1000, 1001, 1002, 1003]
+    assert world.now == START
+
+
+def test_it_does_not_hold_up_the_stream_longer_than_a_batch(start: Any) -> None:
+    world = World(available=1, asked=100)
+    driver = start(world)
+
+    def arrive(step: str) -> None:
+        if step == "fetch":
+            world.now += timedelta(seconds=6)
+            world.available = 2
+        if 2 in world.lake:
+            driver.stop.set()
+
+    world.on_reach = arrive
+    driver.engine.run()
+    assert world.lake[: world.lake.index(2)] in ([1, 1000], [1, 1000, 1001])
+
+
+def test_it_leaves_the_stream_where_it_is(start: Any) -> None:
+    world = World(available=1, asked=1)
+    start(world).engine.run(Until.CAUGHT_UP)
+    stream, readmission = world.commits[0], world.commits[1]
+    assert (readmission.cursors, readmission.trim, readmission.losses) == (stream.cursors, stream.trim, ())
+    assert (readmission.horizon, readmission.caught_up) == (stream.horizon, stream.caught_up)
+    assert (readmission.records, readmission.readmitted) == (1, Readmitted(1, 1, 1))
+    world.available = 2
+    start(world).engine.run(Until.CAUGHT_UP)
+    assert world.commits[2].readmitted == Readmitted(1, 1, 1), "which the next batches hand on"
+
+
+def test_it_may_be_unusable_again_whatever_the_limit_is(start: Any) -> None:
+    world = World(available=1, asked=1)
+    start(world).engine.run(Until.CAUGHT_UP)
+    world.asked = 2
+    driver = start(world, rejected=1, max_rejected=0.0)
+    driver.engine.run(Until.CAUGHT_UP)
+    assert world.rejected == {2: [1001]}
+    assert world.commits[2].rejected_by == DEFINITION.digest
+
+
+@pytest.mark.parametrize("step", ["planned", "fetch", "write", "sink_committed", "committed"])
+@pytest.mark.parametrize("deaths", [1, 3])
+def test_a_death_at_any_step_readmits_nothing_twice(start: Any, step: str, deaths: int) -> None:
+    world = World(available=2, asked=3)
+    for _ in range(deaths):
+        world.die_at = step
+        with pytest.raises(Died):
+            start(world).engine.run(Until.CAUGHT_UP)
+    start(world).engine.run(Until.CAUGHT_UP)
+    assert sorted(world.lake) == [1, 2, 1000, 1001, 1002]

@@ -137,10 +137,14 @@ class Lab:
                 stop.set()
                 sending.result()
 
+    def save(self) -> None:
+        """Write the document down, as it is now."""
+        self.path.write_text(yaml.safe_dump(self.document, sort_keys=False))
+
     def start(self, *, crash_at: str | None = None, until_caught_up: bool = False) -> Driver:
         if self._is_ended:
             raise DriverError("the tests are being ended")
-        self.path.write_text(yaml.safe_dump(self.document, sort_keys=False))
+        self.save()
         name = f"driver-{len(self.drivers) + 1:02d}"
         driver = Driver(self._ingest, name, crash_at=crash_at, until_caught_up=until_caught_up)
         self.drivers.append(driver)

@@ -16,7 +16,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from lab.stream import Content, Place, Truth
-from lakestream.log import BatchFiles, ObstoreLogStore, committed_files
+from lakestream.log import BatchFiles, ObstoreLogStore, committed_files, without_readmitted
 from lakestream.log.layout import BATCHES, COMMITS, EPOCHS
 from lakestream.model import BatchCommit, BatchPlan
 from lakestream.sinks.hudi.stats import BATCH, CHECKPOINT
@@ -110,9 +110,11 @@ def snapshot_faults(truth: Truth, table: DataFrame, dump: Path) -> list[str]:
 
 def quarantine_faults(truth: Truth, writer: Writer) -> list[str]:
     with writer.environment():
-        found = read_quarantine(f"{writer.checkpoint}/quarantine")
+        batches = files_of(writer)
+        kept = [file.path for batch in without_readmitted(batches) for file in batch.rejects]
+        found = read_quarantine(f"{writer.checkpoint}/quarantine", kept)
         names = set(Folder(f"{writer.checkpoint}/quarantine").names())
-        listed = {file.path for batch in files_of(writer) for file in batch.rejects}
+        listed = {file.path for batch in batches for file in batch.rejects}
     places = zip(
         found["shard_id"].to_pylist(),
         found["sequence_number"].to_pylist(),
@@ -135,12 +137,14 @@ def log_faults(truth: Truth, writer: Writer) -> list[str]:
         faults.append("plans and commits are not of the same batches")
     if len(commits) != commits[-1].batch + 1:
         return faults  # the first have been removed
-    for name, expected in (
-        ("records", truth.records),
-        ("kinesis_records", truth.kinesis_records),
-        ("quarantined", len(truth.unusable)),
+    streamed = [commit for commit in commits if not commit.readmits]
+    readmitted = sum(commit.records for commit in commits if commit.readmits)
+    for name, counted, expected in (
+        ("records", sum(commit.records for commit in streamed), truth.records),
+        ("kinesis_records", sum(commit.kinesis_records for commit in streamed), truth.kinesis_records),
+        ("quarantined", sum(commit.quarantined for commit in commits) - readmitted, len(truth.unusable)),
     ):
-        if (counted := sum(getattr(commit, name) for commit in commits)) != expected:
+        if counted != expected:
             faults.append(f"the commits count {counted} {name}, the stream has {expected}")
     return faults
 

@@ -19,7 +19,7 @@ from lakestream.control import (
     read_progress,
     serve_metrics,
 )
-from lakestream.model import ServiceStatus, ShardStats
+from lakestream.model import BatchCommit, FileEntry, Readmitted, ServiceStatus, ShardStats
 from lakestream.testing.logs import EPOCH_TIME, ManualClock, commit_of, plan_of
 from lakestream_api import CoreSeconds, Freshness, LossProgress, Progress, ShardProgress, StageSeconds, TableService
 
@@ -265,3 +265,16 @@ def test_metrics_are_served_until_the_end() -> None:
         assert 'lakestream_last_batch{stream="orders",writer="hudi"} 7.0' in body
     with pytest.raises(OSError, match="refused"):
         urllib.request.urlopen(url, timeout=60)
+
+
+def test_a_batch_that_readmits_is_told_in_the_log_alone(caplog: pytest.LogCaptureFixture) -> None:
+    """It says nothing of the stream's lag, freshness and throughput."""
+    memory, asked = Memory(), list[int]()
+    job = Job("orders", "hudi", timedelta(seconds=10), cores=2)
+    reporter = ProgressReporter(job, [memory], executors=lambda: 1, core_seconds=asked.append)
+    plan = replace(plan_of(7, 4), readmits=((FileEntry("a", 3, 10, ""),),), readmitted=Readmitted(2, 5, 9))
+    with caplog.at_level(logging.INFO):
+        reporter.committed(BatchCommit.of(plan, epoch=4, committed_at=plan.planned_at), ())
+    assert memory.published == []
+    assert asked == [7], "its time is not that of the next batch"
+    assert "replay 2 has come to file 5 of 9" in caplog.text

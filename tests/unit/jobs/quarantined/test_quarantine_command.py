@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import io
+import runpy
+import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -14,7 +17,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from lakestream.main import app
-from lakestream.model import BatchCommit, FileEntry
+from lakestream.model import BatchCommit, Definition, FileEntry
 from lakestream.sinks.quarantine import COLUMNS
 from lakestream.testing.logs import EPOCH_TIME, log_at, plan_of
 
@@ -34,6 +37,10 @@ TYPES = {"data": pa.binary(), "sub_sequence": pa.int64(), "arrival": pa.timestam
 SCHEMA = pa.schema([(name, TYPES.get(name, pa.string())) for name in COLUMNS])
 
 
+SAME = Definition("order_id string", None, None).digest
+"""Of the document."""
+
+
 class Kept:
     """The quarantine of a writer, without a driver."""
 
@@ -43,11 +50,26 @@ class Kept:
         (lake / "json").mkdir()
         self.log = log_at(lake / "checkpoint" / "json")
 
-    def batch(self, number: int, records: Sequence[tuple[bytes, str]], *, commit: bool = True) -> None:
+    def batch(
+        self,
+        number: int,
+        records: Sequence[tuple[bytes, str]],
+        *,
+        commit: bool = True,
+        rejected_by: str = "",
+        shard: str | None = "shardId-000000000000",
+        readmits: int = 0,
+    ) -> None:
+        """A batch with these unusable records; it may readmit the first files of the first request."""
         plan = plan_of(number, self.log.epoch)
+        if readmits:
+            found = self.log.readmission(None, "another", 1000)
+            assert found is not None
+            files = [entry for task in found.tasks for entry in task][:readmits]
+            plan = replace(plan, readmits=(tuple(files),), readmitted=replace(found.until, files=len(files)))
         self.log.put_plan(plan)
         arrival = EPOCH_TIME + timedelta(minutes=number)
-        rows = [(data, "key", str(i), 0, "shardId-000000000000", arrival, why) for i, (data, why) in enumerate(records)]
+        rows = [(data, "key", shard and str(i), 0, shard, arrival, why) for i, (data, why) in enumerate(records)]
         name = f"b{number:012d}-00000-5e0c11aa.parquet"
         path = self.lake / "checkpoint" / "json" / "quarantine" / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -56,14 +78,17 @@ class Kept:
         if commit:
             rejects = (FileEntry(name, len(rows), path.stat().st_size, ""),)
             done = BatchCommit.of(plan, epoch=self.log.epoch, committed_at=plan.planned_at, rejects=rejects)
-            self.log.put_commit(done)
+            self.log.put_commit(replace(done, rejected_by=rejected_by))
 
     def ask(self, command: str, *arguments: str) -> Result:
-        done = CliRunner().invoke(
-            app, ["quarantine", command, "-f", f"{self.lake}/orders.yaml", "--writer", "json", *arguments]
-        )
+        done = self.try_to(command, *arguments)
         assert done.exit_code == 0, done.stderr
         return done
+
+    def try_to(self, command: str, *arguments: str) -> Result:
+        return CliRunner().invoke(
+            app, ["quarantine", command, "-f", f"{self.lake}/orders.yaml", "--writer", "json", *arguments]
+        )
 
 
 @pytest.fixture
@@ -113,3 +138,90 @@ def test_an_empty_quarantine_is_told(tmp_path: Path) -> None:
     kept = Kept(tmp_path)
     assert kept.ask("list").stdout == "the quarantine is empty\n"
     assert "0 records" in kept.ask("show").stderr
+
+
+def test_a_replay_is_asked_for_once_and_tells_how_far_it_is(kept: Kept) -> None:
+    assert kept.ask("replay").stdout == (
+        "replay 1: 4 records in 2 files. The writer's driver reads them between its batches; if none runs: "
+        f"lakestream ingest -f {kept.lake}/orders.yaml --writer json\n"
+    )
+    refused = kept.try_to("replay")
+    assert refused.exit_code == 3
+    assert "replay 1 has come to file 0 of 2; the writer's driver goes on with it." in refused.stderr
+    assert kept.ask("list").stdout.splitlines()[-1].startswith("replay 1 has come to file 0 of 2")
+
+
+def test_what_was_replayed_is_not_in_quarantine_but_for_what_is_unusable_still(tmp_path: Path) -> None:
+    kept = Kept(tmp_path)
+    kept.batch(0, [(b"{", "not JSON"), (b"{}", "missing: order_id")])
+    kept.batch(1, [(b"x", "not JSON")])
+    kept.ask("replay")
+    kept.batch(2, [(b"{", "still not JSON")], rejected_by=SAME, readmits=2)
+    rows = [orjson.loads(line) for line in kept.ask("show", "-o", "jsonl").stdout.splitlines()]
+    assert [(row["batch"], row["data"], row["reason"]) for row in rows] == [(2, "{", "still not JSON")]
+    assert kept.ask("list").stdout.endswith("replay 1 is done\n")
+    files = CliRunner().invoke(app, ["files", "-f", f"{tmp_path}/orders.yaml", "--writer", "json", "--quarantine"])
+    assert [Path(line).name for line in files.stdout.splitlines()] == ["b000000000002-00000-5e0c11aa.parquet"]
+    assert "quarantine: 1 records in 1 files" in " ".join(
+        CliRunner().invoke(app, ["table", "-f", f"{tmp_path}/orders.yaml", "--writer", "json"]).stdout.split()
+    )
+
+
+def test_what_the_document_has_rejected_already_is_not_asked_for(tmp_path: Path) -> None:
+    kept = Kept(tmp_path)
+    kept.batch(0, [(b"{", "not JSON"), (b"[", "not JSON")], rejected_by=SAME)
+    refused = kept.try_to("replay")
+    assert refused.exit_code == 3
+    assert "nothing to replay: 2 records were rejected by the very spec.schema" in refused.stderr
+    kept.batch(1, [(b"x", "not JSON")], rejected_by="another")
+    done = kept.ask("replay")
+    assert "replay 1: 1 records in 1 files" in done.stdout
+    assert "2 stay in quarantine: rejected by the very schema" in done.stderr
+
+
+def test_rows_of_several_records_stay(tmp_path: Path) -> None:
+    kept = Kept(tmp_path)
+    kept.batch(0, [(b'{"n":1}', "partition column dt: …")], shard=None)
+    assert "nothing to replay: 1 rows were made of several records" in kept.try_to("replay").stderr
+    kept.batch(1, [(b"{", "not JSON")])
+    done = kept.ask("replay")
+    assert "replay 1: 1 records in 1 files" in done.stdout
+    assert "1 stay in quarantine: made by a transform of several records each" in done.stderr
+
+
+def test_files_that_were_removed_are_not_asked_for(tmp_path: Path) -> None:
+    kept = Kept(tmp_path)
+    assert "nothing to replay: the quarantine is empty" in kept.try_to("replay").stderr
+    kept.batch(0, [(b"{", "not JSON")])
+    (path,) = (tmp_path / "checkpoint" / "json" / "quarantine").iterdir()
+    path.write_bytes(b"?" * path.stat().st_size)
+    assert f"{path.name} under" in kept.try_to("replay").stderr
+    path.unlink()
+    assert "nothing to replay: " in kept.try_to("replay").stderr
+
+
+def test_records_older_than_the_deletes_that_a_table_remembers_are_refused(tmp_path: Path) -> None:
+    """Their keys may have been deleted since, and nobody would know."""
+    kept = Kept(tmp_path)
+    (tmp_path / "orders.yaml").write_text(
+        DOCUMENT.format(lake=tmp_path).replace(
+            f"json: {{path: {tmp_path}/json}}",
+            f"hudi: {{path: {tmp_path}/json, recordKey: [order_id], orderingField: order_id, deleteWhen: 'true'}}",
+        )
+    )
+    kept.batch(0, [(b"{", "not JSON")])
+    refused = kept.try_to("replay")
+    assert refused.exit_code == 3
+    assert "arrived at 2026-01-31 12:00:00 UTC, and the table remembers deletes for 1 h" in refused.stderr
+    assert "--despite-deletes" in refused.stderr
+    assert "replay 1: 1 records" in kept.ask("replay", "--despite-deletes").stdout
+
+
+def test_it_can_be_asked_in_a_pod_that_has_no_lakestream_command(
+    kept: Kept, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["quarantined", "list", "-f", f"{kept.lake}/orders.yaml", "--writer", "json"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("lakestream.quarantined")
+    assert not ended.value.code
+    assert "not JSON" in capsys.readouterr().out

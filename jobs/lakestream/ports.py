@@ -1,0 +1,127 @@
+"""What the engine asks of its parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Generic, Protocol, TypeVar
+
+from lakestream.model import (
+    BatchCommit,
+    BatchPlan,
+    Cursor,
+    FileEntry,
+    Finding,
+    Readmission,
+    Readmitted,
+    ShardStats,
+    SinkCommit,
+    Trim,
+)
+
+Rows = TypeVar("Rows")
+RowsIn_contra = TypeVar("RowsIn_contra", contravariant=True)
+
+
+@dataclass(frozen=True, slots=True)
+class Fetched(Generic[Rows]):
+    """The records of a batch, held by the executors until `release`."""
+
+    rows: Rows
+    """What goes to the sink."""
+    rejected: Rows
+    """What goes to quarantine: raw bytes and the reason."""
+    rejected_count: int
+    """How many records `rejected` has, of those that `shards` count."""
+    shards: tuple[ShardStats, ...]
+    """What each shard gave, sorted; user records, before any transform."""
+    arrivals: tuple[datetime, ...]
+    """Arrival times at evenly spaced quantiles of the batch, from the first to the last record."""
+    findings: Callable[[], tuple[Finding, ...]]
+    """What reading found beside the records, sorted by shard; to be asked once the rows are written, since an executor
+    that is lost has its ranges read again."""
+    release: Callable[[], object]
+    """Frees the executors' memory."""
+
+    @property
+    def records(self) -> int:
+        return sum(shard.records for shard in self.shards)
+
+
+class Planner(Protocol):
+    """Fixes the next batch; `observe` is called from another thread than `plan`."""
+
+    @property
+    def caught_up_to(self) -> datetime | None:
+        """If the last plan left nothing unread that had arrived before this (Kinesis) time; else None."""
+        ...
+
+    def plan(self, *, batch: int, epoch: int, cursors: tuple[Cursor, ...], trim: Trim | None) -> BatchPlan | None:
+        """The batch behind one with these cursors and this trim, or None while there is nothing to do."""
+        ...
+
+    def observe(self, commit: BatchCommit) -> None:
+        """Learn from a finished batch how large the next ones should be."""
+        ...
+
+
+class Log(Protocol):
+    """What the engine needs of the checkpoint log."""
+
+    @property
+    def epoch(self) -> int: ...
+    def last_commit(self) -> BatchCommit | None: ...
+    def pending_plans(self) -> tuple[BatchPlan, ...]: ...
+    def put_plan(self, plan: BatchPlan) -> None: ...
+    def put_commit(self, commit: BatchCommit) -> None: ...
+    def check_fence(self) -> None: ...
+    def expire(self) -> None: ...
+    def readmission(self, behind: Readmitted | None, definition: str, records: int) -> Readmission | None:
+        """What somebody has asked to be read of the quarantine, and the batch takes behind one that is as far as this;
+        None: nothing for now."""
+        ...
+
+
+class Fetcher(Protocol[Rows]):
+    """Reads what a plan names: the same records however often it is asked."""
+
+    def fetch(self, plan: BatchPlan) -> Fetched[Rows]: ...
+
+
+class Output(Protocol[RowsIn_contra]):
+    """Where a batch goes: the sink and the quarantine, exactly once both."""
+
+    def quarantine(self, plan: BatchPlan, rejected: RowsIn_contra, *, replay: bool) -> tuple[FileEntry, ...]: ...
+    def quarantined(self, plan: BatchPlan) -> tuple[FileEntry, ...]:
+        """What `quarantine` has written for a batch."""
+        ...
+
+    def find(self, plan: BatchPlan) -> SinkCommit | None: ...
+    def write(self, plan: BatchPlan, rows: RowsIn_contra, *, replay: bool) -> SinkCommit: ...
+
+
+class Observer(Protocol):
+    """Is told how far the run is. Its errors are the run's."""
+
+    def committed(self, commit: BatchCommit, arrivals: tuple[datetime, ...]) -> None:
+        """A batch was committed."""
+        ...
+
+    def fetching(self, batch: int) -> None:
+        """That batch is fetched next, by the thread that calls this, which prepares them."""
+        ...
+
+    def fetched(self, plan: BatchPlan, shards: Sequence[ShardStats]) -> None:
+        """A batch is fetched, and waits to be written; by the same thread."""
+        ...
+
+    def between_batches(self) -> None:
+        """No batch is being written, though the next one may be being fetched: after each batch, and about every
+        second while there is none to write; by the thread that writes."""
+        ...
+
+    def idle(self, caught_up_to: datetime) -> None:
+        """There is nothing to read: all that arrived before this (Kinesis) time is in the batches so far. By the
+        thread that prepares them."""
+        ...

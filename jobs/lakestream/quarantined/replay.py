@@ -1,0 +1,156 @@
+"""Asking for the records in quarantine to be read once more, by what the document says now."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import Enum
+
+import obstore
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lakestream.errors import ReplayError
+from lakestream.log import (
+    ObstoreLogStore,
+    RejectedFile,
+    ReplayRequest,
+    ask_for_replay,
+    committed_files,
+    how_far,
+    without_readmitted,
+)
+from lakestream.model import Definition, FileEntry, Readmitted
+from lakestream.places import QUARANTINE
+from lakestream.query.history import show
+from lakestream.storage import ObjectNotFoundError, StoreSettings, open_store, translated
+
+_CONCURRENT_GETS = 16
+_FOOTER = 64 * 1024
+"""Bytes at the end of a file that hold the statistics of its columns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A request that was made, and what it leaves out."""
+
+    request: ReplayRequest
+    rejected_by_the_same: int
+    """Records that the document's schema and transform have rejected already."""
+    made_of_several: int
+    """Rows that a transform has made of several records each: they are no records of the stream."""
+
+
+def ask(
+    log: StoreSettings, definition: Definition, now: datetime, *, deletes_known_for: timedelta | None = None
+) -> Asked:
+    """Ask the writer's driver to read what is in quarantine once more.
+
+    1. The last request must be done: what it took is in the log by then.
+    2. The files in quarantine are looked for.
+    3. The request is put under the next number, if absent. So whatever was put in between, by whomever, is seen either
+       by 2 or by 3, and no file is in two requests.
+
+    Args:
+        log: the writer's part of the checkpoint.
+        definition: what the document says now.
+        now: the time.
+        deletes_known_for: how long the table remembers that a key was deleted; None: for ever, or it deletes nothing,
+            or the user knows that no such key comes.
+
+    Raises:
+        ReplayError: the one before goes on still; there is nothing that could come out otherwise; or a file is damaged.
+        CorruptLogError, StorageError, StorageUnavailableError, OutcomeUnknownError: of the checkpoint.
+    """
+    store = ObstoreLogStore.at(log)
+    last = how_far(store)
+    if last is not None and not last.is_done:
+        raise ReplayError(f"{told(last)}. It is asked for; wait until it is done")
+    batches = without_readmitted(committed_files(store))
+    files = [RejectedFile(entry, batch.rejected_by) for batch in batches for entry in batch.rejects]
+    changed = [one for one in files if one.rejected_by != definition.digest]
+    looks = _look_at(log / QUARANTINE, changed)
+    kept = tuple(one for one, look in zip(changed, looks, strict=True) if look.kind is _Kind.RECORDS)
+    same = sum(one.entry.rows for one in files if one.rejected_by == definition.digest)
+    several = sum(one.entry.rows for one, look in zip(changed, looks, strict=True) if look.kind is _Kind.ROWS)
+    if not kept:
+        raise ReplayError(_why_nothing(same, several))
+    if deletes_known_for is not None:
+        _require_known_deletes(min(look.since for look in looks if look.since is not None), now, deletes_known_for)
+    request = ReplayRequest(1 if last is None else last.request + 1, now, kept)
+    if not ask_for_replay(store, request):
+        raise ReplayError("somebody else has asked just now: `lakestream quarantine list` tells how far it is")
+    return Asked(request, same, several)
+
+
+def told(far: Readmitted) -> str:
+    """How far a replay is, in a sentence without its full stop."""
+    if far.is_done:
+        return f"replay {far.request} is done"
+    return f"replay {far.request} has come to file {far.files} of {far.of}; the writer's driver goes on with it"
+
+
+def _require_known_deletes(since: datetime, now: datetime, known_for: timedelta) -> None:
+    if since < now - known_for:
+        raise ReplayError(
+            f"the first of these records arrived at {show(since.replace(microsecond=0))}, and the table remembers "
+            f"deletes for {known_for.total_seconds() / 3600:g} h (hudi.cleaning.retainHours): keys that were deleted "
+            "since would be there again. Give --despite-deletes if none was, or if that does no harm"
+        )
+
+
+def _why_nothing(same: int, several: int) -> str:
+    reasons = []
+    if same:
+        reasons.append(
+            f"{same:,} records were rejected by the very spec.schema, spec.transform and deleteWhen that the document "
+            "has, and would be again: mend these first"
+        )
+    if several:
+        reasons.append(f"{several:,} rows were made of several records each by a transform, and are no records")
+    return "nothing to replay: " + ("; ".join(reasons) or "the quarantine is empty")
+
+
+class _Kind(Enum):
+    RECORDS = "records of the stream, each with its place there"
+    ROWS = "rows that a transform has made of several records each"
+    GONE = "somebody has removed the file"
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """What a file of the quarantine holds."""
+
+    kind: _Kind
+    since: datetime | None = None
+    """Arrival of its first record; None: it has no records of the stream."""
+
+
+def _look_at(place: StoreSettings, files: Sequence[RejectedFile]) -> list[_Look]:
+    with ThreadPoolExecutor(_CONCURRENT_GETS) as pool:
+        return list(pool.map(lambda one: _look(place, one.entry), files))
+
+
+def _look(place: StoreSettings, entry: FileEntry) -> _Look:
+    begin = max(entry.bytes - _FOOTER, 0)
+    try:
+        with translated(f"read the end of {entry.path} under {place.path}"):
+            end = obstore.get_range(open_store(place), entry.path, start=begin, end=entry.bytes)
+        metadata = pq.read_metadata(pa.BufferReader(bytes(end)))
+    except ObjectNotFoundError:
+        return _Look(_Kind.GONE)
+    except pa.ArrowException as error:
+        raise ReplayError(
+            f"{entry.path} under {place.path} is no file of the quarantine any more: {error}. Put back what was there, "
+            "or remove it to go on without its records"
+        ) from error
+    groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
+    places, arrivals = (
+        [group.column(metadata.schema.names.index(name)).statistics for group in groups]
+        for name in ("sequence_number", "arrival")
+    )
+    if any(place.null_count for place in places):
+        return _Look(_Kind.ROWS)
+    return _Look(_Kind.RECORDS, min(arrival.min for arrival in arrivals))

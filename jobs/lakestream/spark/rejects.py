@@ -1,0 +1,55 @@
+"""Records of the quarantine as the stream had them. Runs on executors."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator
+
+import obstore
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from lakestream.errors import PermanentError
+from lakestream.kinesis.batches import SCHEMA
+from lakestream.model import FileEntry
+from lakestream.storage import ObjectNotFoundError, StoreSettings, open_store, translated
+
+logger = logging.getLogger(__name__)
+
+_RECORDS = 10_000
+"""Of a batch, as from Kinesis at most."""
+
+
+def read_rejects(place: StoreSettings, files: Iterable[FileEntry]) -> Iterator[pa.RecordBatch]:
+    """The records of files, in their order, by the schema of what comes from Kinesis; each batch is of one shard.
+
+    A file that somebody has removed is passed over.
+
+    Raises:
+        StorageError, StorageUnavailableError: of the store.
+        PermanentError: a file is damaged.
+    """
+    for entry in files:
+        try:
+            with translated(f"read {entry.path} under {place.path}"):
+                content = obstore.get(open_store(place), entry.path).bytes()
+        except ObjectNotFoundError:
+            logger.warning("%s under %s was removed: its %d records are not read", entry.path, place.path, entry.rows)
+            continue
+        yield from _by_shard(_table(place, entry, bytes(content)))
+
+
+def _table(place: StoreSettings, entry: FileEntry, content: bytes) -> pa.Table:
+    try:
+        return pq.ParquetFile(pa.BufferReader(content)).read().select(SCHEMA.names).cast(SCHEMA)
+    except (pa.ArrowException, KeyError, ValueError) as error:
+        raise PermanentError(
+            f"{entry.path} under {place.path} is no file of the quarantine any more: {error}. Put back what was there, "
+            "or remove it to go on without its records"
+        ) from error
+
+
+def _by_shard(records: pa.Table) -> Iterator[pa.RecordBatch]:
+    for shard in sorted(pc.unique(records["shard_id"]).to_pylist()):
+        yield from records.filter(pc.equal(records["shard_id"], shard)).combine_chunks().to_batches(_RECORDS)

@@ -1,0 +1,86 @@
+"""What was rejected is replayed by a mended transform, and drivers are killed meanwhile: it is in the table once."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner
+
+from lab.chain import Lab, Labs, Table
+from lab.lake import commits_of, plans_of
+from lab.links import AtStep, Since, Terminated
+from lab.verdict import require_exactly_once
+from lakestream.faults import STEPS
+from lakestream.main import app
+from lakestream.model import BatchPlan
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
+
+HALF_REJECTED = """
+SELECT *, CASE WHEN pmod(hash(order_id), 2) = 0 THEN '__HIVE_DEFAULT_PARTITION__'
+               ELSE date_format(created_at, 'yyyy-MM-dd') END AS dt
+FROM events
+"""
+"""No sink can take that partition. Orders are rejected with all their versions, so that a table that is kept by key
+ends as if none had been: deletes are remembered for a while only."""
+BURSTS = 12
+
+_KILLS = [AtStep(step, 1 + number % 2) for number, step in enumerate(STEPS)]
+"""The second time it is not the batch that the kill before has left."""
+
+
+def quarantine(lab: Lab, *arguments: str) -> str:
+    """What `lakestream quarantine` says."""
+    lab.save()
+    with lab.writer.environment():
+        done = CliRunner().invoke(app, ["quarantine", *arguments, "-f", str(lab.path), "--writer", lab.writer.name])
+    return done.output.strip()
+
+
+def newest_plan(lab: Lab) -> BatchPlan:
+    with lab.writer.environment():
+        return plans_of(lab.writer)[-1]
+
+
+def run(lab: Lab, spark: SparkSession) -> None:
+    spec = lab.document["spec"]
+    mended, spec["transform"] = spec["transform"], HALF_REJECTED
+    lab.stream.put(BURSTS)
+    lab.drain()
+    assert "deleteWhen that the document has, and would be again" in quarantine(lab, "replay")
+    spec["transform"] = mended
+    assert quarantine(lab, "replay").startswith("replay 1: ")
+    assert "replay 1 has come to file 0 of" in quarantine(lab, "replay")
+    for kill in _KILLS:
+        kill.carry_out(lab)
+        assert newest_plan(lab).readmits, f"{kill} was of no replay\n{lab.evidence()}"
+        lab.story.append(f"{lab.drivers[-1].name}: {kill}")
+    with lab.traffic():
+        Terminated(Since.COMMIT, group=False).carry_out(lab)
+    lab.stream.put(2)
+    lab.drain()
+    assert quarantine(lab, "list").endswith("replay 1 is done")
+    with lab.writer.environment():
+        readmitted = [commit for commit in commits_of(lab.writer) if commit.readmits]
+    assert len(readmitted) > len(_KILLS) - 2, "several batches are one replay"
+    assert any(commit.quarantined for commit in readmitted), "what is no event is in quarantine again"
+    assert "nothing to replay: " in quarantine(lab, "replay")
+    require_exactly_once(lab, spark)
+
+
+@pytest.mark.parametrize(("table", "place"), [(Table.MOR, "folder"), (Table.JSON, "s3")])
+def test_what_is_replayed_is_in_the_table_once_whenever_a_driver_is_killed(
+    table: Table, place: str, labs: Labs, spark_on_s3: SparkSession
+) -> None:
+    lab = labs.make(table, place)
+    try:
+        run(lab, spark_on_s3)
+    except Exception as error:
+        raise AssertionError(f"{error}\n{lab.evidence()}") from error
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["folder", "s3"])
+@pytest.mark.parametrize("table", Table)
+def test_the_same_for_every_sink(table: Table, place: str, labs: Labs, spark_on_s3: SparkSession) -> None:
+    run(labs.make(table, place), spark_on_s3)

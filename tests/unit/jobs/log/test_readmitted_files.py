@@ -1,0 +1,65 @@
+"""What was taken out of quarantine is known for as long as its files are there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from obstore.store import MemoryStore
+
+from lakestream.errors import CorruptLogError
+from lakestream.log import BatchFiles, CheckpointLog, ObstoreLogStore, committed_files, without_readmitted
+from lakestream.log.layout import COMMITS, MANIFESTS
+from lakestream.model import BatchCommit, BatchPlan, FileEntry, Readmitted
+from lakestream.testing.logs import ORDERS, commit_of, plan_of
+
+
+def a_log_with_a_replay(store: ObstoreLogStore, batches: int) -> None:
+    """Batches 0 and 1 reject a file each; batch 2 readmits that of batch 0, and rejects a part of it again."""
+    log = CheckpointLog.open(store, ORDERS, keep=2)
+    for batch in range(batches):
+        plan = plan_of(batch, log.epoch)
+        if batch >= 2:
+            files = ((FileEntry("b0.parquet", 1, 10, ""),),) if batch == 2 else ()
+            plan = replace(plan, readmits=files, readmitted=Readmitted(1, 1, 1))
+        log.put_plan(plan)
+        commit = commit_of(plan, log.epoch, files=1 if batch < 3 else 0)
+        log.put_commit(replace(commit, rejected_by="old" if batch < 2 else "new") if commit.rejects else commit)
+        log.expire()
+
+
+@pytest.mark.parametrize("batches", [3, 4, 5, 20])
+def test_it_is_kept_when_commits_expire(batches: int) -> None:
+    store = ObstoreLogStore(MemoryStore())
+    a_log_with_a_replay(store, batches)
+    assert (len(store.list(COMMITS)), len(store.list(MANIFESTS))) == (2, batches // 2)
+    found = without_readmitted(committed_files(store))
+    assert [(one.batch, [entry.path for entry in one.rejects], one.rejected_by) for one in found] == [
+        (0, [], "old"),
+        (1, ["b1.parquet"], "old"),
+        (2, ["b2.parquet"], "new"),
+    ]
+    assert found[2].readmits == ("b0.parquet",)
+
+
+def test_a_release_that_knows_nothing_of_it_refuses_what_bears_it() -> None:
+    """Versions other than 1 were always refused."""
+    plan = replace(plan_of(3, 1), readmitted=Readmitted(1, 1, 1))
+    commit = BatchCommit.of(plan, epoch=1, committed_at=plan.planned_at)
+    for bears, plain in ((plan, plan_of(3, 1)), (commit, commit_of(plan_of(3, 1), 1))):
+        assert b'"version":2' in bears.to_json()
+        assert b'"version":1' in plain.to_json()
+
+
+def test_files_of_the_quarantine_need_a_request_and_no_ranges() -> None:
+    files = ((FileEntry("b0.parquet", 1, 10, ""),),)
+    document = replace(plan_of(3, 1), readmits=files, readmitted=Readmitted(1, 1, 1)).to_json()
+    assert BatchPlan.from_json(document).readmits == files
+    with pytest.raises(CorruptLogError, match="no ranges, and a request"):
+        BatchPlan.from_json(document.replace(b'"readmitted"', b'"forgotten"'))
+
+
+def test_a_manifest_of_a_release_before_is_read() -> None:
+    old = BatchFiles.of(commit_of(plan_of(3, 1), 1, files=1))
+    assert BatchFiles.from_row(old.to_row(), "", ()) == old
+    assert len(old.to_row()) == 4, "as earlier releases read it"
