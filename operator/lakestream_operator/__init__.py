@@ -1,1 +1,21 @@
-"""The operator: keeps the SparkApplications of LakeStreams as they should be, and scales their executors on lag."""
+"""The operator: keeps the SparkApplications of LakeStreams as they should be, and scales their executors on lag.
+
+The way of a change, from the API server and back to it:
+
+    adapters.reflector ─► adapters.cache ─► reconciler ◄─ handlers (kopf)     what is; a change wakes a loop
+                                                │
+    observer: manifests ─► model.Observed ──────┤                             observe
+                                                ▼
+    decide ─┬─ render: what each writer is to run (Plan)                      decide: pure
+            ├─ writers: start, wait, drain or stop it (Outcome)
+            ├─ executors ─► autoscaler: how many executors
+            ├─ resharding ─► autoscaler.shard_policy: how many shards
+            ├─ changes: what that means for its objects (Actions)
+            └─ status ◄─ conditions: what is said of it
+                                                │
+    adapters.applier ◄── Actions, status ───────┘                             apply: the only writes
+
+`controller` puts it together, behind a Lease (`adapters.lease`); `watchdog` finds what the watches miss, and is what
+`/healthz` tells. The autoscaler's `inputs` are what it decides on, and `from_report` makes them of what a driver says
+in its progress ConfigMap (`lakestream_api.report`). Whether a writer is well is told by `writers.health`.
+"""

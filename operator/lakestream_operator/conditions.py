@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from lakestream_api import Condition, ConditionStatus, ConditionType, Phase
+from lakestream_operator.executors import Scale
 from lakestream_operator.model import Refusal, Stream
 from lakestream_operator.quarantine import Quarantined, tell_of
-from lakestream_operator.scaling import Scale
 from lakestream_operator.upkeep import Failing
 from lakestream_operator.writers import Outcome, Situation
 

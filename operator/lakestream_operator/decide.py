@@ -7,14 +7,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from lakestream_api import ConditionStatus, ConditionType, InvalidDocumentError, LakeStreamStatus, WriterNames
+from lakestream_operator.changes import WriterDecision, changes_for, removal_of
 from lakestream_operator.conditions import Findings
-from lakestream_operator.measures import Measures, remove, take
+from lakestream_operator.executors import Scale, scale
 from lakestream_operator.model import Action, Emit, Finalize, Kind, Observed, Refusal, WriterSeen
 from lakestream_operator.quarantine import Quarantined, quarantine_of, tell_of
 from lakestream_operator.quotas import in_the_way, is_short, quotas_of
 from lakestream_operator.render import Plan, Wanted, executor_needs, plan_of, wanted_of
 from lakestream_operator.resharding import Reshard, reshard
-from lakestream_operator.scaling import Scale, scale
 from lakestream_operator.settings import JobSettings
 from lakestream_operator.status import status_of
 from lakestream_operator.upkeep import Failing, failing
@@ -279,10 +279,12 @@ def _actions(
     for name, outcome in outcomes.items():
         seen = observed.writers.get(name, WriterSeen())
         if goals[name].stop is Stop.REMOVED and outcome.situation is Situation.STOPPED:
-            actions[name] = tuple(remove(goals[name], seen))
+            actions[name] = tuple(removal_of(goals[name], seen))
         else:
-            measures = Measures(observed.stream, goals[name], outcome, seen, scales.get(name), resharding.get(name))
-            actions[name] = tuple(take(measures, job))
+            decision = WriterDecision(
+                observed.stream, goals[name], outcome, seen, scales.get(name), resharding.get(name)
+            )
+            actions[name] = tuple(changes_for(decision, job))
     return actions
 
 

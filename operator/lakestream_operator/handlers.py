@@ -1,8 +1,8 @@
 """What kopf does: it watches LakeStreams, and keeps the process's watch on them alive.
 
-One handler, of the kind that keeps nothing in the object: all decisions are made from what is, by the loops, so that
-an event which is lost, late or told twice does no harm. Finalizers and progress of kopf's own are not used; it would
-let an object go whose deletion began while no operator ran.
+One handler, of the kind that keeps nothing in the object: the reconciler makes all decisions from what is, so that an
+event which is lost, late or told twice does no harm. Finalizers and progress of kopf's own are not used; it would let
+an object go whose deletion began while no operator ran.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ import kopf
 
 from lakestream_api.names import GROUP, PLURAL, VERSION
 from lakestream_operator.adapters.credentials import Credentials
-from lakestream_operator.loops import Loops
+from lakestream_operator.reconciler import Reconciler
 
 _WATCH_SECONDS = 60
 
 
-def registry_of(loops: Loops, credentials: Credentials) -> kopf.OperatorRegistry:
+def registry_of(reconciler: Reconciler, credentials: Credentials) -> kopf.OperatorRegistry:
     """The handlers."""
     registry = kopf.OperatorRegistry()
 
@@ -38,14 +38,16 @@ def registry_of(loops: Loops, credentials: Credentials) -> kopf.OperatorRegistry
     @kopf.on.event(GROUP, VERSION, PLURAL, registry=registry)
     async def noticed(type: str | None, body: kopf.Body, namespace: str | None, name: str | None, **_: Any) -> None:
         if type == "DELETED":
-            loops.gone((str(namespace), str(name)))
+            reconciler.gone((str(namespace), str(name)))
         else:
-            loops.saw(dict(body))
+            reconciler.saw(dict(body))
 
     return registry
 
 
-async def watch(loops: Loops, credentials: Credentials, namespaces: tuple[str, ...], stop: asyncio.Event) -> None:
+async def watch(
+    reconciler: Reconciler, credentials: Credentials, namespaces: tuple[str, ...], stop: asyncio.Event
+) -> None:
     """Run kopf until `stop` is set, or the process gets SIGTERM or SIGINT."""
     settings = kopf.OperatorSettings()
     settings.posting.enabled = False
@@ -54,7 +56,7 @@ async def watch(loops: Loops, credentials: Credentials, namespaces: tuple[str, .
     settings.watching.server_timeout = _WATCH_SECONDS
     settings.watching.client_timeout = _WATCH_SECONDS + 10
     await kopf.operator(
-        registry=registry_of(loops, credentials),
+        registry=registry_of(reconciler, credentials),
         settings=settings,
         clusterwide=not namespaces,
         namespaces=namespaces,

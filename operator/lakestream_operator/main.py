@@ -31,12 +31,12 @@ def run(
     config: Annotated[Path, typer.Option(help="The settings file (YAML).")],
 ) -> None:
     """Look after LakeStreams until SIGTERM."""
-    from lakestream_operator.operate import operate  # kopf takes a while to import
+    from lakestream_operator.controller import run_controller  # kopf takes a while to import
 
     try:
         settings = load_settings(config)
         logs.configure(settings.log.level)
-        asyncio.run(operate(settings))
+        asyncio.run(run_controller(settings))
     except OperatorError as error:
         logging.getLogger(__name__).error("%s", error)
         raise typer.Exit(1) from error

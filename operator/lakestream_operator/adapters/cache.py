@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from lakestream_api import WriterNames
 from lakestream_api.names import MANAGED_BY, STREAM_LABEL, WRITER_LABEL
 from lakestream_operator.model import Kind, Manifest, Reference, WriterSeen
-from lakestream_operator.observe import trim, writer_of
+from lakestream_operator.observer import trim, writer_of
 
 StreamKey = tuple[str, str]
 """Namespace and name of a LakeStream."""

@@ -1,6 +1,7 @@
 """How many executors a writer should have, and shards a stream: pure. The simulator runs the first of these too."""
 
-from lakestream_operator.autoscaler.observations import (
+from lakestream_operator.autoscaler.from_report import observe_stream, window_of
+from lakestream_operator.autoscaler.inputs import (
     BatchLimits,
     BatchObservation,
     ExecutorsObservation,
@@ -8,8 +9,7 @@ from lakestream_operator.autoscaler.observations import (
     ScalingWindow,
 )
 from lakestream_operator.autoscaler.policy import ScaleDecision, ScalingEvent, decide_scale
-from lakestream_operator.autoscaler.report import observe_stream, window_of
-from lakestream_operator.autoscaler.shards import ShardDecision, ShardState, StreamObservation, decide_shards
+from lakestream_operator.autoscaler.shard_policy import ShardDecision, ShardState, StreamObservation, decide_shards
 from lakestream_operator.autoscaler.state import LimitReason, ScalingCondition, ScalingState
 
 __all__ = [

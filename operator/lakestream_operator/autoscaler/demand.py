@@ -33,7 +33,7 @@ from dataclasses import dataclass, replace
 
 from lakestream_api import Scaling
 from lakestream_operator.autoscaler.estimate import Load
-from lakestream_operator.autoscaler.observations import BatchLimits
+from lakestream_operator.autoscaler.inputs import BatchLimits
 from lakestream_operator.autoscaler.samples import RANGES_AT_ONCE, parallelism
 from lakestream_operator.autoscaler.state import BatchModel, LimitReason, ScalingCondition
 

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from lakestream_operator.autoscaler.observations import ScalingWindow
+from lakestream_operator.autoscaler.inputs import ScalingWindow
 from lakestream_operator.autoscaler.rates import Rate, rate_of
 from lakestream_operator.autoscaler.samples import FEW, SHARD_READ_BYTES, with_fetched
 from lakestream_operator.autoscaler.state import BatchModel, Sample, ScalingState

@@ -11,7 +11,7 @@ from lakestream_operator.autoscaler import explain
 from lakestream_operator.autoscaler.demand import FULL, Demand, demand, usual_lag, utilization
 from lakestream_operator.autoscaler.effect import judge
 from lakestream_operator.autoscaler.estimate import Load, fit, load_of, start_delay
-from lakestream_operator.autoscaler.observations import ScalingWindow
+from lakestream_operator.autoscaler.inputs import ScalingWindow
 from lakestream_operator.autoscaler.samples import take_in
 from lakestream_operator.autoscaler.state import (
     Block,

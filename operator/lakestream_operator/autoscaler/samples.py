@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from lakestream_operator.autoscaler.observations import BatchObservation, ScalingWindow
+from lakestream_operator.autoscaler.inputs import BatchObservation, ScalingWindow
 from lakestream_operator.autoscaler.state import Sample, ScalingState
 
 SHARD_READ_BYTES = 2_000_000.0

@@ -10,14 +10,14 @@ from typing import Any, TypeVar
 
 from lakestream_api import Control, LakeStreamStatus, WriterNames
 from lakestream_api.names import CONTROL_KEY, FINGERPRINT_ANNOTATION, REPORT_KEY, STREAM_LABEL, WRITER_LABEL
+from lakestream_operator.adapters.applier import Applier
 from lakestream_operator.adapters.cache import Cache
-from lakestream_operator.adapters.hands import Hands
 from lakestream_operator.adapters.reflector import WATCHED
 from lakestream_operator.attempts import attempt
 from lakestream_operator.decide import Decision, decide
 from lakestream_operator.errors import OperatorError
 from lakestream_operator.model import Action, Emit, Kind, Observed, Reference, Refusal
-from lakestream_operator.observe import stream_of, trim
+from lakestream_operator.observer import stream_of, trim
 from lakestream_operator.settings import JobSettings
 from lakestream_operator.testing.api import ModelApi, Object
 from lakestream_operator.testing.drivers import Behaviour, Driver, KinesisStream
@@ -132,24 +132,24 @@ class Cluster:
         for kind in set(Kind) - self.blind:
             self.cache.replace(kind, None, self.find(kind) if kind in WATCHED else [])
         stream = stream_of(trim(Kind.LakeStream, lakestream))
-        hands = Hands(self.api, self.cache, "model")
+        applier = Applier(self.api, self.cache, "model")
         observed = Observed(
             stream,
             self.cache.writers((stream.namespace, stream.name)),
             refusals=self.refusals,
-            quotas=_done(hands.quotas(stream)),
+            quotas=_done(applier.quotas(stream)),
         )
         decision = decide(observed, self.job, self.now, scaling=self.scaling, shards=self.shards)
 
         async def act(action: Action) -> None:
-            await hands.act(stream, action, self.now)
+            await applier.act(stream, action, self.now)
 
         self.refusals = _done(attempt(observed, decision.actions, act, self.now, chance=0))
         self._let_go()
         self.scaling, self.shards = decision.scaling, decision.shards
         if decision.status is not None and self.lakestream is not None:
             with suppress(OperatorError):
-                _done(hands.write_status(stream, decision.status))
+                _done(applier.write_status(stream, decision.status))
         return decision
 
     def restart_operator(self) -> None:

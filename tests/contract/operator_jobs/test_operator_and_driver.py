@@ -23,7 +23,7 @@ from lakestream_api.names import (
 )
 from lakestream_api.templates import conf_problems
 from lakestream_operator.model import Kind, Memory
-from lakestream_operator.observe import stream_of, writer_of
+from lakestream_operator.observer import stream_of, writer_of
 from lakestream_operator.render import (
     Owner,
     Plan,

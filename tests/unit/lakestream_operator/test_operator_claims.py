@@ -10,7 +10,7 @@ import pytest
 from lakestream_operator.claims import Claimant, claimant_of, contested, held_in
 from lakestream_operator.decide import decide
 from lakestream_operator.model import Create, Observed
-from lakestream_operator.observe import FINALIZER, stream_of
+from lakestream_operator.observer import FINALIZER, stream_of
 from lakestream_operator.render import wanted_of
 from lakestream_operator.testing import lakestream
 from lakestream_operator.testing.cluster import JOB

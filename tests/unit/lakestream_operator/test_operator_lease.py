@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
+from lakestream_operator.adapters.applier import Applier
 from lakestream_operator.adapters.cache import Cache
-from lakestream_operator.adapters.hands import Hands
 from lakestream_operator.adapters.lease import Election
 from lakestream_operator.errors import ConflictError, LeadershipLostError, NotFoundError, RetryLaterError
 from lakestream_operator.model import Emit, Kind, Reference
-from lakestream_operator.observe import stream_of
+from lakestream_operator.observer import stream_of
 from lakestream_operator.testing import lakestream
 
 LEASE = Reference(Kind.Lease, "system", "operator")
@@ -162,9 +162,9 @@ def test_a_replica_that_was_frozen_does_nothing_when_it_is_thawed(play: Any) -> 
 
     async def electing() -> None:
         await first.acquire()
-        hands = Hands(None, Cache(), "first", first.leads)  # type: ignore[arg-type]
+        applier = Applier(None, Cache(), "first", first.leads)  # type: ignore[arg-type]
         await asyncio.sleep(11)  # nobody has renewed
         with pytest.raises(LeadershipLostError):
-            await hands.act(stream_of(manifest), Emit("Starting", "x"), NOW)
+            await applier.act(stream_of(manifest), Emit("Starting", "x"), NOW)
 
     play(electing())

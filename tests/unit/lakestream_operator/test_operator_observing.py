@@ -7,7 +7,7 @@ import pytest
 
 from lakestream_api import DriverReport, WriterNames
 from lakestream_operator.model import Kind, Memory, PodPhase
-from lakestream_operator.observe import stream_of, trim, writer_of
+from lakestream_operator.observer import stream_of, trim, writer_of
 from lakestream_operator.render.control import MEMORY_ANNOTATION
 from lakestream_operator.status import is_news, lag_of
 from lakestream_operator.testing import Cluster, lakestream, report_of

@@ -1,4 +1,4 @@
-"""What the API server refuses: waited out, told once, and nothing to the others. The real loops and hands."""
+"""What the API server refuses: waited out, told once, and nothing to the others. The real reconciler and applier."""
 
 import asyncio
 from collections.abc import Callable
@@ -9,13 +9,13 @@ import pytest
 from prometheus_client import CollectorRegistry
 
 from lakestream_api import Condition, ConditionStatus, ConditionType, LakeStreamStatus
+from lakestream_operator.adapters.applier import Applier
 from lakestream_operator.adapters.cache import Cache
-from lakestream_operator.adapters.hands import Hands
 from lakestream_operator.errors import ApiError, NameTakenError, RetryLaterError
-from lakestream_operator.loops import Loops
 from lakestream_operator.metrics import Metrics
 from lakestream_operator.model import Kind, Reference, Refusal
 from lakestream_operator.model.refusal import LAST_RETRY, pause_after
+from lakestream_operator.reconciler import Reconciler
 from lakestream_operator.testing import ModelApi, Mood, lakestream
 from lakestream_operator.testing.cluster import JOB
 
@@ -34,12 +34,12 @@ class Operator:
         api.clock = self.clock
         api.admit(lakestream(writers=writers))
         cache = Cache()
-        self.loops = Loops(
-            Hands(api, cache, "me"), cache, JOB, self.clock, Metrics(CollectorRegistry()), chance=lambda: 0.0
+        self.reconciler = Reconciler(
+            Applier(api, cache, "me"), cache, JOB, self.clock, Metrics(CollectorRegistry()), chance=lambda: 0.0
         )
-        cache.wake = self.loops.wake
-        self.loops.ready.set()
-        self.loops.saw(self.lakestream)
+        cache.wake = self.reconciler.wake
+        self.reconciler.ready.set()
+        self.reconciler.saw(self.lakestream)
 
     def clock(self) -> datetime:
         return NOW + timedelta(seconds=asyncio.get_running_loop().time())
@@ -76,7 +76,7 @@ def _played(play: Callable[..., Any], api: ModelApi, script: Callable[[Operator]
     async def playing() -> None:
         operator = Operator(api, **arguments)
         await script(operator)
-        await operator.loops.close()
+        await operator.reconciler.close()
 
     play(playing())
 
@@ -144,14 +144,14 @@ def test_another_spec_is_tried_at_once(play: Any, api: ModelApi) -> None:
         await asyncio.sleep(200)
         before = operator.tries("create", APP)
         for _ in range(20):
-            operator.loops.wake(KEY)
+            operator.reconciler.wake(KEY)
             await asyncio.sleep(1)
         assert operator.tries("create", APP) <= before + 1, "whatever wakes it"
         api.moods = {}
         operator.lakestream["spec"]["trigger"]["interval"] = "20s"
         operator.lakestream["metadata"]["generation"] += 1
         api.touch(operator.lakestream)
-        operator.loops.saw(operator.lakestream)
+        operator.reconciler.saw(operator.lakestream)
         await asyncio.sleep(2)
         assert APP in api.objects
 
@@ -180,7 +180,7 @@ def test_a_status_that_is_refused_stops_nothing(play: Any, api: ModelApi) -> Non
     async def script(operator: Operator) -> None:
         operator.lakestream["metadata"]["finalizers"] = ["lakestream.dev/drain"]
         api.touch(operator.lakestream)
-        operator.loops.saw(operator.lakestream)
+        operator.reconciler.saw(operator.lakestream)
         await asyncio.sleep(300)
         assert APP in api.objects
         assert operator.tries("merge status", STREAM) <= 6 + 5

@@ -11,7 +11,7 @@ import yaml
 
 from lakestream_api import load_lakestream
 from lakestream_operator.model import Manifest
-from lakestream_operator.observe import stream_of
+from lakestream_operator.observer import stream_of
 from lakestream_operator.render import (
     Owner,
     Plan,

@@ -8,7 +8,7 @@ import pytest
 from lakestream_api import Condition, ConditionStatus, ConditionType, Control, Phase, TableService
 from lakestream_api.names import CONTROL_KEY, DOCUMENT_KEY
 from lakestream_operator.model import Kind, Reference
-from lakestream_operator.observe import FINALIZER
+from lakestream_operator.observer import FINALIZER
 from lakestream_operator.testing import Behaviour, Cluster, lakestream
 from lakestream_operator.testing.cluster import JOB
 

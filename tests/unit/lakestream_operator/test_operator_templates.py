@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakestream_operator.observe import stream_of
+from lakestream_operator.observer import stream_of
 from lakestream_operator.render import Owner, render_application, wanted_of
 from lakestream_operator.render.merge import merged
 from lakestream_operator.testing import lakestream

@@ -1,6 +1,7 @@
 """House rules that no linter checks."""
 
 import ast
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -65,3 +66,13 @@ def test_every_package_is_checked_and_installed() -> None:
     assert set(tools["mypy"]["mypy_path"]) == set(CHECKED.values())
     assert set(tools["mypy"]["files"]) == {f"{folder}/{name}" for name, folder in CHECKED.items()}
     assert set(tools["importlinter"]["root_packages"]) == set(PACKAGES)
+
+
+def test_what_is_in_images_needs_nothing_that_is_for_tests() -> None:
+    assert "**/testing" in (ROOT / ".dockerignore").read_text("utf-8").splitlines()
+    images = ("lakestream", "lakestream_api", "lakestream_loadgen", "lakestream_localkinesis", "lakestream_operator")
+    shipped = [path for name in images for path in (ROOT / PACKAGES[name] / name).rglob("*.py")]
+    code = [path for path in shipped if "testing" not in path.parts]
+    assert len(code) < len(shipped)
+    imports = re.compile(r"^\s*(from|import) lakestream\w*\.testing", re.MULTILINE)
+    assert [path for path in code if imports.search(path.read_text("utf-8"))] == []

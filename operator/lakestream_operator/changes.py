@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from lakestream_api import Control
+from lakestream_operator.executors import Scale
 from lakestream_operator.model import (
     Action,
     Apply,
@@ -27,13 +28,12 @@ from lakestream_operator.render import (
     supports,
 )
 from lakestream_operator.resharding import Reshard
-from lakestream_operator.scaling import Scale
 from lakestream_operator.settings import JobSettings
 from lakestream_operator.writers import Goal, Outcome
 
 
 @dataclass(frozen=True, slots=True)
-class Measures:
+class WriterDecision:
     """One writer's decision, and what it is about."""
 
     stream: Stream
@@ -49,7 +49,7 @@ class Measures:
         return Owner.of(self.stream)
 
 
-def take(measures: Measures, job: JobSettings) -> Iterator[Action]:
+def changes_for(decision: WriterDecision, job: JobSettings) -> Iterator[Action]:
     """The actions, in the order in which they have to be taken.
 
     1. What a driver finds when it starts, and what is remembered: were it lost, a failure could be counted twice.
@@ -57,26 +57,26 @@ def take(measures: Measures, job: JobSettings) -> Iterator[Action]:
     3. What starts one.
     4. What is said about it.
     """
-    goal, outcome, scale = measures.goal, measures.outcome, measures.scale
+    goal, outcome, scale = decision.goal, decision.outcome, decision.scale
     if goal.plan is not None:
-        for manifest in supports(goal.plan, measures.owner, job.cluster_role):
-            yield from _supported(measures, manifest)
-        if outcome.start or _runs_this(measures):
-            good = goal.plan.document if outcome.ran else measures.seen.good
-            yield from _applied(measures, document_manifest(goal.plan, measures.owner, good))
-            if good != measures.seen.good:
+        for manifest in supports(goal.plan, decision.owner, job.cluster_role):
+            yield from _supported(decision, manifest)
+        if outcome.start or _runs_this(decision):
+            good = goal.plan.document if outcome.ran else decision.seen.good
+            yield from _applied(decision, document_manifest(goal.plan, decision.owner, good))
+            if good != decision.seen.good:
                 yield Emit("Running", f"Writer {goal.names.writer} commits batches with this spec.")
-    yield from _controlled(measures)
-    reshard = measures.reshard
+    yield from _controlled(decision)
+    reshard = decision.reshard
     said = [*outcome.actions, *(scale.events if scale else ()), *(reshard.events if reshard else ())]
     yield from (one for one in said if not isinstance(one, Emit))
     if outcome.start and goal.plan is not None:
         executors = scale.target if scale else goal.plan.stream.spec.scaling.min_executors
-        yield Create(render_application(goal.plan, measures.owner, job, executors))
+        yield Create(render_application(goal.plan, decision.owner, job, executors))
     yield from (one for one in said if isinstance(one, Emit))
 
 
-def remove(goal: Goal, seen: WriterSeen) -> Iterator[Action]:
+def removal_of(goal: Goal, seen: WriterSeen) -> Iterator[Action]:
     """Delete what is left of a writer that the spec has no more; its data stays."""
     for kind, name in seen.objects:
         uid = seen.objects[kind, name]["metadata"]["uid"]
@@ -85,16 +85,16 @@ def remove(goal: Goal, seen: WriterSeen) -> Iterator[Action]:
         yield Emit("WriterRemoved", f"Writer {goal.names.writer} is gone; its data and its checkpoint stay.")
 
 
-def _runs_this(measures: Measures) -> bool:
+def _runs_this(decision: WriterDecision) -> bool:
     """Whether the driver was started with the document that is wanted (or with one that says the same)."""
-    app, plan = measures.seen.application, measures.goal.plan
+    app, plan = decision.seen.application, decision.goal.plan
     return app is not None and plan is not None and app.fingerprint == plan.fingerprint
 
 
-def _controlled(measures: Measures) -> Iterator[Action]:
+def _controlled(decision: WriterDecision) -> Iterator[Action]:
     """Orders and memory. The object is made along with the first driver, and stays while there is something to say."""
-    goal, seen, memory = measures.goal, measures.seen, measures.outcome.memory
-    scale, reshard = measures.scale, measures.reshard
+    goal, seen, memory = decision.goal, decision.seen, decision.outcome.memory
+    scale, reshard = decision.scale, decision.reshard
     executors = scale.target if scale else seen.control.executors if seen.control else None
     shards = reshard.order if reshard else None
     control = Control(executors=executors, shards=shards, drain=memory.drain.id if memory.drain else None)
@@ -104,28 +104,28 @@ def _controlled(measures: Measures) -> Iterator[Action]:
     keep = control != seen.control or bool(scale and scale.keep)
     manifest = control_manifest(
         goal.names,
-        measures.owner,
+        decision.owner,
         control,
         memory,
         scaling_state=scale.state if scale and keep else seen.scaling_state,
         shard_state=reshard.state if reshard and keep else seen.shard_state,
     )
-    yield from _applied(measures, manifest)
+    yield from _applied(decision, manifest)
 
 
-def _applied(measures: Measures, manifest: Manifest) -> Iterator[Action]:
+def _applied(decision: WriterDecision, manifest: Manifest) -> Iterator[Action]:
     """Apply what is missing or has drifted; all of it before a start, in case what was seen is old."""
-    live = measures.seen.objects.get((Kind[manifest["kind"]], manifest["metadata"]["name"]))
-    if live is None or measures.outcome.start or not covers(live, manifest):
+    live = decision.seen.objects.get((Kind[manifest["kind"]], manifest["metadata"]["name"]))
+    if live is None or decision.outcome.start or not covers(live, manifest):
         yield Apply(manifest, live["metadata"].get("uid", "") if live else "")
 
 
-def _supported(measures: Measures, manifest: Manifest) -> Iterator[Action]:
+def _supported(decision: WriterDecision, manifest: Manifest) -> Iterator[Action]:
     """Apply; a RoleBinding's role cannot be changed, as after the operator was installed anew under another name."""
     reference = Reference.of(manifest)
-    live = measures.seen.objects.get((reference.kind, reference.name))
+    live = decision.seen.objects.get((reference.kind, reference.name))
     if live is None or live.get("roleRef") == manifest.get("roleRef"):
-        yield from _applied(measures, manifest)
+        yield from _applied(decision, manifest)
     else:
         yield from (Delete(reference, live["metadata"]["uid"]), Apply(manifest))
 

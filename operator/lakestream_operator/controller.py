@@ -15,20 +15,20 @@ from datetime import timedelta
 
 from prometheus_client import CollectorRegistry
 
+from lakestream_operator.adapters.applier import Applier
 from lakestream_operator.adapters.cache import Cache
 from lakestream_operator.adapters.client import KubeClient
 from lakestream_operator.adapters.credentials import Credentials, find_credentials
-from lakestream_operator.adapters.hands import Hands
 from lakestream_operator.adapters.lease import Election
 from lakestream_operator.adapters.reflector import WATCHED, Reflector
 from lakestream_operator.adapters.web import serve_health, serve_metrics
-from lakestream_operator.audit import Audit
 from lakestream_operator.clock import Clock, system_clock
 from lakestream_operator.handlers import watch
-from lakestream_operator.loops import Loops
 from lakestream_operator.metrics import Metrics, StreamMetrics
 from lakestream_operator.model import Kind, Reference
+from lakestream_operator.reconciler import Reconciler
 from lakestream_operator.settings import LeaderElectionSettings, Settings
+from lakestream_operator.watchdog import Watchdog
 
 logger = logging.getLogger(__name__)
 
@@ -46,14 +46,14 @@ class _Operator:
     registry: CollectorRegistry
     identity: str
     stop: asyncio.Event = field(default_factory=asyncio.Event)
-    audit: Audit | None = None
+    watchdog: Watchdog | None = None
     """There once this replica leads."""
 
     def problems(self) -> list[str]:
-        return self.audit.problems() if self.audit else []
+        return self.watchdog.problems() if self.watchdog else []
 
     def unready(self) -> list[str]:
-        return self.audit.unready() if self.audit else []
+        return self.watchdog.unready() if self.watchdog else []
 
     async def run(self) -> None:
         """Wait until this replica leads, then act."""
@@ -99,27 +99,29 @@ class _Operator:
     async def _lead(self, leads: Callable[[], bool]) -> None:
         """Watch and act until the process is to end, or a part of it fails."""
         cache = Cache()
-        hands = Hands(self.client, cache, self.identity, leads)
-        loops = Loops(hands, cache, self.settings.job, self.clock, Metrics(self.registry))
-        cache.wake = loops.wake
-        self.registry.register(StreamMetrics(loops.statuses))
+        applier = Applier(self.client, cache, self.identity, leads)
+        reconciler = Reconciler(applier, cache, self.settings.job, self.clock, Metrics(self.registry))
+        cache.wake = reconciler.wake
+        self.registry.register(StreamMetrics(reconciler.statuses))
         reflectors = tuple(
             Reflector(self.client, cache, self.clock, kind, namespace)
             for kind in WATCHED
             for namespace in self.settings.namespaces or (None,)
         )
-        self.audit = Audit(self.client, loops, reflectors, self.settings.namespaces, self.clock, self.clock())
+        self.watchdog = Watchdog(
+            self.client, reconciler, reflectors, self.settings.namespaces, self.clock, self.clock()
+        )
         tasks = [asyncio.create_task(one.run(), name=f"watch of {one.kind.value.plural}") for one in reflectors]
-        tasks.append(asyncio.create_task(self.audit.run(), name="audit"))
-        tasks.append(asyncio.create_task(_ready(reflectors, loops), name="start"))
-        watching = watch(loops, self.credentials, self.settings.namespaces, self.stop)
+        tasks.append(asyncio.create_task(self.watchdog.run(), name="watchdog"))
+        tasks.append(asyncio.create_task(_ready(reflectors, reconciler), name="start"))
+        watching = watch(reconciler, self.credentials, self.settings.namespaces, self.stop)
         tasks.append(asyncio.create_task(watching, name="kopf"))
         try:
             await _until_first_end(tasks)
-            await loops.close()
+            await reconciler.close()
         finally:
             # Without the Lease, or with a part that failed, nothing that is in hand may be finished.
-            loops.cancel()
+            reconciler.cancel()
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
@@ -136,15 +138,15 @@ async def _until_first_end(tasks: list[asyncio.Task[None]]) -> None:
                 return
 
 
-async def _ready(reflectors: tuple[Reflector, ...], loops: Loops) -> None:
+async def _ready(reflectors: tuple[Reflector, ...], reconciler: Reconciler) -> None:
     """Nothing is decided before all is known."""
     for reflector in reflectors:
         await reflector.synced.wait()
-    logger.info("the cluster is known: %d objects of LakeStreams", len(loops.cache))
-    loops.ready.set()
+    logger.info("the cluster is known: %d objects of LakeStreams", len(reconciler.cache))
+    reconciler.ready.set()
 
 
-async def operate(settings: Settings) -> None:
+async def run_controller(settings: Settings) -> None:
     """Run the operator until SIGTERM or SIGINT.
 
     Raises:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from lakestream_api import BatchSummary, DriverReport, FetchedBatch, Spec
-from lakestream_operator.autoscaler.observations import (
+from lakestream_operator.autoscaler.inputs import (
     BatchLimits,
     BatchObservation,
     ExecutorsObservation,
     FetchedObservation,
     ScalingWindow,
 )
-from lakestream_operator.autoscaler.shards import SHARD_WRITE_BYTES, SHARD_WRITE_RECORDS, StreamObservation
+from lakestream_operator.autoscaler.shard_policy import SHARD_WRITE_BYTES, SHARD_WRITE_RECORDS, StreamObservation
 
 _SHORTEST = timedelta(seconds=30)
 """Of arrival time, for rates of a stream."""

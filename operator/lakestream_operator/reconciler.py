@@ -1,4 +1,4 @@
-"""One loop per LakeStream: look, decide, act. Events only wake it."""
+"""One loop per LakeStream: observe, decide, apply. Events only wake it."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from lakestream_api import LakeStreamStatus
+from lakestream_operator.adapters.applier import Applier
 from lakestream_operator.adapters.cache import Cache, StreamKey
-from lakestream_operator.adapters.hands import Hands
 from lakestream_operator.attempts import attempt
 from lakestream_operator.claims import Claimant, claimant_of, contested, held_in
 from lakestream_operator.clock import Clock
@@ -21,7 +21,7 @@ from lakestream_operator.errors import NotFoundError, OperatorError
 from lakestream_operator.metrics import Metrics
 from lakestream_operator.model import Action, Kind, Manifest, Observed, Refusal, Stream, WriterSeen
 from lakestream_operator.model.refusal import pause_after
-from lakestream_operator.observe import stream_of, trim
+from lakestream_operator.observer import stream_of, trim
 from lakestream_operator.quotas import is_short
 from lakestream_operator.settings import JobSettings
 from lakestream_operator.status import is_news
@@ -71,10 +71,10 @@ class _Loop:
 
 
 @dataclass(slots=True)
-class Loops:
+class Reconciler:
     """The loops of all LakeStreams."""
 
-    hands: Hands
+    applier: Applier
     cache: Cache
     job: JobSettings
     clock: Clock
@@ -135,7 +135,7 @@ class Loops:
         return max((now - one.busy_since for one in self._loops.values() if one.busy_since), default=timedelta())
 
     async def close(self) -> None:
-        """End all loops, each after its cycle in hand."""
+        """End all reconciler, each after its cycle in hand."""
         self._ending = True
         tasks = [loop.task for loop in self._loops.values() if loop.task]
         for loop in self._loops.values():
@@ -203,7 +203,7 @@ class Loops:
         decision = decide(observed, self.job, now, scaling=loop.scaling, shards=loop.shards)
 
         async def act(action: Action) -> None:
-            changed = await self.hands.act(stream, action, now)
+            changed = await self.applier.act(stream, action, now)
             self.metrics.acted(type(action).__name__)
             if changed is not None:
                 self.saw(changed)
@@ -224,7 +224,7 @@ class Loops:
         if not any(is_short(seen) for seen in writers.values()):
             loop.quotas, loop.quotas_at = (), None
         elif loop.quotas_at is None or now - loop.quotas_at >= _QUOTAS_EVERY:
-            loop.quotas, loop.quotas_at = await self.hands.quotas(stream), now
+            loop.quotas, loop.quotas_at = await self.applier.quotas(stream), now
 
     def _refused(self, key: StreamKey, before: Mapping[str, Refusal], after: Mapping[str, Refusal]) -> None:
         for name, one in after.items():
@@ -244,7 +244,7 @@ class Loops:
             loop.wake_by(loop.status_refusal.retry_at)
             return
         try:
-            written = await self.hands.write_status(stream, status)
+            written = await self.applier.write_status(stream, status)
         except NotFoundError:
             logger.info("%s/%s is gone", *key)
             self._loops.pop(key, None)

@@ -11,8 +11,8 @@ from lakestream_operator.adapters.client import KubeClient, Object
 from lakestream_operator.adapters.reflector import Reflector
 from lakestream_operator.clock import Clock
 from lakestream_operator.errors import OperatorError
-from lakestream_operator.loops import Loops
 from lakestream_operator.model import Kind
+from lakestream_operator.reconciler import Reconciler
 
 logger = logging.getLogger(__name__)
 
@@ -26,18 +26,18 @@ MISSES = 2
 
 
 @dataclass(slots=True)
-class Audit:
+class Watchdog:
     """Looks after the watches: finds LakeStreams that kopf has not told of, and tells of them itself."""
 
     client: KubeClient
-    loops: Loops
+    reconciler: Reconciler
     reflectors: tuple[Reflector, ...]
     namespaces: tuple[str, ...]
     clock: Clock
     began_at: datetime
     done_at: datetime | None = None
     misses: int = 0
-    """Audits in a row that found LakeStreams which kopf had missed."""
+    """Comparisons in a row that found LakeStreams which kopf had missed."""
 
     async def run(self) -> None:
         """Never returns."""
@@ -46,7 +46,7 @@ class Audit:
             try:
                 await self._once()
             except OperatorError as error:
-                logger.warning("the audit failed: %s", error)
+                logger.warning("whether changes are missed could not be told: %s", error)
 
     async def _once(self) -> None:
         listed = await self._list()
@@ -54,15 +54,15 @@ class Audit:
             await asyncio.sleep(_LATE.total_seconds())
         missed = self._unknown(listed)
         for manifest in missed:
-            self.loops.saw(manifest)
+            self.reconciler.saw(manifest)
         there = {_key(manifest) for manifest in listed}
-        gone = [key for key in self.loops.generations() if key not in there]
+        gone = [key for key in self.reconciler.generations() if key not in there]
         if gone:
             # One that was made since is not in the list either.
             there |= {_key(manifest) for manifest in await self._list()}
         for key in gone:
             if key not in there:
-                self.loops.gone(key)
+                self.reconciler.gone(key)
         self.misses = self.misses + 1 if missed else 0
         self.done_at = self.clock()
 
@@ -73,7 +73,7 @@ class Audit:
         return found
 
     def _unknown(self, listed: list[Object]) -> list[Object]:
-        known = self.loops.generations()
+        known = self.reconciler.generations()
         return [one for one in listed if known.get(_key(one), -1) < one["metadata"]["generation"]]
 
     def problems(self) -> list[str]:
@@ -88,7 +88,7 @@ class Audit:
             found.append(f"LakeStreams could last be listed at {self.done_at}")
         if self.misses >= MISSES:
             found.append("the watch of LakeStreams misses changes")
-        if (longest := self.loops.longest_cycle(now)) > HUNG:
+        if (longest := self.reconciler.longest_cycle(now)) > HUNG:
             found.append(f"a cycle has taken {longest}")
         return found
 

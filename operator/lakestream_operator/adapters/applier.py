@@ -1,4 +1,4 @@
-"""Carries out what was decided: the only module that changes anything in the cluster."""
+"""Applies what was decided: the only module that changes anything in the cluster."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from lakestream_operator.errors import (
     OperatorError,
 )
 from lakestream_operator.model import Action, Apply, Create, Delete, Emit, Finalize, Kind, Manifest, Reference, Stream
-from lakestream_operator.observe import FINALIZER
+from lakestream_operator.observer import FINALIZER
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ _MAX_EVENT = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Hands:
+class Applier:
     """Writes, and puts the answers into the cache: the next cycle sees what this one did."""
 
     client: Api

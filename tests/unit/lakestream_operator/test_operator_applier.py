@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from lakestream_api import LakeStreamStatus
+from lakestream_operator.adapters.applier import Applier
 from lakestream_operator.adapters.cache import Cache
-from lakestream_operator.adapters.hands import Hands
 from lakestream_operator.errors import ConflictError, NameTakenError
 from lakestream_operator.model import Apply, Create, Delete, Emit, Finalize, Kind, Reference
-from lakestream_operator.observe import FINALIZER, stream_of
+from lakestream_operator.observer import FINALIZER, stream_of
 from lakestream_operator.testing import lakestream
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -47,7 +47,7 @@ def _act(api: Any, run: Any, action: Any, stream: Any = None) -> Cache:
 
     async def acting() -> None:
         async with api.client() as client:
-            await Hands(client, cache, "me").act(stream or _stream(), action, NOW)
+            await Applier(client, cache, "me").act(stream or _stream(), action, NOW)
 
     run(acting())
     return cache
@@ -140,7 +140,7 @@ def test_a_status_is_written_by_itself(api: Any, run: Any) -> None:
 
     async def writing() -> None:
         async with api.client() as client:
-            await Hands(client, Cache(), "me").write_status(_stream(), LakeStreamStatus(observed_generation=4))
+            await Applier(client, Cache(), "me").write_status(_stream(), LakeStreamStatus(observed_generation=4))
 
     run(writing())
     ((body),) = api.sent("PATCH")

@@ -1,0 +1,261 @@
+"""The reconciler, and the watchdog that tells whether it is well."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import aiohttp
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+
+from lakestream_api import LakeStreamStatus
+from lakestream_operator.adapters.cache import Cache
+from lakestream_operator.adapters.web import serve_health, serve_metrics
+from lakestream_operator.metrics import Metrics, StreamMetrics
+from lakestream_operator.model import Apply, Create, Emit, Finalize, Stream
+from lakestream_operator.observer import FINALIZER
+from lakestream_operator.reconciler import Reconciler
+from lakestream_operator.testing import lakestream
+from lakestream_operator.testing.cluster import JOB
+from lakestream_operator.watchdog import Watchdog
+
+
+class Applier:
+    """Takes down what is to be done."""
+
+    def __init__(self) -> None:
+        self.acts: list[tuple[str, Any]] = []
+        self.statuses: list[tuple[str, LakeStreamStatus]] = []
+        self.error: Exception | None = None
+        self.slow: asyncio.Event | None = None
+
+    async def act(self, stream: Stream, action: Any, now: Any) -> Any:
+        if self.slow is not None:
+            await self.slow.wait()
+        if self.error is not None:
+            raise self.error
+        self.acts.append((stream.name, action))
+        if isinstance(action, Finalize):
+            metadata = {**stream.manifest["metadata"], "resourceVersion": "2", "finalizers": [FINALIZER]}
+            return {**stream.manifest, "metadata": metadata}
+        return None
+
+    async def write_status(self, stream: Stream, status: LakeStreamStatus) -> Any:
+        self.statuses.append((stream.name, status))
+        written = {**stream.manifest, "status": status.model_dump(mode="json", by_alias=True)}
+        version = int(written["metadata"]["resourceVersion"]) + 1
+        return {**written, "metadata": {**written["metadata"], "resourceVersion": str(version)}}
+
+
+def _manifest(name: str = "orders", version: int = 1, **metadata: Any) -> dict[str, Any]:
+    manifest = lakestream(name)
+    manifest["metadata"] |= {"uid": f"uid of {name}", "generation": 1, "resourceVersion": str(version), **metadata}
+    return manifest
+
+
+def _reconciler(clock: Any, applier: Applier) -> Reconciler:
+    reconciler = Reconciler(applier, Cache(), JOB, clock, Metrics(CollectorRegistry()), chance=lambda: 0.0)  # type: ignore[arg-type]
+    reconciler.ready.set()
+    return reconciler
+
+
+async def _until(what: Any) -> None:
+    while not what():
+        await asyncio.sleep(0.005)
+
+
+@pytest.fixture
+def applier() -> Applier:
+    return Applier()
+
+
+def test_a_lakestream_is_looked_after_from_the_first_sight(clock: Any, applier: Applier, play: Any) -> None:
+    async def looking() -> None:
+        reconciler = _reconciler(clock, applier)
+        reconciler.saw(_manifest())
+        await _until(lambda: applier.statuses)
+        await reconciler.close()
+
+    play(looking())
+    kinds = [type(action) for _, action in applier.acts]
+    assert kinds[0] is Finalize
+    assert {Apply, Create, Emit} <= set(kinds)
+    assert kinds.index(Create) > kinds.index(Apply)
+
+
+def test_nothing_is_decided_before_the_cluster_is_known(clock: Any, applier: Applier, play: Any) -> None:
+    async def looking() -> None:
+        reconciler = _reconciler(clock, applier)
+        reconciler.ready.clear()
+        reconciler.saw(_manifest())
+        await asyncio.sleep(60)
+        assert applier.acts == []
+        reconciler.gone(("lake", "orders"))
+
+    play(looking())
+
+
+def test_a_bug_is_tried_again_later_and_is_nobody_elses(clock: Any, applier: Applier, play: Any) -> None:
+    async def looking() -> None:
+        reconciler = _reconciler(clock, applier)
+        applier.error = KeyError("a bug")
+        reconciler.saw(_manifest())
+        key = ("lake", "orders")
+        await _until(lambda: reconciler._loops[key].failures == 1)
+        assert reconciler._loops[key].wake_at == clock.now + timedelta(seconds=1)
+        applier.error = None
+        reconciler.saw(_manifest("other"))
+        reconciler.wake(key)
+        await _until(lambda: {name for name, _ in applier.statuses} == {"other"})
+        assert reconciler._loops[key].failures == 1, "whatever wakes it"
+        reconciler.saw(_manifest(version=2, generation=2, finalizers=[FINALIZER]))
+        await _until(lambda: {name for name, _ in applier.statuses} == {"orders", "other"})
+        assert reconciler._loops[key].failures == 0
+        await reconciler.close()
+
+    play(looking())
+
+
+def test_a_status_is_not_written_for_nothing(clock: Any, applier: Applier, play: Any) -> None:
+    async def looking() -> None:
+        reconciler = _reconciler(clock, applier)
+        reconciler.saw(_manifest())
+        await _until(lambda: applier.statuses)
+        seen = len(applier.statuses)
+        for _ in range(2):
+            reconciler.wake(("lake", "orders"))
+            await _until(lambda: not reconciler._loops["lake", "orders"].woken.is_set())
+            await asyncio.sleep(60)
+        assert len(applier.statuses) == seen
+        await reconciler.close()
+
+    play(looking())
+
+
+def test_of_two_that_name_one_table_the_second_waits_until_the_first_lets_go(
+    clock: Any, applier: Applier, play: Any
+) -> None:
+    async def looking() -> None:
+        reconciler = _reconciler(clock, applier)
+        first, second = _manifest("first"), _manifest("second", creationTimestamp="2026-01-01T00:00:00Z")
+        first["metadata"]["creationTimestamp"] = "2025-01-01T00:00:00Z"
+        second["spec"]["writers"] = first["spec"]["writers"]
+        reconciler.saw(second)
+        reconciler.saw(first)
+        await _until(lambda: {name for name, _ in applier.statuses} == {"first", "second"})
+        assert {name for name, action in applier.acts if isinstance(action, Create)} == {"first"}
+        reconciler.gone(("lake", "first"))
+        await _until(lambda: ("second", Create) in [(name, type(action)) for name, action in applier.acts])
+        await reconciler.close()
+
+    play(looking())
+
+
+def test_an_older_sight_of_a_lakestream_is_passed_over(clock: Any, applier: Applier, play: Any) -> None:
+    async def looking() -> None:
+        reconciler = _reconciler(clock, applier)
+        reconciler.ready.clear()
+        reconciler.saw(_manifest(version=5, generation=2))
+        reconciler.saw(_manifest(version=4))
+        assert reconciler.generations() == {("lake", "orders"): 2}
+        reconciler.saw(_manifest(version=6, uid="another"))
+        assert reconciler._loops["lake", "orders"].manifest["metadata"]["uid"] == "another"
+        reconciler.gone(("lake", "orders"))
+        assert reconciler.generations() == {}
+
+    play(looking())
+
+
+def test_the_end_waits_for_cycles_in_hand(clock: Any, applier: Applier, play: Any) -> None:
+    async def looking() -> None:
+        applier.slow = asyncio.Event()
+        reconciler = _reconciler(clock, applier)
+        reconciler.saw(_manifest())
+        await _until(lambda: reconciler._loops["lake", "orders"].busy_since)
+        closing = asyncio.create_task(reconciler.close())
+        await asyncio.sleep(5)
+        assert not closing.done()
+        applier.slow.set()
+        await closing
+        assert applier.acts
+
+    play(looking())
+
+
+def _watchdog(clock: Any, reconciler: Reconciler, client: Any) -> Watchdog:
+    return Watchdog(client, reconciler, (), (), clock, clock.now)
+
+
+def test_a_hung_cycle_is_unhealthy(clock: Any, applier: Applier, play: Any) -> None:
+    async def looking() -> None:
+        applier.slow = asyncio.Event()
+        reconciler = _reconciler(clock, applier)
+        watchdog = _watchdog(clock, reconciler, None)
+        reconciler.saw(_manifest())
+        await _until(lambda: reconciler._loops["lake", "orders"].busy_since)
+        assert watchdog.problems() == []
+        watchdog.done_at = clock.now + timedelta(minutes=6)
+        clock.move(6 * 60)
+        assert watchdog.problems() == ["a cycle has taken 0:06:00"]
+        reconciler.gone(("lake", "orders"))
+
+    play(looking())
+
+
+def test_lakestreams_that_the_watch_missed_are_found_and_told_of(
+    api: Any, clock: Any, applier: Applier, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("lakestream_operator.watchdog._LATE", timedelta())
+    listed = {"items": [_manifest()], "metadata": {"resourceVersion": "9"}}
+    api.on("GET", "/apis/lakestream.dev/v1alpha1/lakestreams", (200, listed))
+
+    async def auditing() -> None:
+        reconciler = _reconciler(clock, applier)
+        reconciler.ready.clear()
+        reconciler.saw(_manifest("gone"))
+        async with api.client() as client:
+            watchdog = _watchdog(clock, reconciler, client)
+            await watchdog._once()
+            assert reconciler.generations() == {("lake", "orders"): 1}
+            assert watchdog.problems() == []
+            reconciler.gone(("lake", "orders"))
+            await watchdog._once()
+            assert watchdog.problems() == ["the watch of LakeStreams misses changes"]
+            await watchdog._once()
+            assert watchdog.problems() == []
+            clock.move(10 * 60)
+            assert "could last be listed" in watchdog.problems()[0]
+            reconciler.gone(("lake", "orders"))
+
+    run(auditing())
+
+
+def test_health_and_metrics_are_served(clock: Any, applier: Applier, run: Any) -> None:
+    problems: list[str] = []
+
+    async def serving() -> None:
+        reconciler = _reconciler(clock, applier)
+        registry = CollectorRegistry()
+        registry.register(StreamMetrics(reconciler.statuses))
+        reconciler.saw(_manifest())
+        await _until(lambda: applier.statuses)
+        async with (
+            serve_health(0, lambda: problems, list) as health,
+            serve_metrics(0, registry) as metrics,
+            aiohttp.ClientSession() as session,
+        ):
+            answer = await session.get(f"http://127.0.0.1:{health}/healthz")
+            assert (answer.status, await answer.text()) == (200, "ok")
+            problems.append("the watch is dead")
+            answer = await session.get(f"http://127.0.0.1:{health}/healthz")
+            assert (answer.status, await answer.text()) == (503, "the watch is dead")
+            answer = await session.get(f"http://127.0.0.1:{health}/readyz")
+            assert answer.status == 200
+            answer = await session.get(f"http://127.0.0.1:{metrics}/metrics")
+            text = await answer.text()
+        assert 'lakestream_phase{namespace="lake",phase="Starting",stream="orders"} 1.0' in text
+        await reconciler.close()
+        reconciler.gone(("lake", "orders"))
+        assert b"orders" not in generate_latest(registry), "one that is gone leaves no series"
+
+    run(serving())
