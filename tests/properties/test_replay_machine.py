@@ -30,6 +30,7 @@ from lakestream.log import (
     ask_for_replay,
     committed_files,
     how_far,
+    newest_epoch,
     without_readmitted,
 )
 from lakestream.model import (
@@ -272,7 +273,8 @@ class ReplayMachine(RuleBasedStateMachine):
         files = tuple(RejectedFile(entry, one.rejected_by) for one in batches for entry in one.rejects)
         if files:
             number = 1 if far is None else far.request + 1
-            assert ask_for_replay(self.store, ReplayRequest(number, NOW, files))
+            epoch = newest_epoch(self.store)
+            assert ask_for_replay(self.store, ReplayRequest(number, NOW, self.definition.digest, epoch, files))
 
     @rule(step=st.sampled_from(STEPS), passes=st.integers(0, 2))
     def be_killed(self, step: str, passes: int) -> None:

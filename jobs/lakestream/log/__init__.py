@@ -4,7 +4,7 @@ from lakestream.log.checkpoint import CheckpointLog, StaleLogError
 from lakestream.log.fence import Fence, FenceSettings, FenceWatch
 from lakestream.log.identity import Identity, Setting
 from lakestream.log.manifest import BatchFiles, committed_files, without_readmitted
-from lakestream.log.replays import RejectedFile, ReplayRequest, ask_for_replay, how_far
+from lakestream.log.replays import RejectedFile, ReplayRequest, ask_for_replay, how_far, newest_epoch
 from lakestream.log.store import LogStore, ObstoreLogStore
 
 __all__ = [
@@ -23,5 +23,6 @@ __all__ = [
     "ask_for_replay",
     "committed_files",
     "how_far",
+    "newest_epoch",
     "without_readmitted",
 ]

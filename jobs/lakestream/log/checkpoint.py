@@ -87,7 +87,7 @@ class CheckpointLog:
         self._expires = True
         self._files: dict[int, BatchFiles] = {}
         self._unlisted: int | None = None
-        self._replays = Replays(store, monotonic)
+        self._replays = Replays(store, epoch.number, monotonic)
 
     @classmethod
     def open(

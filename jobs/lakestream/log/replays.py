@@ -16,7 +16,7 @@ from datetime import datetime
 from typing import Any
 
 from lakestream.errors import CorruptLogError, InvalidValueError, LakeStreamError
-from lakestream.log.layout import COMMITS, REPLAYS, number_of, pack, replay_key, unpack
+from lakestream.log.layout import COMMITS, EPOCHS, REPLAYS, number_of, pack, replay_key, unpack
 from lakestream.log.store import LogStore, claim
 from lakestream.model import BatchCommit, FileEntry, Readmission, Readmitted
 from lakestream.model.codec import decode, encode, require_utc, required_time, time_to_json
@@ -42,6 +42,10 @@ class ReplayRequest:
     """From 1, without gaps."""
     requested_at: datetime
     """By the clock of who asked."""
+    definition: str
+    """Digest of the definition that was to read them: that of the document by then."""
+    epoch: int
+    """Of the newest driver by then; who has another definition, and is no later one, has an earlier document."""
     files: tuple[RejectedFile, ...]
     """In the order in which they are read: that of their batches."""
 
@@ -60,6 +64,8 @@ class ReplayRequest:
             {
                 "number": self.number,
                 "requestedAt": time_to_json(self.requested_at),
+                "definition": self.definition,
+                "epoch": self.epoch,
                 "files": [[*one.entry.to_row(), one.rejected_by] for one in self.files],
             },
         )
@@ -70,7 +76,8 @@ class ReplayRequest:
 
         def build(fields: dict[str, Any]) -> ReplayRequest:
             files = (RejectedFile(FileEntry.from_row(row), rejected_by) for *row, rejected_by in fields["files"])
-            return cls(fields["number"], required_time(fields["requestedAt"]), tuple(files))
+            asked = required_time(fields["requestedAt"])
+            return cls(fields["number"], asked, fields["definition"], fields["epoch"], tuple(files))
 
         return decode("replay", content, build)
 
@@ -96,6 +103,11 @@ def ask_for_replay(store: LogStore, request: ReplayRequest) -> bool:
         OutcomeUnknownError: the store is unavailable; the same request may be put again.
     """
     return claim(store, replay_key(request.number), pack(request.to_json()))
+
+
+def newest_epoch(store: LogStore) -> int:
+    """Of the drivers so far; 0: there was none."""
+    return max(map(number_of, store.list(EPOCHS)), default=0)
 
 
 def how_far(store: LogStore) -> Readmitted | None:
@@ -129,8 +141,9 @@ _LOOK_SECONDS = 10.0
 class Replays:
     """The requests of one writer, as its driver sees them."""
 
-    def __init__(self, store: LogStore, monotonic: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, store: LogStore, epoch: int, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._store = store
+        self._epoch = epoch
         self._monotonic = monotonic
         self._request: ReplayRequest | None = None
         self._looked = -_LOOK_SECONDS
@@ -152,6 +165,9 @@ class Replays:
             number, taken = behind.request, behind.files
         request = self._request if self._request and self._request.number == number else self._look(number)
         if request is None:
+            return None
+        if definition != request.definition and self._epoch <= request.epoch:
+            self._say(f"replay {number} waits for a driver with the document that it was asked for with")
             return None
         if request.files[taken].rejected_by == definition:
             self._say(

@@ -20,6 +20,7 @@ from lakestream.log import (
     ask_for_replay,
     committed_files,
     how_far,
+    newest_epoch,
     without_readmitted,
 )
 from lakestream.model import Definition, FileEntry, Readmitted
@@ -79,7 +80,8 @@ def ask(
         raise ReplayError(_why_nothing(same, several))
     if deletes_known_for is not None:
         _require_known_deletes(min(look.since for look in looks if look.since is not None), now, deletes_known_for)
-    request = ReplayRequest(1 if last is None else last.request + 1, now, kept)
+    number = 1 if last is None else last.request + 1
+    request = ReplayRequest(number, now, definition.digest, newest_epoch(store), kept)
     if not ask_for_replay(store, request):
         raise ReplayError("somebody else has asked just now: `lakestream quarantine list` tells how far it is")
     return Asked(request, same, several)

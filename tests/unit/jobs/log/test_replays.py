@@ -19,6 +19,8 @@ from lakestream.testing.logs import EPOCH_TIME, ManualClock, plan_of
 
 OLD, NEW = "old definition", "new definition"
 MANY = 1_000_000
+ASKED = 4
+"""Newest epoch when it is asked."""
 
 
 def a_file(name: str, rows: int = 10, size: int = 100, rejected_by: str = OLD) -> RejectedFile:
@@ -26,7 +28,7 @@ def a_file(name: str, rows: int = 10, size: int = 100, rejected_by: str = OLD) -
 
 
 def request(number: int, *files: RejectedFile) -> ReplayRequest:
-    return ReplayRequest(number, EPOCH_TIME, files)
+    return ReplayRequest(number, EPOCH_TIME, NEW, ASKED, files)
 
 
 def names(tasks: tuple[tuple[FileEntry, ...], ...]) -> list[list[str]]:
@@ -80,7 +82,7 @@ def test_requests_are_carried_out_in_order_and_each_file_once(store: ObstoreLogS
     ask_for_replay(store, request(1, a_file("a"), a_file("b"), a_file("c")))
     ask_for_replay(store, request(2, a_file("d")))
     clock = ManualClock()
-    replays, seen, behind = Replays(store, clock.monotonic), [], None
+    replays, seen, behind = Replays(store, ASKED, clock.monotonic), [], None
     for _ in range(4):
         found = replays.next(behind, NEW, 10)
         seen += taken(found)
@@ -93,7 +95,7 @@ def test_requests_are_carried_out_in_order_and_each_file_once(store: ObstoreLogS
 
 def test_another_driver_goes_on_where_the_one_before_was(store: ObstoreLogStore) -> None:
     ask_for_replay(store, request(1, a_file("a"), a_file("b"), a_file("c")))
-    found = Replays(store).next(Readmitted(1, 1, 3), NEW, MANY)
+    found = Replays(store, ASKED).next(Readmitted(1, 1, 3), NEW, MANY)
     assert taken(found) == ["b", "c"]
     assert found is not None
     assert found.until == Readmitted(1, 3, 3)
@@ -102,19 +104,31 @@ def test_another_driver_goes_on_where_the_one_before_was(store: ObstoreLogStore)
 def test_a_request_waits_for_another_definition_than_the_one_that_rejected(
     store: ObstoreLogStore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    ask_for_replay(store, request(1, a_file("a", rejected_by=NEW)))
-    replays = Replays(store)
+    ask_for_replay(store, request(1, a_file("a", rejected_by=OLD)))
+    replays = Replays(store, ASKED + 1)
     with caplog.at_level(logging.WARNING):
-        assert [replays.next(None, NEW, MANY) for _ in range(3)] == [None] * 3
+        assert [replays.next(None, OLD, MANY) for _ in range(3)] == [None] * 3
     assert [record.message for record in caplog.records] == [
         "replay 1 waits for another schema or transform: those of this driver have rejected its records"
     ]
     assert taken(replays.next(None, "another", MANY)) == ["a"]
 
 
+def test_a_driver_of_an_earlier_document_leaves_a_request_to_the_next_one(
+    store: ObstoreLogStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also what it has not rejected itself: it would take it to quarantine again, and the mended one come too late."""
+    ask_for_replay(store, request(1, a_file("a", rejected_by="an older one")))
+    with caplog.at_level(logging.WARNING):
+        assert Replays(store, ASKED).next(None, OLD, MANY) is None
+    assert "replay 1 waits for a driver with the document that it was asked for with" in caplog.text
+    assert taken(Replays(store, ASKED).next(None, NEW, MANY)) == ["a"], "it was started with that document already"
+    assert taken(Replays(store, ASKED + 1).next(None, "edited once more", MANY)) == ["a"]
+
+
 def test_the_store_is_asked_now_and_then_only(store: ObstoreLogStore) -> None:
     clock = ManualClock()
-    replays = Replays(store, clock.monotonic)
+    replays = Replays(store, ASKED, clock.monotonic)
     assert replays.next(None, NEW, MANY) is None
     ask_for_replay(store, request(1, a_file("a")))
     assert replays.next(None, NEW, MANY) is None
@@ -128,7 +142,7 @@ def test_a_damaged_request_does_not_stop_the_stream(
 ) -> None:
     store.create(replay_key(1), body)
     with caplog.at_level(logging.WARNING):
-        assert Replays(store).next(None, NEW, MANY) is None
+        assert Replays(store, ASKED).next(None, NEW, MANY) is None
     assert "replay 1 cannot be read, and has to wait: replays/000000000001.json.gz" in caplog.text
     with pytest.raises(CorruptLogError):
         how_far(store)

@@ -63,7 +63,7 @@ class Kept:
         """A batch with these unusable records; it may readmit the first files of the first request."""
         plan = plan_of(number, self.log.epoch)
         if readmits:
-            found = self.log.readmission(None, "another", 1000)
+            found = self.log.readmission(None, SAME, 1000)
             assert found is not None
             files = [entry for task in found.tasks for entry in task][:readmits]
             plan = replace(plan, readmits=(tuple(files),), readmitted=replace(found.until, files=len(files)))
