@@ -25,7 +25,7 @@ from lakestream_bench.simulation.costs import BatchCosts, load_costs
 
 INTERVAL_SECONDS = 2
 GOAL_SECONDS = 10.0
-STEP_SECONDS = 15.0
+STEP_SECONDS = 20.0
 
 
 def find(measured: Sequence[Measured], setting: Setting, costs: BatchCosts, load_average: float) -> Scalability:

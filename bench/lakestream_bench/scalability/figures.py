@@ -36,7 +36,8 @@ class Step:
     oldest_seconds: float | None
     """The highest 99th percentile of a batch's freshness. None: no batch was committed."""
     trend: float | None
-    """Seconds that freshness grew by per second. None: there were fewer than three batches."""
+    """Seconds that freshness grew by per second, from the second batch on, for the first has only what came since the
+    load began. None: there were fewer than four batches."""
     kept: bool
     """Whether the goal was kept, and the lag did not grow."""
 
@@ -58,8 +59,8 @@ def judge(records_per_second: float, sent_per_second: float, batches: Sequence[P
     seen = [(batch.finished_at.timestamp(), batch.freshness) for batch in batches if batch.freshness is not None]
     oldest = max((freshness.p99_seconds for _, freshness in seen), default=None)
     trend = None
-    if len(seen) >= 3:
-        times, ages = zip(*((at, freshness.p50_seconds) for at, freshness in seen), strict=True)
+    if len(seen) >= 4:
+        times, ages = zip(*((at, freshness.p50_seconds) for at, freshness in seen[1:]), strict=True)
         trend = statistics.linear_regression(times, ages).slope
     kept = oldest is not None and oldest <= goal and (trend is None or trend <= TREND)
     return Step(records_per_second, sent_per_second, len(seen), oldest, trend, kept)

@@ -20,7 +20,8 @@ def scalability(found: Scalability) -> str:
         f"that keep it at a load. The goal: visible {found.goal_seconds:g} s after arrival (99 of 100 records of each "
         "batch), and no growing lag. Up to the dashed line it was measured: loads held for "
         f"{found.step_seconds:g} s each, the local Kinesis and the producer on the same {found.cores} cores as Spark. "
-        "<b>What is beyond is the simulator's model</b>, and nobody has measured it.</p>"
+        "<b>What is beyond is the simulator's model</b>, and nobody has measured it: by what the two differ up to the "
+        "line they may differ everywhere.</p>"
         f"{key(_COLORS)}<div class='pair'>{_demand(found).svg()}{_capacity(found).svg()}</div>{_table(found)}"
         f'<p class="small">scalability.json: measured[], modelled_demand[], modelled_capacity[]. Writer '
         f"<code>{escape(found.writer)}</code>, a batch every {found.interval_seconds:g} s, "

@@ -21,7 +21,7 @@ from lakestream_bench.simulation.costs import load_costs
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 COSTS = load_costs("mor")
-SETTING = Setting("mor", interval_seconds=2, goal_seconds=10.0, step_seconds=15.0)
+SETTING = Setting("mor", interval_seconds=2, goal_seconds=10.0, step_seconds=20.0)
 
 
 def batch(at: float, p50: float, p99: float) -> Progress:
@@ -57,6 +57,13 @@ def test_a_load_is_kept_while_records_are_fresh_and_the_lag_does_not_grow() -> N
     assert growing.kept is False
     assert growing.trend == pytest.approx(0.2)
     assert judge(100, 100, [batch(0, 3.0, 6.0), batch(4, 3.0, 10.5)], goal=10).kept is False
+
+
+def test_the_first_batch_of_a_load_says_nothing_of_the_trend() -> None:
+    # It has only what came since the load began, and is fresh.
+    found = judge(100, 100, [batch(0, 0.5, 1.0), *(batch(at, 3.0, 6.0) for at in (4, 8, 12))], goal=10)
+    assert (found.kept, found.trend) == (True, pytest.approx(0.0))
+    assert judge(100, 100, [batch(at, 3.0 + at, 9.0) for at in (0, 4, 5)], goal=10).trend is None
 
 
 def test_where_nothing_is_committed_nothing_is_kept() -> None:
