@@ -33,7 +33,7 @@ details ul{padding-left:18px;margin:4px 0;max-height:420px;overflow-y:auto}li{ov
 @media(max-width:900px){.pair{grid-template-columns:minmax(0,1fr)}}
 @media(max-width:600px){.pair text{font-size:17px}.pair text.title{font-size:19px}}
 @media(max-width:600px){body{padding:12px}th,td{padding:3px 5px}table{font-size:12px}
-td:first-child{white-space:normal}caption{max-width:calc(100vw - 24px)}}
+td:first-child{white-space:normal;min-width:11ch}caption{max-width:calc(100vw - 24px)}}
 @media print{:root{color-scheme:light;--text:#000;--soft:#444;--back:#fff;--line:#bbb;--grid:#ddd;--head:#f4f4f4;
 --mark:#eef6fa;--ours:#0b6e99;--red:#d1495b;--violet:#8a5fbf;--amber:#b07800;--grey:#7d8590;--green:#2d8a4e;
 --miss:#a40e26;--ok:#1a7f37;font-size:11px}body{max-width:none;padding:0}h2{break-after:avoid}

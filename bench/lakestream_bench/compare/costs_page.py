@@ -15,7 +15,7 @@ from lakestream_pages.frame import key, table
 
 _SOURCES = {
     "Kinesis": "var(--grey)",
-    "cluster": "var(--soft)",
+    "cluster": "var(--line)",
     "writing: CPU": "var(--ours)",
     "writing: requests": "var(--red)",
     "storage": "var(--amber)",
@@ -41,6 +41,7 @@ COSTS_STYLE = """
 .inputs input{display:block;width:100%}.costs td input{width:9ch;text-align:right}
 .costs input{box-sizing:border-box;font:inherit;color:var(--text);background:var(--back);
 border:1px solid var(--line);border-radius:4px;padding:3px 6px}
+@media(max-width:600px){.costs .bar{grid-template-columns:1fr 60px}.costs .bar span{grid-column:1/3}}
 """
 
 SCRIPT = (files("lakestream_bench.compare") / "costs.js").read_text("utf-8")
@@ -145,7 +146,11 @@ def _ours(found: ScenarioFindings) -> ArmFindings:
 
 def _others(found: ScenarioFindings, prices: Prices) -> str:
     rows = (
-        (escape(rival.name), f"<span data-rival>${rival.dollars:,.0f}</span>", escape(rival.says))
+        (
+            escape(rival.name),
+            f"<span data-rival>${rival.dollars:,.0f}</span>",
+            f'<div class="words">{escape(rival.says)}</div>',
+        )
         for rival in rivals(found.money.load, prices, _ours(found).measured)
     )
     return table(
