@@ -170,8 +170,11 @@ def ingest(
     until_caught_up: bool,
     slots: int | None = None,
 ) -> Iterator[Ingestion]:
-    """Run one writer on so many task slots, or all cores; it is drained at the end of the block."""
-    folder.mkdir(parents=True)
+    """Run one writer on so many task slots, or all cores; it is drained at the end of the block.
+
+    In a folder that has been used it goes on where that run was.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
     (folder / "lakestream.yaml").write_text(document(server, folder, kind, trigger))
     progress, log = folder / "progress.jsonl", folder / "log"
     command = [sys.executable, "-m", "lakestream.main", "ingest", "-f", str(folder / "lakestream.yaml")]

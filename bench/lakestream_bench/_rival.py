@@ -10,6 +10,7 @@ import argparse
 import json
 import os
 import sys
+import time
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -25,6 +26,8 @@ from lakestream_loadgen.events import EVENT_DDL
 if TYPE_CHECKING:
     from mypy_boto3_kinesis import KinesisClient
 
+FOLLOW_SECONDS = 0.2
+"""Between two looks at a shard without new records."""
 PER_FILE = 10_000
 """Events of a file that Structured Streaming reads."""
 CONNECTOR = "com.qubole.spark:spark-sql-kinesis_2.12:1.2.0_spark-3.0"
@@ -58,6 +61,7 @@ def main() -> None:
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--batch", type=int, required=True, help="events")
     parser.add_argument("--cores", type=int, required=True)
+    parser.add_argument("--follow", action="store_true", help="go on at the tip of the stream; of the loop alone")
     chosen = parser.parse_args()
     packages = {"spark.jars.packages": CONNECTOR} if chosen.name == "connector" else {}
     spark = build_session(SessionSettings("rival", cores=chosen.cores, driver_memory="3g", hudi=True, conf=packages))
@@ -81,7 +85,7 @@ def _loop(spark: SparkSession, chosen: argparse.Namespace) -> None:
     client = boto3.client("kinesis", endpoint_url=chosen.endpoint)
     schema = spark.createDataFrame([], EVENT_DDL).schema
     times = [field.name for field in schema.fields if isinstance(field.dataType, TimestampType)]
-    for datas in in_batches(records(client, chosen.stream), chosen.batch):
+    for datas in in_batches(records(client, chosen.stream, follow=chosen.follow), chosen.batch):
         rows = [json.loads(data) for data in datas]
         for row in rows:
             for name in times:
@@ -90,8 +94,11 @@ def _loop(spark: SparkSession, chosen: argparse.Namespace) -> None:
         _tell(len(rows))
 
 
-def records(client: KinesisClient, stream: str) -> Iterator[bytes]:
-    """The data of what is in the stream, up to the tip."""
+def records(client: KinesisClient, stream: str, *, follow: bool = False) -> Iterator[bytes]:
+    """The data of what is in the stream, up to the tip or, with `follow`, until all its shards are closed.
+
+    The shards are those of the beginning, as in the loops of tutorials.
+    """
     shards = client.list_shards(StreamName=stream)["Shards"]
     iterators = {
         shard["ShardId"]: client.get_shard_iterator(
@@ -105,8 +112,11 @@ def records(client: KinesisClient, stream: str) -> Iterator[bytes]:
             for record in answer["Records"]:
                 yield record["Data"]
             iterators[shard] = answer.get("NextShardIterator") or ""
-            if not iterators[shard] or (not answer["Records"] and not answer["MillisBehindLatest"]):
+            at_tip = not answer["Records"] and not answer["MillisBehindLatest"]
+            if not iterators[shard] or (at_tip and not follow):
                 del iterators[shard]
+            elif at_tip:
+                time.sleep(FOLLOW_SECONDS)
 
 
 def in_batches(datas: Iterator[bytes], size: int) -> Iterator[list[bytes]]:

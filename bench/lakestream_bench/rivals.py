@@ -9,6 +9,10 @@
 Each works off the same backlog, alone, in batches of one size. The first ones, in which the JVM compiles, do not count.
 What writes the files of the detour costs nothing here, and neither does the wait for them. CPU seconds are those of all
 of a contender's processes; wall time on a machine that does something else says little.
+
+Then each is put through ordeals: two reshards beside it, and five kills of all its processes, a batch apart. What is
+told are the orders that are wrong in its table afterwards, by a reader that is nobody's own. The connector does not
+know `availableNow`, so that it is not run unless it is asked for.
 """
 
 from __future__ import annotations
@@ -16,27 +20,32 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Sequence
-from contextlib import ExitStack
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from time import monotonic
+from typing import TypeVar
 
 import psutil
+from pydantic import TypeAdapter
 
-from lakestream_bench._ingestion import SHARDS, STREAM, Orders, Trigger, ingest, now
-from lakestream_bench._processes import ended, no_process_left
-from lakestream_bench._rival import FROM_FILES, NAMES, PER_FILE, in_batches, records
+from lakestream_bench._contenders import CONTENDERS, started
+from lakestream_bench._ingestion import SHARDS, STREAM, Orders, now
+from lakestream_bench._ordeals import Ordeal, Ordeals, takes, undergo
+from lakestream_bench._processes import no_process_left
+from lakestream_bench._rival import PER_FILE
 from lakestream_bench._telling import Telling
 from lakestream_localkinesis.core.limits import Limits
 from lakestream_localkinesis.testing import LocalKinesis, local_kinesis
 
+Result = TypeVar("Result")
 BATCH = 50_000
 BATCHES = 6
+KILLS = 5
 WARM_UP = 3
 """Batches that are not counted."""
 
@@ -86,47 +95,16 @@ def figure(contender: str, marks: Sequence[Mark], warm_up: int) -> Figure:
     return Figure(contender, events / seconds, seconds / (len(counted) - 1), cpu * 1e6)
 
 
-def ours(server: LocalKinesis, folder: Path, batch: int, events: int) -> list[Mark]:
-    with ingest(server, folder, "mor", Trigger("1s", batch), until_caught_up=True) as run:
-        marks: list[Mark] = []
-        driver, never = psutil.Process(run.process.pid), threading.Event()
+def marks_of(name: str, server: LocalKinesis, folder: Path, batch: int, events: int) -> list[Mark]:
+    """Follow one contender until so many events are visible, or it has ended."""
+    marks: list[Mark] = []
+    with started(name, server, folder, batch) as run:
+        process, never = psutil.Process(run.process.pid), threading.Event()
         while run.process.poll() is None and _events(marks) < events:
-            done = sum(one.records for one in run.batches())
-            if done > _events(marks):
-                marks.append(Mark(monotonic(), done, family_cpu(driver)))
+            if (done := run.events()) > _events(marks):
+                marks.append(Mark(monotonic(), done, family_cpu(process)))
             never.wait(0.1)
         _require(marks, events, run.log)
-    return marks
-
-
-def write_files(server: LocalKinesis, folder: Path) -> None:
-    """The stream's events as files of lines, `PER_FILE` each."""
-    folder.mkdir(parents=True)
-    for number, datas in enumerate(in_batches(records(server.client(), STREAM), PER_FILE)):
-        (folder / f"{number:06d}.json").write_bytes(b"\n".join(datas) + b"\n")
-
-
-def rival(name: str, server: LocalKinesis, folder: Path, batch: int, events: int) -> list[Mark]:
-    folder.mkdir(parents=True)
-    if name in FROM_FILES:
-        write_files(server, folder / "events")
-    log = folder / "log"
-    command = [sys.executable, "-m", "lakestream_bench._rival", name, "--stream", STREAM]
-    command += ["--endpoint", server.endpoint, "--folder", str(folder), "--batch", str(batch)]
-    command += ["--cores", str(os.cpu_count())]
-    environment = {**os.environ, **server.environment()}
-    marks: list[Mark] = []
-    with log.open("wb") as errors, ExitStack() as stack:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, env=environment)
-        stack.enter_context(ended(process))
-        assert process.stdout is not None
-        for line in process.stdout:
-            if line.startswith(b"{"):
-                done = _events(marks) + json.loads(line)["events"]
-                marks.append(Mark(monotonic(), done, family_cpu(psutil.Process(process.pid))))
-            if _events(marks) >= events:
-                break
-        _require(marks, events, log)
     return marks
 
 
@@ -146,47 +124,114 @@ def measure(name: str, server: LocalKinesis, folder: Path, batch: int, batches: 
         RuntimeError: it did not get to the end.
     """
     events = (WARM_UP + batches) * batch
-    marks = ours(server, folder, batch, events) if name == "ours" else rival(name, server, folder, batch, events)
-    return figure(name, marks, WARM_UP * batch)
+    return figure(name, marks_of(name, server, folder, batch, events), WARM_UP * batch)
+
+
+@dataclass(frozen=True)
+class Rivalry:
+    """All that was measured: `rivals.json`."""
+
+    measured_at: str
+    cores: int
+    batch: int
+    """Events of a batch in the race."""
+    batches: int
+    figures: tuple[Figure, ...]
+    ordeals: tuple[Ordeal, ...]
+    refused: Mapping[str, str]
+    """Why a contender, or one in an ordeal, did not get to the end."""
+
+
+def load_rivalry(file: Path) -> Rivalry | None:
+    """What a run wrote; None: there was none.
+
+    Raises:
+        ValueError: the file is something else; the message names it.
+    """
+    if not file.exists():
+        return None
+    try:
+        return TypeAdapter(Rivalry).validate_json(file.read_bytes())
+    except ValueError as error:
+        raise ValueError(f"{file}: not written by `python -m lakestream_bench.rivals`; remove it: {error}") from error
+
+
+class Attempts:
+    """Tries one thing after the other, and keeps why one failed."""
+
+    def __init__(self, count: int) -> None:
+        self.refused: dict[str, str] = {}
+        self._telling = Telling(count)
+
+    def each(self, attempts: Mapping[str, Callable[[], Result]]) -> tuple[Result, ...]:
+        """What came of those that did not fail."""
+        results = []
+        for name, attempt in attempts.items():
+            with self._telling.measuring(name):
+                try:
+                    results.append(attempt())
+                except RuntimeError as error:
+                    self.refused[name] = str(error)
+        return tuple(results)
+
+
+def race(names: Sequence[str], batch: int, batches: int, attempts: Attempts, folder: Path) -> tuple[Figure, ...]:
+    """The same backlog for all, one after the other."""
+    with local_kinesis(limits=Limits.none()) as server:
+        server.create_stream(STREAM, shards=SHARDS)
+        server.clock.freeze()
+        Orders(server).fill((WARM_UP + batches) * batch)
+        server.clock.resume()
+        return attempts.each({name: partial(measure, name, server, folder / name, batch, batches) for name in names})
+
+
+def show(found: Rivalry) -> None:
+    """Two tables, and what did not run."""
+    print(f"{found.batches} batches of {found.batch:,} events, {found.cores} cores, merge on read")
+    print(f"{'contender':14}{'events/s':>10}{'s per batch':>13}{'CPU µs per event':>18}")
+    for one in found.figures:
+        print(
+            f"{one.contender:14}{one.events_per_second:>10,.0f}{one.batch_seconds:>13.2f}{one.cpu_microseconds:>18.1f}"
+        )
+    print("\norders that are wrong in the table afterwards, and events that were written again")
+    print(
+        f"{'contender':14}{'ordeal':>12}{'orders':>9}{'lost':>8}{'outdated':>10}{'doubled':>9}{'undeleted':>11}{'again':>9}"
+    )
+    for had in found.ordeals:
+        print(
+            f"{had.contender:14}{f'{had.count} {had.ordeal}':>12}{had.orders:>9,}{had.lost:>8,}{had.outdated:>10,}"
+            f"{had.doubled:>9,}{had.undeleted:>11,}{had.read_again:>9,}"
+        )
+    for name, why in found.refused.items():
+        print(f"\n{name} did not run: {why}")
 
 
 def main() -> int:
-    """Print a table, write the figures."""
+    """Print two tables, write the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="gets the figures as JSON")
-    parser.add_argument("--contenders", nargs="+", choices=["ours", *NAMES], default=["ours", *NAMES])
+    parser.add_argument("--contenders", nargs="+", choices=CONTENDERS, default=list(CONTENDERS[:-1]))
     parser.add_argument("--batch", type=int, default=BATCH, help=f"events of a batch, a multiple of {PER_FILE}")
     parser.add_argument("--batches", type=int, default=BATCHES, help="that count")
+    parser.add_argument("--kills", type=int, default=KILLS, help="of each contender; 0: no ordeals at all")
     chosen = parser.parse_args()
-    figures, refused = [], {}
-    with local_kinesis(limits=Limits.none()) as server, tempfile.TemporaryDirectory(prefix="lakestream-bench-") as lake:
-        server.create_stream(STREAM, shards=SHARDS)
-        server.clock.freeze()
-        Orders(server).fill((WARM_UP + chosen.batches) * chosen.batch)
-        server.clock.resume()
-        telling = Telling(len(chosen.contenders))
-        for name in chosen.contenders:
-            with telling.measuring(name):
-                try:
-                    figures.append(measure(name, server, Path(lake) / name, chosen.batch, chosen.batches))
-                except RuntimeError as error:
-                    refused[name] = str(error)
-    print(f"{chosen.batches} batches of {chosen.batch:,} events, {os.cpu_count()} cores, merge on read")
-    print(f"{'contender':14}{'events/s':>10}{'s per batch':>13}{'CPU µs per event':>18}")
-    for found in figures:
-        print(
-            f"{found.contender:14}{found.events_per_second:>10,.0f}{found.batch_seconds:>13.2f}"
-            f"{found.cpu_microseconds:>18.1f}"
+    if chosen.batch < PER_FILE or chosen.batch % PER_FILE:
+        parser.error(f"--batch: give a multiple of {PER_FILE}, got {chosen.batch}")
+    ordeals = [(name, ordeal) for ordeal in Ordeals for name in chosen.contenders if takes(name, ordeal)]
+    ordeals = ordeals if chosen.kills else []
+    attempts = Attempts(len(chosen.contenders) + len(ordeals))
+    with tempfile.TemporaryDirectory(prefix="lakestream-bench-") as lake:
+        folder = Path(lake)
+        figures = race(chosen.contenders, chosen.batch, chosen.batches, attempts, folder)
+        left = attempts.each(
+            {
+                f"{name}, {ordeal}": partial(undergo, name, ordeal, chosen.kills, folder / f"{name}-{ordeal}", PER_FILE)
+                for name, ordeal in ordeals
+            }
         )
-    for name, why in refused.items():
-        print(f"\n{name} did not run: {why}")
-    result = {
-        "measured_at": now(),
-        "cores": os.cpu_count(),
-        "figures": [asdict(f) for f in figures],
-        "refused": refused,
-    }
-    chosen.out.write_text(json.dumps(result, indent=2) + "\n")
+    found = Rivalry(now(), os.cpu_count() or 1, chosen.batch, chosen.batches, figures, left, attempts.refused)
+    show(found)
+    chosen.out.write_text(json.dumps(asdict(found), indent=2) + "\n")
     return 0
 
 

@@ -54,6 +54,7 @@ def compare(  # noqa: PLR0913, PLR0917 - options of a command
     from lakestream_bench.compare.report import write_report
     from lakestream_bench.compare.results import load_results
     from lakestream_bench.compare.run import Comparison
+    from lakestream_bench.rivals import load_rivalry
     from lakestream_bench.scalability.figures import load_scalability
 
     scenarios, arms = _chosen(scenario, arm, everything=everything)
@@ -62,8 +63,9 @@ def compare(  # noqa: PLR0913, PLR0917 - options of a command
     load = Load(events_per_second, event_bytes, new_keys, retention_days, queries_per_day, batch_seconds, shards=shards)
     paid = _read(load_prices, prices)
     scalability = _read(load_scalability, out / "scalability.json")
+    rivalry = _read(load_rivalry, out / "rivals.json")
     results = _read(load_results, out / "results.json") if report_only else _measured(comparison, out)
-    failures = write_report(results, load, paid, out, scalability)
+    failures = write_report(results, load, paid, out, scalability, rivalry)
     typer.echo(f"report: {out / 'report.html'}")
     if failures:
         raise typer.Exit(1)

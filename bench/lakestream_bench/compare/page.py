@@ -12,6 +12,8 @@ from lakestream_bench.compare.method import NATIVE, SPARK, Spread
 from lakestream_bench.compare.money import Prices
 from lakestream_bench.compare.queries import Kind
 from lakestream_bench.compare.results import Results
+from lakestream_bench.compare.rivals_page import rivals
+from lakestream_bench.rivals import Rivalry
 from lakestream_bench.scalability.figures import Scalability
 from lakestream_bench.scalability.page import scalability as scalability_section
 from lakestream_pages.frame import document, key, ranged, table
@@ -24,7 +26,11 @@ TITLE = "LakeStream: what each table costs, and what it answers"
 
 
 def page(
-    results: Results, found: Sequence[ScenarioFindings], prices: Prices, scalability: Scalability | None = None
+    results: Results,
+    found: Sequence[ScenarioFindings],
+    prices: Prices,
+    scalability: Scalability | None = None,
+    rivalry: Rivalry | None = None,
 ) -> str:
     """The whole document. Captions name the place of their numbers in the JSON files beside it.
 
@@ -33,10 +39,12 @@ def page(
         found: what it comes to.
         prices: that the bills are of.
         scalability: what `python -m lakestream_bench.scalability` found; None: it was not run.
+        rivalry: what `python -m lakestream_bench.rivals` found; None: it was not run.
     """
     body = [_introduction(results, found)]
     body += [_scenario(number, one, prices) for number, one in enumerate(found)]
     body += [] if scalability is None else [scalability_section(scalability)]
+    body += [] if rivalry is None else [rivals(rivalry)]
     body += [_setup(results)]
     return document(TITLE, "".join(body), _STYLE + COSTS_STYLE)
 

@@ -13,11 +13,17 @@ from lakestream_bench.compare.markdown import markdown
 from lakestream_bench.compare.money import Load, Prices
 from lakestream_bench.compare.page import page
 from lakestream_bench.compare.results import Results
+from lakestream_bench.rivals import Rivalry
 from lakestream_bench.scalability.figures import Scalability
 
 
 def write_report(
-    results: Results, load: Load, prices: Prices, folder: Path, scalability: Scalability | None = None
+    results: Results,
+    load: Load,
+    prices: Prices,
+    folder: Path,
+    scalability: Scalability | None = None,
+    rivalry: Rivalry | None = None,
 ) -> int:
     """Write `report.html`, `report.md` and `findings.json`, and show the Markdown; returns how many trials failed."""
     found = find(results, load, prices)
@@ -26,6 +32,6 @@ def write_report(
     option = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
     (folder / "findings.json").write_bytes(orjson.dumps(found, option=option))
     (folder / "report.md").write_text(text, encoding="utf-8")
-    (folder / "report.html").write_text(page(results, found, prices, scalability), encoding="utf-8")
+    (folder / "report.html").write_text(page(results, found, prices, scalability, rivalry), encoding="utf-8")
     Console().print(Markdown(text))
     return sum(len(one.failures) for one in found)

@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+
+import pyarrow as pa
 import pytest
 
+from lakestream_bench._contenders import told_in
+from lakestream_bench._ordeals import Ordeals, expected, takes, verdict
 from lakestream_bench._rival import in_batches
 from lakestream_bench.rivals import Mark, figure
+from lakestream_loadgen.audit import fold
+from lakestream_loadgen.events import EventMix, OrderEvents
+from lakestream_localkinesis.testing import StoredRecord
 
 
 def test_batches_behind_the_warm_up_count() -> None:
@@ -17,3 +25,50 @@ def test_batches_behind_the_warm_up_count() -> None:
 
 def test_batches_are_full() -> None:
     assert list(in_batches(iter([b"a", b"b", b"c", b"d", b"e"]), 2)) == [[b"a", b"b"], [b"c", b"d"]]
+
+
+def stored(count: int) -> list[StoredRecord]:
+    """Events as a stream has them."""
+    events = OrderEvents(seed=1, worker=0, prefix="t", mix=EventMix(malformed=0.0))
+    return [
+        StoredRecord("shardId-0", f"{number:056}", record.partition_key, record.data, datetime(2026, 1, 1, tzinfo=UTC))
+        for number, record in enumerate(events.take(count, 1_700_000_000.0))
+    ]
+
+
+def test_a_table_of_all_events_has_lost_and_doubled_nothing() -> None:
+    events = expected(stored(2_000))
+    found = verdict("ours", Ordeals.KILLS, 5, events, fold(events), told=2_000)
+    assert (found.lost, found.outdated, found.doubled, found.undeleted, found.read_again) == (0, 0, 0, 0, 0)
+    assert 0 < found.orders < found.events == 2_000
+
+
+def test_what_was_not_read_is_lost_or_outdated_and_what_was_read_twice_is_told() -> None:
+    events = expected(stored(2_000))
+    half = verdict("loop", Ordeals.RESHARDS, 2, events, fold(events.slice(0, 1_000)), told=2_600)
+    assert half.lost > 0
+    assert half.outdated > 0
+    # Deleted in the second half.
+    assert half.undeleted > 0
+    assert half.read_again == 600
+
+
+def test_rows_beyond_the_first_of_their_order_are_doubled() -> None:
+    events = expected(stored(100))
+    alive = fold(events)
+    twice = pa.concat_tables([alive, alive.slice(0, 7)])
+    assert verdict("loop", Ordeals.KILLS, 1, events, twice, told=0).doubled == 7
+
+
+def test_a_line_that_is_torn_is_no_batch_yet() -> None:
+    lines = b'{"events": 10}\n:: loading settings\n{"events": 5}\n{"events": 70'
+    assert told_in(lines) == 15
+    assert told_in(b"") == 0
+
+
+def test_who_reads_files_does_not_see_shards() -> None:
+    assert [name for name in ("ours", "loop", "files", "files-tuned") if takes(name, Ordeals.RESHARDS)] == [
+        "ours",
+        "loop",
+    ]
+    assert all(takes(name, Ordeals.KILLS) for name in ("ours", "loop", "files", "files-tuned"))

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from lakestream_bench._ordeals import Ordeal, Ordeals
 from lakestream_bench.compare.cli import app
 from lakestream_bench.compare.costs_page import SCRIPT, model
 from lakestream_bench.compare.findings import find
@@ -20,6 +21,7 @@ from lakestream_bench.compare.markdown import markdown
 from lakestream_bench.compare.money import Load, bill, load_prices, rivals
 from lakestream_bench.compare.page import page
 from lakestream_bench.compare.report import write_report
+from lakestream_bench.rivals import Figure, Rivalry
 from lakestream_bench.scalability.figures import Demand, Scalability
 
 from . import made
@@ -151,6 +153,20 @@ def test_scalability_is_in_the_report_if_its_figures_are_there(tmp_path: Path) -
     (tmp_path / "scalability.json").write_text("{}")
     done = CliRunner().invoke(app, options)
     assert (done.exit_code, "lakestream_bench.scalability" in re.sub(r"[\s│]", "", done.output)) == (2, True)
+
+
+def test_rivals_are_in_the_report_if_their_figures_are_there(tmp_path: Path) -> None:
+    made.results().save(tmp_path / "results.json")
+    loop = Ordeal("loop", Ordeals.RESHARDS, 2, 60, 0, 50, lost=1_234, outdated=0, doubled=0, undeleted=0)
+    rivalry = Rivalry("now", 2, 10, 3, (Figure("ours", 900.0, 1.5, 70.0),), (loop,), {"<files>": "log"})
+    (tmp_path / "rivals.json").write_text(json.dumps(asdict(rivalry)))
+    CliRunner().invoke(app, ["--report-only", "--out", str(tmp_path)])
+    reader = _Reader()
+    reader.feed((tmp_path / "report.html").read_text())
+    assert reader.open == []
+    assert "2 reshards" in reader.text
+    assert "<files> did not get to the end" in reader.text
+    assert '<span class="miss">1,234</span>' in (tmp_path / "report.html").read_text()
 
 
 @pytest.mark.parametrize(
