@@ -94,6 +94,8 @@ class ArmFindings:
     batch_degradation: float | None
     """LST-Bench's rate over batches of the same size."""
     queries: tuple[QueryFindings, ...]
+    misread: tuple[Wrong, ...]
+    """What readers answer wrongly, each at the last look that shows it."""
     files_over_time: Curve
     work_over_time: Curve
     """Seconds of all batches so far, waiting left out."""
@@ -205,6 +207,7 @@ def _arm(scenario: Scenario, name: str, trials: Sequence[Trial], requests: Reque
         files=Spread.of(trial.batches[-1].files for trial in trials),
         batch_degradation=_batch_degradation(trials),
         queries=tuple(_query(trials, one.kind, one.engine) for one in ends[0].asked),
+        misread=tuple({(one.kind, one.engine): one for look in first.looks for one in look.misread}.values()),
         files_over_time=Curve(
             tuple(range(1, len(first.batches) + 1)), tuple(float(batch.files) for batch in first.batches)
         ),

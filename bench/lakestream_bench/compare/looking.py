@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 from lakestream_bench.compare.arms import KEY, ORDER, Arm
 from lakestream_bench.compare.engines import Asking, NativeEngine, QueryEngine, SparkEngine, TableAt
 from lakestream_bench.compare.history import History
+from lakestream_bench.compare.method import SPARK
 from lakestream_bench.compare.queries import NAIVE, TABLE, Query, View, queries, right_answer
 from lakestream_bench.compare.results import Asked, Look, Wrong
 from lakestream_bench.compare.tables import (
@@ -77,9 +78,13 @@ class Looker:
         at = TableAt(table.arm, table.folder, table.log, moment)
         self._require_snapshot(at, batches)
         engines: tuple[QueryEngine, ...] = (SparkEngine(self.spark), NativeEngine())
-        asked = tuple(
-            self._ask(engine, at, query, about, batches) for engine in engines for query in queries(table.arm, about)
-        )
+        asked, misread = [], []
+        for engine in engines:
+            for query in queries(table.arm, about):
+                if engine.name == query.misread_by:
+                    misread += self._misread(engine, at, query, batches)
+                else:
+                    asked.append(self._ask(engine, at, query, about, batches))
         ideal = io.BytesIO()
         pq.write_table(state.snapshot, ideal, compression="gzip")
         return Look(
@@ -89,8 +94,9 @@ class Looker:
             since_compaction=behind,
             bytes_at_rest=size(listing(table.folder)),
             ideal_bytes=ideal.tell(),
-            asked=asked,
+            asked=tuple(asked),
             naive=() if table.arm.has_keys else self._naive(table, about, batches),
+            misread=tuple(misread),
         )
 
     def _timeline(self, table: Table, about: Subjects) -> tuple[Moment, int | None]:
@@ -137,6 +143,13 @@ class Looker:
             raise WrongAnswerError(f"{query.kind} after {batches} batches: {differences(right, given)}")
         return staleness
 
+    def _misread(self, engine: QueryEngine, table: TableAt, query: Query, batches: int) -> list[Wrong]:
+        """The answer of an engine that is known to be wrong, if it is."""
+        given = engine.begin().ask(table, query.view, query.sql)
+        right = right_answer(query, self.history.truth, batches, table.moment.batches)
+        wrong = Wrong(query.kind.value, engine.name, _words(right), _words(given), is_wrong=True)
+        return [wrong] if given != right else []
+
     def _naive(self, table: Table, about: Subjects, batches: int) -> tuple[Wrong, ...]:
         """What plain JSON answers to who takes each event for an order."""
         session = stock_session(self.spark)
@@ -147,7 +160,7 @@ class Looker:
                 given, right = answer(session, query.sql), query.right(self.history.truth.until(batches))
                 if given != query.right(self.history.truth.raw(batches)):
                     raise WrongAnswerError(f"the events are not those that were sent ({query.kind})")
-                found.append(Wrong(query.kind.value, _words(right), _words(given), given != right))
+                found.append(Wrong(query.kind.value, SPARK, _words(right), _words(given), given != right))
         return tuple(found)
 
 

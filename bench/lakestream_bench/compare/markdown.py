@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from lakestream_bench.compare.arms import ARMS
 from lakestream_bench.compare.findings import ScenarioFindings
-from lakestream_bench.compare.method import NATIVE, SPARK
+from lakestream_bench.compare.method import ENGINES, NATIVE, SPARK
 from lakestream_bench.compare.queries import Kind
 from lakestream_bench.compare.results import Results
 
@@ -55,6 +55,12 @@ def _scenario(found: ScenarioFindings) -> str:
         f"{stream.least_shards:,} shards, the fewest for the load; provisioned costs less with up to "
         f"{stream.even_text} of them."
     )
+    lines += [
+        f"- {arm.title}, {one.kind}, {ENGINES[one.engine]}: a wrong answer, so not timed. Right is {one.right}, the "
+        f"answer {one.given}."
+        for arm in found.arms
+        for one in arm.misread
+    ]
     wrong = [one.kind for one in found.wrong if one.is_wrong]
     if wrong:
         lines.append(f"- Taken as orders, the events of plain JSON answer wrongly: {', '.join(wrong)}.")

@@ -13,6 +13,8 @@ from lakestream_bench.compare.results import Look, Trial
 
 SPARK, NATIVE = "spark", "native"
 """The engines that are asked."""
+ENGINES = {SPARK: "Spark, stock session", NATIVE: "hudi-rs and DuckDB (lakestream query)"}
+"""As a person is told of them."""
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from html import escape
 from lakestream_bench.compare.arms import ARMS
 from lakestream_bench.compare.costs_page import COSTS_STYLE, costs
 from lakestream_bench.compare.findings import ArmFindings, Curve, QueryFindings, ScenarioFindings
-from lakestream_bench.compare.method import NATIVE, SPARK, Spread
+from lakestream_bench.compare.method import ENGINES, Spread
 from lakestream_bench.compare.money import Prices
 from lakestream_bench.compare.queries import Kind
 from lakestream_bench.compare.results import Results
@@ -178,14 +178,13 @@ def _writing(number: int, found: ScenarioFindings) -> str:
     )
 
 
-_ENGINES = {SPARK: "Spark, stock session", NATIVE: "hudi-rs and DuckDB (lakestream query)"}
 _STATES = ("cold", "warm, before compaction", "warm, after")
 
 
 def _asking(number: int, found: ScenarioFindings) -> str:
     kinds = list(dict.fromkeys(query.kind for arm in found.arms for query in arm.queries))
     tables = []
-    for engine, title in _ENGINES.items():
+    for engine, title in ENGINES.items():
         rows = []
         for kind in map(Kind, kinds):
             asked = [arm.query(kind, engine) for arm in found.arms]
@@ -200,6 +199,16 @@ def _asking(number: int, found: ScenarioFindings) -> str:
         "that finds each order's newest version: what its readers have to write themselves. Arms without compaction "
         "are shown at the same two looks. Below a read-optimized time: how far its answer lagged behind at most, and "
         f"how many orders it showed as they were not any more, or not at all.</p>{''.join(tables)}"
+        f"{''.join(_misread(arm) for arm in found.arms)}"
+    )
+
+
+def _misread(arm: ArmFindings) -> str:
+    """What has no time, because the answer is wrong."""
+    return "".join(
+        f'<p class="miss">{escape(arm.title)}, {escape(one.kind)}, {escape(ENGINES[one.engine])}: a wrong answer, so '
+        f"not timed. Right is {escape(one.right[:160])}, the answer {escape(one.given[:160])}.</p>"
+        for one in arm.misread
     )
 
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from lakestream_bench.compare.arms import DELETES, KEY, ORDER, PARTITION, Arm
+from lakestream_bench.compare.method import SPARK
 from lakestream_bench.compare.truth import Answer, State, Subjects, Truth
 
 
@@ -56,6 +57,8 @@ class Query:
     sql: str
     right: Callable[[State], Answer]
     """From the orders as they are, or (`View.PAST`) were."""
+    misread_by: str = ""
+    """The engine that is known to answer it wrongly at times; it is not timed."""
 
     @property
     def may_lag(self) -> bool:
@@ -85,6 +88,9 @@ def queries(arm: Arm, about: Subjects) -> tuple[Query, ...]:
             View.CHANGES,
             f"SELECT count(*), coalesce(sum(version), 0) FROM {TABLE}",
             lambda state: state.changed_since(about.then),
+            # Hudi 1.2.0 merges the log files of the span with each other, and not with what was there before: an old
+            # version that comes late is told as if the row had changed back.
+            misread_by=SPARK if arm.merges_on_read else "",
         ),
         Query(Kind.TIME_TRAVEL, View.PAST, _AGGREGATE, State.aggregate),
     ]

@@ -58,9 +58,10 @@ class Asked:
 
 @dataclass(frozen=True)
 class Wrong:
-    """An answer that plain JSON gives, taken as if each event were an order."""
+    """An answer that is not right: a reader's, or one of plain JSON, taken as if each event were an order."""
 
     kind: str
+    engine: str
     right: str
     given: str
     is_wrong: bool
@@ -82,6 +83,8 @@ class Look:
     """Of the same orders in one Parquet file as Hudi writes it (gzip)."""
     asked: tuple[Asked, ...]
     naive: tuple[Wrong, ...] = ()
+    misread: tuple[Wrong, ...] = ()
+    """What a reader is known to answer wrongly, though the table is right; it has no times."""
 
 
 @dataclass(frozen=True)

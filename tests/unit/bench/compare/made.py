@@ -48,7 +48,8 @@ def _look(number: int, arm: str, slower: float, scenario: Scenario) -> Look:
     warm = (1.0 + 0.1 * (since or 0)) * slower
     kinds = [kind for kind in Kind if kind is not Kind.READ_OPTIMIZED or ARMS[arm].merges_on_read]
     stale = Staleness(since or 0, 0.5)
-    wrong = Wrong("full scan", "1 <2>", "3", is_wrong=True)
+    wrong = Wrong("full scan", SPARK, "1 <2>", "3", is_wrong=True)
+    misread = Wrong(Kind.INCREMENTAL.value, SPARK, "7", "8", is_wrong=True)
     return Look(
         batches=number,
         events=sum(scenario.sizes[:number]),
@@ -60,7 +61,9 @@ def _look(number: int, arm: str, slower: float, scenario: Scenario) -> Look:
             Asked(kind.value, engine, 2 * warm, warm, 0.5, stale if kind is Kind.READ_OPTIMIZED else None)
             for engine in (SPARK, NATIVE)
             for kind in kinds
+            if (kind.value, engine) != (misread.kind, misread.engine) or not ARMS[arm].merges_on_read
         ),
+        misread=(misread,) if ARMS[arm].merges_on_read else (),
         naive=() if ARMS[arm].has_keys else (wrong,),
     )
 

@@ -68,6 +68,9 @@ def test_the_page_says_what_is_wrong_and_what_has_no_figures() -> None:
     assert "No figures: Hudi merge-on-read, repetition 3: aggregate: right is 1, the answer is <2>" in reader.text
     assert "What plain JSON answers" in reader.text
     assert "9 batches behind" in reader.text
+    assert (
+        "Hudi merge-on-read, incremental, Spark, stock session: a wrong answer, so not timed. Right is 7" in reader.text
+    )
     assert "an assumption" in reader.text
 
 
@@ -118,6 +121,7 @@ def test_markdown_has_a_column_for_each_arm() -> None:
     assert "| | JSON | Hudi copy-on-write | Hudi merge-on-read |" in text
     assert all(line.count("|") == 5 for line in text.splitlines() if line.startswith("|"))
     assert "costs less than" in text
+    assert "- Hudi merge-on-read, incremental, Spark, stock session: a wrong answer" in text
 
 
 def test_every_number_lies_beside_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
