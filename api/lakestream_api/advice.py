@@ -11,8 +11,8 @@ from lakestream_api.resource import LakeStream
 READS_PER_SECOND = 5
 """GetRecords calls that a shard answers, all polling consumers together (a quota of Kinesis that cannot be raised)."""
 
-READS_PER_BATCH = 3
-"""GetRecords calls that a writer makes of a quiet shard for a batch; a busy one takes two, and one per 10 MB."""
+READS_PER_BATCH = 2
+"""GetRecords calls that a writer makes of a shard for a batch: to plan it, and to read it; one more per 10 MB."""
 
 
 def advice(document: LakeStream) -> Iterator[str]:

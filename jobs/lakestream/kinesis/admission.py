@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from heapq import heapreplace
 
 from lakestream.model import ShardRange
 
@@ -41,10 +42,11 @@ def assign_tasks(ranges: Sequence[ShardRange], slots: int, records_per_task: int
     """
     known = all(r.expected_records for r in ranges)
     worth = -(-sum(r.expected_records for r in ranges) // records_per_task) if known else len(ranges)
-    loads = [0] * max(1, min(slots, len(ranges), worth))
+    # By load and then number, so in the order of a heap.
+    loads = [(0, task) for task in range(max(1, min(slots, len(ranges), worth)))]
     tasks: dict[str, int] = {}
     for piece in sorted(ranges, key=lambda r: -r.expected_records):
-        task = loads.index(min(loads))
-        loads[task] += max(piece.expected_records, 1)
+        load, task = loads[0]
+        heapreplace(loads, (load + max(piece.expected_records, 1), task))
         tasks[piece.shard_id] = task
     return tuple(replace(piece, task=tasks[piece.shard_id]) for piece in ranges)

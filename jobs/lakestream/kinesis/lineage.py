@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
 
 from lakestream.errors import SettingsError
@@ -100,18 +100,14 @@ def parents_of(shard_id: str, shards: Shards) -> tuple[str, ...]:
     return shards[shard_id].parents if shard_id in shards else ()
 
 
-def can_finish(shard_id: str, shards: Shards) -> bool:
-    """Whether ListShards shows the end of a closed shard, and who follows it.
+def finishable(closed: Collection[str], shards: Shards) -> set[str]:
+    """Those of the closed shards of which ListShards shows the end, and who follows them.
 
     A parent that was finished before its children are known could be forgotten before they are
     found, and what they lose in that time would go unnoticed.
     """
-    shard = shards.get(shard_id)
-    return (
-        shard is not None
-        and shard.ending_sequence is not None
-        and any(shard_id in other.parents for other in shards.values())
-    )
+    followed = {parent for shard in shards.values() for parent in shard.parents} if closed else set()
+    return {s for s in followed.intersection(closed) if s in shards and shards[s].ending_sequence is not None}
 
 
 def vanished(cursors: Cursors, shards: Shards) -> list[Waiting | Unpinned | Reading]:

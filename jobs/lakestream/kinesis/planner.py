@@ -5,18 +5,17 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import TracebackType
-from typing import TypeVar
 
 from lakestream.errors import DataLossError, IdentityMismatchError, KinesisAnswerError, StreamNotFoundError
 from lakestream.kinesis.admission import Admission, admit, assign_tasks
+from lakestream.kinesis.crew import Crew
 from lakestream.kinesis.lineage import (
     adopt,
-    can_finish,
     finish,
+    finishable,
     first_cursors,
     may_be_trimmed,
     place,
@@ -47,8 +46,6 @@ from lakestream.model import (
 )
 
 log = logging.getLogger(__name__)
-Key = TypeVar("Key")
-Value = TypeVar("Value")
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +100,7 @@ class Planner:
         self._settings = settings
         self._slots = slots
         self._prober = Prober(client, sleep)
-        self._pool = ThreadPoolExecutor(settings.threads, thread_name_prefix="planner")
+        self._crew = Crew(settings.threads, "planner")
         self._listing: _Listing | None = None
         self._known: dict[str, tuple[IteratorStart, Peek]] = {}
         self._rates = Rates()
@@ -116,7 +113,7 @@ class Planner:
         self.close()
 
     def close(self) -> None:
-        self._pool.shutdown(wait=False, cancel_futures=True)
+        self._crew.close()
 
     @property
     def caught_up_to(self) -> datetime | None:
@@ -158,7 +155,7 @@ class Planner:
         draft = self._open(now, cursors, trim)
         nexts = self._peek(draft)
         admission = admit(
-            (record.arrival for record in nexts.values()),
+            (found.record.arrival for found in nexts.values()),
             now,
             self._settings.settle,
             self._rates.slice(self._settings, len(nexts)),
@@ -223,22 +220,22 @@ class Planner:
 
     # Steps 2 to 4
 
-    def _peek(self, draft: _Draft) -> dict[str, Record]:
+    def _peek(self, draft: _Draft) -> dict[str, Next]:
         """The next unread record of each shard that has one."""
         started = [c for c in draft.cursors.values() if isinstance(c, Unpinned | Reading)]
-        peeks = self._concurrently(lambda cursor: self._peek_at(cursor, draft.trim.floor), started)
+        peeks = self._crew.ask(lambda cursor: self._peek_at(cursor, draft), started)
         # What was trimmed while Kinesis was asked is missing in its answers, too.
         draft.trim = self._trim_by_now(draft)
         floor = draft.trim.floor
-        self._known = {c.shard_id: (place(c), peek) for c, peek in zip(started, peeks, strict=True)}
-        nexts: dict[str, Record] = {}
+        self._known = {c.shard_id: (place(c), _lasting(peek)) for c, peek in zip(started, peeks, strict=True)}
+        nexts: dict[str, Next] = {}
         ended: dict[str, datetime] = {}
         for cursor, peek in zip(started, peeks, strict=True):
             if may_be_trimmed(cursor, floor):
                 self._check_loss(draft, cursor, peek, floor)
             draft.cursors[cursor.shard_id] = _seen(cursor, peek)
             if isinstance(peek, Next):
-                nexts[cursor.shard_id] = peek.record
+                nexts[cursor.shard_id] = peek
             elif isinstance(peek, Ended):
                 ended[cursor.shard_id] = cursor.unread_since
         self._finish(draft, ended)
@@ -248,15 +245,17 @@ class Planner:
         retention = self._list(draft.now, force=False).summary.retention
         return trim_at(draft.trim, self._client.now(), retention)
 
-    def _peek_at(self, cursor: Unpinned | Reading, floor: datetime) -> Peek:
+    def _peek_at(self, cursor: Unpinned | Reading, draft: _Draft) -> Peek:
         start = place(cursor)
         where, known = self._known.get(cursor.shard_id, (None, None))
-        if known is not None and where == start:
-            return self._prober.peek(cursor.shard_id, start, known) if isinstance(known, Idle) else known
+        live = known if where == start else None
+        if isinstance(live, Next | Ended):
+            return live
         # The cursor itself tells of the record that it stands at, unless that may be gone.
-        if isinstance(cursor, Reading) and not cursor.position.after and not may_be_trimmed(cursor, floor):
+        if isinstance(cursor, Reading) and not cursor.position.after and not may_be_trimmed(cursor, draft.trim.floor):
             return Next(Record(cursor.position.sequence, cursor.arrival))
-        return self._prober.peek(cursor.shard_id, start)
+        most = self._rates.worth_peeking_at(cursor.shard_id, draft.now - cursor.unread_since)
+        return self._prober.peek(cursor.shard_id, start, live, most=most)
 
     def _check_loss(self, draft: _Draft, cursor: Unpinned | Reading, peek: Peek, floor: datetime) -> None:
         """The cursor is older than what the stream retains: only the very record that it stands at disproves a loss."""
@@ -282,18 +281,20 @@ class Planner:
     def _closable(self, draft: _Draft, ended: Iterable[str]) -> set[str]:
         """Those of the ended shards whose end and children ListShards shows; asks it again if need be."""
         ended = set(ended)
-        listing = self._list(draft.now, force=False)
-        if any(not can_finish(shard_id, listing.shards) for shard_id in ended):
+        ready = finishable(ended, self._list(draft.now, force=False).shards)
+        if ready != ended:
             listing = self._list(draft.now, force=True)
             self._take_in(draft, listing)
-        return {shard_id for shard_id in ended if can_finish(shard_id, listing.shards)}
+            ready = finishable(ended, listing.shards)
+        return ready
 
     # Steps 5 to 7
 
-    def _cut(self, draft: _Draft, nexts: dict[str, Record], admission: Admission) -> list[ShardRange]:
+    def _cut(self, draft: _Draft, nexts: dict[str, Next], admission: Admission) -> list[ShardRange]:
         horizon = admission.horizon
-        firsts = sorted((s, record) for s, record in nexts.items() if record.arrival < horizon)
-        cuts = self._concurrently(lambda first: self._certain_cut(draft, *first, horizon), firsts)
+        taken = [(shard_id, nexts[shard_id]) for shard_id in sorted(nexts) if nexts[shard_id].record.arrival < horizon]
+        cuts = self._crew.ask(lambda one: self._certain_cut(draft, *one, horizon), taken)
+        firsts = [(shard_id, found.record) for shard_id, found in taken]
         closed = {s: first.arrival for (s, first), cut in zip(firsts, cuts, strict=True) if isinstance(cut, Closed)}
         closable = self._closable(draft, closed)
         ranges = []
@@ -307,13 +308,15 @@ class Planner:
         draft.cursors = finish(draft.cursors, {s: closed[s] for s in closable}, shards)
         return ranges
 
-    def _certain_cut(self, draft: _Draft, shard_id: str, first: Record, horizon: datetime) -> Cut:
-        is_short = self._rates.are_few(shard_id, horizon - first.arrival)
-        cut = self._prober.cut(shard_id, first, horizon, is_short=is_short)
+    def _certain_cut(self, draft: _Draft, shard_id: str, found: Next, horizon: datetime) -> Cut:
+        cut = found.tail.cut(horizon) if found.tail else None
+        if cut is None:
+            is_short = self._rates.are_few(shard_id, horizon - found.record.arrival)
+            cut = self._prober.cut(shard_id, found.record, horizon, is_short=is_short)
         if isinstance(cut, Behind) and cut.record.arrival < self._trim_by_now(draft).floor:
             # Nothing behind the last record, or nothing any more? While that one is there, the first.
             match self._prober.peek(shard_id, at(cut.record.sequence)):
-                case Next(found) if found.sequence == cut.record.sequence:
+                case Next(record) if record.sequence == cut.record.sequence:
                     return cut
                 case _:
                     return Behind(cut.record, None)
@@ -363,12 +366,14 @@ class Planner:
             )
         return ending
 
-    def _concurrently(self, ask: Callable[[Key], Value], keys: Sequence[Key]) -> list[Value]:
-        return list(self._pool.map(ask, keys))
-
 
 def _position(cursor: Cursor) -> Position | None:
     return cursor.position if isinstance(cursor, Reading) else None
+
+
+def _lasting(peek: Peek) -> Peek:
+    """What of a peek the next plan may go by: where records end does not stay so."""
+    return Next(peek.record) if isinstance(peek, Next) else peek
 
 
 def _seen(cursor: Unpinned | Reading, peek: Peek) -> Cursor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeAlias
@@ -22,15 +23,8 @@ class Record:
     arrival: datetime
 
     @classmethod
-    def of(cls, page: RecordPage, index: int) -> Record:
+    def of(cls, page: RecordPage | Tail, index: int) -> Record:
         return cls(int(page.sequences[index]), arrival_time(page.arrivals[index]))
-
-
-@dataclass(frozen=True, slots=True)
-class Next:
-    """There is an unread record."""
-
-    record: Record
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,9 +40,6 @@ class Idle:
 @dataclass(frozen=True, slots=True)
 class Ended:
     """There is none, and the shard is closed."""
-
-
-Peek: TypeAlias = Next | Idle | Ended
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,8 +66,41 @@ class Closed:
 Cut: TypeAlias = Before | Behind | Closed
 
 
-def _one() -> int:
-    return 1
+@dataclass(frozen=True, slots=True)
+class Tail:
+    """Records that came with one answer, and what the answer said of those behind them."""
+
+    sequences: Sequence[str]
+    arrivals: Sequence[int]
+    end: Behind | Closed | None
+    """Where to cut behind all of them; None: more follow."""
+
+    @classmethod
+    def of(cls, page: RecordPage, seen_at: datetime) -> Tail:
+        """`page` has a record; `seen_at` is Kinesis time, not behind that of the answer."""
+        end: Behind | Closed | None = None
+        if page.next_iterator is None:
+            end = Closed()
+        elif page.at_tip:
+            end = Behind(Record.of(page, len(page) - 1), Idle(seen_at, page.next_iterator))
+        return cls(page.sequences, page.arrivals, end)
+
+    def cut(self, horizon: datetime) -> Cut | None:
+        """Where a range that begins with them ends, if the horizon lies before the answer; None: they do not tell."""
+        young = _first_at(self, horizon)
+        return self.end if young is None else Before(young)
+
+
+@dataclass(frozen=True, slots=True)
+class Next:
+    """There is an unread record."""
+
+    record: Record
+    tail: Tail | None = None
+    """What came along with it, itself included; None: nothing else was asked for."""
+
+
+Peek: TypeAlias = Next | Idle | Ended
 
 
 def _full() -> int:
@@ -90,13 +114,20 @@ class Prober:
         self._client = client
         self._sleep = sleep
 
-    def peek(self, shard_id: str, start: IteratorStart, live: Idle | None = None) -> Peek:
-        """What comes at `start`. With a `live` answer from the same place it costs one GetRecords call."""
+    def peek(self, shard_id: str, start: IteratorStart, live: Idle | None = None, *, most: int = 1) -> Peek:
+        """What comes at `start`. With a `live` answer from the same place it costs one GetRecords call.
+
+        Args:
+            shard_id: of the shard.
+            start: a place in it.
+            live: the last answer from there.
+            most: records to ask for; those beyond the first one may tell where to cut, and save asking for that.
+        """
         iterator = None if live is None else live.iterator
         seen_at = self._client.now()
-        for page in pages(self._client, shard_id, start, limit=_one, sleep=self._sleep, iterator=iterator):
+        for page in pages(self._client, shard_id, start, limit=lambda: most, sleep=self._sleep, iterator=iterator):
             if page.sequences:
-                return Next(Record.of(page, 0))
+                return Next(Record.of(page, 0), Tail.of(page, seen_at) if most > 1 else None)
             if page.next_iterator is None:
                 break
             if page.at_tip:
@@ -135,12 +166,10 @@ class Prober:
     def _walk(self, shard_id: str, start: Record, horizon: datetime, long_tail: timedelta | None) -> Cut | Record:
         """Read on from `start` until there is a place to cut. A record as answer: it is still far from there."""
         last = start
-        bound = arrival_micros(horizon)
         seen_at = self._client.now()
         for page in pages(self._client, shard_id, at(start.sequence), limit=_full, sleep=self._sleep):
-            young = next((i for i, arrival in enumerate(page.arrivals) if arrival >= bound), None)
-            if young is not None:
-                return Before(Record.of(page, young))
+            if (young := _first_at(page, horizon)) is not None:
+                return Before(young)
             if page.sequences:
                 last = Record.of(page, len(page) - 1)
             if page.next_iterator is None:
@@ -163,3 +192,10 @@ class Prober:
                 case _:
                     high = middle
         return low
+
+
+def _first_at(page: RecordPage | Tail, horizon: datetime) -> Record | None:
+    """The first record at or after the horizon."""
+    bound = arrival_micros(horizon)
+    young = next((i for i, arrival in enumerate(page.arrivals) if arrival >= bound), None)
+    return None if young is None else Record.of(page, young)

@@ -101,6 +101,11 @@ class Rates:
         """Estimate of the records of a shard in a span of arrival time; 0: no idea."""
         return round(self.by_shard.get(shard_id, 0.0) * span.total_seconds())
 
+    def worth_peeking_at(self, shard_id: str, span: timedelta) -> int:
+        """Records to ask for where the first is looked for, as the shard may have got some in that span: one; or, where
+        they should be few, so many that all of them come along."""
+        return 2 * _FEW if self.are_few(shard_id, span) else 1
+
     def are_few(self, shard_id: str, span: timedelta) -> bool:
         """Whether a shard should have so few records in a span that reading them costs less than asking for its end."""
         return self.by_shard.get(shard_id, math.inf) * span.total_seconds() <= _FEW

@@ -22,7 +22,7 @@ def document(interval: str, writers: int) -> dict[str, object]:
     }
 
 
-@pytest.mark.parametrize(("interval", "writers"), [("600ms", 1), ("1200ms", 2), ("10s", 8)])
+@pytest.mark.parametrize(("interval", "writers"), [("400ms", 1), ("800ms", 2), ("10s", 8)])
 def test_what_a_shard_can_answer_is_well(interval: str, writers: int) -> None:
     assert list(advice(load_lakestream_object(document(interval, writers)))) == []
 
@@ -30,8 +30,8 @@ def test_what_a_shard_can_answer_is_well(interval: str, writers: int) -> None:
 @pytest.mark.parametrize(
     ("interval", "writers", "said", "least"),
     [
-        ("500ms", 1, "one writer may ask 3 each in 500ms", "600ms"),
-        ("1s", 2, "2 writers may ask 3 each in 1s", "1s200ms"),
+        ("300ms", 1, "one writer may ask 2 each in 300ms", "400ms"),
+        ("1s", 3, "3 writers may ask 2 each in 1s", "1s200ms"),
     ],
 )
 def test_what_a_shard_cannot_answer_is_told_with_what_it_can(

@@ -115,8 +115,15 @@ def test_a_busy_shard_costs_one_iterator_and_one_record() -> None:
     assert stream.calls == {"GetShardIterator": 1, "GetRecords": 1}
 
 
-def test_a_quiet_shard_costs_one_iterator_and_two_looks() -> None:
-    """One that tells that there is something new, and one that reads up to the tip: five a second are for all."""
+def observed(planner: Planner, plan: BatchPlan) -> BatchPlan:
+    """A plan whose batch was read: of each range, as many records as it was put."""
+    shards = tuple(ShardStats(r.shard_id, 1, 1, r.first_arrival, r.end_arrival) for r in plan.ranges)
+    planner.observe(BatchCommit.of(plan, epoch=7, committed_at=plan.planned_at, shards=shards))
+    return plan
+
+
+def test_a_quiet_shard_costs_one_look() -> None:
+    """Which finds what is new up to the tip: a shard answers five calls a second, to all its readers together."""
     stream = FakeKinesis()
     planner = planner_of(stream)
     cursors: Sequence[Cursor] = ()
@@ -124,13 +131,60 @@ def test_a_quiet_shard_costs_one_iterator_and_two_looks() -> None:
         last = stream.put(S0, b"x")
         stream.advance(seconds(10))
         stream.calls.clear()
-        plan = plan_of(planner, cursors, batch)
-        piece = plan.ranges[0]
-        stats = ShardStats(S0, 1, 1, piece.first_arrival, piece.end_arrival)
-        planner.observe(BatchCommit.of(plan, epoch=7, committed_at=stream.time, shards=(stats,)))
+        plan = observed(planner, plan_of(planner, cursors, batch))
         cursors = plan.cursors
         assert plan.ranges[0].end == after(last.sequence)
-    assert stream.calls == {"GetShardIterator": 1, "GetRecords": 2}
+    assert stream.calls == {"GetRecords": 1}
+
+
+def test_a_look_finds_the_cut_at_the_horizon_too() -> None:
+    stream = FakeKinesis()
+    planner = planner_of(stream)
+    cursors: Sequence[Cursor] = ()
+    for batch in range(2):
+        stream.put(S0, b"x")
+        stream.advance(seconds(10))
+        cursors = observed(planner, plan_of(planner, cursors, batch)).cursors
+    old = stream.put(S0, b"x")
+    stream.advance(seconds(10))
+    young = stream.put(S0, b"x")
+    stream.calls.clear()
+    plan = plan_of(planner, cursors, 2)
+    assert (plan.ranges[0].first, plan.ranges[0].end) == (old.sequence, at(young.sequence))
+    assert plan.cursors == (Reading(S0, at(young.sequence), young.arrival, None),)
+    assert stream.calls == {"GetRecords": 1}
+
+
+def test_a_shard_that_is_no_longer_quiet_is_read_up_to_its_tip() -> None:
+    stream = FakeKinesis()
+    planner = planner_of(stream)
+    cursors: Sequence[Cursor] = ()
+    for batch in range(2):
+        stream.put(S0, b"x")
+        stream.advance(seconds(10))
+        cursors = observed(planner, plan_of(planner, cursors, batch)).cursors
+    first, *_, last = [stream.put(S0, b"x") for _ in range(1_000)]
+    stream.advance(seconds(10))
+    plan = plan_of(planner, cursors, 2)
+    assert (plan.ranges[0].first, plan.ranges[0].end) == (first.sequence, after(last.sequence))
+    assert plan.caught_up
+
+
+def test_a_look_finds_the_end_of_a_closed_shard() -> None:
+    stream = FakeKinesis()
+    planner = planner_of(stream)
+    cursors: Sequence[Cursor] = ()
+    for batch in range(2):
+        stream.put(S0, b"x")
+        stream.advance(seconds(10))
+        cursors = observed(planner, plan_of(planner, cursors, batch)).cursors
+    stream.put(S0, b"x")
+    children = stream.split(S0)
+    stream.advance(seconds(10))
+    plan = plan_of(planner, cursors, 2)
+    assert plan.ranges[0].closes_shard
+    assert plan.cursors[0] == Finished(S0)
+    assert [cursor.shard_id for cursor in plan.cursors[1:]] == list(children)
 
 
 def test_an_expired_iterator_of_an_idle_shard_is_replaced() -> None:
