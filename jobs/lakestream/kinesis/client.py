@@ -1,4 +1,4 @@
-"""Kinesis over HTTP: urllib3's connections, botocore's credentials and endpoints, our own decoding."""
+"""Kinesis over HTTP: botocore's credentials and endpoints, our own connections and decoding."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ import time
 from collections.abc import Callable
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
+from functools import lru_cache
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
 import botocore.session
 import orjson
-import urllib3
 from botocore.credentials import Credentials
 from botocore.exceptions import BotoCoreError
 
@@ -25,6 +25,7 @@ from lakestream.errors import (
 )
 from lakestream.kinesis import answers
 from lakestream.kinesis.clock import KinesisClock
+from lakestream.kinesis.connections import Connections
 from lakestream.kinesis.port import IteratorStart, Monotonic, RecordPage, Shard, Sleep, StreamSummary
 from lakestream.kinesis.retry import Backoff
 from lakestream.kinesis.settings import KinesisSettings
@@ -45,16 +46,13 @@ class HttpKinesisClient:
         self._stream = settings.stream
         self._url, self._credentials = _resolve(settings)
         self._signer = Signer(settings.region, urlsplit(self._url).netloc)
-        # Of the one host: a manager of pools would take the URL apart for each request.
-        self._pool = urllib3.connection_from_url(
-            self._url, maxsize=settings.connections, block=True, timeout=settings.timeout, retries=False
-        )
+        self._connections = Connections(self._url, most=settings.connections, timeout=settings.timeout)
         self._backoff = Backoff(settings.patience, sleep, monotonic)
         self._monotonic = monotonic
         self._clock = KinesisClock()
 
     def close(self) -> None:
-        self._pool.close()
+        self._connections.close()
 
     def now(self) -> datetime:
         now = self._clock.now(self._monotonic())
@@ -112,25 +110,26 @@ class HttpKinesisClient:
         try:
             frozen = self._credentials.get_frozen_credentials()
             headers = self._signer.sign(frozen, datetime.now(UTC), fixed, body)
-            response = self._pool.urlopen("POST", "/", body=body, headers=headers, redirect=False)
+            response = self._connections.post(headers, body)
         except BotoCoreError as error:
             raise KinesisUnavailableError(f"no credentials for {operation}: {error}") from error
-        except (urllib3.exceptions.HTTPError, OSError) as error:
+        except OSError as error:
             raise KinesisUnavailableError(f"{operation} on {self._url}: {error}") from error
-        self._observe(response.headers.get("date"))
+        self._observe(response.headers.get(b"date"))
         if response.status != 200:
-            raise answers.error(response.status, response.data)
-        return response.data
+            raise answers.error(response.status, response.body)
+        return response.body
 
-    def _observe(self, date: str | None) -> None:
+    def _observe(self, date: bytes | None) -> None:
         if date is not None and (time := _date(date)) is not None:
             self._clock.observe(time, self._monotonic())
 
 
-def _date(text: str) -> datetime | None:
+@lru_cache(maxsize=4)  # it changes once a second
+def _date(text: bytes) -> datetime | None:
     """The time of a `Date`; None: whoever sent it is not Kinesis."""
     try:
-        time = parsedate_to_datetime(text)
+        time = parsedate_to_datetime(text.decode("latin-1"))
     except ValueError:
         return None
     return time if time.tzinfo is not None else None
