@@ -67,8 +67,9 @@ def number_of(key: str) -> int:
 
 
 def pack(content: bytes) -> bytes:
-    # Without a time in the header, so that equal documents are equal objects.
-    return gzip.compress(content, mtime=0)
+    # Without a time in the header, so that equal documents are equal objects. Level 9 takes three times as long as this
+    # for 3 to 9 % less, and a plan may be megabytes.
+    return gzip.compress(content, 6, mtime=0)
 
 
 def unpack(key: str, body: bytes, parse: Callable[[bytes], T]) -> T:

@@ -1,5 +1,6 @@
 """Read what a plan names with Spark: each task of the plan is a partition, without a shuffle."""
 
+import pickle
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
@@ -76,11 +77,15 @@ def _events(
     schema: StructType,
     tallies: Tallies,
 ) -> DataFrame:
+    # Each task unpickles what all of them are given: of what is the others' it shall only copy bytes.
+    pickled = [pickle.dumps(task) for task in tasks]
+
     def read(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         settle_worker()
         for batch in batches:
             for task in batch.column(0).to_pylist():
-                yield from tallies.kept(number, task, typed(records(tasks[task]), schema))
+                own: Task = pickle.loads(pickled[task])
+                yield from tallies.kept(number, task, typed(records(own), schema))
 
     return spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(read, events_schema(schema))
 
