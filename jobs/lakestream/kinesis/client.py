@@ -44,9 +44,14 @@ class HttpKinesisClient:
     ) -> None:
         """Raises SettingsError if there are no credentials, or no endpoint for the region."""
         self._stream = settings.stream
-        self._url, self._credentials = _resolve(settings)
+        self._url, self._credentials, authorities = _resolve(settings)
         self._signer = Signer(settings.region, urlsplit(self._url).netloc)
-        self._connections = Connections(self._url, most=settings.connections, timeout=settings.timeout)
+        try:
+            self._connections = Connections(
+                self._url, most=settings.connections, timeout=settings.timeout, authorities=authorities
+            )
+        except OSError as error:  # an ssl.SSLError is one
+            raise SettingsError(f"AWS_CA_BUNDLE (or ca_bundle of the profile) {authorities}: {error}") from error
         self._backoff = Backoff(settings.patience, sleep, monotonic)
         self._monotonic = monotonic
         self._clock = KinesisClock()
@@ -152,8 +157,8 @@ def _seconds(time: datetime) -> float:
     return round(time.timestamp(), 3)
 
 
-def _resolve(settings: KinesisSettings) -> tuple[str, Credentials]:
-    """The endpoint and the credentials that any AWS SDK would use here."""
+def _resolve(settings: KinesisSettings) -> tuple[str, Credentials, str | None]:
+    """The endpoint, the credentials and the certificates that any AWS SDK would use here."""
     session = botocore.session.get_session()
     credentials = session.get_credentials()
     if credentials is None:
@@ -167,4 +172,4 @@ def _resolve(settings: KinesisSettings) -> tuple[str, Credentials]:
         raise SettingsError(f"no endpoint for Kinesis in region {settings.region!r}: {error}") from error
     url = str(client.meta.endpoint_url).rstrip("/") + "/"
     client.close()
-    return url, credentials
+    return url, credentials, session.get_config_variable("ca_bundle")

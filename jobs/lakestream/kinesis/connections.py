@@ -33,8 +33,11 @@ class Response:
 class Connections:
     """To one host, that of a URL; at most so many at once. Thread-safe."""
 
-    def __init__(self, url: str, *, most: int, timeout: float) -> None:
-        """`timeout`: seconds for connecting, and without a byte, after which a request counts as lost."""
+    def __init__(self, url: str, *, most: int, timeout: float, authorities: str | None = None) -> None:
+        """`timeout`: seconds for connecting, and without a byte, after which a request counts as lost.
+
+        `authorities`: a file of certificates (PEM) that are trusted instead of the system's.
+        """
         parts = urlsplit(url)
         self._is_secure = parts.scheme == "https"
         self._host = parts.hostname or ""
@@ -42,7 +45,7 @@ class Connections:
         self._timeout = timeout
         self._slots = BoundedSemaphore(most)
         self._idle: list[_Connection] = []
-        self._tls = ssl.create_default_context() if self._is_secure else None
+        self._tls = ssl.create_default_context(cafile=authorities) if self._is_secure else None
 
     def post(self, headers: Mapping[str, str], body: bytes) -> Response:
         """POST to `/`. `headers` have the host, and neither the length nor what this module sends by itself.

@@ -40,6 +40,32 @@ def test_no_credentials(server: LocalKinesis, monkeypatch: pytest.MonkeyPatch, t
         HttpKinesisClient(KinesisSettings("any", server.region, server.endpoint))
 
 
+def test_tls_by_the_certificates_of_the_environment(
+    server: LocalKinesis, consume: Consume, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    with local_kinesis(tls=tmp_path) as secure:
+        monkeypatch.setenv("AWS_CA_BUNDLE", str(tmp_path / "tls.crt"))
+        secure.create_stream("secret", shards=1)
+        settings = KinesisSettings("secret", secure.region, secure.endpoint, patience=0.2)
+        client = HttpKinesisClient(settings)
+        for _ in range(2):  # the second over the connection of the first
+            assert client.describe_stream_summary().arn.endswith("stream/secret")
+        client.close()
+        monkeypatch.delenv("AWS_CA_BUNDLE")
+        stranger = HttpKinesisClient(settings)
+        with pytest.raises(KinesisUnavailableError, match="self-signed certificate"):
+            stranger.describe_stream_summary()
+        stranger.close()
+
+
+def test_certificates_that_are_not_there(
+    server: LocalKinesis, consume: Consume, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_CA_BUNDLE", "/no/such/file.pem")
+    with pytest.raises(SettingsError, match=r"AWS_CA_BUNDLE .*/no/such/file\.pem: .*No such file"):
+        HttpKinesisClient(KinesisSettings("any", server.region, "https://127.0.0.1:9"))
+
+
 def test_nobody_listens(consume: Consume) -> None:
     client = HttpKinesisClient(KinesisSettings("any", "eu-west-1", "http://127.0.0.1:9", patience=0.2))
     with pytest.raises(KinesisUnavailableError, match=r"DescribeStreamSummary on http://127\.0\.0\.1:9/"):
