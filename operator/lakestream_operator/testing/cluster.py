@@ -305,7 +305,7 @@ class Cluster:
     def _publish(self, driver: Driver, namespace: str) -> None:
         found = self._config_map(namespace, WriterNames(driver.stream, driver.writer).progress)
         if found is not None and driver.report is not None:
-            found["data"] = {REPORT_KEY: driver.report.model_dump_json()}
+            found["data"] = {REPORT_KEY: driver.report.published().model_dump_json()}
             self.api.touch(found)
 
 

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 
 from lakestream_api import Control, DriverReport, DriverState, ExecutorsReport, Resharding, TableService
+from lakestream_api.report import KEPT_BATCHES
 from lakestream_operator.testing.documents import batch_of
 
 
@@ -112,9 +113,10 @@ class Driver:
             return
         target = control.executors if control and control.executors else 1
         records, open_shards = 10 * self.kinesis.records_per_second, self.kinesis.open_shards
-        batch = batch_of(len(self.report.batches), now, records=records, open_shards=open_shards)
+        number = self.report.batches[-1].batch + 1 if self.report.batches else 0
+        batch = batch_of(number, now, records=records, open_shards=open_shards)
         batch = batch.model_copy(update={"quarantined": round(self.poison * records)})
-        batches = (*self.report.batches, batch)[-40:]
+        batches = (*self.report.batches, batch)[-KEPT_BATCHES:]
         ordered = control.shards if control else None
         self.report = self.report.model_copy(
             update={
