@@ -17,7 +17,7 @@ from lakestream_loadgen.audit import audit, compare, fold, read_json_lake, read_
 from lakestream_loadgen.audit.report import report_json, report_text
 from lakestream_loadgen.errors import LakeError, LoadgenError
 from lakestream_loadgen.ledger import LedgerShipper, read_ledger
-from lakestream_loadgen.storage import Folder
+from lakestream_loadgen.storage import Folder, below
 
 logger = logging.getLogger(__name__)
 
@@ -59,16 +59,19 @@ def audit_command(
     quarantine: Annotated[str | None, typer.Option(help="Folder or s3:// prefix of the quarantine.")] = None,
     snapshot: Annotated[str | None, typer.Option(help="Parquet dump of a table kept by upserts and deletes.")] = None,
     stream: Annotated[str | None, typer.Option(help="Only the ledgers of this stream.")] = None,
-    files: Annotated[Path | None, typer.Option(help="Text file: the JSON files that count, one a line.")] = None,
+    files: Annotated[
+        Path | None, typer.Option(help="The JSON files that count, one a line, as `lakestream files` prints them.")
+    ] = None,
+    quarantine_files: Annotated[
+        Path | None, typer.Option(help="Those of the quarantine, as `lakestream files --quarantine` prints them.")
+    ] = None,
     report: Annotated[Path | None, typer.Option(help="Write the verdict here as JSON.")] = None,
 ) -> None:
     """Exit status: 0 nothing missing, doubled or altered; 1 something is; 2 the audit could not be done."""
     try:
-        listed = None if files is None else files.read_text().split()
-        rows = read_json_lake(json, listed)
-        verdict = audit(
-            read_ledger(ledger, stream=stream), rows, None if quarantine is None else read_quarantine(quarantine)
-        )
+        rows = read_json_lake(json, _listed(files, json))
+        kept = None if quarantine is None else read_quarantine(quarantine, _listed(quarantine_files, quarantine))
+        verdict = audit(read_ledger(ledger, stream=stream), rows, kept)
         compared = None if snapshot is None else compare(fold(rows), read_parquet(snapshot))
     except (LoadgenError, OSError) as error:
         typer.echo(f"lakestream audit: {error}", err=True)
@@ -78,6 +81,11 @@ def audit_command(
     typer.echo(report_text(verdict, compared))
     passed = verdict.ok and (compared is None or compared.ok)
     raise typer.Exit(0 if passed else 1)
+
+
+def _listed(files: Path | None, location: str) -> list[str] | None:
+    """Paths below a location, of a list of files; None: all files count."""
+    return None if files is None else [below(location, line) for line in files.read_text().splitlines() if line]
 
 
 @ledger_app.callback()

@@ -47,6 +47,28 @@ class Folder:
             raise LakeError(f"{self.location}/{name} cannot be written: {error}") from error
 
 
+def below(location: str, path: str) -> str:
+    """A file's path relative to a location: of one that is, or of a whole one, as `lakestream files` prints it.
+
+    Raises:
+        LakeError: it is somewhere else.
+    """
+    if not path.startswith("/") and "://" not in path:
+        return path
+    folder, file = _plain(location) + "/", _plain(path)
+    if not file.startswith(folder):
+        raise LakeError(f"{path} is listed, and is not below {location}")
+    return file.removeprefix(folder)
+
+
+def _plain(location: str) -> str:
+    """Without the scheme, which may be one of several that mean the same."""
+    parts = urlsplit(location)
+    if parts.scheme in ("", "file"):
+        return os.path.abspath(parts.path if parts.scheme else location)
+    return f"{parts.netloc}{parts.path}".rstrip("/")
+
+
 def _open(location: str) -> LocalStore | S3Store:
     parts = urlsplit(location)
     if parts.scheme in ("", "file"):

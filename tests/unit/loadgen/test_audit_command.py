@@ -11,6 +11,7 @@ import pytest
 from typer.testing import CliRunner
 
 from lakestream_loadgen.audit import fold, read_json_lake
+from lakestream_loadgen.audit.lake import QUARANTINE_SCHEMA
 from lakestream_loadgen.cli import audit_app
 from lakestream_loadgen.content import EVENT_SCHEMA
 from lakestream_loadgen.events import EventMix, OrderEvents
@@ -71,6 +72,25 @@ def test_only_listed_files_count(lake: Path) -> None:
     assert run(lake)[0] == 1
     (lake / "committed.txt").write_text("a.json\nb.json\n")
     assert run(lake, "--files", str(lake / "committed.txt"))[0] == 0
+    # As `lakestream files` prints them.
+    (lake / "committed.txt").write_text(f"file://{lake}/json/a.json\nfile://{lake}/json/b.json\n")
+    assert run(lake, "--files", str(lake / "committed.txt"))[0] == 0
+    (lake / "committed.txt").write_text("s3a://other/json/a.json\n")
+    status, output = run(lake, "--files", str(lake / "committed.txt"))
+    assert status == 2
+    assert "s3a://other/json/a.json is listed, and is not below" in output
+
+
+def test_only_listed_files_of_the_quarantine_count(lake: Path) -> None:
+    """Those that were replayed are still there, and their records in the table."""
+    (lake / "quarantine").mkdir()
+    place = {"shard_id": "s0", "sequence_number": "3", "sub_sequence": 0}
+    row = dict.fromkeys(QUARANTINE_SCHEMA.names) | {"data": RECORDS[3].data, **place}
+    pa.parquet.write_table(pa.Table.from_pylist([row], QUARANTINE_SCHEMA), lake / "quarantine" / "replayed.parquet")
+    quarantine = ("--quarantine", str(lake / "quarantine"))
+    assert run(lake, *quarantine)[0] == 1
+    (lake / "kept.txt").write_text("")
+    assert run(lake, *quarantine, "--quarantine-files", str(lake / "kept.txt"))[0] == 0
 
 
 def test_a_snapshot_that_differs_exits_with_1(lake: Path) -> None:
