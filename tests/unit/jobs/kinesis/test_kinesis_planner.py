@@ -137,14 +137,20 @@ def test_a_quiet_shard_costs_one_look() -> None:
     assert stream.calls == {"GetRecords": 1}
 
 
-def test_a_look_finds_the_cut_at_the_horizon_too() -> None:
-    stream = FakeKinesis()
-    planner = planner_of(stream)
+def known_as_quiet(planner: Planner, stream: FakeKinesis) -> Sequence[Cursor]:
+    """Cursors behind two batches of one record each."""
     cursors: Sequence[Cursor] = ()
     for batch in range(2):
         stream.put(S0, b"x")
         stream.advance(seconds(10))
         cursors = observed(planner, plan_of(planner, cursors, batch)).cursors
+    return cursors
+
+
+def test_a_look_finds_the_cut_at_the_horizon_too() -> None:
+    stream = FakeKinesis()
+    planner = planner_of(stream)
+    cursors = known_as_quiet(planner, stream)
     old = stream.put(S0, b"x")
     stream.advance(seconds(10))
     young = stream.put(S0, b"x")
@@ -158,11 +164,7 @@ def test_a_look_finds_the_cut_at_the_horizon_too() -> None:
 def test_a_shard_that_is_no_longer_quiet_is_read_up_to_its_tip() -> None:
     stream = FakeKinesis()
     planner = planner_of(stream)
-    cursors: Sequence[Cursor] = ()
-    for batch in range(2):
-        stream.put(S0, b"x")
-        stream.advance(seconds(10))
-        cursors = observed(planner, plan_of(planner, cursors, batch)).cursors
+    cursors = known_as_quiet(planner, stream)
     first, *_, last = [stream.put(S0, b"x") for _ in range(1_000)]
     stream.advance(seconds(10))
     plan = plan_of(planner, cursors, 2)
@@ -173,11 +175,7 @@ def test_a_shard_that_is_no_longer_quiet_is_read_up_to_its_tip() -> None:
 def test_a_look_finds_the_end_of_a_closed_shard() -> None:
     stream = FakeKinesis()
     planner = planner_of(stream)
-    cursors: Sequence[Cursor] = ()
-    for batch in range(2):
-        stream.put(S0, b"x")
-        stream.advance(seconds(10))
-        cursors = observed(planner, plan_of(planner, cursors, batch)).cursors
+    cursors = known_as_quiet(planner, stream)
     stream.put(S0, b"x")
     children = stream.split(S0)
     stream.advance(seconds(10))
