@@ -9,6 +9,7 @@ from __future__ import annotations
 import select
 import socket
 import ssl
+import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
 from threading import BoundedSemaphore
@@ -45,6 +46,8 @@ class Connections:
         self._timeout = timeout
         self._slots = BoundedSemaphore(most)
         self._idle: list[_Connection] = []
+        # A client may be dropped without a word, as in a task that fails.
+        weakref.finalize(self, _close_all, self._idle)
         self._tls = ssl.create_default_context(cafile=authorities) if self._is_secure else None
 
     def post(self, headers: Mapping[str, str], body: bytes) -> Response:
@@ -68,8 +71,7 @@ class Connections:
 
     def close(self) -> None:
         """Close those that nobody uses."""
-        while self._idle:
-            self._idle.pop().close()
+        _close_all(self._idle)
 
     def _take(self) -> _Connection:
         while True:
@@ -89,6 +91,11 @@ class Connections:
         except BaseException:
             plain.close()
             raise
+
+
+def _close_all(connections: list[_Connection]) -> None:
+    while connections:
+        connections.pop().close()
 
 
 class _Connection:
@@ -133,6 +140,10 @@ class _Answer:
         self.headers: dict[bytes, bytes] = {}
         self.body: list[bytes] = []
         self.is_complete = False
+
+    def on_message_begin(self) -> None:
+        if self.is_complete:
+            raise ConnectionError("more than one answer to one request")
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self.headers[name.lower()] = value

@@ -113,7 +113,7 @@ def test_a_connection_that_the_host_wants_closed_is_not_used_again() -> None:
         assert post(connections) == (200, b"{}")
 
 
-@pytest.mark.parametrize("broken", [b"", OK[:20], OK[:-1], b"220 smtp.example.com ESMTP\r\n"])
+@pytest.mark.parametrize("broken", [b"", OK[:20], OK[:-1], OK + OK, b"220 smtp.example.com ESMTP\r\n"])
 def test_half_an_answer_is_none_and_ends_the_connection(broken: bytes) -> None:
     with talking([[broken]], [[OK]]) as (_, connections):
         with pytest.raises(OSError, match=r"closed before the answer was complete|not HTTP|reset"):
@@ -124,6 +124,14 @@ def test_half_an_answer_is_none_and_ends_the_connection(broken: bytes) -> None:
 def test_a_host_that_says_nothing_is_given_up() -> None:
     with talking([[b""], [b""]], timeout=0.05) as (_, connections), pytest.raises(TimeoutError):
         post(connections)
+
+
+def test_connections_that_are_forgotten_are_closed() -> None:
+    with talking([[OK], [OK]]) as (host, _):
+        forgotten = Connections(host.url, most=1, timeout=30)
+        assert post(forgotten) == (200, b"{}")
+        del forgotten
+        assert host.closed.acquire(timeout=30)
 
 
 def test_no_more_are_open_than_allowed() -> None:
