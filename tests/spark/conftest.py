@@ -13,6 +13,7 @@ from lakestream.kinesis import SCHEMA, KinesisSettings
 from lakestream.model import BatchPlan, Reading, ShardRange, after, at
 from lakestream.spark.read import Reader
 from lakestream.spark.session import SessionSettings, build_session
+from lakestream.storage import LakePath, S3Settings, StoreSettings
 
 ARRIVAL = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -58,6 +59,12 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
 def kinesis() -> KinesisSettings:
     """Settings for readers that never ask Kinesis."""
     return KinesisSettings("orders", "eu-west-1")
+
+
+@pytest.fixture(scope="session")
+def nowhere(tmp_path_factory: pytest.TempPathFactory) -> StoreSettings:
+    """A quarantine that nothing is read from."""
+    return StoreSettings(LakePath.parse(str(tmp_path_factory.mktemp("quarantine"))), S3Settings("eu-west-1"))
 
 
 @pytest.fixture(scope="session")

@@ -82,12 +82,14 @@ Fetch = Callable[..., Fetched[DataFrame]]
 
 
 @pytest.fixture
-def fetch(spark: SparkSession, kinesis: KinesisSettings, scripted: Callable[..., Any]) -> Iterator[Fetch]:
+def fetch(
+    spark: SparkSession, kinesis: KinesisSettings, nowhere: StoreSettings, scripted: Callable[..., Any]
+) -> Iterator[Fetch]:
     held: list[Fetched[DataFrame]] = []
 
     def fetch(sql: str | None = None, tasks: list[list[bytes]] = TASKS) -> Fetched[DataFrame]:
         plan, reader = scripted(tasks)
-        held.append(SparkFetcher(spark, kinesis, Pipeline.of(spark, DDL, sql), reader).fetch(plan))
+        held.append(SparkFetcher(spark, kinesis, Pipeline.of(spark, DDL, sql), nowhere, reader).fetch(plan))
         return held[-1]
 
     yield fetch
@@ -113,7 +115,7 @@ def test_what_is_fetched_is_counted_by_shard(fetch: Fetch) -> None:
 
 
 def test_what_executors_found_is_known_also_of_ranges_that_are_read_again(
-    spark: SparkSession, kinesis: KinesisSettings, scripted: Callable[..., Any], tmp_path: Path
+    spark: SparkSession, kinesis: KinesisSettings, nowhere: StoreSettings, scripted: Callable[..., Any], tmp_path: Path
 ) -> None:
     """The executors' memory is lost while the sink writes, and Kinesis has trimmed more by then."""
     plan, reader = scripted(TASKS)
@@ -129,7 +131,7 @@ def test_what_executors_found_is_known_also_of_ranges_that_are_read_again(
                 )
                 yield Finding(piece.shard_id, (loss,))
 
-    fetcher = SparkFetcher(spark, kinesis, Pipeline.of(spark, DDL, None), finding)
+    fetcher = SparkFetcher(spark, kinesis, Pipeline.of(spark, DDL, None), nowhere, finding)
     fetched = fetcher.fetch(plan)
     (found,) = fetched.findings()
     assert (found.shard_id, [loss.end for loss in found.losses]) == ("shardId-000000000000", [at(2)])

@@ -33,14 +33,17 @@ Write = Callable[..., list[Row]]
 
 
 @pytest.fixture
-def fetch(spark: SparkSession, kinesis: KinesisSettings, scripted: Callable[..., Any]) -> Iterator[Fetch]:
+def fetch(
+    spark: SparkSession, kinesis: KinesisSettings, nowhere: StoreSettings, scripted: Callable[..., Any]
+) -> Iterator[Fetch]:
     """A batch of records, divided for a sink."""
     held: list[Fetched[Any]] = []
 
     def fetch(sink: Sink, ddl: str, sql: str | None, records: Sequence[object]) -> Fetched[Any]:
         data = [orjson.dumps(record) for record in records]
         plan, reader = scripted([data[::2], data[1::2]])
-        fetched = SparkFetcher(spark, kinesis, Pipeline.of(spark, ddl, sql, sink.refusal), reader).fetch(plan)
+        pipeline = Pipeline.of(spark, ddl, sql, sink.refusal)
+        fetched = SparkFetcher(spark, kinesis, pipeline, nowhere, reader).fetch(plan)
         held.append(fetched)
         return fetched
 
