@@ -148,6 +148,13 @@ class Http2:
         return None
 
     def _send(self, stream_id: int) -> None:
+        try:
+            self._send_within_credit(stream_id)
+        except StreamClosedError:
+            # Given up by a frame that came together with the one we are at: h2 has gone through all of them already.
+            del self._outgoing[stream_id]
+
+    def _send_within_credit(self, stream_id: int) -> None:
         outgoing = self._outgoing[stream_id]
         connection = self._connection
         while outgoing.rest:

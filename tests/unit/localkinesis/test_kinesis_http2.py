@@ -145,6 +145,26 @@ def test_a_request_that_the_client_gave_up_is_not_answered():
     assert joined(pair.to_client()) == b""
 
 
+def test_an_answer_that_is_given_up_half_way_ends_alone():
+    """Credit comes along with the word that it is not wanted any more; other answers on the connection go on."""
+    pair = Pair()
+    for stream in (1, 3):
+        pair.client.send_headers(stream, HEADERS, end_stream=True)
+    pair.to_server()
+    for stream in (1, 3):
+        pair.server.respond(stream, Response(200, "t", bytes(70_000)), DATE)
+    pair.to_client()
+    pair.client.increment_flow_control_window(100_000)
+    pair.client.increment_flow_control_window(100_000, stream_id=1)
+    pair.client.reset_stream(1)
+    pair.to_server()
+    pair.client.increment_flow_control_window(100_000, stream_id=3)
+    pair.to_server()
+
+    assert not pair.server.is_open(1)
+    assert len(joined(pair.to_client())) >= 70_000
+
+
 def test_what_is_no_http2_is_refused():
     with pytest.raises(h2.exceptions.ProtocolError):
         # A DATA frame on stream 0.
