@@ -29,9 +29,9 @@ def test_the_moment_is_half_way_or_what_cleaning_has_left(completed: tuple[int, 
 
 
 def test_the_looks_share_one_moment() -> None:
-    snapshot, incremental, travel = three_looks("20260101000000000")
+    snapshot, changes, travel = three_looks("20260101000000000")
     assert "20260101000000000" not in snapshot.sql
-    assert "hudi_table_changes('orders', 'latest_state', '20260101000000000')" in incremental.sql
+    assert "orders WHERE _hoodie_commit_time > '20260101000000000'" in changes.sql
     assert "orders TIMESTAMP AS OF '20260101000000000'" in travel.sql
 
 
