@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from lakestream.log import BatchFiles
 from lakestream.model import FileEntry
-from lakestream.storage import StoreSettings, open_store, translated
+from lakestream.storage import LakeStore, StoreSettings, open_store, translated
 
 _CONCURRENT_GETS = 16
 BATCH = "batch"
@@ -58,17 +58,18 @@ def read_records(place: StoreSettings, batches: Iterable[BatchFiles]) -> Iterato
     Raises:
         StorageError, StorageUnavailableError: of the store; somebody may have removed a file.
     """
+    store = open_store(place)
     files = [(batch.batch, entry) for batch in batches for entry in batch.rejects]
     with ThreadPoolExecutor(_CONCURRENT_GETS) as pool:
         ahead = iter(files)
         while some := list(islice(ahead, _CONCURRENT_GETS)):
-            for table in pool.map(lambda one: _read(place, *one), some):
+            for table in pool.map(lambda one: _read(store, place, *one), some):
                 yield from table.to_batches()
 
 
-def _read(place: StoreSettings, batch: int, entry: FileEntry) -> pa.Table:
+def _read(store: LakeStore, place: StoreSettings, batch: int, entry: FileEntry) -> pa.Table:
     with translated(f"read {entry.path} under {place.path}"):
-        content = obstore.get(open_store(place), entry.path).bytes()
+        content = obstore.get(store, entry.path).bytes()
     found = pq.read_table(io.BytesIO(content))
     found = found.append_column(BATCH, pa.repeat(pa.scalar(batch, pa.int64()), found.num_rows))
     return found.select(SCHEMA.names).cast(SCHEMA)

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
 
-import obstore
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from lakestream.errors import ReplayError
 from lakestream.log import (
@@ -26,11 +24,10 @@ from lakestream.log import (
 from lakestream.model import Definition, FileEntry, Readmitted
 from lakestream.places import QUARANTINE
 from lakestream.query.history import show
-from lakestream.storage import ObjectNotFoundError, StoreSettings, open_store, translated
+from lakestream.rejected import damaged, footer_of
+from lakestream.storage import LakeStore, ObjectNotFoundError, StoreSettings, open_store
 
 _CONCURRENT_GETS = 16
-_FOOTER = 64 * 1024
-"""Bytes at the end of a file that hold the statistics of its columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,26 +128,21 @@ class _Look:
 
 
 def _look_at(place: StoreSettings, files: Sequence[RejectedFile]) -> list[_Look]:
+    store = open_store(place)
     with ThreadPoolExecutor(_CONCURRENT_GETS) as pool:
-        return list(pool.map(lambda one: _look(place, one.entry), files))
+        return list(pool.map(lambda one: _look(store, place, one.entry), files))
 
 
-def _look(place: StoreSettings, entry: FileEntry) -> _Look:
-    begin = max(entry.bytes - _FOOTER, 0)
+def _look(store: LakeStore, place: StoreSettings, entry: FileEntry) -> _Look:
     try:
-        with translated(f"read the end of {entry.path} under {place.path}"):
-            end = obstore.get_range(open_store(place), entry.path, start=begin, end=entry.bytes)
-        metadata = pq.read_metadata(pa.BufferReader(bytes(end)))
+        footer = footer_of(store, place, entry)
     except ObjectNotFoundError:
         return _Look(_Kind.GONE)
     except pa.ArrowException as error:
-        raise ReplayError(
-            f"{entry.path} under {place.path} is no file of the quarantine any more: {error}. Put back what was there, "
-            "or remove it to go on without its records"
-        ) from error
-    groups = [metadata.row_group(group) for group in range(metadata.num_row_groups)]
+        raise ReplayError(damaged(place, entry, error)) from error
+    groups = [footer.row_group(group) for group in range(footer.num_row_groups)]
     places, arrivals = (
-        [group.column(metadata.schema.names.index(name)).statistics for group in groups]
+        [group.column(footer.schema.names.index(name)).statistics for group in groups]
         for name in ("sequence_number", "arrival")
     )
     if any(place.null_count for place in places):

@@ -18,6 +18,7 @@ from pyspark.sql import functions as sf
 
 from lakestream.errors import LakeStreamError
 from lakestream.model import FileEntry
+from lakestream.rejected import footer_of
 from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.objects import object_name, objects_of, remove_leftovers, write_objects
 from lakestream.storage import StoreSettings, open_store, translated
@@ -26,9 +27,6 @@ if TYPE_CHECKING:
     from lakestream.sinks.objects import Content
 
 logger = logging.getLogger(__name__)
-
-_FOOTER = 64 * 1024
-"""Bytes at the end of an object that hold the statistics of its columns."""
 
 COLUMNS = ("data", "partition_key", "sequence_number", "sub_sequence", "shard_id", "arrival", "reason")
 
@@ -59,12 +57,10 @@ class Quarantine:
         return files
 
     def _reason_in(self, entry: FileEntry) -> str:
-        """A reason of an object, from the statistics at its end: one small request, and none for the records."""
-        begin = max(entry.bytes - _FOOTER, 0)
+        """A reason of an object, from the statistics at its end."""
         try:
-            with translated(f"read the end of {entry.path} under {self.store.path}"):
-                end = obstore.get_range(open_store(self.store), entry.path, start=begin, end=entry.bytes)
-            column = pq.read_metadata(pa.BufferReader(bytes(end))).row_group(0).column(COLUMNS.index("reason"))
+            footer = footer_of(open_store(self.store), self.store, entry)
+            column = footer.row_group(0).column(COLUMNS.index("reason"))
         except (LakeStreamError, pa.ArrowException) as error:
             # It is for people alone: the batch must not fail for it.
             logger.warning("cannot tell why records of %s are in quarantine: %s", entry.path, error)

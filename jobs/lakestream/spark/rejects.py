@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 from lakestream.errors import PermanentError
 from lakestream.kinesis.batches import SCHEMA
 from lakestream.model import FileEntry
+from lakestream.rejected import damaged
 from lakestream.storage import ObjectNotFoundError, StoreSettings, open_store, translated
 
 logger = logging.getLogger(__name__)
@@ -30,10 +31,11 @@ def read_rejects(place: StoreSettings, files: Iterable[FileEntry]) -> Iterator[p
         StorageError, StorageUnavailableError: of the store.
         PermanentError: a file is damaged.
     """
+    store = open_store(place)
     for entry in files:
         try:
             with translated(f"read {entry.path} under {place.path}"):
-                content = obstore.get(open_store(place), entry.path).bytes()
+                content = obstore.get(store, entry.path).bytes()
         except ObjectNotFoundError:
             logger.warning("%s under %s was removed: its %d records are not read", entry.path, place.path, entry.rows)
             continue
@@ -44,10 +46,7 @@ def _table(place: StoreSettings, entry: FileEntry, content: bytes) -> pa.Table:
     try:
         return pq.ParquetFile(pa.BufferReader(content)).read().select(SCHEMA.names).cast(SCHEMA)
     except (pa.ArrowException, KeyError, ValueError) as error:
-        raise PermanentError(
-            f"{entry.path} under {place.path} is no file of the quarantine any more: {error}. Put back what was there, "
-            "or remove it to go on without its records"
-        ) from error
+        raise PermanentError(damaged(place, entry, error)) from error
 
 
 def _by_shard(records: pa.Table) -> Iterator[pa.RecordBatch]:

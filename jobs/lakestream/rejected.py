@@ -1,0 +1,39 @@
+"""Files of the quarantine, as whoever reads them has to: in the driver, on executors, in commands without Spark."""
+
+from __future__ import annotations
+
+import obstore
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lakestream.model import FileEntry
+from lakestream.storage import LakeStore, StoreSettings, translated
+
+_FOOTER = 64 * 1024
+"""Bytes at the end of a file that hold the statistics of its columns."""
+
+
+def footer_of(store: LakeStore, place: StoreSettings, entry: FileEntry) -> pq.FileMetaData:
+    """What the end of a file says of its columns: one small request, and none for the records.
+
+    Args:
+        store: that at the place.
+        place: the writer's quarantine, for messages.
+        entry: the file.
+
+    Raises:
+        ObjectNotFoundError: somebody has removed it.
+        StorageError, StorageUnavailableError: of the store.
+        pyarrow.ArrowException: it is damaged.
+    """
+    with translated(f"read the end of {entry.path} under {place.path}"):
+        end = obstore.get_range(store, entry.path, start=max(entry.bytes - _FOOTER, 0), end=entry.bytes)
+    return pq.read_metadata(pa.BufferReader(bytes(end)))
+
+
+def damaged(place: StoreSettings, entry: FileEntry, error: Exception) -> str:
+    """What is wrong with a file that cannot be read as one of the quarantine, and what to do."""
+    return (
+        f"{entry.path} under {place.path} is no file of the quarantine any more: {error}. Put back what was there, "
+        "or remove it to go on without its records"
+    )
