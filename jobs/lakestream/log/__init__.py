@@ -1,10 +1,10 @@
 """The log of one writer: what is planned, what is committed, and which driver may write."""
 
 from lakestream.log.checkpoint import CheckpointLog, StaleLogError
-from lakestream.log.fence import Fence, FenceSettings, FenceWatch
+from lakestream.log.fence import Fence, FenceSettings, FenceWatch, newest_epoch
 from lakestream.log.identity import Identity, Setting
 from lakestream.log.manifest import BatchFiles, committed_files, without_readmitted
-from lakestream.log.replays import RejectedFile, ReplayRequest, ask_for_replay, how_far, newest_epoch
+from lakestream.log.replays import RejectedFile, ReplayRequest, ask_for_replay, how_far
 from lakestream.log.store import LogStore, ObstoreLogStore
 
 __all__ = [

@@ -19,7 +19,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import TracebackType
@@ -74,11 +74,20 @@ def take_epoch(store: LogStore, owner: str, now: datetime) -> Epoch:
     """
     while True:
         keys = store.list(EPOCHS)
-        last = max(map(number_of, keys), default=0)
+        last = _newest(keys)
         key = epoch_key(last + 1)
         body = encode("epoch", {"epoch": last + 1, "owner": owner, "startedAt": time_to_json(now)})
         if claim(store, key, body):
             return Epoch(last + 1, last == 0 or closed_key(last) in keys, (*keys, key))
+
+
+def newest_epoch(store: LogStore) -> int:
+    """Of the drivers so far; 0: there was none."""
+    return _newest(store.list(EPOCHS))
+
+
+def _newest(keys: Sequence[str]) -> int:
+    return max(map(number_of, keys), default=0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from datetime import datetime
 from typing import Any
 
 from lakestream.errors import CorruptLogError, InvalidValueError, LakeStreamError
-from lakestream.log.layout import COMMITS, EPOCHS, REPLAYS, number_of, pack, replay_key, unpack
+from lakestream.log.layout import COMMITS, REPLAYS, number_of, pack, replay_key, unpack
 from lakestream.log.store import LogStore, claim
 from lakestream.model import BatchCommit, FileEntry, Readmission, Readmitted
 from lakestream.model.codec import decode, encode, require_utc, required_time, time_to_json
@@ -103,11 +103,6 @@ def ask_for_replay(store: LogStore, request: ReplayRequest) -> bool:
         OutcomeUnknownError: the store is unavailable; the same request may be put again.
     """
     return claim(store, replay_key(request.number), pack(request.to_json()))
-
-
-def newest_epoch(store: LogStore) -> int:
-    """Of the drivers so far; 0: there was none."""
-    return max(map(number_of, store.list(EPOCHS)), default=0)
 
 
 def how_far(store: LogStore) -> Readmitted | None:
