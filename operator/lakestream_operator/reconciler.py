@@ -135,7 +135,7 @@ class Reconciler:
         return max((now - one.busy_since for one in self._loops.values() if one.busy_since), default=timedelta())
 
     async def close(self) -> None:
-        """End all reconciler, each after its cycle in hand."""
+        """End all loops, each after its cycle in hand."""
         self._ending = True
         tasks = [loop.task for loop in self._loops.values() if loop.task]
         for loop in self._loops.values():

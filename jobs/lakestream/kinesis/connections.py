@@ -40,15 +40,15 @@ class Connections:
         `authorities`: a file of certificates (PEM) that are trusted instead of the system's.
         """
         parts = urlsplit(url)
-        self._is_secure = parts.scheme == "https"
+        is_secure = parts.scheme == "https"
         self._host = parts.hostname or ""
-        self._port = parts.port or (443 if self._is_secure else 80)
+        self._port = parts.port or (443 if is_secure else 80)
         self._timeout = timeout
         self._slots = BoundedSemaphore(most)
         self._idle: list[_Connection] = []
         # A client may be dropped without a word, as in a task that fails.
         weakref.finalize(self, _close_all, self._idle)
-        self._tls = ssl.create_default_context(cafile=authorities) if self._is_secure else None
+        self._tls = ssl.create_default_context(cafile=authorities) if is_secure else None
 
     def post(self, headers: Mapping[str, str], body: bytes) -> Response:
         """POST to `/`. `headers` have the host, and neither the length nor what this module sends by itself.
