@@ -17,7 +17,7 @@ import yaml
 
 from lakestream.control import read_progress
 from lakestream_api import Progress
-from lakestream_bench._processes import ended
+from lakestream_bench._processes import ended, failure
 from lakestream_loadgen.events import EVENT_DDL, EventMix, OrderEvents
 from lakestream_localkinesis.testing import LocalKinesis
 
@@ -150,7 +150,7 @@ class Ingestion:
         deadline = time.monotonic() + START_SECONDS
         while not self.batches():
             if self.process.poll() is not None or time.monotonic() > deadline:
-                raise RuntimeError(f"no first batch; the log ends with:\n{self.log.read_text()[-3000:]}")
+                raise failure("no first batch", self.log)
             time.sleep(0.2)
 
     def finish(self, timeout: float = 600) -> list[Progress]:

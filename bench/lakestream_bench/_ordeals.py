@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from lakestream_bench._contenders import Contender, started, table_of
 from lakestream_bench._ingestion import SHARDS, START_SECONDS, STREAM, Orders
+from lakestream_bench._processes import failure
 from lakestream_bench._rival import FROM_FILES
 from lakestream_loadgen.audit import compare, fold
 from lakestream_loadgen.content import EVENT_SCHEMA
@@ -103,7 +104,7 @@ def _kill(name: str, server: LocalKinesis, folder: Path, batch: int, kills: int)
             killed += 1
     with started(name, server, folder, batch) as run:
         if run.process.wait(4 * START_SECONDS) != 0:
-            raise RuntimeError(f"{name} failed; the log ends with:\n{run.log.read_text()[-3000:]}")
+            raise failure(f"{name} failed", run.log)
         return killed, run.events()
 
 
@@ -130,7 +131,7 @@ def _await_batch(run: Contender) -> bool:
         if run.process.poll() == 0:
             return False
         if run.process.poll() is not None or time.monotonic() > deadline:
-            raise RuntimeError(f"no batch; the log ends with:\n{run.log.read_text()[-3000:]}")
+            raise failure("no batch", run.log)
         time.sleep(_LOOK_SECONDS)
     return True
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from types import FrameType
 
 from lakestream_demo.reaper import TOKEN_VARIABLE, Reaper
@@ -52,6 +53,11 @@ def ended(process: subprocess.Popen[bytes], hurry: float = INTERRUPTED_SECONDS) 
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
+
+
+def failure(what: str, log: Path) -> RuntimeError:
+    """That a process did not do what it should have done, with the end of what it logged."""
+    return RuntimeError(f"{what}; the log ends with:\n{log.read_text()[-3000:]}")
 
 
 def _end(number: int, _frame: FrameType | None) -> None:

@@ -20,7 +20,7 @@ from pathlib import Path
 
 from lakestream_api import Progress
 from lakestream_bench._ingestion import SHARDS, START_SECONDS, STREAM, WRITERS, Ingestion, Orders, Trigger, ingest, now
-from lakestream_bench._processes import no_process_left
+from lakestream_bench._processes import failure, no_process_left
 from lakestream_bench._telling import Telling
 from lakestream_localkinesis.core.limits import Limits
 from lakestream_localkinesis.testing import local_kinesis
@@ -106,7 +106,7 @@ def _put(orders: Orders, run: Ingestion, size: int) -> None:
     deadline = time.monotonic() + START_SECONDS
     while sum(batch.records for batch in run.batches()) < target:
         if run.process.poll() is not None or time.monotonic() > deadline:
-            raise RuntimeError(f"{size} records were not read; the log ends with:\n{run.log.read_text()[-3000:]}")
+            raise failure(f"{size} records were not read", run.log)
         time.sleep(0.2)
     time.sleep(1)  # what runs beside ingestion, such as cleaning, has time to end
 

@@ -263,7 +263,7 @@ class _Reports:
     def add(self, commit: BatchCommit) -> None:
         progress = progress_of(commit, self._job, executors=1, previous=self._previous)
         self._report, self._previous = self._report.after(progress, self._previous), progress
-        self._report.model_dump_json()
+        self._report.published().model_dump_json()
 
 
 def _commit(plan: BatchPlan) -> BatchCommit:

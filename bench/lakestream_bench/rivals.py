@@ -31,12 +31,12 @@ from time import monotonic
 from typing import TypeVar
 
 import psutil
-from pydantic import TypeAdapter
 
 from lakestream_bench._contenders import CONTENDERS, started
+from lakestream_bench._figures import load_figures
 from lakestream_bench._ingestion import SHARDS, STREAM, Orders, now
 from lakestream_bench._ordeals import Ordeal, Ordeals, takes, undergo
-from lakestream_bench._processes import no_process_left
+from lakestream_bench._processes import failure, no_process_left
 from lakestream_bench._rival import PER_FILE
 from lakestream_bench._telling import Telling
 from lakestream_localkinesis.core.limits import Limits
@@ -114,7 +114,7 @@ def _events(marks: Sequence[Mark]) -> int:
 
 def _require(marks: Sequence[Mark], events: int, log: Path) -> None:
     if (done := _events(marks)) < events:
-        raise RuntimeError(f"{done} events of {events}; the log ends with:\n{log.read_text()[-3000:]}")
+        raise failure(f"{done} events of {events}", log)
 
 
 def measure(name: str, server: LocalKinesis, folder: Path, batch: int, batches: int) -> Figure:
@@ -143,17 +143,8 @@ class Rivalry:
 
 
 def load_rivalry(file: Path) -> Rivalry | None:
-    """What a run wrote; None: there was none.
-
-    Raises:
-        ValueError: the file is something else; the message names it.
-    """
-    if not file.exists():
-        return None
-    try:
-        return TypeAdapter(Rivalry).validate_json(file.read_bytes())
-    except ValueError as error:
-        raise ValueError(f"{file}: not written by `python -m lakestream_bench.rivals`; remove it: {error}") from error
+    """What a run wrote, as `load_figures`."""
+    return load_figures(file, Rivalry, "lakestream_bench.rivals")
 
 
 class Attempts:

@@ -15,6 +15,8 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
+from lakestream_operator.autoscaler.shard_policy import SHARD_WRITE_BYTES, SHARD_WRITE_RECORDS
+
 HOURS_PER_MONTH = 730.0
 DAYS_PER_MONTH = HOURS_PER_MONTH / 24
 _SECONDS_PER_MONTH = HOURS_PER_MONTH * 3600
@@ -169,7 +171,7 @@ UNIT_BYTES = 25 * 1024
 def least_shards(load: Load) -> int:
     """Of a provisioned stream: a shard takes 1,000 records and 1 MiB per second."""
     records, size = load.events_per_second, load.events_per_second * load.event_bytes
-    return max(1, math.ceil(records / 1_000), math.ceil(size / 2**20))
+    return max(1, math.ceil(records / SHARD_WRITE_RECORDS), math.ceil(size / SHARD_WRITE_BYTES))
 
 
 @dataclass(frozen=True)

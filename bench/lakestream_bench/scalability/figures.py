@@ -12,9 +12,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import orjson
-from pydantic import TypeAdapter
 
 from lakestream_api import Progress
+from lakestream_bench._figures import load_figures
 
 TREND = 0.1
 """Seconds by which records may become visible later with each second: above it the lag grows, and a load that is held
@@ -137,16 +137,5 @@ def demand_of(measured: Sequence[Measured], records_per_second: float) -> int | 
 
 
 def load_scalability(file: Path) -> Scalability | None:
-    """What a run wrote; None: there was none.
-
-    Raises:
-        ValueError: the file is something else; the message names it.
-    """
-    if not file.exists():
-        return None
-    try:
-        return TypeAdapter(Scalability).validate_json(file.read_bytes())
-    except ValueError as error:
-        raise ValueError(
-            f"{file}: not written by `python -m lakestream_bench.scalability`; remove it: {error}"
-        ) from error
+    """What a run wrote, as `load_figures`."""
+    return load_figures(file, Scalability, "lakestream_bench.scalability")

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lakestream_bench._ingestion import STREAM, Ingestion, Orders, Trigger, ingest
+from lakestream_bench._processes import failure
 from lakestream_bench.scalability.figures import Measured, Step, judge
 from lakestream_localkinesis.testing import local_kinesis
 
@@ -93,5 +94,5 @@ def _drain(orders: Orders, run: Ingestion) -> None:
     deadline = time.monotonic() + DRAIN_SECONDS
     while sum(batch.records for batch in run.batches()) < orders.acknowledged:
         if run.process.poll() is not None or time.monotonic() > deadline:
-            raise RuntimeError(f"not all was read; the log ends with:\n{run.log.read_text()[-3000:]}")
+            raise failure("not all was read", run.log)
         time.sleep(0.2)
