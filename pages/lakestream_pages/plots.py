@@ -65,13 +65,10 @@ class Plot:
             return TOP + inner * (1 - (math.sqrt(share) if self.root else share))
 
         parts = [_opening(self.title, self.height)]
-        for tick in ticks:
-            parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(tick):.1f}" y2="{y(tick):.1f}" class="grid"/>')
-            parts.append(f'<text x="{LEFT - 6}" y="{y(tick) + 4:.1f}" class="y">{_number(tick)}</text>')
+        parts += _levels([(y(tick), tick) for tick in ticks])
         for time in _times(self.length, hours=self.time == "hours"):
             parts.append(f'<text x="{x(time):.1f}" y="{self.height - 18}" class="x">{time:g}</text>')
-        parts.append(f'<text x="{WIDTH - RIGHT}" y="{self.height - 4}" class="unit">{self.time}</text>')
-        parts.append(f'<text transform="translate(12 {TOP + inner / 2:.0f}) rotate(-90)" class="x">{self.unit}</text>')
+        parts += _units(self.time, self.unit, self.height)
         if self.goal is not None and self.goal <= top:
             parts.append(
                 f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y(self.goal):.1f}" y2="{y(self.goal):.1f}" class="goal"/>'
@@ -194,15 +191,21 @@ def _line(series: Series, points: Sequence[tuple[float, float]]) -> str:
 
 def _axes(across: Sequence[tuple[float, float]], up: Sequence[tuple[float, float]], height: int) -> list[str]:
     """Grid and numbers of a plane: places and values on each axis."""
-    parts = []
-    for y, value in up:
-        parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" class="grid"/>')
-        parts.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" class="y">{_number(value)}</text>')
+    parts = _levels(up)
     for x, value in across:
         parts.append(_upright(x, height))
         # At the right edge there is no room for the half of a long one.
         side = "unit" if x > WIDTH - 2 * RIGHT else "x"
         parts.append(f'<text x="{x:.1f}" y="{height - 18}" class="{side}">{_number(value)}</text>')
+    return parts
+
+
+def _levels(up: Sequence[tuple[float, float]]) -> list[str]:
+    """The grid's level lines with their numbers: places and values."""
+    parts = []
+    for y, value in up:
+        parts.append(f'<line x1="{LEFT}" x2="{WIDTH - RIGHT}" y1="{y:.1f}" y2="{y:.1f}" class="grid"/>')
+        parts.append(f'<text x="{LEFT - 6}" y="{y + 4:.1f}" class="y">{_number(value)}</text>')
     return parts
 
 
