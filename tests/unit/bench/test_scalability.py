@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakestream_api import Freshness, Progress, StageSeconds
+from lakestream.testing.progress import progress_with
+from lakestream_api import Freshness, Progress
 from lakestream_bench.scalability.__main__ import find
 from lakestream_bench.scalability.figures import Measured, Step, demand_of, judge, load_scalability
 from lakestream_bench.scalability.measuring import LOADS, Setting, search
@@ -25,24 +26,11 @@ SETTING = Setting("mor", interval_seconds=2, goal_seconds=10.0, step_seconds=20.
 
 
 def batch(at: float, p50: float, p99: float) -> Progress:
-    return Progress(
-        stream="orders",
+    return progress_with(
         writer="mor",
         batch=0,
-        epoch=1,
         finished_at=START + timedelta(seconds=at),
-        records=1,
-        bytes=1,
-        quarantined=0,
-        rows_written=1,
-        seconds=StageSeconds(plan=0, fetch=0, write=0, commit=0),
-        trigger_interval=timedelta(seconds=2),
-        executors=1,
-        cores=1,
-        shards=(),
-        lag_seconds=0,
         freshness=Freshness(p50_seconds=p50, p99_seconds=p99),
-        caught_up=True,
     )
 
 

@@ -18,13 +18,13 @@ from grafana_foundation_sdk.models.dashboard import Dashboard
 from prometheus_client import CollectorRegistry
 
 from lakestream.control import PrometheusProgress
+from lakestream.testing.progress import progress_with
 from lakestream_api import (
     Condition,
     ConditionStatus,
     ConditionType,
     Freshness,
     LakeStreamStatus,
-    Progress,
     ShardProgress,
     StageSeconds,
     TableService,
@@ -65,24 +65,12 @@ def _of_the_operator() -> Series:
 def _of_a_driver() -> Series:
     registry = CollectorRegistry()
     PrometheusProgress(registry).publish(
-        Progress(
-            stream="orders",
-            writer="hudi",
-            batch=1,
-            epoch=1,
+        progress_with(
             finished_at=NOW,
-            records=1,
-            bytes=1,
-            quarantined=0,
-            rows_written=1,
             seconds=StageSeconds(plan=1, fetch=1, write=1, commit=1),
             trigger_interval=timedelta(seconds=10),
-            executors=1,
-            cores=1,
             shards=(ShardProgress(shard_id="shard-0", tip_reached=True, lag_seconds=0, records=1, bytes=1),),
-            lag_seconds=0,
             freshness=Freshness(p50_seconds=1, p99_seconds=1),
-            caught_up=True,
             table_services=(TableService(name="compaction"),),
         )
     )

@@ -5,7 +5,8 @@ from datetime import UTC, datetime, timedelta
 import numpy as np
 import numpy.typing as npt
 
-from lakestream_api import Progress, ShardProgress, StageSeconds
+from lakestream.testing.progress import progress_with
+from lakestream_api import Progress, ShardProgress
 from lakestream_demo.freshness import caught_up_at, freshness
 from lakestream_demo.result import Freshness
 
@@ -21,20 +22,10 @@ def times(*seconds: float) -> npt.NDArray[np.int64]:
 
 
 def batch(number: int, finished: float, covered: dict[str, float | None], *, caught_up: bool = True) -> Progress:
-    return Progress(
-        stream="orders",
+    return progress_with(
         writer="json",
         batch=number,
-        epoch=1,
         finished_at=at(finished),
-        records=1,
-        bytes=1,
-        quarantined=0,
-        rows_written=1,
-        seconds=StageSeconds(plan=0, fetch=0, write=0, commit=0),
-        trigger_interval=timedelta(seconds=2),
-        executors=1,
-        cores=1,
         shards=tuple(
             ShardProgress(
                 shard_id=shard_id,
@@ -46,7 +37,6 @@ def batch(number: int, finished: float, covered: dict[str, float | None], *, cau
             )
             for shard_id, last in covered.items()
         ),
-        lag_seconds=0,
         caught_up=caught_up,
     )
 

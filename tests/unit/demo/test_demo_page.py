@@ -7,8 +7,9 @@ from html.parser import HTMLParser
 import orjson
 import pytest
 
+from lakestream.testing.progress import progress_with
 from lakestream_api import Freshness as BatchFreshness
-from lakestream_api import Progress, StageSeconds
+from lakestream_api import Progress
 from lakestream_demo.history import History, Moment, WriterMoment, per_second
 from lakestream_demo.observed import LoadSeen, Observed, StreamSeen, WriterSeen
 from lakestream_demo.page import page
@@ -47,24 +48,9 @@ HISTORY = History(
 
 
 def batch(finished: float, freshness: BatchFreshness | None) -> Progress:
-    return Progress(
-        stream="orders",
-        writer="hudi",
-        batch=1,
-        epoch=1,
+    return progress_with(
         finished_at=START + timedelta(seconds=finished),
-        records=1,
-        bytes=1,
-        quarantined=0,
-        rows_written=1,
-        seconds=StageSeconds(plan=0, fetch=0, write=0, commit=0),
-        trigger_interval=timedelta(seconds=2),
-        executors=1,
-        cores=1,
-        shards=(),
-        lag_seconds=0,
         freshness=freshness,
-        caught_up=True,
     )
 
 

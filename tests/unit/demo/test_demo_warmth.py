@@ -4,6 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from lakestream.testing.progress import progress_with
 from lakestream_api import Progress, StageSeconds
 from lakestream_demo.document import ORDERS, make_document
 from lakestream_demo.settings import Table
@@ -15,23 +16,13 @@ START = datetime(2026, 1, 1, tzinfo=UTC)
 def batches(*seconds: float, records: int = 10) -> list[Progress]:
     """A batch every ten seconds; each took so long."""
     return [
-        Progress(
-            stream="orders",
-            writer="hudi",
+        progress_with(
             batch=number,
-            epoch=1,
             finished_at=START + timedelta(seconds=10 * number),
             records=records,
             bytes=records,
-            quarantined=0,
             rows_written=records,
             seconds=StageSeconds(plan=0, fetch=0, write=took, commit=0),
-            trigger_interval=timedelta(seconds=2),
-            executors=1,
-            cores=1,
-            shards=(),
-            lag_seconds=0,
-            caught_up=True,
         )
         for number, took in enumerate(seconds)
     ]

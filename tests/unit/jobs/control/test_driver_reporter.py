@@ -10,29 +10,21 @@ from typing import Any
 import pytest
 
 from lakestream.control.driver import DriverReporter
-from lakestream.testing.logs import EPOCH_TIME, ManualClock
+from lakestream.testing.logs import ManualClock
+from lakestream.testing.progress import progress_with
 from lakestream_api import Progress, StageSeconds
 from lakestream_api.report import DriverReport, DriverState, ExecutorsReport, FetchedBatch
 
 
 def progress(batch: int) -> Progress:
-    return Progress(
-        stream="orders",
-        writer="hudi",
+    return progress_with(
         batch=batch,
         epoch=4,
-        finished_at=EPOCH_TIME,
         records=100,
         bytes=25_000,
-        quarantined=0,
         rows_written=100,
         seconds=StageSeconds(plan=0.5, fetch=1.0, write=2.0, commit=0.25),
         trigger_interval=timedelta(seconds=10),
-        executors=1,
-        cores=1,
-        shards=(),
-        lag_seconds=0,
-        caught_up=True,
     )
 
 
