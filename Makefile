@@ -48,7 +48,7 @@ spark: jars ## Run the tests with Spark, but not the slow ones
 	$(BIN)/pytest -m "spark and not slow" --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
 chaos: jars ## Random faults against real drivers, audited: HOURS= SEED=, or CASE= to replay one (see docs/chaos.md)
-	PYTHONPATH=tests/chaos $(BIN)/python -m chaos $(if $(HOURS),--hours $(HOURS)) $(if $(SEED),--seed $(SEED)) \
+	PYTHONPATH=tests/servers:tests/chaos $(BIN)/python -m chaos $(if $(HOURS),--hours $(HOURS)) $(if $(SEED),--seed $(SEED)) \
 		$(if $(CASE),--replay $(CASE))
 
 e2e: setup ## Run the end-to-end tests on kubectl's current cluster, which has the images (see CONTRIBUTING.md)

@@ -13,6 +13,7 @@ import pytest
 import chaos
 
 HERE = Path(__file__).parent
+PYTHONPATH = os.pathsep.join(map(str, (HERE.parent / "servers", HERE)))
 
 
 @pytest.mark.spark
@@ -21,7 +22,11 @@ def test_nothing_is_lost_doubled_or_altered_in_a_little_chaos(tmp_path: Path) ->
     # A process of its own, as it has signals and a reaper of its own.
     command = (sys.executable, "-m", chaos.__name__, "--replay", HERE / "short", "--out", tmp_path)
     done = subprocess.run(
-        command, env={**os.environ, "PYTHONPATH": str(HERE)}, capture_output=True, text=True, check=False
+        command,
+        env={**os.environ, "PYTHONPATH": PYTHONPATH},
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     totals = json.loads((tmp_path / "replay-short.json").read_text())["totals"]

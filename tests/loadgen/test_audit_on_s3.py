@@ -7,7 +7,7 @@ from pathlib import Path
 
 import boto3
 import pytest
-from moto.server import ThreadedMotoServer
+from moto_s3 import moto_s3
 
 from lakestream_loadgen.audit import read_json_lake, read_quarantine
 from lakestream_loadgen.errors import LakeError
@@ -18,16 +18,12 @@ from lakestream_loadgen.records import Record
 @pytest.fixture
 def bucket(monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     """A bucket of a server of one's own, filled with a ledger and two JSON files."""
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", f"http://{host}:{port}")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-    boto3.client("s3").create_bucket(Bucket="audited")
-    yield "audited"
-    server.stop()
+    with moto_s3("audited") as url:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_S3", url)
+        yield "audited"
 
 
 def put(key: str, data: bytes) -> None:

@@ -6,10 +6,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from uuid import uuid4
 
-import boto3
 import pytest
-from botocore.config import Config
-from moto.server import ThreadedMotoServer
+from moto_s3 import moto_s3
 from obstore.store import MemoryStore
 
 from lakestream.log import LogStore, ObstoreLogStore
@@ -18,19 +16,8 @@ from lakestream.storage import LakePath, S3Settings, StoreSettings, open_store
 
 @pytest.fixture(scope="session")
 def s3(monkeypatch_session: pytest.MonkeyPatch) -> Iterator[S3Settings]:
-    server = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    settings = S3Settings(region="eu-west-1", endpoint=f"http://{host}:{port}")
-    client = boto3.client(
-        "s3",
-        endpoint_url=settings.endpoint,
-        region_name=settings.region,
-        config=Config(s3={"addressing_style": "path"}),
-    )
-    client.create_bucket(Bucket="lake", CreateBucketConfiguration={"LocationConstraint": "eu-west-1"})
-    yield settings
-    server.stop()
+    with moto_s3("lake") as url:
+        yield S3Settings(region="us-east-1", endpoint=url)
 
 
 @pytest.fixture(scope="session")

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import boto3
 import pytest
-from botocore.config import Config
-from moto.server import ThreadedMotoServer
+from moto_s3 import moto_s3
 from pyspark.sql import SparkSession
 
 from lab.chain import Labs
@@ -26,20 +24,8 @@ def server() -> Iterator[LocalKinesis]:
 @pytest.fixture(scope="session")
 def s3() -> Iterator[str]:
     """URL of an S3 server with a bucket."""
-    moto = ThreadedMotoServer(ip_address="127.0.0.1", port=0, verbose=False)
-    moto.start()
-    host, port = moto.get_host_and_port()
-    client = boto3.client(
-        "s3",
-        endpoint_url=f"http://{host}:{port}",
-        region_name="us-east-1",
-        aws_access_key_id="test",
-        aws_secret_access_key="test",
-        config=Config(s3={"addressing_style": "path"}),
-    )
-    client.create_bucket(Bucket=BUCKET)
-    yield f"http://{host}:{port}"
-    moto.stop()
+    with moto_s3(BUCKET) as url:
+        yield url
 
 
 @pytest.fixture(scope="session")
