@@ -30,7 +30,7 @@ from lakestream.control import (
     serve_metrics,
 )
 from lakestream.engine import Engine, Until
-from lakestream.errors import LakeStreamError
+from lakestream.errors import DataLossError, KinesisRejectedError, LakeStreamError, RangeError, StreamRecreatedError
 from lakestream.exits import Exit, exit_of, leave_message
 from lakestream.kinesis import HttpKinesisClient, KinesisSettings, Planner, read_ranges
 from lakestream.log import CheckpointLog, Fence, FenceSettings, FenceWatch, Identity, ObstoreLogStore
@@ -40,7 +40,7 @@ from lakestream.replay import carry_out
 from lakestream.sinks.contract import Sink
 from lakestream.sinks.hudi import HudiSink
 from lakestream.sinks.json_files import JsonSink
-from lakestream.sinks.owner import Owner, claim_table
+from lakestream.sinks.owner import Owner, TableClaim
 from lakestream.sinks.quarantine import Quarantine
 from lakestream.spark.executors import SparkExecutorPool
 from lakestream.spark.failures import SPARK_ERRORS, in_our_words
@@ -112,12 +112,11 @@ def _ingest(
         client = HttpKinesisClient(source)
         stack.callback(client.close)
         place = places.checkpoint_place(document, writer, s3)
-        log = _open_log(client, place, writer)
-        stack.callback(log.close)
-        logger.info("epoch %d of checkpoint %s at %s", log.epoch, log.checkpoint, place.path)
-        control.took_over(log.epoch)
-        claim_table(places.owner_place(writer, s3), _owner(document, writer, log, place))
+        identity = _identity(client, writer)
+        log = stack.enter_context(_taken_over(place, identity, control))
+        claim = _claimed(document, writer, log, s3)
         stack.enter_context(_watch(place, log.epoch))
+        stack.enter_context(_told_if_recreated(client, identity))
         stack.enter_context(_spark_errors_in_our_words())
         spark = build_session(
             settings.session_settings(document, writer, s3, run_settings.cores, executors=control.executors)
@@ -140,6 +139,7 @@ def _ingest(
             s3=s3,
             client=client,
             log=log,
+            claim=claim,
             quarantine=Quarantine(place / places.QUARANTINE),
             spark=spark,
             planner=planner,
@@ -165,6 +165,7 @@ class _Parts:
     s3: S3Settings
     client: HttpKinesisClient
     log: CheckpointLog
+    claim: TableClaim
     quarantine: Quarantine
     spark: SparkSession
     planner: Planner
@@ -203,7 +204,7 @@ class _Parts:
                 log=self.log,
                 planner=self.planner,
                 fetcher=SparkFetcher(self.spark, self.source, pipeline, self.quarantine.store, read_ranges),
-                output=SparkOutput(sink, self.quarantine, self.log.checkpoint),
+                output=SparkOutput(sink, self.quarantine, self.claim),
                 observer=_Observer(reporter, self.control, keeper, times),
                 stop=self.stop,
             )
@@ -269,15 +270,41 @@ class _Observer:
         self.control.idle()
 
 
-def _open_log(client: HttpKinesisClient, place: StoreSettings, writer: Writer) -> CheckpointLog:
+@contextmanager
+def _taken_over(place: StoreSettings, identity: Identity, control: DriverControl) -> Iterator[CheckpointLog]:
+    log = CheckpointLog.open(ObstoreLogStore.at(place), identity)
+    try:
+        logger.info("epoch %d of checkpoint %s at %s", log.epoch, log.checkpoint, place.path)
+        control.took_over(log.epoch)
+        yield log
+    finally:
+        log.close()
+
+
+def _identity(client: HttpKinesisClient, writer: Writer) -> Identity:
     stream = client.describe_stream_summary()
-    identity = Identity(stream.arn, stream.created_at, settings.immutable_settings(writer.output))
-    return CheckpointLog.open(ObstoreLogStore.at(place), identity)
+    return Identity(stream.arn, stream.created_at, settings.immutable_settings(writer.output))
 
 
-def _owner(document: LakeStream, writer: Writer, log: CheckpointLog, place: StoreSettings) -> Owner:
+@contextmanager
+def _told_if_recreated(client: HttpKinesisClient, identity: Identity) -> Iterator[None]:
+    """Of what fails because the positions are of a stream that is no more, tell the cause."""
+    try:
+        yield
+    except (KinesisRejectedError, RangeError, DataLossError) as error:
+        stream = client.describe_stream_summary()
+        if stream.created_at != identity.stream_created_at:
+            raise StreamRecreatedError.of(stream.arn, identity.stream_created_at, stream.created_at) from error
+        raise
+
+
+def _claimed(document: LakeStream, writer: Writer, log: CheckpointLog, s3: S3Settings) -> TableClaim:
     namespace, name = document.metadata.namespace, document.metadata.name
-    return Owner(log.checkpoint, str(place.path), f"{namespace}/{name}" if namespace else name, writer.name)
+    place = places.checkpoint_place(document, writer, s3)
+    owner = Owner(log.checkpoint, str(place.path), f"{namespace}/{name}" if namespace else name, writer.name)
+    claim = TableClaim(places.table_place(writer, s3), places.owner_place(writer, s3), owner)
+    claim.take(wrote=log.last_commit() is not None)
+    return claim
 
 
 def _watch(place: StoreSettings, epoch: int) -> FenceWatch:

@@ -290,6 +290,7 @@ class Engine(Generic[Rows]):
     def _write(self, batch: _Prepared[Rows], fetched: Fetched[Rows]) -> tuple[tuple[FileEntry, ...], SinkCommit]:
         # The last look before the lake changes: a sink without a lock of its own trusts in it.
         self._log.check_fence()
+        self._output.check()
         if batch.replay and (found := self._output.find(batch.plan)) is not None:
             logger.info("batch %d is visible already; only its commit was missing", batch.plan.batch)
             return self._output.quarantined(batch.plan), found

@@ -11,6 +11,8 @@ operator which shard, table or field is meant and what to do.
 
 from __future__ import annotations
 
+from datetime import datetime
+
 
 class LakeStreamError(Exception):
     """Root of all errors of the data plane."""
@@ -48,8 +50,29 @@ class IdentityMismatchError(PermanentError):
     """The checkpoint belongs to another stream, or to one that was deleted and created again."""
 
 
+class StreamRecreatedError(IdentityMismatchError):
+    """The stream was deleted, and another one of its name was created."""
+
+    @classmethod
+    def of(cls, arn: str, was: datetime, now: datetime) -> StreamRecreatedError:
+        """`was` and `now`: when the checkpoint's stream was created, and the present one."""
+        return cls(
+            f"the stream {arn} was deleted and created again: that of the checkpoint was created at {was.isoformat()}, "
+            f"the present one at {now.isoformat()}. Its positions mean nothing any more. Give the writers another path "
+            "and another spec.checkpoint, to begin anew."
+        )
+
+
+class CheckpointGoneError(PermanentError):
+    """The checkpoint was deleted while a driver worked with it."""
+
+
 class TableOwnedError(PermanentError):
     """Another checkpoint writes the table."""
+
+
+class TableGoneError(PermanentError):
+    """The table was deleted while a driver wrote it."""
 
 
 class FencedError(PermanentError):

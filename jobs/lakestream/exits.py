@@ -8,7 +8,16 @@ from collections.abc import Mapping
 from enum import IntEnum
 from pathlib import Path
 
-from lakestream.errors import DataLossError, FencedError, LakeStreamError, PermanentError, SettingsError
+from lakestream.errors import (
+    CheckpointGoneError,
+    DataLossError,
+    FencedError,
+    LakeStreamError,
+    PermanentError,
+    SettingsError,
+    StreamRecreatedError,
+    TableGoneError,
+)
 from lakestream.storage import StorageUnavailableError
 from lakestream_api.names import POD_VARIABLE
 
@@ -35,6 +44,12 @@ class Exit(IntEnum):
     """Records were trimmed before they were read."""
     STORAGE = 6
     """The storage of tables and checkpoint did not answer."""
+    STREAM_RECREATED = 7
+    """The stream is another one of the same name."""
+    CHECKPOINT_GONE = 8
+    """The checkpoint was deleted under the driver."""
+    TABLE_GONE = 9
+    """The table was deleted under the driver."""
 
 
 def exit_of(error: LakeStreamError) -> Exit:
@@ -46,6 +61,12 @@ def exit_of(error: LakeStreamError) -> Exit:
             return Exit.DATA_LOSS
         case SettingsError():
             return Exit.SETTINGS
+        case StreamRecreatedError():
+            return Exit.STREAM_RECREATED
+        case CheckpointGoneError():
+            return Exit.CHECKPOINT_GONE
+        case TableGoneError():
+            return Exit.TABLE_GONE
         case PermanentError():
             return Exit.PERMANENT
         case StorageUnavailableError():

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from uuid import UUID
 
 from pyspark.sql import DataFrame
 
 from lakestream.model import BatchPlan, FileEntry, SinkCommit
 from lakestream.sinks.contract import BatchRef, Sink
+from lakestream.sinks.owner import TableClaim
 from lakestream.sinks.quarantine import Quarantine
 
 
@@ -18,7 +18,10 @@ class SparkOutput:
 
     sink: Sink
     rejects: Quarantine
-    checkpoint: UUID
+    claim: TableClaim
+
+    def check(self) -> None:
+        self.claim.check()
 
     def quarantine(self, plan: BatchPlan, rejected: DataFrame, *, replay: bool) -> tuple[FileEntry, ...]:
         return self.rejects.write(self._ref(plan), rejected, replay=replay)
@@ -33,4 +36,4 @@ class SparkOutput:
         return self.sink.write(self._ref(plan), rows, replay=replay)
 
     def _ref(self, plan: BatchPlan) -> BatchRef:
-        return BatchRef(plan.batch, str(self.checkpoint))
+        return BatchRef(plan.batch, str(self.claim.owner.checkpoint))

@@ -92,6 +92,10 @@ class Fetcher(Protocol[Rows]):
 class Output(Protocol[RowsIn_contra]):
     """Where a batch goes: the sink and the quarantine, exactly once both."""
 
+    def check(self) -> None:
+        """Raise if the table is gone, or somebody else's."""
+        ...
+
     def quarantine(self, plan: BatchPlan, rejected: RowsIn_contra, *, replay: bool) -> tuple[FileEntry, ...]: ...
     def quarantined(self, plan: BatchPlan) -> tuple[FileEntry, ...]:
         """What `quarantine` has written for a batch."""

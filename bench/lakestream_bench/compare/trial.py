@@ -18,10 +18,11 @@ from lakestream.engine import Engine, EngineSettings, Until
 from lakestream.log import CheckpointLog, Identity, ObstoreLogStore
 from lakestream.model import BatchCommit, BatchPlan, ShardStats
 from lakestream.output import SparkOutput
-from lakestream.places import QUARANTINE, checkpoint_place
+from lakestream.places import QUARANTINE, checkpoint_place, table_place
 from lakestream.sinks.contract import Sink
 from lakestream.sinks.hudi import HudiSink
 from lakestream.sinks.json_files import JsonSink
+from lakestream.sinks.owner import Owner, TableClaim
 from lakestream.sinks.quarantine import Quarantine
 from lakestream.spark.fetch import SparkFetcher
 from lakestream.spark.pipeline import Pipeline
@@ -96,6 +97,10 @@ class Ingest:
                 self.sink = DefaultsSink(spark, place.table)
         identity = Identity(STREAM, datetime(2026, 1, 1, tzinfo=UTC), settings.immutable_settings(writer.output))
         self._log = CheckpointLog.open(ObstoreLogStore.at(checkpoint), identity)
+        owner = Owner(self._log.checkpoint, str(checkpoint.path), "compare", writer.name)
+        # Beside the log: Hudi's DataSource takes a folder with anything of Hudi's in it for a table.
+        self._claim = TableClaim(table_place(writer, place.s3), checkpoint / "claim", owner)
+        self._claim.take(wrote=False)
         self._quarantine = Quarantine(checkpoint / QUARANTINE)
         self._pipeline = Pipeline.of(spark, EVENT_DDL, _TRANSFORM, self.sink.refusal)
         self.sink.prepare(self._pipeline.output)
@@ -107,7 +112,7 @@ class Ingest:
             log=self._log,
             planner=RecordedPlanner(plans),
             fetcher=SparkFetcher(self._spark, self._history.source, self._pipeline, self._quarantine.store),
-            output=SparkOutput(self.sink, self._quarantine, self._log.checkpoint),
+            output=SparkOutput(self.sink, self._quarantine, self._claim),
             observer=_Observer(committed),
             stop=StopSignal(),
         ).run(Until.CAUGHT_UP)

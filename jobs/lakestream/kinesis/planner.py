@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import TracebackType
 
-from lakestream.errors import DataLossError, IdentityMismatchError, KinesisAnswerError, StreamNotFoundError
+from lakestream.errors import DataLossError, KinesisAnswerError, StreamNotFoundError, StreamRecreatedError
 from lakestream.kinesis.admission import Admission, admit, assign_tasks
 from lakestream.kinesis.crew import Crew
 from lakestream.kinesis.lineage import (
@@ -133,7 +133,7 @@ class Planner:
 
         Raises:
             DataLossError: records were trimmed before they were read, and losses may not be skipped.
-            IdentityMismatchError: the stream was deleted and created again while we watched.
+            StreamRecreatedError: the stream was deleted and created again while we watched.
             SettingsError: the starting timestamp lies in the future.
             StreamNotFoundError: the stream is gone.
             KinesisError: Kinesis did not answer.
@@ -201,11 +201,8 @@ class Planner:
             return old
         summary = self._client.describe_stream_summary()
         shards = {shard.shard_id: shard for shard in self._client.list_shards()}
-        if old is not None and (summary.arn, summary.created_at) != (old.summary.arn, old.summary.created_at):
-            raise IdentityMismatchError(
-                f"{summary.arn} was deleted and created again at {summary.created_at.isoformat()}: its records have "
-                "nothing to do with those of this checkpoint. Give the new stream a new checkpoint."
-            )
+        if old is not None and summary.created_at != old.summary.created_at:
+            raise StreamRecreatedError.of(summary.arn, old.summary.created_at, summary.created_at)
         self._listing = _Listing(shards, summary, now)
         return self._listing
 

@@ -177,7 +177,7 @@ class CheckpointLog:
         return self._replays.next(behind, definition, records)
 
     def check_fence(self) -> None:
-        """Raise FencedError if a higher epoch exists."""
+        """Raise FencedError if a higher epoch exists, CheckpointGoneError if this driver's is gone."""
         self._fence.check()
 
     def expire(self) -> None:

@@ -25,7 +25,7 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Self
 
-from lakestream.errors import FencedError, LakeStreamError
+from lakestream.errors import CheckpointGoneError, FencedError, LakeStreamError
 from lakestream.log.layout import EPOCHS, closed_key, epoch_key, number_of
 from lakestream.log.store import LogStore, claim
 from lakestream.model.codec import encode, time_to_json
@@ -92,27 +92,39 @@ def _newest(keys: Sequence[str]) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Fence:
-    """Whether an epoch is still the highest."""
+    """Whether an epoch is still there, and the highest."""
 
     store: LogStore
     epoch: int
 
     def check(self) -> None:
-        """Raise FencedError if a higher epoch exists. One LIST request, of nothing as a rule.
+        """Look whether this driver still owns the checkpoint. One LIST request, of its own epoch alone as a rule.
 
         A HEAD of the next epoch would be cheaper, but could not see a successor whose own entry has
         expired already.
+
+        Raises:
+            FencedError: a higher epoch exists.
+            CheckpointGoneError: this one does not any more.
         """
-        higher = self.store.list(EPOCHS, after=epoch_key(self.epoch))
-        if higher:
+        found = self.store.list(EPOCHS, after=epoch_key(self.epoch - 1))
+        newest = _newest(found)
+        if newest > self.epoch:
             raise FencedError(
-                f"epoch {number_of(higher[-1])} has taken over from this driver's epoch {self.epoch}; "
+                f"epoch {newest} has taken over from this driver's epoch {self.epoch}; "
                 "it stops without writing. Run one driver per writer and checkpoint."
+            )
+        if epoch_key(self.epoch) not in found:
+            raise CheckpointGoneError(
+                f"the checkpoint was deleted, or emptied, under this driver: {epoch_key(self.epoch)}, which it wrote, "
+                "is gone. Nothing more is written. See who does so (a lifecycle rule of the bucket may). Bring its "
+                "objects back from versions of the bucket or a copy; or delete checkpoint and table, or give other "
+                "paths, to begin anew."
             )
 
 
 class FenceWatch:
-    """Looks for a higher epoch, and calls `on_lost` once when the checkpoint may not be ours any more.
+    """Looks at the epochs, and calls `on_lost` once when the checkpoint may not be ours any more.
 
     One thread looks; a second one keeps the time, whatever a look hangs in. Give it a store of its own, with a
     `patience` of seconds: the log's may try a request for minutes.
@@ -132,8 +144,8 @@ class FenceWatch:
         Args:
             fence: what is looked at.
             on_lost: called in a thread of the watch; must end all writing. Gets a FencedError if there is a
-                successor, a StorageUnavailableError if nobody can tell, and another error if the process stood still
-                for so long that there may be one.
+                successor, a CheckpointGoneError if there is nothing to succeed to, a StorageUnavailableError if nobody
+                can tell, and another error if the process stood still for so long that there may be a successor.
             settings: how often, and for how long without an answer.
             clock: seconds.
             wait: waits so many seconds; True ends the watch.
@@ -173,7 +185,7 @@ class FenceWatch:
         try:
             self._fence.check()
             self._verified = asked
-        except FencedError as error:
+        except (FencedError, CheckpointGoneError) as error:
             self._lose(error)
         except Exception as error:  # noqa: BLE001 - a watch that dies of anything is a driver without a fence
             self._failure = str(error)

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, TypeAlias
 from uuid import UUID, uuid4
 
-from lakestream.errors import CorruptLogError, IdentityMismatchError
+from lakestream.errors import CorruptLogError, IdentityMismatchError, StreamRecreatedError
 from lakestream.log.layout import BATCHES, COMMITS, IDENTITY, MANIFESTS
 from lakestream.log.store import LogStore, claim
 from lakestream.model.codec import decode, encode, require_utc, required_time, time_to_json
@@ -35,6 +35,7 @@ def claim_identity(store: LogStore, identity: Identity) -> UUID:
     """Write the identity of a new checkpoint, or check that of an existing one; the checkpoint's UUID.
 
     Raises:
+        StreamRecreatedError: the stream is another one of the same name.
         IdentityMismatchError: the checkpoint belongs to something else; the message lists what differs.
         CorruptLogError: there are plans or commits, and nothing says whose.
     """
@@ -79,11 +80,7 @@ def _require_same(old: Identity, new: Identity) -> None:
             "Set spec.source.kinesis back, or give another spec.checkpoint for the other stream."
         )
     if old.stream_created_at != new.stream_created_at:
-        raise IdentityMismatchError(
-            f"the stream {new.stream_arn} was deleted and created again: it was created at "
-            f"{old.stream_created_at.isoformat()} when the checkpoint was made, and now at "
-            f"{new.stream_created_at.isoformat()}. Its positions mean nothing any more; give another spec.checkpoint."
-        )
+        raise StreamRecreatedError.of(new.stream_arn, old.stream_created_at, new.stream_created_at)
     changed = [
         f"{name}: was {_show(old.settings.get(name))}, now {_show(new.settings.get(name))}"
         for name in sorted({*old.settings, *new.settings})

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-from lakestream.errors import CorruptLogError, TableOwnedError
+from lakestream.errors import CorruptLogError, TableGoneError, TableOwnedError
 from lakestream.log.store import ObstoreLogStore, claim
 from lakestream.model.codec import decode, encode
-from lakestream.storage import StoreSettings
+from lakestream.storage import ObjectNotFoundError, StoreSettings
 
 KEY = "owner"
 """Of the object; no name that a query for JSON files might match."""
@@ -34,27 +34,65 @@ class Owner:
         return f"writer {self.writer} of the LakeStream {self.lakestream}, with the checkpoint {self.checkpoint}"
 
 
-def claim_table(place: StoreSettings, owner: Owner) -> None:
-    """Write down whose a table is, if nobody has yet: it is new, or from a release that did not do so.
+@dataclass(frozen=True, slots=True)
+class TableClaim:
+    """A driver's claim to the table that it writes."""
 
-    Args:
-        place: of the object, below the table.
-        owner: who claims it.
+    table: StoreSettings
+    place: StoreSettings
+    """Of the object, below the table."""
+    owner: Owner
 
-    Raises:
-        TableOwnedError: it is somebody else's.
-        CorruptLogError: the object says nothing sensible.
-    """
-    store = ObstoreLogStore.at(place)
-    if claim(store, KEY, _encode(owner)):
-        return
-    found = read_owner(place)
-    if found.checkpoint != owner.checkpoint:
-        raise TableOwnedError(
-            f"the table belongs to the {found} at {found.place}, as {place.path / KEY} says; this is the {owner} at "
-            f"{owner.place}. Two that write one table undo each other's batches: give this one another path. If the "
-            "other one is to write no more, or its checkpoint was deleted to begin anew, delete the table as well; or, "
-            "to add to it, that object (records that are read a second time may then be there twice)."
+    def take(self, *, wrote: bool) -> None:
+        """Write down whose the table is, if nobody has yet: it is new, or from a release that did not do so.
+
+        Args:
+            wrote: whether the checkpoint says that the table has been written.
+
+        Raises:
+            TableGoneError: it has been written, and there is nothing.
+            TableOwnedError: it is somebody else's.
+            CorruptLogError: the object says nothing sensible.
+        """
+        try:
+            found = read_owner(self.place)
+        except ObjectNotFoundError as error:
+            if wrote and not ObstoreLogStore.at(self.table).list(""):
+                raise self._gone() from error
+            if claim(ObstoreLogStore.at(self.place), KEY, _encode(self.owner)):
+                return
+            found = read_owner(self.place)
+        self._require(found)
+
+    def check(self) -> None:
+        """Look whether the table is still there, and the owner's. One GET request.
+
+        Raises:
+            TableGoneError: it was deleted.
+            TableOwnedError: it was deleted, and somebody else has made another one there.
+        """
+        try:
+            found = read_owner(self.place)
+        except ObjectNotFoundError as error:
+            raise self._gone() from error
+        self._require(found)
+
+    def _require(self, found: Owner) -> None:
+        if found.checkpoint != self.owner.checkpoint:
+            raise TableOwnedError(
+                f"the table belongs to the {found} at {found.place}, as {self.place.path / KEY} says; this is the "
+                f"{self.owner} at {self.owner.place}. Two that write one table undo each other's batches: give this "
+                "one another path. If the other one is to write no more, or its checkpoint was deleted to begin anew, "
+                "delete the table as well; or, to add to it, that object (records that are read a second time may then "
+                "be there twice)."
+            )
+
+    def _gone(self) -> TableGoneError:
+        return TableGoneError(
+            f"the table {self.table.path} was deleted, {self.place.path / KEY} with it, and the checkpoint "
+            f"{self.owner.place} goes on behind the records that it had. Nothing more is written. Bring the table back "
+            "(from versions of the bucket, or a copy); or delete the checkpoint as well, to read the stream again from "
+            "spec.source.kinesis.startingPosition."
         )
 
 

@@ -20,6 +20,9 @@ class Exit(IntEnum):
     FENCED = 4
     DATA_LOSS = 5
     STORAGE = 6
+    STREAM_RECREATED = 7
+    CHECKPOINT_GONE = 8
+    TABLE_GONE = 9
     KILLED = 137
 
 
@@ -40,14 +43,22 @@ _TRY_AGAIN = (
 )
 
 
+_A_PERSON_DECIDES: dict[int, str] = {
+    Exit.SETTINGS: "SettingsRefused",
+    Exit.DATA_LOSS: "DataLoss",
+    Exit.STREAM_RECREATED: "StreamRecreated",
+    Exit.CHECKPOINT_GONE: "CheckpointGone",
+    Exit.TABLE_GONE: "TableGone",
+}
+"""Reasons of what another try would not change, or would change for the worse."""
+
+
 def failure_of(exit_status: int | None, failures: int, timings: Timings) -> Failure:
     """The kind of an ending that was the last of so many in a row; without a status the driver's pod was lost."""
     backoff = _backoff(failures, timings)
     match exit_status:
-        case Exit.SETTINGS:
-            return Failure("SettingsRefused", _TRY_AGAIN, None)
-        case Exit.DATA_LOSS:
-            return Failure("DataLoss", _TRY_AGAIN, None)
+        case int() if exit_status in _A_PERSON_DECIDES:
+            return Failure(_A_PERSON_DECIDES[exit_status], _TRY_AGAIN, None)
         case Exit.PERMANENT:
             return Failure("PermanentError", "It is tried again every 10 minutes.", timings.permanent_retry)
         case Exit.FENCED:

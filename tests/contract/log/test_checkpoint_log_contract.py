@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from lakestream.errors import FencedError
+from lakestream.errors import CheckpointGoneError, FencedError
 from lakestream.log import BatchFiles, CheckpointLog, FenceSettings, LogStore, committed_files
 from lakestream.testing.logs import ORDERS, ManualClock, commit_of, plan_of
 
@@ -53,6 +53,20 @@ def test_drivers_that_start_at_once_get_epochs_of_their_own(open_same: Opener) -
         logs = list(pool.map(lambda _: open_log(open_same), range(8)))
     assert sorted(log.epoch for log in logs) == list(range(1, 9))
     assert len({log.checkpoint for log in logs}) == 1
+
+
+def test_in_an_emptied_checkpoint_nothing_is_planned_or_committed(open_same: Opener) -> None:
+    log = open_log(open_same)
+    run_batches(log, 0, 0)
+    log.put_plan(plan_of(1, log.epoch))
+    store = open_same()
+    store.delete(store.list(""))
+    with pytest.raises(CheckpointGoneError, match=r"epochs/000000000001\.json, which it wrote, is gone"):
+        log.check_fence()
+    with pytest.raises(CheckpointGoneError):
+        log.put_commit(commit_of(plan_of(1, 1), log.epoch))
+    with pytest.raises(CheckpointGoneError):
+        log.put_plan(plan_of(2, log.epoch))
 
 
 def test_a_replaced_driver_can_neither_plan_nor_commit(open_same: Opener) -> None:

@@ -12,10 +12,10 @@ import pytest
 
 from lakestream.errors import (
     DataLossError,
-    IdentityMismatchError,
     KinesisUnavailableError,
     SettingsError,
     StreamNotFoundError,
+    StreamRecreatedError,
     ThrottledError,
 )
 from lakestream.kinesis import RangeReader
@@ -235,7 +235,7 @@ def test_a_stream_that_was_created_again(server: LocalKinesis, stream: str, cons
     after = consumer.client.describe_stream_summary()
     assert (before.arn, before.retention) == (after.arn, after.retention)
     assert before.created_at < after.created_at, "the log could not tell the two streams apart"
-    with pytest.raises(IdentityMismatchError, match="deleted and created again"):
+    with pytest.raises(StreamRecreatedError, match="deleted and created again"):
         consumer.plan()
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-import boto3
 import pytest
-from botocore.config import Config
+from moto_s3 import s3_client
 from pyspark.sql import SparkSession
 
 from lakestream.spark.uploads import abort_uploads
@@ -19,14 +18,7 @@ BUCKET = "leftover-uploads"
 
 @pytest.fixture
 def client(s3: str) -> Any:
-    made = boto3.client(
-        "s3",
-        endpoint_url=s3,
-        region_name="us-east-1",
-        aws_access_key_id="test",
-        aws_secret_access_key="test",
-        config=Config(s3={"addressing_style": "path"}),
-    )
+    made = s3_client(s3)
     made.create_bucket(Bucket=BUCKET)
     return made
 

@@ -75,7 +75,7 @@ def test_a_stream_that_was_deleted_and_created_again_is_refused(labs: Labs, serv
     lab = take(labs.make(Table.JSON))
     server.client().delete_stream(StreamName=lab.stream.name)
     server.create_stream(lab.stream.name, shards=1)
-    lab.start().require_refusal(Exit.PERMANENT, "was deleted and created again", "give another spec.checkpoint")
+    lab.start().require_refusal(Exit.STREAM_RECREATED, "was deleted and created again", "another spec.checkpoint")
     assert epochs_of(lab.writer) == ["000000000001.json"]
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from lakestream import engine as engine_module
 from lakestream.engine import Clock, Engine, EngineSettings, Until
-from lakestream.errors import FencedError, QuarantineLimitError
+from lakestream.errors import FencedError, QuarantineLimitError, TableGoneError
 from lakestream.model import (
     BatchCommit,
     BatchPlan,
@@ -58,6 +58,7 @@ class World:
     rejected: dict[int, list[int]] = field(default_factory=dict)
     die_at: str = ""
     on_reach: Callable[[str], object] | None = None
+    table_is_gone: bool = False
     released: int = 0
     fetched: int = 0
     asked: int = 0
@@ -191,6 +192,10 @@ class TransactionalOutput:
     """Like Hudi: writing a batch twice would double it, so it has to be found."""
 
     world: World
+
+    def check(self) -> None:
+        if self.world.table_is_gone:
+            raise TableGoneError("the table was deleted")
 
     def quarantine(self, plan: BatchPlan, rejected: list[int], *, replay: bool) -> tuple[FileEntry, ...]:
         self.world.reach("quarantine")
@@ -439,6 +444,19 @@ def test_a_superseded_driver_does_not_write(start: Any) -> None:
     with pytest.raises(FencedError):
         driver.engine.run(Until.CAUGHT_UP)
     assert world.lake == []
+
+
+def test_a_table_that_is_gone_is_not_written_nor_is_a_batch_committed(start: Any) -> None:
+    driver = start(World(available=2))
+
+    def lose(step: str) -> None:
+        driver.world.table_is_gone |= step == "committed"
+
+    driver.world.on_reach = lose
+    with pytest.raises(TableGoneError):
+        driver.engine.run(Until.CAUGHT_UP)
+    assert driver.world.lake == [1]
+    assert list(driver.world.commits) == [0]
 
 
 def test_a_stop_while_the_first_batch_is_fetched_writes_nothing(start: Any) -> None:

@@ -7,12 +7,15 @@ from pathlib import Path
 import pytest
 
 from lakestream.errors import (
+    CheckpointGoneError,
     DataLossError,
     FencedError,
     IdentityMismatchError,
     KinesisAnswerError,
     LakeStreamError,
     SchemaError,
+    StreamRecreatedError,
+    TableGoneError,
     ThrottledError,
 )
 from lakestream.exits import exit_of, leave_message
@@ -27,6 +30,9 @@ POD = {"LAKESTREAM_POD": "orders-hudi-driver"}
         (ThrottledError("slow down"), 1),
         (SchemaError("no such type"), 2),
         (IdentityMismatchError("another stream"), 3),
+        (StreamRecreatedError("created again"), 7),
+        (CheckpointGoneError("emptied"), 8),
+        (TableGoneError("deleted"), 9),
         (KinesisAnswerError.of("GetRecords", "Data is None"), 3),
         (FencedError("epoch 6"), 4),
         (DataLossError("trimmed"), 5),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
@@ -12,9 +13,11 @@ import pytest
 from lakestream.model import BatchPlan, SinkCommit
 from lakestream.output import SparkOutput
 from lakestream.sinks.contract import BatchRef
+from lakestream.sinks.owner import Owner
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 PLAN = BatchPlan(7, 1, START, None, START, True, (), ())
+OWNER = Owner(UUID(int=1), "/checkpoints/orders/json", "orders", "json")
 REF = BatchRef(7, str(UUID(int=1)))
 COMMIT = SinkCommit(3, 10)
 
@@ -29,6 +32,9 @@ class Asked:
         self.calls.append(("find", ref))
         return COMMIT
 
+    def check(self) -> None:
+        self.calls.append(("check",))
+
     def write(self, ref: BatchRef, rows: str, *, replay: bool) -> SinkCommit:
         self.calls.append(("write", ref, rows, replay))
         return COMMIT
@@ -37,9 +43,10 @@ class Asked:
 @pytest.mark.parametrize("replay", [True, False])
 def test_sink_and_quarantine_are_told_the_batch_and_whether_it_was_tried_before(replay: bool) -> None:
     sink, rejects = Asked(), Asked()
-    output: Any = SparkOutput(sink, rejects, UUID(int=1))  # type: ignore[arg-type]
+    output: Any = SparkOutput(sink, rejects, SimpleNamespace(owner=OWNER, check=sink.check))  # type: ignore[arg-type]
+    output.check()
     output.quarantine(PLAN, "rejected", replay=replay)
     assert output.find(PLAN) == output.write(PLAN, "rows", replay=replay) == COMMIT
     assert output.quarantined(PLAN) == COMMIT
     assert rejects.calls == [("write", REF, "rejected", replay), ("find", REF)]
-    assert sink.calls == [("find", REF), ("write", REF, "rows", replay)]
+    assert sink.calls == [("check",), ("find", REF), ("write", REF, "rows", replay)]

@@ -345,6 +345,18 @@ def test_an_outage_of_the_storage_is_told_as_one_and_tried_again_each_minute_at_
     assert (tenth.failures, tenth.ending.retry_at) == (10, NOW + timedelta(minutes=1))
 
 
+@pytest.mark.parametrize(
+    ("status", "reason"), [(7, "StreamRecreated"), (8, "CheckpointGone"), (9, "TableGone"), (2, "SettingsRefused")]
+)
+def test_what_a_person_has_to_decide_is_not_tried_again(status: int, reason: str) -> None:
+    outcome = decide_writer(RUN, _ended(status, "the table was deleted"), NOW, TIMINGS)
+    assert outcome.reason == reason
+    assert "the table was deleted" in outcome.message
+    assert "annotate the LakeStream with lakestream.dev/restart" in outcome.message
+    assert outcome.memory.ending is not None
+    assert outcome.memory.ending.retry_at is None
+
+
 def test_a_driver_has_ended_though_another_container_of_its_pod_goes_on() -> None:
     outcome = decide_writer(RUN, _pod(exit=1, message="no right"), NOW, TIMINGS)
     assert (outcome.situation, outcome.reason) == (Situation.BACKING_OFF, "DriverFailed")

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 import pytest
 
-from lakestream.errors import DataLossError, ExpiredIteratorError, IdentityMismatchError, SettingsError
+from lakestream.errors import DataLossError, ExpiredIteratorError, SettingsError, StreamRecreatedError
 from lakestream.kinesis import Planner, PlannerSettings
 from lakestream.model import (
     BatchCommit,
@@ -347,7 +347,7 @@ def test_a_stream_created_again_is_refused() -> None:
     cursors = plan_of(planner).cursors
     stream.created_at += seconds(30)
     stream.advance(seconds(61))
-    with pytest.raises(IdentityMismatchError, match="created again at 2026-01-31T12:00:30"):
+    with pytest.raises(StreamRecreatedError, match="the present one at 2026-01-31T12:00:30"):
         planner.plan(batch=1, epoch=7, cursors=cursors)
 
 

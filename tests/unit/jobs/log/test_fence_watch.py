@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 from obstore.store import MemoryStore
 
-from lakestream.errors import FencedError, LakeStreamError
+from lakestream.errors import CheckpointGoneError, FencedError, LakeStreamError
 from lakestream.log import Fence, FenceSettings, FenceWatch, ObstoreLogStore
 from lakestream.log.fence import take_epoch
 from lakestream.storage import StorageUnavailableError
@@ -90,6 +90,15 @@ def test_a_successor_is_noticed_by_the_next_look_and_reported_once() -> None:
     assert second == 10
     assert isinstance(error, FencedError)
     assert "epoch 2 has taken over" in str(error)
+
+
+def test_a_checkpoint_that_is_gone_is_noticed_by_the_next_look() -> None:
+    store, script = FailingStore(), Script()
+    script.at[9] = lambda: store.delete(store.list("epochs"))
+    ((second, error),) = watch(store, script)
+    assert second == 10
+    assert isinstance(error, CheckpointGoneError)
+    assert "epochs/000000000001.json, which it wrote, is gone" in str(error)
 
 
 def test_a_store_that_fails_for_less_than_the_patience_is_borne() -> None:

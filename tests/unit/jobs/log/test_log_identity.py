@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from obstore.store import MemoryStore
 
-from lakestream.errors import CorruptLogError, IdentityMismatchError, InvalidValueError
+from lakestream.errors import CorruptLogError, IdentityMismatchError, InvalidValueError, StreamRecreatedError
 from lakestream.log import Identity, ObstoreLogStore
 from lakestream.log.identity import claim_identity
 from lakestream.testing.logs import ORDERS
@@ -87,7 +87,7 @@ def test_another_stream_is_refused(store: ObstoreLogStore) -> None:
 def test_a_recreated_stream_is_refused(store: ObstoreLogStore) -> None:
     claim_identity(store, ORDERS)
     recreated = replace(ORDERS, stream_created_at=ORDERS.stream_created_at + timedelta(seconds=1))
-    with pytest.raises(IdentityMismatchError, match="deleted and created again"):
+    with pytest.raises(StreamRecreatedError, match="deleted and created again"):
         claim_identity(store, recreated)
 
 

@@ -17,7 +17,7 @@ from typer.testing import CliRunner, Result
 from lakestream.main import app
 from lakestream.model import BatchCommit, Definition, FileEntry, SinkCommit
 from lakestream.sinks.hive_paths import partition_path
-from lakestream.sinks.owner import Owner, claim_table
+from lakestream.sinks.owner import Owner, TableClaim
 from lakestream.storage import LakePath, S3Settings, StoreSettings
 from lakestream.testing.logs import log_at, plan_of
 
@@ -56,8 +56,9 @@ class Table:
         s3 = S3Settings("eu-west-1")
         checkpoint = folder / "checkpoint" / "json"
         self.log = log_at(checkpoint, keep=2)
-        owner = StoreSettings(LakePath.parse(str(self.folder)), s3) / "_lakestream"
-        claim_table(owner, Owner(UUID(int=1), str(checkpoint), "orders", "json"))
+        table = StoreSettings(LakePath.parse(str(self.folder)), s3)
+        owner = Owner(UUID(int=1), str(checkpoint), "orders", "json")
+        TableClaim(table, table / "_lakestream", owner).take(wrote=False)
 
     def write(self, batch: int, lines: Iterable[bytes], day: str | None = "2026-01-31", *, commit: bool = True) -> None:
         plan = replace(plan_of(batch, self.log.epoch), definition=self.definition)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from shutil import rmtree
 from uuid import UUID, uuid4
 
 import pytest
 
-from lakestream.errors import CorruptLogError, TableOwnedError
-from lakestream.sinks.owner import Owner, claim_table
+from lakestream.errors import CorruptLogError, TableGoneError, TableOwnedError
+from lakestream.sinks.owner import Owner, TableClaim
 from lakestream.storage import LakePath, S3Settings, StoreSettings
 
 ORDERS = Owner(UUID(int=1), "s3a://lake/_checkpoints/orders/hudi", "lake/orders", "hudi")
@@ -19,7 +20,19 @@ OTHER = Owner(UUID(int=2), "s3a://lake/_checkpoints/returns/hudi", "lake/returns
 
 @pytest.fixture
 def place(tmp_path: Path) -> StoreSettings:
-    return StoreSettings(LakePath.parse(str(tmp_path / "table/.hoodie/lakestream")), S3Settings("eu-west-1"))
+    return table_of(tmp_path) / ".hoodie" / "lakestream"
+
+
+def table_of(folder: Path) -> StoreSettings:
+    return StoreSettings(LakePath.parse(str(folder / "table")), S3Settings("eu-west-1"))
+
+
+def claim_of(place: StoreSettings, owner: Owner) -> TableClaim:
+    return TableClaim(table_of(Path(str(place.path)).parents[2]), place, owner)
+
+
+def claim_table(place: StoreSettings, owner: Owner) -> None:
+    claim_of(place, owner).take(wrote=False)
 
 
 def test_a_table_belongs_to_the_first_who_claims_it_and_to_its_every_restart(place: StoreSettings) -> None:
@@ -73,3 +86,29 @@ def test_an_owner_that_cannot_be_read_is_named(place: StoreSettings) -> None:
     path.write_bytes(b"{}")
     with pytest.raises(CorruptLogError, match=r"table/\.hoodie/lakestream/owner: not a owner document"):
         claim_table(place, ORDERS)
+
+
+def test_a_table_that_vanishes_or_is_somebody_elses_is_noticed(place: StoreSettings, tmp_path: Path) -> None:
+    claim = claim_of(place, ORDERS)
+    claim.take(wrote=False)
+    claim.check()
+    rmtree(tmp_path / "table")
+    with pytest.raises(TableGoneError, match=r"table was deleted, .*owner with it.*delete the checkpoint as well"):
+        claim.check()
+    claim_table(place, OTHER)
+    with pytest.raises(TableOwnedError, match="lake/returns"):
+        claim.check()
+
+
+def test_a_table_that_vanished_between_two_drivers_is_not_made_anew(place: StoreSettings, tmp_path: Path) -> None:
+    claim = claim_of(place, ORDERS)
+    claim.take(wrote=False)
+    rmtree(tmp_path / "table")
+    with pytest.raises(TableGoneError):
+        claim.take(wrote=True)
+    assert not (tmp_path / "table").exists() or not [*(tmp_path / "table").rglob("owner")]
+    # As a release left it that did not write owners.
+    (tmp_path / "table/dt=2026-01-31").mkdir(parents=True)
+    (tmp_path / "table/dt=2026-01-31/a.parquet").touch()
+    claim.take(wrote=True)
+    claim.check()
