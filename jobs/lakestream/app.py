@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry
 
 from lakestream import places, settings
+from lakestream.by_hand import ByHand
 from lakestream.catalogs import Cataloged, CatalogKeeper, keep_catalog
 from lakestream.control import (
     ConfigMaps,
@@ -33,7 +34,14 @@ from lakestream.engine import Engine, Until
 from lakestream.errors import DataLossError, KinesisRejectedError, LakeStreamError, RangeError, StreamRecreatedError
 from lakestream.exits import Exit, exit_of, leave_message
 from lakestream.kinesis import HttpKinesisClient, KinesisSettings, Planner, read_ranges
-from lakestream.log import CheckpointLog, Fence, FenceSettings, FenceWatch, Identity, ObstoreLogStore
+from lakestream.log import (
+    CheckpointLog,
+    Fence,
+    FenceSettings,
+    FenceWatch,
+    Identity,
+    ObstoreLogStore,
+)
 from lakestream.model import BatchCommit, BatchPlan, Definition, ShardStats
 from lakestream.output import SparkOutput
 from lakestream.replay import carry_out
@@ -182,6 +190,9 @@ class _Parts:
         with ExitStack() as stack:
             stack.enter_context(_spark_errors_in_our_words())
             sink = self.sink(definition)
+            by_hand = ByHand(self.log.services, sink) if isinstance(sink, HudiSink) else None
+            if by_hand is not None:
+                stack.callback(by_hand.settle)
             stack.callback(sink.close)
             pipeline = Pipeline.of(self.spark, definition.schema, definition.transform, sink.refusal)
             sink.prepare(pipeline.output)
@@ -205,7 +216,7 @@ class _Parts:
                 planner=self.planner,
                 fetcher=SparkFetcher(self.spark, self.source, pipeline, self.quarantine.store, read_ranges),
                 output=SparkOutput(sink, self.quarantine, self.claim),
-                observer=_Observer(reporter, self.control, keeper, times),
+                observer=_Observer(reporter, self.control, keeper, by_hand, times),
                 stop=self.stop,
             )
 
@@ -247,6 +258,7 @@ class _Observer:
     reporter: ProgressReporter
     control: DriverControl
     keeper: CatalogKeeper | None
+    by_hand: ByHand | None
     times: TaskTime
 
     def committed(self, commit: BatchCommit, arrivals: tuple[datetime, ...]) -> None:
@@ -264,6 +276,8 @@ class _Observer:
 
     def between_batches(self) -> None:
         self.control.between_batches()
+        if self.by_hand is not None:
+            self.by_hand.between_batches()
 
     def idle(self, caught_up_to: datetime) -> None:
         self.reporter.idle(caught_up_to)

@@ -95,6 +95,10 @@ class ReplayError(PermanentError):
     """Nothing of the quarantine can be replayed now."""
 
 
+class ServiceRequestError(PermanentError):
+    """Work on a table cannot be asked for now."""
+
+
 class DataLossError(PermanentError):
     """Records were trimmed from the stream before they were read."""
 

@@ -50,6 +50,8 @@ class Exit(IntEnum):
     """The checkpoint was deleted under the driver."""
     TABLE_GONE = 9
     """The table was deleted under the driver."""
+    PLANNED = 10
+    """Of a command: a plan was shown, and nothing was done."""
 
 
 def exit_of(error: LakeStreamError) -> Exit:

@@ -14,11 +14,15 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import hudi
 import orjson
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from lakestream.errors import SettingsChangedError, SettingsError, SinkError
+from lakestream.log import ServiceRequest, Work
+from lakestream.query.hudi_folder import HudiFolder
 from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.hudi import HudiSettings, HudiSink, delete_files
 from lakestream.sinks.hudi.client import HudiClient, Written
@@ -26,6 +30,8 @@ from lakestream.sinks.hudi.clock import ClockBehindError
 from lakestream.sinks.hudi.metaclient import HudiTable, instants_in
 from lakestream.sinks.hudi.options import write_options
 from lakestream.sinks.hudi.stats import marks
+from lakestream.storage import LakePath, S3Settings, StoreSettings
+from lakestream.table.report import Savepoint, savepoints_of
 from lakestream_api import IndexType, Operation, TableType, TableVersion
 
 pytestmark = pytest.mark.spark
@@ -730,3 +736,70 @@ def timeline_folder(table: Path) -> Path:
 
 def timeline(path: Path) -> list[str]:
     return [entry.name for entry in timeline_folder(path / "orders").iterdir()]
+
+
+def require_done(sink: HudiSink, work: Work, instant: str = "") -> None:
+    """Ask for work between two batches, and wait until it is done."""
+    sink.finish_services()
+    done = sink.begin(ServiceRequest(1, datetime.now(UTC), work, instant, "by a test"))
+    assert done is not None
+    done.result(timeout=120)
+
+
+@VERSIONS
+def test_log_files_are_compacted_and_replaced_files_cleaned_when_somebody_asks(
+    spark: SparkSession, tmp_path: Path, version: TableVersion
+) -> None:
+    settings = replace(upserts(tmp_path, TableType.MERGE_ON_READ, version), compact_every=50)
+    folder = Path(settings.path.removeprefix("file://"))
+    with opened(spark, settings) as sink:
+        for batch in range(3):
+            sink.write(ref(batch), rows_of(spark, [Order("a", batch)]), replay=False)
+        require_done(sink, Work.COMPACTION)
+        assert HudiTable(spark, settings).pending_compactions() == []
+        assert len(list(folder.rglob("*.parquet"))) == 2
+        assert snapshot(spark, settings) == {"a": 2}
+        sink.write(ref(3), rows_of(spark, [Order("a", 3)]), replay=False)
+        require_done(sink, Work.CLEANING)
+        assert len(list(folder.rglob("*.parquet"))) == 1
+        # Rounds go by the document again.
+        assert HudiTable(spark, settings).pending_compactions() == []
+        assert snapshot(spark, settings) == {"a": 3}
+        assert not [one for one in sink.services if one.failed]
+
+
+@TABLES
+def test_a_savepoint_keeps_files_until_it_is_deleted(
+    spark: SparkSession, tmp_path: Path, table_type: TableType, version: TableVersion
+) -> None:
+    settings = upserts(tmp_path, table_type, version)
+    place = StoreSettings(LakePath.parse(settings.path), S3Settings(""))
+
+    def savepoints() -> tuple[Savepoint, ...]:
+        return savepoints_of(HudiFolder.look(place))
+
+    def as_of(instant: str) -> list[int]:
+        # Spark refuses what is before the last clean, without a look at savepoints.
+        options = hudi.HudiReadOptions().with_as_of_timestamp(instant)
+        found = pa.Table.from_batches(hudi.HudiTable(settings.path).read(options))
+        return found["version"].to_pylist()
+
+    with opened(spark, settings) as sink:
+        sink.write(ref(0), rows_of(spark, [Order("a", 0)]), replay=False)
+        for _ in range(2):  # as after a kill before the outcome was kept
+            require_done(sink, Work.SAVEPOINT)
+        (savepoint,) = savepoints()
+        assert savepoint.comment == "by a test"
+        for batch in range(1, 8):
+            sink.write(ref(batch), rows_of(spark, [Order("a", batch)]), replay=False)
+            sink.finish_services()
+        assert as_of(savepoint.instant) == [0]
+        for _ in range(2):
+            require_done(sink, Work.SAVEPOINT_DELETION, savepoint.instant)
+        assert savepoints() == ()
+        kept = len(list(Path(settings.path.removeprefix("file://")).rglob("*.parquet")))
+        require_done(sink, Work.CLEANING)
+        assert len(list(Path(settings.path.removeprefix("file://")).rglob("*.parquet"))) < kept
+        assert snapshot(spark, settings) == {"a": 7}
+        assert sink.find(ref(7)) is not None
+        assert not [one for one in sink.services if one.failed]

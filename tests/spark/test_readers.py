@@ -214,7 +214,7 @@ def test_a_compaction_that_is_planned_and_not_done_hides_no_row(
     """In version 6 log files belong to the base file that it has not written yet."""
     settings = replace(upserts(tmp_path, TableType.MERGE_ON_READ), table_version=TableVersion.SIX, compact_every=2)
     written = Written(spark, settings)
-    monkeypatch.setattr(HudiSink, "_compact", lambda sink: None)
+    monkeypatch.setattr(HudiSink, "_compact", lambda sink, every: None)
     with written.opened(COLUMNS) as write:
         for version in range(1, 6):
             write([order(key, version) for key in "abc"[: 1 + version % 3]])

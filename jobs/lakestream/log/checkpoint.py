@@ -27,6 +27,7 @@ from lakestream.log.layout import (
 )
 from lakestream.log.manifest import BATCHES_PER_MANIFEST, BatchFiles, Manifest
 from lakestream.log.replays import Replays
+from lakestream.log.services import ServiceRequests
 from lakestream.log.store import LogStore, claim
 from lakestream.model import BatchCommit, BatchPlan, Readmission, Readmitted
 from lakestream.model.codec import encode, time_to_json
@@ -88,6 +89,8 @@ class CheckpointLog:
         self._files: dict[int, BatchFiles] = {}
         self._unlisted: int | None = None
         self._replays = Replays(store, epoch.number, monotonic)
+        self.services = ServiceRequests(store, monotonic)
+        """What somebody has asked for to be done on the table."""
 
     @classmethod
     def open(

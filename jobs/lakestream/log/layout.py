@@ -7,6 +7,8 @@
     commits/000000000042.json.gz     batch 42 is visible in the sink
     manifests/000000000099.json.gz   the objects that batches 0 to 99 wrote
     replays/000000000003.json.gz     the third request to read quarantined records once more
+    services/000000000002.json.gz    the second request for work on the table, as a compaction
+    services/000000000002.done.json.gz  …and what came of it
 
 Numbers have twelve digits, so that the order of names is the order of numbers.
 """
@@ -26,6 +28,7 @@ BATCHES = "batches"
 COMMITS = "commits"
 MANIFESTS = "manifests"
 REPLAYS = "replays"
+SERVICES = "services"
 
 T = TypeVar("T")
 
@@ -54,8 +57,16 @@ def replay_key(request: int) -> str:
     return f"{REPLAYS}/{request:012d}.json.gz"
 
 
+def service_key(request: int) -> str:
+    return f"{SERVICES}/{request:012d}.json.gz"
+
+
+def outcome_key(request: int) -> str:
+    return f"{SERVICES}/{request:012d}.done.json.gz"
+
+
 def number_of(key: str) -> int:
-    """The number in a key of `epochs/`, `batches/`, `commits/`, `manifests/` or `replays/`.
+    """The number in a key of a numbered object: all but the identity.
 
     Raises:
         CorruptLogError: somebody put another object there.

@@ -40,7 +40,7 @@ class ServiceStatus:
         )
 
 
-def in_a_line(error: Exception) -> str:
+def in_a_line(error: BaseException) -> str:
     """What an error says first; its type, if it says nothing."""
     lines = str(error).strip().splitlines() or [type(error).__name__]
     return lines[0]

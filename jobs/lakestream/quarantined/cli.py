@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from lakestream.command import File, explained, load
-from lakestream.errors import SettingsError
 from lakestream.logs import log_to_stderr
 from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, target_of
 from lakestream.query.output import SHOWN, Format, require_redirected
@@ -121,12 +120,7 @@ def replay(
 
 
 def _log_of(path: str | None, file: Path | None, writer: str | None) -> StoreSettings:
-    target = target_of(path, file, writer)
-    if target.log is None:
-        raise SettingsError(
-            f"nobody has claimed the table at {target.table.path}: give -f lakestream.yaml --writer NAME"
-        )
-    return target.log
+    return target_of(path, file, writer).required_log()
 
 
 def _records(log: StoreSettings) -> Iterator[pa.RecordBatch]:

@@ -40,6 +40,18 @@ class Target:
     log: StoreSettings | None
     """None: a Hudi table that was named by its path, and which nobody owns."""
 
+    def required_log(self) -> StoreSettings:
+        """Where the log of its writer is.
+
+        Raises:
+            SettingsError: nobody knows.
+        """
+        if self.log is None:
+            raise SettingsError(
+                f"nobody has claimed the table at {self.table.path}: give -f lakestream.yaml --writer NAME"
+            )
+        return self.log
+
 
 def of_writer(document: LakeStream, writer_name: str, environ: Mapping[str, str]) -> Target:
     """The table of a document's writer.

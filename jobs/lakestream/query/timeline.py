@@ -20,6 +20,8 @@ from enum import IntEnum
 WRITES = frozenset({"commit", "deltacommit", "replacecommit", "clustering"})
 """Actions by which rows or files become visible."""
 
+SAVEPOINT = "savepoint"
+
 _COMPLETED = re.compile(r"(\d{17})(?:_(\d{17}))?\.([a-z]+)")
 _BEGUN = re.compile(r"(\d{17})\.(?:([a-z]+)\.)?(requested|inflight)")
 
@@ -94,14 +96,16 @@ class Timeline:
             layout: of the timeline.
             undone: instants that were rolled back, which are none, whatever has come of them since.
         """
-        newest: dict[str, Instant] = {}
+        newest: dict[tuple[str, bool], Instant] = {}
         for entry in listed:
             found = _instant(entry)
             if found is None or found.requested in undone:
                 continue
-            known = newest.get(found.requested)
+            # A savepoint bears the name of the commit that it keeps.
+            key = found.requested, found.action == SAVEPOINT
+            known = newest.get(key)
             if known is None or known.state < found.state:
-                newest[found.requested] = found
+                newest[key] = found
         return cls(tuple(sorted(newest.values())), merges_on_read, layout)
 
     @property

@@ -4,16 +4,40 @@ from __future__ import annotations
 
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import msgspec
 import typer
+from typer.core import TyperGroup
 
 from lakestream.command import explained
+from lakestream.exits import Exit
 from lakestream.logs import log_to_stderr
 from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, require_extra, target_of
 
-table_app = typer.Typer(help="Show what a table is: files, timeline, services, quarantine.", add_completion=False)
+if TYPE_CHECKING:
+    from lakestream.log import Work
+
+
+class _ShowByDefault(TyperGroup):
+    """`lakestream table PATH` is `lakestream table show PATH`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if not args or args[0] not in {*self.commands, "--help"}:
+            args = ["show", *args]
+        return super().parse_args(ctx, args)
+
+
+table_app = typer.Typer(
+    cls=_ShowByDefault,
+    help="Show what a table is: files, timeline, services, quarantine (`show`, the default); or have it tended to.",
+    add_completion=False,
+)
+savepoint_app = typer.Typer(help="Keep the table as it is now.", no_args_is_help=True)
+table_app.add_typer(savepoint_app, name="savepoint")
+
+Yes: TypeAlias = Annotated[bool, typer.Option("--yes", help="Ask for it. Without, only what it would come to is told.")]
 
 
 class Form(StrEnum):
@@ -24,7 +48,7 @@ class Form(StrEnum):
 
 
 @table_app.command()
-def table(
+def show(
     path: TablePath = None,
     file: OptionalFile = None,
     writer: OptionalWriter = None,
@@ -43,3 +67,93 @@ def table(
             typer.echo(msgspec.json.format(msgspec.json.encode(report)).decode())
         else:
             typer.echo(as_text(report, datetime.now(UTC)), nl=False)
+
+
+@table_app.command()
+def compact(path: TablePath = None, file: OptionalFile = None, writer: OptionalWriter = None, yes: Yes = False) -> None:
+    """Have the writer's driver merge log files into base files now."""
+    from lakestream.log import Work
+
+    _ask(path, file, writer, Work.COMPACTION, yes=yes)
+
+
+@table_app.command()
+def clean(path: TablePath = None, file: OptionalFile = None, writer: OptionalWriter = None, yes: Yes = False) -> None:
+    """Have the writer's driver delete files that were replaced long enough ago now."""
+    from lakestream.log import Work
+
+    _ask(path, file, writer, Work.CLEANING, yes=yes)
+
+
+@savepoint_app.command("create")
+def create_savepoint(
+    path: TablePath = None,
+    file: OptionalFile = None,
+    writer: OptionalWriter = None,
+    comment: Annotated[str, typer.Option(help="Why, for whoever finds the savepoint.")] = "",
+    yes: Yes = False,
+) -> None:
+    """Have the writer's driver keep the files of the newest commit, until the savepoint is deleted."""
+    from lakestream.log import Work
+
+    _ask(path, file, writer, Work.SAVEPOINT, yes=yes, comment=comment)
+
+
+@savepoint_app.command("delete")
+def delete_savepoint(
+    instant: Annotated[str, typer.Argument(help="Of the savepoint: `savepoint list`.", show_default=False)],
+    path: TablePath = None,
+    file: OptionalFile = None,
+    writer: OptionalWriter = None,
+    yes: Yes = False,
+) -> None:
+    """Have the writer's driver delete a savepoint."""
+    from lakestream.log import Work
+
+    _ask(path, file, writer, Work.SAVEPOINT_DELETION, yes=yes, instant=instant)
+
+
+@savepoint_app.command("list")
+def list_savepoints(path: TablePath = None, file: OptionalFile = None, writer: OptionalWriter = None) -> None:
+    """List the savepoints, oldest first: instant, when it was made, comment."""
+    log_to_stderr("WARNING")
+    with explained():
+        require_extra("fastavro")
+        from lakestream.query.history import show as shown
+        from lakestream.query.hudi_folder import HudiFolder
+        from lakestream.table.report import savepoints_of
+
+        for one in savepoints_of(HudiFolder.look(target_of(path, file, writer).table)):
+            made = "" if one.completed_at is None else shown(one.completed_at)
+            typer.echo(f"{one.instant}  {made}  {one.comment}".rstrip())
+
+
+def _ask(
+    path: str | None,
+    file: Path | None,
+    writer: str | None,
+    work: Work,
+    *,
+    yes: bool,
+    instant: str = "",
+    comment: str = "",
+) -> None:
+    """Tell what the work comes to; with `yes`, ask the writer's driver for it."""
+    log_to_stderr("WARNING")
+    with explained():
+        require_extra("fastavro")
+        from lakestream.table.look import look
+        from lakestream.table.services import ask, plan_of
+
+        target = target_of(path, file, writer)
+        plan = plan_of(work, look(target, 0), instant)
+        typer.echo(plan.told)
+        if not yes:
+            typer.echo("nothing was done: --yes asks the writer's driver for it", err=True)
+            raise typer.Exit(Exit.PLANNED)
+        if plan.is_needed:
+            request = ask(target.required_log(), work, datetime.now(UTC), instant=instant, comment=comment)
+            typer.echo(
+                f"request {request.number}: the writer's driver does it beside its batches, the one that runs within "
+                "ten seconds, else the next one that is started; `lakestream table` tells what came of it"
+            )

@@ -8,13 +8,22 @@ from itertools import chain
 
 import obstore
 
-from lakestream.log import BatchFiles, ObstoreLogStore, committed_files, without_readmitted
+from lakestream.log import BatchFiles, ObstoreLogStore, committed_files, newest_service, without_readmitted
 from lakestream.query.hudi_folder import HudiFolder
 from lakestream.query.target import Kind, Target
 from lakestream.query.timeline import Instant, State
 from lakestream.storage import StoreSettings, open_store, translated
 from lakestream.table.files import StoredFile, slices_of
-from lakestream.table.report import Action, HudiReport, JsonReport, Quarantine, action_of, hudi_report, json_report
+from lakestream.table.report import (
+    Action,
+    Asked,
+    HudiReport,
+    JsonReport,
+    Quarantine,
+    action_of,
+    hudi_report,
+    json_report,
+)
 
 _CONCURRENT_GETS = 16
 
@@ -35,7 +44,14 @@ def look(target: Target, limit: int) -> HudiReport | JsonReport:
         return json_report(str(target.table.path), batches)
     folder = HudiFolder.look(target.table)
     rejects = None if target.log is None else Quarantine.of(batches)
-    return hudi_report(folder, slices_of(_stored(target.table), folder.timeline), _actions(folder, limit), rejects)
+    asked = None if target.log is None else _asked(target.log)
+    slices = slices_of(_stored(target.table), folder.timeline)
+    return hudi_report(folder, slices, _actions(folder, limit), rejects, asked)
+
+
+def _asked(log: StoreSettings) -> Asked | None:
+    newest = newest_service(ObstoreLogStore.at(log))
+    return None if newest is None else Asked.of(*newest)
 
 
 def batches_of(log: StoreSettings) -> tuple[BatchFiles, ...]:

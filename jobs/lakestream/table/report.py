@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from lakestream.log import BatchFiles
+from lakestream.log import BatchFiles, Outcome, ServiceRequest
 from lakestream.query.hudi_folder import HudiFolder
-from lakestream.query.timeline import Instant, State
+from lakestream.query.timeline import SAVEPOINT, Instant, State
 from lakestream.table.files import SMALL, Files, Slices, StoredFile
 
 BATCH_MARK = "lakestream.batch"
@@ -54,6 +54,35 @@ class Quarantine:
 
 
 @dataclass(frozen=True, slots=True)
+class Savepoint:
+    """A commit whose files are not cleaned."""
+
+    instant: str
+    """Of the commit."""
+    completed_at: datetime | None
+    """When the savepoint was made."""
+    comment: str
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The newest request for work on the table."""
+
+    number: int
+    work: str
+    requested_at: datetime
+    ended_at: datetime | None
+    """None: the writer's driver has not carried it out yet."""
+    error: str
+    """Why it was not done; empty: it was, or it waits."""
+
+    @classmethod
+    def of(cls, request: ServiceRequest, outcome: Outcome | None) -> Asked:
+        ended, error = (None, "") if outcome is None else (outcome.ended_at, outcome.error)
+        return cls(request.number, request.work.value, request.requested_at, ended, error)
+
+
+@dataclass(frozen=True, slots=True)
 class HudiReport:
     """A Hudi table."""
 
@@ -73,8 +102,12 @@ class HudiReport:
     """In the active timeline."""
     readable_since: datetime | None
     """How far time travel reaches back."""
+    savepoints: tuple[Savepoint, ...]
+    """Oldest first."""
     quarantine: Quarantine | None
     """None: the checkpoint of the writer is not known."""
+    asked: Asked | None
+    """None: nobody has asked for work, or the checkpoint of the writer is not known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +126,11 @@ class JsonReport:
 
 
 def hudi_report(
-    folder: HudiFolder, slices: Slices, actions: Iterable[Action], rejects: Quarantine | None
+    folder: HudiFolder,
+    slices: Slices,
+    actions: Iterable[Action],
+    rejects: Quarantine | None,
+    asked: Asked | None,
 ) -> HudiReport:
     """Put together what was found."""
     property_of = folder.properties.get
@@ -111,7 +148,17 @@ def hudi_report(
         timeline=tuple(actions),
         instants=len(folder.timeline.instants),
         readable_since=kept[0].at if kept else None,
+        savepoints=savepoints_of(folder),
         quarantine=rejects,
+        asked=asked,
+    )
+
+
+def savepoints_of(folder: HudiFolder) -> tuple[Savepoint, ...]:
+    """The savepoints of a table, oldest first; one request each."""
+    return tuple(
+        Savepoint(one.requested, one.completed_at, folder.metadata(one).get("comments", ""))
+        for one in folder.timeline.completed(SAVEPOINT)
     )
 
 
@@ -149,7 +196,7 @@ def action_of(instant: Instant, metadata: Mapping[str, Any], *, compacts: bool) 
         completed_at=done,
         seconds=None if done is None else (done - instant.requested_at).total_seconds(),
     )
-    if instant.state is not State.COMPLETED:
+    if instant.state is not State.COMPLETED or instant.action == SAVEPOINT:
         return action
     if instant.action == "clean":
         return replace(action, files=metadata.get("totalFilesDeleted"))

@@ -8,7 +8,7 @@ from datetime import datetime
 from lakestream.query.history import show
 from lakestream.query.telling import ago
 from lakestream.table.files import Files
-from lakestream.table.report import Action, HudiReport, JsonReport, Quarantine
+from lakestream.table.report import Action, Asked, HudiReport, JsonReport, Quarantine
 from lakestream_api import rounded_size
 
 
@@ -38,7 +38,12 @@ def _hudi(report: HudiReport, now: datetime) -> Iterable[str]:
     )
     if report.readable_since is not None:
         yield f"time travel reaches back to {show(report.readable_since)}, {ago(now - report.readable_since)}"
+    for savepoint in report.savepoints:
+        made = "" if savepoint.completed_at is None else f", made {ago(now - savepoint.completed_at)}"
+        yield f"savepoint {savepoint.instant}{made}{savepoint.comment and f': {savepoint.comment}'}"
     yield _quarantine(report.quarantine, now)
+    if report.asked is not None:
+        yield _asked(report.asked, now)
     yield ""
     shown, pending = report.timeline, [action for action in report.timeline if action.completed_at is None]
     yield f"timeline: {len(shown)} of {report.instants} instants"
@@ -46,6 +51,15 @@ def _hudi(report: HudiReport, now: datetime) -> Iterable[str]:
     yield from _aligned([head, *(_row(action) for action in shown)], numbers=(3, 4, 5, 6, 7, 8))
     for action in pending:
         yield f"! {action.action} {action.instant} is {action.state}: being done, or left by a driver that ended"
+
+
+def _asked(asked: Asked, now: datetime) -> str:
+    request = f"request {asked.number} ({asked.work})"
+    if asked.ended_at is None:
+        return f"! {request}, made {ago(now - asked.requested_at)}, waits for the writer's driver"
+    if asked.error:
+        return f"! {request} failed {ago(now - asked.ended_at)}: {asked.error}"
+    return f"{request} was done {ago(now - asked.ended_at)}"
 
 
 def _json(report: JsonReport, now: datetime) -> Iterable[str]:

@@ -82,8 +82,9 @@ class HudiClient:
         if not self._client.commitStats(written.instant, written.java_stats, extra, self._action):
             raise SinkError(f"Hudi did not commit {written.instant}")
 
-    def schedule_compaction(self) -> str | None:
-        """Plan a compaction if enough delta commits have come since the last one; returns its instant."""
+    def schedule_compaction(self, every: int) -> str | None:
+        """Plan a compaction if so many delta commits have come since the last one; returns its instant."""
+        self._client.getConfig().setValue("hoodie.compact.inline.max.delta.commits", str(every))
         planned = self._client.scheduleCompaction(self._hudi.common.util.Option.empty())
         return str(planned.get()) if planned.isPresent() else None
 
@@ -91,6 +92,14 @@ class HudiClient:
         """Run a planned compaction, also one that was begun by a driver that died, and commit it; what it wrote."""
         metadata = self._client.compact(instant, True).getCommitMetadata()
         return self._as_json(metadata.get().getWriteStats()) if metadata.isPresent() else []
+
+    def savepoint(self, comment: str) -> None:
+        """Have cleaning keep the files of the newest commit until its savepoint is deleted."""
+        self._client.savepoint("lakestream", comment)
+
+    def delete_savepoint(self, instant: str) -> None:
+        """Let cleaning remove what only that savepoint has kept; none of that instant is no error."""
+        self._client.deleteSavepoint(instant)
 
     def retain(self, commits: int) -> None:
         """Have cleaning keep what readers of the last so many commits need, and archiving the commits themselves."""

@@ -150,6 +150,13 @@ class HudiTable:
         pending = self.meta_client().getActiveTimeline().filterPendingCompactionTimeline()
         return [instant.requestedTime() for instant in pending.getInstants()]
 
+    def has_savepoint(self) -> bool:
+        """Whether the newest commit, or compaction, has a savepoint."""
+        timeline = self.meta_client().getActiveTimeline()
+        newest = timeline.getCommitsTimeline().filterCompletedInstants().lastInstant()
+        saved = instants_in(timeline.getSavePointTimeline().filterCompletedInstants())
+        return bool(newest.isPresent() and newest.get().requestedTime() in saved)
+
     def meta_client(self) -> Any:
         builder = self.hudi.common.table.HoodieTableMetaClient.builder()
         return builder.setConf(self._conf).setBasePath(self.settings.path).build()

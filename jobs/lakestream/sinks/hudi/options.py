@@ -31,7 +31,6 @@ def write_options(settings: HudiSettings) -> dict[str, str]:
         **_table(settings),
         **_version(settings),
         **_index(settings),
-        "hoodie.compact.inline.max.delta.commits": str(settings.compact_every),
         **retention(0),
         **settings.options,
         **_REQUIRED,

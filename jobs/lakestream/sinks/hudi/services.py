@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
@@ -93,6 +94,22 @@ class TableServices:
             self._round, self._since = planned, 0
             self._changed.notify_all()
 
+    def begin(self, service: Service) -> Future[None] | None:
+        """Begin a round of this one service, which somebody has asked for; None: a round runs.
+
+        To be called between two batches, as `committed`. The future is done with the round, or fails with it.
+        """
+        with self._changed:
+            if self._round is not None:
+                return None
+        done: Future[None] = Future()
+        asked = replace(service, run=_telling(done, service.run), plan=service.plan and _failing(done, service.plan))
+        if self._planned(asked):
+            with self._changed:
+                self._round = (asked,)
+                self._changed.notify_all()
+        return done
+
     def throttle(self) -> float:
         """Wait while a round runs that ingestion is too far ahead of; returns the seconds waited."""
         began = time.monotonic()
@@ -126,7 +143,7 @@ class TableServices:
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._closed or self._round is not None)
-                if self._closed or self._round is None:
+                if self._round is None:
                     return
                 services = self._round
             for service in services:
@@ -162,3 +179,27 @@ class TableServices:
     def _tell(self, service: Service, change: Callable[[ServiceStatus], ServiceStatus]) -> None:
         with self._changed:
             self._status = {**self._status, service.name: change(self._status[service.name])}
+
+
+def _failing(done: Future[None], work: Callable[[], object]) -> Callable[[], None]:
+    """Work that tells if it fails."""
+
+    def run() -> None:
+        try:
+            work()
+        except Exception as error:
+            done.set_exception(error)
+            raise
+
+    return run
+
+
+def _telling(done: Future[None], work: Callable[[], object]) -> Callable[[], None]:
+    """Work that tells how it ends."""
+    failing = _failing(done, work)
+
+    def run() -> None:
+        failing()
+        done.set_result(None)
+
+    return run

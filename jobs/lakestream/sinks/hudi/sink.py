@@ -5,7 +5,9 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable
+from concurrent.futures import Future
 from datetime import UTC, datetime
+from functools import partial
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
@@ -13,6 +15,7 @@ from pyspark.sql.types import BooleanType, StringType, StructField, StructType
 
 from lakestream.errors import SinkError
 from lakestream.faults import reach
+from lakestream.log import ServiceRequest, Work
 from lakestream.model import ServiceStatus, SinkCommit
 from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.hudi.client import HudiClient
@@ -161,6 +164,27 @@ class HudiSink:
         self._measure(written.stats)
         return sink_commit(instant, written.stats, clock.seconds)
 
+    def begin(self, request: ServiceRequest) -> Future[None] | None:
+        """Begin work on the table that somebody has asked for; None: not now, a round of such work runs.
+
+        Between two batches, by the thread that writes them. Compaction and cleaning go on beside the batches, as in
+        any round; a savepoint is done at once.
+        """
+        assert self._services is not None  # prepare comes first
+        match request.work:
+            case Work.COMPACTION:
+                return self._services.begin(self._compaction(every=1))
+            case Work.CLEANING:
+                return self._services.begin(self._cleaning())
+            case Work.SAVEPOINT:
+                _in_our_words(lambda: self._save(request.comment))()
+            case Work.SAVEPOINT_DELETION:
+                assert self._client is not None
+                _in_our_words(partial(self._client.delete_savepoint, request.instant))()
+        done: Future[None] = Future()
+        done.set_result(None)
+        return done
+
     def close(self) -> None:
         """End compaction and cleaning after the round that runs."""
         if self._services is not None:
@@ -250,19 +274,30 @@ class HudiSink:
         self._rollbacks = Rollbacks(self._table, SideFiles(self._table, "rolled-back"))
         self._bury()
         services = [
-            Service("cleaning", self._in_pool(self._clean)),
+            self._cleaning(),
             Service("archiving", self._in_pool(self._beside.archive)),
         ]
         if self._settings.merges_on_read:
-            services.insert(0, self._compaction())
+            services.insert(0, self._compaction(self._settings.compact_every))
         self._services = TableServices(services, self._settings.compact_every)
 
-    def _compaction(self) -> Service:
-        run = self._in_pool(self._compact)
+    def _compaction(self, every: int) -> Service:
+        run = self._in_pool(partial(self._compact, every))
         if not self._settings.plans_between_commits:
             return Service("compaction", run, slows=True)
         assert self._client is not None
-        return Service("compaction", run, slows=True, plan=_in_our_words(self._client.schedule_compaction))
+        plan = _in_our_words(partial(self._client.schedule_compaction, every))
+        return Service("compaction", run, slows=True, plan=plan)
+
+    def _cleaning(self) -> Service:
+        return Service("cleaning", self._in_pool(self._clean))
+
+    def _save(self, comment: str) -> None:
+        """Keep the newest commit. One that has a savepoint got it by the same request, before its driver was killed; or
+        by another one, and two are as good as one."""
+        assert self._client is not None
+        if not self._table.has_savepoint():
+            self._client.savepoint(comment)
 
     def _in_pool(self, work: Callable[[], None]) -> Callable[[], None]:
         def run() -> None:
@@ -278,14 +313,14 @@ class HudiSink:
         self._beside.retain(self._table.commits_since(datetime.now(UTC) - self._settings.retain))
         self._beside.clean()
 
-    def _compact(self) -> None:
+    def _compact(self, every: int) -> None:
         """Compact what has been planned, also by a driver that died; then what is due, if it may be planned here."""
         assert self._beside is not None
         for instant in self._table.pending_compactions():
             self._measure(self._beside.compact(instant))
         if self._settings.plans_between_commits:
             return
-        if (planned := self._beside.schedule_compaction()) is not None:
+        if (planned := self._beside.schedule_compaction(every)) is not None:
             self._measure(self._beside.compact(planned))
 
     def _measure(self, stats: Iterable[WriteStat]) -> None:

@@ -107,3 +107,13 @@ def test_properties_as_hudi_writes_them() -> None:
         "spaced": "value",
         "schema": '{"type":"record","doc":"a\\\\b ü"}',
     }
+
+
+@given(st.permutations(["20260131120001.deltacommit", "20260131120001.savepoint", "20260131120001.savepoint.inflight"]))
+def test_a_savepoint_hides_no_commit_of_its_name(names: list[str]) -> None:
+    for layout, end in ((1, ""), (2, "_20260131120009001")):
+        given = [name.replace("120001", f"120001001{end if name.count('.') == 1 else ''}") for name in names]
+        timeline = timeline_of(given, merges_on_read=True, layout=layout)
+        assert [one.action for one in timeline.batches] == ["deltacommit"]
+        assert [one.state for one in timeline.completed("savepoint")] == [State.COMPLETED]
+        assert timeline.pending == ()

@@ -206,3 +206,50 @@ def test_close_waits_for_the_round_that_runs() -> None:
     closing.join(60)
     assert not closing.is_alive()
     assert services.status[0].completed == 1
+
+
+def test_what_somebody_asks_for_is_a_round_of_its_own_behind_the_one_that_runs() -> None:
+    rounds, by_hand = Rounds(), Rounds()
+    services = beside(rounds, every=2)
+    asked = Service("compaction", by_hand, slows=True)
+    services.committed()
+    assert rounds.begun.acquire(timeout=60)
+    assert services.begin(asked) is None, "a round runs"
+    rounds.let(1)
+    services.drain()
+    done = services.begin(asked)
+    assert done is not None
+    assert by_hand.begun.acquire(timeout=60)
+    services.committed()
+    services.committed()
+    assert not rounds.begun.acquire(blocking=False), "one after the other"
+    by_hand.let(1)
+    done.result(timeout=60)
+    services.drain()
+    services.committed()
+    assert rounds.begun.acquire(timeout=60)
+    rounds.let(1)
+    services.close()
+    assert [(one.completed, one.failed) for one in services.status] == [(3, 0)]
+
+
+def test_a_request_fails_with_its_round_or_its_plan() -> None:
+    rounds = Rounds()
+    rounds.error = RuntimeError("no listing")
+    rounds.let(1)
+    services = beside(rounds, every=2)
+    done = services.begin(Service("compaction", rounds))
+    assert done is not None
+    with pytest.raises(RuntimeError, match="no listing"):
+        done.result(timeout=60)
+    services.drain()
+
+    def plan() -> None:
+        raise RuntimeError("no plan")
+
+    done = services.begin(Service("compaction", rounds, plan=plan))
+    assert done is not None
+    with pytest.raises(RuntimeError, match="no plan"):
+        done.result(timeout=0)
+    services.close()
+    assert [(one.failed, one.error) for one in services.status] == [(2, "no plan")]

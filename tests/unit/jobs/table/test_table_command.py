@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,11 @@ import orjson
 import pytest
 from typer.testing import CliRunner, Result
 
+from lakestream.exits import Exit
+from lakestream.log import ObstoreLogStore, Outcome, ServiceRequests, Work
 from lakestream.main import app
 from lakestream.sinks.hudi import stats
+from lakestream.storage import LakePath, S3Settings, StoreSettings
 from lakestream.table.report import BATCH_MARK
 from lakestream.testing.logs import DOCUMENT, commit_of, log_at, plan_of
 
@@ -142,6 +146,71 @@ def test_metadata_that_is_none_is_told_with_its_file(lake: Path) -> None:
     done = table(f"{lake}/hudi")
     assert done.exit_code == 3
     assert f".hoodie/timeline/{name} is damaged" in done.stderr
+
+
+HUDI = ("--writer", "hudi")
+
+
+def test_a_plan_is_told_and_nothing_is_asked_for_without_yes(lake: Path) -> None:
+    done = table("savepoint", "create", "-f", f"{lake}/orders.yaml", *HUDI)
+    assert done.exit_code == Exit.PLANNED
+    assert "as of its newest commit: 1 base files (2.0 KiB) and 0 log files (0 B) are not cleaned" in done.stdout
+    assert "nothing was done" in done.stderr
+    assert not (lake / "checkpoint" / "hudi" / "services").exists()
+
+
+def test_a_request_is_put_once_and_told_until_it_is_carried_out(lake: Path) -> None:
+    document = ("-f", f"{lake}/orders.yaml", *HUDI)
+    done = table("savepoint", "create", *document, "--comment", "before the new schema", "--yes")
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert "request 1: the writer's driver does it" in done.stdout
+    store = ObstoreLogStore.at(StoreSettings(LakePath.parse(f"{lake}/checkpoint/hudi"), S3Settings("")))
+    request = ServiceRequests(store).next()
+    assert request is not None
+    assert (request.number, request.work, request.comment) == (1, Work.SAVEPOINT, "before the new schema")
+    again = table("savepoint", "create", *document, "--yes")
+    assert again.exit_code == Exit.PERMANENT
+    assert "request 1 (savepoint) waits for the writer's driver; one is carried out at a time" in again.stderr
+    assert "! request 1 (savepoint), made 0 s ago, waits for the writer's driver" in table(*document).stdout
+    assert ServiceRequests(store).done(Outcome(1, datetime.now(UTC), "no listing"))
+    assert "! request 1 (savepoint) failed 0 s ago: no listing" in table(*document).stdout
+    assert "request 2: " in table("savepoint", "create", *document, "--yes").stdout
+
+
+def test_there_may_be_nothing_to_do(lake: Path) -> None:
+    for command, told in (
+        ("compact", "no log files wait to be compacted\n"),
+        ("clean", "no files have been replaced\n"),
+    ):
+        done = table(command, "-f", f"{lake}/orders.yaml", *HUDI, "--yes")
+        assert (done.exit_code, done.stdout, done.stderr) == (0, told, "")
+
+
+def test_savepoints_are_listed_and_only_these_are_deleted(lake: Path) -> None:
+    path = f"{lake}/hudi"
+    assert table("savepoint", "list", path).stdout == ""
+    done = table("savepoint", "delete", "20260131120002000", path)
+    assert done.exit_code == Exit.SETTINGS
+    assert "no savepoint 20260131120002000 of the table at" in done.stderr
+    schema: Any = {"type": "record", "name": "S", "fields": [{"name": "comments", "type": "string"}]}
+    name = "20260131120002000_20260131120009000.savepoint"
+    with (lake / "hudi" / ".hoodie" / "timeline" / name).open("wb") as file:
+        fastavro.writer(file, schema, [{"comments": "before"}])
+    assert table("savepoint", "list", path).stdout == "20260131120002000  2026-01-31 12:00:09 UTC  before\n"
+    done = table("savepoint", "delete", "20260131120002000", path)
+    assert done.exit_code == Exit.PLANNED
+    assert "the savepoint 20260131120002000 (before) is deleted" in done.stdout
+    assert table("savepoint", "delete", "20260131120002000", path, "--yes").exit_code == Exit.SETTINGS, "whose table?"
+    lines = table(path).stdout.splitlines()
+    assert any(line.startswith("savepoint 20260131120002000, made ") and line.endswith(": before") for line in lines)
+    assert any("  deltacommit  " in line for line in lines), "it hides the commit that it keeps"
+
+
+@pytest.mark.parametrize("command", [("compact",), ("clean",), ("savepoint", "create")])
+def test_json_files_need_no_such_work(lake: Path, command: tuple[str, ...]) -> None:
+    done = table(*command, "-f", f"{lake}/orders.yaml", "--writer", "json", "--yes")
+    assert done.exit_code == Exit.SETTINGS
+    assert "has JSON files, which need no" in done.stderr
 
 
 def test_the_mark_of_a_batch_is_the_sinks() -> None:

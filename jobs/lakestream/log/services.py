@@ -1,0 +1,179 @@
+"""Requests for work on the table, and what came of them.
+
+    services/000000000002.json.gz        the second request
+    services/000000000002.done.json.gz   what came of it
+
+Both are put if absent, and never change. There is no request while the one before has no outcome. A driver that is
+killed in between carries the request out once more, as all this work may be done twice.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from lakestream.errors import CorruptLogError, InvalidValueError, LakeStreamError
+from lakestream.log.layout import SERVICES, number_of, outcome_key, pack, service_key, unpack
+from lakestream.log.store import LogStore, claim
+from lakestream.model.codec import decode, encode, require_utc, required_time, time_to_json
+from lakestream.storage import ObjectNotFoundError
+
+logger = logging.getLogger(__name__)
+
+
+class Work(StrEnum):
+    """What may be asked for."""
+
+    COMPACTION = "compaction"
+    CLEANING = "cleaning"
+    SAVEPOINT = "savepoint"
+    SAVEPOINT_DELETION = "savepoint deletion"
+
+
+@dataclass(frozen=True, slots=True)
+class ServiceRequest:
+    """Work that the writer's driver is to do on the table, beside its batches or between two of them."""
+
+    number: int
+    """From 1, without gaps."""
+    requested_at: datetime
+    """By the clock of who asked."""
+    work: Work
+    instant: str = ""
+    """Of the savepoint that is to be deleted; empty for other work."""
+    comment: str = ""
+    """Why, for people: kept with a savepoint."""
+
+    def __post_init__(self) -> None:
+        require_utc("requested_at", self.requested_at)
+        if self.number < 1:
+            raise InvalidValueError(f"request {self.number}: requests are numbered from 1")
+        if bool(self.instant) != (self.work is Work.SAVEPOINT_DELETION):
+            raise InvalidValueError(f"request {self.number}: a {self.work} with the instant {self.instant!r}")
+
+    def to_json(self) -> bytes:
+        return encode(
+            "service",
+            {
+                "number": self.number,
+                "requestedAt": time_to_json(self.requested_at),
+                "work": self.work.value,
+                "instant": self.instant,
+                "comment": self.comment,
+            },
+        )
+
+    @classmethod
+    def from_json(cls, content: bytes) -> ServiceRequest:
+        """Raises CorruptLogError if the content is not a request that `to_json` wrote, or asks for what this release
+        does not know."""
+
+        def build(fields: dict[str, Any]) -> ServiceRequest:
+            asked = required_time(fields["requestedAt"])
+            return cls(fields["number"], asked, Work(fields["work"]), fields["instant"], fields["comment"])
+
+        return decode("service", content, build)
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What came of a request."""
+
+    number: int
+    """Of the request."""
+    ended_at: datetime
+    """By the driver's clock."""
+    error: str = ""
+    """Why it was not done, in a line; empty: it was."""
+
+    def to_json(self) -> bytes:
+        return encode("outcome", {"number": self.number, "endedAt": time_to_json(self.ended_at), "error": self.error})
+
+    @classmethod
+    def from_json(cls, content: bytes) -> Outcome:
+        """Raises CorruptLogError if the content is not an outcome that `to_json` wrote."""
+        return decode("outcome", content, lambda f: cls(f["number"], required_time(f["endedAt"]), f["error"]))
+
+
+def ask_for_service(store: LogStore, request: ServiceRequest) -> bool:
+    """Put a request; False: somebody else has put one of that number first.
+
+    Raises:
+        OutcomeUnknownError: the store is unavailable; the same request may be put again.
+    """
+    return claim(store, service_key(request.number), pack(request.to_json()))
+
+
+def newest_service(store: LogStore) -> tuple[ServiceRequest, Outcome | None] | None:
+    """The newest request, with what came of it so far; None: there was none.
+
+    Raises:
+        CorruptLogError: an object cannot be decoded.
+        StorageError, StorageUnavailableError: of the store.
+    """
+    if not (keys := store.list(SERVICES)):
+        return None
+    number = max(map(number_of, keys))
+    request = _read_request(store, number)
+    if (key := outcome_key(number)) not in keys:
+        return request, None
+    return request, unpack(key, store.get(key), Outcome.from_json)
+
+
+def _read_request(store: LogStore, number: int) -> ServiceRequest:
+    key = service_key(number)
+    request = unpack(key, store.get(key), ServiceRequest.from_json)
+    if request.number != number:
+        raise CorruptLogError(f"{key} holds request {request.number}")
+    return request
+
+
+_LOOK_SECONDS = 10.0
+"""Between two looks for a new request. Each is one GET: 8,640 a day."""
+
+
+class ServiceRequests:
+    """The requests of one writer, as its driver sees them. Nothing is raised for the store or for what is wrong with a
+    request: batches go on, and the log says why."""
+
+    def __init__(self, store: LogStore, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._store = store
+        self._monotonic = monotonic
+        self._next: int | None = None
+        self._looked = -_LOOK_SECONDS
+        self._said = ""
+
+    def next(self) -> ServiceRequest | None:
+        """The request that has no outcome yet; None: there is none, as of a look in the last ten seconds."""
+        now = self._monotonic()
+        if now - self._looked < _LOOK_SECONDS:
+            return None
+        self._looked = now
+        try:
+            if self._next is None:
+                newest = newest_service(self._store)
+                self._next = 1 if newest is None else newest[0].number + (newest[1] is not None)
+            request = _read_request(self._store, self._next)
+        except ObjectNotFoundError:
+            return None
+        except LakeStreamError as error:
+            if (said := str(error)) != self._said:
+                logger.warning("requests for work on the table have to wait: %s", said)
+            self._said = said
+            return None
+        return request
+
+    def done(self, outcome: Outcome) -> bool:
+        """Keep what came of a request; False: it could not be, and is to be tried again."""
+        try:
+            claim(self._store, outcome_key(outcome.number), pack(outcome.to_json()))
+        except LakeStreamError as error:
+            logger.warning("the outcome of request %d cannot be kept yet: %s", outcome.number, error)
+            return False
+        self._next = outcome.number + 1
+        return True

@@ -1,0 +1,100 @@
+"""Asking the writer's driver for work on its table: what it would come to, and the request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from lakestream.errors import ServiceRequestError, SettingsError
+from lakestream.log import ObstoreLogStore, ServiceRequest, Work, ask_for_service, newest_service
+from lakestream.storage import StoreSettings
+from lakestream.table.files import Files
+from lakestream.table.report import HudiReport, JsonReport
+from lakestream_api import rounded_size
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a request would come to."""
+
+    told: str
+    is_needed: bool = True
+    """Whether there is anything to do."""
+
+
+def plan_of(work: Work, report: HudiReport | JsonReport, instant: str = "") -> Plan:
+    """What the work comes to on a table as it is. Pure.
+
+    Args:
+        work: what is to be done.
+        report: the table.
+        instant: of the savepoint that is to be deleted.
+
+    Raises:
+        SettingsError: the table has no such work, or no such savepoint.
+    """
+    if isinstance(report, JsonReport):
+        raise SettingsError(f"{report.path} has JSON files, which need no {work}")
+    slices = report.slices
+    match work:
+        case Work.COMPACTION:
+            if report.type != "MERGE_ON_READ":
+                raise SettingsError(f"{report.path} is copy on write: it has no log files to compact")
+            if not slices.waiting.count:
+                return Plan("no log files wait to be compacted", is_needed=False)
+            return Plan(f"compaction merges {_told(slices.waiting, 'log')} with {_told(slices.base, 'base')}")
+        case Work.CLEANING:
+            if not slices.replaced.count:
+                return Plan("no files have been replaced", is_needed=False)
+            return Plan(
+                f"cleaning deletes those of {_told(slices.replaced, 'replaced')} that no query of the last "
+                "hudi.cleaning.retainHours and no savepoint needs"
+            )
+        case Work.SAVEPOINT:
+            return Plan(
+                f"a savepoint keeps the table as of its newest commit: {_told(slices.base, 'base')} and "
+                f"{_told(slices.waiting, 'log')} are not cleaned, and no later commit is archived, until it is deleted"
+            )
+        case Work.SAVEPOINT_DELETION:
+            return _deletion(report, instant)
+
+
+def _deletion(report: HudiReport, instant: str) -> Plan:
+    for found in report.savepoints:
+        if found.instant == instant:
+            comment = f" ({found.comment})" if found.comment else ""
+            return Plan(f"the savepoint {found.instant}{comment} is deleted; what it alone kept can be cleaned then")
+    names = ", ".join(one.instant for one in report.savepoints) or "none"
+    raise SettingsError(f"no savepoint {instant} of the table at {report.path}; there are: {names}")
+
+
+def _told(files: Files, kind: str) -> str:
+    return f"{files.count:,} {kind} files ({rounded_size(files.bytes)})"
+
+
+def ask(log: StoreSettings, work: Work, now: datetime, *, instant: str = "", comment: str = "") -> ServiceRequest:
+    """Put a request into the checkpoint, for the writer's driver.
+
+    Args:
+        log: the writer's part of the checkpoint.
+        work: what is to be done.
+        now: the time.
+        instant: of the savepoint that is to be deleted.
+        comment: kept with a savepoint.
+
+    Raises:
+        ServiceRequestError: another request has not been carried out yet.
+        CorruptLogError, StorageError, StorageUnavailableError, OutcomeUnknownError: of the checkpoint.
+    """
+    store = ObstoreLogStore.at(log)
+    newest = newest_service(store)
+    if newest is not None and newest[1] is None:
+        last = newest[0]
+        raise ServiceRequestError(
+            f"request {last.number} ({last.work}) waits for the writer's driver; one is carried out at a time. If no "
+            "driver runs, start one"
+        )
+    request = ServiceRequest(1 if newest is None else newest[0].number + 1, now, work, instant, comment)
+    if not ask_for_service(store, request):
+        raise ServiceRequestError("somebody else has asked for work just now: `lakestream table` tells what")
+    return request

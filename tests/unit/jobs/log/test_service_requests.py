@@ -1,0 +1,78 @@
+"""Requests for work on a table, and their outcomes."""
+
+from __future__ import annotations
+
+import logging
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from obstore.store import MemoryStore
+
+from lakestream.errors import CorruptLogError, InvalidValueError
+from lakestream.log import ObstoreLogStore, Outcome, ServiceRequest, ServiceRequests, Work, ask_for_service
+from lakestream.log import newest_service as newest
+from lakestream.log.layout import pack, service_key
+from lakestream.testing.logs import EPOCH_TIME, ManualClock
+
+COMPACTION = ServiceRequest(1, EPOCH_TIME, Work.COMPACTION)
+
+
+@pytest.fixture
+def store() -> ObstoreLogStore:
+    return ObstoreLogStore(MemoryStore())
+
+
+@given(st.integers(1, 10**12), st.sampled_from(Work), st.text(), st.text(min_size=1))
+def test_requests_and_outcomes_are_read_as_they_were_written(number: int, work: Work, text: str, instant: str) -> None:
+    request = ServiceRequest(number, EPOCH_TIME, work, instant if work is Work.SAVEPOINT_DELETION else "", text)
+    assert ServiceRequest.from_json(request.to_json()) == request
+    outcome = Outcome(number, EPOCH_TIME, text)
+    assert Outcome.from_json(outcome.to_json()) == outcome
+
+
+def test_a_deletion_names_what_and_nothing_else_does() -> None:
+    with pytest.raises(InvalidValueError, match="a savepoint deletion with the instant ''"):
+        ServiceRequest(1, EPOCH_TIME, Work.SAVEPOINT_DELETION)
+    with pytest.raises(InvalidValueError, match="a compaction with the instant '2026'"):
+        ServiceRequest(1, EPOCH_TIME, Work.COMPACTION, "2026")
+
+
+def test_a_request_is_taken_until_it_has_an_outcome_and_then_the_next(store: ObstoreLogStore) -> None:
+    clock = ManualClock()
+    requests = ServiceRequests(store, clock.monotonic)
+    assert requests.next() is None
+    assert ask_for_service(store, COMPACTION)
+    assert requests.next() is None, "it has looked a moment ago"
+    clock.advance(10)
+    assert requests.next() == COMPACTION
+    # A driver that takes over before there is an outcome does it once more.
+    assert ServiceRequests(store, clock.monotonic).next() == COMPACTION
+    assert newest(store) == (COMPACTION, None)
+    outcome = Outcome(1, EPOCH_TIME, "no listing")
+    assert requests.done(outcome)
+    assert newest(store) == (COMPACTION, outcome)
+    clock.advance(10)
+    assert requests.next() is None
+    cleaning = ServiceRequest(2, EPOCH_TIME, Work.CLEANING)
+    assert ask_for_service(store, cleaning)
+    assert not ask_for_service(store, ServiceRequest(2, EPOCH_TIME, Work.SAVEPOINT)), "somebody else was first"
+    clock.advance(10)
+    assert requests.next() == cleaning
+    assert ServiceRequests(store, clock.monotonic).next() == cleaning
+
+
+def test_work_of_a_later_release_waits_and_is_told_once(
+    store: ObstoreLogStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    store.create(service_key(1), pack(COMPACTION.to_json().replace(b'"compaction"', b'"polishing"')))
+    clock = ManualClock()
+    requests = ServiceRequests(store, clock.monotonic)
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            assert requests.next() is None
+            clock.advance(10)
+    assert [record.levelname for record in caplog.records] == ["WARNING"]
+    assert "'polishing' is not a valid Work" in caplog.text
+    with pytest.raises(CorruptLogError, match="polishing"):
+        newest(store)
