@@ -18,10 +18,11 @@ from lakestream.errors import SettingsError
 from lakestream.query.errors import UnreadableError
 from lakestream.query.hudi_folder import HudiFolder
 from lakestream.query.hudi_rs import HudiRs
-from lakestream.query.hudi_spark import HudiSpark
+from lakestream.query.hudi_spark import HudiSpark, HudiSparkChanges
 from lakestream.query.moments import Commit
-from lakestream.query.question import Asked, Changes, Question, ReadOptimized, Snapshot
-from lakestream.query.spans import span_of
+from lakestream.query.net_changes import HudiRsChanges
+from lakestream.query.question import Asked, Changes, NetChanges, Question, ReadOptimized, Snapshot
+from lakestream.query.spans import comparison_of, span_of
 from lakestream.query.target import Kind, Target
 from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.hudi import HudiSettings, HudiSink
@@ -91,12 +92,21 @@ class Written:
         folder, now = self.folder, datetime.now(UTC)
 
         def by_hudi_rs(question: Question) -> list[Row]:
-            table = HudiRs(folder, span_of(question, folder.history, now), Asked(question, None, None, now))
+            table: HudiRs | HudiRsChanges
+            if isinstance(question, NetChanges):
+                found = comparison_of(question, folder.history, now)
+                table = HudiRsChanges(folder, found, Asked(question, None, None, now))
+            else:
+                table = HudiRs(folder, span_of(question, folder.history, now), Asked(question, None, None, now))
             with table.answered(None, None) as rows:
                 return rows.read_all().to_pylist(maps_as_pydicts="lossy")
 
         def by_spark(question: Question) -> list[Row]:
-            table = HudiSpark(folder, span_of(question, folder.history, now), Asked(question, None, None, now))
+            if isinstance(question, NetChanges):
+                found = comparison_of(question, folder.history, now)
+                table: HudiSpark = HudiSparkChanges(folder, found, Asked(question, None, None, now))
+            else:
+                table = HudiSpark(folder, span_of(question, folder.history, now), Asked(question, None, None, now))
             return [row.asDict(recursive=True) for row in table.rows(self.spark).collect()]
 
         return {"hudi-rs": by_hudi_rs, "Spark": by_spark}
@@ -180,6 +190,36 @@ def require_all_versions(written: Written) -> None:
                 changed = [row for key, row in written.folded(last + 1).items() if (key, row["version"]) in came]
                 span = Changes(written.times[first], Commit(written.instants[last]))
                 assert as_read(read(span)) == as_read(changed), (name, first, last)
+                if first in done:
+                    found = read(NetChanges(written.times[first], Commit(written.instants[last])))
+                    assert as_changes(found) == net_changes(written, first + 1, last + 1), (name, first, last)
+        if history.first_kept == 0:
+            found = read(NetChanges(written.times[0] - timedelta(days=1)))
+            assert as_changes(found) == net_changes(written, 0, len(written.batches)), name
+
+
+def net_changes(written: Written, before: int, after: int) -> dict[str, Any]:
+    """Of each order that is another one after so many batches: what was done to it, and both rows."""
+    old, new = written.folded(before), written.folded(after)
+    ops = {(False, True): "insert", (True, True): "update", (True, False): "delete"}
+    return {
+        key: (ops[key in old, key in new], *(as_read([rows[key]]) if key in rows else None for rows in (old, new)))
+        for key in {*old, *new}
+        if old.get(key) != new.get(key)
+    }
+
+
+def as_changes(found: Sequence[Row]) -> dict[str, Any]:
+    """Changes in that form."""
+    changes = {
+        row["key"]: (
+            row["op"],
+            *(None if row[image] is None else as_read([row[image]]) for image in ("before", "after")),
+        )
+        for row in found
+    }
+    assert len(changes) == len(found), "a key has two"
+    return changes
 
 
 @pytest.mark.parametrize(
@@ -243,6 +283,8 @@ def test_added_and_widened_columns_are_read_once_all_files_have_them(
         expected = written.folded(3)
         for name, read in written.readers().items():
             assert as_read(read(Snapshot())) == as_read(expected.values()), name
+            found = read(NetChanges(Commit(written.instants[0])))
+            assert as_changes(found) == net_changes(written, 1, 3), name
 
 
 def test_what_hudi_rs_cannot_merge_is_an_error_and_no_answer(spark: SparkSession, tmp_path: Path) -> None:

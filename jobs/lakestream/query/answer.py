@@ -12,8 +12,8 @@ from lakestream.errors import SettingsError
 from lakestream.query.errors import UnreadableError
 from lakestream.query.hudi_folder import HudiFolder
 from lakestream.query.output import Format, write_rows
-from lakestream.query.question import Asked, Engine, ReadOptimized
-from lakestream.query.spans import span_of
+from lakestream.query.question import Asked, Engine, NetChanges, ReadOptimized
+from lakestream.query.spans import comparison_of, span_of
 from lakestream.query.target import Kind, Target
 
 logger = logging.getLogger(__name__)
@@ -71,8 +71,11 @@ def _native(target: Target, asked: Asked) -> Source:
     match target.kind:
         case Kind.HUDI:
             from lakestream.query.hudi_rs import HudiRs
+            from lakestream.query.net_changes import HudiRsChanges
 
             folder = HudiFolder.look(target.table)
+            if isinstance(asked.question, NetChanges):
+                return HudiRsChanges(folder, comparison_of(asked.question, folder.history, asked.now), asked)
             return HudiRs(folder, span_of(asked.question, folder.history, asked.now), asked)
         case Kind.JSON:
             from lakestream.query.json_duckdb import JsonDuckDb
@@ -80,6 +83,8 @@ def _native(target: Target, asked: Asked) -> Source:
 
             if isinstance(asked.question, ReadOptimized):
                 raise SettingsError("--read-optimized: JSON files have no log files that could be left out")
+            if isinstance(asked.question, NetChanges):
+                raise SettingsError("--changes: JSON files only gain rows; leave it out, and --since tells which")
             assert target.log is not None  # JSON is known by it
             log = JsonLog.look(target.table, target.log)
             return JsonDuckDb(log, span_of(asked.question, log.history, asked.now), asked)
@@ -88,7 +93,9 @@ def _native(target: Target, asked: Asked) -> Source:
 def _spark(target: Target, asked: Asked) -> Source:
     if target.kind is Kind.JSON:
         raise SettingsError("JSON files are read without Spark: leave --engine out")
-    from lakestream.query.hudi_spark import HudiSpark
+    from lakestream.query.hudi_spark import HudiSpark, HudiSparkChanges
 
     folder = HudiFolder.look(target.table)
+    if isinstance(asked.question, NetChanges):
+        return HudiSparkChanges(folder, comparison_of(asked.question, folder.history, asked.now), asked)
     return HudiSpark(folder, span_of(asked.question, folder.history, asked.now), asked)

@@ -28,6 +28,10 @@ def query(  # noqa: PLR0913, PLR0917 - an option each
     ] = None,
     since: Annotated[str | None, typer.Option(help="The rows that commits after this moment have written.")] = None,
     until: Annotated[str | None, typer.Option(help="With --since: and up to this moment.")] = None,
+    changes: Annotated[
+        bool,
+        typer.Option("--changes", help="With --since: inserted, updated and deleted rows, as they were and are."),
+    ] = False,
     read_optimized: Annotated[
         bool, typer.Option("--read-optimized", help="Base files only, as old as the last compaction.")
     ] = False,
@@ -51,7 +55,7 @@ def query(  # noqa: PLR0913, PLR0917 - an option each
         from lakestream.query.answer import answer
 
         now = datetime.now(UTC)
-        question = ask(at, since, until, read_optimized=read_optimized, now=now)
+        question = ask(at, since, until, changes=changes, read_optimized=read_optimized, now=now)
         require_redirected(output)
         if limit is None and output is Format.TABLE and sql is None:
             limit = SHOWN

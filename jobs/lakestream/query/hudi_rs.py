@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from lakestream.query import sql
 from lakestream.query.errors import UnreadableError
 from lakestream.query.hudi_folder import HudiFolder
+from lakestream.query.images import COMMIT_TIME
 from lakestream.query.question import TABLE, Asked, ReadOptimized
 from lakestream.query.rows import first
 from lakestream.query.spans import Span
@@ -25,8 +26,6 @@ from lakestream.storage import Scheme, StoreSettings, s3_credentials
 ENGINE = f"hudi-rs {hudi.__version__}"
 
 _READ_OPTIMIZED = "hoodie.read.use.read_optimized.mode"
-COMMIT_TIME = "_hoodie_commit_time"
-"""Column with the instant that wrote the row."""
 
 
 class HudiRs:
@@ -71,6 +70,19 @@ class HudiRs:
         own = pa.schema([field for field in self.schema if not field.name.startswith("_hoodie_")])
         with sql.answered(f"FROM {TABLE}", own, lambda columns: first(limit, self.read(columns))) as rows:
             yield rows
+
+    def leave_out(self, other: HudiRs) -> None:
+        """Read none of the base files that another version of the table has as well, and neither does that.
+
+        Those with log files stay: which of these a version has, hudi-rs finds out as it reads them.
+        """
+        common = self._merged & other._merged
+        for one in (self, other):
+            one._slices = [found for found in one._slices if (found.partition_path, found.base_file_name) not in common]
+
+    @property
+    def _merged(self) -> set[tuple[str, str]]:
+        return {(one.partition_path, one.base_file_name) for one in self._slices if not one.log_file_names}
 
     def read(self, columns: Sequence[str]) -> pa.RecordBatchReader:
         """Columns of the rows that the question is about, file by file."""

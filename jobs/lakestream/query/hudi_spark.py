@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,14 +12,17 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyspark
 from pyspark.errors import AnalysisException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
+from pyspark.sql.types import StructField
 
 from lakestream.query.errors import SqlError, UnreadableError
+from lakestream.query.history import Version
 from lakestream.query.hudi_folder import HudiFolder
+from lakestream.query.images import AFTER, BEFORE, COMMIT_TIME, INSTANT, KEY, OP, PARTITION, ROW_KEY, SEQUENCE
 from lakestream.query.question import TABLE, Asked, ReadOptimized
-from lakestream.query.spans import Span
-from lakestream.query.telling import told_of
+from lakestream.query.spans import Comparison, Span
+from lakestream.query.telling import told_of, told_of_comparison
 from lakestream.spark.failures import SPARK_ERRORS, in_our_words
 from lakestream.spark.session import SessionSettings, build_session, stop_session
 from lakestream.storage import Scheme
@@ -78,12 +81,60 @@ class HudiSpark:
         reader = spark.read.format("hudi")
         if isinstance(self._asked.question, ReadOptimized):
             return reader.option(_QUERY_TYPE, "read_optimized").load(self._folder.place.path.uri)
-        if self._span.last is None:
-            return reader.load(self._folder.place.path.uri).limit(0)
-        rows = reader.option(_AS_OF, self._folder.as_of(self._span.last)).load(self._folder.place.path.uri)
+        rows = self._as_of(spark, self._span.last)
         if self._span.commits is None:
             return rows
-        return rows.where(sf.col("_hoodie_commit_time").isin([version.name for version in self._span.commits]))
+        return rows.where(sf.col(COMMIT_TIME).isin([version.name for version in self._span.commits]))
+
+    def _as_of(self, spark: SparkSession, version: Version | None) -> DataFrame:
+        reader, path = spark.read.format("hudi"), self._folder.place.path.uri
+        if version is None:
+            return reader.load(path).limit(0)
+        return reader.option(_AS_OF, self._folder.as_of(version)).load(path)
+
+
+class HudiSparkChanges(HudiSpark):
+    """The changes between two versions of a table, as `net_changes` has them; a `Source`."""
+
+    def __init__(self, folder: HudiFolder, found: Comparison, asked: Asked) -> None:
+        super().__init__(folder, Span(found.after), asked)
+        self._found = found
+
+    @property
+    def about(self) -> str:
+        return f"{self._folder.told}, {told_of_comparison(self._found)}"
+
+    def rows(self, spark: SparkSession) -> DataFrame:
+        """The changes, by key."""
+        own = [field for field in self._as_of(spark, None).schema if not field.name.startswith("_hoodie_")]
+        place = [KEY, PARTITION, "n"]
+        old = _numbered(self._as_of(spark, self._found.before), own, BEFORE)
+        new = _numbered(self._as_of(spark, self._found.after), own, AFTER)
+        both = old.join(new, place, "full")
+        op = (
+            sf.when(sf.col(BEFORE).isNull(), "insert").when(sf.col(AFTER).isNull(), "delete").otherwise("update")
+        ).alias(OP)
+        changed = both.where(~_comparable(BEFORE, own).eqNullSafe(_comparable(AFTER, own)))
+        columns = op, sf.col(INSTANT), sf.col(KEY).alias(ROW_KEY), sf.col(BEFORE), sf.col(AFTER)
+        return changed.orderBy(*place).select(*columns)
+
+
+def _numbered(rows: DataFrame, own: Sequence[StructField], image: str) -> DataFrame:
+    """Each row as one value, with the columns of the table as it is now, by key and number (see `net_changes`)."""
+    has = set(rows.columns)
+    values = [(sf.col(one.name) if one.name in has else sf.lit(None)).cast(one.dataType).alias(one.name) for one in own]
+    number = sf.row_number().over(Window.partitionBy(KEY, PARTITION).orderBy(SEQUENCE)).alias("n")
+    more = [sf.col(COMMIT_TIME).alias(INSTANT)] if image == AFTER else []
+    return rows.select(KEY, PARTITION, number, sf.struct(*values).alias(image), *more)
+
+
+def _comparable(image: str, own: Sequence[StructField]) -> Column:
+    """Spark compares no maps."""
+    values = [
+        sf.to_json(sf.col(image)[one.name]) if "map<" in one.dataType.simpleString() else sf.col(image)[one.name]
+        for one in own
+    ]
+    return sf.when(sf.col(image).isNotNull(), sf.struct(*values))
 
 
 @contextmanager

@@ -36,7 +36,17 @@ class Changes:
     """Up to the one that was the newest at this moment; None: to the last one."""
 
 
-Question: TypeAlias = Snapshot | ReadOptimized | Changes
+@dataclass(frozen=True, slots=True)
+class NetChanges:
+    """What is another row at the end of a span than at its beginning: inserted, updated and deleted ones."""
+
+    since: Moment
+    """The table as it was seen at this moment."""
+    until: Moment | None = None
+    """And at this one; None: as it is."""
+
+
+Question: TypeAlias = Snapshot | ReadOptimized | Changes | NetChanges
 
 
 class Engine(StrEnum):
@@ -59,7 +69,15 @@ class Asked:
     now: datetime
 
 
-def ask(at: str | None, since: str | None, until: str | None, *, read_optimized: bool, now: datetime) -> Question:
+def ask(
+    at: str | None,
+    since: str | None,
+    until: str | None,
+    *,
+    changes: bool = False,
+    read_optimized: bool = False,
+    now: datetime,
+) -> Question:
     """The question that options stand for.
 
     Raises:
@@ -70,10 +88,13 @@ def ask(at: str | None, since: str | None, until: str | None, *, read_optimized:
         raise SettingsError(f"{' and '.join(given)} are different questions: give one of them")
     if until is not None and since is None:
         raise SettingsError("--until goes with --since, as the end of a span; for the table as it was then, give --at")
+    if changes and since is None:
+        raise SettingsError("--changes goes with --since: what is another row now than it was then?")
     if read_optimized:
         return ReadOptimized()
     if since is not None:
-        return Changes(_moment("--since", since, now), None if until is None else _moment("--until", until, now))
+        span = _moment("--since", since, now), None if until is None else _moment("--until", until, now)
+        return NetChanges(*span) if changes else Changes(*span)
     return Snapshot(None if at is None else _moment("--at", at, now))
 
 

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from lakestream.errors import SettingsError
 from lakestream.query.history import History, Version
-from lakestream.query.question import Changes, Question, ReadOptimized, Snapshot
+from lakestream.query.question import Changes, NetChanges, ReadOptimized, Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +20,32 @@ class Span:
     """Of changes; None: all rows."""
 
 
-def span_of(question: Question, history: History, now: datetime) -> Span:
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two versions of a table, of which the answer is the difference."""
+
+    before: Version | None
+    """None: before its first commit."""
+    after: Version | None
+    """None: the table has no commits."""
+
+
+def comparison_of(question: NetChanges, history: History, now: datetime) -> Comparison:
+    """Find what is compared. Files of both versions are needed.
+
+    Raises:
+        SettingsError: they are not there (yet, or any more); the message says what is.
+    """
+    _require_commits(history)
+    is_first = history.begins and isinstance(question.since, datetime) and question.since < history.versions[0].at
+    before = None if is_first else history.as_of(question.since, "--since", now)
+    after = history.newest() if question.until is None else history.as_of(question.until, "--until", now)
+    if before is not None and after is not None and after.at < before.at:
+        raise SettingsError("--until is before --since: give the earlier moment to --since")
+    return Comparison(before, after)
+
+
+def span_of(question: Snapshot | ReadOptimized | Changes, history: History, now: datetime) -> Span:
     """Find what a question is about.
 
     Raises:

@@ -36,27 +36,39 @@ def answered(sql: str, schema: pa.Schema, read: Read) -> Iterator[pa.RecordBatch
     Raises:
         SqlError: no query; or it names a table, column or function that is not there. Before anything is read.
     """
-    with tempfile.TemporaryDirectory(prefix="lakestream-query-") as spill, duckdb.connect(":memory:") as connection:
-        do(connection, "SET TimeZone = 'UTC'")
-        do(connection, f"SET temp_directory = '{spill}'")
+    with connected() as connection:
         # Whoever hands a query to us does not thereby hand out what else this process may read or write.
         do(connection, "SET enable_external_access = false")
         do(connection, "SET lock_configuration = true")
         needed = columns_of(connection, sql, schema.names)
         with _in_our_words(schema.names):
-            _fill(connection, pa.RecordBatchReader.from_batches(schema, []))
+            fill(connection, TABLE, pa.RecordBatchReader.from_batches(schema, []))
             do(connection, f"EXPLAIN {sql}")
-        _fill(connection, read(needed or schema.names[:1]))
+        fill(connection, TABLE, read(needed or schema.names[:1]))
         with _in_our_words(schema.names):
             answer = connection.sql(sql).to_arrow_reader(10_000)
         yield pa.RecordBatchReader.from_batches(answer.schema, _explained(answer, schema.names))
 
 
-def _fill(connection: duckdb.DuckDBPyConnection, rows: pa.RecordBatchReader) -> None:
+@contextmanager
+def connected() -> Iterator[duckdb.DuckDBPyConnection]:
+    """A database of its own, which goes to disk where memory ends."""
+    with tempfile.TemporaryDirectory(prefix="lakestream-query-") as spill, duckdb.connect(":memory:") as connection:
+        do(connection, "SET TimeZone = 'UTC'")
+        do(connection, f"SET temp_directory = '{spill}'")
+        yield connection
+
+
+def fill(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.RecordBatchReader) -> None:
+    """Bring rows into a table, in place of what it had.
+
+    Raises:
+        LakeStreamError: what reading the rows failed with.
+    """
     failed: list[LakeStreamError] = []
     connection.register("read_once", pa.RecordBatchReader.from_batches(rows.schema, _keeping(failed, rows)))
     try:
-        do(connection, f"CREATE OR REPLACE TEMP TABLE {TABLE} AS SELECT * FROM read_once")
+        do(connection, f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT * FROM read_once")
     except duckdb.Error:
         if failed:
             raise failed[0] from failed[0].__cause__

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 from lakestream.query.history import show
 from lakestream.query.hudi_folder import HudiFolder
-from lakestream.query.spans import Span
+from lakestream.query.spans import Comparison, Span
 from lakestream.query.timeline import name_of
 
 
@@ -22,6 +22,14 @@ def told_of(span: Span, now: datetime, kind: str = "") -> str:
     if span.last is None:
         return "which has no commits yet"
     return f"as of {kind}{span.last.name} ({show(span.last.at)}, {ago(now - span.last.at)})"
+
+
+def told_of_comparison(found: Comparison, kind: str = "") -> str:
+    """Which versions were compared; `kind` is what goes before their names."""
+    if found.before == found.after:
+        return "in which no commit was made in that time"
+    before = "nothing" if found.before is None else f"{kind}{found.before}"
+    return f"changed from {before} to {kind}{found.after}"
 
 
 def staleness(folder: HudiFolder, base: str, left_out: int, now: datetime) -> str:

@@ -193,6 +193,7 @@ def test_a_line_that_is_none_is_told_with_its_file(tmp_path: Path) -> None:
          "--at 9: no batch of the table has that name; the table can be read as of 5 batches"),
         (["{lake}/orders", "--at", "2026-01-30"], "is before what is known of the table"),
         (["{lake}/orders", "--read-optimized"], "--read-optimized: JSON files have no log files"),
+        (["{lake}/orders", "--changes", "--since", "batch 1"], "--changes: JSON files only gain rows"),
         (["{lake}/orders", "--engine", "spark"], "JSON files are read without Spark"),
         (["{lake}/orders", "--sql", "SELECT x FROM lake"], "The columns of lake: order_id, version, amount, at,"),
         (["{lake}/orders", "--writer", "json"], "--writer goes with -f"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import TypeAlias
 
 import pytest
 from hypothesis import given
@@ -11,11 +12,14 @@ from hypothesis import strategies as st
 from lakestream.errors import SettingsError
 from lakestream.query.history import History, Version
 from lakestream.query.moments import Commit
-from lakestream.query.question import Changes, Question, ReadOptimized, Snapshot, ask
-from lakestream.query.spans import Span, span_of
+from lakestream.query.question import Changes, NetChanges, ReadOptimized, Snapshot, ask
+from lakestream.query.spans import Span, comparison_of, span_of
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 NOW = START + timedelta(hours=1)
+
+
+Spanned: TypeAlias = Snapshot | ReadOptimized | Changes
 
 
 def minute(number: float) -> datetime:
@@ -30,7 +34,7 @@ def versions(count: int) -> tuple[Version, ...]:
 HISTORY = History(versions(5), first_kept=2)
 
 
-def span(question: Question, history: History = HISTORY) -> tuple[str | None, list[str] | None]:
+def span(question: Spanned, history: History = HISTORY) -> tuple[str | None, list[str] | None]:
     found = span_of(question, history, NOW)
     commits = None if found.commits is None else [version.name for version in found.commits]
     return found.last.name if found.last else None, commits
@@ -55,7 +59,7 @@ def span(question: Question, history: History = HISTORY) -> tuple[str | None, li
         (Changes(Commit("v3"), Commit("v3")), None, []),
     ],
 )
-def test_what_is_asked_about(question: Question, last: str | None, commits: list[str] | None) -> None:
+def test_what_is_asked_about(question: Spanned, last: str | None, commits: list[str] | None) -> None:
     assert span(question) == (last, commits)
 
 
@@ -81,7 +85,7 @@ def test_a_table_without_commits_has_no_rows_and_no_past() -> None:
         (Changes(Commit("v9")), "^--since v9: no instant of the table has that name"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_answered_is_told_with_what_can(question: Question, says: str) -> None:
+def test_what_cannot_be_answered_is_told_with_what_can(question: Spanned, says: str) -> None:
     with pytest.raises(SettingsError, match=says):
         span(question)
 
@@ -114,11 +118,40 @@ def test_spans_of_time_put_together_are_the_whole(count: int, middle: float, sta
 
 
 @pytest.mark.parametrize(
+    ("question", "before", "after"),
+    [
+        (NetChanges(minute(3)), "v3", "v5"),
+        (NetChanges(minute(3), minute(4.5)), "v3", "v4"),
+        (NetChanges(Commit("v3"), Commit("v3")), "v3", "v3"),
+        (NetChanges(minute(0), minute(3)), None, "v3"),
+    ],
+)
+def test_what_is_compared(question: NetChanges, before: str | None, after: str) -> None:
+    found = comparison_of(question, HISTORY, NOW)
+    assert (found.before and found.before.name, found.after and found.after.name) == (before, after)
+
+
+@pytest.mark.parametrize(
+    ("question", "says"),
+    [
+        # What a row was is in files of that time; of the rows that commits have written none is needed.
+        (NetChanges(minute(2)), "^--since .*: files of that time were cleaned; the table can be read as of 3 instants"),
+        (NetChanges(minute(4), minute(3)), "^--until is before --since"),
+        (NetChanges(Commit("v9")), "^--since v9: no instant of the table has that name"),
+    ],
+)
+def test_what_cannot_be_compared_is_told(question: NetChanges, says: str) -> None:
+    with pytest.raises(SettingsError, match=says):
+        comparison_of(question, HISTORY, NOW)
+
+
+@pytest.mark.parametrize(
     ("options", "says"),
     [
         ({"at": "now", "since": "now"}, "^--at and --since are different questions"),
         ({"at": "now", "read_optimized": True}, "^--at and --read-optimized are different questions"),
         ({"until": "now"}, "^--until goes with --since"),
+        ({"changes": True}, "^--changes goes with --since"),
         ({"at": "soon"}, "^--at: 'soon' is no moment"),
         ({"since": "now", "until": "soon"}, "^--until: 'soon' is no moment"),
     ],
