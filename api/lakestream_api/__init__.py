@@ -1,7 +1,7 @@
 """The LakeStream resource as typed, validated models, and what operator and drivers tell each other about it."""
 
 from lakestream_api.advice import advice
-from lakestream_api.catalogs import Catalog, GlueTable
+from lakestream_api.catalogs import Catalog, GlueTable, HiveTable
 from lakestream_api.control import Control
 from lakestream_api.errors import InvalidDocumentError, LakeStreamApiError, Problem
 from lakestream_api.kubernetes import (
@@ -107,6 +107,7 @@ __all__ = [
     "FetchedBatch",
     "Freshness",
     "GlueTable",
+    "HiveTable",
     "HudiCleaning",
     "HudiCompaction",
     "HudiIndex",

@@ -172,7 +172,7 @@ def _hudi_options(options: dict[str, str]) -> dict[str, str]:
 
 
 def _require_s3(catalog: Catalog | None, path: str) -> None:
-    if catalog is not None and not path.startswith(("s3://", "s3a://")):
+    if catalog is not None and catalog.glue is not None and not path.startswith(("s3://", "s3a://")):
         raise problem_at("catalog.glue", "is read by engines that reach S3 alone; give a path there, or remove it")
 
 

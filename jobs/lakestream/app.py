@@ -196,7 +196,7 @@ class _Parts:
             stack.callback(sink.close)
             pipeline = Pipeline.of(self.spark, definition.schema, definition.transform, sink.refusal)
             sink.prepare(pipeline.output)
-            keeper = keep_catalog(self.writer.output, sink, self.s3)
+            keeper = keep_catalog(self.writer.output, sink, self.spark, self.s3)
             if keeper is not None:
                 stack.callback(keeper.close)
             self.running()

@@ -6,7 +6,8 @@ Names, formats and properties are those that Hudi's own HiveSyncTool writes, so 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from enum import StrEnum
 from types import MappingProxyType
 
 from pyspark.sql.types import (
@@ -24,7 +25,6 @@ from pyspark.sql.types import (
 )
 
 from lakestream.sinks.hive_paths import NULL_PARTITION, partition_values
-from lakestream.storage import LakePath
 from lakestream_api import TableType
 
 _PROPERTY_LENGTH = 4_000
@@ -55,7 +55,7 @@ class CatalogTable:
 
     name: str
     location: str
-    """`s3://…`: catalogs are asked by engines that do not know Hadoop's `s3a`."""
+    """Of its files, without a slash at the end."""
     columns: tuple[Column, ...]
     """Without those of the partitions."""
     partition_keys: tuple[Column, ...]
@@ -67,6 +67,20 @@ class CatalogTable:
         """Of a partition, by its path."""
         return f"{self.location}/{partition}"
 
+    def in_order_of(self, found: CatalogTable) -> CatalogTable:
+        """With its columns in the order that a catalog has them in, and new ones last: a Hive metastore compares types
+        by place, and refuses others."""
+        places = {column.name: place for place, column in enumerate(found.columns)}
+        return replace(
+            self, columns=tuple(sorted(self.columns, key=lambda column: places.get(column.name, len(places))))
+        )
+
+    def is_told_by(self, found: CatalogTable) -> bool:
+        """Whether a catalog says all this of it; others keep properties of a table as well."""
+        return (found.columns, found.format) == (self.columns, self.format) and (
+            self.properties.items() <= found.properties.items()
+        )
+
 
 def values_of(partition: str) -> tuple[str, ...]:
     """A catalog's values of a partition, by its path."""
@@ -74,7 +88,7 @@ def values_of(partition: str) -> tuple[str, ...]:
 
 
 def hudi_tables(
-    name: str, path: str, table_type: TableType, columns: StructType, partition_by: Sequence[str]
+    name: str, location: str, table_type: TableType, columns: StructType, partition_by: Sequence[str]
 ) -> tuple[CatalogTable, ...]:
     """The tables by which engines query a Hudi table.
 
@@ -83,7 +97,7 @@ def hudi_tables(
 
     Args:
         name: of the table.
-        path: of its files.
+        location: of its files.
         table_type: copy-on-write or merge-on-read.
         columns: as they are stored, Hudi's own and those of the partitions included.
         partition_by: names of those of the partitions, from the outermost.
@@ -93,7 +107,7 @@ def hudi_tables(
         input_format = "realtime.HoodieParquetRealtimeInputFormat" if merges else "HoodieParquetInputFormat"
         return _table(
             name,
-            path,
+            location,
             columns,
             partition_by,
             Format(
@@ -103,10 +117,10 @@ def hudi_tables(
                 MappingProxyType({
                     "serialization.format": "1",
                     "hoodie.query.as.ro.table": str(reads_bases_alone).lower(),
-                    "path": _location(path),
+                    "path": location,
                 }),
             ),
-            {"EXTERNAL": "TRUE", **_spark_properties(columns, partition_by)},
+            _properties("hudi", columns, partition_by),
         )  # fmt: skip
 
     if table_type is TableType.COPY_ON_WRITE:
@@ -118,31 +132,47 @@ def hudi_tables(
     )
 
 
-def json_table(name: str, path: str, columns: StructType, partition_by: Sequence[str]) -> CatalogTable:
-    """A table of JSON lines, read by the OpenX SerDe that Athena has.
+class JsonSerde(StrEnum):
+    """What reads JSON lines."""
 
-    In the files a timestamp is a text (ISO 8601), which that SerDe does not take for one, and so are bytes (base64): so
-    they are in the table.
+    OPENX = "org.openx.data.jsonserde.JsonSerDe"
+    """Athena's."""
+    HCATALOG = "org.apache.hive.hcatalog.data.JsonSerDe"
+    """Hive's own."""
+
+
+def json_table(
+    name: str, location: str, columns: StructType, partition_by: Sequence[str], serde: JsonSerde
+) -> CatalogTable:
+    """A table of JSON lines.
+
+    In the files a timestamp is a text (ISO 8601), which the SerDes do not take for one, and so are bytes (base64): so
+    they are in the table. Spark reads it by its own JSON, which takes both.
     """
     return _table(
         name,
-        path,
+        location,
         columns,
         partition_by,
         Format(
             "org.apache.hadoop.mapred.TextInputFormat",
             "org.apache.hadoop.hive.ql.io.HiveIgnoreKeyTextOutputFormat",
-            "org.openx.data.jsonserde.JsonSerDe",
-            MappingProxyType({"serialization.format": "1", "case.insensitive": "true"}),
+            serde,
+            MappingProxyType({"serialization.format": "1", "case.insensitive": "true", "path": location}),
         ),
-        {"EXTERNAL": "TRUE", "classification": "json"},
+        {
+            "classification": "json",
+            # Else it would list the folders at each query.
+            "spark.sql.partitionProvider": "catalog",
+            **_properties("json", columns, partition_by),
+        },
         as_text=True,
     )
 
 
 def _table(
     name: str,
-    path: str,
+    location: str,
     columns: StructType,
     partition_by: Sequence[str],
     read_by: Format,
@@ -152,7 +182,7 @@ def _table(
 ) -> CatalogTable:
     return CatalogTable(
         name=name,
-        location=_location(path),
+        location=location,
         columns=tuple(
             Column(field.name.lower(), hive_type(field.dataType, as_text=as_text))
             for field in columns.fields
@@ -193,18 +223,18 @@ def _key_type(type: DataType) -> str:
     return type.simpleString() if is_whole else "string"
 
 
-def _spark_properties(columns: StructType, partition_by: Sequence[str]) -> dict[str, str]:
-    """By which Spark reads the table with Hudi's data source, and not with Hive's classes."""
+def _properties(provider: str, columns: StructType, partition_by: Sequence[str]) -> dict[str, str]:
+    """By which Spark reads the table with a data source of its own, and not with Hive's classes."""
     data = [field for field in columns.fields if field.name not in partition_by]
     schema = StructType([*data, *(columns[name] for name in partition_by)]).json()
     parts = [schema[at : at + _PROPERTY_LENGTH] for at in range(0, len(schema), _PROPERTY_LENGTH)]
-    properties = {"spark.sql.sources.provider": "hudi", "spark.sql.sources.schema.numParts": str(len(parts))}
+    properties = {
+        "EXTERNAL": "TRUE",
+        "spark.sql.sources.provider": provider,
+        "spark.sql.sources.schema.numParts": str(len(parts)),
+    }
     properties |= {f"spark.sql.sources.schema.part.{number}": part for number, part in enumerate(parts)}
     if partition_by:
         properties["spark.sql.sources.schema.numPartCols"] = str(len(partition_by))
         properties |= {f"spark.sql.sources.schema.partCol.{number}": name for number, name in enumerate(partition_by)}
     return properties
-
-
-def _location(path: str) -> str:
-    return LakePath.parse(path).uri.replace("s3a://", "s3://", 1)

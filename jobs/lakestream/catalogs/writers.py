@@ -2,39 +2,69 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import partial
+
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
 
 from lakestream.catalogs.glue import GlueCatalog, glue_client
+from lakestream.catalogs.hive import hive_metastore
 from lakestream.catalogs.keeper import CatalogKeeper
-from lakestream.catalogs.tables import CatalogTable, hudi_tables, json_table
+from lakestream.catalogs.metastore import KeptTables
+from lakestream.catalogs.tables import CatalogTable, JsonSerde, hudi_tables, json_table
 from lakestream.model import ServiceStatus
 from lakestream.sinks.contract import Sink
-from lakestream.storage import S3Settings
-from lakestream_api import HudiOutput, JsonOutput
+from lakestream.storage import LakePath, S3Settings
+from lakestream_api import Catalog, HudiOutput, JsonOutput
 
 
-def keep_catalog(output: HudiOutput | JsonOutput, sink: Sink, s3: S3Settings) -> CatalogKeeper | None:
+def keep_catalog(
+    output: HudiOutput | JsonOutput, sink: Sink, spark: SparkSession, s3: S3Settings
+) -> CatalogKeeper | None:
     """Begin to keep a writer's table in its catalog; None if the document names none.
 
     Args:
         output: of the writer.
         sink: of the writer, prepared.
+        spark: has the client of Hive's metastore.
         s3: has the Region.
     """
     if output.catalog is None:
         return None
-    glue = output.catalog.glue
-    catalog = GlueCatalog(glue_client(s3.region), glue.database, tables_of(output, glue.table, sink))
-    return CatalogKeeper(catalog, sink.partitions)
+    return CatalogKeeper(_catalog(output, output.catalog, sink, spark, s3.region), sink.partitions)
 
 
-def tables_of(output: HudiOutput | JsonOutput, name: str, sink: Sink) -> tuple[CatalogTable, ...]:
+def _catalog(
+    output: HudiOutput | JsonOutput, named: Catalog, sink: Sink, spark: SparkSession, region: str
+) -> KeptTables:
+    location = LakePath.parse(output.path).uri
+    if named.glue is not None:
+        glue = GlueCatalog(glue_client(region), named.glue.database)
+        # Its engines do not know Hadoop's s3a.
+        location = location.replace("s3a://", "s3://", 1)
+        tables = tables_of(output, named.glue.table, location, sink.columns, JsonSerde.OPENX)
+        return KeptTables(lambda: nullcontext(glue), named.glue.database, tables, field="catalog.glue.table")
+    hive = named.hive
+    assert hive is not None  # the model: one of the two
+    if output.path.startswith("s3://"):
+        # Whoever writes it so has engines that know it.
+        location = location.replace("s3a://", "s3://", 1)
+    tables = tables_of(output, hive.table, location, sink.columns, JsonSerde.HCATALOG)
+    opened = partial(hive_metastore, spark, hive.uri, hive.database)
+    return KeptTables(opened, hive.database, tables, field="catalog.hive.table")
+
+
+def tables_of(
+    output: HudiOutput | JsonOutput, name: str, location: str, columns: StructType, serde: JsonSerde
+) -> tuple[CatalogTable, ...]:
     """The tables by which engines query what a sink writes."""
     match output:
         case HudiOutput():
-            return hudi_tables(name, output.path, output.table_type, sink.columns, output.partition_by)
+            return hudi_tables(name, location, output.table_type, columns, output.partition_by)
         case JsonOutput():
-            return (json_table(name, output.path, sink.columns, output.partition_by),)
+            return (json_table(name, location, columns, output.partition_by, serde),)
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from lakestream.catalogs.tables import Column, hive_type, hudi_tables, json_table, values_of
+from lakestream.catalogs.tables import Column, JsonSerde, hive_type, hudi_tables, json_table, values_of
 from lakestream.sinks.hive_paths import NULL_PARTITION, partition_path
 from lakestream_api import TableType
 
@@ -32,7 +32,7 @@ COLUMNS = (
     .add("at", TimestampType())
     .add("dt", StringType())
 )
-PATH = "s3a://lake/orders"
+PATH = "s3://lake/orders"
 
 
 @pytest.mark.parametrize(
@@ -98,16 +98,19 @@ def test_spark_finds_the_schema_in_parts_with_the_partition_columns_last() -> No
 
 
 def test_texts_of_json_are_texts_of_the_table() -> None:
-    table = json_table("orders", "s3://lake/orders_json/", COLUMNS, ("dt", "Shop"))
-    assert table.location == "s3://lake/orders_json"
+    table = json_table("orders", "s3://lake/orders_json", COLUMNS, ("dt", "Shop"), JsonSerde.HCATALOG)
+    assert table.format.serde == "org.apache.hive.hcatalog.data.JsonSerDe"
     assert Column("at", "string") in table.columns
     assert table.partition_keys == (Column("dt", "string"), Column("shop", "bigint"))
     assert table.properties["classification"] == "json"
+    # Spark's own JSON takes both.
+    assert table.properties["spark.sql.sources.provider"] == "json"
+    assert '"type":"timestamp"' in table.properties["spark.sql.sources.schema.part.0"]
 
 
 def test_keys_of_partitions_are_whole_numbers_or_texts() -> None:
     columns = StructType().add("n", ByteType()).add("d", DateType()).add("t", TimestampType()).add("x", LongType())
-    table = json_table("t", PATH, columns, ("n", "d", "t"))
+    table = json_table("t", PATH, columns, ("n", "d", "t"), JsonSerde.OPENX)
     assert [key.type for key in table.partition_keys] == ["tinyint", "string", "string"]
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from itertools import count
 from types import SimpleNamespace
@@ -12,8 +13,9 @@ import pytest
 from moto import mock_aws
 from pyspark.sql.types import LongType, StringType, StructType
 
-from lakestream.catalogs.glue import CatalogError, GlueCatalog, glue_client
-from lakestream.catalogs.tables import CatalogTable, hudi_tables, json_table
+from lakestream.catalogs.glue import GlueCatalog, glue_client
+from lakestream.catalogs.metastore import CatalogError, KeptTables
+from lakestream.catalogs.tables import CatalogTable, JsonSerde, hudi_tables, json_table
 from lakestream.sinks.hive_paths import NULL_PARTITION
 from lakestream_api import TableType
 
@@ -22,6 +24,11 @@ WIDER = StructType([*COLUMNS.fields]).add("note", StringType())
 
 
 DATABASES = count(1)
+
+
+def kept_in(client: Any, database: str, tables: Sequence[CatalogTable]) -> KeptTables:
+    glue = GlueCatalog(client, database)
+    return KeptTables(lambda: nullcontext(glue), database, tables, field="catalog.glue.table")
 
 
 @pytest.fixture(scope="module")
@@ -48,10 +55,10 @@ class Glue:
     def end(self) -> None:
         self.client.meta.events.unregister("before-call", unique_id=self.database)
 
-    def driver(self, *tables: CatalogTable) -> GlueCatalog:
+    def driver(self, *tables: CatalogTable) -> KeptTables:
         """A catalog as a driver that starts has it."""
         self.calls.clear()
-        return GlueCatalog(self.client, self.database, tables or merged())
+        return kept_in(self.client, self.database, tables or merged())
 
     def table(self, name: str = "orders") -> Any:
         return self.client.get_table(DatabaseName=self.database, Name=name)["Table"]
@@ -69,7 +76,7 @@ def glue(client: Any) -> Iterator[Glue]:
 
 
 def merged(columns: StructType = COLUMNS) -> tuple[CatalogTable, ...]:
-    return hudi_tables("orders", "s3a://bucket/orders", TableType.MERGE_ON_READ, columns, ("dt",))
+    return hudi_tables("orders", "s3://bucket/orders", TableType.MERGE_ON_READ, columns, ("dt",))
 
 
 def columns(descriptor: Any) -> list[str]:
@@ -144,7 +151,7 @@ def test_a_partition_that_a_driver_made_before_it_died_is_no_error(glue: Glue) -
 
 
 def test_a_table_without_partitions_has_none(glue: Glue) -> None:
-    table = json_table("orders", "s3://bucket/events", COLUMNS, ())
+    table = json_table("orders", "s3://bucket/events", COLUMNS, (), JsonSerde.OPENX)
     glue.driver(table).keep(set())
     assert glue.calls == ["GetTable", "CreateTable"]
     glue.driver(table).keep(set())
@@ -169,7 +176,7 @@ def test_another_table_of_that_name_is_left_alone(glue: Glue, changes: dict[str,
 
 def test_a_database_that_is_missing_is_named(client: Any) -> None:
     with pytest.raises(CatalogError, match=r"of nowhere.orders: .*Create the database"):
-        GlueCatalog(client, "nowhere", merged()).keep(set())
+        kept_in(client, "nowhere", merged()).keep(set())
 
 
 def test_a_catalog_that_refuses_is_told_and_taken_up_again(glue: Glue) -> None:

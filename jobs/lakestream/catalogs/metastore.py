@@ -1,0 +1,142 @@
+"""How tables are kept in a metastore, whichever it is: what to look at, what to change, and what to leave alone.
+
+Calls: one for each table and one or more for its partitions when a driver starts; after that, one for each 100
+partitions that are new. Nothing is opened or called while nothing changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from contextlib import AbstractContextManager
+from itertools import islice
+from typing import Protocol, TypeAlias, TypeVar
+
+from lakestream.catalogs.tables import CatalogTable, Column, values_of
+from lakestream.errors import RetryLaterError
+
+_AT_ONCE = 100
+"""Partitions in a call: as many as Glue takes."""
+
+Values: TypeAlias = tuple[str, ...]
+"""Of a partition, from the outermost column."""
+
+_T = TypeVar("_T")
+
+
+class CatalogError(RetryLaterError):
+    """The catalog cannot be reached, refuses, or has another table of that name. Batches go on; it is tried again."""
+
+
+class Metastore(Protocol):
+    """The tables of one database. All of it raises `CatalogError`, with what was asked, the answer and what to do."""
+
+    def find(self, name: str) -> CatalogTable | None:
+        """What is said of a table, its location without a slash at the end; None if there is none of that name."""
+        ...
+
+    def create(self, table: CatalogTable) -> None:
+        """Describe a table that is not there."""
+        ...
+
+    def alter(self, table: CatalogTable) -> None:
+        """Describe a table anew; properties and descriptions that others have given to it stay."""
+        ...
+
+    def partitions(self, table: CatalogTable) -> Mapping[Values, str]:
+        """The partitions of a table, and what this metastore knows each by."""
+        ...
+
+    def add_partitions(self, table: CatalogTable, paths: Sequence[str]) -> None:
+        """Describe partitions; those that are there already are passed over."""
+        ...
+
+    def alter_partitions(self, table: CatalogTable, partitions: Mapping[Values, str]) -> None:
+        """Describe partitions, as `partitions` gave them, anew; each keeps its location."""
+        ...
+
+
+class KeptTables:
+    """Tables of one database of a metastore; a `Catalog`."""
+
+    def __init__(
+        self,
+        opened: Callable[[], AbstractContextManager[Metastore]],
+        database: str,
+        tables: Sequence[CatalogTable],
+        *,
+        field: str,
+    ) -> None:
+        """Keep tables.
+
+        Args:
+            opened: a connection to the metastore, for as long as there is something to do.
+            database: the tables' one.
+            tables: all with the same partitions.
+            field: of the document, by which the first of the tables is named.
+        """
+        self._opened = opened
+        self._database = database
+        self._tables = tuple(tables)
+        self._field = field
+        self._kept: dict[str, set[Values]] = {}
+
+    def keep(self, partitions: Set[str]) -> None:
+        """Give the tables their columns, and at least these partitions.
+
+        Raises:
+            CatalogError: says what was asked of the catalog, what it answered and what to do.
+        """
+        if not any(table.name not in self._kept or self._lacking(table, partitions) for table in self._tables):
+            return
+        with self._opened() as metastore:
+            for table in self._tables:
+                if table.name not in self._kept:
+                    self._kept[table.name] = self._open(metastore, table)
+                for some in _batches(self._lacking(table, partitions)):
+                    metastore.add_partitions(table, some)
+                    self._kept[table.name].update(map(values_of, some))
+
+    def _lacking(self, table: CatalogTable, partitions: Set[str]) -> list[str]:
+        if not table.partition_keys:
+            return []
+        kept = self._kept[table.name]
+        return sorted(path for path in partitions if values_of(path) not in kept)
+
+    def _open(self, metastore: Metastore, table: CatalogTable) -> set[Values]:
+        """Make the table, or bring it up to date; returns the values of its partitions."""
+        found = metastore.find(table.name)
+        if found is None:
+            metastore.create(table)
+            return set()
+        self._require_same(found, table)
+        wanted = table.in_order_of(found)
+        partitions = metastore.partitions(wanted) if wanted.partition_keys else {}
+        if not wanted.is_told_by(found):
+            # Partitions first: if it ends between the two, the table still tells that there is something to do.
+            for some in _batches(sorted(partitions.items())):
+                metastore.alter_partitions(wanted, dict(some))
+            metastore.alter(wanted)
+        return set(partitions)
+
+    def _require_same(self, found: CatalogTable, table: CatalogTable) -> None:
+        name = f"{self._database}.{table.name}"
+        if found.location != table.location:
+            raise CatalogError(
+                f"the table {name} of the catalog is that of {found.location or 'no files'}, not of {table.location}. "
+                f"Give {self._field} another name, or drop that table from the catalog."
+            )
+        if found.partition_keys != table.partition_keys:
+            raise CatalogError(
+                f"the table {name} of the catalog is partitioned by {_told(found.partition_keys)}, and the files by "
+                f"{_told(table.partition_keys)}. Drop it from the catalog; it is made again, and no data is lost."
+            )
+
+
+def _batches(some: Collection[_T]) -> Iterator[list[_T]]:
+    rest = iter(some)
+    while batch := list(islice(rest, _AT_ONCE)):
+        yield batch
+
+
+def _told(columns: Sequence[Column]) -> str:
+    return ", ".join(f"{column.name} {column.type}" for column in columns) or "nothing"

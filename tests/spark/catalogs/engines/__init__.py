@@ -1,0 +1,1 @@
+"""Catalogs and engines that are not ours, started for tests, and tables for them to read."""
