@@ -24,6 +24,12 @@ E2E = Path(__file__).parent / "e2e"
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--with-e2e", action="store_true", help="also run tests/e2e, on kubectl's current context")
+    parser.addoption(
+        "--former",
+        type=Path,
+        metavar="FOLDER",
+        help="sources of the release that test_7_upgrade.py begins with",
+    )
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -16,7 +16,7 @@ from pyspark.sql import SparkSession
 
 from cluster.commands import CommandError, Kubectl, Object, run
 from cluster.findings import findings
-from cluster.installation import LAKE, NAMESPACES, OTHER, ROOT, installed, s3_environment
+from cluster.installation import LAKE, NAMESPACES, OTHER, ROOT, Release, installed, s3_environment
 from cluster.lake import Lake
 from cluster.stream import Stream
 from lakestream.spark.session import SessionSettings, build_session
@@ -47,10 +47,12 @@ def pytest_runtest_makereport(
 
 
 @pytest.fixture(scope="session", autouse=True)
-def installation() -> Iterator[None]:
+def installation(request: pytest.FixtureRequest) -> Iterator[Release]:
     """Operators, Kinesis and S3."""
-    with installed():
-        yield
+    former = request.config.getoption("--former")
+    release = Release() if former is None else Release.former(former)
+    with installed(release):
+        yield release
 
 
 @pytest.fixture(scope="session")
@@ -69,7 +71,7 @@ def example() -> Object:
 
 
 @pytest.fixture(scope="session")
-def orders(installation: None, kubectl: Kubectl, example: Object) -> Stream:
+def orders(installation: Release, kubectl: Kubectl, example: Object) -> Stream:
     """The example's LakeStream; lives through most tests, as it would in production."""
     kubectl.apply(example)
     return Stream(kubectl, "orders")
@@ -104,7 +106,7 @@ def lake() -> Lake:
 
 
 @pytest.fixture(scope="session")
-def s3(installation: None) -> Iterator[dict[str, str]]:
+def s3(installation: Release) -> Iterator[dict[str, str]]:
     """The environment that leads to the lake's S3, also for this process."""
     with s3_environment(LAKE) as variables, pytest.MonkeyPatch.context() as patch:
         for name, value in variables.items():

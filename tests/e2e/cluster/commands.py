@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,6 +51,15 @@ class Kubectl:
 
     def apply(self, document: Object, *options: str) -> str:
         return self.run("apply", "-f", "-", *options, stdin=yaml.safe_dump(document))
+
+    @contextmanager
+    def applied(self, document: Object) -> Iterator[None]:
+        """It is there while entered."""
+        self.apply(document)
+        try:
+            yield
+        finally:
+            self.delete(document["kind"], document["metadata"]["name"])
 
     def patch(self, kind: str, name: str, change: Object, *options: str) -> None:
         self.run("patch", kind, name, "--type=merge", "-p", json.dumps(change), *options)

@@ -47,18 +47,51 @@ class Images:
 IMAGES = Images()
 
 
+@dataclass(frozen=True)
+class Release:
+    """What of the operators a release is: a chart and its images."""
+
+    charts: Path = CHARTS
+    images: Images = IMAGES
+    namespaces: tuple[str, ...] = ()
+    """Those that it has rights in; none: all."""
+
+    @classmethod
+    def former(cls, sources: Path) -> Release:
+        """An earlier one, which has rights where it needs them only; its images are on the cluster as `:former`."""
+        return cls(sources / "charts", Images(tag="former"), (LAKE, OTHER))
+
+    @property
+    def successor(self) -> Release:
+        """The present one, with the same rights."""
+        return Release(namespaces=self.namespaces)
+
+    def install(self) -> None:
+        """Install it, or upgrade to it."""
+        values: dict[str, str | int | float | bool] = {
+            "crd.keep": False,
+            "job.env[0].name": "JAVA_TOOL_OPTIONS",
+            "job.env[0].value": QUICK_JAVA,
+        }
+        for number, namespace in enumerate(self.namespaces):
+            values[f"operator.namespaces[{number}]"] = namespace
+            values[f"sparkOperator.spark.jobNamespaces[{number}]"] = namespace
+        chart = str(self.charts / "lakestream")
+        helm(
+            *("upgrade", "--install", "lakestream", chart, "-n", SYSTEM, "--wait", "--timeout=5m"),
+            *self.images.flags({"operator.image": "operator", "job.image": "spark"}),
+            *set_flags(values),
+        )
+
+
 @contextmanager
-def installed() -> Iterator[None]:
+def installed(release: Release) -> Iterator[None]:
     """Everything but load and LakeStreams, while entered; afterwards nothing of it is left."""
     for namespace in NAMESPACES:
         Kubectl(namespace).apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
     try:
         install_local_aws(LAKE)
-        helm(
-            *("upgrade", "--install", "lakestream", str(CHARTS / "lakestream"), "-n", SYSTEM, "--wait", "--timeout=5m"),
-            *IMAGES.flags({"operator.image": "operator", "job.image": "spark"}),
-            *set_flags({"crd.keep": False, "job.env[0].name": "JAVA_TOOL_OPTIONS", "job.env[0].value": QUICK_JAVA}),
-        )
+        release.install()
         yield
     finally:
         if os.environ.get("LAKESTREAM_E2E_KEEP") != "1":
