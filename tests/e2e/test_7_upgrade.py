@@ -1,6 +1,6 @@
 """An upgrade of a release that has rights in two namespaces only, and its rollback, while events flow.
 
-Begins with another release's sources and images: `.ci/cluster former REV`, then with `--former build/former`.
+Begins with another release's sources and images: `.ci/cluster former REV`, then with `--former=build/former`.
 """
 
 from __future__ import annotations
