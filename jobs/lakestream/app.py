@@ -271,7 +271,7 @@ class _Observer:
 
     def fetched(self, plan: BatchPlan, shards: Sequence[ShardStats]) -> None:
         self.times.fetched(plan.batch)
-        if not plan.readmits:
+        if not plan.parts:
             self.control.fetched(self.reporter.fetched(plan, shards))
 
     def between_batches(self) -> None:

@@ -13,8 +13,9 @@ A replay looks first whether the batch is visible: then step 3 was done by the s
 While a batch is in steps 3 to 5, the next one goes through steps 1 and 2 in a second thread. So there
 may be two plans without a commit; they are replayed in their order.
 
-A batch may also readmit records of the quarantine, as somebody has asked for: it goes through the same steps, but for
-where its records come from, and leaves all cursors where they are. It takes turns with the batches of the stream.
+A batch may also take files, as somebody has asked for (of the quarantine, to replay its records, or others, for a
+backfill): it goes through the same steps, but for where its records come from, and leaves all cursors where they are.
+It takes turns with the batches of the stream.
 """
 
 from __future__ import annotations
@@ -47,8 +48,8 @@ class EngineSettings:
     """What fetcher and output go by; new plans bear it."""
     max_rejected: float = 1.0
     """Fraction of a batch's records that may be unusable before the job fails instead."""
-    max_readmitted: int = 50_000
-    """Records of the quarantine that a batch takes, but for the last file, so that the stream does not wait long."""
+    max_requested: int = 50_000
+    """Records of a request that a batch takes, but for the first part, so that the stream does not wait long."""
 
 
 class Until(Enum):
@@ -111,7 +112,7 @@ class Engine(Generic[Rows]):
         self._clock = clock or Clock()
         self._replays: deque[BatchPlan] = deque()
         self._behind: BatchPlan | BatchCommit | None = None
-        self._may_readmit = False
+        self._may_take = False
         self._due = self._clock.now()
         self._rests = False
 
@@ -166,7 +167,7 @@ class Engine(Generic[Rows]):
             logger.info("replaying %d batches that were planned but not committed", len(self._replays))
 
     def _observe(self, commit: BatchCommit) -> None:
-        if not commit.readmits:  # which tell nothing of the stream
+        if not commit.is_requested:  # which tells nothing of the stream
             self._planner.observe(commit)
 
     def _prepare(self, until: Until | None) -> _Prepared[Rows] | None:
@@ -198,7 +199,7 @@ class Engine(Generic[Rows]):
     def _next_plan(self, until: Until) -> tuple[BatchPlan | None, datetime]:
         """Wait until a batch is due and there is something to do; the second value is when planning began."""
         while True:
-            if (plan := self._readmit(until)) is not None:
+            if (plan := self._take(until)) is not None:
                 return plan, plan.planned_at
             if self._rests:
                 if until is Until.CAUGHT_UP and self._planner.caught_up_to is not None:
@@ -211,7 +212,7 @@ class Engine(Generic[Rows]):
             plan = self._plan()
             # Behind a backlog's batch the next one begins at once.
             self._rests = plan is None or plan.caught_up
-            self._may_readmit = True
+            self._may_take = True
             if plan is not None:
                 return plan, began
             if (caught_up_to := self._planner.caught_up_to) is not None:
@@ -226,20 +227,18 @@ class Engine(Generic[Rows]):
             cursors=behind.cursors if behind else (),
             trim=behind.trim if behind else None,
         )
-        return plan and replace(
-            plan, definition=self._settings.definition, readmitted=behind.readmitted if behind else None
-        )
+        return plan and replace(plan, definition=self._settings.definition, taken=behind.taken if behind else None)
 
-    def _readmit(self, until: Until) -> BatchPlan | None:
+    def _take(self, until: Until) -> BatchPlan | None:
         """A batch of what somebody has asked for. One after each batch of the stream, which must not wait long; while
         the stream rests, any number."""
         behind, now = self._behind, self._clock.now()
         rests = self._rests and (until is Until.CAUGHT_UP or now < self._due)
-        if behind is None or self._stop.is_set() or not (self._may_readmit or rests):
+        if behind is None or self._stop.is_set() or not (self._may_take or rests):
             return None
-        self._may_readmit = False
+        self._may_take = False
         definition = self._settings.definition
-        found = self._log.readmission(behind.readmitted, definition.digest, self._settings.max_readmitted)
+        found = self._log.requested(behind.taken, definition.digest, self._settings.max_requested)
         if found is None:
             return None
         return BatchPlan(
@@ -253,8 +252,8 @@ class Engine(Generic[Rows]):
             cursors=behind.cursors,
             trim=behind.trim,
             definition=definition,
-            readmits=found.tasks,
-            readmitted=found.until,
+            parts=found.tasks,
+            taken=found.taken,
         )
 
     def _finish(self, batch: _Prepared[Rows]) -> None:
@@ -302,8 +301,8 @@ class Engine(Generic[Rows]):
         return rejects, self._output.write(batch.plan, fetched.rows, replay=batch.replay)
 
     def _require_few_rejected(self, plan: BatchPlan, fetched: Fetched[Rows]) -> None:
-        if plan.readmits:
-            return  # they have been unusable before, and the stream is not to blame
+        if plan.parts:
+            return  # the stream is not to blame
         allowed = self._settings.max_rejected * fetched.records
         if fetched.rejected_count > allowed:
             raise QuarantineLimitError(

@@ -91,8 +91,8 @@ class QuarantineLimitError(PermanentError):
     """More records than the configured fraction of a batch were unusable."""
 
 
-class ReplayError(PermanentError):
-    """Nothing of the quarantine can be replayed now."""
+class RequestError(PermanentError):
+    """A replay or a backfill cannot be asked for, or not now."""
 
 
 class ServiceRequestError(PermanentError):

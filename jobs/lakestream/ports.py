@@ -13,10 +13,10 @@ from lakestream.model import (
     Cursor,
     FileEntry,
     Finding,
-    Readmission,
-    Readmitted,
+    Portion,
     ShardStats,
     SinkCommit,
+    Taken,
     Trim,
 )
 
@@ -77,9 +77,8 @@ class Log(Protocol):
     def put_commit(self, commit: BatchCommit) -> None: ...
     def check_fence(self) -> None: ...
     def expire(self) -> None: ...
-    def readmission(self, behind: Readmitted | None, definition: str, records: int) -> Readmission | None:
-        """What somebody has asked to be read of the quarantine, and the batch takes behind one that is as far as this;
-        None: nothing for now."""
+    def requested(self, behind: Taken | None, definition: str, records: int) -> Portion | None:
+        """What somebody has asked for, and the batch takes behind one that is as far as this; None: nothing for now."""
         ...
 
 

@@ -9,6 +9,10 @@ import pyarrow.parquet as pq
 from lakestream.model import FileEntry
 from lakestream.storage import LakeStore, StoreSettings, translated
 
+UNREAD, OF_TABLE = -1, -2
+"""In place of a sub-sequence: what is there is no event, and stays with its reason whatever is replayed. Of a file that
+a backfill cannot read, the place from which on; or a row of a table."""
+
 _FOOTER = 64 * 1024
 """Bytes at the end of a file that hold the statistics of its columns."""
 

@@ -55,7 +55,7 @@ def engine_settings(document: LakeStream, definition: Definition) -> EngineSetti
     """How batches of one definition are run."""
     trigger, limit = document.spec.trigger, document.spec.quarantine.max_fraction
     settings = EngineSettings(trigger.interval, definition, limit)
-    return replace(settings, max_readmitted=min(settings.max_readmitted, trigger.max_records_per_batch))
+    return replace(settings, max_requested=min(settings.max_requested, trigger.max_records_per_batch))
 
 
 def session_settings(

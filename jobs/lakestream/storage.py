@@ -142,6 +142,11 @@ class StoreSettings:
     def __truediv__(self, name: str) -> StoreSettings:
         return replace(self, path=self.path / name)
 
+    @property
+    def root(self) -> StoreSettings:
+        """The whole bucket, or all folders: a store whose keys are those of `path`."""
+        return replace(self, path=replace(self.path, key=""))
+
 
 @lru_cache(maxsize=32)
 def open_store(settings: StoreSettings) -> LakeStore:

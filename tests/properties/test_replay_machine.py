@@ -2,7 +2,8 @@
 record of a committed batch is in the table or in quarantine, once, and the batch was made by one definition.
 
 A record is a number; a definition rejects some remainders by four, fails on others, and marks each row with itself. Now
-and then somebody asks for what is in quarantine to be read once more.
+and then somebody asks for what is in quarantine to be read once more, or for files to be taken, whose records are other
+numbers; or has a request cancelled.
 """
 
 from __future__ import annotations
@@ -25,12 +26,13 @@ from lakestream.errors import SinkError
 from lakestream.log import (
     CheckpointLog,
     ObstoreLogStore,
-    RejectedFile,
-    ReplayRequest,
-    ask_for_replay,
+    Request,
+    Requested,
+    cancel_request,
     committed_files,
-    how_far,
     newest_epoch,
+    newest_request,
+    put_request,
     without_readmitted,
 )
 from lakestream.model import (
@@ -40,6 +42,8 @@ from lakestream.model import (
     Cursor,
     Definition,
     FileEntry,
+    FilePart,
+    Format,
     Reading,
     ShardRange,
     ShardStats,
@@ -82,8 +86,14 @@ def fails(definition: Definition, record: int) -> bool:
     return str(record % 4) in (definition.transform or "")
 
 
+FILED = 1_000_000
+"""The first number of a record in a file."""
+
+
 def records_of(plan: BatchPlan, place: Place) -> list[int]:
-    if plan.readmits:
+    if plan.backfills:
+        return [record for task in plan.backfills for part in task for record in range(part.start, part.end)]
+    if plan.parts:
         batches = [int(entry.path) for task in plan.readmits for entry in task]
         return [record for batch in batches for record, _ in place.quarantined(batch)]
     ends = [piece.end.sequence for piece in plan.ranges]
@@ -247,6 +257,10 @@ class ReplayMachine(RuleBasedStateMachine):
         self.store = ObstoreLogStore(MemoryStore())
         self.available = 1
         self.committed = 0
+        self.filed = FILED
+        self.backfills: dict[int, range] = {}
+        """Records by request."""
+        self.cancelled: set[int] = set()
 
     @initialize(definition=definitions, overwrites=st.booleans())
     def begin(self, definition: Definition, overwrites: bool) -> None:
@@ -267,15 +281,37 @@ class ReplayMachine(RuleBasedStateMachine):
 
     @rule()
     def ask_for_what_is_rejected(self) -> None:
-        far = how_far(self.store)
+        far = newest_request(self.store)
         if far is not None and not far.is_done:
             return
         batches = without_readmitted(committed_files(self.store))
-        files = tuple(RejectedFile(entry, one.rejected_by) for one in batches for entry in one.rejects)
+        files = tuple(Requested(entry, one.rejected_by) for one in batches for entry in one.rejects)
         if files:
-            number = 1 if far is None else far.request + 1
+            number = 1 if far is None else far.request.number + 1
             epoch = newest_epoch(self.store)
-            assert ask_for_replay(self.store, ReplayRequest(number, NOW, self.definition.digest, epoch, files))
+            assert put_request(self.store, Request(number, NOW, self.definition.digest, epoch, files))
+
+    @rule(parts=st.integers(1, 4), records=st.sampled_from([1, 4, 30_000]))
+    def ask_for_files(self, parts: int, records: int) -> None:
+        """One, a few, or fewer than all of them are a batch."""
+        state = newest_request(self.store)
+        if state is not None and not state.is_done:
+            return
+        number = 1 if state is None else state.request.number + 1
+        starts = range(self.filed, self.filed + 2 * parts, 2)
+        self.backfills[number] = range(self.filed, self.filed + 2 * parts)
+        self.filed += 2 * parts
+        files = (FilePart("/f", Format.JSON, start, start + 2, records, 10, "x", NOW) for start in starts)
+        asked = tuple(Requested(file) for file in files)
+        epoch = newest_epoch(self.store)
+        assert put_request(self.store, Request(number, NOW, self.definition.digest, epoch, asked))
+
+    @rule()
+    def cancel(self) -> None:
+        state = newest_request(self.store)
+        if state is not None and not state.is_done:
+            cancel_request(self.store, state.request.number, NOW)
+            self.cancelled.add(state.request.number)
 
     @rule(step=st.sampled_from(STEPS), passes=st.integers(0, 2))
     def be_killed(self, step: str, passes: int) -> None:
@@ -289,6 +325,8 @@ class ReplayMachine(RuleBasedStateMachine):
         last = self.last_commit()
         assert last is not None
         assert [cursor.position for cursor in last.cursors if isinstance(cursor, Reading)] == [after(self.available)]
+        state = newest_request(self.store)
+        assert state is None or state.is_done or not state.request.is_backfill
 
     def drive(self, life: Life) -> None:
         log = CheckpointLog.open(self.store, ORDERS, now=lambda: NOW)
@@ -339,8 +377,18 @@ class ReplayMachine(RuleBasedStateMachine):
             found += [record for record, _ in rows]
         for one in without_readmitted(committed_files(self.store)):
             found += [record for entry in one.rejects for record, _ in self.place.quarantined(int(entry.path))]
-        assert sorted(found) == list(range(len(found)))
-        assert len(found) % IN_A_BATCH == 0
+        streamed = sorted(record for record in found if record < FILED)
+        assert streamed == list(range(len(streamed)))
+        assert len(streamed) % IN_A_BATCH == 0
+        newest = newest_request(self.store)
+        for number, asked in self.backfills.items():
+            taken = sorted(record for record in found if record in asked)
+            assert taken == list(asked)[: len(taken)], "each once, in order"
+            assert len(taken) % 2 == 0
+            if newest is not None and number == newest.request.number:
+                assert len(taken) == 2 * newest.taken.parts
+            elif number not in self.cancelled:
+                assert len(taken) == len(asked)
 
     @invariant()
     def the_quarantine_is_listed(self) -> None:

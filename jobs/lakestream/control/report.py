@@ -282,16 +282,11 @@ class ProgressReporter:
     def committed(self, commit: BatchCommit, arrivals: tuple[datetime, ...]) -> None:
         """Publish a batch, as soon as its commit is written down.
 
-        One that readmits is told in the log alone: lag, freshness and throughput are the stream's.
+        One of a replay or a backfill is told in the log alone: lag, freshness and throughput are the stream's.
         """
-        if (far := commit.readmitted) is not None and commit.readmits:
+        if commit.is_requested:
             self._core_seconds(commit.batch)  # or they would count as the next batch's
-            logger.info(
-                "batch %d: %d records of the quarantine read once more, %d rows, %d in quarantine again; replay %d has "
-                "come to file %d of %d",
-                *(commit.batch, commit.records, commit.rows_written, commit.quarantined),
-                *(far.request, far.files, far.of),
-            )
+            logger.info("%s", _requested(commit))
             return
         now = self._now()
         progress = progress_of(
@@ -349,3 +344,17 @@ class ProgressReporter:
     def idle(self, caught_up_to: datetime) -> None:
         """All that arrived before this is read: the next batch covers what comes after it. From any thread."""
         self._read_until.append(caught_up_to)
+
+
+def _requested(commit: BatchCommit) -> str:
+    """What a batch of a replay or a backfill was."""
+    assert commit.taken is not None  # the plan's type sees to it
+    request, parts, of = commit.taken.to_row()
+    counts = f"batch {commit.batch}: {commit.records} records of the quarantine read once more"
+    if commit.backfills:
+        counts = f"batch {commit.batch}: {commit.records} records of files"
+    what = "backfill" if commit.backfills else "replay"
+    return (
+        f"{counts}, {commit.rows_written} rows, {commit.quarantined} in quarantine; {what} {request} has come to part "
+        f"{parts} of {of}"
+    )

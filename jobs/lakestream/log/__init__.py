@@ -4,7 +4,16 @@ from lakestream.log.checkpoint import CheckpointLog, StaleLogError
 from lakestream.log.fence import Fence, FenceSettings, FenceWatch, newest_epoch
 from lakestream.log.identity import Identity, Setting
 from lakestream.log.manifest import BatchFiles, committed_files, without_readmitted
-from lakestream.log.replays import RejectedFile, ReplayRequest, ask_for_replay, how_far
+from lakestream.log.requests import (
+    Request,
+    Requested,
+    RequestState,
+    cancel_request,
+    newest_request,
+    next_number,
+    put_request,
+    requests,
+)
 from lakestream.log.services import Outcome, ServiceRequest, ServiceRequests, Work, ask_for_service, newest_service
 from lakestream.log.store import LogStore, ObstoreLogStore
 
@@ -18,18 +27,22 @@ __all__ = [
     "LogStore",
     "ObstoreLogStore",
     "Outcome",
-    "RejectedFile",
-    "ReplayRequest",
+    "Request",
+    "RequestState",
+    "Requested",
     "ServiceRequest",
     "ServiceRequests",
     "Setting",
     "StaleLogError",
     "Work",
-    "ask_for_replay",
     "ask_for_service",
+    "cancel_request",
     "committed_files",
-    "how_far",
     "newest_epoch",
+    "newest_request",
     "newest_service",
+    "next_number",
+    "put_request",
+    "requests",
     "without_readmitted",
 ]

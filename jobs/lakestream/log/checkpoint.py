@@ -26,10 +26,10 @@ from lakestream.log.layout import (
     unpack,
 )
 from lakestream.log.manifest import BATCHES_PER_MANIFEST, BatchFiles, Manifest
-from lakestream.log.replays import Replays
+from lakestream.log.requests import Requests
 from lakestream.log.services import ServiceRequests
 from lakestream.log.store import LogStore, claim
-from lakestream.model import BatchCommit, BatchPlan, Readmission, Readmitted
+from lakestream.model import BatchCommit, BatchPlan, Portion, Taken
 from lakestream.model.codec import encode, time_to_json
 
 logger = logging.getLogger(__name__)
@@ -88,7 +88,7 @@ class CheckpointLog:
         self._expires = True
         self._files: dict[int, BatchFiles] = {}
         self._unlisted: int | None = None
-        self._replays = Replays(store, epoch.number, monotonic)
+        self._requests = Requests(store, epoch.number, monotonic)
         self.services = ServiceRequests(store, monotonic)
         """What somebody has asked for to be done on the table."""
 
@@ -175,9 +175,9 @@ class CheckpointLog:
             self._files[commit.batch] = BatchFiles.of(commit)
             self._plans = self._plans[1:]
 
-    def readmission(self, behind: Readmitted | None, definition: str, records: int) -> Readmission | None:
-        """What the batch behind one that is as far as this takes of the quarantine, as `Replays.next`."""
-        return self._replays.next(behind, definition, records)
+    def requested(self, behind: Taken | None, definition: str, records: int) -> Portion | None:
+        """What the batch behind one that is as far as this takes of what somebody has asked for, as `Requests.next`."""
+        return self._requests.next(behind, definition, records)
 
     def check_fence(self) -> None:
         """Raise FencedError if a higher epoch exists, CheckpointGoneError if this driver's is gone."""

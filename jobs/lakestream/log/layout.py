@@ -6,7 +6,8 @@
     batches/000000000042.json.gz     the plan of batch 42
     commits/000000000042.json.gz     batch 42 is visible in the sink
     manifests/000000000099.json.gz   the objects that batches 0 to 99 wrote
-    replays/000000000003.json.gz     the third request to read quarantined records once more
+    replays/000000000003.json.gz     the third request to replay records of the quarantine, or to take other files
+    replays/000000000003.cancelled.json  …is cancelled
     services/000000000002.json.gz    the second request for work on the table, as a compaction
     services/000000000002.done.json.gz  …and what came of it
 
@@ -27,7 +28,7 @@ EPOCHS = "epochs"
 BATCHES = "batches"
 COMMITS = "commits"
 MANIFESTS = "manifests"
-REPLAYS = "replays"
+REQUESTS = "replays"
 SERVICES = "services"
 
 T = TypeVar("T")
@@ -53,8 +54,12 @@ def manifest_key(last_batch: int) -> str:
     return f"{MANIFESTS}/{last_batch:012d}.json.gz"
 
 
-def replay_key(request: int) -> str:
-    return f"{REPLAYS}/{request:012d}.json.gz"
+def request_key(request: int) -> str:
+    return f"{REQUESTS}/{request:012d}.json.gz"
+
+
+def cancelled_key(request: int) -> str:
+    return f"{REQUESTS}/{request:012d}.cancelled.json"
 
 
 def service_key(request: int) -> str:

@@ -7,7 +7,7 @@ from lakestream.model.files import FileEntry
 from lakestream.model.findings import Finding, united
 from lakestream.model.plan import BatchPlan
 from lakestream.model.ranges import HashKeys, Loss, Position, ShardRange, after, at
-from lakestream.model.readmission import Readmission, Readmitted
+from lakestream.model.requests import FilePart, Format, Part, Portion, Taken
 from lakestream.model.services import ServiceStatus, Upkeep, in_a_line
 from lakestream.model.trim import Trim
 
@@ -20,18 +20,21 @@ __all__ = [
     "Cursor",
     "Definition",
     "FileEntry",
+    "FilePart",
     "Finding",
     "Finished",
+    "Format",
     "HashKeys",
     "Loss",
+    "Part",
+    "Portion",
     "Position",
     "Reading",
-    "Readmission",
-    "Readmitted",
     "ServiceStatus",
     "ShardRange",
     "ShardStats",
     "SinkCommit",
+    "Taken",
     "Trim",
     "Unpinned",
     "Upkeep",

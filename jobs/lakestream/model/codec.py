@@ -15,9 +15,10 @@ import orjson
 
 from lakestream.errors import CorruptLogError, InvalidValueError
 
-VERSION = 2
+VERSION = 3
 """Newest version of the log's JSON. A reader refuses a higher one: it was written by a newer release. A document has
-the lowest whose readers understand all of it: 2 says that records of the quarantine have been readmitted."""
+the lowest whose readers understand all of it: 2 says that records of the quarantine have been
+replayed, 3 that other files are taken."""
 
 T = TypeVar("T")
 

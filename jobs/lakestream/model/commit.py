@@ -24,7 +24,7 @@ from lakestream.model.files import FileEntry
 from lakestream.model.findings import Finding
 from lakestream.model.plan import BatchPlan, require_sorted
 from lakestream.model.ranges import Loss
-from lakestream.model.readmission import Readmitted
+from lakestream.model.requests import Taken, version_of
 from lakestream.model.trim import Trim
 
 TABLE_SERVICES = "wait"
@@ -156,7 +156,9 @@ class BatchCommit:
     did not keep it has committed."""
     readmits: tuple[str, ...] = ()
     """Paths of the files in quarantine whose records are `records`: they are in the table now, or in `rejects`."""
-    readmitted: Readmitted | None = None
+    backfills: tuple[str, ...] = ()
+    """The parts of other files, each with its path, whose records are `records`."""
+    taken: Taken | None = None
     """As in the plan."""
 
     def __post_init__(self) -> None:
@@ -202,7 +204,8 @@ class BatchCommit:
             trim=plan.trim,
             rejects=rejects,
             readmits=tuple(entry.path for task in plan.readmits for entry in task),
-            readmitted=plan.readmitted,
+            backfills=tuple(str(part) for task in plan.backfills for part in task),
+            taken=plan.taken,
         )
 
     def finding(self, findings: Iterable[Finding]) -> BatchCommit:
@@ -210,6 +213,11 @@ class BatchCommit:
         found = tuple(findings)
         losses = self.losses + tuple(loss for finding in found for loss in finding.losses)
         return replace(self, losses=losses, misplaced=sum(finding.misplaced for finding in found))
+
+    @property
+    def is_requested(self) -> bool:
+        """Whether its records are not of the stream: somebody has asked for them."""
+        return bool(self.readmits or self.backfills)
 
     @property
     def kinesis_records(self) -> int:
@@ -249,9 +257,10 @@ class BatchCommit:
                 **aggregated,
                 **({"rejectedBy": self.rejected_by} if self.rejected_by else {}),
                 **({"readmits": self.readmits} if self.readmits else {}),
-                **({"readmitted": self.readmitted.to_row()} if self.readmitted else {}),
+                **({"backfills": self.backfills} if self.backfills else {}),
+                **({"readmitted": self.taken.to_row()} if self.taken else {}),
             },
-            version=2 if self.readmitted else 1,  # as in the plan
+            version=version_of(bool(self.backfills), self.taken),
         )
 
     @classmethod
@@ -287,7 +296,8 @@ class BatchCommit:
                 rejects=tuple(FileEntry.from_row(row) for row in fields.get("rejects", ())),
                 rejected_by=fields.get("rejectedBy", ""),
                 readmits=tuple(fields.get("readmits", ())),
-                readmitted=Readmitted.from_row(row) if (row := fields.get("readmitted")) else None,
+                backfills=tuple(fields.get("backfills", ())),
+                taken=Taken.from_row(row) if (row := fields.get("readmitted")) else None,
             )
 
         return decode("commit", content, build)

@@ -22,7 +22,7 @@ from lakestream.model.cursors import Cursor, Reading, cursor_from_row, cursor_to
 from lakestream.model.definition import Definition
 from lakestream.model.files import FileEntry
 from lakestream.model.ranges import Loss, ShardRange
-from lakestream.model.readmission import Readmitted
+from lakestream.model.requests import FilePart, Part, Taken, version_of
 from lakestream.model.trim import Trim
 
 
@@ -31,7 +31,7 @@ class BatchPlan:
     """The ranges of one batch, and where every shard stands once it is committed.
 
     Written to the log before anything is read, so that whoever repeats the batch reads the same
-    records. Instead of ranges it may have files of the quarantine, whose records it readmits. With neither it is a
+    records. Instead of ranges it may have parts of files, which somebody has asked for. With neither it is a
     heartbeat: it only carries the cursors on.
     """
 
@@ -40,7 +40,7 @@ class BatchPlan:
     epoch: int
     """Epoch of the driver that made the plan."""
     planned_at: datetime
-    """Kinesis time of the planning; the driver's, if it readmits."""
+    """Kinesis time of the planning; the driver's, if it has parts."""
     base: datetime | None
     """Arrival time of the earliest first record of the ranges; None in a heartbeat."""
     horizon: datetime
@@ -58,10 +58,10 @@ class BatchPlan:
     """What the stream may have trimmed by then; None: written by a release that did not keep it."""
     definition: Definition | None = None
     """What its records become; None: written by a release that did not keep it."""
-    readmits: tuple[tuple[FileEntry, ...], ...] = ()
-    """Files of the quarantine that the batch reads, by the task that does."""
-    readmitted: Readmitted | None = None
-    """How far the requests for readmission are with this batch; None: there has been none."""
+    parts: tuple[tuple[Part, ...], ...] = ()
+    """What the batch takes of a request, by the task that reads it; all of one kind."""
+    taken: Taken | None = None
+    """How far the requests are with this batch; None: there has been none."""
 
     def __post_init__(self) -> None:
         require_count("batch", self.batch)
@@ -71,8 +71,10 @@ class BatchPlan:
         require_utc("horizon", self.horizon)
         if (self.base is None) != (not self.ranges):
             raise InvalidValueError(f"batch {self.batch}: a base is given exactly when there are ranges")
-        if self.readmits and (self.ranges or self.readmitted is None):
-            raise InvalidValueError(f"batch {self.batch}: it has files of the quarantine, so no ranges, and a request")
+        if self.parts and (self.ranges or self.taken is None):
+            raise InvalidValueError(f"batch {self.batch}: it has parts of files, so no ranges, and a request")
+        if len({type(part) for task in self.parts for part in task}) > 1:
+            raise InvalidValueError(f"batch {self.batch}: its parts are of two kinds")
         require_sorted(f"batch {self.batch}: ranges", [r.shard_id for r in self.ranges])
         require_sorted(f"batch {self.batch}: cursors", [c.shard_id for c in self.cursors])
         self._require_ends_are_cursors()
@@ -93,7 +95,19 @@ class BatchPlan:
 
     @property
     def is_heartbeat(self) -> bool:
-        return not self.ranges and not self.readmits
+        return not self.ranges and not self.parts
+
+    @property
+    def readmits(self) -> tuple[tuple[FileEntry, ...], ...]:
+        """The files of the quarantine among the parts, by task."""
+        found = (tuple(part for part in task if isinstance(part, FileEntry)) for task in self.parts)
+        return tuple(task for task in found if task)
+
+    @property
+    def backfills(self) -> tuple[tuple[FilePart, ...], ...]:
+        """The parts of other files, by task."""
+        found = (tuple(part for part in task if isinstance(part, FilePart)) for task in self.parts)
+        return tuple(task for task in found if task)
 
     @property
     def tasks(self) -> tuple[tuple[ShardRange, ...], ...]:
@@ -122,10 +136,10 @@ class BatchPlan:
                 "definition": self.definition and self.definition.to_fields(),
                 **({"hashKeys": hash_keys} if any(hash_keys) else {}),
                 **({"readmits": [[e.to_row() for e in task] for task in self.readmits]} if self.readmits else {}),
-                **({"readmitted": self.readmitted.to_row()} if self.readmitted else {}),
+                **({"backfills": [[p.to_row() for p in task] for task in self.backfills]} if self.backfills else {}),
+                **({"readmitted": self.taken.to_row()} if self.taken else {}),
             },
-            # A release that does not know of it would forget what is readmitted, and the next one do it twice.
-            version=2 if self.readmitted else 1,
+            version=version_of(bool(self.backfills), self.taken),
         )
 
     @classmethod
@@ -152,8 +166,12 @@ class BatchPlan:
                 losses=tuple(Loss.from_row(row) for row in fields["losses"]),
                 trim=Trim.from_row(row) if (row := fields.get("trim")) else None,
                 definition=Definition.from_fields(found) if (found := fields.get("definition")) else None,
-                readmits=tuple(tuple(map(FileEntry.from_row, task)) for task in fields.get("readmits", ())),
-                readmitted=Readmitted.from_row(row) if (row := fields.get("readmitted")) else None,
+                parts=tuple(
+                    tuple(map(from_row, task))
+                    for name, from_row in (("readmits", FileEntry.from_row), ("backfills", FilePart.from_row))
+                    for task in fields.get(name, ())
+                ),
+                taken=Taken.from_row(row) if (row := fields.get("readmitted")) else None,
             )
 
         return decode("plan", content, build)

@@ -6,14 +6,13 @@ import os
 import sys
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from lakestream.command import File, explained, load
 from lakestream.logs import log_to_stderr
-from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, target_of
+from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, log_of
 from lakestream.query.output import SHOWN, Format, require_redirected
 
 if TYPE_CHECKING:
@@ -33,15 +32,14 @@ def list_reasons(path: TablePath = None, file: OptionalFile = None, writer: Opti
     """Count the records of committed batches by the reason why they are there, and say how far a replay is."""
     log_to_stderr("WARNING")
     with explained():
-        from lakestream.log import ObstoreLogStore, how_far
+        from lakestream.log import ObstoreLogStore, newest_request
         from lakestream.quarantined.records import tally
-        from lakestream.quarantined.replay import told
         from lakestream.quarantined.text import as_text
 
-        log = _log_of(path, file, writer)
+        log = log_of(path, file, writer)
         typer.echo(as_text(tally(_records(log))), nl=False)
-        if (far := how_far(ObstoreLogStore.at(log))) is not None:
-            typer.echo(told(far))
+        if (state := newest_request(ObstoreLogStore.at(log))) is not None:
+            typer.echo(state)
 
 
 @quarantine_app.command()
@@ -66,7 +64,7 @@ def show(
         from lakestream.query.rows import first
 
         require_redirected(output)
-        found = of_reason(reason, _records(_log_of(path, file, writer)))
+        found = of_reason(reason, _records(log_of(path, file, writer)))
         rows = pa.RecordBatchReader.from_batches(SCHEMA, found)
         at_most = SHOWN if limit is None and output is Format.TABLE else limit
         rows = first(at_most, rows)
@@ -117,10 +115,6 @@ def replay(
         ):
             if count:
                 typer.echo(f"{count:,} stay in quarantine: {why}", err=True)
-
-
-def _log_of(path: str | None, file: Path | None, writer: str | None) -> StoreSettings:
-    return target_of(path, file, writer).required_log()
 
 
 def _records(log: StoreSettings) -> Iterator[pa.RecordBatch]:

@@ -10,18 +10,18 @@ from enum import Enum
 
 import pyarrow as pa
 
-from lakestream.errors import ReplayError
+from lakestream.errors import RequestError
 from lakestream.log import (
     ObstoreLogStore,
-    RejectedFile,
-    ReplayRequest,
-    ask_for_replay,
+    Request,
+    Requested,
     committed_files,
-    how_far,
     newest_epoch,
+    next_number,
+    put_request,
     without_readmitted,
 )
-from lakestream.model import Definition, FileEntry, Readmitted
+from lakestream.model import Definition, FileEntry
 from lakestream.places import QUARANTINE
 from lakestream.query.history import show
 from lakestream.rejected import damaged, footer_of
@@ -34,7 +34,7 @@ _CONCURRENT_GETS = 16
 class Asked:
     """A request that was made, and what it leaves out."""
 
-    request: ReplayRequest
+    request: Request
     rejected_by_the_same: int
     """Records that the document's schema and transform have rejected already."""
     made_of_several: int
@@ -59,41 +59,32 @@ def ask(
             or the user knows that no such key comes.
 
     Raises:
-        ReplayError: the one before goes on still; there is nothing that could come out otherwise; or a file is damaged.
+        RequestError: another goes on still; there is nothing that could come out otherwise; or a file is damaged.
         CorruptLogError, StorageError, StorageUnavailableError, OutcomeUnknownError: of the checkpoint.
     """
     store = ObstoreLogStore.at(log)
-    last = how_far(store)
-    if last is not None and not last.is_done:
-        raise ReplayError(f"{told(last)}. It is asked for; wait until it is done")
+    number = next_number(store)
     batches = without_readmitted(committed_files(store))
-    files = [RejectedFile(entry, batch.rejected_by) for batch in batches for entry in batch.rejects]
-    changed = [one for one in files if one.rejected_by != definition.digest]
-    looks = _look_at(log / QUARANTINE, changed)
-    kept = tuple(one for one, look in zip(changed, looks, strict=True) if look.kind is _Kind.RECORDS)
-    same = sum(one.entry.rows for one in files if one.rejected_by == definition.digest)
-    several = sum(one.entry.rows for one, look in zip(changed, looks, strict=True) if look.kind is _Kind.ROWS)
+    files = [(entry, batch.rejected_by) for batch in batches for entry in batch.rejects]
+    changed = [(entry, by) for entry, by in files if by != definition.digest]
+    looks = _look_at(log / QUARANTINE, [entry for entry, _ in changed])
+    looked = list(zip(changed, looks, strict=True))
+    kept = tuple(Requested(*one) for one, look in looked if look.kind is _Kind.RECORDS)
+    same = sum(entry.rows for entry, by in files if by == definition.digest)
+    several = sum(entry.rows for (entry, _), look in looked if look.kind is _Kind.ROWS)
     if not kept:
-        raise ReplayError(_why_nothing(same, several))
+        raise RequestError(_why_nothing(same, several))
     if deletes_known_for is not None:
         _require_known_deletes(min(look.since for look in looks if look.since is not None), now, deletes_known_for)
-    number = 1 if last is None else last.request + 1
-    request = ReplayRequest(number, now, definition.digest, newest_epoch(store), kept)
-    if not ask_for_replay(store, request):
-        raise ReplayError("somebody else has asked just now: `lakestream quarantine list` tells how far it is")
+    request = Request(number, now, definition.digest, newest_epoch(store), kept)
+    if not put_request(store, request):
+        raise RequestError("somebody else has asked just now: `lakestream quarantine list` tells how far it is")
     return Asked(request, same, several)
-
-
-def told(far: Readmitted) -> str:
-    """How far a replay is, in a sentence without its full stop."""
-    if far.is_done:
-        return f"replay {far.request} is done"
-    return f"replay {far.request} has come to file {far.files} of {far.of}; the writer's driver goes on with it"
 
 
 def _require_known_deletes(since: datetime, now: datetime, known_for: timedelta) -> None:
     if since < now - known_for:
-        raise ReplayError(
+        raise RequestError(
             f"the first of these records arrived at {show(since.replace(microsecond=0))}, and the table remembers "
             f"deletes for {known_for.total_seconds() / 3600:g} h (hudi.cleaning.retainHours): keys that were deleted "
             "since would be there again. Give --despite-deletes if none was, or if that does no harm"
@@ -114,7 +105,7 @@ def _why_nothing(same: int, several: int) -> str:
 
 class _Kind(Enum):
     RECORDS = "records of the stream, each with its place there"
-    ROWS = "rows that a transform has made of several records each"
+    ROWS = "rows that a transform has made of several records each, or that a backfill could not take"
     GONE = "somebody has removed the file"
 
 
@@ -127,10 +118,10 @@ class _Look:
     """Arrival of its first record; None: it has no records of the stream."""
 
 
-def _look_at(place: StoreSettings, files: Sequence[RejectedFile]) -> list[_Look]:
+def _look_at(place: StoreSettings, files: Sequence[FileEntry]) -> list[_Look]:
     store = open_store(place)
     with ThreadPoolExecutor(_CONCURRENT_GETS) as pool:
-        return list(pool.map(lambda one: _look(store, place, one.entry), files))
+        return list(pool.map(lambda one: _look(store, place, one), files))
 
 
 def _look(store: LakeStore, place: StoreSettings, entry: FileEntry) -> _Look:
@@ -139,12 +130,12 @@ def _look(store: LakeStore, place: StoreSettings, entry: FileEntry) -> _Look:
     except ObjectNotFoundError:
         return _Look(_Kind.GONE)
     except pa.ArrowException as error:
-        raise ReplayError(damaged(place, entry, error)) from error
+        raise RequestError(damaged(place, entry, error)) from error
     groups = [footer.row_group(group) for group in range(footer.num_row_groups)]
-    places, arrivals = (
+    places, subs, arrivals = (
         [group.column(footer.schema.names.index(name)).statistics for group in groups]
-        for name in ("sequence_number", "arrival")
+        for name in ("sequence_number", "sub_sequence", "arrival")
     )
-    if any(place.null_count for place in places):
+    if any(place.null_count for place in places) or all(sub.max < 0 for sub in subs):
         return _Look(_Kind.ROWS)
     return _Look(_Kind.RECORDS, min(arrival.min for arrival in arrivals))

@@ -12,6 +12,7 @@ import typer
 from lakestream.command import load
 from lakestream.errors import SettingsError
 from lakestream.query.target import Target, at_path, of_writer
+from lakestream.storage import StoreSettings
 
 TablePath: TypeAlias = Annotated[
     str | None, typer.Argument(help="Folder or s3:// path of a table, in place of -f.", show_default=False)
@@ -42,6 +43,15 @@ def target_of(path: str | None, file: Path | None, writer: str | None) -> Target
         names = ", ".join(one.name for one in document.spec.writers)
         raise SettingsError(f"which table? Give --writer, one of: {names}")
     return of_writer(document, writer, os.environ)
+
+
+def log_of(path: str | None, file: Path | None, writer: str | None) -> StoreSettings:
+    """The checkpoint of the writer of the table that is meant.
+
+    Raises:
+        SettingsError, InvalidDocumentError: as `target_of`; or nobody writes the table.
+    """
+    return target_of(path, file, writer).required_log()
 
 
 def require_extra(*modules: str) -> None:

@@ -11,7 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import orjson
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import types as st
 
 from lakestream.spark.columns import column_of, columns_of
@@ -28,25 +30,48 @@ _FEW = 64
 """Records of which one is not plain, and that are all read exactly rather than parted again."""
 
 
-def events_schema(schema: st.StructType) -> st.StructType:
+ROW = "_lakestream_row_"
+"""In front of the names of columns that are read as those of a table, which has some of `METADATA` among them."""
+
+
+def events_schema(schema: st.StructType, *, of_table: bool = False) -> st.StructType:
     """What `typed` makes: the columns of the schema, `METADATA`, and `DATA` and `REASON`."""
-    columns = [st.StructField(field.name, field.dataType) for field in schema.fields]
+    columns = [st.StructField(f"{ROW if of_table else ''}{field.name}", field.dataType) for field in schema.fields]
     types = (st.StringType(), st.StringType(), st.StringType(), st.LongType(), st.TimestampType(), st.StringType())
     columns += [st.StructField(name, type) for name, type in zip(METADATA, types, strict=True)]
     return st.StructType([*columns, st.StructField(DATA, st.BinaryType()), st.StructField(REASON, st.StringType())])
 
 
-def typed(batches: Iterable[pa.RecordBatch], schema: st.StructType) -> Iterator[pa.RecordBatch]:
+def typed(
+    batches: Iterable[pa.RecordBatch], schema: st.StructType, *, of_table: bool = False
+) -> Iterator[pa.RecordBatch]:
     """Batches of raw records (`lakestream.kinesis.SCHEMA`) as events, with the columns of `events_schema`.
 
     Field names are compared exactly, with case.
+
+    Args:
+        batches: may have `REASON` as well: why a record cannot be used, whatever it holds.
+        schema: of the records.
+        of_table: they are rows of a table, which has a column for everything.
     """
-    reader, names = EventReader(schema), events_schema(schema).names
+    reader, names = EventReader(schema), events_schema(schema, of_table=of_table).names
     for batch in batches:
-        data, partition_key, sequence_number, sub_sequence, shard_id, arrival = batch.columns
+        data, partition_key, sequence_number, sub_sequence, shard_id, arrival, *given = batch.columns
         events = reader.read(data.to_pylist())
+        reasons = pc.coalesce(*given, events.reasons)
+        if of_table:
+            reasons = pc.coalesce(reasons, _lacking_columns(events.rescued))
         metadata = [events.rescued, shard_id, sequence_number, sub_sequence, arrival, partition_key]
-        yield pa.RecordBatch.from_arrays([*events.columns, *metadata, data, events.reasons], names)
+        yield pa.RecordBatch.from_arrays([*events.columns, *metadata, data, reasons], names)
+
+
+def _lacking_columns(rescued: pa.StringArray) -> pa.StringArray:
+    """Why rows cannot be used that have what the table lacks; Hudi's own columns are none of it."""
+    if rescued.null_count == len(rescued):
+        return rescued
+    found = [None if one is None else sorted(orjson.loads(one)) for one in rescued.to_pylist()]
+    names = [[name for name in one or () if not name.startswith("_hoodie_")] for one in found]
+    return pa.array([f"the table lacks: {', '.join(one)}" if one else None for one in names], pa.string())
 
 
 @dataclass(frozen=True)

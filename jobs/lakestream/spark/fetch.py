@@ -15,7 +15,7 @@ from lakestream.model import BatchPlan, ShardStats
 from lakestream.ports import Fetched
 from lakestream.spark.findings import FindingReader, Findings
 from lakestream.spark.pipeline import Pipeline
-from lakestream.spark.read import read_batch, read_readmitted
+from lakestream.spark.read import read_backfill, read_batch, read_readmitted
 from lakestream.spark.tallies import QUANTILES, Tallies, Tally
 from lakestream.storage import StoreSettings
 
@@ -50,11 +50,11 @@ class SparkFetcher:
 
     def fetch(self, plan: BatchPlan) -> Fetched[DataFrame]:
         """Read what the plan names, in one job that also fills the executors' memory, and divide it."""
-        typed = self._readmitted(plan) if plan.readmits else self._streamed(plan)
+        typed, pipeline = self._read(plan)
         # Spilled to disk rather than read from Kinesis a second time, whose read limits others share.
         typed = typed.persist(StorageLevel.MEMORY_AND_DISK_DESER)
-        divided = self._pipeline.divide(typed)
-        if len(self._tallies.of(plan.batch)) < len(plan.readmits or plan.tasks):
+        divided = pipeline.divide(typed)
+        if len(self._tallies.of(plan.batch)) < len(plan.parts or plan.tasks):
             typed.count()  # a transform need not look at every record
         tallies = [tally for task in self._tallies.of(plan.batch).values() for tally in task]
         rejected = sum(tally.rejected for tally in tallies) + divided.refused
@@ -64,19 +64,26 @@ class SparkFetcher:
             # Of records that a transform takes together, rows are refused: there may be more of them.
             rejected_count=min(rejected, sum(tally.records for tally in tallies)),
             shards=_shard_stats(tallies),
-            # How fresh records are that were kept in quarantine tells nothing of the stream.
-            arrivals=() if plan.readmits else merge_quantiles([(one.records, one.arrivals) for one in tallies]),
+            # How fresh records are that somebody has asked for tells nothing of the stream.
+            arrivals=() if plan.parts else merge_quantiles([(one.records, one.arrivals) for one in tallies]),
             findings=lambda: self._findings.of(plan.batch),
             release=typed.unpersist,
         )
 
-    def _streamed(self, plan: BatchPlan) -> DataFrame:
+    def _read(self, plan: BatchPlan) -> tuple[DataFrame, Pipeline]:
+        """The plan's records, and what becomes of them."""
+        pipeline = self._pipeline
+        if plan.readmits:
+            return read_readmitted(self._spark, self._quarantine, plan, pipeline.schema, self._tallies), pipeline
+        if plan.backfills:
+            of_table = plan.backfills[0][0].is_table
+            pipeline = pipeline.of_table if of_table else pipeline
+            s3 = self._quarantine.s3
+            frame = read_backfill(self._spark, s3, plan, pipeline.schema, self._tallies, of_table=of_table)
+            return frame, pipeline
         settings = replace(self._settings, retention=plan.trim.retention) if plan.trim else self._settings
         reader = self._findings.kept(plan.batch, self._reader)
-        return read_batch(self._spark, settings, plan, self._pipeline.schema, reader, self._tallies)
-
-    def _readmitted(self, plan: BatchPlan) -> DataFrame:
-        return read_readmitted(self._spark, self._quarantine, plan, self._pipeline.schema, self._tallies)
+        return read_batch(self._spark, settings, plan, pipeline.schema, reader, self._tallies), pipeline
 
 
 def _shard_stats(tallies: Iterable[Tally]) -> tuple[ShardStats, ...]:

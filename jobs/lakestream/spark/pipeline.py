@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -11,11 +11,11 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from lakestream.errors import SchemaError
-from lakestream.spark.events import REASON, events_schema
+from lakestream.spark.events import REASON, ROW, events_schema
 from lakestream.spark.origin import ORIGIN, with_origin
 from lakestream.spark.parse import IDENTITY, RECORD, good_events, parse_schema, quoted, rejected_records
 from lakestream.spark.repeatable import why_not_repeatable
-from lakestream.spark.transform import require_query, transform
+from lakestream.spark.transform import VIEW, require_query, transform
 
 Guard: TypeAlias = Callable[[StructType], Column | None]
 """Says, of rows with these columns, why a sink cannot take one: a column of text, null for rows that it can take. None:
@@ -71,6 +71,12 @@ class Pipeline:
             raise SchemaError(f"spec.transform: {reason}")
         _require_distinct(rows.columns)
         return cls(schema=schema, sql=sql, output=rows.schema, refusal=None if guard is None else guard(rows.schema))
+
+    @property
+    def of_table(self) -> Pipeline:
+        """For rows that are as the table has them: no transform, and all of its columns come from the row."""
+        columns = ", ".join(f"{quoted(ROW + name)} AS {quoted(name)}" for name in self.output.names)
+        return replace(self, schema=self.output, sql=f"SELECT {columns} FROM {VIEW}")
 
     def divide(self, typed: DataFrame) -> Divided:
         """Part what goes to the sink from what cannot be used; one job counts the rows that the sink refuses.

@@ -9,12 +9,13 @@ from pyspark.sql.types import StructType
 
 from lakestream.faults import reach
 from lakestream.kinesis import KinesisSettings
-from lakestream.model import BatchPlan, FileEntry, ShardRange
+from lakestream.model import BatchPlan, FileEntry, FilePart, ShardRange
 from lakestream.spark.events import events_schema, typed
+from lakestream.spark.parts import literals_of, read_parts
 from lakestream.spark.rejects import read_rejects
 from lakestream.spark.tallies import Tallies
 from lakestream.spark.worker import settle_worker
-from lakestream.storage import StoreSettings
+from lakestream.storage import S3Settings, StoreSettings
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -69,6 +70,27 @@ def read_readmitted(
     return _events(spark, plan.batch, plan.readmits, read, schema, tallies)
 
 
+def read_backfill(
+    spark: SparkSession, s3: S3Settings, plan: BatchPlan, schema: StructType, tallies: Tallies, *, of_table: bool
+) -> DataFrame:
+    """The records of a plan's parts of files, as `read_batch` gives those of the stream.
+
+    Args:
+        spark: the session.
+        s3: how to reach files on S3; pickled.
+        plan: has at least one such part.
+        schema: of the events, or of the table; pickled.
+        tallies: are told what each task has read; pickled.
+        of_table: the records are rows of a table.
+    """
+    literals = literals_of(schema)
+
+    def read(parts: Sequence[FilePart]) -> "Iterator[pa.RecordBatch]":
+        return past_half(read_parts(s3, parts, literals), sum(part.rows for part in parts))
+
+    return _events(spark, plan.batch, plan.backfills, read, schema, tallies, of_table=of_table)
+
+
 def _events(
     spark: SparkSession,
     number: int,
@@ -76,6 +98,8 @@ def _events(
     records: "Callable[[Task], Iterator[pa.RecordBatch]]",
     schema: StructType,
     tallies: Tallies,
+    *,
+    of_table: bool = False,
 ) -> DataFrame:
     # Each task unpickles what all of them are given: of what is the others' it shall only copy bytes.
     pickled = [pickle.dumps(task) for task in tasks]
@@ -85,9 +109,9 @@ def _events(
         for batch in batches:
             for task in batch.column(0).to_pylist():
                 own: Task = pickle.loads(pickled[task])
-                yield from tallies.kept(number, task, typed(records(own), schema))
+                yield from tallies.kept(number, task, typed(records(own), schema, of_table=of_table))
 
-    return spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(read, events_schema(schema))
+    return spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(read, events_schema(schema, of_table=of_table))
 
 
 def past_half(batches: "Iterable[pa.RecordBatch]", expected: int) -> "Iterator[pa.RecordBatch]":

@@ -14,6 +14,7 @@ from lakestream.errors import PermanentError
 from lakestream.kinesis.batches import SCHEMA
 from lakestream.model import FileEntry
 from lakestream.rejected import damaged
+from lakestream.spark.events import REASON
 from lakestream.storage import ObjectNotFoundError, StoreSettings, open_store, translated
 
 logger = logging.getLogger(__name__)
@@ -25,7 +26,8 @@ _RECORDS = 10_000
 def read_rejects(place: StoreSettings, files: Iterable[FileEntry]) -> Iterator[pa.RecordBatch]:
     """The records of files, in their order, by the schema of what comes from Kinesis; each batch is of one shard.
 
-    A file that somebody has removed is passed over.
+    What is no event has its reason with it, for which it stays in quarantine. A file that somebody has removed is
+    passed over.
 
     Raises:
         StorageError, StorageUnavailableError: of the store.
@@ -44,11 +46,17 @@ def read_rejects(place: StoreSettings, files: Iterable[FileEntry]) -> Iterator[p
 
 def _table(place: StoreSettings, entry: FileEntry, content: bytes) -> pa.Table:
     try:
-        return pq.ParquetFile(pa.BufferReader(content)).read().select(SCHEMA.names).cast(SCHEMA)
+        found = pq.ParquetFile(pa.BufferReader(content)).read()
+        return found.select(SCHEMA.names).cast(SCHEMA).append_column(REASON, found["reason"].cast(pa.string()))
     except (pa.ArrowException, KeyError, ValueError) as error:
         raise PermanentError(damaged(place, entry, error)) from error
 
 
 def _by_shard(records: pa.Table) -> Iterator[pa.RecordBatch]:
+    is_event = pc.greater_equal(records["sub_sequence"], 0)
     for shard in sorted(pc.unique(records["shard_id"]).to_pylist()):
-        yield from records.filter(pc.equal(records["shard_id"], shard)).combine_chunks().to_batches(_RECORDS)
+        of_shard = pc.equal(records["shard_id"], shard)
+        events = records.filter(pc.and_(of_shard, is_event)).drop_columns([REASON])
+        others = records.filter(pc.and_(of_shard, pc.invert(is_event)))
+        for part in (events, others):
+            yield from part.combine_chunks().to_batches(_RECORDS)

@@ -11,14 +11,17 @@ from lakestream.model import (
     Cursor,
     Definition,
     FileEntry,
+    FilePart,
     Finished,
+    Format,
     HashKeys,
     Loss,
+    Part,
     Position,
     Reading,
-    Readmitted,
     ShardRange,
     ShardStats,
+    Taken,
     Trim,
     Unpinned,
     Waiting,
@@ -35,6 +38,11 @@ definitions = st.builds(
     Definition, st.text(), st.none() | st.text(), st.none() | st.text(), st.integers(min_value=1, max_value=2**53)
 )
 files = st.builds(FileEntry, st.text(min_size=1), counts, counts, st.text())
+file_parts = st.builds(
+    lambda path, kind, start, length, *more: FilePart(path, kind, start, start + length, *more),
+    *(st.text(min_size=1), st.sampled_from(Format), counts, st.integers(1, 2**53), counts, counts),
+    *(st.text(), times, st.lists(st.tuples(st.text(), st.text())).map(tuple), st.booleans()),
+)
 
 
 def shard_ids(number: int) -> str:
@@ -74,10 +82,10 @@ def _cursor_behind(piece: ShardRange) -> Cursor:
 
 
 @st.composite
-def readmissions(draw: st.DrawFn) -> Readmitted:
+def progress_of_requests(draw: st.DrawFn) -> Taken:
     """How far a request may be."""
     of = draw(st.integers(1, 2**53))
-    return Readmitted(draw(st.integers(1, 2**53)), draw(st.integers(0, of)), of)
+    return Taken(draw(st.integers(1, 2**53)), draw(st.integers(0, of)), of)
 
 
 @st.composite
@@ -91,8 +99,9 @@ def plans(draw: st.DrawFn, max_shards: int = 5) -> BatchPlan:
             cursors.append(_cursor_behind(pieces[-1]))
         else:
             cursors.append(draw(idle_cursors(shard_ids(number))))
-    readmitted = draw(st.none() | readmissions())
-    readmits = draw(st.lists(st.lists(files, min_size=1), min_size=1)) if readmitted and not pieces else []
+    taken = draw(st.none() | progress_of_requests())
+    kind: st.SearchStrategy[Part] = draw(st.sampled_from([files, file_parts]))
+    parts = draw(st.lists(st.lists(kind, min_size=1), min_size=1)) if taken and not pieces else []
     since = draw(times)
     loss = st.builds(Loss, st.builds(shard_ids, counts), st.none() | positions, st.none() | positions, times, times)
     return BatchPlan(
@@ -107,8 +116,8 @@ def plans(draw: st.DrawFn, max_shards: int = 5) -> BatchPlan:
         losses=tuple(draw(st.lists(loss, max_size=2))),
         trim=draw(st.none() | st.builds(Trim, st.timedeltas(timedelta(hours=1), timedelta(days=365)), times)),
         definition=draw(st.none() | definitions),
-        readmits=tuple(map(tuple, readmits)),
-        readmitted=readmitted,
+        parts=tuple(map(tuple, parts)),
+        taken=taken,
     )
 
 

@@ -50,7 +50,7 @@ def run(lab: Lab, spark: SparkSession) -> None:
     assert "deleteWhen that the document has, and would be again" in quarantine(lab, "replay")
     spec["transform"] = mended
     assert quarantine(lab, "replay").startswith("replay 1: ")
-    assert "replay 1 has come to file 0 of" in quarantine(lab, "replay")
+    assert "replay 1 has come to part 0 of" in quarantine(lab, "replay")
     for kill in _KILLS:
         kill.carry_out(lab)
         assert newest_plan(lab).readmits, f"{kill} was of no replay\n{lab.evidence()}"

@@ -23,12 +23,12 @@ from lakestream.model import (
     FileEntry,
     Finding,
     Loss,
+    Portion,
     Reading,
-    Readmission,
-    Readmitted,
     ShardRange,
     ShardStats,
     SinkCommit,
+    Taken,
     Trim,
     after,
     at,
@@ -147,12 +147,12 @@ class ScriptedLog:
         assert commit.batch == len(self.world.commits), "commits are contiguous"
         self.world.commits[commit.batch] = commit
 
-    def readmission(self, behind: Readmitted | None, definition: str, records: int) -> Readmission | None:
+    def requested(self, behind: Taken | None, definition: str, records: int) -> Portion | None:
         assert (definition, records) == (DEFINITION.digest, 50_000)
-        taken = behind.files if behind else 0
+        taken = behind.parts if behind else 0
         if taken >= self.world.asked:
             return None
-        return Readmission(((FileEntry(str(1000 + taken), 1, 10, ""),),), Readmitted(1, taken + 1, self.world.asked))
+        return Portion(((FileEntry(str(1000 + taken), 1, 10, ""),),), Taken(1, taken + 1, self.world.asked))
 
     def check_fence(self) -> None:
         if self.world.epoch > self.epoch:
@@ -169,12 +169,12 @@ class ScriptedFetcher:
     def fetch(self, plan: BatchPlan) -> Fetched[list[int]]:
         self.world.fetched += 1
         self.world.reach("fetch")
-        rows = [piece.first for piece in plan.ranges] + [int(entry.path) for task in plan.readmits for entry in task]
+        rows = [piece.first for piece in plan.ranges] + [int(entry.path) for task in plan.parts for entry in task]
         stats = ShardStats(SHARD, len(rows), 10, START, START)
 
         # As when an executor is lost while the sink writes: what is read again lacks more.
         def findings() -> tuple[Finding, ...]:
-            if plan.readmits:
+            if plan.parts:
                 return ()
             end = at(plan.batch + 1) if plan.batch not in self.world.visible else after(plan.batch + 1)
             return (Finding(SHARD, (Loss(SHARD, at(1), end, START, START),)),)
@@ -540,10 +540,10 @@ def test_it_leaves_the_stream_where_it_is(start: Any) -> None:
     stream, readmission = world.commits[0], world.commits[1]
     assert (readmission.cursors, readmission.trim, readmission.losses) == (stream.cursors, stream.trim, ())
     assert (readmission.horizon, readmission.caught_up) == (stream.horizon, stream.caught_up)
-    assert (readmission.records, readmission.readmitted) == (1, Readmitted(1, 1, 1))
+    assert (readmission.records, readmission.taken) == (1, Taken(1, 1, 1))
     world.available = 2
     start(world).engine.run(Until.CAUGHT_UP)
-    assert world.commits[2].readmitted == Readmitted(1, 1, 1), "which the next batches hand on"
+    assert world.commits[2].taken == Taken(1, 1, 1), "which the next batches hand on"
 
 
 def test_it_may_be_unusable_again_whatever_the_limit_is(start: Any) -> None:

@@ -44,19 +44,26 @@ class Content:
 
 @dataclass(frozen=True)
 class Truth:
-    """All records of a stream, as Kinesis itself has them."""
+    """All records of a stream, as Kinesis itself has them, and those of files that are taken as well."""
 
     good: dict[Place, Content]
     unusable: dict[Place, Content]
+    files: frozenset[str] = frozenset()
+    """In place of shards: what is to be in the lake, and came from files."""
 
     @property
     def records(self) -> int:
-        return len(self.good) + len(self.unusable)
+        """Of the stream."""
+        return len(self._streamed)
 
     @property
     def kinesis_records(self) -> int:
-        """An aggregate is one."""
-        return sum(sub == 0 for _, _, sub in (*self.good, *self.unusable))
+        """Of the stream; an aggregate is one."""
+        return sum(sub == 0 for _, _, sub in self._streamed)
+
+    @property
+    def _streamed(self) -> list[Place]:
+        return [place for place in (*self.good, *self.unusable) if place[0] not in self.files]
 
     def events(self) -> pa.Table:
         """The good records as typed rows, for the fold."""
@@ -80,6 +87,7 @@ class OrderStream:
         self._unusable = cycle(_UNUSABLE)
         self._malformed: set[bytes] = set(_UNUSABLE)
         self._aggregated: dict[bytes, list[bytes]] = {}
+        self._filed: dict[Place, Content] = {}
         self._client = server.client()
         server.create_stream(name, shards=SHARDS)
 
@@ -104,12 +112,27 @@ class OrderStream:
         self._aggregated[data] = [event.data for event in events]
         return {"Data": data, "PartitionKey": events[0].partition_key}
 
+    def lines(self, records: int, *, prefix: str = "") -> list[Record]:
+        """Events that are not put into the stream, of the orders that are in it; with a prefix, of others, of last
+        year."""
+        if not prefix:
+            found = self._events.take(records, time.time())
+        else:
+            events = OrderEvents(seed=7, worker=1, prefix=f"{self.name}-{prefix}", mix=_MIX)
+            found = events.take(records, time.time() - 365 * 86_400)
+        self._malformed.update(event.data for event in found if event.malformed)
+        return [event for event in found if event.data.strip() and b"\n" not in event.data]
+
+    def expect(self, place: Place, data: bytes, arrival: datetime) -> None:
+        """A record of a file has to be in the lake as well."""
+        self._filed[place] = Content(data, arrival)
+
     def truth(self) -> Truth:
-        """What Kinesis holds, from Kinesis itself."""
-        good: dict[Place, Content] = {}
-        unusable: dict[Place, Content] = {}
+        """What Kinesis holds, from Kinesis itself, and what is expected of files."""
+        good = {place: content for place, content in self._filed.items() if content.data not in self._malformed}
+        unusable = {place: content for place, content in self._filed.items() if content.data in self._malformed}
         for record in self.server.records(self.name):
             for sub, data in enumerate(self._aggregated.get(record.data, [record.data])):
                 kind = unusable if data in self._malformed else good
                 kind[record.shard_id, int(record.sequence_number), sub] = Content(data, record.arrival)
-        return Truth(good, unusable)
+        return Truth(good, unusable, frozenset(path for path, _, _ in self._filed))

@@ -19,7 +19,7 @@ from lakestream.control import (
     read_progress,
     serve_metrics,
 )
-from lakestream.model import BatchCommit, FileEntry, Readmitted, ServiceStatus, ShardStats
+from lakestream.model import BatchCommit, FileEntry, ServiceStatus, ShardStats, Taken
 from lakestream.testing.logs import EPOCH_TIME, ManualClock, commit_of, plan_of
 from lakestream_api import CoreSeconds, Freshness, LossProgress, Progress, ShardProgress, StageSeconds, TableService
 
@@ -272,9 +272,9 @@ def test_a_batch_that_readmits_is_told_in_the_log_alone(caplog: pytest.LogCaptur
     memory, asked = Memory(), list[int]()
     job = Job("orders", "hudi", timedelta(seconds=10), cores=2)
     reporter = ProgressReporter(job, [memory], executors=lambda: 1, core_seconds=asked.append)
-    plan = replace(plan_of(7, 4), readmits=((FileEntry("a", 3, 10, ""),),), readmitted=Readmitted(2, 5, 9))
+    plan = replace(plan_of(7, 4), parts=((FileEntry("a", 3, 10, ""),),), taken=Taken(2, 5, 9))
     with caplog.at_level(logging.INFO):
         reporter.committed(BatchCommit.of(plan, epoch=4, committed_at=plan.planned_at), ())
     assert memory.published == []
     assert asked == [7], "its time is not that of the next batch"
-    assert "replay 2 has come to file 5 of 9" in caplog.text
+    assert "replay 2 has come to part 5 of 9" in caplog.text

@@ -10,7 +10,7 @@ from obstore.store import MemoryStore
 from lakestream.errors import CorruptLogError
 from lakestream.log import BatchFiles, CheckpointLog, ObstoreLogStore, committed_files, without_readmitted
 from lakestream.log.layout import COMMITS, MANIFESTS
-from lakestream.model import BatchCommit, BatchPlan, FileEntry, Readmitted
+from lakestream.model import BatchCommit, BatchPlan, FileEntry, Taken
 from lakestream.testing.logs import ORDERS, commit_of, plan_of
 
 
@@ -21,7 +21,7 @@ def a_log_with_a_replay(store: ObstoreLogStore, batches: int) -> None:
         plan = plan_of(batch, log.epoch)
         if batch >= 2:
             files = ((FileEntry("b0.parquet", 1, 10, ""),),) if batch == 2 else ()
-            plan = replace(plan, readmits=files, readmitted=Readmitted(1, 1, 1))
+            plan = replace(plan, parts=files, taken=Taken(1, 1, 1))
         log.put_plan(plan)
         commit = commit_of(plan, log.epoch, files=1 if batch < 3 else 0)
         log.put_commit(replace(commit, rejected_by="old" if batch < 2 else "new") if commit.rejects else commit)
@@ -44,7 +44,7 @@ def test_it_is_kept_when_commits_expire(batches: int) -> None:
 
 def test_a_release_that_knows_nothing_of_it_refuses_what_bears_it() -> None:
     """Versions other than 1 were always refused."""
-    plan = replace(plan_of(3, 1), readmitted=Readmitted(1, 1, 1))
+    plan = replace(plan_of(3, 1), taken=Taken(1, 1, 1))
     commit = BatchCommit.of(plan, epoch=1, committed_at=plan.planned_at)
     for bears, plain in ((plan, plan_of(3, 1)), (commit, commit_of(plan_of(3, 1), 1))):
         assert b'"version":2' in bears.to_json()
@@ -53,7 +53,7 @@ def test_a_release_that_knows_nothing_of_it_refuses_what_bears_it() -> None:
 
 def test_files_of_the_quarantine_need_a_request_and_no_ranges() -> None:
     files = ((FileEntry("b0.parquet", 1, 10, ""),),)
-    document = replace(plan_of(3, 1), readmits=files, readmitted=Readmitted(1, 1, 1)).to_json()
+    document = replace(plan_of(3, 1), parts=files, taken=Taken(1, 1, 1)).to_json()
     assert BatchPlan.from_json(document).readmits == files
     with pytest.raises(CorruptLogError, match="no ranges, and a request"):
         BatchPlan.from_json(document.replace(b'"readmitted"', b'"forgotten"'))

@@ -88,7 +88,7 @@ def changed(**fields: object) -> bytes:
         (b"[]", "not a plan document"),
         (b'{"kind":"plan"}', "not a plan document"),
         (changed(kind="commit"), "expected a plan document, found a 'commit'"),
-        (changed(version=3), "has version 3; this release reads versions up to 2"),
+        (changed(version=4), "has version 4; this release reads versions up to 3"),
         (changed(batch=-1), "batch must not be negative"),
         (changed(horizon=None), "a time is missing"),
         (changed(cursors=[["shardId-0", "dancing"]]), "not a cursor"),

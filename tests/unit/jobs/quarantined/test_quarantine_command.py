@@ -63,10 +63,10 @@ class Kept:
         """A batch with these unusable records; it may readmit the first files of the first request."""
         plan = plan_of(number, self.log.epoch)
         if readmits:
-            found = self.log.readmission(None, SAME, 1000)
+            found = self.log.requested(None, SAME, 1000)
             assert found is not None
             files = [entry for task in found.tasks for entry in task][:readmits]
-            plan = replace(plan, readmits=(tuple(files),), readmitted=replace(found.until, files=len(files)))
+            plan = replace(plan, parts=(tuple(files),), taken=replace(found.taken, parts=len(files)))
         self.log.put_plan(plan)
         arrival = EPOCH_TIME + timedelta(minutes=number)
         rows = [(data, "key", shard and str(i), 0, shard, arrival, why) for i, (data, why) in enumerate(records)]
@@ -147,8 +147,8 @@ def test_a_replay_is_asked_for_once_and_tells_how_far_it_is(kept: Kept) -> None:
     )
     refused = kept.try_to("replay")
     assert refused.exit_code == 3
-    assert "replay 1 has come to file 0 of 2; the writer's driver goes on with it." in refused.stderr
-    assert kept.ask("list").stdout.splitlines()[-1].startswith("replay 1 has come to file 0 of 2")
+    assert "replay 1 has come to part 0 of 2; the writer's driver goes on with it." in refused.stderr
+    assert kept.ask("list").stdout.splitlines()[-1].startswith("replay 1 has come to part 0 of 2")
 
 
 def test_what_was_replayed_is_not_in_quarantine_but_for_what_is_unusable_still(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""Asking for files to be taken into a table beside its stream."""

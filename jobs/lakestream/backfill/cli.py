@@ -1,0 +1,139 @@
+"""`lakestream backfill`."""
+
+from __future__ import annotations
+
+import os
+from datetime import UTC, datetime
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from lakestream.command import File, explained, load
+from lakestream.errors import RequestError
+from lakestream.logs import log_to_stderr
+from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, log_of
+from lakestream_api import Operation, Writer
+
+
+class _FilesByDefault(TyperGroup):
+    """What is no sub-command is an option or a file of `files`."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            args = ["files", *args]
+        return super().parse_args(ctx, args)
+
+
+backfill_app = typer.Typer(
+    cls=_FilesByDefault,
+    help="Take files into a writer's table, between the batches of its stream: "
+    "lakestream backfill -f lakestream.yaml --writer NAME FILES.",
+    no_args_is_help=True,
+    add_completion=False,
+)
+
+
+_Rows = Annotated[
+    bool, typer.Option("--rows", help="They hold rows as the table has them, and not events: no transform is applied.")
+]
+_Again = Annotated[
+    bool, typer.Option("--again", help="Also files that were asked for before, to a table that keeps every row.")
+]
+_DespiteDeletes = Annotated[
+    bool,
+    typer.Option("--despite-deletes", help="Though keys may have been deleted longer ago than a table remembers."),
+]
+
+
+@backfill_app.command()
+def files(
+    paths: Annotated[
+        list[str],
+        typer.Argument(metavar="FILES...", help="Files of JSON lines or Parquet, or folders of them; s3:// too."),
+    ],
+    file: File,
+    writer: Annotated[str, typer.Option(help="Name of a writer, one of spec.writers.")],
+    rows: _Rows = False,
+    again: _Again = False,
+    despite_deletes: _DespiteDeletes = False,
+) -> None:
+    """Ask for files to be taken into the table. The writer's driver does it, the one that runs or the next one.
+
+    Each line or row is an event, as if it came from the stream: with schema, transform and quarantine. The table of a
+    JSON writer is taken as the rows that it has.
+    """
+    log_to_stderr("WARNING")
+    with explained():
+        from lakestream import settings
+        from lakestream.backfill.ask import ask, told
+        from lakestream.backfill.find import find_files
+        from lakestream.log import ObstoreLogStore
+        from lakestream.places import checkpoint_place
+        from lakestream.query.ddl import columns_of
+        from lakestream.storage import LakePath, S3Settings, StoreSettings
+
+        document = load(file)
+        chosen = document.writer(writer)
+        if not despite_deletes:
+            _require_no_deletes(chosen)
+        s3 = S3Settings.from_environment(os.environ, document.spec.source.kinesis.region)
+        table = LakePath.parse(chosen.output.path)
+        found = [one for path in paths for one in find_files(StoreSettings(LakePath.parse(path), s3), table)]
+        columns = columns_of(document.spec.event_schema)
+        request = ask(
+            ObstoreLogStore.at(checkpoint_place(document, chosen, s3)),
+            settings.definition(document, chosen),
+            list({one.path: one for one in found}.values()),
+            datetime.now(UTC),
+            columns=None if columns is None else list(columns),
+            is_table=rows,
+            once=not again and (chosen.hudi is None or chosen.hudi.operation is not Operation.UPSERT),
+        )
+        typer.echo(
+            f"{told(request)}. The writer's driver takes them between its batches; if none runs: "
+            f"lakestream ingest -f {file} --writer {writer}"
+        )
+
+
+def _require_no_deletes(writer: Writer) -> None:
+    if writer.hudi is not None and writer.hudi.delete_when is not None:
+        raise RequestError(
+            f"the table remembers deletes for {writer.hudi.cleaning.retain_hours:g} h (hudi.cleaning.retainHours): "
+            "keys that were deleted before, and are in these files, would be there again. Give --despite-deletes if "
+            "there are none, if the files hold the deletes as well, or if that does no harm"
+        )
+
+
+@backfill_app.command()
+def status(path: TablePath = None, file: OptionalFile = None, writer: OptionalWriter = None) -> None:
+    """Say how far the newest request is."""
+    log_to_stderr("WARNING")
+    with explained():
+        from lakestream.log import ObstoreLogStore, newest_request
+
+        state = newest_request(ObstoreLogStore.at(log_of(path, file, writer)))
+        if state is None:
+            typer.echo("nobody has asked for a backfill")
+            return
+        typer.echo(state)
+        left = state.request.parts[state.taken.parts : state.taken.of]
+        if left and not state.is_cancelled:
+            typer.echo(f"next: {left[0].part}; about {sum(one.part.rows for one in left):,} records are left")
+
+
+@backfill_app.command()
+def cancel(path: TablePath = None, file: OptionalFile = None, writer: OptionalWriter = None) -> None:
+    """Take no more of the request that goes on. What is in the table by then stays there."""
+    log_to_stderr("WARNING")
+    with explained():
+        from lakestream.log import ObstoreLogStore, cancel_request, newest_request
+
+        store = ObstoreLogStore.at(log_of(path, file, writer))
+        state = newest_request(store)
+        if state is None or state.is_done:
+            raise RequestError("nothing to cancel" + ("" if state is None else f": {state}"))
+        cancel_request(store, state.request.number, datetime.now(UTC))
+        typer.echo(
+            f"{state.request} is cancelled: the writer's driver takes no more of it, once it sees that (some seconds)"
+        )

@@ -1,0 +1,149 @@
+"""Files into parts that a task can read: what is in them is looked at, but for their records."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Iterator
+
+import obstore
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from lakestream.backfill.find import Found
+from lakestream.errors import RequestError
+from lakestream.model import FilePart, Format
+from lakestream.spark.json_rows import unreadable_column
+from lakestream.storage import open_store, translated
+
+_HEAD = _FOOT = 64 * 1024
+"""Bytes that are read of a file to know what it is."""
+_PART_BYTES, _PART_ROWS = 4 * 1024 * 1024, 25_000
+"""Of JSON lines, and of Parquet."""
+_MOST_COMPRESSED = 128 * 1024 * 1024
+"""Of a compressed file, which one task has to read as a whole."""
+_MAGIC = {b"PAR1": Format.PARQUET, b"\x1f\x8b": Format.JSON_GZIP, b"\x28\xb5\x2f\xfd": Format.JSON_ZSTD}
+
+
+def parts_of(file: Found, columns: Collection[str] | None, *, is_table: bool) -> tuple[FilePart, ...]:
+    """The parts of a file, in order; none of one without records.
+
+    Args:
+        file: what to look at.
+        columns: of which its records have to have one at least, to be of this table at all; None: nobody knows.
+        is_table: its rows are those of a table, as they stand there.
+
+    Raises:
+        RequestError: it is neither JSON lines nor Parquet, or cannot be read.
+        StorageError, StorageUnavailableError: of the store.
+    """
+    if file.size == 0:
+        return ()
+    head = _range(file, 0, min(_HEAD, file.size))
+    kind = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), Format.JSON)
+    cut = _of_parquet(file, columns) if kind is Format.PARQUET else _of_lines(file, kind, head, columns)
+    return tuple(
+        FilePart(
+            path=file.path,
+            format=kind,
+            start=start,
+            end=end,
+            rows=rows,
+            bytes=size,
+            etag=file.etag,
+            modified=file.modified,
+            folders=file.folders,
+            is_table=is_table,
+        )
+        for start, end, rows, size in cut
+    )
+
+
+_Cut = tuple[int, int, int, int]
+"""Start, end, records, bytes."""
+
+
+def _of_lines(file: Found, kind: Format, head: bytes, columns: Collection[str] | None) -> Iterator[_Cut]:
+    text = head if kind is Format.JSON else _unpacked(file, kind, head)
+    lines = text.splitlines(keepends=True)
+    if len(lines) > 1 or len(head) == file.size:
+        _require_object(file, next((line for line in lines if line.strip()), b"{}"), columns)
+    lengths = [len(line) for line in lines[:-1]] or [max(len(text), 1)]
+    mean = sum(lengths) / len(lengths)
+    if kind is not Format.JSON:
+        if file.size > _MOST_COMPRESSED:
+            raise RequestError(
+                f"{file.path} has {file.size:,} bytes, compressed, and one task would have to read them all: unpack "
+                f"it, or make files of up to {_MOST_COMPRESSED:,} bytes of it"
+            )
+        rows = file.table_rows or math.ceil(file.size * len(text) / len(head) / mean)
+        yield 0, file.size, rows, file.size
+        return
+    for start in range(0, file.size, _PART_BYTES):
+        end = min(start + _PART_BYTES, file.size)
+        yield start, end, math.ceil((end - start) / mean), end - start
+
+
+def _unpacked(file: Found, kind: Format, head: bytes) -> bytes:
+    """What the first bytes of a compressed file are."""
+    chunks = []
+    try:
+        with pa.CompressedInputStream(pa.BufferReader(head), kind.codec) as stream:
+            while chunk := stream.read(_HEAD):
+                chunks.append(chunk)
+    except (OSError, pa.ArrowException) as error:
+        if not chunks:
+            raise RequestError(f"{file.path} is damaged: {error}") from error
+    return b"".join(chunks)
+
+
+def _require_object(file: Found, line: bytes, columns: Collection[str] | None) -> None:
+    try:
+        found = orjson.loads(line)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise RequestError(
+            f"{file.path} is neither Parquet nor JSON lines: a line has to be a JSON object, and its first one is "
+            f"{line[:80].decode(errors='backslashreplace').strip()!r}"
+        )
+    _require_columns(file, found, columns)
+
+
+def _require_columns(file: Found, names: Collection[str], columns: Collection[str] | None) -> None:
+    if columns is not None and names and not set(columns) & set(names):
+        raise RequestError(
+            f"{file.path} is of another table: spec.schema has {', '.join(columns)}; the file has {', '.join(names)}"
+        )
+
+
+def _of_parquet(file: Found, columns: Collection[str] | None) -> Iterator[_Cut]:
+    try:
+        footer = _footer(file)
+        schema = footer.schema.to_arrow_schema()
+    except pa.ArrowException as error:
+        raise RequestError(f"{file.path} is damaged: {error}") from error
+    if (column := unreadable_column(schema)) is not None:
+        raise RequestError(f"{file.path}: column {column} has a type that JSON has no value for; leave it out")
+    _require_columns(file, schema.names, columns)
+    first = 0
+    for number in range(footer.num_row_groups):
+        group = footer.row_group(number)
+        size = sum(group.column(at).total_compressed_size for at in range(group.num_columns))
+        for start in range(0, group.num_rows, _PART_ROWS):
+            rows = min(_PART_ROWS, group.num_rows - start)
+            yield first + start, first + start + rows, rows, size * rows // group.num_rows
+        first += group.num_rows
+
+
+def _footer(file: Found) -> pq.FileMetaData:
+    end = _range(file, max(file.size - _FOOT, 0), file.size)
+    length = int.from_bytes(end[-8:-4], "little") + 8
+    if len(end) < length <= file.size:
+        end = _range(file, file.size - length, file.size)
+    return pq.read_metadata(pa.BufferReader(end))
+
+
+def _range(file: Found, start: int, end: int) -> bytes:
+    with translated(f"read {file.path}"):
+        return bytes(obstore.get_range(open_store(file.place.root), file.place.path.key, start=start, end=end))

@@ -1,0 +1,145 @@
+"""The files that somebody means by a path."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import obstore
+
+from lakestream.errors import RequestError
+from lakestream.log import ObstoreLogStore, committed_files
+from lakestream.places import JSON_SIDE
+from lakestream.sinks.hive_paths import partition_values
+from lakestream.sinks.owner import KEY, read_owner
+from lakestream.storage import LakePath, ObjectNotFoundError, Scheme, StoreSettings, open_store, translated
+
+if TYPE_CHECKING:
+    from obstore import ObjectMeta
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A file."""
+
+    place: StoreSettings
+    size: int
+    etag: str
+    modified: datetime
+    """To the microsecond."""
+    folders: tuple[tuple[str, str], ...]
+    """Columns and their values, by the names of its folders below what was given, or below the table."""
+    table_rows: int | None = None
+    """So many rows of a table of JSON files; None: it is of none."""
+
+    @property
+    def path(self) -> str:
+        """Whole."""
+        return str(self.place.path)
+
+
+def find_files(place: StoreSettings, not_in: LakePath) -> list[Found]:
+    """The file, or all below a folder, sorted; without those whose name, or a folder of theirs, begins with _ or a dot.
+
+    Below the table of a JSON writer these are the files of committed batches.
+
+    Args:
+        place: of the file or folder.
+        not_in: the table that is written, whose files cannot be meant.
+
+    Raises:
+        RequestError: there is nothing; or it is a Hudi table, or the table that is written.
+        StorageError, StorageUnavailableError: of the store.
+    """
+    path = place.path
+    if path == not_in or str(path).startswith(f"{not_in}/"):
+        raise RequestError(f"{path} is in the very table that the files are to be taken into")
+    files = [_found(place, meta) for meta in _metas(place)]
+    if not files:
+        raise RequestError(f"there is nothing at {path}: no file, and no folder with files")
+    for folder in _tables(path, is_file=files[0].place.path == path):
+        if _has(place, folder / ".hoodie" / "hoodie.properties"):
+            raise RequestError(
+                f"{folder} is a Hudi table, whose files hold rows of the past as well. Write out what it has now: "
+                f"lakestream query {folder} -o parquet > rows.parquet; and take that with --rows"
+            )
+        if _has(place, folder / JSON_SIDE / KEY):
+            return _committed(StoreSettings(folder, place.s3), path, files)
+    return files
+
+
+def _metas(place: StoreSettings) -> Iterator[ObjectMeta]:
+    path, store = place.path, open_store(place.root)
+    with translated(f"look for {path}"):
+        if not path.key or (path.scheme is Scheme.FOLDER and Path(str(path)).is_dir()):
+            listed = obstore.list(store, path.key or None).collect()
+        else:
+            try:
+                yield obstore.head(store, path.key)
+                return
+            except FileNotFoundError:
+                listed = [] if path.scheme is Scheme.FOLDER else obstore.list(store, path.key).collect()
+        below = len(path.key) + 1 if path.key else 0
+        for meta in sorted(listed, key=lambda meta: meta["path"]):
+            if not any(name.startswith(("_", ".")) for name in meta["path"][below:].split("/")):
+                yield meta
+
+
+def _found(place: StoreSettings, meta: ObjectMeta) -> Found:
+    key = meta["path"]
+    below = key[len(place.path.key) :].strip("/").split("/")[:-1]
+    partition = "/".join(name for name in below if "=" in name)
+    modified = meta["last_modified"].astimezone(UTC)
+    if (etag := meta["e_tag"]) is None:
+        raise RequestError(f"the store has no ETag of {key}, and nobody could tell whether the file is still the same")
+    return Found(place.root / key, meta["size"], etag, modified, _values(partition))
+
+
+def _values(partition: str) -> tuple[tuple[str, str], ...]:
+    return tuple((column, value) for column, value in partition_values(partition).items() if value is not None)
+
+
+def _tables(path: LakePath, *, is_file: bool) -> Iterator[LakePath]:
+    """What may be the table that a path is in: its folder, or the one that the folders of partitions are in."""
+    above = path.key.split("/")
+    if is_file:
+        above.pop()
+    yield replace(path, key="/".join(above))
+    while above and "=" in above[-1]:
+        above.pop()
+        yield replace(path, key="/".join(above))
+
+
+def _has(place: StoreSettings, path: LakePath) -> bool:
+    try:
+        with translated(f"look for {path}"):
+            obstore.head(open_store(place.root), path.key)
+    except ObjectNotFoundError:
+        return False
+    return True
+
+
+def _committed(table: StoreSettings, path: LakePath, listed: list[Found]) -> list[Found]:
+    """Those of the files that are of committed batches of a table of JSON files."""
+    owner = read_owner(table / JSON_SIDE)
+    log = StoreSettings(LakePath.parse(owner.place), table.s3)
+    by_path = {one.path: one for one in listed}
+    files = []
+    for batch in committed_files(ObstoreLogStore.at(log)):
+        for entry in batch.files:
+            whole = str(table.path / entry.path)
+            if whole != str(path) and not whole.startswith(f"{path}/"):
+                continue
+            if whole not in by_path:
+                raise RequestError(
+                    f"{whole} is gone, which batch {batch.batch} of {owner.writer} has written. To take the others, "
+                    "name them: lakestream files -f lakestream.yaml --writer NAME"
+                )
+            one = by_path[whole]
+            files.append(Found(one.place, one.size, one.etag, one.modified, _values(entry.partition), entry.rows))
+    if not files:
+        raise RequestError(f"{path} has no file of a committed batch of {owner.writer}")
+    return files

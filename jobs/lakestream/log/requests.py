@@ -1,0 +1,319 @@
+"""Requests to take files into the table beside the stream, and how a driver carries them out.
+
+    replays/000000000003.json.gz          the third, with the files, or parts of files, that it names
+    replays/000000000003.cancelled.json   what is not taken of it yet is not to be taken any more
+
+The files are those of the quarantine, whose records are replayed, or others, for a backfill. A request is put if
+absent, and never changed; there is none while the one before is not done. It names every file, so a driver needs to
+look through nothing. How far it is carried out is in plans and commits (`Taken`).
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from lakestream.errors import CorruptLogError, InvalidValueError, LakeStreamError, RequestError
+from lakestream.log.layout import COMMITS, REQUESTS, cancelled_key, number_of, pack, request_key, unpack
+from lakestream.log.store import LogStore, claim
+from lakestream.model import BatchCommit, FileEntry, FilePart, Part, Portion, Taken
+from lakestream.model.codec import decode, encode, require_utc, required_time, time_to_json
+from lakestream.storage import ObjectNotFoundError
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Requested:
+    """What is to be taken at once."""
+
+    part: Part
+    rejected_by: str = ""
+    """Of the quarantine: digest of the definition by which its records are unusable; empty: nobody knows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """Files whose records are to be read, once more or for the first time."""
+
+    number: int
+    """From 1, without gaps."""
+    requested_at: datetime
+    """By the clock of who asked."""
+    definition: str
+    """Digest of the definition that was to read them: that of the document by then."""
+    epoch: int
+    """Of the newest driver by then; who has another definition, and is no later one, has an earlier document."""
+    parts: tuple[Requested, ...]
+    """In the order in which they are read; all of one kind."""
+
+    def __post_init__(self) -> None:
+        require_utc("requested_at", self.requested_at)
+        if self.number < 1 or not self.parts:
+            raise InvalidValueError(f"request {self.number}: requests are numbered from 1, and name files")
+        if len({type(one.part) for one in self.parts}) > 1:
+            raise InvalidValueError(f"request {self.number}: its files are of two kinds")
+
+    def __str__(self) -> str:
+        return f"{'backfill' if self.is_backfill else 'replay'} {self.number}"
+
+    @property
+    def is_backfill(self) -> bool:
+        return isinstance(self.parts[0].part, FilePart)
+
+    @property
+    def records(self) -> int:
+        """Of a backfill an estimate."""
+        return sum(one.part.rows for one in self.parts)
+
+    @property
+    def file_parts(self) -> tuple[FilePart, ...]:
+        """Of a backfill."""
+        return tuple(one.part for one in self.parts if isinstance(one.part, FilePart))
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """Their paths, each once, in order."""
+        return tuple(dict.fromkeys(one.part.path for one in self.parts))
+
+    def to_json(self) -> bytes:
+        return encode(
+            "replay",
+            {
+                "number": self.number,
+                "requestedAt": time_to_json(self.requested_at),
+                "definition": self.definition,
+                "epoch": self.epoch,
+                **self._parts(),
+            },
+            version=3 if self.is_backfill else 1,
+        )
+
+    def _parts(self) -> dict[str, Any]:
+        if self.is_backfill:
+            return {"parts": [one.part.to_row() for one in self.parts]}
+        return {"files": [[*one.part.to_row(), one.rejected_by] for one in self.parts]}
+
+    @classmethod
+    def from_json(cls, content: bytes) -> Request:
+        """Raises CorruptLogError if the content is not a request that `to_json` wrote."""
+
+        def build(fields: dict[str, Any]) -> Request:
+            parts = [Requested(FileEntry.from_row(row), rejected_by) for *row, rejected_by in fields.get("files", ())]
+            parts += [Requested(FilePart.from_row(row)) for row in fields.get("parts", ())]
+            asked = required_time(fields["requestedAt"])
+            return cls(fields["number"], asked, fields["definition"], fields["epoch"], tuple(parts))
+
+        return decode("replay", content, build)
+
+
+def read_request(store: LogStore, number: int) -> Request:
+    """One request.
+
+    Raises:
+        ObjectNotFoundError: there is none of that number.
+        CorruptLogError: it cannot be decoded.
+    """
+    key = request_key(number)
+    request = unpack(key, store.get(key), Request.from_json)
+    if request.number != number:
+        raise CorruptLogError(f"{key} holds request {request.number}")
+    return request
+
+
+def requests(store: LogStore) -> Iterator[Request]:
+    """All there have been, the first one first.
+
+    Raises:
+        CorruptLogError, StorageError, StorageUnavailableError: as `newest_request`.
+    """
+    for number in sorted({number_of(key) for key in store.list(REQUESTS)}):
+        yield read_request(store, number)
+
+
+def put_request(store: LogStore, request: Request) -> bool:
+    """Put a request; False: somebody else has put one of that number first.
+
+    Raises:
+        OutcomeUnknownError: the store is unavailable; the same request may be put again.
+    """
+    return claim(store, request_key(request.number), pack(request.to_json()))
+
+
+def cancel_request(store: LogStore, number: int, now: datetime) -> None:
+    """Ask that no more be taken of a request than its driver has by the time that it sees this.
+
+    Raises:
+        OutcomeUnknownError: the store is unavailable; it may be asked again.
+    """
+    claim(store, cancelled_key(number), encode("cancelled", {"number": number, "cancelledAt": time_to_json(now)}))
+
+
+@dataclass(frozen=True, slots=True)
+class RequestState:
+    """The newest request."""
+
+    request: Request
+    taken: Taken
+    """How far it is carried out, by the newest commit."""
+    is_cancelled: bool
+    """Whether somebody has asked that no more be taken."""
+
+    @property
+    def is_done(self) -> bool:
+        return self.taken.is_done
+
+    def __str__(self) -> str:
+        """In a sentence without its full stop."""
+        taken, of = self.taken.parts, len(self.request.parts)
+        if self.is_done and taken == of:
+            return f"{self.request} is done"
+        if self.is_done:
+            return f"{self.request} was cancelled: {taken} of its {of} parts were taken"
+        if self.is_cancelled:
+            return f"{self.request} is cancelled at part {taken} of {of}; the writer's driver is yet to see that"
+        return f"{self.request} has come to part {taken} of {of}; the writer's driver goes on with it"
+
+
+def newest_request(store: LogStore) -> RequestState | None:
+    """The newest request, and how far it is carried out; None: there was none.
+
+    Raises:
+        CorruptLogError: an object cannot be decoded.
+        StorageError, StorageUnavailableError: of the store.
+    """
+    if not (keys := store.list(REQUESTS)):
+        return None
+    number = number_of(keys[-1])
+    request, cancelled = read_request(store, number), cancelled_key(number) in keys
+    if commits := store.list(COMMITS):
+        taken = unpack(commits[-1], store.get(commits[-1]), BatchCommit.from_json).taken
+        if taken is not None and taken.request == number:
+            return RequestState(request, taken, cancelled)
+    return RequestState(request, Taken(number, 0, len(request.parts)), cancelled)
+
+
+def next_number(store: LogStore) -> int:
+    """The number that the next request has to have.
+
+    Raises:
+        RequestError: the one before is not done.
+        CorruptLogError, StorageError, StorageUnavailableError: as `newest_request`.
+    """
+    last = newest_request(store)
+    if last is not None and not last.is_done:
+        raise RequestError(f"{last}. One goes on at a time: wait until it is done")
+    return 1 if last is None else last.request.number + 1
+
+
+_BYTES = 32 * 1024 * 1024
+"""Of the files that a batch takes, as stored, compressed; the first one always fits."""
+_PARTS = 1_000
+"""That a batch takes."""
+_TASK_RECORDS, _TASK_PARTS = 5_000, 100
+"""A task ends with the part that reaches the one, or with as many as the other."""
+
+_LOOK_SECONDS = 10.0
+"""Between two looks for a new request, or whether the one that goes on is cancelled. Each is one GET: 8,640 a day."""
+
+
+class Requests:
+    """The requests of one writer, as its driver sees them."""
+
+    def __init__(self, store: LogStore, epoch: int, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._store = store
+        self._epoch = epoch
+        self._monotonic = monotonic
+        self._request: Request | None = None
+        self._looked = -_LOOK_SECONDS
+        self._said = ""
+
+    def next(self, behind: Taken | None, definition: str, records: int) -> Portion | None:
+        """What the next batch takes; None: nothing for now.
+
+        It does not raise for what is wrong with a request or the store: the stream goes on, and the log says why.
+
+        Args:
+            behind: how far the batch before is.
+            definition: digest of what batches are made by; what it has rejected it would reject again.
+            records: so many at most, but for the first part.
+        """
+        if behind is None or behind.is_done:
+            number, taken = (behind.request if behind else 0) + 1, 0
+        else:
+            number, taken = behind.request, behind.parts
+        if self._looks(number) and self._is_cancelled(number):
+            logger.warning("request %d is cancelled: no more than %d of its parts are taken", number, taken)
+            return Portion((), Taken(number, taken, taken))
+        request = self._request
+        if request is None or request.number != number:
+            return None
+        if definition != request.definition and self._epoch <= request.epoch:
+            self._say(f"{request} waits for a driver with the document that it was asked for with")
+            return None
+        if request.parts[taken].rejected_by == definition:
+            self._say(
+                f"{request} waits for another schema or transform: those of this driver have rejected its records"
+            )
+            return None
+        tasks = cut(request.parts[taken:], definition, records)
+        return Portion(tasks, Taken(number, taken + sum(map(len, tasks)), len(request.parts)))
+
+    def _looks(self, number: int) -> bool:
+        """Look for the request, if it is time to look for anything; whether there is one, as far as is known then."""
+        now = self._monotonic()
+        if now - self._looked < _LOOK_SECONDS:
+            return False
+        self._looked = now
+        if self._request is not None and self._request.number == number:
+            return True
+        try:
+            self._request = read_request(self._store, number)
+        except ObjectNotFoundError:
+            return False
+        except LakeStreamError as error:
+            self._say(f"request {number} cannot be read, and has to wait: {error}")
+            return True
+        logger.info("%s: %d records are taken between the batches of the stream", self._request, self._request.records)
+        return True
+
+    def _is_cancelled(self, number: int) -> bool:
+        try:
+            self._store.get(cancelled_key(number))
+        except ObjectNotFoundError:
+            return False
+        except LakeStreamError as error:
+            self._say(f"nobody knows whether request {number} is cancelled: {error}")
+            return False
+        return True
+
+    def _say(self, text: str) -> None:
+        if text != self._said:
+            logger.warning("%s", text)
+        self._said = text
+
+
+def cut(requested: Sequence[Requested], definition: str, most_records: int) -> tuple[tuple[Part, ...], ...]:
+    """The first of these, as many as a batch takes, by task. Pure.
+
+    Args:
+        requested: the first has not been rejected by the definition.
+        definition: digest; a file that it has rejected ends the batch.
+        most_records: of the batch, but for the first part.
+    """
+    tasks: list[list[Part]] = []
+    records = size = rows = 0
+    for number, one in enumerate(requested[:_PARTS]):
+        records, size = records + one.part.rows, size + one.part.bytes
+        if number and (one.rejected_by == definition or records > most_records or size > _BYTES):
+            break
+        if not tasks or rows >= _TASK_RECORDS or len(tasks[-1]) >= _TASK_PARTS:
+            tasks.append([])
+            rows = 0
+        tasks[-1].append(one.part)
+        rows += one.part.rows
+    return tuple(map(tuple, tasks))

@@ -1,0 +1,125 @@
+"""Files are taken into a table while its stream flows, and drivers are killed meanwhile: each record is there once."""
+
+from __future__ import annotations
+
+import gzip
+from datetime import datetime
+from io import BytesIO
+from unittest.mock import patch
+
+import obstore
+import orjson
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner
+
+from lab.chain import Lab, Labs, Table
+from lab.lake import commits_of, plans_of
+from lab.links import AtStep, Since, Terminated
+from lab.stream import MAX_RECORDS_PER_BATCH
+from lab.verdict import require_exactly_once
+from lakestream.backfill import cut
+from lakestream.faults import STEPS
+from lakestream.main import app
+from lakestream.storage import LakePath, S3Settings, StoreSettings, open_store
+from lakestream_loadgen.content import EVENT_SCHEMA
+from lakestream_loadgen.records import Record
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
+
+_KILLS = [AtStep(step, 1 + number % 2) for number, step in enumerate(STEPS)]
+"""The second time it is not the batch that the kill before has left."""
+
+
+def backfill(lab: Lab, *arguments: str) -> str:
+    """What `lakestream backfill` says."""
+    lab.save()
+    with lab.writer.environment(), patch.object(cut, "_PART_BYTES", 10_000):
+        done = CliRunner().invoke(app, ["backfill", *arguments, "-f", str(lab.path), "--writer", lab.writer.name])
+    return done.output.strip()
+
+
+def put(lab: Lab, name: str, content: bytes) -> tuple[str, datetime]:
+    """A file beside the lake; its path, and when it was written."""
+    path = LakePath.parse(f"{lab.writer.path}-incoming/{name}")
+    with lab.writer.environment():
+        store = open_store(StoreSettings(path, S3Settings("us-east-1", lab.writer.s3)).root)
+        obstore.put(store, path.key, content)
+        return str(path), obstore.head(store, path.key)["last_modified"]
+
+
+def put_lines(lab: Lab, name: str, records: list[Record]) -> None:
+    content = b"".join(record.data + b"\n" for record in records)
+    path, written = put(lab, name, gzip.compress(content) if name.endswith(".gz") else content)
+    at = 0
+    for record in records:
+        lab.stream.expect((path, at, 0), record.data, written)
+        at += len(record.data) + 1
+
+
+def put_parquet(lab: Lab, name: str, records: list[Record]) -> None:
+    good = [record.data for record in records if not record.malformed]
+    rows = [orjson.loads(data) for data in good]
+    for row in rows:
+        row |= {field: datetime.fromisoformat(row[field]) for field in ("created_at", "updated_at")}
+    pq.write_table(pa.Table.from_pylist(rows, schema=EVENT_SCHEMA), buffer := BytesIO(), row_group_size=25)
+    path, written = put(lab, name, buffer.getvalue())
+    for number, data in enumerate(good):
+        lab.stream.expect((path, number, 0), data, written)
+
+
+def put_files(lab: Lab) -> str:
+    """Orders that the stream has as well, earlier and later versions of them, and others; their folder."""
+    for number in range(3):
+        put_lines(lab, f"dt=x/overlapping-{number}.json", lab.stream.lines(100))
+        lab.stream.put(1)
+    put_lines(lab, "overlapping.json.gz", lab.stream.lines(50))
+    put_parquet(lab, "overlapping.parquet", lab.stream.lines(80))
+    put_lines(lab, "disjoint.json", lab.stream.lines(150, prefix="old"))
+    path, _ = put(lab, "empty.json", b"")
+    return path.rpartition("/")[0]
+
+
+def run(lab: Lab, spark: SparkSession) -> None:
+    lab.stream.put(2)
+    lab.drain()
+    folder = put_files(lab)
+    assert backfill(lab, folder, "--despite-deletes").startswith("backfill 1: about ")
+    assert "backfill 1 has come to part 0 of" in backfill(lab, "status")
+    for kill in _KILLS:
+        kill.carry_out(lab)
+        with lab.writer.environment():
+            backfills = plans_of(lab.writer)[-1].backfills
+        lab.story.append(f"{lab.drivers[-1].name}: {kill}; {'of the backfill' if backfills else 'of the stream'}")
+    with lab.traffic():
+        Terminated(Since.COMMIT, group=False).carry_out(lab)
+    with lab.writer.environment():
+        small = [commit.records for commit in commits_of(lab.writer) if commit.backfills]
+    assert len(small) > 1, "several batches are one backfill"
+    assert max(small) <= MAX_RECORDS_PER_BATCH + 20, "of which the request has estimates"
+    # What the killed ones did not get to, in a few batches.
+    lab.document["spec"]["trigger"]["maxRecordsPerBatch"] = 100 * MAX_RECORDS_PER_BATCH
+    lab.stream.put(2)
+    lab.drain()
+    assert backfill(lab, "status") == "backfill 1 is done"
+    require_exactly_once(lab, spark)
+
+
+@pytest.mark.parametrize(("table", "place"), [(Table.MOR, "folder")])
+def test_what_is_backfilled_is_in_the_table_once_whenever_a_driver_is_killed(
+    table: Table, place: str, labs: Labs, spark_on_s3: SparkSession
+) -> None:
+    lab = labs.make(table, place)
+    try:
+        run(lab, spark_on_s3)
+    except Exception as error:
+        raise AssertionError(f"{error}\n{lab.evidence()}") from error
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("place", ["folder", "s3"])
+@pytest.mark.parametrize("table", Table)
+def test_the_same_for_every_sink(table: Table, place: str, labs: Labs, spark_on_s3: SparkSession) -> None:
+    run(labs.make(table, place), spark_on_s3)

@@ -1,0 +1,261 @@
+"""`lakestream backfill`: what files are meant, what is refused, and how far it is."""
+
+from __future__ import annotations
+
+import gzip
+import os
+import runpy
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from typer.testing import CliRunner, Result
+
+from lakestream.backfill import ask, cut
+from lakestream.log import ObstoreLogStore, Request, newest_request
+from lakestream.main import app
+from lakestream.model import BatchCommit, FileEntry, FilePart, Format, SinkCommit, Taken
+from lakestream.sinks.owner import Owner, TableClaim
+from lakestream.storage import LakePath, S3Settings, StoreSettings
+from lakestream.testing.logs import DOCUMENT, log_at, plan_of
+
+
+class Lake:
+    """A document, the log of its writers, and files beside them."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / "orders.yaml").write_text(DOCUMENT.format(lake=folder))
+        for name in ("json", "hudi", "files"):
+            (folder / name).mkdir()
+
+    def put(self, name: str, content: bytes = b'{"order_id":"a","version":1}\n') -> Path:
+        path = self.folder / "files" / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        return path
+
+    def backfill(self, *arguments: object, writer: str = "hudi") -> Result:
+        options = ["-f", f"{self.folder}/orders.yaml", "--writer", writer]
+        return CliRunner().invoke(app, ["backfill", *map(str, arguments), *options])
+
+    def refused(self, *arguments: object, writer: str = "hudi") -> str:
+        done = self.backfill(*arguments, writer=writer)
+        assert done.exit_code == 3, done.output
+        return done.stderr
+
+    def request(self, writer: str = "hudi") -> Request:
+        state = newest_request(self.store(writer))
+        assert state is not None
+        return state.request
+
+    def parts(self, writer: str = "hudi") -> tuple[FilePart, ...]:
+        return self.request(writer).file_parts
+
+    def store(self, writer: str = "hudi") -> ObstoreLogStore:
+        return ObstoreLogStore.at(self.place(f"checkpoint/{writer}"))
+
+    def place(self, name: str) -> StoreSettings:
+        return StoreSettings(LakePath.parse(str(self.folder / name)), S3Settings("eu-west-1"))
+
+    def committed(self, taken: Taken, writer: str = "hudi") -> None:
+        log = log_at(self.folder / "checkpoint" / writer)
+        last = log.last_commit()
+        plan = replace(plan_of(0 if last is None else last.batch + 1, log.epoch), taken=taken)
+        log.put_plan(plan)
+        log.put_commit(BatchCommit.of(plan, epoch=log.epoch, committed_at=plan.planned_at))
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> Lake:
+    return Lake(tmp_path)
+
+
+def test_files_and_folders_are_asked_for_and_it_is_told_how_far_that_is(lake: Lake) -> None:
+    one = lake.put("one.json", b'{"order_id":"a","version":1}\n' * 5)
+    lake.put("more/b.json.gz", gzip.compress(b'{"order_id":"b"}\n' * 3))
+    lake.put("more/_temporary/c.json")
+    lake.put("more/.hidden.json")
+    pq.write_table(pa.table({"order_id": ["c"], "version": [1]}), lake.put("more/c.parquet"))
+    done = lake.backfill(one, lake.folder / "files" / "more", one)
+    assert done.exit_code == 0, done.stderr
+    assert done.stdout.startswith("backfill 1: about 9 records in 3 files, ")
+    assert f"lakestream ingest -f {lake.folder}/orders.yaml --writer hudi" in done.stdout
+    assert [(Path(part.path).name, part.format, part.rows) for part in lake.parts()] == [
+        ("one.json", Format.JSON, 5),
+        ("b.json.gz", Format.JSON_GZIP, 3),
+        ("c.parquet", Format.PARQUET, 1),
+    ]
+    status = lake.backfill("status").stdout
+    assert status.splitlines() == [
+        "backfill 1 has come to part 0 of 3; the writer's driver goes on with it",
+        f"next: {one} 0-145; about 9 records are left",
+    ]
+    assert "backfill 1 has come to part 0 of 3" in lake.refused(one)
+    lake.committed(Taken(1, 3, 3))
+    assert lake.backfill("status").stdout == "backfill 1 is done\n"
+    assert "backfill 2: " in lake.backfill(one).stdout, "a table kept by key takes a file twice"
+
+
+def test_a_backfill_can_be_cancelled(lake: Lake) -> None:
+    assert "nothing to cancel" in lake.refused("cancel")
+    assert lake.backfill("status").stdout == "nobody has asked for a backfill\n"
+    path = lake.put("a.json")
+    lake.backfill(path)
+    assert "backfill 1 is cancelled" in lake.backfill("cancel").stdout
+    assert "backfill 1 is cancelled at part 0 of 1; the writer's driver is yet" in lake.backfill("status").stdout
+    lake.committed(Taken(1, 0, 0))
+    assert lake.backfill("status").stdout == "backfill 1 was cancelled: 0 of its 1 parts were taken\n"
+    assert "backfill 2: " in lake.backfill(path).stdout
+
+
+def test_a_large_file_is_cut(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cut, "_PART_BYTES", 100)
+    monkeypatch.setattr(cut, "_PART_ROWS", 2)
+    lake.put("a.json", b'{"order_id":"a"}\n' * 10)
+    pq.write_table(pa.table({"order_id": ["a"] * 5}), lake.put("b.parquet"), row_group_size=3)
+    lake.backfill(lake.folder / "files")
+    assert [(part.start, part.end, part.rows) for part in lake.parts()] == [
+        *((0, 100, 6), (100, 170, 5)),
+        *((0, 2, 2), (2, 3, 1), (3, 5, 2)),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("a.csv", b"order_id\na\n", "a line has to be a JSON object, and its first one is 'order_id'"),
+        ("a.json", b"[\n{}\n]\n", "neither Parquet nor JSON lines"),
+        ("a.json", b'{\n  "order_id": "a"\n}\n', "neither Parquet nor JSON lines"),
+        ("a.json", b'{"id":"a"}\n', "a.json is of another table: spec.schema has order_id, version; the file has id"),
+        ("a.gz", gzip.compress(b"x\n", mtime=0), "neither Parquet nor JSON lines"),
+        ("a.gz", b"\x1f\x8b nonsense", "a.gz is damaged: "),
+        ("a.parquet", b"PAR1 nonsense", "a.parquet is damaged: "),
+        ("a.json", b"", "nothing to take: the files are empty, "),
+    ],
+)
+def test_what_is_no_file_of_events_is_named(lake: Lake, name: str, content: bytes, why: str) -> None:
+    refused = lake.refused(lake.put(name, content))
+    assert why in refused
+    assert str(lake.folder / "files" / name) in refused
+    assert newest_request(lake.store()) is None
+
+
+def test_parquet_of_another_table_or_with_an_unreadable_column_is_named(lake: Lake) -> None:
+    path = lake.put("a.parquet")
+    pq.write_table(pa.table({"id": ["a"]}), path)
+    assert f"{path} is of another table" in lake.refused(path)
+    pq.write_table(pa.table({"order_id": ["a"], "took": pa.array([1], pa.duration("s"))}), path)
+    assert f"{path}: column took duration[s] has a type that JSON has no value for" in lake.refused(path)
+
+
+def test_a_wrong_path_is_named(lake: Lake) -> None:
+    missing, empty = lake.folder / "missing", lake.folder / "empty"
+    empty.mkdir()
+    assert f"there is nothing at {missing}" in lake.refused(missing)
+    assert f"there is nothing at {empty}" in lake.refused(empty)
+    assert "is in the very table" in lake.refused(lake.folder / "hudi")
+    (lake.folder / "other" / ".hoodie").mkdir(parents=True)
+    (lake.folder / "other" / ".hoodie" / "hoodie.properties").touch()
+    (lake.folder / "other" / "dt=1").mkdir()
+    (lake.folder / "other" / "dt=1" / "x.parquet").touch()
+    for path in (lake.folder / "other", lake.folder / "other" / "dt=1", lake.folder / "other" / "dt=1" / "x.parquet"):
+        assert f"{lake.folder}/other is a Hudi table" in lake.refused(path)
+
+
+def test_a_compressed_file_that_no_task_can_read_is_refused(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cut, "_MOST_COMPRESSED", 20)
+    path = lake.put("a.gz", gzip.compress(b'{"order_id":"a"}\n'))
+    assert f"{path} has {path.stat().st_size} bytes, compressed" in lake.refused(path)
+
+
+def test_too_much_at_once_is_refused(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ask, "_MOST_PARTS", 1)
+    lake.put("a.json")
+    lake.put("b.json")
+    assert "2 parts of files are more than the 1 of a request" in lake.refused(lake.folder / "files")
+
+
+def test_a_table_that_keeps_every_row_takes_a_file_once(lake: Lake) -> None:
+    path = lake.put("a.json")
+    lake.backfill(path, writer="json")
+    lake.committed(Taken(1, 1, 1), "json")
+    refused = lake.refused(path, writer="json")
+    assert f"{path} was asked for by backfill 1 of " in refused
+    assert "Give --again" in refused.replace("give", "Give")
+    assert "backfill 2: " in lake.backfill(path, "--again", writer="json").stdout
+    lake.committed(Taken(2, 1, 1), "json")
+    path.write_bytes(b'{"order_id":"another"}\n')
+    assert "backfill 3: " in lake.backfill(path, writer="json").stdout, "it is another file"
+
+
+def test_the_deletes_that_a_table_forgets_are_told(lake: Lake) -> None:
+    document = lake.folder / "orders.yaml"
+    document.write_text(
+        document.read_text().replace("orderingField: version", "orderingField: version, deleteWhen: 'true'")
+    )
+    path = lake.put("a.json")
+    assert "the table remembers deletes for 1 h (hudi.cleaning.retainHours)" in lake.refused(path)
+    assert "backfill 1: " in lake.backfill(path, "--despite-deletes").stdout
+
+
+class TestTableOfJsonFiles:
+    """Whose rows are taken as they are, of committed batches alone."""
+
+    @pytest.fixture
+    def table(self, lake: Lake) -> Path:
+        log = log_at(lake.folder / "checkpoint" / "json")
+        owner = Owner(log.checkpoint, str(lake.folder / "checkpoint" / "json"), "orders", "json")
+        TableClaim(lake.place("json"), lake.place("json") / "_lakestream", owner).take(wrote=False)
+        table = lake.folder / "json"
+        for batch in range(3):
+            folder = table / f"dt=2026-01-0{batch % 2 + 1}"
+            folder.mkdir(exist_ok=True)
+            (folder / f"b{batch}.json").write_text('{"order_id":"a"}\n' * (batch + 1))
+            plan = plan_of(batch, log.epoch)
+            log.put_plan(plan)
+            if batch < 2:
+                entry = FileEntry(f"{folder.name}/b{batch}.json", batch + 1, 17, folder.name)
+                commit = BatchCommit.of(plan, epoch=log.epoch, committed_at=plan.planned_at)
+                log.put_commit(replace(commit, sink=SinkCommit(batch + 1, 17, (entry,))))
+        return table
+
+    def test_it_is_taken_without_a_word(self, lake: Lake, table: Path) -> None:
+        assert "backfill 1: about 3 rows of a table in 2 files, " in lake.backfill(table).stdout
+        assert [(Path(part.path).name, part.rows, part.folders, part.is_table) for part in lake.parts()] == [
+            ("b0.json", 1, (("dt", "2026-01-01"),), True),
+            ("b1.json", 2, (("dt", "2026-01-02"),), True),
+        ]
+
+    @pytest.mark.parametrize("path", ["dt=2026-01-01", "dt=2026-01-01/b0.json"])
+    def test_a_part_of_it_is_too(self, lake: Lake, table: Path, path: str) -> None:
+        lake.backfill(table / path)
+        ((name, folders, is_table),) = [(Path(part.path).name, part.folders, part.is_table) for part in lake.parts()]
+        assert (name, folders, is_table) == ("b0.json", (("dt", "2026-01-01"),), True)
+
+    def test_a_committed_file_that_is_gone_is_named(self, lake: Lake, table: Path) -> None:
+        gone = table / "dt=2026-01-01" / "b0.json"
+        gone.unlink()
+        assert f"{gone} is gone, which batch 0 of json has written" in lake.refused(table)
+
+    def test_events_and_rows_are_not_mixed(self, lake: Lake, table: Path) -> None:
+        assert "rows of a table, and others events" in lake.refused(table, lake.put("a.json"))
+
+
+def test_other_rows_of_a_table_have_to_be_called_so(lake: Lake) -> None:
+    lake.backfill(lake.put("a.json", b'{"another":1}\n'), "--rows")
+    assert [part.is_table for part in lake.parts()] == [True]
+
+
+def test_it_can_be_asked_in_a_pod_that_has_no_lakestream_command(
+    lake: Lake, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    arguments = [os.fspath(lake.put("a.json")), "-f", f"{lake.folder}/orders.yaml", "--writer", "hudi"]
+    monkeypatch.setattr(sys, "argv", ["backfill", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module("lakestream.backfill")
+    assert not ended.value.code
+    assert "backfill 1" in capsys.readouterr().out

@@ -1,0 +1,242 @@
+"""Requests to read the quarantine once more: what a batch takes of them, in which order, and when it waits."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from obstore.store import MemoryStore
+
+from lakestream.errors import CorruptLogError, InvalidValueError, RequestError
+from lakestream.log import ObstoreLogStore, Request, Requested, cancel_request, newest_request, next_number, put_request
+from lakestream.log.layout import batch_key, commit_key, pack, request_key
+from lakestream.log.requests import Requests, cut
+from lakestream.model import BatchCommit, FileEntry, FilePart, Format, Portion, Taken
+from lakestream.testing.logs import EPOCH_TIME, ManualClock, plan_of
+
+OLD, NEW = "old definition", "new definition"
+MANY = 1_000_000
+ASKED = 4
+"""Newest epoch when it is asked."""
+
+
+def a_file(name: str, rows: int = 10, size: int = 100, rejected_by: str = OLD) -> Requested:
+    return Requested(FileEntry(name, rows, size, ""), rejected_by)
+
+
+def request(number: int, *files: Requested) -> Request:
+    return Request(number, EPOCH_TIME, NEW, ASKED, files)
+
+
+def names(tasks: tuple[tuple[FileEntry, ...], ...]) -> list[list[str]]:
+    return [[entry.path for entry in task] for task in tasks]
+
+
+def taken_in(found: Portion | None) -> list[str]:
+    assert found is not None
+    return [path for task in names(found.tasks) for path in task]
+
+
+def taken_of(store: ObstoreLogStore) -> Taken:
+    state = newest_request(store)
+    assert state is not None
+    return state.taken
+
+
+@pytest.fixture
+def store() -> ObstoreLogStore:
+    return ObstoreLogStore(MemoryStore())
+
+
+files = st.builds(
+    a_file,
+    st.text(min_size=1),
+    st.integers(0, 20_000),
+    st.integers(0, 20 * 1024 * 1024),
+    st.sampled_from([OLD, OLD, OLD, NEW]),
+)
+
+
+@given(st.lists(files, min_size=1, max_size=300), st.integers(1, 50_000))
+def test_a_batch_takes_files_from_the_front_within_its_limits(found: list[Requested], most: int) -> None:
+    tasks = cut(found, NEW, most)
+    entries = [entry for task in tasks for entry in task]
+    assert entries == [one.part for one in found[: len(entries)]]
+    assert entries
+    assert all(tasks)
+    if len(entries) > 1:
+        assert sum(entry.rows for entry in entries) <= most
+        assert sum(entry.bytes for entry in entries) <= 32 * 1024 * 1024
+        assert {one.rejected_by for one in found[1 : len(entries)]} <= {OLD}
+    assert all(len(task) <= 100 for task in tasks)
+    assert all(sum(entry.rows for entry in task[:-1]) < 5_000 for task in tasks)
+
+
+def test_a_batch_ends_where_a_file_comes_that_it_would_reject_again() -> None:
+    found = [a_file("a"), a_file("b", rejected_by=NEW), a_file("c")]
+    assert names(cut(found, NEW, MANY)) == [["a"]]
+
+
+def test_a_file_larger_than_the_limits_is_a_batch_of_its_own() -> None:
+    assert names(cut([a_file("a", rows=99), a_file("b")], NEW, 10)) == [["a"]]
+
+
+def test_requests_are_carried_out_in_order_and_each_file_once(store: ObstoreLogStore) -> None:
+    put_request(store, request(1, a_file("a"), a_file("b"), a_file("c")))
+    put_request(store, request(2, a_file("d")))
+    clock = ManualClock()
+    requests, seen, behind = Requests(store, ASKED, clock.monotonic), [], None
+    for _ in range(4):
+        found = requests.next(behind, NEW, 10)
+        seen += taken_in(found)
+        behind = found.taken if found else None
+        clock.advance(10)
+    assert seen == ["a", "b", "c", "d"]
+    assert behind == Taken(2, 1, 1)
+    assert requests.next(behind, NEW, 10) is None
+
+
+def test_another_driver_goes_on_where_the_one_before_was(store: ObstoreLogStore) -> None:
+    put_request(store, request(1, a_file("a"), a_file("b"), a_file("c")))
+    found = Requests(store, ASKED).next(Taken(1, 1, 3), NEW, MANY)
+    assert taken_in(found) == ["b", "c"]
+    assert found is not None
+    assert found.taken == Taken(1, 3, 3)
+
+
+def test_a_request_waits_for_another_definition_than_the_one_that_rejected(
+    store: ObstoreLogStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    put_request(store, request(1, a_file("a", rejected_by=OLD)))
+    requests = Requests(store, ASKED + 1)
+    with caplog.at_level(logging.WARNING):
+        assert [requests.next(None, OLD, MANY) for _ in range(3)] == [None] * 3
+    assert [record.message for record in caplog.records] == [
+        "replay 1 waits for another schema or transform: those of this driver have rejected its records"
+    ]
+    assert taken_in(requests.next(None, "another", MANY)) == ["a"]
+
+
+def test_a_driver_of_an_earlier_document_leaves_a_request_to_the_next_one(
+    store: ObstoreLogStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Also what it has not rejected itself: it would take it to quarantine again, and the mended one come too late."""
+    put_request(store, request(1, a_file("a", rejected_by="an older one")))
+    with caplog.at_level(logging.WARNING):
+        assert Requests(store, ASKED).next(None, OLD, MANY) is None
+    assert "replay 1 waits for a driver with the document that it was asked for with" in caplog.text
+    assert taken_in(Requests(store, ASKED).next(None, NEW, MANY)) == ["a"], "it was started with that document already"
+    assert taken_in(Requests(store, ASKED + 1).next(None, "edited once more", MANY)) == ["a"]
+
+
+def test_the_store_is_asked_now_and_then_only(store: ObstoreLogStore) -> None:
+    clock = ManualClock()
+    requests = Requests(store, ASKED, clock.monotonic)
+    assert requests.next(None, NEW, MANY) is None
+    put_request(store, request(1, a_file("a")))
+    assert requests.next(None, NEW, MANY) is None
+    clock.advance(10)
+    assert taken_in(requests.next(None, NEW, MANY)) == ["a"]
+
+
+@pytest.mark.parametrize("body", [b"nonsense", pack(b"{}"), pack(request(7, a_file("a")).to_json())])
+def test_a_damaged_request_does_not_stop_the_stream(
+    store: ObstoreLogStore, body: bytes, caplog: pytest.LogCaptureFixture
+) -> None:
+    store.create(request_key(1), body)
+    with caplog.at_level(logging.WARNING):
+        assert Requests(store, ASKED).next(None, NEW, MANY) is None
+    assert "request 1 cannot be read, and has to wait: replays/000000000001.json.gz" in caplog.text
+    with pytest.raises(CorruptLogError):
+        newest_request(store)
+
+
+def test_of_two_who_ask_at_once_one_is_told_so(store: ObstoreLogStore) -> None:
+    assert put_request(store, request(1, a_file("a")))
+    assert not put_request(store, request(1, a_file("b")))
+    assert put_request(store, request(1, a_file("a"))), "a lost answer"
+
+
+def test_newest_request_a_replay_is(store: ObstoreLogStore) -> None:
+    assert newest_request(store) is None
+    put_request(store, request(1, a_file("a"), a_file("b")))
+    assert taken_of(store) == Taken(1, 0, 2)
+    commit = BatchCommit.of(plan_of(0, 1), epoch=1, committed_at=EPOCH_TIME)
+    store.create(commit_key(0), pack(commit.to_json()))
+    store.create(batch_key(0), b"not looked at")
+    assert taken_of(store) == Taken(1, 0, 2)
+    done = replace(commit, batch=1, taken=Taken(1, 2, 2))
+    store.create(commit_key(1), pack(done.to_json()))
+    assert taken_of(store) == Taken(1, 2, 2)
+    put_request(store, request(2, a_file("c")))
+    assert taken_of(store) == Taken(2, 0, 1)
+
+
+@given(st.lists(files, min_size=1))
+def test_a_request_survives_json(found: list[Requested]) -> None:
+    one = request(3, *found)
+    assert Request.from_json(one.to_json()) == one
+
+
+def a_part(number: int) -> Requested:
+    return Requested(FilePart("/a.json", Format.JSON, 10 * number, 10 * number + 10, 5, 10, '"x"', EPOCH_TIME))
+
+
+@pytest.fixture
+def backfill(store: ObstoreLogStore) -> Request:
+    """One of three parts."""
+    found = request(1, *map(a_part, range(3)))
+    put_request(store, found)
+    return found
+
+
+def test_a_backfill_is_a_request_of_parts_of_other_files(store: ObstoreLogStore, backfill: Request) -> None:
+    assert Request.from_json(backfill.to_json()) == backfill
+    assert b'"version":3' in backfill.to_json(), "a release that knows replays alone has to leave it"
+    assert (str(backfill), backfill.files, backfill.records) == ("backfill 1", ("/a.json",), 15)
+    found = Requests(store, ASKED).next(None, NEW, 10)
+    assert found == Portion(((a_part(0).part, a_part(1).part),), Taken(1, 2, 3))
+    with pytest.raises(InvalidValueError, match="of two kinds"):
+        request(2, a_file("a"), a_part(0))
+    with pytest.raises(RequestError, match=r"backfill 1 has come to part 0 of 3; .* One goes on at a time"):
+        next_number(store)
+
+
+@pytest.mark.parametrize("taken", [0, 1])
+def test_no_more_is_taken_of_a_request_that_is_cancelled(store: ObstoreLogStore, backfill: Request, taken: int) -> None:
+    clock, behind = ManualClock(), Taken(1, 1, 3) if taken else None
+    requests = Requests(store, ASKED, clock.monotonic)
+    assert requests.next(behind, NEW, 5) is not None
+    cancel_request(store, 1, EPOCH_TIME)
+    state = newest_request(store)
+    assert (state is not None and state.is_cancelled, taken_of(store)) == (True, Taken(1, 0, 3))
+    assert "backfill 1 is cancelled at part 0 of 3; the writer's driver is yet to see that" in str(state)
+    clock.advance(10)
+    assert requests.next(behind, NEW, 5) == Portion((), Taken(1, taken, taken))
+    commit = BatchCommit.of(plan_of(0, 1), epoch=1, committed_at=EPOCH_TIME)
+    store.create(commit_key(0), pack(replace(commit, taken=Taken(1, taken, taken)).to_json()))
+    assert str(newest_request(store)) == f"backfill 1 was cancelled: {taken} of its 3 parts were taken"
+    assert next_number(store) == 2
+    put_request(store, request(2, a_file("b")))
+    clock.advance(10)
+    assert taken_in(requests.next(Taken(1, taken, taken), NEW, 5)) == ["b"]
+
+
+def test_a_damaged_request_can_be_cancelled(store: ObstoreLogStore) -> None:
+    store.create(request_key(1), b"nonsense")
+    cancel_request(store, 1, EPOCH_TIME)
+    assert Requests(store, ASKED).next(None, NEW, 5) == Portion((), Taken(1, 0, 0))
+
+
+def test_a_request_that_waits_for_another_definition_can_be_cancelled(store: ObstoreLogStore) -> None:
+    put_request(store, request(1, a_file("a", rejected_by=NEW)))
+    cancel_request(store, 1, EPOCH_TIME)
+    assert Requests(store, ASKED).next(None, NEW, 5) == Portion((), Taken(1, 0, 0))
+
+
+def test_a_request_of_nothing_is_none() -> None:
+    with pytest.raises(InvalidValueError, match="name files"):
+        request(1)
