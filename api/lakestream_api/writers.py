@@ -209,8 +209,8 @@ class HudiOutput(ApiModel):
     Fixed once the table exists."""
 
     table_version: TableVersion | None = None
-    """Version of Hudi's table format: `6` is read by Athena, Trino and all releases of Hudi from
-    0.14 on, `9` by Hudi 1.1 and later. Fixed once the table exists; without it a table stays what
+    """Version of Hudi's table format: `6` is read by Athena, by Trino (copy-on-write) and by all
+    releases of Hudi from 0.14 on, `9` by Hudi 1.1 and later. Fixed once the table exists; without it a table stays what
     it is, and a new one gets `6`."""
 
     operation: Operation = Field(default=Operation.UPSERT, json_schema_extra=fixed(_ONE_TABLE))

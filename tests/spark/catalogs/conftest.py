@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import count
+from pathlib import Path
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
 from engines.metastore import Metastore, running
+
+_DATABASES = count(1)
 
 
 @pytest.fixture(scope="session", params=["2.3.9", pytest.param("3.1.3", marks=pytest.mark.slow)])
@@ -14,3 +20,13 @@ def metastore(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathF
     """One of the release that is in Spark's jars, and one that many installations have."""
     with running(tmp_path_factory.mktemp("metastore"), request.param) as started:
         yield started
+
+
+@pytest.fixture
+def database(spark: SparkSession, metastore: Metastore, tmp_path: Path) -> str:
+    """A database of its own for each test."""
+    name = f"lake{next(_DATABASES)}"
+    jvm: Any = spark._jvm
+    with metastore.asked(spark) as client:
+        client.createDatabase(jvm.org.apache.hadoop.hive.metastore.api.Database(name, None, f"file://{tmp_path}", {}))
+    return name

@@ -6,7 +6,6 @@ import json
 import socket
 from collections.abc import Callable
 from functools import partial
-from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -27,34 +26,7 @@ from lakestream_api import JsonOutput, TableType
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 NAMES = ("orders", "orders_ro", "orders_rt")
-DATABASES = count(1)
 Kept = Callable[..., KeptTables]
-
-
-@pytest.fixture
-def database(spark: SparkSession, metastore: Metastore, tmp_path: Path) -> str:
-    """A database of its own for each test."""
-    name = f"lake{next(DATABASES)}"
-    jvm: Any = spark._jvm
-    with client(spark, metastore) as asked:
-        asked.createDatabase(jvm.org.apache.hadoop.hive.metastore.api.Database(name, None, f"file://{tmp_path}", {}))
-    return name
-
-
-class client:  # noqa: N801
-    """A client of the metastore, as anybody may have one."""
-
-    def __init__(self, spark: SparkSession, metastore: Metastore) -> None:
-        jvm: Any = spark._jvm
-        conf = jvm.org.apache.hadoop.hive.conf.HiveConf()
-        conf.set("hive.metastore.uris", metastore.uri)
-        self._client = jvm.org.apache.hadoop.hive.metastore.HiveMetaStoreClient(conf)
-
-    def __enter__(self) -> Any:
-        return self._client
-
-    def __exit__(self, *_: object) -> None:
-        self._client.close()
 
 
 @pytest.fixture
@@ -146,8 +118,8 @@ def test_new_columns_come_to_tables_and_partitions_wherever_they_stand(
     expected = ["id string", "version double", "day date", "part struct<x:int>"]
     for name in NAMES:
         assert [f"{column.name} {column.type}" for column in found(name)[0].columns] == expected
-        with client(spark, metastore) as asked:
-            columns = asked.getPartition(database, name, ["1"]).getSd().getCols()
+        with metastore.asked(spark) as client:
+            columns = client.getPartition(database, name, ["1"]).getSd().getCols()
             assert [f"{column.getName()} {column.getType()}" for column in columns] == expected
     more_fields = kept(wider.replace("<x:int>", "<x:int,y:string>"))
     if metastore.release == "2.3.9":

@@ -10,10 +10,14 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+from pyspark.sql import SparkSession
 
 from engines.fetch import fetched
 from lakestream.spark.jars import ensure_jars
 from lakestream.spark.java import java_home
+from lakestream_demo.loopback import free_port
 
 _LOG4J = """
 rootLogger.level = warn
@@ -44,9 +48,7 @@ class Metastore:
         self._classes = _classes(release)
         self._hadoop = dict(hadoop)
         self._process: subprocess.Popen[bytes] | None = None
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            self.port: int = free.getsockname()[1]
+        self.port = free_port()
         (folder / "log4j2.properties").write_text(_LOG4J, "utf-8")
 
     @property
@@ -97,6 +99,18 @@ class Metastore:
             self._process.kill()
             self._process.wait()
             self._process = None
+
+    @contextmanager
+    def asked(self, spark: SparkSession) -> Iterator[Any]:
+        """A HiveMetaStoreClient, as anybody may have one."""
+        jvm: Any = spark._jvm
+        conf = jvm.org.apache.hadoop.hive.conf.HiveConf()
+        conf.set("hive.metastore.uris", self.uri)
+        client = jvm.org.apache.hadoop.hive.metastore.HiveMetaStoreClient(conf)
+        try:
+            yield client
+        finally:
+            client.close()
 
     def log(self) -> str:
         return (self._folder / "log").read_text("utf-8", errors="replace")

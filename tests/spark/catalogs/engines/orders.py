@@ -139,7 +139,12 @@ def as_read(rows: Iterable[Row]) -> list[Row]:
     columns that are Hudi's or tell whether it is a delete."""
     told: list[Row] = json.loads(json.dumps(list(rows), default=plain))
     own = [
-        {name: value for name, value in row.items() if value is not None and name != "op" and not name.startswith("_")}
+        {
+            # Some readers know no names in a struct.
+            name: list(value.values()) if isinstance(value, dict) else value
+            for name, value in row.items()
+            if value is not None and name != "op" and not name.startswith("_")
+        }
         for row in told
     ]
     return sorted(own, key=lambda row: json.dumps(row, sort_keys=True))

@@ -81,6 +81,16 @@ def test_it_is_connected_to_when_there_is_something_to_say_alone() -> None:
     assert memory.calls == ["find", "create", "add_partitions", "add_partitions"]
 
 
+def test_an_hour_of_batches_into_one_new_partition_is_one_call() -> None:
+    memory = Memory()
+    kept = memory.driver()
+    kept.keep({"dt=2026-01-31/hour=11"})
+    memory.calls.clear()
+    for _ in range(360):
+        kept.keep({"dt=2026-01-31/hour=12"})
+    assert (memory.calls, memory.connections) == (["add_partitions"], 2)
+
+
 def test_a_thousand_partitions_are_ten_calls() -> None:
     memory = Memory()
     memory.driver().keep(paths(1000))
