@@ -72,6 +72,7 @@ from lakestream_api.windows import Cron, ExcludedWindow, ScheduledExecutors
 from lakestream_api.writers import (
     Compression,
     HudiCleaning,
+    HudiClustering,
     HudiCompaction,
     HudiIndex,
     HudiOutput,
@@ -109,6 +110,7 @@ __all__ = [
     "GlueTable",
     "HiveTable",
     "HudiCleaning",
+    "HudiClustering",
     "HudiCompaction",
     "HudiIndex",
     "HudiOutput",

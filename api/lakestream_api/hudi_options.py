@@ -196,6 +196,7 @@ _SLOTS = "LakeStream sets it to the task slots of each batch"
 _DATASOURCE = "only Hudi's Spark data source and its tools heed it, and LakeStream writes through Hudi's client"
 _SYNC = f"{_DATASOURCE}; sync the table with a catalog by a tool of its own, as Hudi's HiveSyncTool"
 _REMOVES = "it removes or rewrites data beside the batches, which LakeStream knows nothing of"
+_CLUSTERS = "LakeStream merges the small files of tables of inserts itself, by clustering.targetFileSize"
 _OTHER = "LakeStream does not use what it is about"
 _TABLE = "it is a property of the table, which LakeStream makes"
 _ALTERS = "values would come out of the table other than they went in"
@@ -268,7 +269,7 @@ REFUSED: Mapping[str, str] = MappingProxyType(
         "hoodie.deltastreamer.": _DATASOURCE,
         "hoodie.streamer.": _DATASOURCE,
         "hoodie.errortable.": _DATASOURCE,
-        "hoodie.clustering.": _REMOVES,
+        "hoodie.clustering.": _CLUSTERS,
         "hoodie.layout.optimize.": _REMOVES,
         "hoodie.log.compaction.": _REMOVES,
         "hoodie.partition.ttl.": _REMOVES,

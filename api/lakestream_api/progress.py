@@ -54,10 +54,10 @@ class CoreSeconds(WireModel):
 
 
 class TableService(WireModel):
-    """Work on a table beside its batches, since the driver's start: compaction, cleaning, archiving."""
+    """Work on a table beside its batches, since the driver's start: compaction, clustering, cleaning, archiving."""
 
     name: str
-    """`compaction`, `cleaning`, `archiving` or `catalog`."""
+    """`compaction`, `clustering`, `cleaning`, `archiving` or `catalog`."""
 
     failed: int = Field(default=0, ge=0)
     """Runs that failed."""

@@ -123,6 +123,13 @@ class HudiCompaction(ApiModel):
     """Delta commits after which log files are merged into base files."""
 
 
+class HudiClustering(ApiModel):
+    """Merging of the small files of a table of inserts; runs beside ingestion."""
+
+    target_file_size: Size = Field(default=128 * 2**20, ge=2**20, le=2**40)
+    """Files below half of it are merged into files of about this size, in all partitions."""
+
+
 class HudiCleaning(ApiModel):
     """Removal of file versions that newer commits have replaced."""
 
@@ -176,6 +183,9 @@ def _require_s3(catalog: Catalog | None, path: str) -> None:
         raise problem_at("catalog.glue", "is read by engines that reach S3 alone; give a path there, or remove it")
 
 
+_NO_CLUSTERING = "is for tables of inserts: an upsert finds a key in the file that it was written to; remove it"
+
+
 class HudiOutput(ApiModel):
     """A Hudi table."""
 
@@ -191,6 +201,7 @@ class HudiOutput(ApiModel):
                 "deletes nothing with operation insert; remove it or use upsert",
                 ".deleteWhen",
             ),
+            rule("self.operation == 'insert' || !has(self.clustering)", _NO_CLUSTERING, ".clustering"),
             rule(_same("orderingField"), _ONE_TABLE, ".orderingField"),
             rule(_same("partitionBy"), _ONE_TABLE, ".partitionBy"),
             rule(
@@ -237,6 +248,11 @@ class HudiOutput(ApiModel):
     compaction: HudiCompaction = HudiCompaction()
     """Compaction of a MERGE_ON_READ table."""
 
+    clustering: HudiClustering | None = None
+    """Merging of the small files of a table of inserts. With it (`{}` will do) a batch only writes
+    files of its own, which are merged beside the batches; without it each batch adds its rows to
+    the files that are below 100 MiB, and so writes them anew."""
+
     cleaning: HudiCleaning = HudiCleaning()
     """Removal of replaced file versions."""
 
@@ -261,6 +277,8 @@ class HudiOutput(ApiModel):
                 "orderingField",
                 "is required for upserts; name the column whose highest value wins, or set operation: insert",
             )
+        if self.operation is Operation.UPSERT and self.clustering is not None:
+            raise problem_at("clustering", _NO_CLUSTERING)
         if self.operation is Operation.INSERT and self.delete_when is not None:
             raise problem_at("deleteWhen", "deletes nothing with operation insert; remove it or use upsert")
         return self

@@ -14,12 +14,14 @@ MOST_BYTES = 2 * 2**30
 
 _REASONS = {
     "compaction": "CompactionFailing",
+    "clustering": "ClusteringFailing",
     "cleaning": "CleaningFailing",
     "archiving": "ArchivingFailing",
     "catalog": "CatalogFailing",
 }
 _PILES_UP = {
     "compaction": "log files pile up, queries become slower, and each batch waits for up to 30 s, to leave fewer",
+    "clustering": "small files pile up, and queries become slower",
     "cleaning": "files that newer ones have replaced stay, and cost storage",
     "archiving": "the table's timeline grows, and each commit becomes slower",
     "catalog": "engines that go by the catalog see neither new partitions nor new columns",

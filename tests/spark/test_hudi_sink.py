@@ -13,6 +13,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import hudi
 import orjson
@@ -23,6 +24,11 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from lakestream.errors import SettingsChangedError, SettingsError, SinkError
 from lakestream.log import ServiceRequest, Work
 from lakestream.query.hudi_folder import HudiFolder
+from lakestream.query.moments import Commit
+from lakestream.query.net_changes import HudiRsChanges
+from lakestream.query.question import Asked, NetChanges
+from lakestream.query.spans import comparison_of
+from lakestream.query.target import Kind, Target
 from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.hudi import HudiSettings, HudiSink, delete_files
 from lakestream.sinks.hudi.client import HudiClient, Written
@@ -31,7 +37,8 @@ from lakestream.sinks.hudi.metaclient import HudiTable, instants_in
 from lakestream.sinks.hudi.options import write_options
 from lakestream.sinks.hudi.stats import marks
 from lakestream.storage import LakePath, S3Settings, StoreSettings
-from lakestream.table.report import Savepoint, savepoints_of
+from lakestream.table.look import look
+from lakestream.table.report import HudiReport, Savepoint, savepoints_of
 from lakestream_api import IndexType, Operation, TableType, TableVersion
 
 pytestmark = pytest.mark.spark
@@ -803,3 +810,87 @@ def test_a_savepoint_keeps_files_until_it_is_deleted(
         assert snapshot(spark, settings) == {"a": 7}
         assert sink.find(ref(7)) is not None
         assert not [one for one in sink.services if one.failed]
+
+
+def inserts(path: Path, table_type: TableType, version: TableVersion, **more: Any) -> HudiSettings:
+    settings = upserts(path, table_type, version)
+    return replace(
+        settings, operation=Operation.INSERT, ordering_field=None, delete_when=None, cluster_into=64 << 20, **more
+    )
+
+
+def all_rows(spark: SparkSession, settings: HudiSettings) -> list[tuple[str, int]]:
+    found = spark.read.format("hudi").load(settings.path).collect()
+    return sorted((row.order_id, row.version) for row in found)
+
+
+@TABLES
+def test_small_files_of_a_table_of_inserts_are_merged_beside_the_batches(
+    spark: SparkSession, tmp_path: Path, table_type: TableType, version: TableVersion
+) -> None:
+    settings = inserts(tmp_path, table_type, version, retain=timedelta(hours=1))
+    place = StoreSettings(LakePath.parse(settings.path), S3Settings(""))
+    written: list[Order] = []
+    with opened(spark, settings) as sink:
+        for batch in range(5):
+            # A key that is there before is a row of its own.
+            orders = [Order(key, batch) for key in "abab"]
+            sink.write(ref(batch), rows_of(spark, orders), replay=False)
+            written += orders
+        sink.finish_services()
+        require_done(sink, Work.CLUSTERING)
+        expected = sorted((order.key, order.version) for order in written)
+        assert all_rows(spark, settings) == expected
+        told = look(Target(Kind.HUDI, place, None), 20)
+        assert isinstance(told, HudiReport)
+        assert told.slices.base.count == told.slices.partitions == 2, "one file each"
+        assert "clustering" in {action.action for action in told.timeline}
+        assert {action.rows for action in told.timeline if action.action == "clustering"} == {None}
+        # All that goes by batches passes over it.
+        assert [sink.find(ref(batch)) is not None for batch in range(6)] == [True] * 5 + [False]
+        options = hudi.HudiReadOptions()
+        rows = pa.Table.from_batches(hudi.HudiTable(settings.path).read(options)).to_pylist()
+        assert sorted((row["order_id"], row["version"]) for row in rows) == expected
+        assert not [one for one in sink.services if one.failed]
+    folder, now = HudiFolder.look(place), datetime.now(UTC)
+    question = NetChanges(Commit(folder.timeline.batches[0].requested))
+    changes = HudiRsChanges(folder, comparison_of(question, folder.history, now), Asked(question, None, None, now))
+    with changes.answered(None, None) as found:
+        made = [(row["op"], row["after"]["version"]) for row in found.read_all().to_pylist()]
+    assert sorted(made) == sorted(("insert", order.version) for order in written[4:])
+
+
+@TABLES
+def test_a_clustering_that_a_driver_left_is_completed_and_no_row_lost(
+    spark: SparkSession, tmp_path: Path, table_type: TableType, version: TableVersion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = inserts(tmp_path, table_type, version, retain=timedelta(hours=1), compact_every=50)
+    with opened(spark, settings) as sink:
+        for batch in range(3):
+            sink.write(ref(batch), rows_of(spark, [Order("a", batch)]), replay=False)
+            sink.finish_services()
+        # Files are written, and the driver dies before they count.
+        with monkeypatch.context() as dying:
+            dying.setattr(HudiClient, "cluster", killed_while_clustering)
+            with pytest.raises(RuntimeError, match="killed"):
+                require_done(sink, Work.CLUSTERING)
+        assert len(HudiTable(spark, settings).pending_clusterings()) == 1
+        # Batches go on meanwhile, and no cleaning or archiving is hurt by it.
+        sink.write(ref(3), rows_of(spark, [Order("a", 3)]), replay=False)
+        sink.finish_services()
+    # Also if the document does not ask for it any more: batches add to small files then, but not to those.
+    with opened(spark, replace(settings, cluster_into=None)) as sink:
+        assert all_rows(spark, settings) == [("a", version) for version in range(4)]
+        for batch in (4, 5):
+            sink.write(ref(batch), rows_of(spark, [Order("a", batch)]), replay=False)
+            sink.finish_services()
+        assert HudiTable(spark, settings).pending_clusterings() == []
+        assert all_rows(spark, settings) == [("a", version) for version in range(6)]
+        assert not [one for one in sink.services if one.failed]
+
+
+def killed_while_clustering(client: HudiClient, instant: str) -> None:
+    """Begin a clustering for good, and leave it there."""
+    client._client.getConfig().setValue("hoodie.auto.commit", "false")
+    client._client.cluster(instant, False)
+    raise RuntimeError("killed")

@@ -30,6 +30,7 @@ class Work(StrEnum):
     """What may be asked for."""
 
     COMPACTION = "compaction"
+    CLUSTERING = "clustering"
     CLEANING = "cleaning"
     SAVEPOINT = "savepoint"
     SAVEPOINT_DELETION = "savepoint deletion"

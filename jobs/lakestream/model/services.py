@@ -12,7 +12,7 @@ class ServiceStatus:
     """One kind of this work, since the driver's start."""
 
     name: str
-    """`compaction`, `cleaning`, `archiving` or `catalog`."""
+    """`compaction`, `clustering`, `cleaning`, `archiving` or `catalog`."""
     completed: int = 0
     """Runs."""
     failed: int = 0

@@ -18,7 +18,7 @@ from lakestream.errors import SettingsError
 from lakestream.query.errors import UnreadableError
 from lakestream.query.history import History, Version
 from lakestream.query.properties import parse_properties
-from lakestream.query.timeline import Instant, Listed, Timeline
+from lakestream.query.timeline import REPLACE, Instant, Listed, Timeline
 from lakestream.storage import ObjectNotFoundError, StoreSettings, open_store, translated
 
 _PROPERTIES = ".hoodie/hoodie.properties"
@@ -111,6 +111,16 @@ class HudiFolder:
     def _is_archived(self) -> bool:
         entries = listed(self.place, _ARCHIVES[str(self.timeline.layout)])
         return any(entry.name.endswith(".parquet") or entry.name.startswith(".commits_") for entry in entries)
+
+    @cached_property
+    def replaced_groups(self) -> frozenset[tuple[str, str]]:
+        """Partition and file group of what clusterings have replaced; one request for each that is in the timeline."""
+        return frozenset(
+            (partition, group)
+            for one in self.timeline.completed(REPLACE)
+            for partition, groups in (self.metadata(one).get("partitionToReplaceFileIds") or {}).items()
+            for group in groups
+        )
 
     def metadata(self, instant: Instant) -> dict[str, Any]:
         """What an instant's newest object says, as Hudi writes it; empty if nothing."""

@@ -21,6 +21,8 @@ WRITES = frozenset({"commit", "deltacommit", "replacecommit", "clustering"})
 """Actions by which rows or files become visible."""
 
 SAVEPOINT = "savepoint"
+REPLACE = "replacecommit"
+"""What a clustering is once it is completed."""
 
 _COMPLETED = re.compile(r"(\d{17})(?:_(\d{17}))?\.([a-z]+)")
 _BEGUN = re.compile(r"(\d{17})\.(?:([a-z]+)\.)?(requested|inflight)")

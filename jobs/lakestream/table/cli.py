@@ -78,6 +78,14 @@ def compact(path: TablePath = None, file: OptionalFile = None, writer: OptionalW
 
 
 @table_app.command()
+def cluster(path: TablePath = None, file: OptionalFile = None, writer: OptionalWriter = None, yes: Yes = False) -> None:
+    """Have the writer's driver merge small files of a table of inserts now."""
+    from lakestream.log import Work
+
+    _ask(path, file, writer, Work.CLUSTERING, yes=yes)
+
+
+@table_app.command()
 def clean(path: TablePath = None, file: OptionalFile = None, writer: OptionalWriter = None, yes: Yes = False) -> None:
     """Have the writer's driver delete files that were replaced long enough ago now."""
     from lakestream.log import Work

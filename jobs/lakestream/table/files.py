@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from dataclasses import dataclass
 
 from lakestream.query.timeline import Timeline
@@ -72,8 +72,16 @@ class _Named:
     is_log: bool
 
 
-def slices_of(stored: Iterable[StoredFile], timeline: Timeline) -> Slices:
-    """Sort files by what they are for; others than data files are passed over."""
+def slices_of(
+    stored: Iterable[StoredFile], timeline: Timeline, replaced_groups: Set[tuple[str, str]] = frozenset()
+) -> Slices:
+    """Sort files by what they are for; others than data files are passed over.
+
+    Args:
+        stored: what is in the table's folder.
+        timeline: the table's.
+        replaced_groups: partition and file group of what clusterings have replaced.
+    """
     open_instants = {one.requested for one in timeline.pending}
     compactions = {one.requested for one in timeline.pending if one.action == "compaction"}
     completed = {one.requested: one.completed or one.requested for one in timeline.instants}
@@ -93,6 +101,8 @@ def slices_of(stored: Iterable[StoredFile], timeline: Timeline) -> Slices:
     newest: list[StoredFile] = []
     waiting: list[StoredFile] = []
     replaced: list[StoredFile] = []
+    for group in replaced_groups & groups.keys():
+        replaced += [one.file for one in groups.pop(group)]
     for files in groups.values():
         bases = sorted((one for one in files if not one.is_log), key=lambda one: one.instant)
         since = bases[-1].instant if bases else ""

@@ -45,7 +45,7 @@ def look(target: Target, limit: int) -> HudiReport | JsonReport:
     folder = HudiFolder.look(target.table)
     rejects = None if target.log is None else Quarantine.of(batches)
     asked = None if target.log is None else _asked(target.log)
-    slices = slices_of(_stored(target.table), folder.timeline)
+    slices = slices_of(_stored(target.table), folder.timeline, folder.replaced_groups)
     return hudi_report(folder, slices, _actions(folder, limit), rejects, asked)
 
 

@@ -200,12 +200,15 @@ def action_of(instant: Instant, metadata: Mapping[str, Any], *, compacts: bool) 
         return action
     if instant.action == "clean":
         return replace(action, files=metadata.get("totalFilesDeleted"))
+    clusters = metadata.get("operationType") == "CLUSTER"
+    compacts = compacts or clusters
     stats = [stat for stats in (metadata.get("partitionToWriteStats") or {}).values() for stat in stats]
     batch = (metadata.get("extraMetadata") or {}).get(BATCH_MARK)
     return replace(
         action,
+        action="clustering" if clusters else action.action,
         batch=None if batch is None else int(batch),
-        # What a compaction writes are the rows that are there.
+        # What compactions and clusterings write are the rows that are there.
         rows=None if compacts else sum(_positive(stat, "numInserts", "numUpdateWrites") for stat in stats),
         deletes=None if compacts else sum(_positive(stat, "numDeletes") for stat in stats),
         files=sum(stat.get("path") is not None for stat in stats),

@@ -38,11 +38,14 @@ def plan_of(work: Work, report: HudiReport | JsonReport, instant: str = "") -> P
     slices = report.slices
     match work:
         case Work.COMPACTION:
-            if report.type != "MERGE_ON_READ":
-                raise SettingsError(f"{report.path} is copy on write: it has no log files to compact")
-            if not slices.waiting.count:
-                return Plan("no log files wait to be compacted", is_needed=False)
-            return Plan(f"compaction merges {_told(slices.waiting, 'log')} with {_told(slices.base, 'base')}")
+            return _compaction(report)
+        case Work.CLUSTERING:
+            if not slices.small.count:
+                return Plan("no files are small", is_needed=False)
+            return Plan(
+                f"clustering merges {_told(slices.small, 'base')} below 32 MiB, and others that are small for "
+                "hudi.clustering.targetFileSize"
+            )
         case Work.CLEANING:
             if not slices.replaced.count:
                 return Plan("no files have been replaced", is_needed=False)
@@ -57,6 +60,14 @@ def plan_of(work: Work, report: HudiReport | JsonReport, instant: str = "") -> P
             )
         case Work.SAVEPOINT_DELETION:
             return _deletion(report, instant)
+
+
+def _compaction(report: HudiReport) -> Plan:
+    if report.type != "MERGE_ON_READ":
+        raise SettingsError(f"{report.path} is copy on write: it has no log files to compact")
+    if not (waiting := report.slices.waiting).count:
+        return Plan("no log files wait to be compacted", is_needed=False)
+    return Plan(f"compaction merges {_told(waiting, 'log')} with {_told(report.slices.base, 'base')}")
 
 
 def _deletion(report: HudiReport, instant: str) -> Plan:

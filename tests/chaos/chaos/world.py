@@ -282,6 +282,8 @@ def _output(sink: Sink, path: str) -> dict[str, Any]:
         "compaction": {"everyCommits": 4},
         "cleaning": {"retainHours": 1},
     }
+    if sink is Sink.MOR_INSERT:
+        hudi["clustering"] = {}
     if sink.is_keyed:
         hudi |= {"operation": "upsert", "orderingField": ORDERING, "deleteWhen": DELETES}
         hudi |= {"index": {"type": "bucket", "buckets": 2}}

@@ -25,8 +25,9 @@ CHAINS = [
     Chain(Table.COW, "folder", plan_kills("cow", 0, _VISIBLE)),
     Chain(Table.JSON, "s3", plan_kills("json on s3", 0, _VISIBLE)),
     Chain(Table.MOR_9, "s3", plan_kills("mor on s3", 0, _VISIBLE)),
+    Chain(Table.MOR_INSERT, "folder", plan_kills("clustered inserts", 0, _VISIBLE)),
 ]
-"""All steps, and those at the sink for each kind of table and place; tables without keys are killed at these steps in
+"""All steps, and those at the sink for each kind of table and place; others without keys are killed at these steps in
 `test_hudi_kill`. The longest chains first. Random instants are for the slow chains below, and for `make chaos`."""
 
 ALL_CHAINS = [

@@ -93,6 +93,15 @@ class HudiClient:
         metadata = self._client.compact(instant, True).getCommitMetadata()
         return self._as_json(metadata.get().getWriteStats()) if metadata.isPresent() else []
 
+    def schedule_clustering(self) -> str | None:
+        """Plan which small files are merged, if there are any; returns the instant."""
+        planned = self._client.scheduleClustering(self._hudi.common.util.Option.empty())
+        return str(planned.get()) if planned.isPresent() else None
+
+    def cluster(self, instant: str) -> None:
+        """Run a planned clustering, also one that was begun by a driver that died, and commit it."""
+        self._client.cluster(instant, True)
+
     def savepoint(self, comment: str) -> None:
         """Have cleaning keep the files of the newest commit until its savepoint is deleted."""
         self._client.savepoint("lakestream", comment)

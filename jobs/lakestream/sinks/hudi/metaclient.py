@@ -150,6 +150,11 @@ class HudiTable:
         pending = self.meta_client().getActiveTimeline().filterPendingCompactionTimeline()
         return [instant.requestedTime() for instant in pending.getInstants()]
 
+    def pending_clusterings(self) -> list[str]:
+        """The same of clusterings."""
+        pending = self.hudi.common.util.ClusteringUtils.getPendingClusteringInstantTimes(self.meta_client())
+        return sorted(instant.requestedTime() for instant in pending)
+
     def has_savepoint(self) -> bool:
         """Whether the newest commit, or compaction, has a savepoint."""
         timeline = self.meta_client().getActiveTimeline()

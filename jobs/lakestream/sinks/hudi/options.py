@@ -33,6 +33,7 @@ def write_options(settings: HudiSettings) -> dict[str, str]:
         **_index(settings),
         **retention(0),
         **settings.options,
+        **_clustering(settings),
         **_REQUIRED,
     }
 
@@ -102,6 +103,22 @@ def _version(settings: HudiSettings) -> dict[str, str]:
 def merge_mode(settings: HudiSettings) -> str:
     """Which of two versions of a key wins: the one with the higher ordering value, whichever was written first."""
     return "COMMIT_TIME_ORDERING" if settings.ordering_field is None else "EVENT_TIME_ORDERING"
+
+
+def _clustering(settings: HudiSettings) -> dict[str, str]:
+    if settings.cluster_into is None:
+        return {}
+    return {
+        # A batch adds to no file that is there. So what is clustered beside it is never what it writes, and none of its
+        # rows can be lost behind a plan that was made meanwhile.
+        "hoodie.parquet.small.file.limit": "0",
+        "hoodie.clustering.plan.strategy.target.file.max.bytes": str(settings.cluster_into),
+        # What was merged is to stay as it is: of files of up to a size, each that is made has half of it or more.
+        "hoodie.clustering.plan.strategy.small.file.limit": str(settings.cluster_into // 2),
+        "hoodie.clustering.plan.strategy.single.group.clustering.enabled": "false",
+        "hoodie.clustering.async.max.commits": "1",
+        "hoodie.clustering.inline.max.commits": "1",
+    }
 
 
 def _index(settings: HudiSettings) -> dict[str, str]:

@@ -37,6 +37,9 @@ class HudiSettings:
     """Files per partition with the bucket index."""
     compact_every: int = 10
     """Delta commits between two compactions."""
+    cluster_into: int | None = None
+    """Bytes of the files into which small ones of a table of inserts are merged; None: they are not, and batches add to
+    them."""
     retain: timedelta = timedelta(hours=1)
     """How long the cleaner keeps files that newer ones have replaced."""
     options: Mapping[str, str] = field(default_factory=dict)
@@ -61,6 +64,7 @@ class HudiSettings:
             index=output.index.type,
             buckets=output.index.bucket_count,
             compact_every=output.compaction.every_commits,
+            cluster_into=None if output.clustering is None else output.clustering.target_file_size,
             retain=timedelta(hours=output.cleaning.retain_hours),
             options=dict(output.options),
         )

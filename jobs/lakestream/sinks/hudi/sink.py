@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import BooleanType, StringType, StructField, StructType
 
-from lakestream.errors import SinkError
+from lakestream.errors import SettingsError, SinkError
 from lakestream.faults import reach
 from lakestream.log import ServiceRequest, Work
 from lakestream.model import ServiceStatus, SinkCommit
@@ -174,6 +174,10 @@ class HudiSink:
         match request.work:
             case Work.COMPACTION:
                 return self._services.begin(self._compaction(every=1))
+            case Work.CLUSTERING:
+                if self._settings.cluster_into is None:
+                    raise SettingsError("hudi.clustering is not set: batches add to the very files that it would merge")
+                return self._services.begin(self._clustering())
             case Work.CLEANING:
                 return self._services.begin(self._cleaning())
             case Work.SAVEPOINT:
@@ -279,6 +283,10 @@ class HudiSink:
         ]
         if self._settings.merges_on_read:
             services.insert(0, self._compaction(self._settings.compact_every))
+        # One that was begun is completed, also where the document does not say any more that there are any: until then
+        # nothing that is later can be archived.
+        if self._settings.cluster_into is not None or self._table.pending_clusterings():
+            services.insert(0, self._clustering())
         self._services = TableServices(services, self._settings.compact_every)
 
     def _compaction(self, every: int) -> Service:
@@ -288,6 +296,9 @@ class HudiSink:
         assert self._client is not None
         plan = _in_our_words(partial(self._client.schedule_compaction, every))
         return Service("compaction", run, slows=True, plan=plan)
+
+    def _clustering(self) -> Service:
+        return Service("clustering", self._in_pool(self._cluster))
 
     def _cleaning(self) -> Service:
         return Service("cleaning", self._in_pool(self._clean))
@@ -322,6 +333,14 @@ class HudiSink:
             return
         if (planned := self._beside.schedule_compaction(every)) is not None:
             self._measure(self._beside.compact(planned))
+
+    def _cluster(self) -> None:
+        """Complete what has been planned, also by a driver that died; then merge what is small."""
+        assert self._beside is not None
+        for instant in self._table.pending_clusterings():
+            self._beside.cluster(instant)
+        if self._settings.cluster_into is not None and (planned := self._beside.schedule_clustering()) is not None:
+            self._beside.cluster(planned)
 
     def _measure(self, stats: Iterable[WriteStat]) -> None:
         if self._settings.has_buckets:

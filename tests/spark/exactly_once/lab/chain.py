@@ -39,6 +39,7 @@ class Table(StrEnum):
     INSERT = "insert"
     """Copy-on-write, without looking keys up: nothing but the batch's mark keeps a row from being there twice."""
     MOR_INSERT = "mor-insert"
+    """Its small files are merged beside the batches."""
 
     @property
     def is_snapshot(self) -> bool:
@@ -79,6 +80,8 @@ def lake_document(stream: OrderStream, table: Table, root: str, **spec: Any) -> 
         }
         keyed = {"orderingField": "version", "deleteWhen": "op = 'd'", "index": {"type": "bucket", "buckets": 2}}
         hudi |= keyed | {"operation": "upsert"} if table.is_snapshot else {"operation": "insert"}
+        if table is Table.MOR_INSERT:
+            hudi["clustering"] = {}
         output = {"hudi": hudi}
     return {
         "apiVersion": "lakestream.dev/v1alpha1",

@@ -52,6 +52,17 @@ def test_settings_are_taken_from_the_document() -> None:
     )
 
 
+def test_a_batch_adds_to_no_file_that_a_clustering_may_merge() -> None:
+    document = {"path": "s3://lake/orders", "recordKey": ["id"], "operation": "insert", "clustering": {}}
+    document["options"] = {"hoodie.parquet.small.file.limit": "1000000"}
+    found = HudiSettings.of(HudiOutput.model_validate(document), "orders")
+    assert found.cluster_into == 128 << 20
+    options = write_options(found)
+    assert options["hoodie.parquet.small.file.limit"] == "0"
+    assert options["hoodie.clustering.plan.strategy.small.file.limit"] == str(64 << 20)
+    assert write_options(replace(found, cluster_into=None))["hoodie.parquet.small.file.limit"] == "1000000"
+
+
 @pytest.mark.parametrize(
     ("index", "buckets"),
     [

@@ -44,6 +44,15 @@ def test_base_files_logs_and_what_they_have_replaced() -> None:
     assert found.unfinished == Files()
 
 
+def test_what_a_clustering_has_replaced_is_kept_for_time_travel_alone() -> None:
+    names = [done(0, 1, "commit"), done(2, 3, "commit"), done(4, 5, "replacecommit")]
+    files = [base("a", 0), base("b", 2), base("c", 4), base("a", 0, partition="dt=b")]
+    found = slices_of(
+        files, timeline_of(names, merges_on_read=False), {("dt=a", "a-0"), ("dt=a", "b-0"), ("gone", "d-0")}
+    )
+    assert (found.file_groups, found.base, found.replaced) == (2, Files(2, 20), Files(2, 20))
+
+
 def test_in_layout_1_logs_bear_the_instant_of_their_base_file() -> None:
     names = [
         f"{instant(0)}.deltacommit",
