@@ -29,6 +29,10 @@ _MOST_BYTES = 4096
 """Of which the kubelet keeps this much."""
 
 
+PLANNED = 10
+"""Status of a command that has shown a plan, and done nothing; none of a driver."""
+
+
 class Exit(IntEnum):
     """Status of a driver that ended by an error it could name. A bug ends with 1 too, and a traceback."""
 
@@ -50,8 +54,6 @@ class Exit(IntEnum):
     """The checkpoint was deleted under the driver."""
     TABLE_GONE = 9
     """The table was deleted under the driver."""
-    PLANNED = 10
-    """Of a command: a plan was shown, and nothing was done."""
 
 
 def exit_of(error: LakeStreamError) -> Exit:

@@ -12,7 +12,7 @@ import typer
 from typer.core import TyperGroup
 
 from lakestream.command import explained
-from lakestream.exits import Exit
+from lakestream.exits import PLANNED
 from lakestream.logs import log_to_stderr
 from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, require_extra, target_of
 
@@ -158,7 +158,7 @@ def _ask(
         typer.echo(plan.told)
         if not yes:
             typer.echo("nothing was done: --yes asks the writer's driver for it", err=True)
-            raise typer.Exit(Exit.PLANNED)
+            raise typer.Exit(PLANNED)
         if plan.is_needed:
             request = ask(target.required_log(), work, datetime.now(UTC), instant=instant, comment=comment)
             typer.echo(

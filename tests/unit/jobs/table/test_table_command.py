@@ -11,7 +11,7 @@ import orjson
 import pytest
 from typer.testing import CliRunner, Result
 
-from lakestream.exits import Exit
+from lakestream.exits import PLANNED, Exit
 from lakestream.log import ObstoreLogStore, Outcome, ServiceRequests, Work
 from lakestream.main import app
 from lakestream.sinks.hudi import stats
@@ -153,7 +153,7 @@ HUDI = ("--writer", "hudi")
 
 def test_a_plan_is_told_and_nothing_is_asked_for_without_yes(lake: Path) -> None:
     done = table("savepoint", "create", "-f", f"{lake}/orders.yaml", *HUDI)
-    assert done.exit_code == Exit.PLANNED
+    assert done.exit_code == PLANNED
     assert "as of its newest commit: 1 base files (2.0 KiB) and 0 log files (0 B) are not cleaned" in done.stdout
     assert "nothing was done" in done.stderr
     assert not (lake / "checkpoint" / "hudi" / "services").exists()
@@ -198,7 +198,7 @@ def test_savepoints_are_listed_and_only_these_are_deleted(lake: Path) -> None:
         fastavro.writer(file, schema, [{"comments": "before"}])
     assert table("savepoint", "list", path).stdout == "20260131120002000  2026-01-31 12:00:09 UTC  before\n"
     done = table("savepoint", "delete", "20260131120002000", path)
-    assert done.exit_code == Exit.PLANNED
+    assert done.exit_code == PLANNED
     assert "the savepoint 20260131120002000 (before) is deleted" in done.stdout
     assert table("savepoint", "delete", "20260131120002000", path, "--yes").exit_code == Exit.SETTINGS, "whose table?"
     lines = table(path).stdout.splitlines()
