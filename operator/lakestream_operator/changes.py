@@ -107,7 +107,7 @@ def _controlled(decision: WriterDecision) -> Iterator[Action]:
         decision.owner,
         control,
         memory,
-        scaling_state=scale.state if scale and keep else seen.scaling_state,
+        scaling_state=scale.state.to_json() if scale and keep else seen.scaling_state,
         shard_state=reshard.state if reshard and keep else seen.shard_state,
     )
     yield from _applied(decision, manifest)

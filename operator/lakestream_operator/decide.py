@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from lakestream_api import ConditionStatus, ConditionType, InvalidDocumentError, LakeStreamStatus, WriterNames
+from lakestream_operator.autoscaler import ScalingState
 from lakestream_operator.changes import WriterDecision, changes_for, removal_of
 from lakestream_operator.conditions import Findings
 from lakestream_operator.executors import Scale, scale
@@ -35,7 +36,7 @@ class Decision:
     """To be written; none when the LakeStream is as good as gone."""
     wake_at: datetime
     """When to decide again though nothing has happened."""
-    scaling: Mapping[str, str]
+    scaling: Mapping[str, ScalingState]
     """What the autoscaler remembers of each writer."""
     shards: str | None = None
     """What it remembers of the stream's shards."""
@@ -46,7 +47,7 @@ def decide(
     job: JobSettings,
     now: datetime,
     *,
-    scaling: Mapping[str, str] | None = None,
+    scaling: Mapping[str, ScalingState] | None = None,
     shards: str | None = None,
     timings: Timings | None = None,
 ) -> Decision:
@@ -155,7 +156,7 @@ def _scales(
     observed: Observed,
     wanted: Wanted | None,
     goals: Mapping[str, Goal],
-    remembered: Mapping[str, str],
+    remembered: Mapping[str, ScalingState],
     now: datetime,
 ) -> dict[str, Scale]:
     if wanted is None:

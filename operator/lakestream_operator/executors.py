@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import lru_cache
 
 from lakestream_api import Scaling, Spec
 from lakestream_operator.autoscaler import LimitReason, ScaleDecision, ScalingState, decide_scale, window_of
@@ -24,8 +25,8 @@ class Scale:
     limit: tuple[str, str] | None
     """Reason and message of `ScalingLimited`."""
     events: tuple[Emit, ...]
-    state: str
-    """What to remember, in the autoscaler's words."""
+    state: ScalingState
+    """What to remember."""
     keep: bool
     """Whether that has to be written down now."""
 
@@ -44,7 +45,7 @@ class Scale:
         return replace(self, limit=(reason, why), events=(*self.events, *event))
 
 
-def scale(writer: str, spec: Spec, seen: WriterSeen, remembered: str | None, now: datetime) -> Scale:
+def scale(writer: str, spec: Spec, seen: WriterSeen, remembered: ScalingState | None, now: datetime) -> Scale:
     """Decide on the executors of one writer.
 
     Args:
@@ -54,22 +55,27 @@ def scale(writer: str, spec: Spec, seen: WriterSeen, remembered: str | None, now
         remembered: the state of the last decision of this process; none after its start.
         now: the time.
     """
-    written = ScalingState.from_json(seen.scaling_state)
-    state = written if remembered is None else ScalingState.from_json(remembered)
+    state = ScalingState.from_json(seen.scaling_state) if remembered is None else remembered
     if _is_bidden(spec.scaling, state):
         state = replace(state, evaluated_at=None)
     window = window_of(spec, seen.report, seen.pending_since)
     decision: ScaleDecision = decide_scale(spec.scaling, window, state, now)
     old = seen.control.executors if seen.control else None
-    evaluated = written.evaluated_at
+    evaluated = _evaluated_at(seen.scaling_state)
     return Scale(
         target=decision.target,
         explanation=decision.explanation,
         limit=(decision.condition.reason.value, decision.condition.message) if decision.condition else None,
         events=tuple(Emit(one.reason, f"Writer {writer}: {one.message}", one.warning) for one in decision.events),
-        state=decision.state.to_json(),
+        state=decision.state,
         keep=decision.target != old or evaluated is None or now - evaluated > KEPT_FOR,
     )
+
+
+@lru_cache(maxsize=1024)
+def _evaluated_at(written: str | None) -> datetime | None:
+    """When what is written down was decided: asked in each cycle, of the same text for minutes."""
+    return ScalingState.from_json(written).evaluated_at
 
 
 def _is_bidden(scaling: Scaling, state: ScalingState) -> bool:

@@ -14,6 +14,7 @@ from lakestream_api import LakeStreamStatus
 from lakestream_operator.adapters.applier import Applier
 from lakestream_operator.adapters.cache import Cache, StreamKey
 from lakestream_operator.attempts import attempt
+from lakestream_operator.autoscaler import ScalingState
 from lakestream_operator.claims import Claimant, claimant_of, contested, held_in
 from lakestream_operator.clock import Clock
 from lakestream_operator.decide import decide
@@ -50,7 +51,7 @@ class _Loop:
     wake_at: datetime | None = None
     status_at: datetime | None = None
     """When the status was written last."""
-    scaling: Mapping[str, str] = field(default_factory=dict)
+    scaling: Mapping[str, ScalingState] = field(default_factory=dict)
     shards: str | None = None
     refusals: Mapping[str, Refusal] = field(default_factory=dict)
     """What was refused of it lately."""

@@ -14,6 +14,7 @@ from lakestream_operator.adapters.applier import Applier
 from lakestream_operator.adapters.cache import Cache
 from lakestream_operator.adapters.reflector import WATCHED
 from lakestream_operator.attempts import attempt
+from lakestream_operator.autoscaler import ScalingState
 from lakestream_operator.decide import Decision, decide
 from lakestream_operator.errors import OperatorError
 from lakestream_operator.model import Action, Emit, Kind, Observed, Reference, Refusal
@@ -49,7 +50,7 @@ class Cluster:
     blind: set[Kind] = field(default_factory=set)
     """Kinds whose watches say nothing: the operator sees them as they were."""
     kinesis: KinesisStream = field(default_factory=KinesisStream)
-    scaling: Mapping[str, str] = field(default_factory=dict)
+    scaling: Mapping[str, ScalingState] = field(default_factory=dict)
     shards: str | None = None
     refusals: Mapping[str, Refusal] = field(default_factory=dict)
     cache: Cache = field(default_factory=Cache)
