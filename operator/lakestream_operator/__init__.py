@@ -2,7 +2,7 @@
 
 The way of a change, from the API server and back to it:
 
-    adapters.reflector ─► adapters.cache ─► reconciler ◄─ handlers (kopf)     what is; a change wakes a loop
+    handlers (kopf) ─► adapters.cache ─► reconciler                           what is; a change wakes a loop
                                                 │
     observer: manifests ─► model.Observed ──────┤                             observe
                                                 ▼
@@ -15,7 +15,8 @@ The way of a change, from the API server and back to it:
                                                 │
     adapters.applier ◄── Actions, status ───────┘                             apply: the only writes
 
-`controller` puts it together, behind a Lease (`adapters.lease`); `watchdog` finds what the watches miss, and is what
-`/healthz` tells. The autoscaler's `inputs` are what it decides on, and `from_report` makes them of what a driver says
-in its progress ConfigMap (`lakestream_api.report`). Whether a writer is well is told by `writers.health`.
+`controller` puts it together, behind a Lease (`adapters.lease`); `watchdog` finds what kopf does not tell of, and is
+what `/healthz` tells. Requests and credentials are the package `kubernetes`'s (`adapters.client`). The autoscaler's
+`inputs` are what it decides on, and `from_report` makes them of what a driver says in its progress ConfigMap
+(`lakestream_api.report`). Whether a writer is well is told by `writers.health`.
 """

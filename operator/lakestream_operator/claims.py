@@ -66,6 +66,13 @@ def places_of(stream: LakeStream) -> tuple[Place, ...]:
     return tuple(places)
 
 
+def rivals(me: Claimant, others: Iterable[Claimant]) -> tuple[Claimant, ...]:
+    """Those of the others that name a place in one of its own, or one that holds it."""
+    return tuple(
+        other for other in others if any(_overlap(mine, theirs) for mine in me.places for theirs in other.places)
+    )
+
+
 def contested(me: Claimant, others: Iterable[Claimant], held_by: Callable[[Claimant], frozenset[str]]) -> str:
     """What a LakeStream names that is another one's; or empty.
 
@@ -80,9 +87,7 @@ def contested(me: Claimant, others: Iterable[Claimant], held_by: Callable[[Claim
     for other in others:
         for mine in me.places:
             for theirs in other.places:
-                if not (mine.folder.startswith(theirs.folder) or theirs.folder.startswith(mine.folder)):
-                    continue
-                if _is_first(me, mine, other, theirs, held_by):
+                if not _overlap(mine, theirs) or _is_first(me, mine, other, theirs, held_by):
                     continue
                 problems.append(
                     f"{mine.field}: {mine.location} is, holds or lies in {theirs.what} of the LakeStream "
@@ -90,6 +95,10 @@ def contested(me: Claimant, others: Iterable[Claimant], held_by: Callable[[Claim
                     "this one is not started there."
                 )
     return " ".join(problems)
+
+
+def _overlap(mine: Place, theirs: Place) -> bool:
+    return mine.folder.startswith(theirs.folder) or theirs.folder.startswith(mine.folder)
 
 
 def _is_first(

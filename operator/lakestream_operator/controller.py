@@ -15,12 +15,12 @@ from datetime import timedelta
 
 from prometheus_client import CollectorRegistry
 
+from lakestream_api.names import NAMESPACE_VARIABLE
 from lakestream_operator.adapters.applier import Applier
 from lakestream_operator.adapters.cache import Cache
 from lakestream_operator.adapters.client import KubeClient
-from lakestream_operator.adapters.credentials import Credentials, find_credentials
+from lakestream_operator.adapters.credentials import Credentials, credentials_of
 from lakestream_operator.adapters.lease import Election
-from lakestream_operator.adapters.reflector import WATCHED, Reflector
 from lakestream_operator.adapters.web import serve_health, serve_metrics
 from lakestream_operator.clock import Clock, system_clock
 from lakestream_operator.handlers import watch
@@ -80,7 +80,9 @@ class _Operator:
     def _election(self, settings: LeaderElectionSettings) -> Election | None:
         if not settings.enabled:
             return None
-        reference = Reference(Kind.Lease, settings.namespace or self.credentials.namespace, settings.lease_name)
+        reference = Reference(
+            Kind.Lease, settings.namespace or os.environ.get(NAMESPACE_VARIABLE, "default"), settings.lease_name
+        )
         duration = timedelta(seconds=settings.duration_seconds)
         return Election(self.leases, self.clock, reference, self.identity, duration)
 
@@ -103,21 +105,13 @@ class _Operator:
         reconciler = Reconciler(applier, cache, self.settings.job, self.clock, Metrics(self.registry))
         cache.wake = reconciler.wake
         self.registry.register(StreamMetrics(reconciler.statuses))
-        reflectors = tuple(
-            Reflector(self.client, cache, self.clock, kind, namespace)
-            for kind in WATCHED
-            for namespace in self.settings.namespaces or (None,)
-        )
-        self.watchdog = Watchdog(
-            self.client, reconciler, reflectors, self.settings.namespaces, self.clock, self.clock()
-        )
-        tasks = [asyncio.create_task(one.run(), name=f"watch of {one.kind.value.plural}") for one in reflectors]
-        tasks.append(asyncio.create_task(self.watchdog.run(), name="watchdog"))
-        tasks.append(asyncio.create_task(_ready(reflectors, reconciler), name="start"))
-        watching = watch(reconciler, self.credentials, self.settings.namespaces, self.stop)
-        tasks.append(asyncio.create_task(watching, name="kopf"))
+        self.watchdog = Watchdog(self.client, reconciler, self.settings.namespaces, self.clock, self.clock())
+        parts = (self.watchdog.run(), self._watch(reconciler, self.watchdog), self.stop.wait())
+        tasks = [asyncio.create_task(one) for one in parts]
         try:
-            await _until_first_end(tasks)
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
             await reconciler.close()
         finally:
             # Without the Lease, or with a part that failed, nothing that is in hand may be finished.
@@ -126,24 +120,9 @@ class _Operator:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-
-async def _until_first_end(tasks: list[asyncio.Task[None]]) -> None:
-    """Wait for kopf to end, as it does on SIGTERM, or for any part to fail."""
-    rest = set(tasks)
-    while rest:
-        done, rest = await asyncio.wait(rest, return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()
-            if task.get_name() == "kopf":
-                return
-
-
-async def _ready(reflectors: tuple[Reflector, ...], reconciler: Reconciler) -> None:
-    """Nothing is decided before all is known."""
-    for reflector in reflectors:
-        await reflector.synced.wait()
-    logger.info("the cluster is known: %d objects of LakeStreams", len(reconciler.cache))
-    reconciler.ready.set()
+    async def _watch(self, reconciler: Reconciler, watchdog: Watchdog) -> None:
+        await watchdog.served.wait()
+        await watch(reconciler, self.credentials, self.settings.namespaces, self.stop)
 
 
 async def run_controller(settings: Settings) -> None:
@@ -153,9 +132,9 @@ async def run_controller(settings: Settings) -> None:
         SettingsError: there are no usable credentials.
         LeadershipLostError: another replica leads now.
     """
-    credentials = find_credentials(os.environ)
     identity = f"{socket.gethostname()}-{uuid.uuid4().hex[:8]}"
     async with AsyncExitStack() as stack:
+        credentials = await stack.enter_async_context(credentials_of(os.environ))
         client, leases = [await stack.enter_async_context(KubeClient(credentials)) for _ in range(2)]
         operator = _Operator(settings, credentials, client, leases, system_clock, CollectorRegistry(), identity)
         loop = asyncio.get_running_loop()

@@ -1,6 +1,7 @@
 """Every error that this package raises on purpose.
 
-The adapters translate what aiohttp and the API server say into these; the type says what the caller may do.
+The adapters translate what the package `kubernetes` and the API server say into these; the type says what the caller
+may do.
 """
 
 from __future__ import annotations
@@ -34,10 +35,6 @@ class ConflictError(ApiError):
 
 class InvalidError(ApiError):
     """The object says what it may not, or changes what cannot be changed."""
-
-
-class ExpiredError(ApiError):
-    """The watch asked for a version that the API server has forgotten; list again."""
 
 
 class ForbiddenError(ApiError):

@@ -8,19 +8,18 @@ import random
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
 
 from lakestream_api import LakeStreamStatus
 from lakestream_operator.adapters.applier import Applier
-from lakestream_operator.adapters.cache import Cache, StreamKey
+from lakestream_operator.adapters.cache import Cache, StreamKey, version_of
 from lakestream_operator.attempts import attempt
 from lakestream_operator.autoscaler import ScalingState
-from lakestream_operator.claims import Claimant, claimant_of, contested, held_in
+from lakestream_operator.claims import Claimant, claimant_of, contested, held_in, rivals
 from lakestream_operator.clock import Clock
 from lakestream_operator.decide import decide
 from lakestream_operator.errors import NotFoundError, OperatorError
 from lakestream_operator.metrics import Metrics
-from lakestream_operator.model import Action, Kind, Manifest, Observed, Refusal, Stream, WriterSeen
+from lakestream_operator.model import Action, Kind, Manifest, Observed, Reference, Refusal, Stream, WriterSeen
 from lakestream_operator.model.refusal import pause_after
 from lakestream_operator.observer import stream_of, trim
 from lakestream_operator.quotas import is_short
@@ -43,6 +42,10 @@ class _Loop:
     manifest: Manifest
     """The LakeStream, as it was seen last."""
     claimant: Claimant
+    rivals: tuple[Claimant, ...] = ()
+    """Others that name what it names."""
+    compared: int = -1
+    """The claims of all that they are of."""
     contested: str = ""
     """What it names that is another one's: once that one lets go of it, it can be started."""
     woken: asyncio.Event = field(default_factory=asyncio.Event)
@@ -83,35 +86,55 @@ class Reconciler:
     chance: Callable[[], float] = random.random
     """From 0 to 1: how much longer than it must one waits for a new try."""
     ready: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set once the cache knows the cluster; before that nothing is decided."""
+    """Set once the cluster is known; before that nothing is decided."""
+    relisted: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set when objects have been listed anew, after a gap in which others may have gone."""
     _loops: dict[StreamKey, _Loop] = field(default_factory=dict)
+    _claims: int = 0
+    """How often they have changed."""
     _ending: bool = False
 
-    def saw(self, manifest: Mapping[str, Any]) -> None:
-        """Take in a LakeStream, and begin to look after one that is new."""
-        trimmed = trim(Kind.LakeStream, manifest)
-        key = (trimmed["metadata"]["namespace"], trimmed["metadata"]["name"])
-        loop = self._loops.get(key)
-        if loop is not None and loop.manifest["metadata"]["uid"] == trimmed["metadata"]["uid"]:
-            if _version(loop.manifest) < _version(trimmed):
-                loop.manifest, loop.claimant = trimmed, claimant_of(stream_of(trimmed))
-                self.wake(key)
-                self._wake_contested()
+    def saw(self, kind: Kind, manifest: Manifest) -> None:
+        """Take in an object; begin to look after a LakeStream that is new."""
+        if kind is not Kind.LakeStream:
+            self.cache.put(kind, manifest)
             return
-        if loop is not None:
-            self.gone(key)
+        key = (manifest["metadata"]["namespace"], manifest["metadata"]["name"])
+        loop = self._loops.get(key)
+        if loop is not None and version_of(manifest) <= version_of(loop.manifest):
+            return
+        trimmed = trim(kind, manifest)
+        if loop is not None and loop.manifest["metadata"]["uid"] == trimmed["metadata"]["uid"]:
+            changed = loop.manifest["metadata"].get("generation") != trimmed["metadata"].get("generation")
+            loop.manifest = trimmed
+            if changed:
+                loop.claimant = claimant_of(stream_of(trimmed))
+                self._claims_changed()
+            self.wake(key)
+            return
+        self._forget(key)
         if not self._ending:
             loop = _Loop(trimmed, claimant_of(stream_of(trimmed)))
             self._loops[key] = loop
+            self._claims_changed()
             self.wake(key)
             loop.task = asyncio.create_task(self._run(key, loop), name=f"loop of {key[0]}/{key[1]}")
 
-    def gone(self, key: StreamKey) -> None:
-        """Forget a LakeStream that is gone."""
+    def gone(self, reference: Reference, version: int) -> None:
+        """Forget an object that is gone, by that version: what is newer is another one of the name."""
+        if reference.kind is not Kind.LakeStream:
+            self.cache.remove(reference, version)
+            return
+        key = (reference.namespace, reference.name)
+        loop = self._loops.get(key)
+        if loop is not None and version_of(loop.manifest) <= version:
+            self._forget(key)
+
+    def _forget(self, key: StreamKey) -> None:
         loop = self._loops.pop(key, None)
         if loop is not None and loop.task is not None:
             loop.task.cancel()
-        self._wake_contested()
+            self._claims_changed()
 
     def wake(self, key: StreamKey) -> None:
         """Have a LakeStream looked at soon."""
@@ -120,9 +143,10 @@ class Reconciler:
             loop.woken_at = loop.woken_at or self.clock()
             loop.woken.set()
 
-    def generations(self) -> dict[StreamKey, int]:
-        """What is known of LakeStreams: the generation of each."""
-        return {key: loop.manifest["metadata"].get("generation", 0) for key, loop in self._loops.items()}
+    def versions(self) -> dict[Reference, int]:
+        """The version of each object that is known."""
+        streams = {Reference(Kind.LakeStream, *key): version_of(loop.manifest) for key, loop in self._loops.items()}
+        return streams | self.cache.versions()
 
     def statuses(self) -> Iterable[tuple[StreamKey, LakeStreamStatus]]:
         """The statuses as they were written last, for metrics."""
@@ -177,7 +201,9 @@ class Reconciler:
         while True:
             seconds = None if loop.wake_at is None else max(0.0, (loop.wake_at - self.clock()).total_seconds())
             try:
-                await asyncio.wait_for(loop.woken.wait(), seconds)
+                # Not by `wait_for`: before Python 3.12 a task that is cancelled while it is woken would go on for ever.
+                async with asyncio.timeout(seconds):
+                    await loop.woken.wait()
             except TimeoutError:
                 return
             if self._ending or loop.failed != stream_of(loop.manifest).asked:
@@ -196,8 +222,10 @@ class Reconciler:
     async def _cycle(self, key: StreamKey, loop: _Loop, now: datetime) -> None:
         """Look, decide, act."""
         stream = stream_of(loop.manifest)
-        others = (other.claimant for other_key, other in self._loops.items() if other_key != key)
-        loop.contested = contested(loop.claimant, others, self._held)
+        if loop.compared != self._claims:
+            others = (other.claimant for other_key, other in self._loops.items() if other_key != key)
+            loop.rivals, loop.compared = rivals(loop.claimant, others), self._claims
+        loop.contested = contested(loop.claimant, loop.rivals, self._held)
         writers = self.cache.writers(key)
         await self._look_at_quotas(stream, loop, writers, now)
         observed = Observed(stream, writers, loop.contested, loop.refusals, loop.quotas)
@@ -207,7 +235,7 @@ class Reconciler:
             changed = await self.applier.act(stream, action, now)
             self.metrics.acted(type(action).__name__)
             if changed is not None:
-                self.saw(changed)
+                self.saw(Kind.LakeStream, changed)
 
         loop.refusals = await attempt(observed, decision.actions, act, now, self.chance())
         loop.scaling, loop.shards, loop.wake_at = decision.scaling, decision.shards, decision.wake_at
@@ -256,9 +284,10 @@ class Reconciler:
             loop.wake_by(loop.status_refusal.retry_at)
             return
         loop.status_at, loop.status_refusal = now, None
-        self.saw(written)
+        self.saw(Kind.LakeStream, written)
 
-    def _wake_contested(self) -> None:
+    def _claims_changed(self) -> None:
+        self._claims += 1
         for key, loop in self._loops.items():
             if loop.contested:
                 self.wake(key)
@@ -267,8 +296,3 @@ class Reconciler:
         """What the drivers of a LakeStream have, by the documents that they were given."""
         writers = self.cache.writers((claimant.namespace, claimant.name))
         return held_in(seen.document for seen in writers.values())
-
-
-def _version(manifest: Manifest) -> int:
-    text = manifest["metadata"].get("resourceVersion", "0")
-    return int(text) if text.isdecimal() else 0

@@ -1,105 +1,125 @@
-"""Whether the operator does its work: told by comparing with the API server, not by being alive."""
+"""Whether the operator does its work: told by comparing with the API server, not by being alive.
+
+kopf lists again after a gap in a watch, and does not tell of objects that were deleted in between, while here much
+rests on knowing that a driver's pod is gone. So what is known is compared with what there is: after a gap, and now and
+then.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from lakestream_operator.adapters.client import KubeClient, Object
-from lakestream_operator.adapters.reflector import Reflector
+from lakestream_operator.adapters.cache import WATCHED
+from lakestream_operator.adapters.client import KubeClient
 from lakestream_operator.clock import Clock
-from lakestream_operator.errors import OperatorError
-from lakestream_operator.model import Kind
+from lakestream_operator.errors import NotFoundError, OperatorError
+from lakestream_operator.model import Kind, Reference
 from lakestream_operator.reconciler import Reconciler
 
 logger = logging.getLogger(__name__)
 
 EVERY = timedelta(minutes=1)
+_POLL, _POLLS = timedelta(milliseconds=100), 50
+"""Of what is told at first; objects that go meanwhile are found by another list."""
 SILENT = timedelta(minutes=3)
-"""A watch begins anew each minute; one that was not heard of for so long is dead."""
 HUNG = timedelta(minutes=5)
 """A cycle makes a few dozen requests, each of which takes 30 s at most and normally milliseconds."""
-_LATE = timedelta(seconds=5)
-MISSES = 2
 
 
 @dataclass(slots=True)
 class Watchdog:
-    """Looks after the watches: finds LakeStreams that kopf has not told of, and tells of them itself."""
+    """Looks after the watches."""
 
     client: KubeClient
     reconciler: Reconciler
-    reflectors: tuple[Reflector, ...]
     namespaces: tuple[str, ...]
     clock: Clock
     began_at: datetime
+    served: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set once all kinds could be listed: kopf does not notice one that is defined after it has begun."""
     done_at: datetime | None = None
-    misses: int = 0
-    """Comparisons in a row that found LakeStreams which kopf had missed."""
+    failure: str = ""
+    """Why they could not be listed, the last time."""
+    behind: dict[Reference, int] = field(default_factory=dict)
+    """Of objects of which kopf had not told all: the version that there was."""
+    missed: int = 0
+    """Of how many of them it should have told by now."""
 
     async def run(self) -> None:
         """Never returns."""
         while True:
-            await asyncio.sleep(EVERY.total_seconds())
             try:
-                await self._once()
+                await self.look()
+                self.failure = ""
             except OperatorError as error:
-                logger.warning("whether changes are missed could not be told: %s", error)
+                self.failure = f"{error}"
+                missing = "; is what defines them installed (of sparkapplications, the Kubeflow Spark Operator)?"
+                level, hint = (logging.ERROR, missing) if isinstance(error, NotFoundError) else (logging.WARNING, "")
+                logger.log(level, "what there is could not be listed: %s%s", error, hint)
+            await (self._rest() if self.reconciler.ready.is_set() else self._wait_for_kopf())
 
-    async def _once(self) -> None:
-        listed = await self._list()
-        if self._unknown(listed):
-            await asyncio.sleep(_LATE.total_seconds())
-        missed = self._unknown(listed)
-        for manifest in missed:
-            self.reconciler.saw(manifest)
-        there = {_key(manifest) for manifest in listed}
-        gone = [key for key in self.reconciler.generations() if key not in there]
-        if gone:
-            # One that was made since is not in the list either.
-            there |= {_key(manifest) for manifest in await self._list()}
-        for key in gone:
-            if key not in there:
-                self.reconciler.gone(key)
-        self.misses = self.misses + 1 if missed else 0
+    async def _rest(self) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(EVERY.total_seconds()):
+                await self.reconciler.relisted.wait()
+                # There may be more to come.
+                await asyncio.sleep(1)
+
+    async def _wait_for_kopf(self) -> None:
+        """Let decisions begin once kopf has told of all that there was."""
+        for _ in range(_POLLS):
+            await asyncio.sleep(_POLL.total_seconds())
+            if self.served.is_set() and not self._late():
+                logger.info("the cluster is known: %d objects of LakeStreams", len(self.reconciler.cache))
+                self.reconciler.ready.set()
+                return
+
+    async def look(self) -> None:
+        """Forget what is gone, and find out what is not known yet.
+
+        Raises:
+            OperatorError: something could not be listed.
+        """
+        self.reconciler.relisted.clear()
+        there: dict[Reference, int] = {}
+        for kind, selector in WATCHED.items():
+            for namespace in self.namespaces or (None,):
+                there |= await self._compare(kind, namespace, selector)
+        self.missed = len(self._late() & there.keys()) if self.reconciler.ready.is_set() else 0
+        known = self.reconciler.versions()
+        self.behind = {one: version for one, version in there.items() if known.get(one, 0) < version}
         self.done_at = self.clock()
+        self.served.set()
 
-    async def _list(self) -> list[Object]:
-        found: list[Object] = []
-        for namespace in self.namespaces or (None,):
-            found += (await self.client.list_all(Kind.LakeStream, namespace))[0]
-        return found
+    async def _compare(self, kind: Kind, namespace: str | None, selector: str) -> dict[Reference, int]:
+        there, as_of = await self.client.list_versions(kind, namespace, selector)
+        for one in self.reconciler.versions().keys() - there.keys():
+            if one.kind is kind and namespace in (None, one.namespace):
+                # What is newer than the list was made since.
+                self.reconciler.gone(one, as_of)
+        return there
 
-    def _unknown(self, listed: list[Object]) -> list[Object]:
-        known = self.reconciler.generations()
-        return [one for one in listed if known.get(_key(one), -1) < one["metadata"]["generation"]]
+    def _late(self) -> set[Reference]:
+        known = self.reconciler.versions()
+        return {one for one, version in self.behind.items() if known.get(one, 0) < version}
 
     def problems(self) -> list[str]:
         """What is wrong, for `/healthz`."""
-        now = self.clock()
-        found = [
-            f"the watch of {one.kind.value.plural} was last heard of at {one.heard_at}"
-            for one in self.reflectors
-            if now - (one.heard_at or self.began_at) > SILENT
-        ]
+        now, found = self.clock(), []
         if now - (self.done_at or self.began_at) > EVERY + SILENT:
-            found.append(f"LakeStreams could last be listed at {self.done_at}")
-        if self.misses >= MISSES:
-            found.append("the watch of LakeStreams misses changes")
+            found.append(f"what there is could last be listed at {self.done_at}: {self.failure}")
+        if self.missed:
+            found.append(f"the watches have missed changes of {self.missed} objects")
         if (longest := self.reconciler.longest_cycle(now)) > HUNG:
             found.append(f"a cycle has taken {longest}")
         return found
 
     def unready(self) -> list[str]:
         """What is not there yet, for `/readyz`."""
-        return [
-            f"{one.kind.value.plural} are being listed{f', in vain: {one.failure}' if one.failure else ''}"
-            for one in self.reflectors
-            if not one.synced.is_set()
-        ]
-
-
-def _key(manifest: Object) -> tuple[str, str]:
-    return manifest["metadata"]["namespace"], manifest["metadata"]["name"]
+        if self.reconciler.ready.is_set():
+            return []
+        return [f"all objects are being listed{f', in vain: {self.failure}' if self.failure else ''}"]

@@ -27,12 +27,13 @@ from typing import Any
 
 import psutil
 import yaml
+from kubernetes.aio.client import ApiClient
 
 from lakestream_bench._processes import no_process_left
 from lakestream_bench._telling import Telling
 from lakestream_bench.operator_scale.drivers import SimulatedDrivers, clear
 from lakestream_operator.adapters.client import KubeClient
-from lakestream_operator.adapters.credentials import find_credentials
+from lakestream_operator.adapters.credentials import credentials_of
 from lakestream_operator.model import Kind, Reference
 from lakestream_operator.testing import lakestream
 
@@ -96,10 +97,10 @@ async def _react(client: KubeClient, drivers: SimulatedDrivers, options: Options
     return seconds
 
 
-async def _measure(client: KubeClient, options: Options, folder: Path) -> dict[str, float]:
+async def _measure(client: KubeClient, watching: ApiClient, options: Options, folder: Path) -> dict[str, float]:
     settings = folder / "operator.yaml"
     settings.write_text(yaml.safe_dump(_settings(options)))
-    drivers = SimulatedDrivers(client, options.namespace, timedelta(seconds=10))
+    drivers = SimulatedDrivers(client, watching, options.namespace, timedelta(seconds=10))
     following = asyncio.create_task(drivers.run())
     try:
         return await _live_through(client, drivers, options, settings, folder / "log")
@@ -162,12 +163,16 @@ async def _apply(client: KubeClient, options: Options) -> None:
 
 
 async def _run(options: Options) -> dict[str, float]:
-    async with KubeClient(find_credentials(os.environ)) as client:
+    async with (
+        credentials_of(os.environ) as credentials,
+        KubeClient(credentials) as client,
+        ApiClient(credentials) as watching,
+    ):
         await clear(client, options.namespace)
         try:
             await _apply(client, options)
             with tempfile.TemporaryDirectory() as folder:
-                return await _measure(client, options, Path(folder))
+                return await _measure(client, watching, options, Path(folder))
         finally:
             await clear(client, options.namespace)
 

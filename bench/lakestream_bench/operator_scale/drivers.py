@@ -5,16 +5,21 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+import aiohttp
+from kubernetes.aio.client import ApiClient, ApiException, CoreV1Api, CustomObjectsApi
+from kubernetes.aio.watch import Watch
+
 from lakestream_api import Control, DriverReport, DriverState, ExecutorsReport, WriterNames
 from lakestream_api.names import CONTROL_KEY, MANAGED_BY, REPORT_KEY, STREAM_LABEL, WRITER_LABEL
 from lakestream_api.report import MAX_BATCHES
+from lakestream_operator.adapters.cache import WATCHED
 from lakestream_operator.adapters.client import KubeClient
-from lakestream_operator.adapters.reflector import WATCHED
-from lakestream_operator.errors import ConflictError, ExpiredError, NotFoundError, OperatorError
+from lakestream_operator.errors import ConflictError, NotFoundError, OperatorError
 from lakestream_operator.model import Kind, Reference
 from lakestream_operator.testing.documents import batch_of
 
@@ -26,6 +31,7 @@ class SimulatedDrivers:
     """Follows SparkApplications of a namespace; gives each a pod, states and a report now and then."""
 
     client: KubeClient
+    watching: ApiClient
     namespace: str
     interval: timedelta
     """Between two reports of a driver."""
@@ -39,20 +45,21 @@ class SimulatedDrivers:
 
     async def run(self) -> None:
         """Never returns."""
+        applications, maps = CustomObjectsApi(self.watching), CoreV1Api(self.watching)
+        group, _, version = Kind.SparkApplication.api_version.partition("/")
+        names = (group, version, self.namespace, Kind.SparkApplication.value.plural)
         await asyncio.gather(
-            self._follow(Kind.SparkApplication, self._application), self._follow(Kind.ConfigMap, self._map)
+            self._follow(self._application, applications.list_namespaced_custom_object, *names),
+            self._follow(self._map, maps.list_namespaced_config_map, self.namespace),
         )
 
-    async def _follow(self, kind: Kind, take: Any) -> None:
+    async def _follow(self, take: Callable[[str, dict[str, Any]], None], listing: Any, *names: str) -> None:
         while True:
-            listed, version = await self.client.list_all(kind, self.namespace, SELECTOR)
-            for manifest in listed:
-                take("ADDED", manifest)
-            with contextlib.suppress(OperatorError, ExpiredError):
-                while True:
-                    async for event, manifest in self.client.watch(kind, self.namespace, SELECTOR, version, 300):
-                        version = manifest["metadata"]["resourceVersion"]
-                        take(event, manifest)
+            with contextlib.suppress(ApiException, aiohttp.ClientError, TimeoutError):
+                # Without a version to begin with, it begins with all that there is.
+                async with Watch(return_type="object") as events:
+                    async for event in events.stream(listing, *names, label_selector=SELECTOR):
+                        take(event["type"], event["object"])
 
     async def end(self) -> None:
         """End all drivers."""
@@ -158,8 +165,8 @@ def _next(report: DriverReport) -> DriverReport:
 
 async def clear(client: KubeClient, namespace: str) -> None:
     """Delete what a run left in its namespace; without a garbage collector nobody else does."""
-    for kind in (Kind.LakeStream, *WATCHED):
-        found, _ = await client.list_all(kind, namespace)
+    for kind in WATCHED:
+        found = await client.list_all(kind, namespace)
         await asyncio.gather(*(_delete(client, kind, manifest) for manifest in found))
 
 

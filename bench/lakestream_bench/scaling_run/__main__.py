@@ -24,7 +24,7 @@ from lakestream_api.names import REPORT_KEY
 from lakestream_api.quantities import parse_duration
 from lakestream_bench._telling import Telling
 from lakestream_operator.adapters.client import KubeClient
-from lakestream_operator.adapters.credentials import find_credentials
+from lakestream_operator.adapters.credentials import credentials_of
 from lakestream_operator.errors import NotFoundError
 from lakestream_operator.model import Kind, Reference
 from lakestream_pages.plots import Plot, Series, changes, drawing
@@ -114,7 +114,7 @@ def _drawing(recording: Recording) -> str:
 
 
 async def _main(options: argparse.Namespace) -> None:
-    async with KubeClient(find_credentials(os.environ)) as client:
+    async with credentials_of(os.environ) as credentials, KubeClient(credentials) as client:
         with Telling(1).measuring(f"writer {options.writer} for {options.minutes:g} minutes"):
             recording = await _record(client, options)
     if options.out is not None:

@@ -64,7 +64,7 @@ class Applier:
     async def quotas(self, stream: Stream) -> tuple[Manifest, ...]:
         """The ResourceQuotas of its namespace; none if the operator may not see them."""
         try:
-            return tuple((await self.client.list_all(Kind.ResourceQuota, stream.namespace))[0])
+            return tuple(await self.client.list_all(Kind.ResourceQuota, stream.namespace))
         except OperatorError as error:
             logger.info("quotas of %s: %s", stream.namespace, error)
             return ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from lakestream_api import WriterNames
@@ -13,6 +13,18 @@ from lakestream_operator.observer import trim, writer_of
 
 StreamKey = tuple[str, str]
 """Namespace and name of a LakeStream."""
+
+_OURS = f"{STREAM_LABEL},app.kubernetes.io/managed-by={MANAGED_BY}"
+WATCHED = {
+    Kind.LakeStream: "",
+    Kind.SparkApplication: _OURS,
+    # Made by Spark, which is given the labels of the writer.
+    Kind.Pod: _OURS,
+    Kind.ConfigMap: _OURS,
+    Kind.ServiceAccount: _OURS,
+    Kind.RoleBinding: _OURS,
+}
+"""The kinds that are watched, and the label selector of those that `key_of` knows; LakeStreams are all looked after."""
 
 
 def key_of(manifest: Manifest) -> StreamKey | None:
@@ -41,32 +53,28 @@ class Cache:
             self.remove(reference)
             return
         known = self._objects[key].get(reference)
-        if known is not None and not _is_newer(trimmed, known):
+        if known is not None and version_of(trimmed) <= version_of(known):
             return
         self._objects[key][reference] = trimmed
         self._keys[reference] = key
         self.wake(key)
 
-    def remove(self, reference: Reference) -> None:
-        """Forget an object that is gone."""
-        key = self._keys.pop(reference, None)
+    def remove(self, reference: Reference, version: int | None = None) -> None:
+        """Forget an object that is gone, by that version: what is newer is another one of the name."""
+        key = self._keys.get(reference)
         if key is None:
             return
         objects = self._objects[key]
-        objects.pop(reference, None)
+        if version is not None and version_of(objects[reference]) > version:
+            return
+        del objects[reference], self._keys[reference]
         if not objects:
             del self._objects[key]
         self.wake(key)
 
-    def replace(self, kind: Kind, namespace: str | None, manifests: Iterable[Manifest]) -> None:
-        """Take in all objects of a kind in a namespace (None: in all): what is not among them is gone."""
-        listed = set()
-        for manifest in manifests:
-            self.put(kind, manifest)
-            listed.add(Reference(kind, manifest["metadata"]["namespace"], manifest["metadata"]["name"]))
-        for reference in list(self._keys):
-            if reference.kind is kind and namespace in (None, reference.namespace) and reference not in listed:
-                self.remove(reference)
+    def versions(self) -> dict[Reference, int]:
+        """The version of each object that is known."""
+        return {reference: version_of(self._objects[key][reference]) for reference, key in self._keys.items()}
 
     def writers(self, key: StreamKey) -> dict[str, WriterSeen]:
         """All writers of a LakeStream that there are objects of."""
@@ -81,7 +89,6 @@ class Cache:
         return len(self._keys)
 
 
-def _is_newer(manifest: Manifest, known: Manifest) -> bool:
-    """Versions of one object can be compared by order; an API server for which that is not so sends no numbers."""
-    new, old = (one["metadata"].get("resourceVersion", "") for one in (manifest, known))
-    return int(new) > int(old) if new.isdecimal() and old.isdecimal() else new != old or not new
+def version_of(manifest: Manifest) -> int:
+    """Versions of objects of one kind can be compared by order."""
+    return int(manifest["metadata"]["resourceVersion"])

@@ -1,23 +1,26 @@
-"""A client of the API server for the few requests that the operator makes, on objects as plain JSON."""
+"""A client of the API server for the few requests that the operator makes, on objects as plain JSON.
+
+The package `kubernetes` makes them, and shows who the operator is. Its models are left out: they would be made of
+thousands of answers, to be taken apart again, and know neither LakeStreams nor server-side apply with all it takes.
+"""
 
 from __future__ import annotations
 
-import asyncio
 import json
-import logging
 from collections.abc import AsyncIterator, Mapping
 from datetime import timedelta
 from types import TracebackType
 from typing import Any, Protocol, Self
 
 import aiohttp
+from kubernetes.aio.client import ApiClient
+from kubernetes.aio.config import ConfigException
 
 from lakestream_api.names import MANAGED_BY
 from lakestream_operator.adapters.credentials import Credentials
 from lakestream_operator.errors import (
     ApiError,
     ConflictError,
-    ExpiredError,
     ForbiddenError,
     InvalidError,
     NotFoundError,
@@ -25,22 +28,17 @@ from lakestream_operator.errors import (
 )
 from lakestream_operator.model import Kind, Manifest, Reference
 
-logger = logging.getLogger(__name__)
-
 Object = dict[str, Any]
 
+_JSON = "application/json"
 _APPLY = "application/apply-patch+yaml"
 _MERGE = "application/merge-patch+json"
-_ERRORS = {
-    401: ForbiddenError,
-    403: ForbiddenError,
-    404: NotFoundError,
-    409: ConflictError,
-    410: ExpiredError,
-    422: InvalidError,
-}
+_METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+_ERRORS = {401: ForbiddenError, 403: ForbiddenError, 404: NotFoundError, 409: ConflictError, 422: InvalidError}
 _LATER = (408, 429, 500, 502, 503, 504)
-_TIMEOUT = aiohttp.ClientTimeout(total=30, sock_connect=5)
+_TIMEOUT = aiohttp.ClientTimeout(sock_connect=5, sock_read=30)
+"""Not of the whole: a request that waits for a free connection is not late."""
+_AT_ONCE = 32
 _PAGE = 500
 """Objects per answer to a list: an answer of thousands of progress reports would take the API server's memory."""
 
@@ -48,7 +46,7 @@ _PAGE = 500
 class Api(Protocol):
     """The requests that are made to act."""
 
-    async def list_all(self, kind: Kind, namespace: str | None, selector: str = "") -> tuple[list[Object], str]: ...
+    async def list_all(self, kind: Kind, namespace: str | None) -> list[Object]: ...
 
     async def get(self, reference: Reference) -> Object: ...
 
@@ -62,20 +60,16 @@ class Api(Protocol):
 
 
 class KubeClient:
-    """Requests to one API server. Use as an async context manager.
+    """Requests to one API server, through connections of its own. Use as an async context manager.
 
     Raises, in every method:
         RetryLaterError: no answer, or one that says to come back.
         ApiError: a refusal; see its subclasses.
     """
 
-    def __init__(self, credentials: Credentials, requests_at_once: int = 32) -> None:
-        self._credentials = credentials
-        connector = aiohttp.TCPConnector(ssl=credentials.ssl_context(), limit=0)
-        headers = {"User-Agent": MANAGED_BY, "Accept": "application/json"}
-        self._session = aiohttp.ClientSession(connector=connector, headers=headers, timeout=_TIMEOUT)
-        # Watches are not counted: they are always there.
-        self._slots = asyncio.Semaphore(requests_at_once)
+    def __init__(self, credentials: Credentials) -> None:
+        self._api = ApiClient(credentials)
+        self._api.user_agent = MANAGED_BY
 
     async def __aenter__(self) -> Self:
         return self
@@ -83,49 +77,38 @@ class KubeClient:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._session.close()
+        await self._api.close()
 
     async def get(self, reference: Reference) -> Object:
         """Read an object."""
         return await self._request("GET", _path(reference.kind, reference.namespace, reference.name))
 
-    async def list_all(self, kind: Kind, namespace: str | None, selector: str = "") -> tuple[list[Object], str]:
-        """All objects of a kind in a namespace (None: in all), and the version to watch them from."""
-        found: list[Object] = []
-        query = {"limit": str(_PAGE)} | ({"labelSelector": selector} if selector else {})
+    async def list_all(self, kind: Kind, namespace: str | None) -> list[Object]:
+        """All objects of a kind in a namespace (None: in all)."""
+        return [one async for page in self._pages(kind, namespace, {}, _JSON) for one in page["items"]]
+
+    async def list_versions(self, kind: Kind, namespace: str | None, selector: str) -> tuple[dict[Reference, int], int]:
+        """The version of each object that a selector takes (empty: all), and that of the list."""
+        found, as_of = {}, 0
+        query = {"labelSelector": selector} if selector else {}
+        async for page in self._pages(kind, namespace, query, _METADATA):
+            # Which is null where there is none.
+            for metadata in (one["metadata"] for one in page["items"] or ()):
+                found[Reference(kind, metadata["namespace"], metadata["name"])] = int(metadata["resourceVersion"])
+            as_of = int(page["metadata"]["resourceVersion"])
+        return found, as_of
+
+    async def _pages(
+        self, kind: Kind, namespace: str | None, query: Mapping[str, str], accept: str
+    ) -> AsyncIterator[Object]:
+        following: Mapping[str, str] = {}
         while True:
-            page = await self._request("GET", _path(kind, namespace), query)
-            found += page["items"]
-            following = page["metadata"].get("continue")
-            if not following:
-                return found, page["metadata"]["resourceVersion"]
-            query["continue"] = following
-
-    async def watch(
-        self, kind: Kind, namespace: str | None, selector: str, version: str, seconds: int
-    ) -> AsyncIterator[tuple[str, Object]]:
-        """Changes since a version, as (type, object), bookmarks included, for so many seconds at most.
-
-        Raises:
-            ExpiredError: the version is too old.
-        """
-        query = {
-            "watch": "true",
-            "allowWatchBookmarks": "true",
-            "resourceVersion": version,
-            "timeoutSeconds": str(seconds),
-        } | ({"labelSelector": selector} if selector else {})
-        # The server ends a watch by itself; one that it forgot ends a little later.
-        timeout = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=seconds + 10)
-        try:
-            async with await self._send("GET", _path(kind, namespace), query, timeout=timeout) as response:
-                async for line in _lines(response):
-                    event = json.loads(line)
-                    if event["type"] == "ERROR":
-                        raise _error(event["object"].get("code", 500), event["object"], "watch")
-                    yield event["type"], event["object"]
-        except (aiohttp.ClientError, TimeoutError) as error:
-            raise RetryLaterError(f"watching {kind.value.plural}: {error!r}") from error
+            asked = {**query, **following, "limit": str(_PAGE)}
+            page = await self._request("GET", _path(kind, namespace), asked, accept=accept)
+            yield page
+            if not page["metadata"].get("continue"):
+                return
+            following = {"continue": page["metadata"]["continue"]}
 
     async def apply(self, manifest: Manifest) -> Object:
         """Server-side apply; takes over fields that others have set."""
@@ -178,41 +161,22 @@ class KubeClient:
         path: str,
         query: Mapping[str, str] | None = None,
         body: Manifest | None = None,
-        content_type: str = "application/json",
+        content_type: str = _JSON,
+        accept: str = _JSON,
     ) -> Object:
+        headers = {"Accept": accept, "Content-Type": content_type}
         try:
-            async with self._slots, await self._send(method, path, query or {}, body, content_type) as response:
-                answer: Object = await response.json()
-                return answer
-        except (aiohttp.ClientError, TimeoutError) as error:
+            request = await self._api.param_serialize(
+                method, path, None, list((query or {}).items()), headers, body, auth_settings=["BearerToken"]
+            )
+            response = await self._api.call_api(*request, _request_timeout=_TIMEOUT)
+            text = await response.read()
+        except (aiohttp.ClientError, TimeoutError, OSError, ConfigException) as error:
             raise RetryLaterError(f"{method} {path}: {error!r}") from error
-
-    async def _send(
-        self,
-        method: str,
-        path: str,
-        query: Mapping[str, str],
-        body: Manifest | None = None,
-        content_type: str = "application/json",
-        timeout: aiohttp.ClientTimeout | None = None,
-    ) -> aiohttp.ClientResponse:
-        token = await self._credentials.current_token()
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
-        if body is not None:
-            headers["Content-Type"] = content_type
-        response = await self._session.request(
-            method,
-            self._credentials.server + path,
-            params=query,
-            data=None if body is None else json.dumps(body),
-            headers=headers,
-            timeout=timeout or _TIMEOUT,
-        )
-        if response.ok:
-            return response
-        async with response:
-            text = await response.text()
-        raise _error(response.status, _parsed(text), f"{method} {path}", response.headers.get("Retry-After", ""))
+        if not 200 <= response.status < 300:
+            raise _error(response.status, _parsed(text), f"{method} {path}", response.headers.get("Retry-After", ""))
+        answer: Object = json.loads(text)
+        return answer
 
 
 def _path(kind: Kind, namespace: str | None, name: str = "") -> str:
@@ -220,27 +184,17 @@ def _path(kind: Kind, namespace: str | None, name: str = "") -> str:
     return f"{kind.value.prefix}{scope}/{kind.value.plural}" + (f"/{name}" if name else "")
 
 
-def _parsed(text: str) -> Object:
+def _parsed(text: bytes) -> Object:
     try:
         answer: Object = json.loads(text)
     except ValueError:
-        return {"message": text[:500]}
+        return {"message": text[:500].decode(errors="replace")}
     return answer
 
 
-def _error(status: int, answer: Object, request: str, retry_after: str = "") -> ApiError | RetryLaterError:
+def _error(status: int, answer: Object, request: str, retry_after: str) -> ApiError | RetryLaterError:
     message = f"{request}: {status} {answer.get('message', '')}"
     if status in _LATER:
         # Kubernetes gives seconds, never a date.
         return RetryLaterError(message, timedelta(seconds=int(retry_after)) if retry_after.isdecimal() else None)
     return _ERRORS.get(status, ApiError)(status, message)
-
-
-async def _lines(response: aiohttp.ClientResponse) -> AsyncIterator[bytes]:
-    """Lines of any length: aiohttp's own reader refuses long ones."""
-    rest = b""
-    async for chunk in response.content.iter_any():
-        *whole, rest = (rest + chunk).split(b"\n")
-        for line in whole:
-            if line.strip():
-                yield line

@@ -48,10 +48,9 @@ class ModelApi:
     async def get(self, reference: Reference) -> Object:
         return self._answer("get", reference, lambda: self._found(reference))
 
-    async def list_all(self, kind: Kind, namespace: str | None, selector: str = "") -> tuple[list[Object], str]:
-        assert not selector, "nobody needs it here"
+    async def list_all(self, kind: Kind, namespace: str | None) -> list[Object]:
         found = [one for one in self.objects if one.kind is kind and namespace in (None, one.namespace)]
-        return [copy.deepcopy(self.objects[one]) for one in found], str(self._version)
+        return [copy.deepcopy(self.objects[one]) for one in found]
 
     async def create(self, manifest: Manifest) -> Object:
         reference = Reference.of(manifest)

@@ -11,8 +11,7 @@ from typing import Any, TypeVar
 from lakestream_api import Control, LakeStreamStatus, WriterNames
 from lakestream_api.names import CONTROL_KEY, FINGERPRINT_ANNOTATION, REPORT_KEY, STREAM_LABEL, WRITER_LABEL
 from lakestream_operator.adapters.applier import Applier
-from lakestream_operator.adapters.cache import Cache
-from lakestream_operator.adapters.reflector import WATCHED
+from lakestream_operator.adapters.cache import WATCHED, Cache
 from lakestream_operator.attempts import attempt
 from lakestream_operator.autoscaler import ScalingState
 from lakestream_operator.decide import Decision, decide
@@ -130,8 +129,13 @@ class Cluster:
         return decision
 
     def _cycle(self, lakestream: Object) -> Decision:
-        for kind in set(Kind) - self.blind:
-            self.cache.replace(kind, None, self.find(kind) if kind in WATCHED else [])
+        for kind in WATCHED.keys() - self.blind - {Kind.LakeStream}:
+            found = {Reference.of(one): one for one in self.find(kind)}
+            for one in found.values():
+                self.cache.put(kind, one)
+            for reference in self.cache.versions().keys() - found.keys():
+                if reference.kind is kind:
+                    self.cache.remove(reference)
         stream = stream_of(trim(Kind.LakeStream, lakestream))
         applier = Applier(self.api, self.cache, "model")
         observed = Observed(

@@ -14,8 +14,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 
 import aiohttp
+from kubernetes.aio.client.rest import RESTClientObject
 
-from lakestream_operator.adapters.credentials import Credentials, find_credentials
+from lakestream_operator.adapters.credentials import credentials_of
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +52,7 @@ class _Tunnels:
         self._closed = asyncio.Event()
 
     def run(self) -> None:
-        asyncio.run(self._serve(find_credentials(os.environ)))
+        asyncio.run(self._serve())
 
     def local_port(self) -> int:
         assert self._listening.wait(timeout=30), "the tunnels do not listen"
@@ -61,11 +62,12 @@ class _Tunnels:
         if self._loop is not None:
             self._loop.call_soon_threadsafe(self._closed.set)
 
-    async def _serve(self, credentials: Credentials) -> None:
-        connector = aiohttp.TCPConnector(ssl=credentials.ssl_context(), limit=0)
-        token = await credentials.current_token()
-        headers = {"Authorization": f"Bearer {token}"} if token else {}
-        async with aiohttp.ClientSession(credentials.server, connector=connector, headers=headers) as session:
+    async def _serve(self) -> None:
+        async with credentials_of(os.environ) as credentials:
+            connector = aiohttp.TCPConnector(ssl=RESTClientObject(credentials).ssl_context, limit=0)
+            token = await credentials.get_api_key_with_prefix("BearerToken")
+        headers = {"Authorization": token} if token else {}
+        async with aiohttp.ClientSession(credentials.host, connector=connector, headers=headers) as session:
 
             async def connected(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
                 try:

@@ -45,20 +45,13 @@ class ApiServer:
         """Bodies of the requests of a method."""
         return [body for what, _, _, body in self.requests if what == method]
 
-    async def handle(self, request: web.Request) -> web.StreamResponse:
+    async def handle(self, request: web.Request) -> web.Response:
         text = await request.text()
         body = json.loads(text) if text else None
         self.requests.append((request.method, request.path, dict(request.query), body))
-        watch = "watch " if request.query.get("watch") else ""
-        row = self.answers.get((watch + request.method, request.path), [(404, {"message": "not found"})])
+        row = self.answers.get((request.method, request.path), [(404, {"message": "not found"})])
         status, answer = row.pop(0) if len(row) > 1 else row[0]
-        if not watch:
-            return web.json_response(answer, status=status, headers=self.headers)
-        response = web.StreamResponse()
-        await response.prepare(request)
-        for event in answer:
-            await response.write(json.dumps(event).encode() + b"\n")
-        return response
+        return web.json_response(answer, status=status, headers=self.headers)
 
     @asynccontextmanager
     async def client(self) -> AsyncIterator[KubeClient]:
@@ -66,7 +59,7 @@ class ApiServer:
         app.router.add_route("*", "/{path:.*}", self.handle)
         async with (
             TestServer(app) as server,
-            KubeClient(Credentials(str(server.make_url("")).rstrip("/"), None)) as client,
+            KubeClient(Credentials(str(server.make_url("")).rstrip("/"))) as client,
         ):
             yield client
 

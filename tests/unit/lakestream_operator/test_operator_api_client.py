@@ -1,7 +1,7 @@
-"""The client, the reflector and the cache, against an API server that answers as told."""
+"""The client and the cache, against an API server that answers as told."""
 
-import asyncio
-import contextlib
+import subprocess
+import sys
 from datetime import timedelta
 from typing import Any
 
@@ -11,11 +11,9 @@ from lakestream_api.names import MANAGED_BY, STREAM_LABEL, WRITER_LABEL
 from lakestream_operator.adapters.cache import Cache
 from lakestream_operator.adapters.client import KubeClient
 from lakestream_operator.adapters.credentials import Credentials
-from lakestream_operator.adapters.reflector import Reflector
 from lakestream_operator.errors import (
     ApiError,
     ConflictError,
-    ExpiredError,
     ForbiddenError,
     InvalidError,
     NotFoundError,
@@ -54,13 +52,22 @@ def test_a_list_is_read_page_by_page(api: Any, run: Any) -> None:
 
     async def listing() -> None:
         async with api.client() as client:
-            found, version = await client.list_all(Kind.Pod, None, "a=b")
-            assert [one["metadata"]["name"] for one in found] == ["a", "b"]
-            assert version == "11"
+            found = {Reference(Kind.Pod, "lake", "a"): 1, Reference(Kind.Pod, "lake", "b"): 1}
+            assert await client.list_versions(Kind.Pod, None, "a=b") == (found, 11)
 
     run(listing())
     assert [query.get("continue") for _, _, query, _ in api.requests] == [None, "next"]
     assert {query["labelSelector"] for _, _, query, _ in api.requests} == {"a=b"}
+
+
+def test_an_empty_list_of_metadata_has_no_items(api: Any, run: Any) -> None:
+    api.on("GET", PODS, (200, {"items": None, "metadata": {"resourceVersion": "7"}}))
+
+    async def listing() -> None:
+        async with api.client() as client:
+            assert await client.list_versions(Kind.Pod, None, "") == ({}, 7)
+
+    run(listing())
 
 
 @pytest.mark.parametrize(
@@ -70,7 +77,7 @@ def test_a_list_is_read_page_by_page(api: Any, run: Any) -> None:
         (403, ForbiddenError),
         (404, NotFoundError),
         (409, ConflictError),
-        (410, ExpiredError),
+        (410, ApiError),
         (422, InvalidError),
         (400, ApiError),
         (429, RetryLaterError),
@@ -107,59 +114,11 @@ def test_an_api_server_says_how_long_it_wants_to_be_left_alone(
 
 def test_no_answer_is_one_to_wait_for(run: Any) -> None:
     async def getting() -> None:
-        async with KubeClient(Credentials("http://127.0.0.1:1", None)) as client:
+        async with KubeClient(Credentials("http://127.0.0.1:1")) as client:
             with pytest.raises(RetryLaterError, match="orders-json-driver"):
                 await client.get(POD)
 
     run(getting())
-
-
-def test_a_watch_takes_lines_of_any_length(api: Any, run: Any) -> None:
-    long = _pod(annotations={"long": "x" * 600_000})
-    api.on(
-        "watch GET", PODS, (200, [{"type": "ADDED", "object": long}, {"type": "DELETED", "object": _pod(version=2)}])
-    )
-
-    async def watching() -> list[str]:
-        async with api.client() as client:
-            return [event async for event, _ in client.watch(Kind.Pod, None, "", "1", 5)]
-
-    assert run(watching()) == ["ADDED", "DELETED"]
-
-
-def test_a_watch_that_is_too_old_says_so(api: Any, run: Any) -> None:
-    api.on("watch GET", PODS, (200, [{"type": "ERROR", "object": {"code": 410, "message": "too old"}}]))
-
-    async def watching() -> None:
-        async with api.client() as client:
-            with pytest.raises(ExpiredError):
-                async for _ in client.watch(Kind.Pod, None, "", "1", 5):
-                    pass
-
-    run(watching())
-
-
-def test_what_was_deleted_in_a_gap_is_missed_no_longer_than_the_gap(api: Any, run: Any, clock: Any) -> None:
-    gone = [{"type": "ERROR", "object": {"code": 410, "message": "too old"}}]
-    api.on("GET", PODS, _listed(_pod("a"), _pod("b")), _listed(_pod("b"), version=20))
-    api.on("watch GET", PODS, (200, gone), (200, [{"type": "ADDED", "object": _pod("c", 21)}]))
-    woken: list[Any] = []
-
-    async def reflecting() -> None:
-        cache = Cache(wake=woken.append)
-        async with api.client() as client:
-            reflector = Reflector(client, cache, clock, Kind.Pod, None)
-            task = asyncio.create_task(reflector.run())
-            while {one.name for one in cache._keys} != {"b", "c"}:
-                await asyncio.sleep(0.01)
-            assert reflector.synced.is_set()
-            assert reflector.heard_at == clock.now
-            task.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await task
-
-    run(reflecting())
-    assert set(woken) == {("lake", "orders")}
 
 
 def test_an_answer_that_is_older_than_what_is_known_changes_nothing() -> None:
@@ -176,8 +135,16 @@ def test_what_is_known_already_wakes_nobody() -> None:
     cache = Cache(wake=woken.append)
     cache.put(Kind.Pod, _pod(version=5))
     cache.put(Kind.Pod, _pod(version=5))
-    cache.replace(Kind.Pod, None, [_pod(version=5)])
     assert woken == [("lake", "orders")]
+
+
+def test_what_took_the_name_of_one_that_went_is_not_forgotten_with_it() -> None:
+    cache = Cache()
+    cache.put(Kind.Pod, _pod(version=7, uid="another"))
+    cache.remove(POD, 6)
+    assert cache.versions() == {POD: 7}
+    cache.remove(POD, 7)
+    assert cache.versions() == {}
 
 
 def test_an_object_that_loses_its_label_is_nobodys() -> None:
@@ -193,3 +160,20 @@ def test_what_nobody_looks_at_is_not_kept() -> None:
     (kept,) = cache._objects["lake", "orders"].values()
     assert "spec" not in kept
     assert "managedFields" not in kept["metadata"]
+
+
+AS_IN_THE_IMAGE = """
+import sys
+
+class Removed:
+    def find_spec(self, name, path=None, target=None):
+        if name.startswith("kubernetes.") and (".models." in name or ".api." in name):
+            raise ModuleNotFoundError(name)
+
+sys.meta_path.insert(0, Removed())
+import lakestream_operator.controller
+"""
+
+
+def test_the_operator_does_without_the_models_of_the_package_kubernetes() -> None:
+    subprocess.run([sys.executable, "-c", AS_IN_THE_IMAGE], check=True)

@@ -12,12 +12,15 @@ from lakestream_api import LakeStreamStatus
 from lakestream_operator.adapters.cache import Cache
 from lakestream_operator.adapters.web import serve_health, serve_metrics
 from lakestream_operator.metrics import Metrics, StreamMetrics
-from lakestream_operator.model import Apply, Create, Emit, Finalize, Stream
+from lakestream_operator.model import Apply, Create, Emit, Finalize, Kind, Reference, Stream
 from lakestream_operator.observer import FINALIZER
 from lakestream_operator.reconciler import Reconciler
 from lakestream_operator.testing import lakestream
 from lakestream_operator.testing.cluster import JOB
 from lakestream_operator.watchdog import Watchdog
+
+NEWEST = 1_000_000
+"""A version that all have gone by."""
 
 
 class Applier:
@@ -53,6 +56,10 @@ def _manifest(name: str = "orders", version: int = 1, **metadata: Any) -> dict[s
     return manifest
 
 
+def _reference(name: str) -> Reference:
+    return Reference(Kind.LakeStream, "lake", name)
+
+
 def _reconciler(clock: Any, applier: Applier) -> Reconciler:
     reconciler = Reconciler(applier, Cache(), JOB, clock, Metrics(CollectorRegistry()), chance=lambda: 0.0)  # type: ignore[arg-type]
     reconciler.ready.set()
@@ -72,7 +79,7 @@ def applier() -> Applier:
 def test_a_lakestream_is_looked_after_from_the_first_sight(clock: Any, applier: Applier, play: Any) -> None:
     async def looking() -> None:
         reconciler = _reconciler(clock, applier)
-        reconciler.saw(_manifest())
+        reconciler.saw(Kind.LakeStream, _manifest())
         await _until(lambda: applier.statuses)
         await reconciler.close()
 
@@ -87,10 +94,10 @@ def test_nothing_is_decided_before_the_cluster_is_known(clock: Any, applier: App
     async def looking() -> None:
         reconciler = _reconciler(clock, applier)
         reconciler.ready.clear()
-        reconciler.saw(_manifest())
+        reconciler.saw(Kind.LakeStream, _manifest())
         await asyncio.sleep(60)
         assert applier.acts == []
-        reconciler.gone(("lake", "orders"))
+        reconciler.gone(_reference("orders"), NEWEST)
 
     play(looking())
 
@@ -99,16 +106,16 @@ def test_a_bug_is_tried_again_later_and_is_nobody_elses(clock: Any, applier: App
     async def looking() -> None:
         reconciler = _reconciler(clock, applier)
         applier.error = KeyError("a bug")
-        reconciler.saw(_manifest())
+        reconciler.saw(Kind.LakeStream, _manifest())
         key = ("lake", "orders")
         await _until(lambda: reconciler._loops[key].failures == 1)
         assert reconciler._loops[key].wake_at == clock.now + timedelta(seconds=1)
         applier.error = None
-        reconciler.saw(_manifest("other"))
+        reconciler.saw(Kind.LakeStream, _manifest("other"))
         reconciler.wake(key)
         await _until(lambda: {name for name, _ in applier.statuses} == {"other"})
         assert reconciler._loops[key].failures == 1, "whatever wakes it"
-        reconciler.saw(_manifest(version=2, generation=2, finalizers=[FINALIZER]))
+        reconciler.saw(Kind.LakeStream, _manifest(version=2, generation=2, finalizers=[FINALIZER]))
         await _until(lambda: {name for name, _ in applier.statuses} == {"orders", "other"})
         assert reconciler._loops[key].failures == 0
         await reconciler.close()
@@ -119,7 +126,7 @@ def test_a_bug_is_tried_again_later_and_is_nobody_elses(clock: Any, applier: App
 def test_a_status_is_not_written_for_nothing(clock: Any, applier: Applier, play: Any) -> None:
     async def looking() -> None:
         reconciler = _reconciler(clock, applier)
-        reconciler.saw(_manifest())
+        reconciler.saw(Kind.LakeStream, _manifest())
         await _until(lambda: applier.statuses)
         seen = len(applier.statuses)
         for _ in range(2):
@@ -140,11 +147,11 @@ def test_of_two_that_name_one_table_the_second_waits_until_the_first_lets_go(
         first, second = _manifest("first"), _manifest("second", creationTimestamp="2026-01-01T00:00:00Z")
         first["metadata"]["creationTimestamp"] = "2025-01-01T00:00:00Z"
         second["spec"]["writers"] = first["spec"]["writers"]
-        reconciler.saw(second)
-        reconciler.saw(first)
+        reconciler.saw(Kind.LakeStream, second)
+        reconciler.saw(Kind.LakeStream, first)
         await _until(lambda: {name for name, _ in applier.statuses} == {"first", "second"})
         assert {name for name, action in applier.acts if isinstance(action, Create)} == {"first"}
-        reconciler.gone(("lake", "first"))
+        reconciler.gone(_reference("first"), NEWEST)
         await _until(lambda: ("second", Create) in [(name, type(action)) for name, action in applier.acts])
         await reconciler.close()
 
@@ -155,13 +162,34 @@ def test_an_older_sight_of_a_lakestream_is_passed_over(clock: Any, applier: Appl
     async def looking() -> None:
         reconciler = _reconciler(clock, applier)
         reconciler.ready.clear()
-        reconciler.saw(_manifest(version=5, generation=2))
-        reconciler.saw(_manifest(version=4))
-        assert reconciler.generations() == {("lake", "orders"): 2}
-        reconciler.saw(_manifest(version=6, uid="another"))
+        reconciler.saw(Kind.LakeStream, _manifest(version=5))
+        reconciler.saw(Kind.LakeStream, _manifest(version=4))
+        assert reconciler.versions() == {_reference("orders"): 5}
+        reconciler.saw(Kind.LakeStream, _manifest(version=7, uid="another"))
+        # Watches tell of two objects of one name in any order.
+        reconciler.gone(_reference("orders"), 6)
+        reconciler.saw(Kind.LakeStream, _manifest(version=5))
+        assert reconciler.versions() == {_reference("orders"): 7}
         assert reconciler._loops["lake", "orders"].manifest["metadata"]["uid"] == "another"
-        reconciler.gone(("lake", "orders"))
-        assert reconciler.generations() == {}
+        reconciler.gone(_reference("orders"), NEWEST)
+        assert reconciler.versions() == {}
+
+    play(looking())
+
+
+def test_a_loop_that_is_cancelled_while_it_is_woken_ends(clock: Any, applier: Applier, play: Any) -> None:
+    async def looking() -> None:
+        reconciler = _reconciler(clock, applier)
+        reconciler.saw(Kind.LakeStream, _manifest())
+        loop = reconciler._loops["lake", "orders"]
+        await _until(lambda: applier.statuses and not loop.woken.is_set() and loop.busy_since is None)
+        await asyncio.sleep(5)
+        assert loop.task is not None
+        reconciler.wake(("lake", "orders"))
+        await asyncio.sleep(0)
+        loop.task.cancel()
+        await asyncio.wait([loop.task], timeout=60)
+        assert loop.task.cancelled()
 
     play(looking())
 
@@ -170,7 +198,7 @@ def test_the_end_waits_for_cycles_in_hand(clock: Any, applier: Applier, play: An
     async def looking() -> None:
         applier.slow = asyncio.Event()
         reconciler = _reconciler(clock, applier)
-        reconciler.saw(_manifest())
+        reconciler.saw(Kind.LakeStream, _manifest())
         await _until(lambda: reconciler._loops["lake", "orders"].busy_since)
         closing = asyncio.create_task(reconciler.close())
         await asyncio.sleep(5)
@@ -183,7 +211,7 @@ def test_the_end_waits_for_cycles_in_hand(clock: Any, applier: Applier, play: An
 
 
 def _watchdog(clock: Any, reconciler: Reconciler, client: Any) -> Watchdog:
-    return Watchdog(client, reconciler, (), (), clock, clock.now)
+    return Watchdog(client, reconciler, (), clock, clock.now)
 
 
 def test_a_hung_cycle_is_unhealthy(clock: Any, applier: Applier, play: Any) -> None:
@@ -191,43 +219,15 @@ def test_a_hung_cycle_is_unhealthy(clock: Any, applier: Applier, play: Any) -> N
         applier.slow = asyncio.Event()
         reconciler = _reconciler(clock, applier)
         watchdog = _watchdog(clock, reconciler, None)
-        reconciler.saw(_manifest())
+        reconciler.saw(Kind.LakeStream, _manifest())
         await _until(lambda: reconciler._loops["lake", "orders"].busy_since)
         assert watchdog.problems() == []
         watchdog.done_at = clock.now + timedelta(minutes=6)
         clock.move(6 * 60)
         assert watchdog.problems() == ["a cycle has taken 0:06:00"]
-        reconciler.gone(("lake", "orders"))
+        reconciler.gone(_reference("orders"), NEWEST)
 
     play(looking())
-
-
-def test_lakestreams_that_the_watch_missed_are_found_and_told_of(
-    api: Any, clock: Any, applier: Applier, run: Any, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("lakestream_operator.watchdog._LATE", timedelta())
-    listed = {"items": [_manifest()], "metadata": {"resourceVersion": "9"}}
-    api.on("GET", "/apis/lakestream.dev/v1alpha1/lakestreams", (200, listed))
-
-    async def auditing() -> None:
-        reconciler = _reconciler(clock, applier)
-        reconciler.ready.clear()
-        reconciler.saw(_manifest("gone"))
-        async with api.client() as client:
-            watchdog = _watchdog(clock, reconciler, client)
-            await watchdog._once()
-            assert reconciler.generations() == {("lake", "orders"): 1}
-            assert watchdog.problems() == []
-            reconciler.gone(("lake", "orders"))
-            await watchdog._once()
-            assert watchdog.problems() == ["the watch of LakeStreams misses changes"]
-            await watchdog._once()
-            assert watchdog.problems() == []
-            clock.move(10 * 60)
-            assert "could last be listed" in watchdog.problems()[0]
-            reconciler.gone(("lake", "orders"))
-
-    run(auditing())
 
 
 def test_health_and_metrics_are_served(clock: Any, applier: Applier, run: Any) -> None:
@@ -237,7 +237,7 @@ def test_health_and_metrics_are_served(clock: Any, applier: Applier, run: Any) -
         reconciler = _reconciler(clock, applier)
         registry = CollectorRegistry()
         registry.register(StreamMetrics(reconciler.statuses))
-        reconciler.saw(_manifest())
+        reconciler.saw(Kind.LakeStream, _manifest())
         await _until(lambda: applier.statuses)
         async with (
             serve_health(0, lambda: problems, list) as health,
@@ -255,7 +255,7 @@ def test_health_and_metrics_are_served(clock: Any, applier: Applier, run: Any) -
             text = await answer.text()
         assert 'lakestream_phase{namespace="lake",phase="Starting",stream="orders"} 1.0' in text
         await reconciler.close()
-        reconciler.gone(("lake", "orders"))
+        reconciler.gone(_reference("orders"), NEWEST)
         assert b"orders" not in generate_latest(registry), "one that is gone leaves no series"
 
     run(serving())

@@ -1,13 +1,15 @@
 """The settings file and the credentials."""
 
 import base64
+import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
 
-from lakestream_operator.adapters.credentials import find_credentials, of_kubeconfig
+from lakestream_operator.adapters.credentials import Credentials, credentials_of
 from lakestream_operator.errors import SettingsError
 from lakestream_operator.settings import load_settings
 
@@ -62,7 +64,12 @@ def _kubeconfig(folder: Path, cluster: dict[str, Any], user: dict[str, Any]) -> 
     return path
 
 
-def test_certificates_are_in_the_kubeconfig_or_beside_it(tmp_path: Path) -> None:
+async def _found(path: Path, environ: Mapping[str, str] | None = None) -> Credentials:
+    async with credentials_of({"KUBECONFIG": str(path), **(environ or {})}) as found:
+        return found
+
+
+def test_certificates_are_in_the_kubeconfig_or_beside_it(tmp_path: Path, run: Any) -> None:
     (tmp_path / "ca.crt").write_text("authority")
     data = base64.b64encode(b"certificate").decode()
     path = _kubeconfig(
@@ -70,33 +77,42 @@ def test_certificates_are_in_the_kubeconfig_or_beside_it(tmp_path: Path) -> None
         {"certificate-authority": "ca.crt"},
         {"client-certificate-data": data, "client-key-data": data},
     )
-    found = of_kubeconfig(path)
-    assert (found.server, found.ca_data, found.namespace) == ("https://host:6443", "authority", "mine")
-    assert (found.certificate, found.key) == ("certificate", "certificate")
+    found = run(_found(path))
+    assert (found.host, found.ssl_ca_cert) == ("https://host:6443", str(tmp_path / "ca.crt"))
+    assert Path(found.cert_file).read_text() == Path(found.key_file).read_text() == "certificate"
 
 
-def test_a_token_is_read_each_time_or_printed_by_a_command(tmp_path: Path, run: Any) -> None:
-    (tmp_path / "token").write_text("first\n")
-    found = of_kubeconfig(_kubeconfig(tmp_path, {}, {"tokenFile": "token"}))
-    assert run(found.current_token()) == "first"
-    (tmp_path / "token").write_text("second\n")
-    assert run(found.current_token()) == "second"
-    answer = '{"status": {"token": "third"}}'
-    found = of_kubeconfig(_kubeconfig(tmp_path, {}, {"exec": {"command": "echo", "args": [answer]}}))
-    assert run(found.current_token()) == "third"
-    found = of_kubeconfig(_kubeconfig(tmp_path, {}, {"exec": {"command": "false"}}))
-    with pytest.raises(SettingsError, match="false gave no token"):
-        run(found.current_token())
+def test_a_token_is_in_a_file_or_printed_by_a_command(tmp_path: Path, run: Any) -> None:
+    (tmp_path / "token").write_text("first")
+    assert _token(run(_found(_kubeconfig(tmp_path, {}, {"tokenFile": "token"})))) == "Bearer first"
+    api_version = "client.authentication.k8s.io/v1"
+    answer = {"apiVersion": api_version, "kind": "ExecCredential", "status": {"token": "second"}}
+    command = {"apiVersion": api_version, "command": "echo", "args": [json.dumps(answer)]}
+    assert _token(run(_found(_kubeconfig(tmp_path, {}, {"exec": command})))) == "Bearer second"
+    failing = {"apiVersion": api_version, "command": "false"}
+    with pytest.raises(SettingsError, match="none of user me can be used"):
+        run(_found(_kubeconfig(tmp_path, {}, {"exec": failing})))
 
 
-def test_a_context_that_is_not_there_is_named(tmp_path: Path) -> None:
+def _token(found: Credentials) -> str:
+    return found.api_key["BearerToken"]
+
+
+def test_a_context_that_is_not_there_is_named(tmp_path: Path, run: Any) -> None:
     path = _kubeconfig(tmp_path, {}, {})
     path.write_text(path.read_text().replace("name: here", "name: there"))
     with pytest.raises(SettingsError, match="here"):
-        of_kubeconfig(path)
+        run(_found(path))
 
 
-def test_the_kubeconfig_wins_over_the_pod(tmp_path: Path) -> None:
+def test_a_kubeconfig_that_is_not_there_or_not_yaml_is_told(tmp_path: Path, run: Any) -> None:
+    with pytest.raises(SettingsError, match="credentials"):
+        run(_found(tmp_path / "nowhere"))
+    (tmp_path / "broken").write_text("a: [")
+    with pytest.raises(SettingsError, match="credentials"):
+        run(_found(tmp_path / "broken"))
+
+
+def test_the_kubeconfig_wins_over_the_pod(tmp_path: Path, run: Any) -> None:
     path = _kubeconfig(tmp_path, {}, {"token": "mine"})
-    environment = {"KUBECONFIG": str(path), "KUBERNETES_SERVICE_HOST": "10.0.0.1"}
-    assert find_credentials(environment).token == "mine"
+    assert _token(run(_found(path, {"KUBERNETES_SERVICE_HOST": "10.0.0.1"}))) == "Bearer mine"
