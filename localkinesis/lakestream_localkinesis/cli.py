@@ -13,9 +13,7 @@ from typing import Annotated
 import typer
 
 from lakestream_localkinesis.application import Application
-from lakestream_localkinesis.control import Control
 from lakestream_localkinesis.core.account import AccountSettings
-from lakestream_localkinesis.core.clock import DrivenClock, SystemClock
 from lakestream_localkinesis.core.limits import Limits
 from lakestream_localkinesis.core.ondemand import INITIAL_SHARDS
 from lakestream_localkinesis.core.stream import StreamMode
@@ -70,6 +68,10 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of the command
         Path | None,
         typer.Option(metavar="FOLDER", help="Serve TLS with tls.crt and tls.key of this folder, made if not there."),
     ] = None,
+    data: Annotated[
+        Path | None,
+        typer.Option(metavar="FOLDER", help="Keep streams and records in this folder; without it they are in memory."),
+    ] = None,
     testing: Annotated[bool, typer.Option(help="Let clients drive the clock and switch on faults.")] = False,
 ) -> None:
     """Serve the Kinesis API until SIGINT or SIGTERM."""
@@ -78,11 +80,9 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of the command
     try:
         settings = AccountSettings(id=account, region=region, limits=rates, transition_ms=round(transition * 1000))
         streams = [InitialStream.parse(text) for text in create_stream or ()]
-        application = _application(settings, testing=testing)
         context = server_context(tls, host) if tls else None
-        now_ms = application.clock.now_ms()
-        for stream in streams:
-            application.account.create(stream.name, stream.mode, stream.shards, {}, now_ms)
+        application = Application.open(settings, data, FaultPlan() if testing else None)
+        _create_missing(application, streams)
         with asyncio.Runner(loop_factory=new_event_loop) as runner:
             runner.run(_serve(application, Address(host, port), context))
     except SettingsError as error:
@@ -92,11 +92,22 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of the command
         raise typer.Exit(1) from error
 
 
-def _application(settings: AccountSettings, *, testing: bool) -> Application:
-    if not testing:
-        return Application(settings, SystemClock())
-    clock = DrivenClock(SystemClock())
-    return Application(settings, clock, Control(clock, FaultPlan()))
+def _create_missing(application: Application, wanted: list[InitialStream]) -> None:
+    account = application.account
+    now_ms = application.clock.now_ms()
+    account.settle(now_ms)
+    for stream in wanted:
+        present = account.streams.get(stream.name)
+        if present is None:
+            account.create(stream.name, stream.mode, stream.shards, {}, now_ms)
+        elif (present.mode, len(present.open_shards())) != (stream.mode, stream.shards):
+            logger.warning(
+                "--create-stream: %s is there already, %s with %d open shards, and stays as it is",
+                stream.name,
+                present.mode,
+                len(present.open_shards()),
+            )
+    application.settle(changed=True)
 
 
 async def _serve(application: Application, address: Address, tls: ssl.SSLContext | None) -> None:

@@ -16,6 +16,10 @@ class StartupError(LocalKinesisError):
     """The server could not be started, or did not answer in time."""
 
 
+class UnwritableError(LocalKinesisError):
+    """The folder of the data takes nothing: what a request did is not written down yet."""
+
+
 class ApiError(LocalKinesisError):
     """An error that a Kinesis client is told about.
 

@@ -195,7 +195,7 @@ class Connection(asyncio.Protocol):
             self._later(PUSH_SECONDS * 1000, self._push_due)
 
     def _push1(self, events: EventStream, now_ms: int) -> None:
-        data = events.poll(now_ms)
+        data = self._application.push(events, now_ms)
         if data:
             self._transport.write(render_chunk(data))
         if events.ended:
@@ -210,7 +210,7 @@ class Connection(asyncio.Protocol):
         if not http2.is_open(stream_id):
             del self._subscriptions[stream_id]
         elif self._writable and http2.is_clear(stream_id):
-            data = events.poll(now_ms)
+            data = self._application.push(events, now_ms)
             if data or events.ended:
                 http2.push(stream_id, data, ends=events.ended)
                 self._transport.write(http2.data_to_send())

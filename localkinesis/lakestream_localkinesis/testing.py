@@ -27,9 +27,8 @@ import orjson
 import pybase64
 
 from lakestream_localkinesis.application import Application
-from lakestream_localkinesis.control import CONTROL_PATH, Control
+from lakestream_localkinesis.control import CONTROL_PATH
 from lakestream_localkinesis.core.account import AccountSettings
-from lakestream_localkinesis.core.clock import DrivenClock, SystemClock
 from lakestream_localkinesis.core.limits import Limits
 from lakestream_localkinesis.core.stream import StreamMode
 from lakestream_localkinesis.errors import SettingsError, StartupError
@@ -231,16 +230,16 @@ def local_kinesis(
     transition: float = 0.0,
     seed: int = 0,
     tls: Path | None = None,
+    data: Path | None = None,
 ) -> Iterator[LocalKinesis]:
     """Run a server on a free loopback port until the block ends.
 
     `limits`: Kinesis's own unless given, `Limits.none()` for none. `transition`: seconds that a stream stays
     CREATING, UPDATING or DELETING. `seed`: of the faults' probabilities. `tls`: a folder with tls.crt and tls.key, made
-    if they are not there.
+    if they are not there. `data`: a folder that the next server goes on from.
     """
     settings = AccountSettings(region=region, limits=limits or Limits(), transition_ms=round(transition * 1000))
-    clock = DrivenClock(SystemClock())
-    application = Application(settings, clock, Control(clock, FaultPlan(seed)))
+    application = Application.open(settings, data, FaultPlan(seed))
     thread = _ServerThread(application, server_context(tls, Address().host) if tls else None)
     address = thread.start()
     where = f"{address.host}:{address.port}"
@@ -252,6 +251,7 @@ def local_kinesis(
         )
     finally:
         thread.stop()
+        application.close()
 
 
 class _ServerThread:

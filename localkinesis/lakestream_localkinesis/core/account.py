@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 import secrets
-from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from lakestream_localkinesis.core.changes import Change, Delete, Open
 from lakestream_localkinesis.core.limits import CallRate, Limits
 from lakestream_localkinesis.core.shard import Shard
 from lakestream_localkinesis.core.stream import Stream, StreamMode, StreamStatus, Transition
@@ -76,9 +76,9 @@ MOST_CREATING = 5
 class Account:
     """The streams of an account by name."""
 
-    def __init__(self, settings: AccountSettings) -> None:
+    def __init__(self, settings: AccountSettings, sealer: TokenSealer | None = None) -> None:
         self.settings = settings
-        self.sealer = TokenSealer()
+        self.sealer = sealer or TokenSealer()
         self.streams: dict[str, Stream] = {}
         rated = OPERATION_RATES if settings.limits.operation_rates else {}
         self._rates = {operation: CallRate(rate) for operation, rate in rated.items()}
@@ -105,14 +105,15 @@ class Account:
         """Bring all streams up to date, also those that nobody asks about: retention bounds memory."""
         for stream in list(self.streams.values()):
             stream.settle(now_ms)
+            self._forget_deleted(stream)
 
     def stream(self, name: str, now_ms: int) -> Stream:
         """A stream, up to date."""
         stream = self.streams.get(name)
         if stream:
             stream.settle(now_ms)
-            # Settling may have ended a deletion.
-            if name in self.streams:
+            self._forget_deleted(stream)
+            if not stream.deleted:
                 return stream
         raise self.not_found(name)
 
@@ -145,7 +146,7 @@ class Account:
         stream = Stream(name, self.arn(name), ident, now_ms, mode, self.settings.limits, tags=dict(tags))
         self.streams[name] = stream
         due_ms = now_ms + self.settings.transition_ms
-        stream.begin(Transition(StreamStatus.CREATING, due_ms, lambda at: stream.open_evenly(shards, at)), now_ms)
+        stream.begin(Transition(StreamStatus.CREATING, due_ms, Open(shards)), now_ms)
         return stream
 
     def delete(self, stream: Stream, now_ms: int) -> None:
@@ -153,12 +154,13 @@ class Account:
         due_ms = now_ms + self.settings.transition_ms
         for consumer in stream.consumers.values():
             consumer.gone_ms = due_ms
-        stream.begin(Transition(StreamStatus.DELETING, due_ms, lambda _: self._forget(stream)), now_ms)
+        stream.begin(Transition(StreamStatus.DELETING, due_ms, Delete()), now_ms)
+        self._forget_deleted(stream)
 
-    def update(self, stream: Stream, apply: Callable[[int], None], now_ms: int) -> None:
+    def update(self, stream: Stream, change: Change, now_ms: int) -> None:
         """Change a stream that is ACTIVE."""
         due_ms = now_ms + self.settings.transition_ms
-        stream.begin(Transition(StreamStatus.UPDATING, due_ms, apply), now_ms)
+        stream.begin(Transition(StreamStatus.UPDATING, due_ms, change), now_ms)
 
     def not_found(self, name: str) -> ResourceNotFoundException:
         """The error for a stream that is not there."""
@@ -204,8 +206,9 @@ class Account:
                 "for current limits and how to request higher limits."
             )
 
-    def _forget(self, stream: Stream) -> None:
-        del self.streams[stream.name]
+    def _forget_deleted(self, stream: Stream) -> None:
+        if stream.deleted:
+            self.streams.pop(stream.name, None)
 
 
 def find_shard(account: Account, stream: Stream, name: str) -> Shard:

@@ -19,13 +19,20 @@ class Clock(Protocol):
 class SystemClock:
     """The machine's clock; a step backward (NTP) holds it still instead."""
 
-    def __init__(self) -> None:
+    def __init__(self, not_before_ms: int = 0) -> None:
+        """`not_before_ms`: a time that has been; where the machine is behind it, the clock goes on from there."""
+        self.ahead_ms = max(0, not_before_ms - _machine_ms())
+        """Of the machine's clock."""
         self._last = 0
 
     def now_ms(self) -> int:
         """The current time."""
-        self._last = max(self._last, time.time_ns() // 1_000_000)
+        self._last = max(self._last, _machine_ms() + self.ahead_ms)
         return self._last
+
+
+def _machine_ms() -> int:
+    return time.time_ns() // 1_000_000
 
 
 class DrivenClock:

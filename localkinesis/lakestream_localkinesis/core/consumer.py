@@ -37,6 +37,10 @@ class Consumer:
     subscriptions: dict[int, Subscription] = field(default_factory=dict)
     """The latest of each shard, by its index."""
 
+    def is_gone(self, now_ms: int) -> bool:
+        """Whether its deletion has ended."""
+        return self.gone_ms is not None and self.gone_ms <= now_ms
+
     def status(self, now_ms: int) -> ConsumerStatus:
         """The status at a time."""
         if self.gone_ms is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from lakestream_localkinesis.core.hashing import HashRange
@@ -63,6 +64,19 @@ class Page:
     """From the page's end to now; 0 when nothing is left."""
     following: Cursor | None
     """None at the end of a closed shard."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Records that arrived in a shard one after the other, at one time."""
+
+    before: int
+    """How many the shard had been given before."""
+    arrival_ms: int
+    sizes_before: Sequence[int]
+    """Bytes that the shard had been given before each record, and after the last."""
+    records: list[bytes]
+    """As in a page."""
 
 
 @dataclass(slots=True)
@@ -143,6 +157,36 @@ class Shard:
             f'{{"SequenceNumber":"{text}","ApproximateArrivalTimestamp":{arrival.text},"Data":"{data}"{named}}}'.encode()
         )
         return text
+
+    @property
+    def appended(self) -> int:
+        """How many records it was ever given: the index of the newest in its sequence number."""
+        return self._appended
+
+    def given(self) -> tuple[int, int]:
+        """Records and bytes that it was ever given."""
+        return self._appended, self.counters.incoming_bytes
+
+    def newest(self, count: int) -> Batch:
+        """The last records that were appended, at one time."""
+        sizes_before = [*self._sizes_before[-count:], self.counters.incoming_bytes]
+        return Batch(self._appended - count, self._arrivals[-1], sizes_before, self._records[-count:])
+
+    def count_before(self, appended: int, incoming_bytes: int) -> None:
+        """Go on after records that are not there any more."""
+        self._appended = self.counters.incoming_records = appended
+        self.counters.incoming_bytes = incoming_bytes
+
+    def extend(self, batch: Batch) -> None:
+        """Append records as another shard of the same name gave them by `newest`: with the same sequence numbers."""
+        second = batch.arrival_ms // 1000
+        count = len(batch.records)
+        indices = range(batch.before + 1, batch.before + count + 1)
+        self._sequences += [record_sequence(self._base, index, second) for index in indices]
+        self._arrivals += [batch.arrival_ms] * count
+        self._sizes_before += batch.sizes_before[:-1]
+        self._records += batch.records
+        self.count_before(batch.before + count, batch.sizes_before[-1])
 
     def close(self, now_ms: int) -> None:
         """End the shard: it takes no more records."""

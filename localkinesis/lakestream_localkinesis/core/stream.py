@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from lakestream_localkinesis.core.changes import Change
 from lakestream_localkinesis.core.consumer import Consumer
 from lakestream_localkinesis.core.hashing import HashRange, even_ranges, key_bytes
 from lakestream_localkinesis.core.limits import KIB, CallRate, Limits
@@ -49,8 +49,7 @@ class Transition:
 
     status: StreamStatus
     due_ms: int
-    apply: Callable[[int], None]
-    """Called once with the time at which the change takes effect."""
+    change: Change
 
 
 @dataclass(eq=False, slots=True)
@@ -77,10 +76,15 @@ class Stream:
     """By name."""
     rates: dict[str, CallRate] = field(default_factory=dict)
     """Of the operations that are limited per stream."""
-    _transition: Transition | None = None
-    _demand: Demand = field(default_factory=Demand)
+    transition: Transition | None = None
+    demand: Demand = field(default_factory=Demand)
+    next_index: int = 0
+    trimmed_ms: int = 0
+    """The horizon when retention last changed: what was gone then stays gone, however long retention is now."""
+    deleted: bool = False
+    settled: int = 0
+    """How often `settle` has changed more than what retention and time alone say."""
     _swept_ms: int = 0
-    _next_index: int = 0
     _turn: int = 0
     _route_starts: list[bytes] = field(default_factory=list)
     _route_shards: list[Shard] = field(default_factory=list)
@@ -88,25 +92,24 @@ class Stream:
     @property
     def status(self) -> StreamStatus:
         """The status as of the last `settle`."""
-        return self._transition.status if self._transition else StreamStatus.ACTIVE
+        return self.transition.status if self.transition else StreamStatus.ACTIVE
 
     def begin(self, transition: Transition, now_ms: int) -> None:
         """Start a change; one that is due takes effect at once."""
-        self._transition = transition
+        self.transition = transition
         self.settle(now_ms)
 
     def settle(self, now_ms: int) -> None:
         """Bring the stream up to date: changes that are due; once a second, retention and on-demand growth."""
-        transition = self._transition
+        transition = self.transition
         if transition and transition.due_ms <= now_ms:
-            self._transition = None
-            transition.apply(transition.due_ms)
-        if self.consumers:
-            self.consumers = {
-                name: consumer
-                for name, consumer in self.consumers.items()
-                if consumer.gone_ms is None or consumer.gone_ms > now_ms
-            }
+            self.transition = None
+            transition.change.apply(self, transition.due_ms)
+            self.settled += 1
+        gone = [consumer for consumer in self.consumers.values() if consumer.is_gone(now_ms)]
+        for consumer in gone:
+            del self.consumers[consumer.name]
+            self.settled += 1
         if now_ms - self._swept_ms >= SWEEP_MS:
             self._swept_ms = now_ms
             self._sweep(now_ms)
@@ -114,6 +117,20 @@ class Stream:
     def horizon_ms(self, now_ms: int) -> int:
         """The arrival time before which records are gone."""
         return now_ms - self.retention_hours * HOUR_MS
+
+    def retain(self, hours: int, now_ms: int) -> None:
+        """Change the retention period; what is older than either period is gone at once and for good."""
+        shorter = min(self.retention_hours, hours)
+        self.trimmed_ms = max(self.trimmed_ms, now_ms - shorter * HOUR_MS)
+        self.retention_hours = hours
+        for shard in self.shards.values():
+            shard.trim(self.trimmed_ms)
+
+    def set_mode(self, mode: StreamMode) -> None:
+        """Provisioned or on demand; a provisioned stream goes by partition keys."""
+        self.mode = mode
+        if mode is StreamMode.PROVISIONED:
+            self.distribution = RecordDistribution.USER_PARTITION_KEY
 
     def first_opened_ms(self) -> int:
         """When the oldest shard that is listed was opened."""
@@ -126,6 +143,14 @@ class Stream:
     def open_evenly(self, count: int, now_ms: int) -> None:
         """Open the first shards of a new stream."""
         self._reroute(0, 0, [self._open(part, now_ms) for part in even_ranges(count)])
+
+    def adopt(self, shards: list[Shard]) -> None:
+        """Take shards over, open and closed, as they were left."""
+        self.shards = {shard.index: shard for shard in shards}
+        for shard in shards:
+            shard.trim(self.trimmed_ms)
+        opened = sorted((shard for shard in shards if shard.is_open), key=lambda shard: shard.hash_range.start)
+        self._reroute(0, len(self._route_shards), opened)
 
     def shard_for(self, digest: bytes) -> Shard:
         """The open shard that takes a hash key, given as 16 bytes."""
@@ -170,9 +195,9 @@ class Stream:
     def _open(self, hash_range: HashRange, now_ms: int, parents: tuple[Shard, ...] = ()) -> Shard:
         created_s = max([now_ms // 1000, *(parent.created_s + 1 for parent in parents)])
         names = tuple(parent.id for parent in parents)
-        shard = Shard(self._next_index, hash_range, now_ms, created_s, self.limits, names)
+        shard = Shard(self.next_index, hash_range, now_ms, created_s, self.limits, names)
         self.shards[shard.index] = shard
-        self._next_index += 1
+        self.next_index += 1
         return shard
 
     def _route(self, key: int) -> int:
@@ -188,16 +213,19 @@ class Stream:
             shard.trim(horizon_ms)
             if shard.closed_ms is not None and shard.closed_ms < horizon_ms:
                 del self.shards[shard.index]
+                self.settled += 1
         if self.mode is StreamMode.ON_DEMAND and self.status is StreamStatus.ACTIVE:
             self._grow(now_ms)
 
     def _grow(self, now_ms: int) -> None:
         totals = [shard.counters for shard in self.shards.values()]
-        self._demand = self._demand.observe(
+        before = self.demand
+        self.demand = before.observe(
             now_ms,
             records=sum(total.incoming_records for total in totals),
             size=sum(total.incoming_bytes for total in totals),
         )
-        wanted = self._demand.shards()
+        self.settled += self.demand is not before
+        wanted = self.demand.shards()
         if wanted > len(self._route_shards):
             self.scale_evenly(wanted, now_ms)

@@ -10,16 +10,17 @@ from base64 import b64decode, b64encode
 
 import orjson
 
+KEY_BYTES = 16
 _MAC_BYTES = 16
 
 Payload = list[str | int | None]
 
 
 class TokenSealer:
-    """Seals a payload against change, with a key that lives as long as the server."""
+    """Seals a payload against change, with a key that lives as long as the server, or longer where it is given."""
 
-    def __init__(self) -> None:
-        self._key = secrets.token_bytes(16)
+    def __init__(self, key: bytes | None = None) -> None:
+        self._key = key or secrets.token_bytes(KEY_BYTES)
 
     def seal(self, payload: Payload) -> str:
         """The token of a payload."""

@@ -19,5 +19,5 @@ def increase_stream_retention_period(account: Account, fields: Fields, now_ms: i
             f"Requested retention period ({hours} hours) for stream {name} can not be shorter than existing "
             f"retention period ({stream.retention_hours} hours). Use DecreaseStreamRetentionPeriod API."
         )
-    stream.retention_hours = hours
+    stream.retain(hours, now_ms)
     return {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lakestream_localkinesis.core.account import Account, find_shard
+from lakestream_localkinesis.core.changes import Merge
 from lakestream_localkinesis.errors import InvalidArgumentException
 from lakestream_localkinesis.fields import SHARD_ID, Fields
 from lakestream_localkinesis.operations.answer import Answer
@@ -25,5 +26,5 @@ def merge_shards(account: Account, fields: Fields, now_ms: int) -> Answer:
             f"Shards {lower.id} and {upper.id} in stream {name} under account {account.settings.id} "
             "are not an adjacent pair of shards eligible for merging"
         )
-    account.update(stream, lambda at: stream.merge(lower, upper, at), now_ms)
+    account.update(stream, Merge(lower.index, upper.index), now_ms)
     return {}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lakestream_localkinesis.core.account import Account, find_shard
+from lakestream_localkinesis.core.changes import Split
 from lakestream_localkinesis.errors import InvalidArgumentException
 from lakestream_localkinesis.fields import HASH_KEY, SHARD_ID, Fields
 from lakestream_localkinesis.operations.answer import Answer
@@ -29,5 +30,5 @@ def split_shard(account: Account, fields: Fields, now_ms: int) -> Answer:
             f"shard's StartingHashKey {whole.start} and less than the shard's EndingHashKey {whole.end}."
         )
     account.check_shard_quota(1)
-    account.update(stream, lambda at: stream.split(shard, new_start, at), now_ms)
+    account.update(stream, Split(shard.index, new_start), now_ms)
     return {}

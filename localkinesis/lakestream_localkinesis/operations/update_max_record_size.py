@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from lakestream_localkinesis.core.account import Account
+from lakestream_localkinesis.core.changes import SetMaxRecordBytes
 from lakestream_localkinesis.core.limits import KIB
-from lakestream_localkinesis.core.stream import LEAST_RECORD_KIB, MOST_RECORD_KIB, Stream
+from lakestream_localkinesis.core.stream import LEAST_RECORD_KIB, MOST_RECORD_KIB
 from lakestream_localkinesis.fields import Fields
 from lakestream_localkinesis.operations.answer import Answer
 
@@ -15,9 +16,5 @@ def update_max_record_size(account: Account, fields: Fields, now_ms: int) -> Ans
     kib = fields.integer("MaxRecordSizeInKiB", LEAST_RECORD_KIB, MOST_RECORD_KIB)
     fields.check()
     stream = account.active_stream(name, now_ms)
-    account.update(stream, lambda _: _set_size(stream, kib), now_ms)
+    account.update(stream, SetMaxRecordBytes(kib * KIB), now_ms)
     return {}
-
-
-def _set_size(stream: Stream, kib: int) -> None:
-    stream.max_record_bytes = kib * KIB

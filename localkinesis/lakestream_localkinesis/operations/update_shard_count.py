@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from lakestream_localkinesis.core.account import Account
+from lakestream_localkinesis.core.changes import Scale
 from lakestream_localkinesis.core.stream import HOUR_MS, Stream, StreamMode
 from lakestream_localkinesis.errors import (
     InvalidArgumentException,
@@ -40,7 +41,7 @@ def update_shard_count(account: Account, fields: Fields, now_ms: int) -> Answer:
         )
     account.check_shard_quota(max(0, target - current))
     stream.reshardings_ms = [*recent, now_ms]
-    account.update(stream, lambda at: stream.scale_evenly(target, at), now_ms)
+    account.update(stream, Scale(target), now_ms)
     return {
         "StreamName": name,
         "StreamARN": stream.arn,

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from lakestream_localkinesis.core.account import Account
-from lakestream_localkinesis.core.stream import RecordDistribution, Stream, StreamMode
+from lakestream_localkinesis.core.changes import SetMode
+from lakestream_localkinesis.core.stream import StreamMode
 from lakestream_localkinesis.errors import LimitExceededException
 from lakestream_localkinesis.fields import Fields
 from lakestream_localkinesis.operations.answer import Answer
@@ -30,11 +31,5 @@ def update_stream_mode(account: Account, fields: Fields, now_ms: int) -> Answer:
     if mode is StreamMode.ON_DEMAND and stream.mode is not mode:
         account.check_on_demand_quota()
     stream.mode_changes_ms = [*recent, now_ms]
-    account.update(stream, lambda _: _set_mode(stream, mode), now_ms)
+    account.update(stream, SetMode(mode), now_ms)
     return {}
-
-
-def _set_mode(stream: Stream, mode: StreamMode) -> None:
-    stream.mode = mode
-    if mode is StreamMode.PROVISIONED:
-        stream.distribution = RecordDistribution.USER_PARTITION_KEY

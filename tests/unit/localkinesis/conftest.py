@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import base64
+import errno
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import orjson
@@ -16,12 +19,13 @@ from botocore.parsers import EventStreamJSONParser
 
 from lakestream_localkinesis.application import Application
 from lakestream_localkinesis.control import Control
-from lakestream_localkinesis.core.account import AccountSettings
+from lakestream_localkinesis.core.account import Account, AccountSettings
 from lakestream_localkinesis.core.clock import DrivenClock, SystemClock
 from lakestream_localkinesis.core.limits import Limits
 from lakestream_localkinesis.eventstream import EventStream
 from lakestream_localkinesis.faults import FaultPlan
 from lakestream_localkinesis.http import Request, Response
+from lakestream_localkinesis.journal.journal import Journal
 
 MODEL = ServiceModel(Loader().load_service_model("kinesis", "service-2"), "kinesis")
 EVENTS = MODEL.shape_for("SubscribeToShardEventStream")
@@ -141,7 +145,58 @@ def subscribe(api: Api, consumer: str, shard: str, kind: str = "TRIM_HORIZON", *
 def build_api(settings: AccountSettings) -> Api:
     clock = DrivenClock(SystemClock(), frozen_at_ms=START_MS)
     faults = FaultPlan()
-    return Api(Application(settings, clock, Control(clock, faults)), clock, faults)
+    return Api(Application(Account(settings), clock, Control(clock, faults)), clock, faults)
+
+
+class Disk:
+    """Writes as `os.write` does, until it is full."""
+
+    def __init__(self) -> None:
+        self.free: int | None = None
+
+    def write(self, descriptor: int, data: memoryview) -> int:
+        if self.free is None:
+            return os.write(descriptor, data)
+        if not self.free:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        written = os.write(descriptor, data[: self.free])
+        self.free -= written
+        return written
+
+
+class Host:
+    """A machine with a folder, on which one server runs after the other."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.clock = DrivenClock(SystemClock(), frozen_at_ms=START_MS)
+        self.disk = Disk()
+        self._running: Journal | None = None
+
+    def start(self, settings: AccountSettings | None = None, segment_bytes: int = 1 << 20) -> Api:
+        """End the server that runs, if any, and start the next."""
+        self.stop()
+        chosen = settings or AccountSettings(limits=Limits.none())
+        self._running = Journal(self.folder, chosen, segment_bytes=segment_bytes, write=self.disk.write)
+        faults = FaultPlan()
+        control = Control(self.clock, faults)
+        return Api(Application(self._running.account, self.clock, control, self._running), self.clock, faults)
+
+    def stop(self) -> None:
+        if self._running:
+            self._running.close()
+        self._running = None
+
+    def segments(self) -> list[Path]:
+        return sorted(self.folder.glob("*.journal"))
+
+
+@pytest.fixture
+def host(tmp_path: Path) -> Iterator[Host]:
+    """A machine with a folder for data."""
+    host = Host(tmp_path / "data")
+    yield host
+    host.stop()
 
 
 @pytest.fixture

@@ -71,6 +71,37 @@ def test_it_serves_until_it_is_told_to_stop(tmp_path: Path, tls: bool):
         process.wait()
 
 
+def test_what_was_acknowledged_outlives_a_kill(tmp_path: Path):
+    folder = tmp_path / "data"
+    command = [sys.executable, "-m", "lakestream_localkinesis.cli", "serve", "--port", "0", "--testing"]
+    command += ["--data", str(folder), "--create-stream"]
+    acknowledged = []
+    iterator = ""
+    for place, stream in enumerate(["orders:2", "orders:3"]):
+        log = tmp_path / f"log{place}"
+        with log.open("w") as stderr:
+            process = subprocess.Popen([*command, stream], stderr=stderr)
+        try:
+            server = connect(_endpoint(log, process))
+            client = server.client()
+            assert [record.sequence_number for record in server.records("orders")] == acknowledged
+            if iterator:
+                # Another count of shards is told and nothing else.
+                assert "--create-stream: orders is there already, PROVISIONED with 2 open shards" in log.read_text()
+                assert len(client.list_shards(StreamName="orders")["Shards"]) == 2
+                assert [record["Data"] for record in client.get_records(ShardIterator=iterator)["Records"]] == [b"data"]
+            else:
+                put = client.put_record(StreamName="orders", PartitionKey="key", Data=b"data")
+                place_of = {"StreamName": "orders", "ShardId": put["ShardId"]}
+                iterator = client.get_shard_iterator(**place_of, ShardIteratorType="TRIM_HORIZON")["ShardIterator"]
+                acknowledged.append(put["SequenceNumber"])
+                second = CliRunner().invoke(app, ["serve", "--port", "0", "--data", str(folder)])
+                assert second.exit_code == 1
+        finally:
+            process.kill()
+            process.wait()
+
+
 def _endpoint(log: Path, process: subprocess.Popen[bytes]) -> str:
     while process.poll() is None:
         found = re.search(r"serving Kinesis at (https?://\S+)", log.read_text("utf-8"))

@@ -153,11 +153,11 @@ def test_a_port_that_is_taken(server: LocalKinesis):
     import asyncio
 
     from lakestream_localkinesis.application import Application
-    from lakestream_localkinesis.core.account import AccountSettings
+    from lakestream_localkinesis.core.account import Account, AccountSettings
     from lakestream_localkinesis.core.clock import SystemClock
     from lakestream_localkinesis.server import Address, Server
 
     port = urlsplit(server.endpoint).port or 0
-    application = Application(AccountSettings(), SystemClock())
+    application = Application(Account(AccountSettings()), SystemClock())
     with pytest.raises(StartupError, match=f"cannot listen on 127.0.0.1:{port}"):
         asyncio.run(Server(application, Address(port=port)).start())

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from lakestream_localkinesis.application import Application
-from lakestream_localkinesis.core.account import AccountSettings
+from lakestream_localkinesis.core.account import Account, AccountSettings
 from lakestream_localkinesis.core.clock import DrivenClock, SystemClock
 from lakestream_localkinesis.core.hashing import KEY_SPACE, HashRange
 from lakestream_localkinesis.core.limits import Limits
@@ -45,7 +45,7 @@ class KinesisMachine(RuleBasedStateMachine):
     def __init__(self) -> None:
         super().__init__()
         self.clock = DrivenClock(SystemClock(), frozen_at_ms=1_700_000_000_000)
-        self.application = Application(AccountSettings(limits=Limits.none()), self.clock)
+        self.application = Application(Account(AccountSettings(limits=Limits.none())), self.clock)
         self.model: dict[str, Shard] = {}
         self.serial = 0
         self.sequences: dict[bytes, int] = {}

@@ -1,0 +1,106 @@
+"""The folder of a journal: who has it, the key of its tokens, its segments."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from lakestream_localkinesis.core.token import KEY_BYTES
+from lakestream_localkinesis.errors import StartupError
+
+Write = Callable[[int, memoryview], int]
+"""`os.write`: a descriptor and bytes to how many of them were written."""
+
+_SUFFIX = ".journal"
+_UNFINISHED = ".new"
+
+
+@dataclass(eq=False, slots=True)
+class Segment:
+    """One file of a journal."""
+
+    path: Path
+    size: int = 0
+    newest_ms: dict[str, int] = field(default_factory=dict)
+    """The latest arrival of each stream's records in it, by the stream's id."""
+
+
+class Folder:
+    """A folder that this process alone has, until `close`."""
+
+    def __init__(self, path: Path, write: Write = os.write) -> None:
+        """Make the folder if it is not there, and take it.
+
+        Raises:
+            StartupError: another process has it, or it cannot be written to.
+        """
+        self.path = path
+        self._write = write
+        try:
+            path.mkdir(parents=True, exist_ok=True)
+            self._lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+            self._take()
+            for unfinished in path.glob(f"*{_UNFINISHED}"):
+                unfinished.unlink()
+        except OSError as error:
+            raise StartupError(f"{path} cannot be used for the data: {error}") from error
+
+    def close(self) -> None:
+        """Let another process have it."""
+        os.close(self._lock)
+
+    def key(self) -> bytes:
+        """What seals the tokens of the server: made once, for its owner's eyes alone."""
+        path = self.path / "key"
+        try:
+            if path.exists():
+                return path.read_bytes()
+            key = os.urandom(KEY_BYTES)
+            os.close(self.create(path, key))
+        except OSError as error:
+            raise StartupError(f"{path}: {error}") from error
+        return key
+
+    def segments(self) -> list[Segment]:
+        """Those that are there, in order."""
+        return [Segment(path, path.stat().st_size) for path in sorted(self.path.glob(f"*{_SUFFIX}"))]
+
+    def segment_path(self, number: int) -> Path:
+        """The name of a segment."""
+        return self.path / f"{number:012d}{_SUFFIX}"
+
+    def create(self, path: Path, data: bytes) -> int:
+        """A file that has these bytes from the first moment on; a descriptor that appends to it."""
+        unfinished = path.with_name(path.name + _UNFINISHED)
+        unfinished.unlink(missing_ok=True)
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
+        descriptor = os.open(unfinished, flags, 0o600)
+        try:
+            self.append(descriptor, data)
+            unfinished.rename(path)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        return descriptor
+
+    def append(self, descriptor: int, data: bytes) -> None:
+        """Write all of it, or raise."""
+        left = memoryview(data)
+        while left:
+            left = left[self._write(descriptor, left) :]
+
+    def _take(self) -> None:
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            holder = os.read(self._lock, 200).decode(errors="replace").strip()
+            os.close(self._lock)
+            raise StartupError(
+                f"{self.path} is in use by another server ({holder}): stop that one, or give this one another folder"
+            ) from error
+        os.ftruncate(self._lock, 0)
+        os.write(self._lock, f"process {os.getpid()} on {socket.gethostname()}\n".encode())

@@ -1,0 +1,324 @@
+"""The journal: what was acknowledged is there after a restart, and what is wrong with a folder is told."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from lakestream_localkinesis.core.account import AccountSettings
+from lakestream_localkinesis.core.clock import SystemClock
+from lakestream_localkinesis.core.limits import Limits
+from lakestream_localkinesis.errors import StartupError
+from lakestream_localkinesis.http import Request
+from lakestream_localkinesis.journal.journal import Journal
+
+if TYPE_CHECKING:
+    from tests.unit.localkinesis.conftest import Api, Host
+
+START_MS = 1_700_000_000_000
+HOUR_MS = 3600 * 1000
+SETTINGS = AccountSettings(limits=Limits.none())
+
+
+def described(api: Api, stream: str) -> dict[str, Any]:
+    return {
+        "summary": api.call("DescribeStreamSummary", StreamName=stream),
+        "shards": api.shards(stream),
+        "tags": api.call("ListTagsForStream", StreamName=stream),
+        "consumers": api.call("ListStreamConsumers", StreamARN=api.application.account.arn(stream)),
+    }
+
+
+def held(api: Api, stream: str) -> list[tuple[str, list[bytes]]]:
+    return [(shard["ShardId"], api.read_all(stream, shard["ShardId"])) for shard in api.shards(stream)]
+
+
+def test_records_are_there_with_their_numbers_and_new_ones_come_after_them(host: Host):
+    api = host.start()
+    api.call("CreateStream", StreamName="orders", ShardCount=2)
+    first = [api.put("orders", b"%d" % i, f"key-{i}")["SequenceNumber"] for i in range(20)]
+    before = held(api, "orders")
+
+    api = host.start()
+
+    assert held(api, "orders") == before
+    assert int(api.put("orders", b"new", "key-0")["SequenceNumber"]) > int(first[0])
+    records = api.read(api.iterator("orders", api.shards("orders")[0]["ShardId"]))["Records"]
+    numbers = [int(record["SequenceNumber"]) for record in records]
+    assert numbers == sorted(set(numbers))
+    assert {str(number) for number in numbers[:-1]} <= set(first)
+
+
+def test_all_of_a_stream_is_described_as_before(host: Host):
+    api = host.start()
+    api.call("CreateStream", StreamName="orders", ShardCount=2, Tags={"team": "lake"})
+    arn = api.application.account.arn("orders")
+    api.call("SplitShard", StreamName="orders", ShardToSplit="shardId-000000000000", NewStartingHashKey="1000")
+    api.call("IncreaseStreamRetentionPeriod", StreamName="orders", RetentionPeriodHours=48)
+    api.call("UpdateMaxRecordSize", StreamARN=arn, MaxRecordSizeInKiB=2048)
+    api.call("RegisterStreamConsumer", StreamARN=arn, ConsumerName="lake", Tags={"a": "b"})
+    api.call("CreateStream", StreamName="clicks", RecordDistributionStrategy="AUTO")
+    api.call("CreateStream", StreamName="gone", ShardCount=1)
+    api.call("DeleteStream", StreamName="gone")
+    before = {name: described(api, name) for name in ("orders", "clicks")}
+
+    api = host.start()
+
+    assert {name: described(api, name) for name in api.call("ListStreams")["StreamNames"]} == before
+
+
+def test_iterators_and_list_tokens_are_good_after_a_restart(host: Host):
+    api = host.start()
+    api.call("CreateStream", StreamName="orders", ShardCount=3)
+    api.put("orders", b"read")
+    shard = api.put("orders", b"unread")["ShardId"]
+    iterator = api.read(api.iterator("orders", shard), Limit=1)["NextShardIterator"]
+    token = api.call("ListShards", StreamName="orders", MaxResults=1)["NextToken"]
+
+    api = host.start()
+
+    assert api.payloads(api.read(iterator)) == [b"unread"]
+    assert len(api.call("ListShards", NextToken=token)["Shards"]) == 2
+
+
+def test_the_key_of_tokens_is_for_its_owner_alone(host: Host):
+    host.start()
+    assert (host.folder / "key").stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("later_ms", [1_000, 60_000])
+def test_a_change_under_way_goes_on_and_ends_when_it_was_due(host: Host, later_ms: int):
+    slow = AccountSettings(limits=Limits.none(), transition_ms=10_000)
+    api = host.start(slow)
+    api.call("CreateStream", StreamName="orders", ShardCount=1)
+    api.clock.advance(10_000)
+    api.call("UpdateShardCount", StreamName="orders", TargetShardCount=2, ScalingType="UNIFORM_SCALING")
+    api.clock.advance(later_ms)
+
+    # Another server has the same folder, and no transition of its own.
+    api = host.start()
+
+    ended = later_ms >= 10_000
+    summary = api.call("DescribeStreamSummary", StreamName="orders")["StreamDescriptionSummary"]
+    assert summary["StreamStatus"] == ("ACTIVE" if ended else "UPDATING")
+    api.clock.advance(10_000)
+    assert len(api.shards("orders", ShardFilter={"Type": "AT_LATEST"})) == 2
+
+
+def test_what_was_gone_stays_gone_when_retention_grows(host: Host):
+    api = host.start()
+    api.call("CreateStream", StreamName="orders", ShardCount=1)
+    shard = api.put("orders", b"old")["ShardId"]
+    api.clock.advance(25 * HOUR_MS)
+    api.call("IncreaseStreamRetentionPeriod", StreamName="orders", RetentionPeriodHours=48)
+    api.put("orders", b"new")
+
+    assert host.start().read_all("orders", shard) == [b"new"]
+
+
+def test_an_on_demand_stream_grows_on_from_what_it_has_seen(host: Host):
+    api = host.start()
+    api.call("CreateStream", StreamName="wide")
+    records = [(b"", str(i)) for i in range(500)]
+    for _ in range(2):
+        for _ in range(150):
+            api.put_many("wide", *records)
+        api.clock.advance(30_000)
+        # The first half of the minute is the first server's.
+        api = host.start()
+    # 2,500 records a second, twice.
+    api.application.settle()
+    grown = described(api, "wide")
+    assert grown["summary"]["StreamDescriptionSummary"]["OpenShardCount"] == 5
+    # Growth comes of a settlement, not of a request that asks for it.
+    assert described(host.start(), "wide") == grown
+
+
+def test_segments_go_when_all_their_records_are_past_retention(host: Host):
+    api = host.start(segment_bytes=20_000)
+    api.call("CreateStream", StreamName="orders", ShardCount=1)
+    for _ in range(4):
+        for i in range(10):
+            api.put("orders", b"x" * 1000, f"key-{i}")
+        api.clock.advance(10 * HOUR_MS)
+    full = len(host.segments())
+    api.application.settle()
+    kept = len(host.segments())
+
+    assert full > kept
+    before = held(api, "orders")
+    assert held(host.start(segment_bytes=20_000), "orders") == before
+
+
+def test_restarts_leave_no_segments_behind_that_have_nothing(host: Host):
+    for _ in range(5):
+        api = host.start()
+        api.application.settle()
+    assert len(host.segments()) == 1
+
+
+def test_a_write_that_was_cut_short_is_cut_off_and_logged(host: Host, caplog: pytest.LogCaptureFixture):
+    api = host.start()
+    api.call("CreateStream", StreamName="orders", ShardCount=1)
+    shard = api.put("orders", b"first")["ShardId"]
+    api.put("orders", b"second")
+    host.stop()
+    (segment,) = host.segments()
+    os.truncate(segment, segment.stat().st_size - 3)
+
+    api = host.start()
+
+    assert api.read_all("orders", shard) == [b"first"]
+    assert f"{segment}: the last" in caplog.text
+    api.put("orders", b"third")
+    assert host.start().read_all("orders", shard) == [b"first", b"third"]
+
+
+def test_blocks_that_a_machine_without_power_did_not_write_are_cut_off(host: Host):
+    api = host.start()
+    api.call("CreateStream", StreamName="orders", ShardCount=1)
+    shard = api.put("orders", b"first")["ShardId"]
+    host.stop()
+    (segment,) = host.segments()
+    os.truncate(segment, segment.stat().st_size + 4096)
+    (host.folder / "000000000002.journal").write_bytes(b"")
+    os.truncate(host.folder / "000000000002.journal", 0)
+
+    with pytest.raises(StartupError, match="damaged"):
+        host.start()
+    (host.folder / "000000000002.journal").unlink()
+    assert host.start().read_all("orders", shard) == [b"first"]
+
+
+@pytest.mark.parametrize("place", [3, 40, 200])
+def test_a_damaged_middle_is_named_with_what_to_do(host: Host, place: int):
+    api = host.start()
+    api.call("CreateStream", StreamName="orders", ShardCount=1)
+    for _ in range(5):
+        api.put("orders", b"x" * 100)
+    host.stop()
+    (segment,) = host.segments()
+    content = bytearray(segment.read_bytes())
+    content[place] ^= 0xFF
+    segment.write_bytes(content)
+
+    with pytest.raises(StartupError, match=r"000000000001\.journal is damaged at byte \d+.*move it away"):
+        host.start()
+
+
+def test_without_a_damaged_segment_the_others_go_on(host: Host):
+    api = host.start()
+    api.call("CreateStream", StreamName="orders", ShardCount=1)
+    shard = api.put("orders", b"first")["ShardId"]
+    api = host.start()
+    api.put("orders", b"second")
+    api = host.start()
+    api.put("orders", b"third")
+    host.stop()
+    host.segments()[1].unlink()
+
+    api = host.start()
+    assert api.read_all("orders", shard) == [b"first", b"third"]
+    api.put("orders", b"fourth")
+    assert host.start().read_all("orders", shard) == [b"first", b"third", b"fourth"]
+
+
+def test_a_folder_is_one_servers(host: Host):
+    host.start()
+    with pytest.raises(StartupError, match=rf"data is in use by another server \(process {os.getpid()} on "):
+        Journal(host.folder, SETTINGS)
+
+
+def test_a_folder_that_is_none_is_told(tmp_path: Path):
+    (tmp_path / "file").write_bytes(b"")
+    with pytest.raises(StartupError, match="file cannot be used for the data"):
+        Journal(tmp_path / "file", SETTINGS)
+
+
+def test_another_account_or_region_is_refused(host: Host):
+    host.start()
+    with pytest.raises(StartupError, match="start it with --account 000000000000 --region us-east-1"):
+        host.start(AccountSettings(region="eu-west-1"))
+
+
+def test_a_full_disk_fails_requests_until_there_is_room(host: Host, caplog: pytest.LogCaptureFixture):
+    api = host.start()
+    api.call("CreateStream", StreamName="orders", ShardCount=1)
+    shard = api.put("orders", b"kept")["ShardId"]
+    iterator = api.iterator("orders", shard)
+    host.disk.free = 50
+
+    for operation in (lambda: api.put("orders", b"ambiguous"), lambda: api.read(iterator)):
+        with pytest.raises(Exception, match=r"InternalFailure: .*No space left on device") as refused:
+            operation()
+        assert refused.value.status == 500  # type: ignore[attr-defined]
+    assert caplog.text.count(f"{host.folder} cannot be written to") == 1
+    # Who ends here has what was acknowledged.
+    host.disk.free = None
+    assert api.payloads(api.read(iterator)) == [b"kept", b"ambiguous"]
+    assert f"{host.folder} can be written to again" in caplog.text
+    api.put("orders", b"after")
+    assert host.start().read_all("orders", shard) == [b"kept", b"ambiguous", b"after"]
+
+
+def test_who_is_killed_while_the_disk_is_full_has_what_was_acknowledged(host: Host):
+    api = host.start()
+    api.call("CreateStream", StreamName="orders", ShardCount=1)
+    shard = api.put("orders", b"kept")["ShardId"]
+    host.disk.free = 50
+    api.respond("PutRecord", StreamName="orders", PartitionKey="key", Data=api.encoded(b"lost"))
+    host.disk.free = None
+
+    assert host.start().read_all("orders", shard) == [b"kept"]
+
+
+def test_subscriptions_push_nothing_that_is_not_written_down(host: Host):
+    api = host.start()
+    api.call("CreateStream", StreamName="orders", ShardCount=1)
+    arn = api.application.account.arn("orders")
+    consumer = api.call("RegisterStreamConsumer", StreamARN=arn, ConsumerName="lake")["Consumer"]["ConsumerARN"]
+    start = {"Type": "TRIM_HORIZON"}
+    response = api.respond(
+        "SubscribeToShard", ConsumerARN=consumer, ShardId="shardId-000000000000", StartingPosition=start
+    )
+    assert response.events
+
+    def push() -> bytes:
+        assert response.events
+        return api.application.push(response.events, api.clock.now_ms())
+
+    while push():
+        pass
+    host.disk.free = 0
+    api.respond("PutRecord", StreamName="orders", PartitionKey="key", Data=api.encoded(b"data"))
+    assert push() == b""
+    host.disk.free = None
+    assert api.encoded(b"data").encode() in push()
+
+
+def test_streams_that_tests_make_are_kept_as_well(host: Host):
+    api = host.start()
+    body = b'{"name": "orders", "shards": 3}'
+    assert api.application.handle(Request("POST", "/_testing/streams", {}, body)).status == 200
+    assert len(host.start().shards("orders")) == 3
+
+
+def test_time_goes_on_from_the_last_that_was_written(host: Host):
+    api = host.start()
+    api.clock.advance(HOUR_MS)
+    api.application.settle()
+    host.stop()
+    journal = Journal(host.folder, SETTINGS)
+    journal.close()
+    assert journal.last_ms == START_MS + HOUR_MS
+
+
+def test_a_clock_behind_what_has_been_goes_on_from_there():
+    ahead = SystemClock().now_ms() + HOUR_MS
+    clock = SystemClock(ahead)
+    assert HOUR_MS - 10_000 < clock.ahead_ms <= HOUR_MS
+    assert ahead <= clock.now_ms() < ahead + 10_000
+    assert SystemClock(1).ahead_ms == 0
