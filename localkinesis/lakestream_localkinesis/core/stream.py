@@ -106,6 +106,9 @@ class Stream:
             self.transition = None
             transition.change.apply(self, transition.due_ms)
             self.settled += 1
+            if self.deleted:
+                # One that never had shards cannot grow.
+                return
         gone = [consumer for consumer in self.consumers.values() if consumer.is_gone(now_ms)]
         for consumer in gone:
             del self.consumers[consumer.name]

@@ -275,3 +275,11 @@ def test_the_arn_of_another_account_is_refused(api: Api, operation: str):
         assert arn in refused.message
     malformed = api.refused(operation, StreamARN="arn:aws:kinesis", **fields)
     assert malformed.code == "ValidationException"
+
+
+def test_an_on_demand_stream_that_is_deleted_before_it_is_there_is_gone(slow: Api):
+    slow.call("CreateStream", StreamName="wide")
+    slow.call("DeleteStream", StreamName="wide")
+    slow.clock.advance(60_000)
+
+    assert slow.call("ListStreams")["StreamNames"] == []
