@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 import typer.main
 
@@ -24,6 +27,7 @@ def test_the_server_takes_its_arguments(render: Render) -> None:
     assert options["region"] == "eu-west-1"
     assert options["transition"] == 1.5
     assert options["limits"] is False
+    assert options["data"] == Path("/data/kinesis")
     streams = {cli.InitialStream.parse(text) for text in options["create_stream"]}
     assert {(stream.name, stream.mode.name, stream.shards) for stream in streams} == {
         ("orders", "PROVISIONED", 4),
@@ -34,6 +38,29 @@ def test_the_server_takes_its_arguments(render: Render) -> None:
 def test_there_is_one_server_and_never_two(render: Render) -> None:
     spec = render("local-aws").one("Deployment", "localkinesis")["spec"]
     assert (spec["replicas"], spec["strategy"]) == (1, {"type": "Recreate"})
+
+
+def _pod(render: Render, **values: Any) -> dict[str, Any]:
+    pod: dict[str, Any] = render("local-aws", **values).one("Deployment", "localkinesis")["spec"]["template"]["spec"]
+    return pod
+
+
+def test_records_are_in_memory_or_in_a_claim(render: Render) -> None:
+    assert "volumes" not in _pod(render)
+    assert not [argument for argument in _pod(render)["containers"][0]["args"] if argument.startswith("--data")]
+    kept = _pod(render, case="everything")
+    assert kept["volumes"] == [{"name": "data", "persistentVolumeClaim": {"claimName": "localkinesis"}}]
+    assert kept["containers"][0]["volumeMounts"] == [{"name": "data", "mountPath": "/data"}]
+    claim = render("local-aws", case="everything").one("PersistentVolumeClaim", "localkinesis")
+    assert claim["spec"]["storageClassName"] == "gp3"
+    assert claim["spec"]["resources"]["requests"]["storage"] == "10Gi"
+    assert _pod(render, case="claim")["volumes"][0]["persistentVolumeClaim"]["claimName"] == "records"
+
+
+def test_claims_stay_when_the_release_goes(render: Render) -> None:
+    claims = render("local-aws", case="everything").of("PersistentVolumeClaim")
+    assert {claim["metadata"]["name"] for claim in claims} == {"localkinesis", "s3"}
+    assert {claim["metadata"]["annotations"]["helm.sh/resource-policy"] for claim in claims} == {"keep"}
 
 
 def test_its_service_is_what_the_config_map_names(render: Render) -> None:
