@@ -70,6 +70,28 @@ def test_all_of_a_stream_is_described_as_before(host: Host):
     assert {name: described(api, name) for name in api.call("ListStreams")["StreamNames"]} == before
 
 
+def test_records_are_there_that_came_with_the_first_look_at_new_shards(host: Host):
+    api = host.start(AccountSettings(limits=Limits.none(), transition_ms=10_000))
+    api.call("CreateStream", StreamName="orders", ShardCount=1)
+    api.clock.advance(10_000)
+    shard = api.put("orders", b"first")["ShardId"]
+
+    assert host.start().read_all("orders", shard) == [b"first"]
+
+
+def test_figures_of_what_came_in_go_on(host: Host):
+    def incoming(api: Api) -> list[str]:
+        body = api.application.handle(Request("GET", "/metrics", {}, b"")).body.decode()
+        return [line for line in body.splitlines() if line.startswith(("kinesis_incoming", "kinesis_retained"))]
+
+    api = host.start()
+    api.call("CreateStream", StreamName="orders", ShardCount=1)
+    api.put_many("orders", (b"one", "key"), (b"three", "key"))
+    api.put("orders", b"x")
+
+    assert incoming(host.start()) == incoming(api)
+
+
 def test_iterators_and_list_tokens_are_good_after_a_restart(host: Host):
     api = host.start()
     api.call("CreateStream", StreamName="orders", ShardCount=3)
@@ -251,7 +273,8 @@ def test_a_full_disk_fails_requests_until_there_is_room(host: Host, caplog: pyte
     iterator = api.iterator("orders", shard)
     host.disk.free = 50
 
-    for operation in (lambda: api.put("orders", b"ambiguous"), lambda: api.read(iterator)):
+    puts = [lambda data=data: api.put("orders", data) for data in (b"ambiguous", b"refused")]
+    for operation in (*puts, lambda: api.read(iterator)):
         with pytest.raises(Exception, match=r"InternalFailure: .*No space left on device") as refused:
             operation()
         assert refused.value.status == 500  # type: ignore[attr-defined]
