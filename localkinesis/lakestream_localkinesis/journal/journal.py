@@ -130,14 +130,21 @@ class Journal:
         self._written(len(data))
 
     def prune(self, now_ms: int) -> None:
-        """Remove segments whose records are all past their retention."""
+        """Remove segments whose records are all past their retention.
+
+        Raises:
+            UnwritableError: one cannot be removed; the next time tries again.
+        """
         streams = {stream.id: stream for stream in self.account.streams.values()}
         for segment in list(self._closed):
             if not any(
                 stream in streams and newest_ms >= streams[stream].horizon_ms(now_ms)
                 for stream, newest_ms in segment.newest_ms.items()
             ):
-                segment.path.unlink(missing_ok=True)
+                try:
+                    segment.path.unlink(missing_ok=True)
+                except OSError as error:
+                    raise UnwritableError(f"{segment.path}: {error}") from error
                 self._closed.remove(segment)
 
     def _written(self, size: int) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -173,6 +175,17 @@ def test_segments_go_when_all_their_records_are_past_retention(host: Host):
     assert full > kept
     before = held(api, "orders")
     assert held(host.start(segment_bytes=20_000), "orders") == before
+
+
+def test_a_segment_that_cannot_be_removed_ends_nothing(host: Host, monkeypatch: pytest.MonkeyPatch):
+    host.start()
+    api = host.start()
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "unlink", Mock(side_effect=PermissionError(errno.EACCES, "Permission denied")))
+        api.application.settle()
+    assert len(host.segments()) == 2
+    api.application.settle()
+    assert len(host.segments()) == 1
 
 
 def test_restarts_leave_no_segments_behind_that_have_nothing(host: Host):
