@@ -94,14 +94,17 @@ def _shard_state(shard: Shard) -> State:
 
 
 def _shard(present: Shard | None, state: State, limits: Limits) -> Shard:
-    shard = present or Shard(
-        index=state["index"],
-        hash_range=HashRange(state["start"], state["end"]),
-        created_ms=state["created_ms"],
-        created_s=state["created_s"],
-        limits=limits,
-        parents=tuple(state["parents"]),
-    )
+    shard = present
+    # Not by its truth: it is false without records.
+    if shard is None:
+        shard = Shard(
+            index=state["index"],
+            hash_range=HashRange(state["start"], state["end"]),
+            created_ms=state["created_ms"],
+            created_s=state["created_s"],
+            limits=limits,
+            parents=tuple(state["parents"]),
+        )
     if shard.is_open and state["closed_ms"] is not None:
         shard.close(state["closed_ms"])
     return shard

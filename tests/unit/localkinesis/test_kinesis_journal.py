@@ -188,6 +188,23 @@ def test_a_segment_that_cannot_be_removed_ends_nothing(host: Host, monkeypatch: 
     assert len(host.segments()) == 1
 
 
+def test_a_shard_whose_records_are_gone_goes_on_with_its_numbers(host: Host):
+    api = host.start()
+    api.call("CreateStream", StreamName="orders", ShardCount=1)
+    old = api.put("orders", b"old")["SequenceNumber"]
+    api = host.start()
+    api.clock.advance(25 * HOUR_MS)
+    api.application.settle()
+    api.call("AddTagsToStream", StreamName="orders", Tags={"a": "b"})
+    new = api.put("orders", b"new")
+
+    api = host.start()
+    assert api.read_all("orders", new["ShardId"]) == [b"new"]
+    # The third of the shard.
+    third = int(api.put("orders", b"newer")["SequenceNumber"])
+    assert (third >> 80) - (int(old) >> 80) == 2
+
+
 def test_restarts_leave_no_segments_behind_that_have_nothing(host: Host):
     for _ in range(5):
         api = host.start()
