@@ -360,6 +360,40 @@ def test_a_batch_whose_commit_somebody_rolls_back_is_not_taken_for_written(
         assert sink.find(ref(0)) is None
 
 
+@TABLES
+def test_two_file_groups_in_a_bucket_are_told_with_the_way_out(
+    spark: SparkSession, tmp_path: Path, table_type: TableType, version: TableVersion
+) -> None:
+    settings = replace(upserts(tmp_path, table_type, version), buckets=1, delete_when=None)
+    orders = [Order("b", number) for number in (1, 2)]
+    with opened(spark, settings):
+        pass
+    # Two writers that know nothing of each other: ours compare at the end what they have written.
+    alone = {**write_options(settings), "hoodie.write.concurrency.mode": "SINGLE_WRITER"}
+    written = []
+    for order in orders:
+        client = HudiClient(HudiTable(spark, settings), alone, rows_of(spark, []).schema)
+        written.append((client, client.write(client.start(), rows_of(spark, [order]))))
+    for client, files in written:
+        client.commit(files, marks(0, "other"))
+        client.close()
+
+    with opened(spark, settings) as sink, pytest.raises(SinkError) as told:
+        sink.write(ref(0), rows_of(spark, [Order("b", 3)]), replay=False)
+
+    message = str(told.value)
+    assert f"the table {settings.path} has two file groups in bucket 0 of partition dt={orders[0].row[3]} (" in message
+    # The younger comes second.
+    assert re.findall(r"since (\d{17})", message) == [files.instant for _, files in written]
+    assert "another path and another spec.checkpoint" in message
+    # The way to the rows that are there, of docs/hudi.md.
+    spark.read.format("hudi").load(settings.path).createOrReplaceTempView("lake")
+    newest = "row_number() OVER (PARTITION BY order_id ORDER BY version DESC)"
+    assert spark.table("lake").count() == 2
+    (row,) = spark.sql(f"SELECT version FROM (SELECT *, {newest} AS n FROM lake) WHERE n = 1").collect()
+    assert row.version == 2
+
+
 @VERSIONS
 def test_a_clock_that_is_behind_the_newest_commit_writes_nothing(
     spark: SparkSession, tmp_path: Path, version: TableVersion

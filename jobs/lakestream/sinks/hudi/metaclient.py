@@ -121,6 +121,10 @@ class HudiTable:
         found = self.hudi.common.fs.FSUtils.getAllPartitionPaths(engine, self.meta_client(), False)
         return [str(path) for path in found if path]
 
+    def names_in(self, partition: str) -> list[str]:
+        """Names of all files of a partition, also those that readers do not see (yet)."""
+        return [entry.getPath().getName() for entry in self.storage().listDirectEntries(self.path(partition))]
+
     def commits_since(self, time: datetime) -> int:
         """How many commits, compactions included, have begun since the first one that was completed at that time or
         later: readers of the table as it was then may need what these have replaced."""

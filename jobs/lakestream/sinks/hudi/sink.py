@@ -18,7 +18,8 @@ from lakestream.faults import reach
 from lakestream.log import ServiceRequest, Work
 from lakestream.model import ServiceStatus, SinkCommit
 from lakestream.sinks.contract import BatchRef
-from lakestream.sinks.hudi.client import HudiClient
+from lakestream.sinks.hudi.buckets import SharedBucket
+from lakestream.sinks.hudi.client import HudiClient, Written
 from lakestream.sinks.hudi.clock import CommitClock
 from lakestream.sinks.hudi.deletes import IS_DELETED, DeleteGuard, comparable, is_deleted, require_predicate
 from lakestream.sinks.hudi.metaclient import HudiTable, SideFiles
@@ -137,8 +138,8 @@ class HudiSink:
 
         Raises:
             ClockBehindError: the clock has been set back.
-            SinkError: a row could not be written; or somebody has rolled the commit back, and the next start writes the
-                batch again.
+            SinkError: a row could not be written; or a bucket has two file groups; or somebody has rolled the commit
+                back, and the next start writes the batch again.
         """
         assert self._client is not None  # prepare comes first
         assert self._services is not None
@@ -152,7 +153,7 @@ class HudiSink:
         self._clock.require_after(self._rollbacks.newest)
         instant = self._client.start()
         clock.lap("start")
-        written = self._client.write(instant, self._marked(kept))
+        written = self._written(self._client, instant, self._marked(kept))
         clock.lap("write")
         reach("written")
         self._client.commit(written, marks(ref.batch, ref.checkpoint))
@@ -245,6 +246,15 @@ class HudiSink:
             client.rollback_failed_writes()
         finally:
             client.close()
+
+    def _written(self, client: HudiClient, instant: str, rows: DataFrame) -> Written:
+        try:
+            return client.write(instant, rows)
+        except SPARK_ERRORS as error:
+            shared = SharedBucket.found_in(str(error))
+            if shared is None:
+                raise
+            raise SinkError(shared.told(self._settings.path, self._table.names_in(shared.partition))) from error
 
     def _require_kept(self, ref: BatchRef, instant: str) -> None:
         self._bury()
