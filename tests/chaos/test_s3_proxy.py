@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import socket
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -58,6 +59,16 @@ def _ask(proxy: S3Proxy, method: str, path: str, body: bytes = b"") -> tuple[int
         return response.status, response.read()
     finally:
         connection.close()
+
+
+def test_a_client_that_asks_before_it_sends_a_body_is_told_to(proxy: S3Proxy, objects: dict[str, bytes]) -> None:
+    host, _, port = proxy.url.removeprefix("http://").partition(":")
+    with socket.create_connection((host, int(port)), timeout=20) as client:
+        client.sendall(b"PUT /bucket/a HTTP/1.1\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n")
+        assert client.recv(1000).startswith(b"HTTP/1.1 100 ")
+        client.sendall(b"body")
+        assert client.recv(1000).startswith(b"HTTP/1.1 200 ")
+    assert objects == {"/bucket/a": b"body"}
 
 
 def test_without_a_fault_requests_pass(proxy: S3Proxy, objects: dict[str, bytes]) -> None:

@@ -183,5 +183,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = _any  # noqa: N815 - the standard library's names
 
+    def handle_expect_100(self) -> bool:
+        # What is written waits in a buffer, and S3A, which asks before each body, for three seconds.
+        goes_on = super().handle_expect_100()
+        self.wfile.flush()
+        return goes_on
+
     def log_message(self, *args: object) -> None:
         """The proxy counts; it does not talk."""
