@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 
 import psutil
@@ -54,6 +55,26 @@ def test_the_dead_get_no_signal(mother: subprocess.Popen[bytes], monkeypatch: py
     monkeypatch.setattr(os, "kill", lambda *signal: sent.append(signal))
     kill(dead)
     assert sent == []
+
+
+def test_a_thread_that_has_the_number_of_the_dead_is_nobody_to_wait_for(mother: subprocess.Popen[bytes]) -> None:
+    family = _bereaved(mother)
+    (dead,) = family.members
+    kill([dead])
+    assert family.outlast(10.0) == []
+    stop = threading.Event()
+    thread = threading.Thread(target=stop.wait)
+    thread.start()
+    assert thread.native_id is not None
+    # As it was seen when it was alive.
+    reborn = psutil.Process(thread.native_id)
+    reborn._ident = (thread.native_id, dead.create_time())
+    family._members[reborn.pid] = reborn
+    try:
+        assert family.outlast(0.0) == []
+    finally:
+        stop.set()
+        thread.join()
 
 
 def test_who_has_the_number_of_the_dead_is_not_of_the_family(

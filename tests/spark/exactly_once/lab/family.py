@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import subprocess
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 
 import psutil
+
+_PAUSE = 0.05
 
 
 class Family:
@@ -30,8 +33,10 @@ class Family:
 
     def outlast(self, seconds: float) -> list[psutil.Process]:
         """Wait until all have ended; returns those that have not, and forgets the others."""
-        _, left = psutil.wait_procs(self.members, timeout=seconds)
-        alive = [process for process in left if _runs(process)]
+        deadline = time.monotonic() + seconds
+        # Not psutil's wait_procs, which fails where a thread has the number of a dead process by now.
+        while (alive := [process for process in self.members if _runs(process)]) and time.monotonic() < deadline:
+            time.sleep(_PAUSE)
         self._members = {process.pid: process for process in alive}
         return alive
 
@@ -50,6 +55,6 @@ def kill(processes: Iterable[psutil.Process]) -> None:
     the number of any thread means all of its process, be it the tests' own.
     """
     for process in processes:
-        with suppress(psutil.NoSuchProcess):
-            if process.is_running():
+        if _runs(process):
+            with suppress(psutil.NoSuchProcess):
                 process.kill()
