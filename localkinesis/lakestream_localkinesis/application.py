@@ -36,7 +36,25 @@ logger = logging.getLogger(__name__)
 
 TARGET_PREFIX = "Kinesis_20131202."
 
-_DATA_PLANE = frozenset({"PutRecord", "PutRecords", "GetRecords", "GetShardIterator", "ListShards", "SubscribeToShard"})
+_CHANGE_NO_STREAM = frozenset(
+    {
+        "DescribeAccountSettings",
+        "DescribeLimits",
+        "DescribeStream",
+        "DescribeStreamConsumer",
+        "DescribeStreamSummary",
+        "GetRecords",
+        "GetShardIterator",
+        "ListShards",
+        "ListStreamConsumers",
+        "ListStreams",
+        "ListTagsForResource",
+        "ListTagsForStream",
+        "PutRecord",
+        "PutRecords",
+        "SubscribeToShard",
+    }
+)
 """Operations that change nothing of a stream but its records."""
 
 
@@ -152,7 +170,7 @@ class Application:
             return self._execute(operation, target, wire, body, now_ms)
         finally:
             # Also an operation that is refused has brought its stream up to date.
-            self._journal.keep(now_ms, changed=operation not in _DATA_PLANE)
+            self._journal.keep(now_ms, changed=operation not in _CHANGE_NO_STREAM)
 
     def _controlled(self, control: Control, request: Request) -> Response:
         response = control.handle(self.account, request)

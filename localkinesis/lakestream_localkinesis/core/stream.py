@@ -83,7 +83,7 @@ class Stream:
     """The horizon when retention last changed: what was gone then stays gone, however long retention is now."""
     deleted: bool = False
     settled: int = 0
-    """How often `settle` has changed more than what retention and time alone say."""
+    """How often shards were opened, or `settle` has changed more than what retention and time alone say."""
     _swept_ms: int = 0
     _turn: int = 0
     _route_starts: list[bytes] = field(default_factory=list)
@@ -153,7 +153,7 @@ class Stream:
         for shard in shards:
             shard.trim(self.trimmed_ms)
         opened = sorted((shard for shard in shards if shard.is_open), key=lambda shard: shard.hash_range.start)
-        self._reroute(0, len(self._route_shards), opened)
+        self._reroute(0, 0, opened)
 
     def shard_for(self, digest: bytes) -> Shard:
         """The open shard that takes a hash key, given as 16 bytes."""
@@ -209,6 +209,7 @@ class Stream:
     def _reroute(self, at: int, closed: int, opened: list[Shard]) -> None:
         self._route_shards[at : at + closed] = opened
         self._route_starts[at : at + closed] = [key_bytes(shard.hash_range.start) for shard in opened]
+        self.settled += 1
 
     def _sweep(self, now_ms: int) -> None:
         horizon_ms = self.horizon_ms(now_ms)

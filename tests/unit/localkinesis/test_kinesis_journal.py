@@ -54,6 +54,31 @@ def test_records_are_there_with_their_numbers_and_new_ones_come_after_them(host:
     assert {str(number) for number in numbers[:-1]} <= set(first)
 
 
+def test_shards_that_a_put_makes_an_on_demand_stream_open_are_kept_with_it(host: Host):
+    api = host.start()
+    api.call("CreateStream", StreamName="orders", StreamModeDetails={"StreamMode": "ON_DEMAND"})
+    arn = api.application.account.arn("orders")
+    api.put("orders", b"first", "a")
+    for mode in ("PROVISIONED", "ON_DEMAND"):
+        api.call("UpdateStreamMode", StreamARN=arn, StreamModeDetails={"StreamMode": mode})
+        if mode == "PROVISIONED":
+            api.call("UpdateShardCount", StreamName="orders", TargetShardCount=2, ScalingType="UNIFORM_SCALING")
+    # It grows back to four before its demand is looked at again.
+    api.clock.advance(1_000)
+    for number in range(20):
+        api.put("orders", b"%d" % number, f"key-{number}")
+    # Not by `held`, which asks what looks at all there is.
+    shards = api.application.account.streams["orders"].shards.values()
+    before = [(shard.id, shard.records()) for shard in shards]
+    assert len([shard for shard in shards if shard.is_open]) == 4
+
+    api = host.start()
+
+    assert [
+        (shard.id, shard.records()) for shard in api.application.account.streams["orders"].shards.values()
+    ] == before
+
+
 def test_all_of_a_stream_is_described_as_before(host: Host):
     api = host.start()
     api.call("CreateStream", StreamName="orders", ShardCount=2, Tags={"team": "lake"})
