@@ -62,9 +62,7 @@ def registry_of(reconciler: Reconciler, credentials: Credentials) -> kopf.Operat
         )
 
     def handle(kind: Kind) -> None:
-        group, _, version = kind.api_version.rpartition("/")
-
-        @kopf.on.event(group, version, kind.value.plural, registry=registry)
+        @kopf.on.event(*_resource(kind), registry=registry)
         async def noticed(type: str | None, body: kopf.Body, namespace: str | None, name: str, **_: Any) -> None:
             if type == "DELETED":
                 reconciler.gone(Reference(kind, str(namespace), name), version_of(body))
@@ -76,6 +74,12 @@ def registry_of(reconciler: Reconciler, credentials: Credentials) -> kopf.Operat
     for kind in WATCHED:
         handle(kind)
     return registry
+
+
+def _resource(kind: Kind) -> tuple[str, str, str]:
+    """Group, version and plural."""
+    group, _, version = kind.api_version.rpartition("/")
+    return group, version, kind.value.plural
 
 
 async def watch(
@@ -100,8 +104,7 @@ async def watch(
     settings.watching.chunk_size = _PAGE
     for kind, selector in WATCHED.items():
         if selector:
-            group, _, version = kind.api_version.rpartition("/")
-            settings.watching.label_selectors[group, version, kind.value.plural] = selector
+            settings.watching.label_selectors[_resource(kind)] = selector
     others = asyncio.all_tasks()
     tasks = await kopf.spawn_tasks(
         registry=registry_of(reconciler, credentials),

@@ -38,7 +38,6 @@ _ERRORS = {401: ForbiddenError, 403: ForbiddenError, 404: NotFoundError, 409: Co
 _LATER = (408, 429, 500, 502, 503, 504)
 _TIMEOUT = aiohttp.ClientTimeout(sock_connect=5, sock_read=30)
 """Not of the whole: a request that waits for a free connection is not late."""
-_AT_ONCE = 32
 _PAGE = 500
 """Objects per answer to a list: an answer of thousands of progress reports would take the API server's memory."""
 

@@ -15,6 +15,9 @@ from lakestream_operator.errors import SettingsError
 Credentials = Configuration
 """In the package's words: the API server's address too."""
 
+_CONNECTIONS = 32
+"""Of a client, so many requests at a time: more would only wait in the API server."""
+
 
 @asynccontextmanager
 async def credentials_of(environ: Mapping[str, str]) -> AsyncIterator[Configuration]:
@@ -25,7 +28,9 @@ async def credentials_of(environ: Mapping[str, str]) -> AsyncIterator[Configurat
         SettingsError: there are none, or they cannot be read.
     """
     # Else each request reads ~/.netrc, in a thread of its own.
-    configuration, refreshing = Configuration(client_session_kwargs={"trust_env": False}), None
+    session = {"trust_env": False}
+    configuration = Configuration(client_session_kwargs=session, connection_pool_maxsize=_CONNECTIONS)
+    refreshing = None
     try:
         if "KUBERNETES_SERVICE_HOST" in environ and "KUBECONFIG" not in environ:
             # The token is read again each minute: the kubelet renews it.
