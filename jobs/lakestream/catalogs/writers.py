@@ -40,17 +40,15 @@ def _catalog(
     output: HudiOutput | JsonOutput, named: Catalog, sink: Sink, spark: SparkSession, region: str
 ) -> KeptTables:
     location = LakePath.parse(output.path).uri
+    # Glue's engines do not know Hadoop's s3a; and whoever writes s3 to Hive has engines that know that.
+    if named.glue is not None or output.path.startswith("s3://"):
+        location = location.replace("s3a://", "s3://", 1)
     if named.glue is not None:
         glue = GlueCatalog(glue_client(region), named.glue.database)
-        # Its engines do not know Hadoop's s3a.
-        location = location.replace("s3a://", "s3://", 1)
         tables = tables_of(output, named.glue.table, location, sink.columns, JsonSerde.OPENX)
         return KeptTables(lambda: nullcontext(glue), named.glue.database, tables, field="catalog.glue.table")
     hive = named.hive
     assert hive is not None  # the model: one of the two
-    if output.path.startswith("s3://"):
-        # Whoever writes it so has engines that know it.
-        location = location.replace("s3a://", "s3://", 1)
     tables = tables_of(output, hive.table, location, sink.columns, JsonSerde.HCATALOG)
     opened = partial(hive_metastore, spark, hive.uri, hive.database)
     return KeptTables(opened, hive.database, tables, field="catalog.hive.table")
