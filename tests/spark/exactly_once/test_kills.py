@@ -40,10 +40,8 @@ ALL_CHAINS = [
 
 def run(chain: Chain, labs: Labs, spark: SparkSession) -> None:
     lab = labs.make(chain.table, chain.place)
-    try:
+    with lab.explained():
         run_chain(lab, chain.links)
-    except Exception as error:
-        raise AssertionError(f"{error}\n{lab.evidence()}") from error
     require_exactly_once(lab, spark)
 
 

@@ -74,10 +74,8 @@ def test_what_is_replayed_is_in_the_table_once_whenever_a_driver_is_killed(
     table: Table, place: str, labs: Labs, spark_on_s3: SparkSession
 ) -> None:
     lab = labs.make(table, place)
-    try:
+    with lab.explained():
         run(lab, spark_on_s3)
-    except Exception as error:
-        raise AssertionError(f"{error}\n{lab.evidence()}") from error
 
 
 @pytest.mark.slow

@@ -162,6 +162,14 @@ class Lab:
         if status != 0:
             raise DriverError(f"{driver.name} ended with {status}\n{driver.tail()}")
 
+    @contextmanager
+    def explained(self) -> Iterator[None]:
+        """What fails meanwhile is told with the evidence."""
+        try:
+            yield
+        except Exception as error:
+            raise AssertionError(f"{error}\n{self.evidence()}") from error
+
     def evidence(self) -> str:
         """What a person would look at."""
         tails = [driver.tail() for driver in self.drivers[-2:]]
