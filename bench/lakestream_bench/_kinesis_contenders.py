@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from lakestream_bench._processes import ended
 
@@ -53,12 +54,13 @@ def install_npm_servers(folder: Path) -> Path:
     return modules
 
 
-def contender(name: str, port: int, npm_folder: Path) -> Contender:
-    """The command line of a server by name."""
+def contender(name: str, port: int, npm_folder: Path, data: str) -> Contender:
+    """The command line of a server by name; `data` is a folder that is empty."""
     match name:
-        case "lakestream":
+        case "lakestream" | "lakestream-data":
             module = ("-m", "lakestream_localkinesis.cli", "serve", "--no-limits", "--port", str(port))
-            return Contender(name, (sys.executable, *module))
+            keeps = ("--data", data) if name == "lakestream-data" else ()
+            return Contender(name, (sys.executable, *module, *keeps))
         case "moto":
             return Contender(name, (sys.executable, "-m", "moto.server", "-p", str(port)))
         case "kinesalite":
@@ -78,17 +80,18 @@ def contender(name: str, port: int, npm_folder: Path) -> Contender:
 def running(name: str, npm_folder: Path) -> Iterator[int]:
     """Run a server until the block ends; gives its port."""
     port = free_port()
-    started = contender(name, port, npm_folder)
-    process = subprocess.Popen(
-        started.command,
-        cwd=started.folder,
-        env={**os.environ, **started.environment},
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    )
-    with ended(process):
-        _await_answer(name, port, process)
-        yield port
+    with TemporaryDirectory() as data:
+        started = contender(name, port, npm_folder, data)
+        process = subprocess.Popen(
+            started.command,
+            cwd=started.folder,
+            env={**os.environ, **started.environment},
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        with ended(process):
+            _await_answer(name, port, process)
+            yield port
 
 
 def free_port() -> int:

@@ -1,11 +1,11 @@
-"""What keeping replaced files for an hour costs a Hudi table, beside keeping them for a minute; or its version.
+"""What keeping replaced files for an hour costs a Hudi table, beside keeping them for a minute.
 
-    python -m lakestream_bench.hudi_retention [--by version] [--commits 360] [--rows 200] [--out hudi_retention.json]
+    python -m lakestream_bench.hudi_retention [--by …] [--commits 360] [--rows 200] [--out hudi_retention.json]
 
 At a batch every 10 s an hour has 360 commits. They are made one right after the other, so that nothing is old enough to
 be removed: that is the table as it is from the end of its first hour on. Both tables get the same batches, in turns;
 compaction (every ten commits of a merge-on-read table), cleaning and archiving are waited for and reported apart. A row
-is told for each tenth of the commits.
+is told for each tenth of the commits. `--by version` and `--by clustering` (of inserts) compare other tables.
 
     commit     median seconds of a commit; CPU: of the JVM meanwhile, which other work on the machine disturbs less
     plan       mean seconds of a commit that planning compactions took; beside: mean CPU seconds of what follows it
@@ -34,7 +34,7 @@ from pyspark.sql import SparkSession
 from lakestream.sinks.hudi import HudiSettings, HudiSink
 from lakestream.sinks.hudi.metaclient import HudiTable
 from lakestream.spark.session import SessionSettings, build_session
-from lakestream_api import TableType, TableVersion
+from lakestream_api import Operation, TableType, TableVersion
 from lakestream_bench._processes import no_process_left
 from lakestream_bench._telling import Telling
 from lakestream_bench.hudi_commits import batch, cpu_seconds, ours, settings
@@ -44,6 +44,10 @@ VARIANTS: Mapping[str, Mapping[str, Mapping[str, Any]]] = {
     "version": {
         f"version {version.value}": {"table_version": version, "retain": timedelta(minutes=1)}
         for version in TableVersion
+    },
+    "clustering": {
+        name: {"operation": Operation.INSERT, "cluster_into": size, "retain": timedelta(minutes=1)}
+        for name, size in (("appended", None), ("clustered", 128 << 20))
     },
 }
 """What each table has beside the settings of all."""

@@ -2,10 +2,10 @@
 
     python -m lakestream_bench.kinesis_servers [--seconds 6] [--rounds 2] [--out kinesis_servers.json]
 
-The contenders run in turn, each round in a fresh process: ours (rates off), moto, kinesalite and kinesis-local. Two
-processes put 250-byte records, 500 to a PutRecords, into 4 shards as fast as they are answered; two more read every
-shard from TRIM_HORIZON: at once while behind, five times a second at the tip. After the producers stop, the
-consumers get time to reach the tip; what they then have is compared with what was acknowledged.
+The contenders run in turn, each round in a fresh process: ours (rates off), ours with `--data`, moto, kinesalite and
+kinesis-local. Two processes put 250-byte records, 500 to a PutRecords, into 4 shards as fast as they are answered; two
+more read every shard from TRIM_HORIZON: at once while behind, five times a second at the tip. After the producers stop,
+the consumers get time to reach the tip; what they then have is compared with what was acknowledged.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from lakestream_bench._processes import no_process_left
 from lakestream_bench._raw_kinesis import RawClient, put_requests, request
 from lakestream_bench._telling import Telling
 
-CONTENDERS = ("lakestream", "moto", "kinesalite", "kinesis-local")
+OURS = ("lakestream", "lakestream-data")
+CONTENDERS = (*OURS, "moto", "kinesalite", "kinesis-local")
 STREAM = "bench"
 SHARDS = 4
 RECORD_BYTES = 250
@@ -194,14 +195,14 @@ def _summarise(name: str, runs: list[Run]) -> Result:
 
 def table(results: list[Result]) -> str:
     """The results for people; how often the best of the others fits into ours."""
-    lines = [f"{'server':<14}{'in, records/s':>15}{'out, records/s':>16}{'all read back':>15}"]
+    lines = [f"{'server':<17}{'in, records/s':>15}{'out, records/s':>16}{'all read back':>15}"]
     for result in results:
         lines.append(
-            f"{result.contender:<14}{result.in_per_second:>15,.0f}{result.out_per_second:>16,.0f}"
+            f"{result.contender:<17}{result.in_per_second:>15,.0f}{result.out_per_second:>16,.0f}"
             f"{'yes' if result.complete else 'no':>15}"
         )
     ours = [result.in_per_second for result in results if result.contender == "lakestream"]
-    others = [result.in_per_second for result in results if result.contender != "lakestream"]
+    others = [result.in_per_second for result in results if result.contender not in OURS]
     if ours and others:
         lines.append(f"\nours takes in {ours[0] / max(others):.1f} times as many as the best of the others")
     return "\n".join(lines)
