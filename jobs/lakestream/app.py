@@ -34,14 +34,7 @@ from lakestream.engine import Engine, Until
 from lakestream.errors import DataLossError, KinesisRejectedError, LakeStreamError, RangeError, StreamRecreatedError
 from lakestream.exits import Exit, exit_of, leave_message
 from lakestream.kinesis import HttpKinesisClient, KinesisSettings, Planner, read_ranges
-from lakestream.log import (
-    CheckpointLog,
-    Fence,
-    FenceSettings,
-    FenceWatch,
-    Identity,
-    ObstoreLogStore,
-)
+from lakestream.log import CheckpointLog, Fence, FenceSettings, FenceWatch, Identity, ObstoreLogStore
 from lakestream.model import BatchCommit, BatchPlan, Definition, ShardStats
 from lakestream.output import SparkOutput
 from lakestream.replay import carry_out
@@ -122,7 +115,7 @@ def _ingest(
         place = places.checkpoint_place(document, writer, s3)
         identity = _identity(client, writer)
         log = stack.enter_context(_taken_over(place, identity, control))
-        claim = _claimed(document, writer, log, s3)
+        claim = _claimed(document, writer, log, place)
         stack.enter_context(_watch(place, log.epoch))
         stack.enter_context(_told_if_recreated(client, identity))
         stack.enter_context(_spark_errors_in_our_words())
@@ -312,11 +305,10 @@ def _told_if_recreated(client: HttpKinesisClient, identity: Identity) -> Iterato
         raise
 
 
-def _claimed(document: LakeStream, writer: Writer, log: CheckpointLog, s3: S3Settings) -> TableClaim:
+def _claimed(document: LakeStream, writer: Writer, log: CheckpointLog, place: StoreSettings) -> TableClaim:
     namespace, name = document.metadata.namespace, document.metadata.name
-    place = places.checkpoint_place(document, writer, s3)
     owner = Owner(log.checkpoint, str(place.path), f"{namespace}/{name}" if namespace else name, writer.name)
-    claim = TableClaim(places.table_place(writer, s3), places.owner_place(writer, s3), owner)
+    claim = TableClaim(places.table_place(writer, place.s3), places.owner_place(writer, place.s3), owner)
     claim.take(wrote=log.last_commit() is not None)
     return claim
 

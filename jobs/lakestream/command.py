@@ -6,9 +6,10 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, ClassVar
 
 import typer
+from typer.core import TyperGroup
 
 from lakestream.errors import LakeStreamError
 from lakestream.exits import Exit, exit_of, leave_message
@@ -20,6 +21,17 @@ logger = logging.getLogger(__name__)
 File = Annotated[
     Path, typer.Option("--file", "-f", exists=True, dir_okay=False, help="The LakeStream document (YAML).")
 ]
+
+
+class WithDefault(TyperGroup):
+    """Sub-commands one of which may be left out: what names none is an argument of it."""
+
+    default: ClassVar[str]
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        if args[0] not in {*self.commands, *ctx.help_option_names} if args else not self.no_args_is_help:
+            args = [self.default, *args]
+        return super().parse_args(ctx, args)
 
 
 def load(file: Path) -> LakeStream:

@@ -92,11 +92,7 @@ class QuarantineLimitError(PermanentError):
 
 
 class RequestError(PermanentError):
-    """A replay or a backfill cannot be asked for, or not now."""
-
-
-class ServiceRequestError(PermanentError):
-    """Work on a table cannot be asked for now."""
+    """A replay, a backfill or work on a table cannot be asked for, or not now."""
 
 
 class DataLossError(PermanentError):

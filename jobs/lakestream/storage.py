@@ -17,6 +17,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
 
 import botocore.session
+import obstore
 from botocore.credentials import RefreshableCredentials
 from obstore.exceptions import (
     AlreadyExistsError,
@@ -180,6 +181,20 @@ def open_store(settings: StoreSettings) -> LakeStore:
         retry_config={"retry_timeout": settings.patience},
         credential_provider=_CredentialChain(),
     )
+
+
+def exists(place: StoreSettings, key: str) -> bool:
+    """Whether there is an object of that key below a place. One HEAD request.
+
+    Raises:
+        StorageError, StorageUnavailableError: of the store.
+    """
+    try:
+        with translated(f"look for {key} under {place.path}"):
+            obstore.head(open_store(place), key)
+    except ObjectNotFoundError:
+        return False
+    return True
 
 
 @contextmanager

@@ -4,25 +4,19 @@ from __future__ import annotations
 
 import os
 from datetime import UTC, datetime
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
-from typer.core import TyperGroup
 
-from lakestream.command import File, explained, load
+from lakestream.command import File, WithDefault, explained, load
 from lakestream.errors import RequestError
 from lakestream.logs import log_to_stderr
 from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, log_of
 from lakestream_api import Operation, Writer
 
 
-class _FilesByDefault(TyperGroup):
-    """What is no sub-command is an option or a file of `files`."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
-            args = ["files", *args]
-        return super().parse_args(ctx, args)
+class _FilesByDefault(WithDefault):
+    default = "files"
 
 
 backfill_app = typer.Typer(

@@ -15,7 +15,7 @@ from lakestream.log import ObstoreLogStore, committed_files
 from lakestream.places import JSON_SIDE
 from lakestream.sinks.hive_paths import partition_values
 from lakestream.sinks.owner import KEY, read_owner
-from lakestream.storage import LakePath, ObjectNotFoundError, Scheme, StoreSettings, open_store, translated
+from lakestream.storage import LakePath, Scheme, StoreSettings, exists, open_store, translated
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta
@@ -61,12 +61,12 @@ def find_files(place: StoreSettings, not_in: LakePath) -> list[Found]:
     if not files:
         raise RequestError(f"there is nothing at {path}: no file, and no folder with files")
     for folder in _tables(path, is_file=files[0].place.path == path):
-        if _has(place, folder / ".hoodie" / "hoodie.properties"):
+        if exists(place.root, (folder / ".hoodie" / "hoodie.properties").key):
             raise RequestError(
                 f"{folder} is a Hudi table, whose files hold rows of the past as well. Write out what it has now: "
                 f"lakestream query {folder} -o parquet > rows.parquet; and take that with --rows"
             )
-        if _has(place, folder / JSON_SIDE / KEY):
+        if exists(place.root, (folder / JSON_SIDE / KEY).key):
             return _committed(StoreSettings(folder, place.s3), path, files)
     return files
 
@@ -111,15 +111,6 @@ def _tables(path: LakePath, *, is_file: bool) -> Iterator[LakePath]:
     while above and "=" in above[-1]:
         above.pop()
         yield replace(path, key="/".join(above))
-
-
-def _has(place: StoreSettings, path: LakePath) -> bool:
-    try:
-        with translated(f"look for {path}"):
-            obstore.head(open_store(place.root), path.key)
-    except ObjectNotFoundError:
-        return False
-    return True
 
 
 def _committed(table: StoreSettings, path: LakePath, listed: list[Found]) -> list[Found]:

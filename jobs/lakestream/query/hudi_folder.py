@@ -5,7 +5,8 @@ from __future__ import annotations
 import io
 import json
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import accumulate
@@ -22,6 +23,7 @@ from lakestream.query.timeline import REPLACE, Instant, Listed, Timeline
 from lakestream.storage import ObjectNotFoundError, StoreSettings, open_store, translated
 
 _PROPERTIES = ".hoodie/hoodie.properties"
+_CONCURRENT_GETS = 16
 _TIMELINES = {"1": ".hoodie", "2": ".hoodie/timeline"}
 """Where the timeline is, by the version of its layout: 1 up to table version 6, 2 from 8 on."""
 _ARCHIVES = {"1": ".hoodie/archived", "2": ".hoodie/timeline/history"}
@@ -117,10 +119,15 @@ class HudiFolder:
         """Partition and file group of what clusterings have replaced; one request for each that is in the timeline."""
         return frozenset(
             (partition, group)
-            for one in self.timeline.completed(REPLACE)
-            for partition, groups in (self.metadata(one).get("partitionToReplaceFileIds") or {}).items()
+            for metadata in self.metadata_of(self.timeline.completed(REPLACE))
+            for partition, groups in (metadata.get("partitionToReplaceFileIds") or {}).items()
             for group in groups
         )
+
+    def metadata_of(self, instants: Sequence[Instant]) -> list[dict[str, Any]]:
+        """`metadata` of each; many are asked for at a time."""
+        with ThreadPoolExecutor(_CONCURRENT_GETS) as pool:
+            return list(pool.map(self.metadata, instants))
 
     def metadata(self, instant: Instant) -> dict[str, Any]:
         """What an instant's newest object says, as Hudi writes it; empty if nothing."""

@@ -7,20 +7,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 
-import obstore
-
 from lakestream.errors import SettingsError
 from lakestream.places import JSON_SIDE, checkpoint_place, table_place
 from lakestream.sinks.owner import KEY, read_owner
-from lakestream.storage import (
-    LakePath,
-    ObjectNotFoundError,
-    S3Settings,
-    Scheme,
-    StoreSettings,
-    open_store,
-    translated,
-)
+from lakestream.storage import LakePath, S3Settings, Scheme, StoreSettings, exists
 from lakestream_api import LakeStream
 
 
@@ -78,11 +68,11 @@ def at_path(path: str, environ: Mapping[str, str]) -> Target:
     if place.path.scheme is Scheme.S3 and not place.s3.region:
         raise SettingsError("set AWS_REGION to the region of the bucket")
     _require_folder(place.path)
-    if _has(place, ".hoodie/hoodie.properties"):
-        owner = read_owner(place / ".hoodie" / "lakestream") if _has(place, f".hoodie/lakestream/{KEY}") else None
+    if exists(place, ".hoodie/hoodie.properties"):
+        owner = read_owner(place / ".hoodie" / "lakestream") if exists(place, f".hoodie/lakestream/{KEY}") else None
         log = None if owner is None else StoreSettings(LakePath.parse(owner.place), place.s3)
         return Target(Kind.HUDI, place, log)
-    if _has(place, f"{JSON_SIDE}/{KEY}"):
+    if exists(place, f"{JSON_SIDE}/{KEY}"):
         return Target(Kind.JSON, place, StoreSettings(LakePath.parse(read_owner(place / JSON_SIDE).place), place.s3))
     raise SettingsError(
         f"{place.path} has neither a Hudi table (.hoodie/hoodie.properties) nor JSON files of LakeStream "
@@ -99,12 +89,3 @@ def _s3_of(environ: Mapping[str, str]) -> S3Settings:
 def _require_folder(path: LakePath) -> None:
     if path.scheme is Scheme.FOLDER and not Path(str(path)).is_dir():
         raise SettingsError(f"there is no folder {path}")
-
-
-def _has(place: StoreSettings, key: str) -> bool:
-    try:
-        with translated(f"look for {key} under {place.path}"):
-            obstore.head(open_store(place), key)
-    except ObjectNotFoundError:
-        return False
-    return True

@@ -24,12 +24,11 @@ def told_of(span: Span, now: datetime, kind: str = "") -> str:
     return f"as of {kind}{span.last.name} ({show(span.last.at)}, {ago(now - span.last.at)})"
 
 
-def told_of_comparison(found: Comparison, kind: str = "") -> str:
-    """Which versions were compared; `kind` is what goes before their names."""
+def told_of_comparison(found: Comparison) -> str:
+    """Which versions were compared."""
     if found.before == found.after:
         return "in which no commit was made in that time"
-    before = "nothing" if found.before is None else f"{kind}{found.before}"
-    return f"changed from {before} to {kind}{found.after}"
+    return f"changed from {found.before or 'nothing'} to {found.after}"
 
 
 def staleness(folder: HudiFolder, base: str, left_out: int, now: datetime) -> str:

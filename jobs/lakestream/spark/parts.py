@@ -68,15 +68,14 @@ def read_parts(s3: S3Settings, parts: Iterable[FilePart], literals: Mapping[str,
                 yield _batch(part, places, _with_folders(part, data, literals))
                 place = places[-1] + 1
         except UnreadableError as error:
-            yield unread(part, str(error), place)
+            yield _unread(part, str(error), place)
 
 
-def unread(part: FilePart, why: str, place: int | None = None) -> pa.RecordBatch:
+def _unread(part: FilePart, why: str, place: int) -> pa.RecordBatch:
     """What stands for the part from a place on, in quarantine."""
-    begin = part.start if place is None else place
     end = "the end" if part.format.codec else part.end
-    what = f"{'rows' if part.format is Format.PARQUET else 'bytes'} {begin} to {end}"
-    records = _batch(part, [begin], [what.encode()], UNREAD)
+    what = f"{'rows' if part.format is Format.PARQUET else 'bytes'} {place} to {end}"
+    records = _batch(part, [place], [what.encode()], UNREAD)
     return records.append_column(REASON, pa.array([f"file not read: {why}"], pa.string()))
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
+from typing import TYPE_CHECKING, Annotated, TypeAlias
 
 import msgspec
 import typer
-from typer.core import TyperGroup
 
-from lakestream.command import explained
+from lakestream.command import WithDefault, explained
 from lakestream.exits import PLANNED
 from lakestream.logs import log_to_stderr
 from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, require_extra, target_of
@@ -20,13 +19,8 @@ if TYPE_CHECKING:
     from lakestream.log import Work
 
 
-class _ShowByDefault(TyperGroup):
-    """`lakestream table PATH` is `lakestream table show PATH`."""
-
-    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
-        if not args or args[0] not in {*self.commands, "--help"}:
-            args = ["show", *args]
-        return super().parse_args(ctx, args)
+class _ShowByDefault(WithDefault):
+    default = "show"
 
 
 table_app = typer.Typer(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 
 import obstore
@@ -11,7 +10,7 @@ import obstore
 from lakestream.log import BatchFiles, ObstoreLogStore, committed_files, newest_service, without_readmitted
 from lakestream.query.hudi_folder import HudiFolder
 from lakestream.query.target import Kind, Target
-from lakestream.query.timeline import Instant, State
+from lakestream.query.timeline import State
 from lakestream.storage import StoreSettings, open_store, translated
 from lakestream.table.files import StoredFile, slices_of
 from lakestream.table.report import (
@@ -24,8 +23,6 @@ from lakestream.table.report import (
     hudi_report,
     json_report,
 )
-
-_CONCURRENT_GETS = 16
 
 
 def look(target: Target, limit: int) -> HudiReport | JsonReport:
@@ -64,12 +61,9 @@ def _actions(folder: HudiFolder, limit: int) -> list[Action]:
     compactions = {one.requested for one in timeline.compactions}
     newest = timeline.instants[-limit:] if limit else ()
 
-    def action(instant: Instant) -> Action:
-        metadata = folder.metadata(instant) if instant.state is State.COMPLETED else {}
-        return action_of(instant, metadata, compacts=instant.requested in compactions)
-
-    with ThreadPoolExecutor(_CONCURRENT_GETS) as pool:
-        return list(pool.map(action, newest))
+    completed = [instant for instant in newest if instant.state is State.COMPLETED]
+    said = dict(zip(completed, folder.metadata_of(completed), strict=True))
+    return [action_of(one, said.get(one, {}), compacts=one.requested in compactions) for one in newest]
 
 
 def _stored(place: StoreSettings) -> Iterator[StoredFile]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from lakestream.errors import ServiceRequestError, SettingsError
+from lakestream.errors import RequestError, SettingsError
 from lakestream.log import ObstoreLogStore, ServiceRequest, Work, ask_for_service, newest_service
 from lakestream.storage import StoreSettings
 from lakestream.table.files import Files
@@ -94,18 +94,18 @@ def ask(log: StoreSettings, work: Work, now: datetime, *, instant: str = "", com
         comment: kept with a savepoint.
 
     Raises:
-        ServiceRequestError: another request has not been carried out yet.
+        RequestError: another request has not been carried out yet.
         CorruptLogError, StorageError, StorageUnavailableError, OutcomeUnknownError: of the checkpoint.
     """
     store = ObstoreLogStore.at(log)
     newest = newest_service(store)
     if newest is not None and newest[1] is None:
         last = newest[0]
-        raise ServiceRequestError(
+        raise RequestError(
             f"request {last.number} ({last.work}) waits for the writer's driver; one is carried out at a time. If no "
             "driver runs, start one"
         )
     request = ServiceRequest(1 if newest is None else newest[0].number + 1, now, work, instant, comment)
     if not ask_for_service(store, request):
-        raise ServiceRequestError("somebody else has asked for work just now: `lakestream table` tells what")
+        raise RequestError("somebody else has asked for work just now: `lakestream table` tells what")
     return request
