@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
+from typing import NamedTuple
 
 from lakestream_operator.autoscaler.state import BatchModel, Sample
 
@@ -46,28 +47,43 @@ def rate_of(samples: Sequence[Sample], model: BatchModel) -> Rate | None:
 
     None without any whose span is known.
     """
+    # Once every five seconds for each writer: copies of samples would take up a third of the operator's time.
     known = [
-        replace(sample, records=model.alike(sample.records, sample.bytes)) for sample in samples if sample.span > 0
+        _Arrival(model.alike(sample.records, sample.bytes), sample.span, sample.batches)
+        for sample in samples
+        if sample.span > 0
     ]
     if not known:
         return None
     noise = _noise(known)
-    recent = _mean(known, _RECENT)
-    windows = (_mean(known, seconds) for seconds in _WINDOWS)
-    mean = next((one for one in windows if abs(one - recent) <= _AGREES * noise * one), recent)
+    recent, *means = _means(known, (_RECENT, *reversed(_WINDOWS)))
+    mean = next((one for one in reversed(means) if abs(one - recent) <= _AGREES * noise * one), recent)
     return Rate(mean, _leap(known, noise), noise)
 
 
-def _mean(samples: Sequence[Sample], seconds: float) -> float:
+class _Arrival(NamedTuple):
+    """What a sample says of it."""
+
+    records: float
+    """Of the size that comes now."""
+    span: float
+    batches: int
+
+
+def _means(samples: Sequence[_Arrival], windows: Sequence[float]) -> list[float]:
+    """Over each of so many seconds up to now, in ascending order, or over all that is known."""
+    found: list[float] = []
     records = span = 0.0
     for sample in reversed(samples):
         records, span = records + sample.records, span + sample.span
-        if span >= seconds:
-            break
-    return records / span
+        while len(found) < len(windows) and span >= windows[len(found)]:
+            found.append(records / span)
+        if len(found) == len(windows):
+            return found
+    return found + [records / span] * (len(windows) - len(found))
 
 
-def _noise(samples: Sequence[Sample]) -> float:
+def _noise(samples: Sequence[_Arrival]) -> float:
     """By the differences between minutes that follow each other: neither a trend nor a single step is noise."""
     blocks: list[float] = []
     records = span = 0.0
@@ -82,7 +98,7 @@ def _noise(samples: Sequence[Sample]) -> float:
     return min(max(1.4826 * statistics.median(apart), _LEAST_NOISE), _MOST_NOISE)
 
 
-def _leap(samples: Sequence[Sample], noise: float) -> float | None:
+def _leap(samples: Sequence[_Arrival], noise: float) -> float | None:
     """The mean since the load leapt up, if the last batches are far above what came before."""
     span, start = 0.0, len(samples)
     while start > 0 and span < _RECENT:
@@ -91,7 +107,7 @@ def _leap(samples: Sequence[Sample], noise: float) -> float | None:
     before = samples[:start]
     if not before:
         before, start = samples[:1], 1
-    usual = _mean(before, 300.0)
+    (usual,) = _means(before, (300.0,))
     high = (1 + max(_LEAP, _LEAP_NOISE * noise)) * usual
     records = span = count = 0.0
     for sample in reversed(samples[start:]):
