@@ -225,8 +225,9 @@ class PodControl:
         if control.drain is not None and control.drain != self._drain:
             logger.info("drain %s: ending after the batch in hand", control.drain)
             self._drain = control.drain
-            self._stop.set()
+            # First: once it is told to stop, a driver may end before this thread goes on.
             self._reporter.update(drain=control.drain)
+            self._stop.set()
         if control.executors is not None and self._scaler is not None:
             self._scaler.aim(control.executors)
         if self._resharder is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from queue import Queue
@@ -19,7 +19,7 @@ from lakestream.stopping import StopSignal
 from lakestream.testing.logs import EPOCH_TIME, ManualClock
 from lakestream_api.control import Control
 from lakestream_api.names import WriterNames
-from lakestream_api.report import DriverReport, DriverState, Resharding
+from lakestream_api.report import DriverReport, DriverState, ExecutorsReport, Resharding
 
 NAMES = WriterNames("orders", "hudi")
 POD = Pod("orders-hudi-driver", "1234", "lake")
@@ -34,9 +34,7 @@ class Cluster:
     reports: list[DriverReport] = field(default_factory=list)
     changes: Queue[Mapping[str, str] | Exception | None] = field(default_factory=Queue)
     down: bool = False
-    wrote: threading.Event = field(default_factory=threading.Event)
-    told: threading.Event = field(default_factory=threading.Event)
-    """What became of an order to reshard."""
+    wrote: threading.Condition = field(default_factory=threading.Condition)
 
     def read(self, name: str) -> Mapping[str, str] | None:
         assert name == "orders-hudi-control"
@@ -48,10 +46,14 @@ class Cluster:
         assert (name, key) == ("orders-hudi-progress", "report.json")
         if self.down:
             raise ConnectionError("no API server")
-        self.reports.append(DriverReport.model_validate_json(value))
-        if self.reports[-1].resharding is not None:
-            self.told.set()
-        self.wrote.set()
+        with self.wrote:
+            self.reports.append(DriverReport.model_validate_json(value))
+            self.wrote.notify_all()
+
+    def reported(self, what: Callable[[DriverReport], object]) -> bool:
+        """Wait until the last report is so."""
+        with self.wrote:
+            return self.wrote.wait_for(lambda: self.reports and what(self.reports[-1]), 60)
 
     def follow(self, name: str) -> Iterator[Mapping[str, str] | None]:
         assert name == "orders-hudi-control"
@@ -150,18 +152,17 @@ def test_targets_are_followed_while_batches_run() -> None:
         assert control.executors is None
         control.running(pool, 1, Stream())
         cluster.changes.put(orders('{"executors": 4}'))
-        assert pool.asked.wait(60)
+        assert cluster.reported(lambda report: report.executors == ExecutorsReport(target=4, registered=4))
         assert (control.executors, pool.total) == (4, 4)
-    assert (cluster.reports[-1].executors.target, cluster.reports[-1].executors.registered) == (4, 4)
 
 
 def test_shards_are_asked_for_and_told() -> None:
     cluster, stream = Cluster(control=orders('{"shards": 4}')), Stream()
     with control_of(cluster) as control:
         control.running(Pool(), 1, stream)
-        assert cluster.told.wait(60)
+        asked = Resharding(ordered=4, open_shards=2, updating=True)
+        assert cluster.reported(lambda report: report.resharding == asked)
     assert stream.shards == 4
-    assert cluster.reports[-1].resharding == Resharding(ordered=4, open_shards=2, updating=True)
 
 
 def test_without_an_order_the_stream_is_left_alone() -> None:
@@ -198,15 +199,33 @@ def test_a_drain_is_acknowledged_and_ends_in_drained() -> None:
     assert (cluster.reports[-1].state, cluster.reports[-1].drain) == ("DRAINED", "a1")
 
 
+def test_a_drain_is_acknowledged_by_a_driver_that_ends_as_soon_as_it_is_told_to() -> None:
+    over = threading.Event()
+
+    class Telling(StopSignal):
+        """The thread that tells the driver to stop comes to nothing more before the driver has ended."""
+
+        def set(self) -> None:
+            super().set()
+            assert over.wait(60)
+
+    cluster, stop = Cluster(), Telling()
+    with control_of(cluster, stop) as control:
+        control.running(Pool(), 1, Stream())
+        cluster.changes.put(orders('{"drain": "a1"}'))
+        stop.wait(60)
+        control.ended()
+    over.set()
+    assert (cluster.reports[-1].state, cluster.reports[-1].drain) == ("DRAINED", "a1")
+
+
 def test_a_signal_is_told_as_draining() -> None:
     cluster, stop = Cluster(), StopSignal()
     with control_of(cluster, stop) as control:
         control.running(Pool(), 1, Stream())
         stop.set()
-        cluster.wrote.clear()
         control.took_over(5)
-        assert cluster.wrote.wait(60)
-    assert (cluster.reports[-1].state, cluster.reports[-1].drain) == (DriverState.DRAINING, None)
+        assert cluster.reported(lambda report: (report.state, report.drain) == (DriverState.DRAINING, None))
 
 
 def test_without_an_api_server_a_driver_runs_all_the_same(caplog: pytest.LogCaptureFixture) -> None:
