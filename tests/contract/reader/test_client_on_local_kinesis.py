@@ -17,6 +17,7 @@ from lakestream.errors import KinesisAnswerError, KinesisRejectedError, KinesisU
 from lakestream.kinesis import HttpKinesisClient, KinesisSettings, PlannerSettings, read_ranges
 from lakestream.testing.consumer import Consume, Consumer
 from lakestream.testing.kpl import aggregate
+from lakestream.testing.logs import ManualClock
 from lakestream_localkinesis.testing import LocalKinesis, local_kinesis
 
 
@@ -104,7 +105,9 @@ def test_answers_of_something_else(consume: Consume) -> None:
     """A page of a proxy may pass as any outage does; what is an answer but no sensible one is soon believed."""
 
     def client_of(url: str) -> HttpKinesisClient:
-        return HttpKinesisClient(KinesisSettings("any", "eu-west-1", url, patience=1.0))
+        # Patience is with the pauses between answers here, however long these take themselves.
+        settings, clock = KinesisSettings("any", "eu-west-1", url, patience=1.0), ManualClock()
+        return HttpKinesisClient(settings, sleep=clock.advance, monotonic=clock.monotonic)
 
     with answering(HTML, EMPTY_PAGE[:-1], b"{}", EMPTY_PAGE) as url:
         assert len(client_of(url).get_records("A", 1)) == 0

@@ -30,6 +30,8 @@ SHARD = "shardId-000000000000"
 @pytest.fixture
 def server() -> Iterator[LocalKinesis]:
     with local_kinesis(limits=Limits.none()) as server:
+        # Events without records, which come after five seconds of silence, do not come on a slow machine either.
+        server.clock.freeze()
         server.create_stream("orders")
         yield server
 
