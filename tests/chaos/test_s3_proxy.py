@@ -52,7 +52,7 @@ def proxy(objects: dict[str, bytes]) -> Iterator[S3Proxy]:
 
 
 def _ask(proxy: S3Proxy, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
-    connection = http.client.HTTPConnection(proxy.url.removeprefix("http://"), timeout=20)
+    connection = http.client.HTTPConnection(proxy.url.removeprefix("http://"), timeout=60)
     try:
         connection.request(method, path, body)
         response = connection.getresponse()
@@ -63,7 +63,7 @@ def _ask(proxy: S3Proxy, method: str, path: str, body: bytes = b"") -> tuple[int
 
 def test_a_client_that_asks_before_it_sends_a_body_is_told_to(proxy: S3Proxy, objects: dict[str, bytes]) -> None:
     host, _, port = proxy.url.removeprefix("http://").partition(":")
-    with socket.create_connection((host, int(port)), timeout=20) as client:
+    with socket.create_connection((host, int(port)), timeout=60) as client:
         client.sendall(b"PUT /bucket/a HTTP/1.1\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n")
         assert client.recv(1000).startswith(b"HTTP/1.1 100 ")
         client.sendall(b"body")

@@ -88,7 +88,8 @@ def test_a_child_that_ends_early_is_shown_with_its_last_words(tmp_path: Path) ->
     assert caught.value.advice == "Look after writer."
 
 
-def test_leaving_lets_a_child_finish_what_it_does(tmp_path: Path) -> None:
+def test_leaving_lets_a_child_finish_what_it_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lakestream_demo.processes.STOP_SECONDS", DEADLINE)
     with Supervisor(tmp_path, Interrupt()) as supervisor:
         child = supervisor.start(command("patient", PATIENT))
         until(says(child, "ready"))

@@ -13,7 +13,7 @@ import pytest
 from botocore.exceptions import ClientError
 from moto_s3 import OneWriteAtATime, moto_s3, s3_client
 
-SECONDS = 20
+SECONDS = 60
 
 
 class Gate:

@@ -55,7 +55,7 @@ def _request(connection: socket.socket) -> bytes:
 
 @contextmanager
 def talking(
-    *conversations: Sequence[Sequence[bytes]], most: int = 2, timeout: float = 30.0
+    *conversations: Sequence[Sequence[bytes]], most: int = 2, timeout: float = 60.0
 ) -> Iterator[tuple[Host, Connections]]:
     """A host with a conversation for each connection, and who talks to it."""
     host = Host(conversations)
@@ -102,7 +102,7 @@ def test_an_answer_is_the_same_in_whatever_parts_it_comes(answer: bytes) -> None
 def test_a_connection_that_the_host_has_closed_meanwhile_is_replaced() -> None:
     with talking([[OK]], [[OK]]) as (host, connections):
         assert post(connections) == (200, b"{}")
-        assert host.closed.acquire(timeout=30)
+        assert host.closed.acquire(timeout=60)
         assert post(connections) == (200, b"{}")
 
 
@@ -128,10 +128,10 @@ def test_a_host_that_says_nothing_is_given_up() -> None:
 
 def test_connections_that_are_forgotten_are_closed() -> None:
     with talking([[OK], [OK]]) as (host, _):
-        forgotten = Connections(host.url, most=1, timeout=30)
+        forgotten = Connections(host.url, most=1, timeout=60)
         assert post(forgotten) == (200, b"{}")
         del forgotten
-        assert host.closed.acquire(timeout=30)
+        assert host.closed.acquire(timeout=60)
 
 
 def test_no_more_are_open_than_allowed() -> None:

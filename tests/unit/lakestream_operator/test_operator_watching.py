@@ -362,7 +362,7 @@ def test_what_kopf_cannot_go_on_after_ends_the_operator(watched: Any, trouble: s
         else:
             watching.server.missing = {Kind.SparkApplication}
             watching.server.cut()
-        done, _ = await asyncio.wait([watching.kopf], timeout=30)
+        done, _ = await asyncio.wait([watching.kopf], timeout=60)
         assert done
         assert watching.kopf.exception() is not None
 

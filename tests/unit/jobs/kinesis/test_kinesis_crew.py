@@ -17,7 +17,7 @@ def test_answers_come_in_the_order_of_the_keys() -> None:
 
 
 def test_all_threads_ask_at_the_same_time() -> None:
-    crew, together = Crew(4, "test"), threading.Barrier(4, timeout=30)
+    crew, together = Crew(4, "test"), threading.Barrier(4, timeout=60)
     crew.ask(lambda _: together.wait(), range(8))
     crew.close()
 
