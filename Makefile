@@ -15,6 +15,10 @@ DEMO_OPTIONS := $(foreach name,events shards table duration lake,\
 # Processes that run tests side by side: one more than there are cores, since some tests wait for others' processes.
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
+# Where the environment forbids it, as images of Python like to, each process would compile all that it imports anew: a
+# driver and its workers 3 s, a process that runs tests 10 s.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: help setup jars demo check test spark chaos e2e lint bench compare docs lock clean
 
 help: ## Show what there is to make
