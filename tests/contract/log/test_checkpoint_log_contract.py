@@ -109,6 +109,15 @@ def test_after_a_crash_the_next_driver_waits_until_the_last_one_must_have_ended(
     assert second.seconds_until_safe() == 0
 
 
+def test_a_clean_end_speaks_for_that_driver_alone(open_same: Opener) -> None:
+    clock = ManualClock()
+    open_log(open_same, clock).close()
+    open_log(open_same, clock)  # which is killed
+    third = open_log(open_same, clock)
+    assert not third.previous_closed
+    assert third.seconds_until_safe() > 0
+
+
 def test_a_driver_that_ends_before_it_might_write_does_not_speak_for_its_predecessor(open_same: Opener) -> None:
     clock = ManualClock()
     open_log(open_same, clock)  # epoch 1 may still be writing
