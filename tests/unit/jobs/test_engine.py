@@ -167,6 +167,7 @@ class ScriptedFetcher:
     rejected_per_batch: int = 0
 
     def fetch(self, plan: BatchPlan) -> Fetched[list[int]]:
+        assert self.world.plans.get(plan.batch) == plan, "a batch is fixed before it is read"
         self.world.fetched += 1
         self.world.reach("fetch")
         rows = [piece.first for piece in plan.ranges] + [int(entry.path) for task in plan.parts for entry in task]

@@ -419,6 +419,21 @@ def test_a_record_at_the_edge_of_the_retention_is_no_loss_while_it_is_there() ->
     assert plan_of(planner_of(stream), cursors, 1).ranges[0].first == unread.sequence
 
 
+def test_what_is_trimmed_while_a_cut_is_looked_for_is_loss() -> None:
+    stream = FakeKinesis()
+    first = stream.put(S0, b"0")
+    stream.advance(seconds(10))
+    stream.put(S0, b"1")
+    stream.advance(stream.retention - seconds(40))
+    stream.latency = seconds(60)
+    plan = plan_of(planner_of(stream), (Reading(S0, at(first.sequence), first.arrival, None),))
+    # That nothing is behind the first record says nothing, once that one is gone as well.
+    assert [piece.end for piece in plan.ranges] == [after(first.sequence)]
+    stream.latency = seconds(0)
+    with pytest.raises(DataLossError, match=f"from {after(first.sequence)}"):
+        plan_of(planner_of(stream), plan.cursors, 1, plan.trim)
+
+
 def test_a_child_that_waited_until_it_was_trimmed_is_loss() -> None:
     stream = FakeKinesis()
     stream.put(S0, b"x")

@@ -123,6 +123,14 @@ def test_of_two_starting_drivers_the_loser_takes_the_next_epoch(store: FaultyLog
     assert not log.previous_closed
 
 
+def test_the_wait_for_a_predecessor_begins_when_it_can_see_the_epoch(store: FaultyLogStore) -> None:
+    open_log(store)
+    clock = ManualClock()
+    store.before_create = lambda key: clock.advance(30)
+    log = CheckpointLog.open(store, ORDERS, now=clock, monotonic=clock.monotonic)
+    assert log.seconds_until_safe() == 12
+
+
 def test_the_order_of_plans_and_commits_is_kept(store: FaultyLogStore) -> None:
     log = open_log(store)
     with pytest.raises(InvalidValueError, match="plan of batch 1: batch 0 is next"):
