@@ -20,6 +20,7 @@ from lakestream_loadgen.ledger import read_ledger
 from lakestream_localkinesis.core.limits import Limits
 from lakestream_localkinesis.testing import LocalKinesis, local_kinesis
 
+_PATIENT = Path(__file__).with_name("patient_locustfile.py")
 EVENT_ID = re.compile(rb'"event_id":"([^"]+)"')
 
 
@@ -34,7 +35,7 @@ def kinesis() -> Iterator[LocalKinesis]:
 @contextmanager
 def locust(kinesis: LocalKinesis, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """``lakestream load`` in a process; killed at the end if it still runs."""
-    command = [sys.executable, "-m", "lakestream.main", "load", *arguments]
+    command = [sys.executable, "-m", "lakestream.main", "load", "-f", str(_PATIENT), *arguments]
     environment = {**os.environ, **kinesis.environment()}
     with subprocess.Popen(
         command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True

@@ -1,0 +1,6 @@
+"""The load's own locustfile, on a machine that may stand still for a minute: what is under way is waited for."""
+
+from lakestream_loadgen import run
+from lakestream_loadgen.locustfile import *  # noqa: F403
+
+run.DRAIN_SECONDS = run.MISSING_SECONDS = 200.0
