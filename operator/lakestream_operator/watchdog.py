@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -17,7 +18,7 @@ from lakestream_operator.adapters.cache import WATCHED
 from lakestream_operator.adapters.client import KubeClient
 from lakestream_operator.clock import Clock
 from lakestream_operator.errors import NotFoundError, OperatorError
-from lakestream_operator.model import Kind, Reference
+from lakestream_operator.model import Reference
 from lakestream_operator.reconciler import Reconciler
 
 logger = logging.getLogger(__name__)
@@ -73,7 +74,7 @@ class Watchdog:
         """Let decisions begin once kopf has told of all that there was."""
         for _ in range(_POLLS):
             await asyncio.sleep(_POLL.total_seconds())
-            if self.served.is_set() and not self._late():
+            if self.served.is_set() and not _older(self.reconciler.versions(), self.behind):
                 logger.info("the cluster is known: %d objects of LakeStreams", len(self.reconciler.cache))
                 self.reconciler.ready.set()
                 return
@@ -85,27 +86,19 @@ class Watchdog:
             OperatorError: something could not be listed.
         """
         self.reconciler.relisted.clear()
-        there: dict[Reference, int] = {}
+        known, there = self.reconciler.versions(), dict[Reference, int]()
         for kind, selector in WATCHED.items():
             for namespace in self.namespaces or (None,):
-                there |= await self._compare(kind, namespace, selector)
-        self.missed = len(self._late() & there.keys()) if self.reconciler.ready.is_set() else 0
-        known = self.reconciler.versions()
-        self.behind = {one: version for one, version in there.items() if known.get(one, 0) < version}
+                found, as_of = await self.client.list_versions(kind, namespace, selector)
+                for one in known.keys() - found.keys():
+                    if one.kind is kind and namespace in (None, one.namespace):
+                        # What is newer than the list was made since.
+                        self.reconciler.gone(one, as_of)
+                there |= found
+        self.missed = len(_older(known, self.behind) & there.keys()) if self.reconciler.ready.is_set() else 0
+        self.behind = {one: there[one] for one in _older(known, there)}
         self.done_at = self.clock()
         self.served.set()
-
-    async def _compare(self, kind: Kind, namespace: str | None, selector: str) -> dict[Reference, int]:
-        there, as_of = await self.client.list_versions(kind, namespace, selector)
-        for one in self.reconciler.versions().keys() - there.keys():
-            if one.kind is kind and namespace in (None, one.namespace):
-                # What is newer than the list was made since.
-                self.reconciler.gone(one, as_of)
-        return there
-
-    def _late(self) -> set[Reference]:
-        known = self.reconciler.versions()
-        return {one for one, version in self.behind.items() if known.get(one, 0) < version}
 
     def problems(self) -> list[str]:
         """What is wrong, for `/healthz`."""
@@ -123,3 +116,8 @@ class Watchdog:
         if self.reconciler.ready.is_set():
             return []
         return [f"all objects are being listed{f', in vain: {self.failure}' if self.failure else ''}"]
+
+
+def _older(known: Mapping[Reference, int], there: Mapping[Reference, int]) -> set[Reference]:
+    """What is known in no version as new as the one that there is."""
+    return {one for one, version in there.items() if known.get(one, 0) < version}

@@ -386,6 +386,26 @@ def test_a_changed_object_that_kopf_does_not_tell_of_is_unhealthy(watched: Any, 
     watched(script)
 
 
+def test_a_look_at_many_namespaces_asks_once_for_what_is_known(clock: Any, run: Any) -> None:
+    asked, gone = [], []
+    here, there = Reference(Kind.Pod, "one", "kept"), Reference(Kind.Pod, "three", "gone")
+
+    def versions() -> dict[Reference, int]:
+        asked.append(True)
+        return {here: 4, there: 5}
+
+    async def list_versions(kind: Kind, namespace: str, selector: str) -> tuple[dict[Reference, int], int]:
+        return ({here: 4} if (kind, namespace) == (here.kind, here.namespace) else {}), 9
+
+    reconciler = SimpleNamespace(
+        versions=versions, gone=lambda *one: gone.append(one), relisted=asyncio.Event(), ready=asyncio.Event()
+    )
+    client = SimpleNamespace(list_versions=list_versions)
+    watchdog = Watchdog(client, reconciler, ("one", "two", "three"), clock, clock.now)  # type: ignore[arg-type]
+    run(watchdog.look())
+    assert (asked, gone, watchdog.behind) == ([True], [(there, 9)], {})
+
+
 def test_decisions_begin_once_all_is_known(watched: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(watchdog, "_POLL", timedelta(milliseconds=10))
 
