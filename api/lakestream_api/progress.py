@@ -32,9 +32,19 @@ class StageSeconds(WireModel):
     work, and nothing that executors would shorten."""
 
     @property
+    def prepare(self) -> float:
+        """Seconds that may pass beside the batch before."""
+        return self.plan + self.fetch
+
+    @property
+    def finish(self) -> float:
+        """Seconds in which no other batch is finished."""
+        return self.write + self.commit + self.table_services
+
+    @property
     def total(self) -> float:
         """Seconds of work in the batch: `T` of the autoscaler's model."""
-        return self.plan + self.fetch + self.write + self.commit + self.table_services
+        return self.prepare + self.finish
 
 
 class CoreSeconds(WireModel):

@@ -16,7 +16,7 @@ The way of a change, from the API server and back to it:
     adapters.applier ◄── Actions, status ───────┘                             apply: the only writes
 
 `controller` puts it together, behind a Lease (`adapters.lease`); `watchdog` finds what kopf does not tell of, and is
-what `/healthz` tells. Requests and credentials are the package `kubernetes`'s (`adapters.client`). The autoscaler's
-`inputs` are what it decides on, and `from_report` makes them of what a driver says in its progress ConfigMap
-(`lakestream_api.report`). Whether a writer is well is told by `writers.health`.
+what `/healthz` tells. Requests and credentials are the package `kubernetes`'s (`adapters.client`). The
+autoscaler decides on what a driver says in its progress ConfigMap (`lakestream_api.report`; `autoscaler.inputs`).
+Whether a writer is well is told by `writers.health`.
 """

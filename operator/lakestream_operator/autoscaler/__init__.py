@@ -1,22 +1,18 @@
 """How many executors a writer should have, and shards a stream: pure. The simulator runs the first of these too."""
 
-from lakestream_operator.autoscaler.from_report import observe_stream, window_of
-from lakestream_operator.autoscaler.inputs import (
-    BatchLimits,
-    BatchObservation,
-    ExecutorsObservation,
-    FetchedObservation,
-    ScalingWindow,
-)
+from lakestream_operator.autoscaler.inputs import BatchLimits, ScalingWindow, window_of
 from lakestream_operator.autoscaler.policy import ScaleDecision, ScalingEvent, decide_scale
-from lakestream_operator.autoscaler.shard_policy import ShardDecision, ShardState, StreamObservation, decide_shards
+from lakestream_operator.autoscaler.shard_policy import (
+    ShardDecision,
+    ShardState,
+    StreamObservation,
+    decide_shards,
+    observe_stream,
+)
 from lakestream_operator.autoscaler.state import LimitReason, ScalingCondition, ScalingState
 
 __all__ = [
     "BatchLimits",
-    "BatchObservation",
-    "ExecutorsObservation",
-    "FetchedObservation",
     "LimitReason",
     "ScaleDecision",
     "ScalingCondition",

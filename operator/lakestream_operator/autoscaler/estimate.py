@@ -141,7 +141,7 @@ def load_of(state: ScalingState, window: ScalingWindow, now: datetime) -> Load |
         rate=rate,
         record_bytes=_size(came[-FEW:]),
         lag=0.0 if rests else lag_of(window, now),
-        backlog=0.0 if rests else newest.backlog_records,
+        backlog=0.0 if rests else newest.backlog_records or 0.0,
         open_shards=max(1, newest.open_shards),
         shard_load=reading / max(sum(sample.span for sample in recent), _LEAST_COST),
         even_shards=read / reading if reading > 0 else math.inf,
@@ -154,14 +154,14 @@ def lag_of(window: ScalingWindow, now: datetime) -> float:
     """How old the oldest record of the last batch was when it came into the table, or what is to come is by now."""
     newest = window.batches[-1]
     if newest.horizon is None:
-        return max(newest.lag_seconds, newest.prepare_seconds + newest.finish_seconds)
+        return max(newest.lag_seconds, newest.seconds.total)
     rate = newest.arrival_rate
     span = newest.records / rate if rate else 0.0
     # What a driver that says nothing does meanwhile nobody knows.
     unread_since = max(newest.horizon, window.caught_up_at or newest.horizon)
     waits = (min(now, window.reported_at or now) - unread_since).total_seconds()
     # Until the next batch can be there nothing is told by the time that it has not come.
-    due = window.limits.interval + newest.prepare_seconds + newest.finish_seconds
+    due = window.limits.interval + newest.seconds.total
     return max((newest.finished_at - newest.horizon).total_seconds() + span, waits if waits > due else 0.0)
 
 

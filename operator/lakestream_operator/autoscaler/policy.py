@@ -181,10 +181,10 @@ def _silence(window: ScalingWindow, state: ScalingState, now: datetime) -> str |
 def _no_room(window: ScalingWindow, state: ScalingState, now: datetime) -> ScalingCondition | None:
     """Said when executors of the last step have waited for a node for too long."""
     executors = window.executors
-    if executors is None or executors.pending_since is None or state.target is None:
+    if executors is None or window.pending_since is None or state.target is None:
         return None
     # Pods of this step only: those of an earlier one may still be seen for a moment.
-    since = max(executors.pending_since, state.changed_at or executors.pending_since)
+    since = max(window.pending_since, state.changed_at or window.pending_since)
     if now - since <= STARVED_AFTER or executors.registered >= state.target:
         return None
     return ScalingCondition(

@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from lakestream_operator.autoscaler.inputs import BatchObservation, ScalingWindow
+from lakestream_api import BatchSummary
+from lakestream_operator.autoscaler.inputs import ScalingWindow
 from lakestream_operator.autoscaler.state import Sample, ScalingState
 
 SHARD_READ_BYTES = 2_000_000.0
@@ -53,28 +54,28 @@ def take_in(state: ScalingState, window: ScalingWindow, now: datetime) -> Scalin
 def with_fetched(samples: Sequence[Sample], window: ScalingWindow) -> tuple[Sample, ...]:
     """The samples, and the batch that is being written: what it cost is not known yet, but what arrived is."""
     fetched, last = window.fetched, window.batches[-1].batch if window.batches else -1
-    if fetched is None or fetched.batch <= last or fetched.span <= 0 or fetched.records <= 0:
+    if fetched is None or fetched.batch <= last or not fetched.slice_seconds or fetched.records <= 0:
         return tuple(samples)
     return (
         *samples,
         Sample(
-            fetched.at,
+            fetched.fetched_at,
             records=fetched.records,
             bytes=fetched.bytes,
-            span=fetched.span,
+            span=fetched.slice_seconds,
             reading=_reading(fetched.largest_shard_bytes, window),
         ),
     )
 
 
-def _sample(batch: BatchObservation, window: ScalingWindow) -> Sample:
+def _sample(batch: BatchSummary, window: ScalingWindow) -> Sample:
     slots = parallelism(batch.records, batch.executors * window.limits.cores, max(1, batch.open_shards))
-    stages = batch.prepare_seconds + batch.finish_seconds
+    seconds, work = batch.seconds, batch.core_seconds
+    stages = seconds.prepare + seconds.finish
     reading = _reading(batch.largest_shard_bytes, window)
-    measured = batch.fetch_work is not None and batch.write_work is not None
     # A driver that does not tell: all slots were at work all the time, at most.
-    fetch = batch.prepare_seconds * slots if batch.fetch_work is None else batch.fetch_work
-    write = batch.finish_seconds * slots if batch.write_work is None else batch.write_work
+    fetch = work.fetch if work else seconds.prepare * slots
+    write = work.write if work else seconds.finish * slots
     alone = stages <= window.limits.interval and batch.lag_seconds == 0
     return Sample(
         at=batch.finished_at,
@@ -84,18 +85,18 @@ def _sample(batch: BatchObservation, window: ScalingWindow) -> Sample:
         span=_span(batch),
         fetch_work=fetch,
         write_work=write,
-        measured=measured,
-        fixed=max(0.0, stages - (fetch + write) / slots) if measured and alone else None,
+        measured=work is not None,
+        fixed=max(0.0, stages - (fetch + write) / slots) if work and alone else None,
         stages=stages,
-        longest=max(batch.prepare_seconds, batch.finish_seconds),
+        longest=max(seconds.prepare, seconds.finish),
         executors=batch.executors,
         reading=reading,
         shard_bound=0 < fetch <= slots * reading / _BOUND,
-        groups=batch.file_groups,
+        groups=batch.file_groups or 0,
     )
 
 
-def _span(batch: BatchObservation) -> float:
+def _span(batch: BatchSummary) -> float:
     rate = batch.arrival_rate
     return batch.records / rate if rate is not None and rate > _LEAST_RATE else 0.0
 

@@ -9,7 +9,7 @@ import math
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from lakestream_api import Shards
+from lakestream_api import DriverReport, Shards
 from lakestream_operator.autoscaler.remembered import Remembered
 
 SHARD_WRITE_BYTES = 1024 * 1024
@@ -29,6 +29,10 @@ _GAP = timedelta(minutes=15)
 """After so long without a decision, what was so before it says nothing about the time since."""
 _PAUSE = timedelta(minutes=10)
 """Between two calls: resharding takes minutes, and its effect a few more."""
+_SHORTEST = timedelta(seconds=30)
+"""Of arrival time, for rates of a stream."""
+_OLD = timedelta(minutes=10)
+"""What arrived longer ago says nothing of what arrives now."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +47,33 @@ class StreamObservation:
     """Of its write limit, what the fullest shard gets; throttling of writers begins at 1."""
     busiest: str = ""
     """Id of the one that was the fullest last; empty: not known."""
+
+
+def observe_stream(report: DriverReport | None, now: datetime) -> StreamObservation | None:
+    """What arrives in a stream, by the batches of a driver; None: they do not tell.
+
+    Args:
+        report: what the driver said last; None: nothing yet.
+        now: the time.
+    """
+    recent = report.lately if report else None
+    arrived = recent.arrived if recent else None
+    if report is None or arrived is None or now - arrived.until > _OLD or arrived.until - arrived.since < _SHORTEST:
+        return None
+    open_shards = report.batches[-1].open_shards
+    if open_shards == 0:
+        return None
+    seconds = (arrived.until - arrived.since).total_seconds()
+    return StreamObservation(
+        open_shards=open_shards,
+        bytes_per_second=arrived.bytes / seconds,
+        records_per_second=arrived.kinesis_records / seconds,
+        busiest_share=max(
+            arrived.largest_shard_bytes / SHARD_WRITE_BYTES / seconds,
+            arrived.largest_shard_kinesis_records / SHARD_WRITE_RECORDS / seconds,
+        ),
+        busiest=report.fullest_shard,
+    )
 
 
 @dataclass(frozen=True, slots=True)

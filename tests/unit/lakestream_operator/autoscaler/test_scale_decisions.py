@@ -5,18 +5,25 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from lakestream_api import ExcludedWindow, Scaling, ScheduledExecutors
+from lakestream_api import (
+    BatchSummary,
+    CoreSeconds,
+    ExcludedWindow,
+    ExecutorsReport,
+    FetchedBatch,
+    Scaling,
+    ScheduledExecutors,
+    StageSeconds,
+)
 from lakestream_operator.autoscaler import (
     BatchLimits,
-    BatchObservation,
-    ExecutorsObservation,
-    FetchedObservation,
     LimitReason,
     ScaleDecision,
     ScalingState,
     ScalingWindow,
     decide_scale,
 )
+from lakestream_operator.testing.documents import batch_of
 
 START = datetime(2026, 1, 5, 12, tzinfo=UTC)
 LIMITS = BatchLimits(interval=10.0, max_records=1_000_000, max_bytes=1 << 30, cores=2)
@@ -33,7 +40,7 @@ class Driver:
         self.now = START
         self.executors = executors
         self.state = ScalingState()
-        self.batches: list[BatchObservation] = []
+        self.batches: list[BatchSummary] = []
         self.decisions: list[ScaleDecision] = []
         self.pending_since: datetime | None = None
         self.limits = LIMITS
@@ -61,25 +68,23 @@ class Driver:
             period = max(10.0, work)
             # What comes while a batch runs for longer than the interval waits for the next one.
             self.behind = rate * (period - 10)
+            at = before + timedelta(seconds=period)
             self.batches.append(
-                BatchObservation(
-                    batch=len(self.batches),
-                    finished_at=before + timedelta(seconds=period),
-                    records=int(records),
-                    bytes=int(records) * self.record_bytes,
-                    prepare_seconds=reading,
-                    finish_seconds=writing,
-                    executors=self.executors,
-                    lag_seconds=0.0 if period <= 10 else period,
-                    open_shards=self.shards,
-                    arrival_rate=rate,
-                    backlog_records=self.behind,
-                    fetch_seconds=reading,
-                    largest_shard_bytes=self.shard_bytes,
-                    file_groups=self.file_groups,
-                    horizon=before + timedelta(seconds=period - work),
-                    fetch_work=0.4 * self.cost * records if self.measures else None,
-                    write_work=0.6 * self.cost * records if self.measures else None,
+                batch_of(len(self.batches), at, records=int(records), open_shards=self.shards).model_copy(
+                    update={
+                        "bytes": int(records) * self.record_bytes,
+                        "seconds": StageSeconds(plan=0, fetch=reading, write=writing, commit=0),
+                        "executors": self.executors,
+                        "lag_seconds": 0.0 if period <= 10 else period,
+                        "arrival_rate": rate,
+                        "backlog_records": self.behind,
+                        "largest_shard_bytes": self.shard_bytes,
+                        "file_groups": self.file_groups,
+                        "horizon": at - timedelta(seconds=work),
+                        "core_seconds": CoreSeconds(fetch=0.4 * self.cost * records, write=0.6 * self.cost * records)
+                        if self.measures
+                        else None,
+                    }
                 )
             )
             while self.now < min(end, self.batches[-1].finished_at):
@@ -91,14 +96,13 @@ class Driver:
         """A batch that takes so long, whatever its tasks take."""
         last = self.batches[-1]
         at = last.finished_at + timedelta(seconds=seconds)
-        stalled = replace(
-            last,
-            batch=last.batch + 1,
-            finished_at=at,
-            prepare_seconds=seconds / 2,
-            finish_seconds=seconds / 2,
-            horizon=at - timedelta(seconds=seconds),
-        )
+        update = {
+            "batch": last.batch + 1,
+            "finished_at": at,
+            "seconds": StageSeconds(plan=0, fetch=seconds / 2, write=seconds / 2, commit=0),
+            "horizon": at - timedelta(seconds=seconds),
+        }
+        stalled = last.model_copy(update=update)
         self.batches.append(stalled)
         self.behind, self.now = rate * (seconds - 10), at
 
@@ -106,8 +110,9 @@ class Driver:
         window = ScalingWindow(
             self.limits,
             tuple(batch for batch in self.batches[-40:] if batch.finished_at <= self.now),
-            ExecutorsObservation(self.executors, self.executors, self.pending_since),
+            ExecutorsReport(target=self.executors, registered=self.executors),
             reported_at=self.now,
+            pending_since=self.pending_since,
         )
         decision = decide_scale(self.spec, replace(window, **changes), self.state, self.now)  # type: ignore[arg-type]
         self.state = decision.state
@@ -127,6 +132,11 @@ class Driver:
     @property
     def events(self) -> list[str]:
         return [event.reason for decision in self.decisions for event in decision.events]
+
+
+def fetched_of(batch: int, at: datetime, records: int) -> FetchedBatch:
+    """A batch of ten seconds that is not committed yet."""
+    return FetchedBatch(batch=batch, fetched_at=at, records=records, bytes=records * 250, slice_seconds=10)
 
 
 def test_a_load_that_fits_changes_nothing() -> None:
@@ -192,7 +202,7 @@ def test_what_arrives_is_seen_before_it_is_committed() -> None:
     driver.run(900, 75_000)
     last = driver.batches[-1]
     at = last.finished_at + timedelta(seconds=10)
-    fetched = FetchedObservation(last.batch + 1, at, records=2_250_000, bytes=2_250_000 * 250, span=10.0)
+    fetched = fetched_of(last.batch + 1, at, 2_250_000)
     driver.now = at
     assert driver.evaluate(fetched=fetched).target > 10
     quiet = Driver(5)
@@ -248,7 +258,7 @@ def test_load_after_a_night_of_silence_is_no_backlog_and_what_it_costs_is_known(
     driver.run(600, 140_000)
     assert driver.idle(4 * 3600).target == 1
     at = driver.now
-    fetched = FetchedObservation(driver.batches[-1].batch + 1, at, 1_400_000, 1_400_000 * 250, span=10.0)
+    fetched = fetched_of(driver.batches[-1].batch + 1, at, 1_400_000)
     driver.now += timedelta(seconds=5)
     decision = driver.evaluate(fetched=fetched, caught_up_at=at - timedelta(seconds=10))
     assert "behind" not in decision.explanation
@@ -260,7 +270,8 @@ def test_a_stream_that_went_idle_behind_a_backlog_gives_its_executors_back() -> 
     driver.run(300, 120_000)
     last = driver.batches[-1]
     late = last.finished_at + timedelta(seconds=45)
-    driver.batches.append(replace(last, batch=last.batch + 1, finished_at=late, lag_seconds=45, backlog_records=5e6))
+    update = {"batch": last.batch + 1, "finished_at": late, "lag_seconds": 45, "backlog_records": 5e6}
+    driver.batches.append(last.model_copy(update=update))
     driver.now = late
     assert "5,000,000 records behind" in driver.evaluate().explanation
     assert driver.idle(3000).target == 1
@@ -308,20 +319,18 @@ def test_a_trickle_after_an_idle_hour_calls_for_nothing() -> None:
         driver.now += timedelta(seconds=15)
         last = driver.batches[-1]
         driver.batches.append(
-            replace(
-                last,
-                batch=last.batch + 1,
-                finished_at=driver.now,
-                records=100,
-                bytes=25_000,
-                prepare_seconds=0.3,
-                finish_seconds=0.4,
-                fetch_seconds=0.3,
-                executors=1,
-                arrival_rate=10.0,
-                horizon=driver.now - timedelta(seconds=0.7),
-                fetch_work=0.004,
-                write_work=0.006,
+            last.model_copy(
+                update={
+                    "batch": last.batch + 1,
+                    "finished_at": driver.now,
+                    "records": 100,
+                    "bytes": 25_000,
+                    "seconds": StageSeconds(plan=0, fetch=0.3, write=0.4, commit=0),
+                    "executors": 1,
+                    "arrival_rate": 10.0,
+                    "horizon": driver.now - timedelta(seconds=0.7),
+                    "core_seconds": CoreSeconds(fetch=0.004, write=0.006),
+                }
             )
         )
         decision = driver.evaluate(caught_up_at=looked)
@@ -370,21 +379,22 @@ def test_a_step_without_gain_is_taken_back() -> None:
     for _ in range(60):
         before = driver.batches[-1].finished_at
         driver.batches.append(
-            replace(
-                driver.batches[-1],
-                batch=len(driver.batches),
-                finished_at=before + timedelta(seconds=15),
-                records=1_500_000,
-                prepare_seconds=7.0,
-                finish_seconds=8.0,
-                executors=driver.executors,
-                arrival_rate=100_000.0,
-                lag_seconds=50.0,
-                backlog_records=5_000_000.0,
-                horizon=before - timedelta(seconds=35),
-                # Its tasks share the cores that there are.
-                fetch_work=7.0 * driver.executors * LIMITS.cores,
-                write_work=8.0 * driver.executors * LIMITS.cores,
+            driver.batches[-1].model_copy(
+                update={
+                    "batch": len(driver.batches),
+                    "finished_at": before + timedelta(seconds=15),
+                    "records": 1_500_000,
+                    "seconds": StageSeconds(plan=0, fetch=7, write=8, commit=0),
+                    "executors": driver.executors,
+                    "arrival_rate": 100_000.0,
+                    "lag_seconds": 50.0,
+                    "backlog_records": 5_000_000.0,
+                    "horizon": before - timedelta(seconds=35),
+                    # Its tasks share the cores that there are.
+                    "core_seconds": CoreSeconds(
+                        fetch=7.0 * driver.executors * LIMITS.cores, write=8.0 * driver.executors * LIMITS.cores
+                    ),
+                }
             )
         )
         driver.now = before + timedelta(seconds=15)
@@ -497,7 +507,7 @@ def test_a_state_that_is_nonsense_is_a_new_one(text: str | None) -> None:
 
 
 def test_without_state_the_drivers_own_target_is_kept() -> None:
-    window = ScalingWindow(LIMITS, (), ExecutorsObservation(7, 3), reported_at=START)
+    window = ScalingWindow(LIMITS, (), ExecutorsReport(target=7, registered=3), reported_at=START)
     assert decide_scale(SPEC, window, ScalingState(), START).target == 7
 
 

@@ -6,11 +6,9 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakestream_api import Scaling
+from lakestream_api import ExecutorsReport, Scaling, StageSeconds
 from lakestream_operator.autoscaler import (
     BatchLimits,
-    BatchObservation,
-    ExecutorsObservation,
     ScaleDecision,
     ScalingState,
     ScalingWindow,
@@ -20,6 +18,7 @@ from lakestream_operator.autoscaler.demand import demand
 from lakestream_operator.autoscaler.estimate import Load
 from lakestream_operator.autoscaler.rates import Rate
 from lakestream_operator.autoscaler.state import BatchModel
+from lakestream_operator.testing.documents import batch_of
 
 START = datetime(2026, 1, 5, 12, tzinfo=UTC)
 LIMITS = BatchLimits(interval=10.0, max_records=500_000, max_bytes=1 << 28, cores=2)
@@ -59,24 +58,19 @@ def _play(spec: Scaling, history: list[dict[str, object]]) -> list[tuple[ScaleDe
         busy = float(str(step["busy"]))
         if not step["silent"]:
             reported = now
-            batches.append(
-                BatchObservation(
-                    batch=number,
-                    finished_at=now,
-                    records=int(str(step["records"])),
-                    bytes=int(str(step["records"])) * 200,
-                    prepare_seconds=busy / 3,
-                    finish_seconds=busy,
-                    executors=max(1, int(str(step["registered"]))),
-                    lag_seconds=float(str(step["lag"])),
-                    open_shards=64,
-                    arrival_rate=None if step["rate"] is None else float(str(step["rate"])),
-                    backlog_records=float(str(step["lag"])) * 1000,
-                )
-            )
+            lag = float(str(step["lag"]))
+            update = {
+                "seconds": StageSeconds(plan=0, fetch=busy / 3, write=busy, commit=0),
+                "executors": max(1, int(str(step["registered"]))),
+                "arrival_rate": None if step["rate"] is None else float(str(step["rate"])),
+                "backlog_records": lag * 1000,
+                "horizon": None,
+            }
+            batch = batch_of(number, now, lag=lag, records=int(str(step["records"])), open_shards=64)
+            batches.append(batch.model_copy(update=update))
         pending = now - timedelta(seconds=200) if step["pending"] else None
-        executors = ExecutorsObservation(5, int(str(step["registered"])), pending)
-        window = ScalingWindow(LIMITS, tuple(batches[-40:]), executors, reported)
+        executors = ExecutorsReport(target=5, registered=int(str(step["registered"])))
+        window = ScalingWindow(LIMITS, tuple(batches[-40:]), executors, reported, pending_since=pending)
         before = decisions[-1][0] if decisions else None
         decision = decide_scale(spec, window, state, now)
         assert decision == decide_scale(spec, window, state, now), "the same again"
