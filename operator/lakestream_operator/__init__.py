@@ -6,12 +6,12 @@ The way of a change, from the API server and back to it:
                                                 │
     observer: manifests ─► model.Observed ──────┤                             observe
                                                 ▼
-    decide ─┬─ render: what each writer is to run (Plan)                      decide: pure
-            ├─ writers: start, wait, drain or stop it (Outcome)
-            ├─ executors ─► autoscaler: how many executors
-            ├─ resharding ─► autoscaler.shard_policy: how many shards
-            ├─ changes: what that means for its objects (Actions)
-            └─ status ◄─ conditions: what is said of it
+    decide ─┬─ render: what each writer is to run (Plan, Goal)            decide: pure
+            ├─ writers: start it, wait, drain or stop it (Outcome)
+            ├─ executors, resharding ─► autoscaler: how many executors, how many shards
+            ▼
+       WriterDecision ─┬─► changes: what that means for its objects (Actions)
+                       └─► conditions, status: what is said of it
                                                 │
     adapters.applier ◄── Actions, status ───────┘                             apply: the only writes
 

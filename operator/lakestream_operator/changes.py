@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from lakestream_api import Control
-from lakestream_operator.executors import Scale
+from lakestream_operator.executors import is_to_be_kept
 from lakestream_operator.model import (
     Action,
     Apply,
@@ -20,36 +19,12 @@ from lakestream_operator.model import (
     Stream,
     WriterSeen,
 )
-from lakestream_operator.render import (
-    Owner,
-    control_manifest,
-    document_manifest,
-    render_application,
-    supports,
-)
-from lakestream_operator.resharding import Reshard
+from lakestream_operator.render import control_manifest, document_manifest, render_application, supports
 from lakestream_operator.settings import JobSettings
-from lakestream_operator.writers import Goal, Outcome
+from lakestream_operator.writers import Goal, WriterDecision
 
 
-@dataclass(frozen=True, slots=True)
-class WriterDecision:
-    """One writer's decision, and what it is about."""
-
-    stream: Stream
-    goal: Goal
-    outcome: Outcome
-    seen: WriterSeen
-    scale: Scale | None
-    reshard: Reshard | None
-    """Of the first writer: orders about the stream go to its driver."""
-
-    @property
-    def owner(self) -> Owner:
-        return Owner.of(self.stream)
-
-
-def changes_for(decision: WriterDecision, job: JobSettings) -> Iterator[Action]:
+def changes_for(stream: Stream, decision: WriterDecision, job: JobSettings) -> Iterator[Action]:
     """The actions, in the order in which they have to be taken.
 
     1. What a driver finds when it starts, and what is remembered: were it lost, a failure could be counted twice.
@@ -57,26 +32,28 @@ def changes_for(decision: WriterDecision, job: JobSettings) -> Iterator[Action]:
     3. What starts one.
     4. What is said about it.
     """
-    goal, outcome, scale = decision.goal, decision.outcome, decision.scale
+    goal, outcome, scale, shards = decision.goal, decision.outcome, decision.scale, decision.shards
+    if decision.is_gone:
+        yield from _removal(goal, decision.seen)
+        return
     if goal.plan is not None:
-        for manifest in supports(goal.plan, decision.owner, job.cluster_role):
+        for manifest in supports(goal.plan, stream, job.cluster_role):
             yield from _supported(decision, manifest)
         if outcome.start or _runs_this(decision):
             good = goal.plan.document if outcome.ran else decision.seen.good
-            yield from _applied(decision, document_manifest(goal.plan, decision.owner, good))
+            yield from _applied(decision, document_manifest(goal.plan, stream, good))
             if good != decision.seen.good:
                 yield Emit("Running", f"Writer {goal.names.writer} commits batches with this spec.")
-    yield from _controlled(decision)
-    reshard = decision.reshard
-    said = [*outcome.actions, *(scale.events if scale else ()), *(reshard.events if reshard else ())]
+    yield from _controlled(stream, decision)
+    said = [*outcome.actions, *(scale.events if scale else ()), *(shards.events if shards else ())]
     yield from (one for one in said if not isinstance(one, Emit))
     if outcome.start and goal.plan is not None:
         executors = scale.target if scale else goal.plan.stream.spec.scaling.min_executors
-        yield Create(render_application(goal.plan, decision.owner, job, executors))
+        yield Create(render_application(goal.plan, stream, job, executors))
     yield from (one for one in said if isinstance(one, Emit))
 
 
-def removal_of(goal: Goal, seen: WriterSeen) -> Iterator[Action]:
+def _removal(goal: Goal, seen: WriterSeen) -> Iterator[Action]:
     """Delete what is left of a writer that the spec has no more; its data stays."""
     for kind, name in seen.objects:
         uid = seen.objects[kind, name]["metadata"]["uid"]
@@ -91,24 +68,24 @@ def _runs_this(decision: WriterDecision) -> bool:
     return app is not None and plan is not None and app.fingerprint == plan.fingerprint
 
 
-def _controlled(decision: WriterDecision) -> Iterator[Action]:
+def _controlled(stream: Stream, decision: WriterDecision) -> Iterator[Action]:
     """Orders and memory. The object is made along with the first driver, and stays while there is something to say."""
     goal, seen, memory = decision.goal, decision.seen, decision.outcome.memory
-    scale, reshard = decision.scale, decision.reshard
+    scale, shards = decision.scale, decision.shards
     executors = scale.target if scale else seen.control.executors if seen.control else None
-    shards = reshard.order if reshard else None
-    control = Control(executors=executors, shards=shards, drain=memory.drain.id if memory.drain else None)
+    order = shards.target if shards else None
+    control = Control(executors=executors, shards=order, drain=memory.drain.id if memory.drain else None)
     live = seen.objects.get((Kind.ConfigMap, goal.names.control))
     if live is None and goal.plan is None and memory == Memory():
         return
-    keep = control != seen.control or bool(scale and scale.keep)
+    keep = control != seen.control or bool(scale and is_to_be_kept(scale, seen))
     manifest = control_manifest(
         goal.names,
-        decision.owner,
+        stream,
         control,
         memory,
         scaling_state=scale.state.to_json() if scale and keep else seen.scaling_state,
-        shard_state=reshard.state if reshard and keep else seen.shard_state,
+        shard_state=shards.state.to_json() if shards and keep else seen.shard_state,
     )
     yield from _applied(decision, manifest)
 

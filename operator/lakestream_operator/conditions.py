@@ -6,12 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from lakestream_api import Condition, ConditionStatus, ConditionType, Phase
-from lakestream_operator.executors import Scale
+from lakestream_api import Condition, ConditionStatus, ConditionType, Phase, QuarantineStatus
 from lakestream_operator.model import Refusal, Stream
-from lakestream_operator.quarantine import Quarantined, tell_of
-from lakestream_operator.upkeep import Failing
-from lakestream_operator.writers import Outcome, Situation
+from lakestream_operator.quarantine import tell_of
+from lakestream_operator.writers import Outcome, Situation, WriterDecision
 
 REPEATED = 3
 """Failures in a row after which a writer is not well though it runs again: it may fail the next minute."""
@@ -25,24 +23,25 @@ _MAX_MESSAGE = 4096
 class Findings:
     """What conditions are made from."""
 
-    outcomes: Mapping[str, Outcome]
-    """Of each writer, by name."""
-    scales: Mapping[str, Scale]
-    """Of each writer that has a target."""
-    problems: str
+    writers: Mapping[str, WriterDecision] = field(default_factory=dict)
+    """By name; those that are told of."""
+    problems: str = ""
     """What is wrong with the spec, or empty."""
-    suspended: bool
-    rolled_back: frozenset[str]
-    """Writers that run an older spec than the one asked for."""
-    shards: str = ""
-    """The last decision on the stream's shards, or empty."""
-    failing: Mapping[str, tuple[Failing, ...]] = field(default_factory=dict)
-    """What keeps failing of each writer beside its batches."""
-    quarantine: Quarantined = field(default_factory=Quarantined)
-    outdated: Mapping[str, tuple[str, str]] = field(default_factory=dict)
-    """Writers that run another image than they would be started with now: that one, and this one."""
+    suspended: bool = False
+    poisoned: Mapping[str, QuarantineStatus] = field(default_factory=dict)
+    """Writers that keep more in quarantine than is usual."""
     refusal: Refusal | None = None
     """What was refused of the LakeStream itself, and is worth telling."""
+
+    @property
+    def outcomes(self) -> dict[str, Outcome]:
+        """Of each writer."""
+        return {name: one.outcome for name, one in self.writers.items()}
+
+    @property
+    def rolled_back(self) -> list[str]:
+        """Writers that run an older spec than the one asked for."""
+        return sorted(name for name, one in self.writers.items() if one.is_rolled_back)
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,10 +127,10 @@ def troubled(outcome: Outcome) -> bool:
 
 def _degraded(findings: Findings) -> _Said:
     bad = {name: one for name, one in findings.outcomes.items() if troubled(one)}
-    services = [(name, one) for name in findings.outcomes for one in findings.failing.get(name, ())]
+    services = [(name, one) for name, writer in findings.writers.items() for one in writer.failing]
     if findings.rolled_back:
         told = (
-            f"The last spec that ran is in force for {', '.join(sorted(findings.rolled_back))}, since the new one never"
+            f"The last spec that ran is in force for {', '.join(findings.rolled_back)}, since the new one never"
             " got to run: the event RolledBack says why. Correct the spec to try again."
         )
         return _Said(True, "RolledBack", f"{told} {_told(bad)}".rstrip())
@@ -168,23 +167,25 @@ def _spec_valid(findings: Findings) -> _Said:
 
 
 def _scaling_limited(findings: Findings) -> _Said:
-    limits = {name: one.limit for name, one in findings.scales.items() if one.limit}
+    limits = {name: one.scale.condition for name, one in findings.writers.items() if one.scale and one.scale.condition}
     if not limits:
         return _Said(False, "NotLimited", "Nothing stands in the way of the executors that are called for.")
-    told = " ".join(f"Writer {name}: {message}." for name, (_, message) in limits.items())
-    return _Said(True, next(iter(limits.values()))[0], told)
+    told = " ".join(f"Writer {name}: {one.message}." for name, one in limits.items())
+    return _Said(True, next(iter(limits.values())).reason.value, told)
 
 
 def _up_to_date(findings: Findings) -> _Said:
-    if not findings.outdated:
+    old = [(name, one) for name, one in findings.writers.items() if one.is_outdated]
+    if not old:
         return _Said(True, "Current", "All that runs, runs the image that it would be started with now.")
-    said = " ".join(f"Writer {name} runs {runs}, not {wanted}." for name, (runs, wanted) in findings.outdated.items())
+    runs = {name: one.seen.application.image for name, one in old if one.seen.application}
+    said = " ".join(f"Writer {name} runs {runs[name]}, not {one.wanted_image}." for name, one in old)
     advice = "The next start takes it; for one at the end of the batch in hand, annotate the LakeStream with"
     return _Said(False, "OlderImage", f"{said} {advice} lakestream.dev/restart=<anything>.")
 
 
 def _quarantining(findings: Findings) -> _Said:
-    bad = findings.quarantine.too_much
+    bad = findings.poisoned
     if not bad:
         return _Said(False, "Usable", "Records are usable, but for as many as spec.quarantine.warnFraction allows.")
     said = " ".join(tell_of(name, one) for name, one in bad.items())
@@ -202,7 +203,7 @@ def phase(stream: Stream, findings: Findings) -> Phase:
     bad = [one for one in outcomes if troubled(one)]
     if not situations or len(bad) == len(outcomes):
         return Phase.FAILED
-    if bad or findings.rolled_back or any(findings.failing.values()):
+    if bad or findings.rolled_back or any(one.failing for one in findings.writers.values()):
         return Phase.DEGRADED
     if situations == {Situation.RUNNING}:
         return Phase.RUNNING

@@ -6,20 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from lakestream_api import ConditionStatus, ConditionType, InvalidDocumentError, LakeStreamStatus, WriterNames
-from lakestream_operator.autoscaler import ScalingState
-from lakestream_operator.changes import WriterDecision, changes_for, removal_of
+from lakestream_api import InvalidDocumentError, LakeStreamStatus, QuarantineStatus, WriterNames
+from lakestream_operator.autoscaler import ScalingState, ShardState
+from lakestream_operator.changes import changes_for
 from lakestream_operator.conditions import Findings
-from lakestream_operator.executors import Scale, scale
+from lakestream_operator.executors import scale, starved
 from lakestream_operator.model import Action, Emit, Finalize, Kind, Observed, Refusal, WriterSeen
-from lakestream_operator.quarantine import Quarantined, quarantine_of, tell_of
+from lakestream_operator.quarantine import quarantine_of, tell_of
 from lakestream_operator.quotas import in_the_way, is_short, quotas_of
 from lakestream_operator.render import Plan, Wanted, executor_needs, plan_of, wanted_of
-from lakestream_operator.resharding import Reshard, reshard
+from lakestream_operator.resharding import reshard
 from lakestream_operator.settings import JobSettings
 from lakestream_operator.status import status_of
 from lakestream_operator.upkeep import Failing, failing
-from lakestream_operator.writers import Goal, Outcome, Situation, Stop, Timings, decide_writer
+from lakestream_operator.writers import Goal, Outcome, Situation, Stop, Timings, WriterDecision, decide_writer
 
 _WAITS_FOR_US = (Situation.STARTING, Situation.STALLED, Situation.DRAINING, Situation.STOPPING, Situation.STOPPED)
 """Situations that last as long as what is to be done is refused."""
@@ -38,7 +38,7 @@ class Decision:
     """When to decide again though nothing has happened."""
     scaling: Mapping[str, ScalingState]
     """What the autoscaler remembers of each writer."""
-    shards: str | None = None
+    shards: ShardState | None = None
     """What it remembers of the stream's shards."""
 
 
@@ -48,7 +48,7 @@ def decide(
     now: datetime,
     *,
     scaling: Mapping[str, ScalingState] | None = None,
-    shards: str | None = None,
+    shards: ShardState | None = None,
     timings: Timings | None = None,
 ) -> Decision:
     """The next step for one LakeStream.
@@ -62,35 +62,35 @@ def decide(
         timings: limits of patience.
     """
     timings = timings or Timings()
-    observed = _recalled(observed)
-    if observed.stream.deleting:
-        return _delete(observed, job, now, timings)
-    if not observed.stream.finalizing:
-        return _begin(observed, now, timings)
-    wanted, problems = _read(observed)
-    goals = _goals(observed, wanted)
-    outcomes = _outcomes(observed, goals, now, timings)
-    scales = _starved(observed, goals, _scales(observed, wanted, goals, scaling or {}, now))
-    resharding = _resharding(observed, wanted, goals, shards, now)
+    observed, stream = _recalled(observed), observed.stream
+    wanted, problems = (None, "") if stream.deleting else _read(observed)
+    # Without the finalizer nothing is made: a LakeStream that is deleted in between would leave a driver undrained.
+    begun = stream.finalizing or stream.deleting
+    goals = _goals(observed, wanted) if begun else {}
+    writers = {
+        name: _decide_writer(observed, wanted, goal, job, (scaling or {}).get(name), shards, now, timings)
+        for name, goal in goals.items()
+    }
     findings = Findings(
-        outcomes=_shown(observed, outcomes, goals),
-        scales=scales,
-        shards=" ".join(one.explanation for one in resharding.values()),
-        problems=problems,
-        suspended=_suspended(observed),
-        rolled_back=_rolled_back(goals, outcomes),
-        failing=_failing(observed, outcomes),
-        quarantine=_quarantine(observed, wanted, outcomes),
-        outdated=_outdated(observed, goals, job),
+        writers=_shown(observed, writers),
+        problems=problems if begun else "",
+        suspended=_suspended(observed) and begun and not stream.deleting,
+        poisoned=_poisoned(wanted, writers),
         refusal=_refusal(observed),
     )
-    actions = _actions(observed, job, goals, outcomes, scales, resharding) | {"": _events(observed, findings)}
+    actions = {name: tuple(changes_for(stream, one, job)) for name, one in writers.items()}
+    if ended := stream.deleting and all(one.outcome.situation is Situation.STOPPED for one in writers.values()):
+        actions = {"": _last(observed)} if stream.finalizing else {}
+    else:
+        actions[""] = _events(observed, findings) if begun else (Finalize(present=True),)
+    # Else there is nothing to say but that this is refused.
+    told = (begun and not ended) or findings.refusal
     return Decision(
         actions=_allowed(observed, actions, now),
-        status=status_of(observed, findings, now, timings),
-        wake_at=_wake_at(observed, outcomes, now, now + timings.idle_resync),
-        scaling={name: one.state for name, one in scales.items()},
-        shards=next((one.state for one in resharding.values()), None),
+        status=status_of(stream, findings, now, timings) if told else None,
+        wake_at=_wake_at(observed, writers, now, timings),
+        scaling={name: one.scale.state for name, one in writers.items() if one.scale},
+        shards=next((one.shards.state for one in writers.values() if one.shards), None),
     )
 
 
@@ -122,13 +122,17 @@ def _suspended(observed: Observed) -> bool:
 
 def _goals(observed: Observed, wanted: Wanted | None) -> dict[str, Goal]:
     stream = observed.stream
+    if stream.deleting:
+        return {
+            one: Goal(stream.namespace, WriterNames(stream.name, one), None, Stop.DELETED) for one in observed.writers
+        }
     goals: dict[str, Goal] = {}
     for name, plan in wanted.plans.items() if wanted else ():
         assert wanted is not None  # it has plans
         if _suspended(observed):
             goals[name] = Goal(stream.namespace, plan.names, None, Stop.SUSPENDED)
             continue
-        seen = observed.writers.get(name, WriterSeen())
+        seen = observed.seen(name)
         good = _known(seen.good) if wanted.stream.spec.rollback else None
         rejected = good is not None and seen.memory.rejected == plan.fingerprint
         goals[name] = Goal(stream.namespace, plan.names, good if rejected else plan, rollback=good, went_back=rejected)
@@ -152,57 +156,32 @@ def _known(document: str | None) -> Plan | None:
         return None
 
 
-def _scales(
+def _decide_writer(
     observed: Observed,
     wanted: Wanted | None,
-    goals: Mapping[str, Goal],
-    remembered: Mapping[str, ScalingState],
+    goal: Goal,
+    job: JobSettings,
+    scaling: ScalingState | None,
+    shards: ShardState | None,
     now: datetime,
-) -> dict[str, Scale]:
+    timings: Timings,
+) -> WriterDecision:
+    """What becomes of one writer, and of its executors; of the first one also: of the stream's shards."""
+    name, plan, seen = goal.names.writer, goal.plan, observed.seen(goal.names.writer)
+    outcome = decide_writer(goal, seen, now, timings)
+    decision = WriterDecision(goal, seen, outcome, failing=_failing(observed.refusals.get(name), seen, outcome))
+    if plan is None:
+        return decision
+    decision = replace(decision, wanted_image=plan.stream.spec.kubernetes.image or job.image)
     if wanted is None:
-        return {}
-    return {
-        name: scale(name, wanted.stream.spec, observed.writers.get(name, WriterSeen()), remembered.get(name), now)
-        for name, goal in goals.items()
-        if goal.plan is not None
-    }
-
-
-def _starved(observed: Observed, goals: Mapping[str, Goal], scales: Mapping[str, Scale]) -> dict[str, Scale]:
-    """With what quotas say where executors are missing."""
-    found, status = dict(scales), observed.stream.status
-    told = any(one.reason == "ResourceStarved" for one in (status.conditions if status else ()))
-    for name, one in scales.items():
-        seen, plan = observed.writers.get(name, WriterSeen()), goals[name].plan
-        if plan is not None and observed.quotas and is_short(seen):
-            found[name] = one.starved(name, in_the_way(quotas_of(observed.quotas), executor_needs(plan)), told=told)
-    return found
-
-
-def _resharding(
-    observed: Observed, wanted: Wanted | None, goals: Mapping[str, Goal], remembered: str | None, now: datetime
-) -> dict[str, Reshard]:
-    """The decision on the stream's shards, by the name of the first writer; empty if there is none."""
-    if wanted is None:
-        return {}
-    first = wanted.stream.spec.writers[0].name
-    if goals[first].plan is None:
-        return {}
-    decision = reshard(wanted.stream.spec, observed.writers.get(first, WriterSeen()), remembered, now)
-    return {first: decision} if decision else {}
-
-
-def _begin(observed: Observed, now: datetime, timings: Timings) -> Decision:
-    """Put the finalizer on, before anything is made: a LakeStream that is deleted in between would leave a driver
-    undrained."""
-    refusal = _refusal(observed)
-    findings = Findings({}, {}, "", suspended=False, rolled_back=frozenset(), refusal=refusal)
-    return Decision(
-        actions=_allowed(observed, {"": (Finalize(present=True),)}, now),
-        status=status_of(observed, findings, now, timings) if refusal else None,
-        wake_at=_wake_at(observed, {}, now, now + timings.resync),
-        scaling={},
-    )
+        return decision
+    spec = wanted.stream.spec
+    scaled = scale(name, spec, seen, scaling, now)
+    if observed.quotas and is_short(seen):
+        why = in_the_way(quotas_of(observed.quotas), executor_needs(plan))
+        scaled = starved(scaled, name, why, told=observed.was_said("ResourceStarved"))
+    first = name == spec.writers[0].name
+    return replace(decision, scale=scaled, shards=reshard(spec, seen, shards, now) if first else None)
 
 
 def _allowed(
@@ -214,17 +193,10 @@ def _allowed(
     return {name: some for name, some in actions.items() if some and name not in held}
 
 
-def _wake_at(observed: Observed, outcomes: Mapping[str, Outcome], now: datetime, otherwise: datetime) -> datetime:
-    times = [one.wake_at for one in outcomes.values() if one.wake_at]
+def _wake_at(observed: Observed, writers: Mapping[str, WriterDecision], now: datetime, timings: Timings) -> datetime:
+    times = [one.outcome.wake_at or now + timings.resync for one in writers.values()]
     times += [one.retry_at for one in observed.refusals.values() if one.retry_at > now]
-    return min(times, default=otherwise)
-
-
-def _outcomes(observed: Observed, goals: Mapping[str, Goal], now: datetime, timings: Timings) -> dict[str, Outcome]:
-    return {
-        name: decide_writer(goal, observed.writers.get(name, WriterSeen()), now, timings)
-        for name, goal in goals.items()
-    }
+    return min(times, default=now + timings.idle_resync)
 
 
 def _refusal(observed: Observed) -> Refusal | None:
@@ -233,125 +205,43 @@ def _refusal(observed: Observed) -> Refusal | None:
     return refusal if refusal and refusal.told else None
 
 
-def _shown(observed: Observed, outcomes: Mapping[str, Outcome], goals: Mapping[str, Goal]) -> dict[str, Outcome]:
-    """Outcomes as they can be, for what has to be done may have been refused; without writers that are gone."""
-    shown = dict(outcomes)
+def _shown(observed: Observed, writers: Mapping[str, WriterDecision]) -> dict[str, WriterDecision]:
+    """Writers as they can be, for what has to be done may have been refused; without those that are gone."""
+    shown = {name: one for name, one in writers.items() if not one.is_gone}
     for name, refusal in observed.refusals.items():
-        if refusal.told and name in shown and shown[name].situation in _WAITS_FOR_US:
-            shown[name] = replace(
-                shown[name], situation=Situation.STALLED, reason=refusal.reason, message=refusal.message
+        if refusal.told and name in shown and shown[name].outcome.situation in _WAITS_FOR_US:
+            stalled = replace(
+                shown[name].outcome, situation=Situation.STALLED, reason=refusal.reason, message=refusal.message
             )
-    return {name: one for name, one in shown.items() if not _is_gone(goals[name], one)}
+            shown[name] = replace(shown[name], outcome=stalled)
+    return shown
 
 
-def _is_gone(goal: Goal, outcome: Outcome) -> bool:
-    """Whether a writer that the spec has no more is no longer worth a line."""
-    return goal.stop is Stop.REMOVED and outcome.situation is Situation.STOPPED
+def _failing(refusal: Refusal | None, seen: WriterSeen, outcome: Outcome) -> tuple[Failing, ...]:
+    """What a driver that runs tells of its table, for others' reports are of the past; and what was refused though
+    nothing waits for it."""
+    services = failing(seen.report) if seen.report and outcome.situation is Situation.RUNNING else ()
+    if refusal is None or not refusal.told or outcome.situation in _WAITS_FOR_US:
+        return services
+    return (*services, Failing(refusal.reason, refusal.message))
 
 
-def _rolled_back(goals: Mapping[str, Goal], outcomes: Mapping[str, Outcome]) -> frozenset[str]:
-    """Writers that run an older document than the one asked for."""
-    return frozenset(
-        name for name, goal in goals.items() if goal.went_back or outcomes[name].reason == Stop.ROLLED_BACK.value
-    )
-
-
-def _failing(observed: Observed, outcomes: Mapping[str, Outcome]) -> dict[str, tuple[Failing, ...]]:
-    """By writer: what drivers that run tell of their tables, for others' reports are of the past; and what was refused
-    though nothing waits for it."""
-    found: dict[str, tuple[Failing, ...]] = {}
-    for name, outcome in outcomes.items():
-        report, refusal = observed.writers.get(name, WriterSeen()).report, observed.refusals.get(name)
-        services = failing(report) if report and outcome.situation is Situation.RUNNING else ()
-        refused = refusal is not None and refusal.told and outcome.situation not in _WAITS_FOR_US
-        found[name] = (*services, *((Failing(refusal.reason, refusal.message),) if refusal and refused else ()))
-    return found
-
-
-def _actions(
-    observed: Observed,
-    job: JobSettings,
-    goals: Mapping[str, Goal],
-    outcomes: Mapping[str, Outcome],
-    scales: Mapping[str, Scale],
-    resharding: Mapping[str, Reshard],
-) -> dict[str, tuple[Action, ...]]:
-    actions: dict[str, tuple[Action, ...]] = {}
-    for name, outcome in outcomes.items():
-        seen = observed.writers.get(name, WriterSeen())
-        if goals[name].stop is Stop.REMOVED and outcome.situation is Situation.STOPPED:
-            actions[name] = tuple(removal_of(goals[name], seen))
-        else:
-            decision = WriterDecision(
-                observed.stream, goals[name], outcome, seen, scales.get(name), resharding.get(name)
-            )
-            actions[name] = tuple(changes_for(decision, job))
-    return actions
-
-
-def _quarantine(observed: Observed, wanted: Wanted | None, outcomes: Mapping[str, Outcome]) -> Quarantined:
+def _poisoned(wanted: Wanted | None, writers: Mapping[str, WriterDecision]) -> dict[str, QuarantineStatus]:
+    """What writers keep in quarantine that keep more than is usual."""
     limit = wanted.stream.spec.quarantine.warn_fraction if wanted else 1.0
-    reports = {name: observed.writers.get(name, WriterSeen()).report for name in outcomes}
-    return Quarantined({name: quarantine_of(report) for name, report in reports.items()}, limit)
-
-
-def _outdated(observed: Observed, goals: Mapping[str, Goal], job: JobSettings) -> dict[str, tuple[str, str]]:
-    """What runs, and what would."""
-    pairs = {}
-    for name, goal in goals.items():
-        app = observed.writers.get(name, WriterSeen()).application
-        if app is not None and app.image and goal.plan is not None:
-            pairs[name] = (app.image, goal.plan.stream.spec.kubernetes.image or job.image)
-    return {name: pair for name, pair in pairs.items() if pair[0] != pair[1]}
+    kept = {name: quarantine_of(one.seen.report) for name, one in writers.items()}
+    return {name: one for name, one in kept.items() if one.share > limit}
 
 
 def _events(observed: Observed, findings: Findings) -> tuple[Emit, ...]:
-    """What is said of the LakeStream as a whole."""
-    return (*_spec_events(observed, findings.problems), *_quarantine_events(observed, findings.quarantine))
-
-
-def _spec_events(observed: Observed, problems: str) -> tuple[Emit, ...]:
-    """Say once of a spec that it is invalid."""
-    status = observed.stream.status
-    known = bool(
-        status
-        and status.observed_generation == observed.stream.generation
-        and any(one.reason == "Invalid" for one in status.conditions)
-    )
-    return (Emit("SpecInvalid", problems, warning=True),) if problems and not known else ()
-
-
-def _quarantine_events(observed: Observed, quarantine: Quarantined) -> tuple[Emit, ...]:
-    """Say once of a writer that it keeps much in quarantine."""
-    status, bad = observed.stream.status, quarantine.too_much
-    kinds = [one.type for one in status.conditions if one.status is ConditionStatus.TRUE] if status else []
-    if ConditionType.QUARANTINING in kinds:
-        return ()
-    return tuple(Emit("Quarantining", tell_of(name, one), warning=True) for name, one in bad.items())
-
-
-def _delete(observed: Observed, job: JobSettings, now: datetime, timings: Timings) -> Decision:
-    """Drain all drivers, and let the LakeStream go when they are gone; Kubernetes deletes the rest, by owner."""
-    stream = observed.stream
-    goals = {
-        name: Goal(stream.namespace, WriterNames(stream.name, name), None, Stop.DELETED) for name in observed.writers
-    }
-    outcomes = _outcomes(observed, goals, now, timings)
-    stopped = all(one.situation is Situation.STOPPED for one in outcomes.values())
-    refusal = _refusal(observed)
-    if stopped:
-        actions: dict[str, tuple[Action, ...]] = {"": _last(observed)} if stream.finalizing else {}
-    else:
-        actions = _actions(observed, job, goals, outcomes, {}, {})
-    findings = Findings(
-        _shown(observed, outcomes, goals), {}, "", suspended=False, rolled_back=frozenset(), refusal=refusal
-    )
-    return Decision(
-        actions=_allowed(observed, actions, now),
-        status=status_of(observed, findings, now, timings) if refusal or not stopped else None,
-        wake_at=_wake_at(observed, outcomes, now, now + timings.resync),
-        scaling={},
-    )
+    """What is said once of the LakeStream as a whole: that it is invalid, or keeps much in quarantine."""
+    status, events = observed.stream.status, list[Emit]()
+    seen = status is not None and status.observed_generation == observed.stream.generation
+    if findings.problems and not (seen and observed.was_said("Invalid")):
+        events.append(Emit("SpecInvalid", findings.problems, warning=True))
+    if not observed.was_said("RecordsUnusable"):
+        events += [Emit("Quarantining", tell_of(*one), warning=True) for one in findings.poisoned.items()]
+    return tuple(events)
 
 
 def _last(observed: Observed) -> tuple[Action, ...]:

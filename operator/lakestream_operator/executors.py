@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 
 from lakestream_api import Scaling, Spec
-from lakestream_operator.autoscaler import LimitReason, ScaleDecision, ScalingState, decide_scale, window_of
+from lakestream_operator.autoscaler import (
+    LimitReason,
+    ScaleDecision,
+    ScalingCondition,
+    ScalingState,
+    decide_scale,
+    window_of,
+)
 from lakestream_operator.model import Emit, WriterSeen
 
 KEPT_FOR = timedelta(minutes=2)
@@ -16,36 +23,7 @@ no more than that, and drivers publish the batches of as long. To write it after
 per writer and 15 s."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scale:
-    """How many executors a writer should have."""
-
-    target: int
-    explanation: str
-    limit: tuple[str, str] | None
-    """Reason and message of `ScalingLimited`."""
-    events: tuple[Emit, ...]
-    state: ScalingState
-    """What to remember."""
-    keep: bool
-    """Whether that has to be written down now."""
-
-    def starved(self, writer: str, why: str, *, told: bool) -> Scale:
-        """The same where something else than a lack of nodes forbids executors.
-
-        Args:
-            writer: its name, for the event.
-            why: empty if nothing does.
-            told: whether it was said before.
-        """
-        if not why:
-            return self
-        reason = LimitReason.RESOURCE_STARVED.value
-        event = () if told else (Emit(reason, f"Writer {writer}: {why}", warning=True),)
-        return replace(self, limit=(reason, why), events=(*self.events, *event))
-
-
-def scale(writer: str, spec: Spec, seen: WriterSeen, remembered: ScalingState | None, now: datetime) -> Scale:
+def scale(writer: str, spec: Spec, seen: WriterSeen, remembered: ScalingState | None, now: datetime) -> ScaleDecision:
     """Decide on the executors of one writer.
 
     Args:
@@ -58,18 +36,33 @@ def scale(writer: str, spec: Spec, seen: WriterSeen, remembered: ScalingState | 
     state = ScalingState.from_json(seen.scaling_state) if remembered is None else remembered
     if _is_bidden(spec.scaling, state):
         state = replace(state, evaluated_at=None)
-    window = window_of(spec, seen.report, seen.pending_since)
-    decision: ScaleDecision = decide_scale(spec.scaling, window, state, now)
-    old = seen.control.executors if seen.control else None
-    evaluated = _evaluated_at(seen.scaling_state)
-    return Scale(
-        target=decision.target,
-        explanation=decision.explanation,
-        limit=(decision.condition.reason.value, decision.condition.message) if decision.condition else None,
-        events=tuple(Emit(one.reason, f"Writer {writer}: {one.message}", one.warning) for one in decision.events),
-        state=decision.state,
-        keep=decision.target != old or evaluated is None or now - evaluated > KEPT_FOR,
+    decision = decide_scale(spec.scaling, window_of(spec, seen.report, seen.pending_since), state, now)
+    return replace(
+        decision, events=tuple(replace(one, message=f"Writer {writer}: {one.message}") for one in decision.events)
     )
+
+
+def starved(decision: ScaleDecision, writer: str, why: str, *, told: bool) -> ScaleDecision:
+    """The decision where something else than a lack of nodes forbids executors.
+
+    Args:
+        decision: without that.
+        writer: its name, for the event.
+        why: empty if nothing does.
+        told: whether it was said before.
+    """
+    if not why:
+        return decision
+    condition = ScalingCondition(LimitReason.RESOURCE_STARVED, why)
+    event = () if told else (Emit(condition.reason.value, f"Writer {writer}: {why}", warning=True),)
+    return replace(decision, condition=condition, events=(*decision.events, *event))
+
+
+def is_to_be_kept(decision: ScaleDecision, seen: WriterSeen) -> bool:
+    """Whether what the autoscaler remembers has to be written down now."""
+    decided, kept = decision.state.evaluated_at, _evaluated_at(seen.scaling_state)
+    changed = decision.target != (seen.control.executors if seen.control else None)
+    return changed or kept is None or (decided is not None and decided - kept > KEPT_FOR)
 
 
 @lru_cache(maxsize=1024)

@@ -2,26 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-
 from lakestream_api import DriverReport, QuarantineStatus
 from lakestream_api.recent import WINDOW
-
-
-@dataclass(frozen=True, slots=True)
-class Quarantined:
-    """What the writers of a LakeStream keep in quarantine."""
-
-    kept: Mapping[str, QuarantineStatus] = field(default_factory=dict)
-    """By writer."""
-    limit: float = 1.0
-    """Share of a writer's records above which it is too much."""
-
-    @property
-    def too_much(self) -> dict[str, QuarantineStatus]:
-        """Of writers that keep more than that."""
-        return {name: one for name, one in self.kept.items() if one.share > self.limit}
 
 
 def quarantine_of(report: DriverReport | None) -> QuarantineStatus:

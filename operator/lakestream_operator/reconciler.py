@@ -13,7 +13,7 @@ from lakestream_api import LakeStreamStatus
 from lakestream_operator.adapters.applier import Applier
 from lakestream_operator.adapters.cache import Cache, StreamKey, version_of
 from lakestream_operator.attempts import attempt
-from lakestream_operator.autoscaler import ScalingState
+from lakestream_operator.autoscaler import ScalingState, ShardState
 from lakestream_operator.claims import Claimant, claimant_of, contested, held_in, rivals
 from lakestream_operator.clock import Clock
 from lakestream_operator.decide import decide
@@ -55,7 +55,7 @@ class _Loop:
     status_at: datetime | None = None
     """When the status was written last."""
     scaling: Mapping[str, ScalingState] = field(default_factory=dict)
-    shards: str | None = None
+    shards: ShardState | None = None
     refusals: Mapping[str, Refusal] = field(default_factory=dict)
     """What was refused of it lately."""
     quotas: tuple[Manifest, ...] = ()

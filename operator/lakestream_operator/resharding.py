@@ -3,11 +3,11 @@ rights, and what is kept of the decision."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from lakestream_api import Resharding, Spec
-from lakestream_operator.autoscaler import ShardState, decide_shards, observe_stream
+from lakestream_operator.autoscaler import ShardDecision, ShardState, decide_shards, observe_stream
 from lakestream_operator.model import Emit, WriterSeen
 
 _EVERY = timedelta(minutes=1)
@@ -16,21 +16,9 @@ _GIVE_UP = timedelta(hours=1)
 """An order that Kinesis has not begun with by then is withdrawn: the load that called for it may be gone."""
 
 
-@dataclass(frozen=True, slots=True)
-class Reshard:
-    """How many shards a stream should have."""
-
-    order: int | None
-    """Open shards that the driver is to ask Kinesis for; none: there is nothing to do."""
-    explanation: str
-    events: tuple[Emit, ...]
-    state: str
-    """What to remember, in the autoscaler's words. It is written down with each order, and whenever what is remembered
-    of the writer's executors is."""
-
-
-def reshard(spec: Spec, seen: WriterSeen, remembered: str | None, now: datetime) -> Reshard | None:
-    """Decide on the shards of a stream; none without `source.kinesis.shards`.
+def reshard(spec: Spec, seen: WriterSeen, remembered: ShardState | None, now: datetime) -> ShardDecision | None:
+    """Decide on the shards of a stream; none without `source.kinesis.shards`. What is remembered is written down with
+    each order, and whenever what is remembered of the writer's executors is.
 
     Args:
         spec: of the LakeStream.
@@ -40,18 +28,14 @@ def reshard(spec: Spec, seen: WriterSeen, remembered: str | None, now: datetime)
     """
     if spec.source.kinesis.shards is None:
         return None
-    state = ShardState.from_json(seen.shard_state if remembered is None else remembered)
+    state = remembered or ShardState.from_json(seen.shard_state)
     order = seen.control.shards if seen.control else None
     answer = _answer(seen, order)
     if order is not None and _is_over(spec, answer, state, now):
         # What Kinesis has refused does not count among the calls of a day.
         state = replace(state, calls=state.calls[:-1]) if answer and answer.problem else state
         order = None
-    if order is not None:
-        order, state, events = _follow(spec, order, answer, state, now)
-    else:
-        order, state, events = _decide(spec, seen, state, now)
-    return Reshard(order, state.explanation, events, state.to_json())
+    return _decide(spec, seen, state, now) if order is None else _follow(spec, order, answer, state, now)
 
 
 def _answer(seen: WriterSeen, order: int | None) -> Resharding | None:
@@ -68,40 +52,36 @@ def _is_over(spec: Spec, answer: Resharding | None, state: ShardState, now: date
     return not begun and (not state.calls or now - state.calls[-1] > _GIVE_UP)
 
 
-def _follow(
-    spec: Spec, order: int, answer: Resharding | None, state: ShardState, now: datetime
-) -> tuple[int | None, ShardState, tuple[Emit, ...]]:
+def _follow(spec: Spec, order: int, answer: Resharding | None, state: ShardState, now: datetime) -> ShardDecision:
     """Wait for an order to be carried out."""
     if answer is None or answer.updating:
-        return order, state, ()
+        return ShardDecision(order, state)
     if answer.open_shards == order:
-        return None, replace(state, decided_at=now, explanation=f"{order} shards, as ordered"), ()
+        return ShardDecision(None, replace(state, decided_at=now, explanation=f"{order} shards, as ordered"))
     if not answer.problem:
-        return order, state, ()
+        return ShardDecision(order, state)
     had = "" if answer.open_shards is None else f"{answer.open_shards} → "
     text = f"{had}{order} shards: Kinesis refuses: {answer.problem}"
     if state.told == text:
-        return order, state, ()
+        return ShardDecision(order, state)
     event = Emit("ReshardingRefused", f"Stream {spec.source.kinesis.stream}: {text}", warning=True)
-    return order, replace(state, explanation=text, told=text), (event,)
+    return ShardDecision(order, replace(state, explanation=text, told=text), (event,))
 
 
-def _decide(
-    spec: Spec, seen: WriterSeen, state: ShardState, now: datetime
-) -> tuple[int | None, ShardState, tuple[Emit, ...]]:
+def _decide(spec: Spec, seen: WriterSeen, state: ShardState, now: datetime) -> ShardDecision:
     """Look at the stream, once a minute."""
     assert spec.source.kinesis.shards is not None
     if state.decided_at is not None and now - state.decided_at < _EVERY:
-        return None, state, ()
+        return ShardDecision(None, state)
     if until := next((end for window in spec.scaling.excluded_windows if (end := window.until(now))), None):
-        return None, replace(state, explanation=f"no change until {until:%F %R} UTC: excludedWindows"), ()
+        return ShardDecision(None, replace(state, explanation=f"no change until {until:%F %R} UTC: excludedWindows"))
     decision = decide_shards(spec.source.kinesis.shards, observe_stream(seen.report, now), state, now)
     stream = f"Stream {spec.source.kinesis.stream}"
     if decision.target is None:
-        return None, decision.state, ()
+        return decision
     if not spec.scaling.dry_run:
-        return decision.target, decision.state, (Emit("Resharding", f"{stream}: {decision.explanation}"),)
-    text, told = f"dry run: {decision.explanation}", f"dry run: {decision.target}"
+        return replace(decision, events=(Emit("Resharding", f"{stream}: {decision.state.explanation}"),))
+    text, told = f"dry run: {decision.state.explanation}", f"dry run: {decision.target}"
     events = () if state.told == told else (Emit("DryRun", f"{stream}: {text}"),)
     # As if nothing had been decided: the next minute says the same.
-    return None, replace(state, decided_at=now, explanation=text, told=told), events
+    return ShardDecision(None, replace(state, decided_at=now, explanation=text, told=told), events)

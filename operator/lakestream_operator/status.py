@@ -11,14 +11,13 @@ from lakestream_api import (
     DriverReport,
     ExecutorsStatus,
     LakeStreamStatus,
-    QuarantineStatus,
     WriterNames,
     WriterStatus,
 )
 from lakestream_operator.conditions import Findings, conditions, phase
-from lakestream_operator.model import Kind, Observed, WriterSeen
-from lakestream_operator.quarantine import percent
-from lakestream_operator.writers import Outcome, Situation, Timings
+from lakestream_operator.model import Kind, Stream, WriterSeen
+from lakestream_operator.quarantine import percent, quarantine_of
+from lakestream_operator.writers import Situation, Timings, WriterDecision
 
 FIGURES_EVERY = timedelta(seconds=15)
 """How often a status is written in which only figures have changed."""
@@ -32,22 +31,10 @@ _OVERDUE = 2
 behind the batch before."""
 
 
-def status_of(observed: Observed, findings: Findings, now: datetime, timings: Timings) -> LakeStreamStatus:
+def status_of(stream: Stream, findings: Findings, now: datetime, timings: Timings) -> LakeStreamStatus:
     """The whole status."""
-    stream = observed.stream
     before = {one.name: one for one in stream.status.writers} if stream.status else {}
-    writers = tuple(
-        _writer(
-            WriterNames(stream.name, name),
-            outcome,
-            observed.writers.get(name, WriterSeen()),
-            findings,
-            before.get(name),
-            now,
-            timings,
-        )
-        for name, outcome in findings.outcomes.items()
-    )
+    writers = tuple(_writer(one, before.get(name), now, timings) for name, one in findings.writers.items())
     lags = [one.lag_seconds for one in writers if one.lag_seconds is not None]
     rates = [one.records_per_second for one in writers if one.records_per_second is not None]
     return LakeStreamStatus(
@@ -59,7 +46,7 @@ def status_of(observed: Observed, findings: Findings, now: datetime, timings: Ti
         executors=_sum([one.executors for one in writers]),
         writers=writers,
         conditions=conditions(stream, findings, now),
-        shards=findings.shards,
+        shards=" ".join(one.shards.state.explanation for one in findings.writers.values() if one.shards),
     )
 
 
@@ -67,25 +54,17 @@ def _sum(executors: Sequence[ExecutorsStatus]) -> ExecutorsStatus:
     return ExecutorsStatus(now=sum(one.now for one in executors), target=sum(one.target for one in executors))
 
 
-def _writer(
-    names: WriterNames,
-    outcome: Outcome,
-    seen: WriterSeen,
-    findings: Findings,
-    before: WriterStatus | None,
-    now: datetime,
-    timings: Timings,
-) -> WriterStatus:
-    scale = findings.scales.get(names.writer)
+def _writer(decision: WriterDecision, before: WriterStatus | None, now: datetime, timings: Timings) -> WriterStatus:
+    seen, outcome, scale = decision.seen, decision.outcome, decision.scale
     report, pod = seen.report, seen.driver_pod
     alive = bool(report and pod and report.pod_uid == pod.uid and not pod.ended)
     last = report.batches[-1] if report and report.batches else None
     ending = outcome.memory.ending
-    known = (before.read_until if before else None) or _begin_of(names, seen)
+    known = (before.read_until if before else None) or _begin_of(decision.goal.names, seen)
     lag = lag_of(report, now, timings, alive=alive, before=known, behind=_behind(seen))
     stopped = outcome.situation in (Situation.STOPPED, Situation.STOPPING)
     return WriterStatus(
-        name=names.writer,
+        name=decision.name,
         application=seen.application.state or "NEW" if seen.application else None,
         driver_pod=pod.name if pod else None,
         image=seen.application.image if seen.application else "",
@@ -95,14 +74,14 @@ def _writer(
         lag_seconds=lag.seconds if lag else None,
         read_until=lag.until if lag else None,
         records_per_second=_rate(report, now) if report and alive else None,
-        quarantine=findings.quarantine.kept.get(names.writer, QuarantineStatus()),
+        quarantine=quarantine_of(report),
         executors=ExecutorsStatus(
             now=report.executors.registered if report and alive else 0,
             target=0 if stopped or scale is None else scale.target,
         ),
         restarts=outcome.memory.failures,
         retry_at=ending.retry_at if ending and outcome.situation is Situation.BACKING_OFF else None,
-        message=outcome.message or " ".join(one.message for one in findings.failing.get(names.writer, ())),
+        message=outcome.message or " ".join(one.message for one in decision.failing),
         scaling=scale.explanation if scale and not stopped else "",
     )
 

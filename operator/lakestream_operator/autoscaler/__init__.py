@@ -1,7 +1,7 @@
 """How many executors a writer should have, and shards a stream: pure. The simulator runs the first of these too."""
 
 from lakestream_operator.autoscaler.inputs import BatchLimits, ScalingWindow, window_of
-from lakestream_operator.autoscaler.policy import ScaleDecision, ScalingEvent, decide_scale
+from lakestream_operator.autoscaler.policy import ScaleDecision, decide_scale
 from lakestream_operator.autoscaler.shard_policy import (
     ShardDecision,
     ShardState,
@@ -16,7 +16,6 @@ __all__ = [
     "LimitReason",
     "ScaleDecision",
     "ScalingCondition",
-    "ScalingEvent",
     "ScalingState",
     "ScalingWindow",
     "ShardDecision",

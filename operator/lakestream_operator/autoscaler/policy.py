@@ -21,6 +21,7 @@ from lakestream_operator.autoscaler.state import (
     ScalingState,
     Step,
 )
+from lakestream_operator.model import Emit
 
 EVERY = timedelta(seconds=5)
 """Between two evaluations."""
@@ -62,15 +63,6 @@ _BUCKET = timedelta(seconds=30)
 
 
 @dataclass(frozen=True, slots=True)
-class ScalingEvent:
-    """For the LakeStream's events, once each."""
-
-    reason: str
-    message: str
-    warning: bool = False
-
-
-@dataclass(frozen=True, slots=True)
 class ScaleDecision:
     """What to do now."""
 
@@ -82,7 +74,8 @@ class ScaleDecision:
     """What was seen, what is wanted and what limits it, in a line."""
     condition: ScalingCondition | None
     """`ScalingLimited`, if it is so."""
-    events: tuple[ScalingEvent, ...]
+    events: tuple[Emit, ...]
+    """Once each; of no writer by name."""
     state: ScalingState
     """To be given to the next decision."""
 
@@ -364,16 +357,16 @@ def _conclude(
     """The decision, and the state that goes with it."""
     assert state.target is not None
     current, target, text = state.target, outcome.target, outcome.explanation
-    events: list[ScalingEvent] = []
+    events: list[Emit] = []
     if target != current and not spec.dry_run:
-        events.append(ScalingEvent("Scaled", text))
+        events.append(Emit("Scaled", text))
     if spec.dry_run and target != current:
         text, target = f"dry run, stays at {current}: {text}", current
         if outcome.target != state.advised:
-            events.append(ScalingEvent("DryRun", text))
+            events.append(Emit("DryRun", text))
     limit = outcome.condition
     if limit is not None and (state.condition is None or limit.reason != state.condition.reason):
-        events.append(ScalingEvent(limit.reason.value, limit.message, warning=True))
+        events.append(Emit(limit.reason.value, limit.message, warning=True))
     wanted = target if outcome.wanted is None else outcome.wanted
     state = replace(state, explanation=text, wanted=wanted, condition=limit, advised=outcome.target)
     if target != current:

@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 
 from lakestream_api import DriverReport, Shards
 from lakestream_operator.autoscaler.remembered import Remembered
+from lakestream_operator.model import Emit
 
 SHARD_WRITE_BYTES = 1024 * 1024
 SHARD_WRITE_RECORDS = 1_000
@@ -98,9 +99,10 @@ class ShardDecision:
     """What to do."""
 
     target: int | None
-    """Open shards to ask Kinesis for; None: nothing."""
-    explanation: str
+    """Open shards to ask Kinesis for; None: there is nothing to do."""
     state: ShardState
+    """To be given to the next decision."""
+    events: tuple[Emit, ...] = ()
 
 
 def decide_shards(
@@ -162,4 +164,4 @@ def _minutes(span: timedelta) -> str:
 
 
 def _said(target: int | None, explanation: str, state: ShardState) -> ShardDecision:
-    return ShardDecision(target, explanation, replace(state, explanation=explanation))
+    return ShardDecision(target, replace(state, explanation=explanation))

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
+from typing import Any
 
 from lakestream_api import Control, DriverReport, LakeStreamStatus
+from lakestream_api.names import API_VERSION, KIND
 from lakestream_operator.model.actions import Kind, Manifest
 from lakestream_operator.model.memory import Memory
 from lakestream_operator.model.refusal import Refusal
@@ -122,6 +124,18 @@ class Stream:
     """Value of the annotation that asks for a restart, or empty."""
 
     @property
+    def owner_reference(self) -> dict[str, Any]:
+        """Of its objects: lets Kubernetes delete what the LakeStream leaves behind."""
+        return {
+            "apiVersion": API_VERSION,
+            "kind": KIND,
+            "name": self.name,
+            "uid": self.uid,
+            "controller": True,
+            "blockOwnerDeletion": True,
+        }
+
+    @property
     def asked(self) -> tuple[int, str]:
         """What a person changes to have something else done."""
         return self.generation, self.restart
@@ -140,3 +154,12 @@ class Observed:
     """What could not be done lately, by writer; under an empty name what is about the LakeStream itself."""
     quotas: tuple[Manifest, ...] = ()
     """ResourceQuotas of the namespace; looked at only where executors are missing."""
+
+    def seen(self, writer: str) -> WriterSeen:
+        """One writer's objects, be it that there are none."""
+        return self.writers.get(writer, WriterSeen())
+
+    def was_said(self, *reasons: str) -> bool:
+        """Whether a condition of the status as it is has one of these reasons."""
+        status = self.stream.status
+        return any(one.reason in reasons for one in (status.conditions if status else ()))

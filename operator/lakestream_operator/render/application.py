@@ -6,9 +6,9 @@ from typing import Any
 
 from lakestream_api import Pod, memory_mebibytes
 from lakestream_api.names import DOCUMENT_PATH, FINGERPRINT_ANNOTATION
-from lakestream_operator.model import Kind, Manifest
+from lakestream_operator.model import Kind, Manifest, Stream
 from lakestream_operator.render.document import Plan
-from lakestream_operator.render.objects import Owner, manifest_of
+from lakestream_operator.render.objects import manifest_of
 from lakestream_operator.render.pods import METRICS_PORT, driver_template, executor_template
 from lakestream_operator.settings import JobSettings
 
@@ -19,7 +19,7 @@ _JVM_MIB = 384
 _PYTHON_MIB = 256
 
 
-def render_application(plan: Plan, owner: Owner, job: JobSettings, executors: int) -> Manifest:
+def render_application(plan: Plan, stream: Stream, job: JobSettings, executors: int) -> Manifest:
     """The SparkApplication that runs a plan, beginning with so many executors.
 
     It is created once and never changed: the Spark Operator ends the driver on any change of a spec. What may change
@@ -30,7 +30,7 @@ def render_application(plan: Plan, owner: Owner, job: JobSettings, executors: in
     account = pods.service_account or names.service_account
     image_secrets = [*job.image_pull_secrets, *pods.image_pull_secrets]
     annotations = {FINGERPRINT_ANNOTATION: plan.fingerprint}
-    application = manifest_of(Kind.SparkApplication, names.application, names, owner, annotations=annotations)
+    application = manifest_of(Kind.SparkApplication, names.application, names, stream, annotations=annotations)
     application["spec"] = {
         "type": "Python",
         "mode": "cluster",

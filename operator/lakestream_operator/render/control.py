@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from lakestream_api import Control, WriterNames
 from lakestream_api.names import CONTROL_KEY, GROUP
-from lakestream_operator.model import Kind, Manifest, Memory
-from lakestream_operator.render.objects import Owner, manifest_of
+from lakestream_operator.model import Kind, Manifest, Memory, Stream
+from lakestream_operator.render.objects import manifest_of
 
 MEMORY_ANNOTATION = f"{GROUP}/memory"
 SCALING_ANNOTATION = f"{GROUP}/scaling-state"
@@ -14,7 +14,7 @@ SHARDS_ANNOTATION = f"{GROUP}/shards-state"
 
 def control_manifest(
     names: WriterNames,
-    owner: Owner,
+    stream: Stream,
     control: Control,
     memory: Memory,
     *,
@@ -28,6 +28,6 @@ def control_manifest(
     if shard_state is not None:
         annotations[SHARDS_ANNOTATION] = shard_state
     return {
-        **manifest_of(Kind.ConfigMap, names.control, names, owner, annotations=annotations),
+        **manifest_of(Kind.ConfigMap, names.control, names, stream, annotations=annotations),
         "data": {CONTROL_KEY: control.model_dump_json(exclude_none=True)},
     }

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 from lakestream_api import WriterNames
-from lakestream_api.names import API_VERSION, DOCUMENT_KEY, KIND
+from lakestream_api.names import DOCUMENT_KEY
 from lakestream_operator.model import Kind, Manifest, Stream
 from lakestream_operator.render.document import Plan
 
@@ -15,65 +14,40 @@ GOOD_KEY = "good.yaml"
 """Key of the document's ConfigMap: the last document whose driver committed a batch."""
 
 
-@dataclass(frozen=True, slots=True)
-class Owner:
-    """The LakeStream that everything goes with."""
-
-    namespace: str
-    name: str
-    uid: str
-
-    @classmethod
-    def of(cls, stream: Stream) -> Owner:
-        return cls(stream.namespace, stream.name, stream.uid)
-
-    @property
-    def reference(self) -> dict[str, Any]:
-        """Lets Kubernetes delete what the LakeStream leaves behind."""
-        return {
-            "apiVersion": API_VERSION,
-            "kind": KIND,
-            "name": self.name,
-            "uid": self.uid,
-            "controller": True,
-            "blockOwnerDeletion": True,
-        }
-
-
 def manifest_of(
-    kind: Kind, name: str, names: WriterNames, owner: Owner, *, annotations: Mapping[str, str] | None = None
+    kind: Kind, name: str, names: WriterNames, stream: Stream, *, annotations: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
     """The part that all objects of a writer share."""
     metadata: dict[str, Any] = {
         "name": name,
-        "namespace": owner.namespace,
+        "namespace": stream.namespace,
         "labels": names.labels,
-        "ownerReferences": [owner.reference],
+        "ownerReferences": [stream.owner_reference],
     }
     if annotations:
         metadata["annotations"] = dict(annotations)
     return {"apiVersion": kind.api_version, "kind": kind.name, "metadata": metadata}
 
 
-def document_manifest(plan: Plan, owner: Owner, good: str | None) -> Manifest:
+def document_manifest(plan: Plan, stream: Stream, good: str | None) -> Manifest:
     """ConfigMap of the document; `good` is the last one that got to run."""
     names = plan.names
     data = {DOCUMENT_KEY: plan.document} | ({GOOD_KEY: good} if good else {})
-    return {**manifest_of(Kind.ConfigMap, names.document, names, owner), "data": data}
+    return {**manifest_of(Kind.ConfigMap, names.document, names, stream), "data": data}
 
 
-def supports(plan: Plan, owner: Owner, cluster_role: str) -> tuple[Manifest, ...]:
+def supports(plan: Plan, stream: Stream, cluster_role: str) -> tuple[Manifest, ...]:
     """What must be there before a driver starts, besides document and control."""
     names, pods = plan.names, plan.stream.spec.kubernetes
     account = pods.service_account or names.service_account
     binding = {
-        **manifest_of(Kind.RoleBinding, names.role_binding, names, owner),
+        **manifest_of(Kind.RoleBinding, names.role_binding, names, stream),
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": cluster_role},
-        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": owner.namespace}],
+        "subjects": [{"kind": "ServiceAccount", "name": account, "namespace": stream.namespace}],
     }
     # Without data: its only author is the driver.
-    progress = manifest_of(Kind.ConfigMap, names.progress, names, owner)
+    progress = manifest_of(Kind.ConfigMap, names.progress, names, stream)
     if pods.service_account is not None:
         return (binding, progress)
-    made = manifest_of(Kind.ServiceAccount, account, names, owner, annotations=pods.service_account_annotations)
+    made = manifest_of(Kind.ServiceAccount, account, names, stream, annotations=pods.service_account_annotations)
     return (made, binding, progress)

@@ -13,7 +13,7 @@ from lakestream_api.names import CONTROL_KEY, FINGERPRINT_ANNOTATION, REPORT_KEY
 from lakestream_operator.adapters.applier import Applier
 from lakestream_operator.adapters.cache import WATCHED, Cache
 from lakestream_operator.attempts import attempt
-from lakestream_operator.autoscaler import ScalingState
+from lakestream_operator.autoscaler import ScalingState, ShardState
 from lakestream_operator.decide import Decision, decide
 from lakestream_operator.errors import OperatorError
 from lakestream_operator.model import Action, Emit, Kind, Observed, Reference, Refusal
@@ -50,7 +50,7 @@ class Cluster:
     """Kinds whose watches say nothing: the operator sees them as they were."""
     kinesis: KinesisStream = field(default_factory=KinesisStream)
     scaling: Mapping[str, ScalingState] = field(default_factory=dict)
-    shards: str | None = None
+    shards: ShardState | None = None
     refusals: Mapping[str, Refusal] = field(default_factory=dict)
     cache: Cache = field(default_factory=Cache)
     _reference: Reference = field(init=False)

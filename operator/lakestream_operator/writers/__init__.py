@@ -1,7 +1,7 @@
 """What becomes of one writer: pure decisions. One writer's failure is nothing to the others."""
 
 from lakestream_operator.writers.lifecycle import decide_writer
-from lakestream_operator.writers.outcome import Goal, Outcome, Situation, Stop
+from lakestream_operator.writers.outcome import Goal, Outcome, Situation, Stop, WriterDecision
 from lakestream_operator.writers.timings import Timings
 
-__all__ = ["Goal", "Outcome", "Situation", "Stop", "Timings", "decide_writer"]
+__all__ = ["Goal", "Outcome", "Situation", "Stop", "Timings", "WriterDecision", "decide_writer"]

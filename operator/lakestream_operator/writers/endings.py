@@ -32,26 +32,24 @@ def after_end(goal: Goal, app: Application, seen: WriterSeen, now: datetime, tim
     if not wanted or _was_asked(seen):
         reason = goal.stop.value if goal.stop else "SpecChanged"
         delete = (Delete(goal.application, app.uid),)
-        return Outcome(
-            Situation.STOPPING, reason, memory, "Its driver has ended.", delete, wake_at=now + timings.resync
-        )
+        return Outcome(Situation.STOPPING, reason, memory, "Its driver has ended.", delete)
     if memory.ending is None or memory.ending.application_uid != app.uid:
         return _count(goal, app, seen, now, timings)
     ending = memory.ending
     if ending.retry_at is None:
         return Outcome(Situation.BLOCKED, ending.reason, memory, ending.message, wake_at=now + timings.idle_resync)
     if now >= ending.retry_at:
-        return restart(goal, app, seen, now, timings)
+        return _restart(goal, app, seen)
     return Outcome(Situation.BACKING_OFF, ending.reason, memory, ending.message, wake_at=ending.retry_at)
 
 
-def restart(goal: Goal, app: Application, seen: WriterSeen, now: datetime, timings: Timings) -> Outcome:
+def _restart(goal: Goal, app: Application, seen: WriterSeen) -> Outcome:
     """Make room for the next driver."""
     ending = seen.memory.ending
     reason, message = (ending.reason, ending.message) if ending else ("Restarting", "")
     message = f"The next driver is started. {message}".rstrip()
     delete = (Delete(goal.application, app.uid),)
-    return Outcome(Situation.STOPPING, reason, seen.memory, message, delete, wake_at=now + timings.resync)
+    return Outcome(Situation.STOPPING, reason, seen.memory, message, delete)
 
 
 def end_stuck(goal: Goal, app: Application, seen: WriterSeen, now: datetime, timings: Timings) -> Outcome:
@@ -59,7 +57,7 @@ def end_stuck(goal: Goal, app: Application, seen: WriterSeen, now: datetime, tim
     ending = seen.memory.ending
     if ending is None or ending.application_uid != app.uid:
         return _count(goal, app, seen, now, timings, stuck=True)
-    return restart(goal, app, seen, now, timings)
+    return _restart(goal, app, seen)
 
 
 def reject(goal: Goal, app: Application, seen: WriterSeen, why: str, now: datetime) -> Outcome:

@@ -41,24 +41,24 @@ def judge(
         return _without_pod(app, memory, now, timings)
     if pod.deleting:
         message = "The driver's pod is being deleted; it is started again when it is gone."
-        return Outcome(Situation.STALLED, "DriverPodDeleted", memory, message, wake_at=now + timings.resync)
+        return Outcome(Situation.STALLED, "DriverPodDeleted", memory, message)
     report = current_report(seen, pod)
     if pod.phase is PodPhase.PENDING:
         return _pending(pod, memory, now, timings)
     if pod.phase is PodPhase.UNKNOWN:
         message = f"The node of pod {pod.name} does not answer; if it is lost for good, delete the node."
-        return Outcome(Situation.STALLED, "NodeLost", memory, message, wake_at=now + timings.resync)
+        return Outcome(Situation.STALLED, "NodeLost", memory, message)
     silence = now - heard_at(seen, pod)
     if silence > timings.late_limit(report):
         message = (
             f"The driver has said nothing for {format_duration(silence - silence % _SECOND)};"
             f" it is restarted after {format_duration(timings.stuck_limit(report))}. See the log of pod {pod.name}."
         )
-        return Outcome(Situation.STALLED, "NoProgress", memory, message, wake_at=now + timings.resync)
+        return Outcome(Situation.STALLED, "NoProgress", memory, message)
     if report is None or not report.has_worked:
         message = "The driver has started and has not committed a batch yet."
-        return Outcome(Situation.STARTING, "DriverStarting", memory, message, wake_at=now + timings.resync)
-    return Outcome(Situation.RUNNING, "Running", memory, ran=True, wake_at=now + timings.resync)
+        return Outcome(Situation.STARTING, "DriverStarting", memory, message)
+    return Outcome(Situation.RUNNING, "Running", memory, ran=True)
 
 
 def _without_pod(app: Application, memory: Memory, now: datetime, timings: Timings) -> Outcome:
@@ -67,14 +67,13 @@ def _without_pod(app: Application, memory: Memory, now: datetime, timings: Timin
             "The Spark Operator has not taken notice of the SparkApplication;"
             " see whether it runs, and whether its spark.jobNamespaces include this namespace."
         )
-        return Outcome(Situation.STALLED, "SparkOperatorSilent", memory, message, wake_at=now + timings.resync)
+        return Outcome(Situation.STALLED, "SparkOperatorSilent", memory, message)
     message = "The driver's pod is being created."
-    return Outcome(Situation.STARTING, "Submitting", memory, message, wake_at=now + timings.resync)
+    return Outcome(Situation.STARTING, "Submitting", memory, message)
 
 
 def _pending(pod: DriverPod, memory: Memory, now: datetime, timings: Timings) -> Outcome:
-    wake_at = now + timings.resync
     if now - pod.created_at <= timings.start:
-        return Outcome(Situation.STARTING, "DriverPending", memory, "The driver's pod starts.", wake_at=wake_at)
+        return Outcome(Situation.STARTING, "DriverPending", memory, "The driver's pod starts.")
     why = pod.message or "nothing is said about why"
-    return Outcome(Situation.STALLED, "DriverPending", memory, f"Pod {pod.name} does not start: {why}", wake_at=wake_at)
+    return Outcome(Situation.STALLED, "DriverPending", memory, f"Pod {pod.name} does not start: {why}")

@@ -42,7 +42,7 @@ def decide_writer(goal: Goal, seen: WriterSeen, now: datetime, timings: Timings)
         return _without_application(goal, seen, now, timings)
     if app.deleting:
         message = "Its SparkApplication and the driver's pod are being deleted."
-        return Outcome(Situation.STOPPING, _why(goal, seen), seen.memory, message, wake_at=now + timings.resync)
+        return Outcome(Situation.STOPPING, _why(goal, seen), seen.memory, message)
     if _has_ended(app, seen, now, timings):
         return after_end(goal, app, seen, now, timings)
     stop = _stop_reason(goal, app, seen)
@@ -63,16 +63,16 @@ def _without_application(goal: Goal, seen: WriterSeen, now: datetime, timings: T
         message = f"Waiting for pod {pod.name} of the last driver to be gone."
         orphan = not pod.deleting and now - pod.created_at > timings.orphan
         actions = (Delete(Reference(Kind.Pod, goal.namespace, pod.name), pod.uid),) if orphan else ()
-        wake_at = now + timings.resync
-        return Outcome(Situation.STOPPING, _why(goal, seen), memory, message, actions, wake_at=wake_at)
+        return Outcome(Situation.STOPPING, _why(goal, seen), memory, message, actions)
     if goal.plan is None:
         reason = goal.stop.value if goal.stop else "Stopped"
         rest = Memory(rejected=memory.rejected)
         return Outcome(Situation.STOPPED, reason, rest, wake_at=now + timings.idle_resync)
     started = memory.model_copy(update={"drain": None, "podless_since": None})
     event = Emit("Starting", f"Starting writer {goal.names.writer} as SparkApplication {goal.names.application}.")
-    message, wake_at = "Its SparkApplication is being created.", now + timings.resync
-    return Outcome(Situation.STARTING, "Starting", started, message, (event,), start=True, wake_at=wake_at)
+    return Outcome(
+        Situation.STARTING, "Starting", started, "Its SparkApplication is being created.", (event,), start=True
+    )
 
 
 def _has_ended(app: Application, seen: WriterSeen, now: datetime, timings: Timings) -> bool:
@@ -107,8 +107,7 @@ def _stop(goal: Goal, app: Application, stop: Stop, seen: WriterSeen, now: datet
         memory, actions = seen.memory, (delete, Emit("Drained", f"Writer {writer} has ended its batch."))
     else:
         return _drain(goal, app, stop, seen, pod, report, now, timings)
-    wake_at = now + timings.resync
-    return Outcome(Situation.STOPPING, stop.value, memory, "Its driver is ended.", actions, wake_at=wake_at)
+    return Outcome(Situation.STOPPING, stop.value, memory, "Its driver is ended.", actions)
 
 
 def _drain(
@@ -134,8 +133,7 @@ def _drain(
             warning=True,
         )
         ended = (Delete(goal.application, app.uid), event)
-        wake_at = now + timings.resync
-        return Outcome(Situation.STOPPING, stop.value, memory, "Its driver is ended.", ended, wake_at=wake_at)
+        return Outcome(Situation.STOPPING, stop.value, memory, "Its driver is ended.", ended)
     event = Emit(stop.value, f"Draining writer {writer}: its driver ends after the batch in hand.")
     message = f"The driver ends the batch in hand; it has {format_duration(limit)} for it."
     actions = (event,) if memory.drain != asked else ()

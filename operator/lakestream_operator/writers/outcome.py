@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from enum import Enum
 
 from lakestream_api import WriterNames
-from lakestream_operator.model import Action, Kind, Memory, Reference
+from lakestream_operator.autoscaler import ScaleDecision, ShardDecision
+from lakestream_operator.model import Action, Kind, Memory, Reference, WriterSeen
 from lakestream_operator.render import Plan
+from lakestream_operator.upkeep import Failing
 
 
 class Stop(Enum):
@@ -72,5 +74,42 @@ class Outcome:
     """Create the SparkApplication, and before that all that it needs."""
     ran: bool = False
     """Whether the driver that runs has committed a batch: its document is a good one."""
-    wake_at: datetime | None = field(default=None)
-    """When to look again though nothing has happened."""
+    wake_at: datetime | None = None
+    """When to look again though nothing has happened; none: as usual."""
+
+
+@dataclass(frozen=True, slots=True)
+class WriterDecision:
+    """All that is decided of one writer in a cycle, and what it was decided from."""
+
+    goal: Goal
+    seen: WriterSeen
+    outcome: Outcome
+    scale: ScaleDecision | None = None
+    """None: it has no executors to be decided on."""
+    shards: ShardDecision | None = None
+    """Of the first writer: orders about the stream go to its driver."""
+    failing: tuple[Failing, ...] = ()
+    """What keeps failing beside its batches."""
+    wanted_image: str = ""
+    """That it would be started with now; empty: it would not be."""
+
+    @property
+    def name(self) -> str:
+        return self.goal.names.writer
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether the spec has it no more, and nothing of it runs."""
+        return self.goal.stop is Stop.REMOVED and self.outcome.situation is Situation.STOPPED
+
+    @property
+    def is_rolled_back(self) -> bool:
+        """Whether it runs an older document than the one asked for."""
+        return self.goal.went_back or self.outcome.reason == Stop.ROLLED_BACK.value
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether it runs another image than it would be started with now."""
+        app = self.seen.application
+        return bool(self.wanted_image and app and app.image not in ("", self.wanted_image))

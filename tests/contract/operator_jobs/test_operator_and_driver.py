@@ -25,7 +25,6 @@ from lakestream_api.templates import conf_problems
 from lakestream_operator.model import Kind, Memory
 from lakestream_operator.observer import stream_of, writer_of
 from lakestream_operator.render import (
-    Owner,
     Plan,
     control_manifest,
     document_manifest,
@@ -37,7 +36,7 @@ from lakestream_operator.settings import JobSettings
 from lakestream_operator.testing import lakestream, report_of
 from lakestream_operator.writers.failures import Exit
 
-OWNER = Owner("lake", "orders", "uid-1")
+OWNER = stream_of({**lakestream(), "metadata": {"name": "orders", "namespace": "lake", "uid": "uid-1"}})
 JOB = JobSettings(image="lakestream/spark:test", cluster_role="lakestream-driver")
 EXAMPLES = Path(__file__).parents[3] / "examples"
 

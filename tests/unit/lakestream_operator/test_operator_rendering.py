@@ -13,7 +13,6 @@ from lakestream_api import load_lakestream
 from lakestream_operator.model import Manifest
 from lakestream_operator.observer import stream_of
 from lakestream_operator.render import (
-    Owner,
     Plan,
     document_manifest,
     is_restart,
@@ -26,7 +25,7 @@ from lakestream_operator.render.document import _wanted as wanted_cache
 from lakestream_operator.settings import JobSettings
 from lakestream_operator.testing import lakestream
 
-OWNER = Owner("lake", "orders", "uid-1")
+OWNER = stream_of({**lakestream(), "metadata": {"name": "orders", "namespace": "lake", "uid": "uid-1"}})
 JOB = JobSettings.model_validate(
     {
         "image": "lakestream/spark:1",

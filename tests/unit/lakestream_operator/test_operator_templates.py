@@ -7,12 +7,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakestream_operator.observer import stream_of
-from lakestream_operator.render import Owner, render_application, wanted_of
+from lakestream_operator.render import render_application, wanted_of
 from lakestream_operator.render.merge import merged
 from lakestream_operator.testing import lakestream
 from lakestream_operator.testing.cluster import JOB
 
-OWNER = Owner("lake", "orders", "uid-1")
+OWNER = stream_of({**lakestream(), "metadata": {"name": "orders", "namespace": "lake", "uid": "uid-1"}})
 
 
 @pytest.mark.parametrize(

@@ -77,9 +77,9 @@ def test_a_hot_shard_is_named_and_not_paid_for_by_all() -> None:
     hot = StreamObservation(8, 800_000, 3_200, busiest_share=0.97)
     decision = decide_shards(LIMITS, hot, ShardState(), NOW)
     assert decision.target is None
-    assert "one of them is 97% full" in decision.explanation
+    assert "one of them is 97% full" in decision.state.explanation
     named = decide_shards(LIMITS, replace(hot, busiest="shardId-000000000007"), ShardState(), NOW)
-    assert "shardId-000000000007 is 97% full" in named.explanation
+    assert "shardId-000000000007 is 97% full" in named.state.explanation
 
 
 @given(st.lists(st.tuples(st.floats(0, 1e6), st.integers(1, 4_000)), min_size=1, max_size=80))
