@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -16,6 +17,7 @@ from lakestream.spark.session import SessionSettings, build_session
 from lakestream.storage import LakePath, S3Settings, StoreSettings
 
 ARRIVAL = datetime(2026, 1, 31, 12, tzinfo=UTC)
+_HERE = Path(__file__).parent
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -28,9 +30,14 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests that do nothing but ask Spark go to one worker: code that a JVM has not run before costs it many times what
-    it costs later, and other workers have the drivers to wait for."""
+    """All tests of this folder are those of `make spark`, which no other target runs.
+
+    Tests that do nothing but ask Spark go to one worker: code that a JVM has not run before costs it many times what it
+    costs later, and other workers have the drivers to wait for.
+    """
     for item in items:
+        if item.path.is_relative_to(_HERE):
+            item.add_marker(pytest.mark.spark)
         if _FIXTURES & {*getattr(item, "fixturenames", ())} == {"spark"}:
             item.add_marker(pytest.mark.xdist_group("spark"))
 
