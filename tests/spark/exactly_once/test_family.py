@@ -11,7 +11,7 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from lab.family import Family, kill
+from lab.family import Family, is_killed, kill
 
 _MOTHER = (
     "import subprocess, sys; child = subprocess.Popen(['sleep', '600']); print(child.pid, flush=True); child.wait()"
@@ -42,15 +42,29 @@ def test_what_a_dead_process_left_is_found_and_killed(mother: subprocess.Popen[b
     (child,) = family.members
     assert family.outlast(0.0) == [child]
     kill(family.members)
-    assert family.outlast(10.0) == []
+    assert family.outlast(60.0) == []
     assert family.members == []
+
+
+def test_who_is_killed_counts_as_killed_at_once(mother: subprocess.Popen[bytes]) -> None:
+    family = _bereaved(mother)
+    (child,) = family.members
+    assert not is_killed(child)
+    child.terminate()
+    assert family.outlast(60.0) == []
+    assert is_killed(child)
+    for _ in range(100):
+        with subprocess.Popen(["sleep", "600"]) as another:
+            assert not is_killed(psutil.Process(another.pid))
+            another.kill()
+            assert is_killed(psutil.Process(another.pid))
 
 
 def test_the_dead_get_no_signal(mother: subprocess.Popen[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
     family = _bereaved(mother)
     dead = family.members
     kill(dead)
-    family.outlast(10.0)
+    family.outlast(60.0)
     sent: list[tuple[int, int]] = []
     monkeypatch.setattr(os, "kill", lambda *signal: sent.append(signal))
     kill(dead)
@@ -61,7 +75,7 @@ def test_a_thread_that_has_the_number_of_the_dead_is_nobody_to_wait_for(mother: 
     family = _bereaved(mother)
     (dead,) = family.members
     kill([dead])
-    assert family.outlast(10.0) == []
+    assert family.outlast(60.0) == []
     stop = threading.Event()
     thread = threading.Thread(target=stop.wait)
     thread.start()

@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 import pyspark
 
-from lab.family import Family, kill
+from lab.family import Family, is_killed, kill
 from lakestream.control.files import read_progress
 from lakestream.exits import Exit
 from lakestream.faults import CRASH_AT
@@ -22,9 +22,9 @@ from lakestream.spark.archive import archive_options, local_archive, local_class
 from lakestream.spark.jars import jars_cache
 from lakestream.spark.java import java_home
 
-START_SECONDS = 120.0
-"""For whatever a driver has to do once; a loaded machine with two cores starts a JVM in 30 s."""
-BURIAL_SECONDS = 30.0
+START_SECONDS = 240.0
+"""For whatever a driver has to do once; a machine with two cores and eight busy processes starts one in 60 s."""
+BURIAL_SECONDS = 120.0
 TAIL_LINES = 40
 
 _LAKESTREAM = Path(__file__).with_name("ingest.py")
@@ -147,8 +147,10 @@ class Driver:
         return "\n".join([f"--- the last lines of {self.log}", *lines])
 
     def require_no_jvm(self, seconds: float) -> None:
-        """The JVM of an ended driver may not be left after so long; Python workers find it gone when they next ask."""
-        if alive := [process for process in self._family.outlast(seconds) if _is_jvm(process)]:
+        """The JVM of an ended driver may not be left after so long, but for one that SIGKILL is on its way to: a busy
+        machine needs longer. Python workers find it gone when they next ask."""
+        left = self._family.outlast(seconds)
+        if alive := [process for process in left if _is_jvm(process) and not is_killed(process)]:
             raise DriverError(f"{self.name} left {alive} running\n{self.tail()}")
 
     def bury(self) -> None:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import time
 from collections.abc import Iterable
 from contextlib import suppress
+from pathlib import Path
 
 import psutil
 
 _PAUSE = 0.05
+_EXITING = 4
+"""The kernel's PF_EXITING."""
 
 
 class Family:
@@ -46,6 +50,19 @@ def _runs(process: psutil.Process) -> bool:
     with suppress(psutil.NoSuchProcess):
         return bool(process.is_running() and process.status() != psutil.STATUS_ZOMBIE)
     return False
+
+
+def is_killed(process: psutil.Process) -> bool:
+    """Whether SIGKILL has been sent to it, or it has ended: from then on it runs no code of its own. Linux tells."""
+    if not _runs(process):
+        return True
+    try:
+        status = Path(f"/proc/{process.pid}/status").read_text("utf-8")
+        flags = Path(f"/proc/{process.pid}/stat").read_text("utf-8").rpartition(")")[2].split()[6]
+    except OSError:
+        return not _runs(process)
+    pending = (int(line.split()[1], 16) for line in status.splitlines() if line.startswith(("SigPnd:", "ShdPnd:")))
+    return bool(int(flags) & _EXITING) or any(signals >> (signal.SIGKILL - 1) & 1 for signals in pending)
 
 
 def kill(processes: Iterable[psutil.Process]) -> None:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 _TIMES = (1, 1, 2, 3)
 """Which time a step is fatal: the first is in the batch that the kill before left, more often than not."""
-_DRAIN_SECONDS = 60.0
 _DYING = FenceSettings().dying.total_seconds()
 
 
@@ -104,7 +103,7 @@ class Terminated:
         else:
             driver.process.terminate()
         before = len(read_progress(driver.progress))
-        _require_status(driver, 0, _DRAIN_SECONDS)
+        _require_status(driver, 0)
         # The batch in hand; another one may have been committed between the signal and the look.
         after = len(read_progress(driver.progress))
         if after > before + 2 or (self.since is Since.EPOCH and after):
@@ -139,7 +138,7 @@ class Rivals:
         survivor.until(lambda: Since.COMMIT.line in survivor.log.read_text(), "its first batch", may_end=True)
         survivor.process.terminate()
         # Just before it was fenced the other one may have planned a batch that this one could not know of.
-        if survivor.wait(_DRAIN_SECONDS) != Exit.FAILED or "Start this one again" not in survivor.tail():
+        if survivor.wait() != Exit.FAILED or "Start this one again" not in survivor.tail():
             _require_status(survivor, 0)
 
 
@@ -159,6 +158,6 @@ def plan_kills(seed: str, instants: int, steps: Sequence[str] = STEPS) -> tuple[
     return tuple(kills)
 
 
-def _require_status(driver: Driver, expected: int, *seconds: float) -> None:
-    if (status := driver.wait(*seconds)) != expected:
+def _require_status(driver: Driver, expected: int) -> None:
+    if (status := driver.wait()) != expected:
         raise DriverError(f"{driver.name} ended with {status} instead of {expected}\n{driver.tail()}")
