@@ -13,7 +13,7 @@ from cluster.stream import Stream
 from cluster.waiting import eventually
 from lakestream_api import ConditionType
 
-RETRIES = 120.0
+RETRIES = 240.0
 """Seconds: the operator tries again a minute apart at most."""
 
 POLICY_SAYS = "no Spark before the budget is agreed"
@@ -73,7 +73,7 @@ def wait_until_refused(kubectl: Kubectl, sentence: str) -> None:
         except CommandError as error:
             return str(error)
 
-    eventually(f"{sentence!r} is in force", lambda: sentence in asked(), 60, asked)
+    eventually(f"{sentence!r} is in force", lambda: sentence in asked(), RETRIES, asked)
 
 
 @pytest.fixture

@@ -96,7 +96,7 @@ def test_a_control_configmap_that_is_nonsense_or_gone(orders: Stream, kubectl: K
             and "executors" in json.loads(found["data"][CONTROL_KEY])
         )
 
-    eventually("the operator writes it anew", mended, 60, lambda: kubectl.get("configmap", name))
+    eventually("the operator writes it anew", mended, STARTS, lambda: kubectl.get("configmap", name))
     assert identity(orders, "json") == before
     assert len(orders.executors("json")) == 1
 
