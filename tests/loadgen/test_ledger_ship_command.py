@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from lakestream_loadgen.ledger import LedgerWriter, read_ledger
@@ -20,6 +21,7 @@ def test_sigterm_ships_what_is_left_and_ends(tmp_path: Path) -> None:
     with subprocess.Popen([*SHIP, str(tmp_path / "here"), str(kept), "--every", "0.1"]) as shipper:
         while not list(kept.glob("*/*")):
             assert shipper.poll() is None
+            time.sleep(0.05)
         writer.sent([Record("t-1", "k", b"data", malformed=False)])
         writer.close()
         shipper.send_signal(signal.SIGTERM)

@@ -8,6 +8,8 @@ import ssl
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -48,15 +50,12 @@ def test_a_port_that_is_taken_ends_it():
 
 @pytest.mark.parametrize("tls", [False, True])
 def test_it_serves_until_it_is_told_to_stop(tmp_path: Path, tls: bool):
-    log = tmp_path / "log"
     secured = ["--tls", str(tmp_path)] if tls else []
     streams = ["--create-stream", "orders:3", "--create-stream", "wide:on-demand"]
     command = [sys.executable, "-m", "lakestream_localkinesis.cli", "serve", "--port", "0", "--testing", *streams]
-    with log.open("w") as stderr:
-        process = subprocess.Popen([*command, "--region", "eu-west-1", *secured], stderr=stderr)
-    try:
+    with _serving([*command, "--region", "eu-west-1", *secured]) as (process, endpoint, _):
         certificate = tmp_path / "tls.crt" if tls else None
-        server = connect(_endpoint(log, process), region="eu-west-1", certificate=certificate)
+        server = connect(endpoint, region="eu-west-1", certificate=certificate)
         described = server.client().describe_stream_summary(StreamName="orders")["StreamDescriptionSummary"]
         assert described["OpenShardCount"] == 3
         assert described["StreamARN"].startswith("arn:aws:kinesis:eu-west-1:")
@@ -66,9 +65,6 @@ def test_it_serves_until_it_is_told_to_stop(tmp_path: Path, tls: bool):
         assert b"kinesis_shard_open" in urllib.request.urlopen(f"{server.endpoint}/metrics", context=context).read()
         process.send_signal(signal.SIGTERM)
         assert process.wait(STOP_SECONDS) == 0
-    finally:
-        process.kill()
-        process.wait()
 
 
 def test_what_was_acknowledged_outlives_a_kill(tmp_path: Path):
@@ -77,17 +73,14 @@ def test_what_was_acknowledged_outlives_a_kill(tmp_path: Path):
     command += ["--data", str(folder), "--create-stream"]
     acknowledged = []
     iterator = ""
-    for place, stream in enumerate(["orders:2", "orders:3"]):
-        log = tmp_path / f"log{place}"
-        with log.open("w") as stderr:
-            process = subprocess.Popen([*command, stream], stderr=stderr)
-        try:
-            server = connect(_endpoint(log, process))
+    for stream in ("orders:2", "orders:3"):
+        with _serving([*command, stream]) as (_, endpoint, said):
+            server = connect(endpoint)
             client = server.client()
             assert [record.sequence_number for record in server.records("orders")] == acknowledged
             if iterator:
                 # Another count of shards is told and nothing else.
-                assert "--create-stream: orders is there already, PROVISIONED with 2 open shards" in log.read_text()
+                assert "--create-stream: orders is there already, PROVISIONED with 2 open shards" in said
                 assert len(client.list_shards(StreamName="orders")["Shards"]) == 2
                 assert [record["Data"] for record in client.get_records(ShardIterator=iterator)["Records"]] == [b"data"]
             else:
@@ -97,14 +90,20 @@ def test_what_was_acknowledged_outlives_a_kill(tmp_path: Path):
                 acknowledged.append(put["SequenceNumber"])
                 second = CliRunner().invoke(app, ["serve", "--port", "0", "--data", str(folder)])
                 assert second.exit_code == 1
+
+
+@contextmanager
+def _serving(command: list[str]) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
+    """A server that serves, where, and what it has said until then; killed in the end."""
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stderr is not None
+        said = ""
+        try:
+            for line in process.stderr:
+                said += line
+                if found := re.search(r"serving Kinesis at (https?://\S+)", line):
+                    yield process, found.group(1), said
+                    return
+            raise AssertionError(f"the server ended with {process.wait()}: {said}")
         finally:
             process.kill()
-            process.wait()
-
-
-def _endpoint(log: Path, process: subprocess.Popen[bytes]) -> str:
-    while process.poll() is None:
-        found = re.search(r"serving Kinesis at (https?://\S+)", log.read_text("utf-8"))
-        if found:
-            return found.group(1)
-    raise AssertionError(f"the server ended with {process.returncode}: {log.read_text('utf-8')}")
