@@ -60,8 +60,8 @@ def places_of(stream: LakeStream) -> tuple[Place, ...]:
     places = []
     for index, writer in enumerate(spec.writers):
         kind = "json" if writer.hudi is None else "hudi"
-        table = (f"spec.writers[{index}].{kind}.path", f"the table of its writer {writer.name}", writer.output.path)
-        log = ("spec.checkpoint", f"the checkpoint of its writer {writer.name}", f"{spec.checkpoint}/{writer.name}")
+        table = (f"spec.writers[{index}].{kind}.path", f"the table of writer {writer.name}", writer.output.path)
+        log = ("spec.checkpoint", f"the checkpoint of writer {writer.name}", f"{spec.checkpoint}/{writer.name}")
         places += [Place(*one, comparable(one[2])) for one in (table, log) if one[2].startswith("s3")]
     return tuple(places)
 
@@ -89,8 +89,9 @@ def contested(me: Claimant, others: Iterable[Claimant], held_by: Callable[[Claim
             for theirs in other.places:
                 if not _overlap(mine, theirs) or _is_first(me, mine, other, theirs, held_by):
                     continue
+                how = "is" if mine.folder == theirs.folder else "lies in" if _lies_in(mine, theirs) else "holds"
                 problems.append(
-                    f"{mine.field}: {mine.location} is, holds or lies in {theirs.what} of the LakeStream "
+                    f"{mine.field}: {mine.location} {how} {theirs.what} of the LakeStream "
                     f"{other.namespace}/{other.name}, {theirs.location}. Give each a folder of its own; "
                     "this one is not started there."
                 )
@@ -98,7 +99,11 @@ def contested(me: Claimant, others: Iterable[Claimant], held_by: Callable[[Claim
 
 
 def _overlap(mine: Place, theirs: Place) -> bool:
-    return mine.folder.startswith(theirs.folder) or theirs.folder.startswith(mine.folder)
+    return _lies_in(mine, theirs) or _lies_in(theirs, mine)
+
+
+def _lies_in(one: Place, other: Place) -> bool:
+    return one.folder.startswith(other.folder)
 
 
 def _is_first(

@@ -103,7 +103,7 @@ def _ready(findings: Findings) -> _Said:
     if findings.refusal is not None:
         return _Said(False, findings.refusal.reason, findings.refusal.message)
     if not findings.outcomes:
-        return _Said(False, "SpecInvalid", "The spec is invalid and nothing of it runs; see the condition SpecValid.")
+        return _Said(False, "SpecInvalid", f"Nothing runs. {findings.problems}")
     return _Said(True, "Running", "All drivers commit batches.")
 
 
@@ -159,7 +159,8 @@ def _trouble(outcome: Outcome) -> str:
 
 def _spec_valid(findings: Findings) -> _Said:
     if findings.problems:
-        return _Said(False, "Invalid", f"{findings.problems} What ran before goes on.")
+        goes_on = " What ran before goes on." if findings.writers else ""
+        return _Said(False, "Invalid", f"{findings.problems}{goes_on}")
     refused = {name: one for name, one in findings.outcomes.items() if one.reason == "SettingsRefused"}
     if refused:
         return _Said(False, "SettingsRefused", _told(refused))

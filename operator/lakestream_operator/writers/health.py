@@ -56,7 +56,8 @@ def judge(
         )
         return Outcome(Situation.STALLED, "NoProgress", memory, message)
     if report is None or not report.has_worked:
-        message = "The driver has started and has not committed a batch yet."
+        since = pod.started_at or pod.created_at
+        message = f"The driver has run since {since:%T} UTC and has not committed a batch yet."
         return Outcome(Situation.STARTING, "DriverStarting", memory, message)
     return Outcome(Situation.RUNNING, "Running", memory, ran=True)
 

@@ -42,14 +42,14 @@ LATER = "2026-01-02T00:00:00Z"
 @pytest.mark.parametrize(
     ("young", "said"),
     [
-        (writing("young", "s3a://lake/orders", LATER), "the table of its writer json of the LakeStream lake/old"),
+        (writing("young", "s3a://lake/orders", LATER), "s3a://lake/orders is the table of writer json of"),
         (
             writing("young", "s3://lake/orders/json", LATER),
-            "spec.writers[0].json.path: s3://lake/orders/json is, holds",
+            "spec.writers[0].json.path: s3://lake/orders/json lies in the table of writer json of",
         ),
-        (writing("young", "s3a://lake/orders", "2026-01-01T00:00:00Z"), "the table of its writer json"),
-        (manifest("young", LATER, checkpoint="s3a://lake/orders"), "spec.checkpoint: s3a://lake/orders/json is"),
-        (manifest("young", LATER, checkpoint="s3a://lake/_checkpoints/old"), "the checkpoint of its writer json of"),
+        (writing("young", "s3a://lake/orders", "2026-01-01T00:00:00Z"), "the table of writer json"),
+        (manifest("young", LATER, checkpoint="s3a://lake/orders"), "spec.checkpoint: s3a://lake/orders/json lies in"),
+        (manifest("young", LATER, checkpoint="s3a://lake/_checkpoints/old"), "is the checkpoint of writer json of"),
         (
             manifest(
                 "young",
@@ -57,7 +57,7 @@ LATER = "2026-01-02T00:00:00Z"
                 checkpoint="s3a://elsewhere/young",
                 writers=[{"name": "json", "json": {"path": "s3a://lake/_checkpoints"}}],
             ),
-            "the checkpoint of its writer json of the LakeStream",
+            "s3a://lake/_checkpoints holds the checkpoint of writer json of the LakeStream",
         ),
     ],
 )

@@ -503,6 +503,9 @@ def test_a_spec_that_never_was_valid_starts_nothing() -> None:
     assert cluster.objects == {}
     assert cluster.status.phase is Phase.FAILED
     assert _says(cluster, ConditionType.READY) == (False, "SpecInvalid")
+    problem = "spec.schema: is empty"
+    assert problem in _condition(cluster, ConditionType.READY).message, "kubectl get -o wide shows this one"
+    assert "What ran before" not in _condition(cluster, ConditionType.SPEC_VALID).message, "nothing did"
 
 
 def test_a_spec_that_never_runs_is_rolled_back() -> None:
