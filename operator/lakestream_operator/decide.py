@@ -62,7 +62,7 @@ def decide(
         timings: limits of patience.
     """
     timings = timings or Timings()
-    observed, stream = _recalled(observed), observed.stream
+    observed, stream = _recalled(observed, now, timings), observed.stream
     wanted, problems = (None, "") if stream.deleting else _read(observed)
     # Without the finalizer nothing is made: a LakeStream that is deleted in between would leave a driver undrained.
     begun = stream.finalizing or stream.deleting
@@ -94,14 +94,17 @@ def decide(
     )
 
 
-def _recalled(observed: Observed) -> Observed:
-    """With the number of failures that the status has kept, where the rest of the memory was deleted."""
-    status, writers = observed.stream.status, dict(observed.writers)
-    for one in status.writers if status else ():
-        seen = writers.get(one.name)
-        control = (Kind.ConfigMap, WriterNames(observed.stream.name, one.name).control)
-        if one.restarts and seen and control not in seen.objects:
-            writers[one.name] = replace(seen, memory=seen.memory.model_copy(update={"failures": one.restarts}))
+def _recalled(observed: Observed, now: datetime, timings: Timings) -> Observed:
+    """With what is remembered of writers as it can be: by this clock, and, where it was deleted, with the number of
+    failures that the status has kept."""
+    status = observed.stream.status
+    failures = {one.name: one.restarts for one in status.writers} if status else {}
+    writers = {}
+    for name, seen in observed.writers.items():
+        memory = seen.memory.by(now, timings.permanent_retry)
+        if (Kind.ConfigMap, WriterNames(observed.stream.name, name).control) not in seen.objects:
+            memory = memory.model_copy(update={"failures": failures.get(name, 0)})
+        writers[name] = replace(seen, memory=memory)
     return replace(observed, writers=writers)
 
 

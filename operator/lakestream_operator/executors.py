@@ -62,7 +62,7 @@ def is_to_be_kept(decision: ScaleDecision, seen: WriterSeen) -> bool:
     """Whether what the autoscaler remembers has to be written down now."""
     decided, kept = decision.state.evaluated_at, _evaluated_at(seen.scaling_state)
     changed = decision.target != (seen.control.executors if seen.control else None)
-    return changed or kept is None or (decided is not None and decided - kept > KEPT_FOR)
+    return changed or kept is None or (decided is not None and abs(decided - kept) > KEPT_FOR)
 
 
 @lru_cache(maxsize=1024)

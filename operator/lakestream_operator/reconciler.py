@@ -30,6 +30,8 @@ logger = logging.getLogger(__name__)
 
 _REST = timedelta(milliseconds=200)
 """Between two cycles of one LakeStream: changes come in swarms."""
+_LONGEST_REST = timedelta(minutes=2)
+"""The clock that says when to look again may be put back meanwhile."""
 _QUOTAS_EVERY = timedelta(minutes=1)
 _END_WITHIN = timedelta(seconds=10)
 """For cycles in hand, when the operator ends. One that is cut off is done again, by the next operator."""
@@ -199,7 +201,9 @@ class Reconciler:
     async def _rest(self, loop: _Loop) -> None:
         """Wait until there is something to do, or it is time to look."""
         while True:
-            seconds = None if loop.wake_at is None else max(0.0, (loop.wake_at - self.clock()).total_seconds())
+            seconds = None
+            if loop.wake_at is not None:
+                seconds = min(max(0.0, (loop.wake_at - self.clock()).total_seconds()), _LONGEST_REST.total_seconds())
             try:
                 # Not by `wait_for`: before Python 3.12 a task that is cancelled while it is woken would go on for ever.
                 async with asyncio.timeout(seconds):

@@ -71,7 +71,7 @@ def _follow(spec: Spec, order: int, answer: Resharding | None, state: ShardState
 def _decide(spec: Spec, seen: WriterSeen, state: ShardState, now: datetime) -> ShardDecision:
     """Look at the stream, once a minute."""
     assert spec.source.kinesis.shards is not None
-    if state.decided_at is not None and now - state.decided_at < _EVERY:
+    if state.decided_at is not None and abs(now - state.decided_at) < _EVERY:
         return ShardDecision(None, state)
     if until := next((end for window in spec.scaling.excluded_windows if (end := window.until(now))), None):
         return ShardDecision(None, replace(state, explanation=f"no change until {until:%F %R} UTC: excludedWindows"))

@@ -60,6 +60,8 @@ SCHEDULE_AHEAD = timedelta(minutes=2)
 """That scheduled executors are asked for before their time: most start in half a minute, some on a new node."""
 _BUCKET = timedelta(seconds=30)
 """Of recommendations that are remembered as one."""
+_AHEAD = timedelta(minutes=1)
+"""A state that is from so much later is by a clock that was put right since: all its times are wrong."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,8 @@ def decide_scale(spec: Scaling, window: ScalingWindow, state: ScalingState, now:
         state: that of the decision before; a new one at first.
         now: the time.
     """
+    if state.evaluated_at is not None and state.evaluated_at - now > _AHEAD:
+        state = ScalingState(target=state.target)
     current = _current(spec, window, state)
     if state.target is not None and state.evaluated_at is not None and now - state.evaluated_at < EVERY:
         wanted = current if state.wanted is None else state.wanted

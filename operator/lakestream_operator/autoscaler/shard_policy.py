@@ -142,8 +142,9 @@ def decide_shards(
 
 def _since(state: ShardState, now: datetime) -> ShardState:
     """The state as it is now, before anything is seen."""
-    state = replace(state, calls=tuple(call for call in state.calls if now - call < _DAY))
-    if state.decided_at is None or now - state.decided_at > _GAP:
+    # By a clock that was put back, what was may be yet to come.
+    state = replace(state, calls=tuple(min(call, now) for call in state.calls if now - call < _DAY))
+    if state.decided_at is None or abs(now - state.decided_at) > _GAP:
         state = replace(state, low_since=None, high_since=None)
     return replace(state, decided_at=now)
 

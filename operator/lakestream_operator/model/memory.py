@@ -6,6 +6,7 @@ retried sooner than it would have been, and a drain begins anew.
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
 from typing import Self
 
 from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
@@ -98,3 +99,19 @@ class Memory(_Kept):
             return cls.model_validate_json(text) if text else cls()
         except ValidationError:
             return cls()
+
+    def by(self, now: datetime, wait: timedelta) -> Self:
+        """The same, by a clock that was put back since: else what was begun would last until it is as late again.
+
+        Args:
+            now: the time.
+            wait: the longest until a driver is started again.
+        """
+        drain, ending = self.drain, self.ending
+        if drain and drain.since > now:
+            drain = drain.model_copy(update={"since": now})
+        if ending and (ending.at > now or (ending.retry_at and ending.retry_at > now + wait)):
+            retry_at = min(ending.retry_at, now + wait) if ending.retry_at else None
+            ending = ending.model_copy(update={"at": min(ending.at, now), "retry_at": retry_at})
+        podless_since = min(self.podless_since, now) if self.podless_since else None
+        return self.model_copy(update={"drain": drain, "ending": ending, "podless_since": podless_since})

@@ -48,6 +48,8 @@ class Cluster:
     """Whether it runs."""
     blind: set[Kind] = field(default_factory=set)
     """Kinds whose watches say nothing: the operator sees them as they were."""
+    ahead: timedelta = timedelta()
+    """How far the clock of the operator's node is ahead of all others."""
     kinesis: KinesisStream = field(default_factory=KinesisStream)
     scaling: Mapping[str, ScalingState] = field(default_factory=dict)
     shards: ShardState | None = None
@@ -144,12 +146,13 @@ class Cluster:
             refusals=self.refusals,
             quotas=_done(applier.quotas(stream)),
         )
-        decision = decide(observed, self.job, self.now, scaling=self.scaling, shards=self.shards)
+        now = self.now + self.ahead
+        decision = decide(observed, self.job, now, scaling=self.scaling, shards=self.shards)
 
         async def act(action: Action) -> None:
-            await applier.act(stream, action, self.now)
+            await applier.act(stream, action, now)
 
-        self.refusals = _done(attempt(observed, decision.actions, act, self.now, chance=0))
+        self.refusals = _done(attempt(observed, decision.actions, act, now, chance=0))
         self._let_go()
         self.scaling, self.shards = decision.scaling, decision.shards
         if decision.status is not None and self.lakestream is not None:

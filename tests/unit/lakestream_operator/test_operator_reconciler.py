@@ -11,10 +11,11 @@ from prometheus_client import CollectorRegistry, generate_latest
 from lakestream_api import LakeStreamStatus
 from lakestream_operator.adapters.cache import Cache
 from lakestream_operator.adapters.web import serve_health, serve_metrics
+from lakestream_operator.claims import claimant_of
 from lakestream_operator.metrics import Metrics, StreamMetrics
 from lakestream_operator.model import Apply, Create, Emit, Finalize, Kind, Reference, Stream
-from lakestream_operator.observer import FINALIZER
-from lakestream_operator.reconciler import Reconciler
+from lakestream_operator.observer import FINALIZER, stream_of
+from lakestream_operator.reconciler import Reconciler, _Loop
 from lakestream_operator.testing import lakestream
 from lakestream_operator.testing.cluster import JOB
 from lakestream_operator.watchdog import Watchdog
@@ -88,6 +89,16 @@ def test_a_lakestream_is_looked_after_from_the_first_sight(clock: Any, applier: 
     assert kinds[0] is Finalize
     assert {Apply, Create, Emit} <= set(kinds)
     assert kinds.index(Create) > kinds.index(Apply)
+
+
+def test_a_rest_is_short_whatever_the_clock_said_when_it_began(clock: Any, applier: Applier, play: Any) -> None:
+    async def resting() -> None:
+        reconciler = _reconciler(clock, applier)
+        manifest = _manifest()
+        loop = _Loop(manifest, claimant_of(stream_of(manifest)), wake_at=clock.now + timedelta(days=1))
+        await reconciler._rest(loop)
+
+    play(resting())
 
 
 def test_nothing_is_decided_before_the_cluster_is_known(clock: Any, applier: Applier, play: Any) -> None:

@@ -1,0 +1,78 @@
+"""The clock of the operator's node was a day ahead, as before the first answer of NTP, and is put right."""
+
+from datetime import timedelta
+
+import pytest
+
+from lakestream_api import Phase
+from lakestream_operator.autoscaler import ScalingState, ShardState
+from lakestream_operator.model import Kind, Reference
+from lakestream_operator.testing import Behaviour, Cluster, lakestream
+
+MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
+CONTROL = Reference(Kind.ConfigMap, "lake", "orders-json-control")
+
+
+def _running(behaviour: Behaviour = Behaviour.WELL) -> Cluster:
+    cluster = Cluster(lakestream(), behaviour=lambda _: behaviour)
+    cluster.advance(2 * MINUTE)
+    assert cluster.status.phase is Phase.RUNNING
+    return cluster
+
+
+@pytest.mark.parametrize("restarted", [False, True], ids=["", "and the operator starts anew"])
+def test_a_writer_that_backs_off_is_started_again(*, restarted: bool) -> None:
+    cluster = _running()
+    (driver,) = cluster.running()
+    driver.exit = (1, "the stream cannot be reached")
+    cluster.ahead = DAY
+    cluster.advance(timedelta(seconds=5))
+    assert cluster.status.phase is Phase.FAILED
+    cluster.ahead = timedelta()
+    if restarted:
+        cluster.restart_operator()
+    cluster.advance(15 * MINUTE)
+    assert len(cluster.running()) == 1
+
+
+def test_a_driver_that_does_not_listen_is_not_waited_for_any_longer() -> None:
+    cluster = _running(Behaviour.DEAF)
+    cluster.ahead = DAY
+    cluster.edit(lambda spec: spec.update(suspend=True))
+    cluster.advance(timedelta(seconds=5))
+    cluster.ahead = timedelta()
+    cluster.advance(10 * MINUTE)
+    assert cluster.running() == []
+
+
+def test_a_lost_driver_is_replaced() -> None:
+    cluster = _running()
+    cluster.spark_operator = False
+    cluster.advance(MINUTE)
+    cluster.ahead = DAY
+    # Forced, so that nothing is told of its end.
+    (pod,) = cluster.find(Kind.Pod)
+    del cluster.api.objects[Reference.of(pod)]
+    cluster.advance(timedelta(seconds=5))
+    cluster.ahead = timedelta()
+    cluster.advance(5 * MINUTE)
+    assert [one.reason for one in cluster.events].count("DriverLost") == 1
+
+
+@pytest.mark.parametrize("restarted", [False, True], ids=["", "and the operator starts anew"])
+def test_executors_and_shards_are_decided_on(*, restarted: bool) -> None:
+    document = lakestream()
+    document["spec"]["source"]["kinesis"]["shards"] = {"min": 2, "max": 8}
+    cluster = Cluster(document)
+    cluster.ahead = DAY
+    cluster.advance(5 * MINUTE)
+    cluster.ahead = timedelta()
+    if restarted:
+        cluster.restart_operator()
+    cluster.advance(5 * MINUTE)
+    annotations = cluster.objects[CONTROL]["metadata"]["annotations"]
+    scaling = ScalingState.from_json(annotations["lakestream.dev/scaling-state"])
+    shards = ShardState.from_json(annotations["lakestream.dev/shards-state"])
+    for decided in (scaling.evaluated_at, shards.decided_at):
+        assert decided is not None
+        assert cluster.now - 3 * MINUTE < decided <= cluster.now
