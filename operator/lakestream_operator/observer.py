@@ -151,19 +151,24 @@ def _time(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
+def _deleted(metadata: Mapping[str, Any]) -> datetime | None:
+    return _time(metadata["deletionTimestamp"]) if "deletionTimestamp" in metadata else None
+
+
 def _application(manifest: Manifest) -> Application:
     metadata, status = manifest["metadata"], manifest.get("status") or {}
     state = status.get("applicationState") or {}
     return Application(
         uid=metadata["uid"],
         created_at=_time(metadata["creationTimestamp"]),
-        deleting="deletionTimestamp" in metadata,
+        deleting_since=_deleted(metadata),
         generation=metadata.get("generation", 1),
         fingerprint=metadata.get("annotations", {}).get(FINGERPRINT_ANNOTATION, ""),
         state=state.get("state", ""),
         message=state.get("errorMessage", ""),
         submitted=status.get("executionAttempts", 0) > 0,
         image=(manifest.get("spec") or {}).get("image", ""),
+        finalizers=tuple(metadata.get("finalizers", ())),
     )
 
 
@@ -177,7 +182,7 @@ def _driver_pod(manifest: Manifest) -> DriverPod:
         name=metadata["name"],
         uid=metadata["uid"],
         created_at=_time(metadata["creationTimestamp"]),
-        deleting="deletionTimestamp" in metadata,
+        deleting_since=_deleted(metadata),
         phase=PodPhase(status.get("phase", PodPhase.PENDING)),
         started_at=_time(started) if started else None,
         exit=ended["exitCode"] if ended else None,

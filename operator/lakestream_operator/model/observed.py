@@ -31,7 +31,7 @@ class Application:
 
     uid: str
     created_at: datetime
-    deleting: bool
+    deleting_since: datetime | None
     generation: int
     """1 as long as nobody changed the spec that it was created with."""
     fingerprint: str
@@ -44,6 +44,12 @@ class Application:
     """Whether it ever got as far as to have a driver's pod."""
     image: str = ""
     """Of its pods."""
+    finalizers: tuple[str, ...] = ()
+    """What keeps it once it is deleted."""
+
+    @property
+    def deleting(self) -> bool:
+        return self.deleting_since is not None
 
     @property
     def terminal(self) -> bool:
@@ -58,7 +64,8 @@ class DriverPod:
     name: str
     uid: str
     created_at: datetime
-    deleting: bool
+    deleting_since: datetime | None
+    """When it should be gone at the latest, if it is deleted."""
     phase: PodPhase
     started_at: datetime | None
     """When its container began to run."""
@@ -68,6 +75,10 @@ class DriverPod:
     """What the container left in its termination log; or why the pod does not start, or was ended."""
     application_uid: str = ""
     """Uid of the SparkApplication that it belongs to, if it says so."""
+
+    @property
+    def deleting(self) -> bool:
+        return self.deleting_since is not None
 
     @property
     def ended(self) -> bool:

@@ -125,9 +125,9 @@ class ModelApi:
         manifest["metadata"]["resourceVersion"] = str(self._version)
 
     def remove(self, reference: Reference) -> None:
-        """Delete an object; a pod is gone once its processes are."""
+        """Delete an object; a pod is gone once its processes are, others once they have no finalizers."""
         live = self.objects[reference]
-        if reference.kind is Kind.Pod:
+        if reference.kind is Kind.Pod or live["metadata"].get("finalizers"):
             live["metadata"].setdefault("deletionTimestamp", self.clock().isoformat())
             self.touch(live)
         else:

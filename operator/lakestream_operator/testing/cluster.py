@@ -46,6 +46,8 @@ class Cluster:
     """How drivers are made."""
     spark_operator: bool = True
     """Whether it runs."""
+    kubelet: bool = True
+    """Whether the pods' node does."""
     blind: set[Kind] = field(default_factory=set)
     """Kinds whose watches say nothing: the operator sees them as they were."""
     ahead: timedelta = timedelta()
@@ -258,7 +260,8 @@ class Cluster:
             if app is None or app["metadata"]["uid"] != owner["uid"]:
                 metadata.setdefault("deletionTimestamp", self.now.isoformat())
                 self.api.touch(pod)
-            self._run(pod)
+            if self.kubelet:
+                self._run(pod)
 
     def _run(self, pod: Object) -> None:
         metadata, status = pod["metadata"], pod["status"]

@@ -40,8 +40,14 @@ def decide_writer(goal: Goal, seen: WriterSeen, now: datetime, timings: Timings)
     app = seen.application
     if app is None:
         return _without_application(goal, seen, now, timings)
-    if app.deleting:
+    if app.deleting_since is not None:
         message = "Its SparkApplication and the driver's pod are being deleted."
+        if now - app.deleting_since > timings.deletion:
+            message = (
+                f"SparkApplication {goal.names.application} was deleted at {app.deleting_since:%F %T} UTC, and is kept"
+                f" by its finalizers: {', '.join(app.finalizers) or 'none'}. See whether who put them there runs."
+            )
+            return Outcome(Situation.STALLED, "DeletionHangs", seen.memory, message)
         return Outcome(Situation.STOPPING, _why(goal, seen), seen.memory, message)
     if _has_ended(app, seen, now, timings):
         return after_end(goal, app, seen, now, timings)
@@ -61,6 +67,12 @@ def _without_application(goal: Goal, seen: WriterSeen, now: datetime, timings: T
     pod, memory = seen.driver_pod, seen.memory
     if pod is not None:
         message = f"Waiting for pod {pod.name} of the last driver to be gone."
+        if pod.deleting_since and now - pod.deleting_since > timings.deletion:
+            message = (
+                f"Pod {pod.name} should have been gone at {pod.deleting_since:%F %T} UTC; until it is, its driver may"
+                " still write, and no other is started. If its node is lost for good, delete the node."
+            )
+            return Outcome(Situation.STALLED, "DeletionHangs", memory, message)
         orphan = not pod.deleting and now - pod.created_at > timings.orphan
         actions = (Delete(Reference(Kind.Pod, goal.namespace, pod.name), pod.uid),) if orphan else ()
         return Outcome(Situation.STOPPING, _why(goal, seen), memory, message, actions)

@@ -40,6 +40,9 @@ class Timings:
     """Age from which a driver's pod without SparkApplication is one that lost it: a younger one's SparkApplication
     may not have been seen yet."""
 
+    deletion: timedelta = timedelta(minutes=5)
+    """For a deleted object to be gone, until it is said what keeps it."""
+
     good_run: timedelta = timedelta(minutes=10)
     """After which earlier failures are forgotten."""
 

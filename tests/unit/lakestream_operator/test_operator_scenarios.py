@@ -472,6 +472,35 @@ def test_without_the_spark_operator_drivers_run_on_and_it_is_said_who_is_missing
     assert cluster.status.phase is Phase.RUNNING
 
 
+def test_a_sparkapplication_that_a_finalizer_keeps_is_told() -> None:
+    cluster = _running()
+    cluster.objects[APP]["metadata"]["finalizers"] = ["backup.example.com/hold"]
+    cluster.edit(lambda spec: spec["trigger"].update(interval="20s"))
+    cluster.advance(3 * MINUTE)
+    assert _says(cluster, ConditionType.DEGRADED) == (False, "AsExpected")
+    cluster.advance(5 * MINUTE)
+    assert _says(cluster, ConditionType.DEGRADED) == (True, "DeletionHangs")
+    assert "backup.example.com/hold" in _condition(cluster, ConditionType.READY).message
+    del cluster.objects[APP]["metadata"]["finalizers"]
+    cluster.delete(APP)
+    cluster.advance(2 * MINUTE)
+    assert cluster.status.phase is Phase.RUNNING
+
+
+def test_a_pod_that_never_ends_is_told() -> None:
+    cluster = _running()
+    cluster.kubelet = False
+    cluster.delete(APP)
+    cluster.advance(3 * MINUTE)
+    assert _says(cluster, ConditionType.READY)[0] is False
+    cluster.advance(5 * MINUTE)
+    assert _says(cluster, ConditionType.DEGRADED) == (True, "DeletionHangs")
+    assert "delete the node" in _condition(cluster, ConditionType.READY).message
+    cluster.kubelet = True
+    cluster.advance(2 * MINUTE)
+    assert cluster.status.phase is Phase.RUNNING
+
+
 def test_a_spec_that_turns_invalid_is_told_and_what_ran_goes_on() -> None:
     cluster = _running()
     uids = _uids(cluster)

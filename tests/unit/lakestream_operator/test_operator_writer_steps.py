@@ -40,12 +40,12 @@ OLD = wanted_of(_stream("30s")).plans["json"]
 RUN = Goal("lake", NAMES, PLAN)
 SUSPEND = Goal("lake", NAMES, None, Stop.SUSPENDED)
 
-APP = Application("app-1", NOW - timedelta(hours=1), False, 1, PLAN.fingerprint, "RUNNING", "", True)
+APP = Application("app-1", NOW - timedelta(hours=1), None, 1, PLAN.fingerprint, "RUNNING", "", True)
 POD = DriverPod(
     "orders-json-driver",
     "pod-1",
     NOW - timedelta(hours=1),
-    False,
+    None,
     PodPhase.RUNNING,
     NOW - timedelta(hours=1),
     None,
@@ -89,7 +89,7 @@ STEPS = {
     "nothing there, suspended: rest": (SUSPEND, WriterSeen(), Situation.STOPPED, "Suspended", []),
     "the last driver's pod is ending: wait": (
         RUN,
-        WriterSeen(driver_pod=replace(POD, deleting=True)),
+        WriterSeen(driver_pod=replace(POD, deleting_since=NOW)),
         Situation.STOPPING,
         "Restarting",
         [],
@@ -109,7 +109,7 @@ STEPS = {
         [],
     ),
     "runs: leave it": (RUN, WELL, Situation.RUNNING, "Running", []),
-    "being deleted: wait": (RUN, _app(deleting=True), Situation.STOPPING, "Restarting", []),
+    "being deleted: wait": (RUN, _app(deleting_since=NOW), Situation.STOPPING, "Restarting", []),
     "suspended: drain": (SUSPEND, WELL, Situation.DRAINING, "Suspended", []),
     "changed: drain": (RUN, replace(WELL, application=OTHER), Situation.DRAINING, "SpecChanged", []),
     "edited by hand: drain": (RUN, _app(generation=2), Situation.DRAINING, "SparkApplicationChanged", []),
@@ -250,7 +250,7 @@ STEPS = {
         [],
     ),
     "node lost: say so, and start no other": (RUN, _pod(phase=PodPhase.UNKNOWN), Situation.STALLED, "NodeLost", []),
-    "pod being deleted: wait": (RUN, _pod(deleting=True), Situation.STALLED, "DriverPodDeleted", []),
+    "pod being deleted: wait": (RUN, _pod(deleting_since=NOW), Situation.STALLED, "DriverPodDeleted", []),
     "no batch yet: wait": (
         RUN,
         replace(WELL, report=report_of(NOW, batches=0)),
@@ -328,7 +328,7 @@ def test_a_failure_is_counted_and_told_once() -> None:
 def test_a_driver_whose_pod_was_deleted_did_not_run_out_of_memory() -> None:
     ended = _ended(137)
     assert ended.driver_pod is not None
-    outcome = decide_writer(RUN, replace(ended, driver_pod=replace(ended.driver_pod, deleting=True)), NOW, TIMINGS)
+    outcome = decide_writer(RUN, replace(ended, driver_pod=replace(ended.driver_pod, deleting_since=NOW)), NOW, TIMINGS)
     assert outcome.reason == "DriverPodDeleted"
     assert "memory" not in outcome.message
     assert decide_writer(RUN, ended, NOW, TIMINGS).reason == "DriverKilled"
