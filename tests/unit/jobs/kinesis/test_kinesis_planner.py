@@ -283,14 +283,30 @@ def test_an_unread_parent_holds_its_child_back() -> None:
     # Older than what is unread in its parent, by the approximate arrival times alone.
     stream.put(S1, b"y", late=seconds(9))
     stream.advance(seconds(1))
+    assert shards_read(stream, batches=6) == [S0] * 5 + [S1]
+
+
+def test_a_parent_that_is_finished_does_not_let_the_child_overtake_the_other() -> None:
+    stream = FakeKinesis(shards=2)
+    for _ in range(5):
+        stream.put(S1, b"x")
+        stream.advance(seconds(1))
+    stream.merge(S0, S1)
+    stream.put(S2, b"y", late=seconds(9))
+    stream.advance(seconds(1))
+    assert shards_read(stream, batches=6) == [S1] * 5 + [S2]
+
+
+def shards_read(stream: FakeKinesis, batches: int) -> list[str]:
+    """By so many small batches, one after the other."""
     planner = planner_of(stream, max_records=1000)
     cursors: Sequence[Cursor] = ()
     read: list[str] = []
-    for batch in range(6):
+    for batch in range(batches):
         plan = plan_of(planner, cursors, batch)
         cursors = plan.cursors
         read += [r.shard_id for r in plan.ranges]
-    assert read == [S0] * 5 + [S1]
+    return read
 
 
 def test_a_closed_shard_is_not_finished_before_its_children_are_known(monkeypatch: pytest.MonkeyPatch) -> None:

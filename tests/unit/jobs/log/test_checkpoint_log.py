@@ -110,6 +110,18 @@ def test_a_successor_that_meets_the_predecessors_last_commit_is_told_to_start_ag
     assert open_log(store.store).last_commit() == commit_of(plan_of(0, 1), 1)
 
 
+def test_a_late_driver_does_not_bring_back_a_commit_that_has_expired(store: FaultyLogStore) -> None:
+    late = open_log(store)
+    late.put_plan(plan_of(0, 1))
+    successor = open_log(store, keep=1)
+    successor.put_commit(commit_of(plan_of(0, 1), 2, files=1))
+    run_batches(successor, 1, 1)
+    successor.expire()
+    with pytest.raises(FencedError, match="epoch 2"):
+        late.put_commit(commit_of(plan_of(0, 1), 1))
+    assert COMMIT not in store.list("commits")
+
+
 def test_of_two_starting_drivers_the_loser_takes_the_next_epoch(store: FaultyLogStore) -> None:
     others: list[CheckpointLog] = []
 
