@@ -91,7 +91,10 @@ def test_a_killed_commit_is_all_there_or_not_at_all(
 
 def main() -> None:
     folder, table_type, version = sys.argv[1:]
-    session = build_session(SessionSettings(app_name="killed", cores=2, hudi=True, local_dir=Path(folder) / "spark"))
+    # It lives for seconds: the optimising compiler would only take time from it.
+    quick = {"spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1"}
+    local_dir = Path(folder) / "spark"
+    session = build_session(SessionSettings(app_name="killed", cores=2, hudi=True, local_dir=local_dir, conf=quick))
     drive(session, settings(folder, TableType(table_type), TableVersion(int(version))))
     raise InvalidValueError("nobody killed this process")
 
