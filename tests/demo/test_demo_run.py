@@ -17,9 +17,9 @@ import pytest
 
 from lakestream_demo.reaper import TOKEN_VARIABLE
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
-START_SECONDS = 120.0
+START_SECONDS = 300.0
 END_SECONDS = 120.0
 # These JVMs live for a minute: the optimising compiler would only take time from them.
 QUICK = {**os.environ, "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1"}

@@ -77,7 +77,7 @@ def test_a_killed_commit_is_all_there_or_not_at_all(
         env={**os.environ, CRASH_AT: crash},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=240,
         check=False,
     )
     assert child.returncode == -signal.SIGKILL, child.stderr[-2000:]
