@@ -235,6 +235,10 @@ class ExecutorsDie(Fault):
             world.driver.kill(Part.EXECUTORS)
 
 
+IN_PARTS = (40, 300_000)
+"""Records and their size: files of a Hudi table outgrow the 5 MiB above which S3A writes in parts."""
+
+
 @dataclass(frozen=True)
 class Flood(Fault):
     """Many records at once, large ones among them: a batch that is written in parts."""
@@ -246,7 +250,7 @@ class Flood(Fault):
 
     @classmethod
     def draw(cls, chance: Random) -> Self:
-        return cls(*chance.choice(((400, 100), (40, 300_000))))
+        return cls(*chance.choice(((400, 100), IN_PARTS)))
 
     def strike(self, world: World) -> None:
         world.producer.flood(self.records, self.size)

@@ -7,6 +7,7 @@ from random import Random
 from typing import TYPE_CHECKING, Self
 
 from chaos.faults.base import Ending
+from chaos.faults.disturbances import IN_PARTS
 from chaos.faults.endings import OWNS_THE_LOG, await_takeover, require_gone
 from chaos.s3 import Effect, S3Fault
 from chaos.setting import Place, Setting
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from chaos.world import World
 
 _HOLD_SECONDS = 45.0
+_HOLD_BATCHES = 8
+"""That may be committed without such a request, before one is not waited for any more."""
 _LANDINGS = (OWNS_THE_LOG, "lakestream.app: reading the stream", "")
 """What the successor has logged by then: that it owns the log; that it has undone what was not complete. Empty: it has
 committed a batch."""
@@ -45,11 +48,15 @@ class HeldRequest(Ending):
     def end(self, world: World, driver: Driver) -> None:
         proxy = world.proxy
         assert proxy is not None  # it suits S3 alone
-        is_hudis = self.target in ("hudi commit", "timeline")
+        is_hudis = self.target in ("hudi commit", "timeline", "complete")
         target = "data" if is_hudis and not world.setting.sink.is_hudi else self.target
+        if target == "complete":
+            world.producer.flood(*IN_PARTS)
         proxy.faults.add(S3Fault(Effect.HOLD, target, times=1))
-        held = driver.until(lambda: proxy.held, _HOLD_SECONDS)
-        world.tell(f"held: {proxy.held if held else f'nothing of the kind {target!r} came'}")
+        enough = driver.batches + _HOLD_BATCHES
+        driver.until(lambda: proxy.held or driver.batches >= enough, _HOLD_SECONDS)
+        held = proxy.held
+        world.tell(f"held: {held or f'nothing of the kind {target!r} came'}")
         if self.frozen:
             driver.freeze()
         else:
