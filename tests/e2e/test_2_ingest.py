@@ -14,7 +14,7 @@ from cluster.load import load
 from cluster.stream import WRITERS, Stream
 from lakestream_api import ConditionType, Phase
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(1200)
 
 
 def test_both_drivers_run(orders: Stream, kubectl: Kubectl) -> None:

@@ -17,7 +17,7 @@ from cluster.stream import STARTS, WRITERS, Stream
 from cluster.waiting import eventually
 from lakestream_api import ConditionType
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(1200)
 
 
 @pytest.fixture(scope="module", autouse=True)

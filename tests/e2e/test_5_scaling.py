@@ -20,7 +20,7 @@ from cluster.waiting import eventually
 from lakestream_api import ConditionType, Phase
 from lakestream_api.names import CONTROL_KEY
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(1800)
 
 
 def identity(orders: Stream, writer: str) -> tuple[Any, ...]:

@@ -11,7 +11,7 @@ from cluster.waiting import eventually
 from lakestream_api import ConditionType
 from lakestream_loadgen.storage import Folder
 
-pytestmark = pytest.mark.timeout(600)
+pytestmark = pytest.mark.timeout(1200)
 
 OWNED = "sparkapplications,configmaps,serviceaccounts,rolebindings,pods,services"
 

@@ -19,7 +19,7 @@ from cluster.stream import STARTS, WRITERS, Stream
 from cluster.waiting import eventually, steadily
 from lakestream_api import ConditionType
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = pytest.mark.timeout(1800)
 
 
 @pytest.fixture(scope="module", autouse=True)
