@@ -159,6 +159,9 @@ def test_the_threads_end_with_its_context() -> None:
     with FenceWatch(Fence(store, epoch.number), lambda error: None, SETTINGS):
         threads = set(threading.enumerate()) - before
         assert len(threads) == 2
+    # The context waits for them for two seconds only.
+    for thread in threads:
+        thread.join(60)
     assert not any(thread.is_alive() for thread in threads)
 
 
