@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from mypy_boto3_kinesis import KinesisClient
 
 START_SECONDS = 60.0
-CONTROL_SECONDS = 30.0
+CONTROL_SECONDS = 120.0
 
 
 @dataclass(frozen=True, slots=True)
