@@ -33,7 +33,7 @@ from lakestream.control import (
 from lakestream.engine import Engine, Until
 from lakestream.errors import DataLossError, KinesisRejectedError, LakeStreamError, RangeError, StreamRecreatedError
 from lakestream.exits import Exit, exit_of, leave_message
-from lakestream.kinesis import HttpKinesisClient, KinesisSettings, Planner, read_ranges
+from lakestream.kinesis import HttpKinesisClient, KinesisSettings, StreamPlanner, read_ranges
 from lakestream.log import CheckpointLog, Fence, FenceSettings, FenceWatch, Identity, ObstoreLogStore
 from lakestream.model import BatchCommit, BatchPlan, Definition, ShardStats
 from lakestream.output import SparkOutput
@@ -125,7 +125,7 @@ def _ingest(
         stack.callback(stop_session, spark)
         job = _job(document, writer, run_settings)
         planner = stack.enter_context(
-            Planner(client, settings.planner_settings(document), slots=lambda: _slots(spark, control, job))
+            StreamPlanner(client, settings.planner_settings(document), slots=lambda: _slots(spark, control, job))
         )
 
         @cache
@@ -169,7 +169,7 @@ class _Parts:
     claim: TableClaim
     quarantine: Quarantine
     spark: SparkSession
-    planner: Planner
+    planner: StreamPlanner
     job: Job
     publishers: Sequence[ProgressPublisher]
     control: DriverControl

@@ -14,7 +14,8 @@ While a batch is in steps 3 to 5, the next one goes through steps 1 and 2 in a s
 may be two plans without a commit; they are replayed in their order.
 
 A batch may also take files, as somebody has asked for (of the quarantine, to replay its records, or others, for a
-backfill): it goes through the same steps, but for where its records come from, and leaves all cursors where they are.
+backfill), or part of the stream once more: it goes through the same steps, but for where its records come from, and
+leaves all cursors of the stream where they are.
 It takes turns with the batches of the stream.
 """
 
@@ -31,7 +32,7 @@ from typing import Generic
 
 from lakestream.errors import QuarantineLimitError
 from lakestream.faults import reach
-from lakestream.model import BatchCommit, BatchPlan, Definition, FileEntry, SinkCommit
+from lakestream.model import BatchCommit, BatchPlan, Definition, FileEntry, SinkCommit, SpanDue
 from lakestream.ports import Fetched, Fetcher, Log, Observer, Output, Planner, Rows
 from lakestream.stopping import StopSignal
 
@@ -162,13 +163,9 @@ class Engine(Generic[Rows]):
         self._replays.extend(replays)
         if last is not None:
             self._behind = last
-            self._observe(last)
+            self._planner.observe(last)
         if self._replays:
             logger.info("replaying %d batches that were planned but not committed", len(self._replays))
-
-    def _observe(self, commit: BatchCommit) -> None:
-        if not commit.is_requested:  # which tells nothing of the stream
-            self._planner.observe(commit)
 
     def _prepare(self, until: Until | None) -> _Prepared[Rows] | None:
         """Steps 1 and 2 of the next batch. None: there will be no next one."""
@@ -227,7 +224,9 @@ class Engine(Generic[Rows]):
             cursors=behind.cursors if behind else (),
             trim=behind.trim if behind else None,
         )
-        return plan and replace(plan, definition=self._settings.definition, taken=behind.taken if behind else None)
+        if plan is None or behind is None:
+            return plan and replace(plan, definition=self._settings.definition)
+        return replace(plan, definition=self._settings.definition, taken=behind.taken, read_from=behind.read_from)
 
     def _take(self, until: Until) -> BatchPlan | None:
         """A batch of what somebody has asked for. One after each batch of the stream, which must not wait long; while
@@ -238,7 +237,10 @@ class Engine(Generic[Rows]):
             return None
         self._may_take = False
         definition = self._settings.definition
-        found = self._log.requested(behind.taken, definition.digest, self._settings.max_requested)
+        most = self._settings.max_requested
+        found = self._log.requested(behind.taken, definition.digest, most)
+        if isinstance(found, SpanDue):
+            found = self._planner.portion(found, behind.trim, most)
         if found is None:
             return None
         return BatchPlan(
@@ -254,6 +256,8 @@ class Engine(Generic[Rows]):
             definition=definition,
             parts=found.tasks,
             taken=found.taken,
+            ends_request=not found.tasks,
+            read_from=behind.read_from,
         )
 
     def _finish(self, batch: _Prepared[Rows]) -> None:
@@ -280,9 +284,10 @@ class Engine(Generic[Rows]):
         ).finding(batch.fetched.findings() if batch.fetched else ())
         if rejects:
             commit = replace(commit, rejected_by=self._settings.definition.digest)
+        commit = commit.behind(self._log.last_commit())
         self._log.put_commit(commit)
         reach("committed")
-        self._observe(commit)
+        self._planner.observe(commit)
         self._observer.committed(commit, batch.fetched.arrivals if batch.fetched else ())
         self._log.expire()
 

@@ -16,6 +16,7 @@ from lakestream.model import (
     Portion,
     ShardStats,
     SinkCommit,
+    SpanDue,
     Taken,
     Trim,
 )
@@ -50,7 +51,7 @@ class Fetched(Generic[Rows]):
 
 
 class Planner(Protocol):
-    """Fixes the next batch; `observe` is called from another thread than `plan`."""
+    """Fixes the next batch; `observe` is called from another thread than the others."""
 
     @property
     def caught_up_to(self) -> datetime | None:
@@ -61,8 +62,13 @@ class Planner(Protocol):
         """The batch behind one with these cursors and this trim, or None while there is nothing to do."""
         ...
 
+    def portion(self, due: SpanDue, trim: Trim | None, records: int) -> Portion | None:
+        """What the next batch takes of a span that is asked for, behind one with this trim: about so many records;
+        None: nothing for now."""
+        ...
+
     def observe(self, commit: BatchCommit) -> None:
-        """Learn from a finished batch how large the next ones should be."""
+        """Learn from a finished batch, of any kind, how large the next ones should be."""
         ...
 
 
@@ -77,8 +83,9 @@ class Log(Protocol):
     def put_commit(self, commit: BatchCommit) -> None: ...
     def check_fence(self) -> None: ...
     def expire(self) -> None: ...
-    def requested(self, behind: Taken | None, definition: str, records: int) -> Portion | None:
-        """What somebody has asked for, and the batch takes behind one that is as far as this; None: nothing for now."""
+    def requested(self, behind: Taken | None, definition: str, records: int) -> Portion | SpanDue | None:
+        """What somebody has asked for, and the batch takes behind one that is as far as this, or the span that it takes
+        something of; None: nothing for now."""
         ...
 
 

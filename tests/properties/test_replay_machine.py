@@ -2,8 +2,8 @@
 record of a committed batch is in the table or in quarantine, once, and the batch was made by one definition.
 
 A record is a number; a definition rejects some remainders by four, fails on others, and marks each row with itself. Now
-and then somebody asks for what is in quarantine to be read once more, or for files to be taken, whose records are other
-numbers; or has a request cancelled.
+and then somebody asks for what is in quarantine to be read once more, or for files or a span to be taken, whose records
+are other numbers; or has a request cancelled.
 """
 
 from __future__ import annotations
@@ -44,10 +44,15 @@ from lakestream.model import (
     FileEntry,
     FilePart,
     Format,
+    Portion,
     Reading,
     ShardRange,
     ShardStats,
     SinkCommit,
+    Span,
+    SpanDue,
+    SpanProgress,
+    Taken,
     Trim,
     after,
     at,
@@ -87,12 +92,14 @@ def fails(definition: Definition, record: int) -> bool:
 
 
 FILED = 1_000_000
-"""The first number of a record in a file."""
+"""The first number of a record in a file, or in a span that is read once more."""
 
 
 def records_of(plan: BatchPlan, place: Place) -> list[int]:
     if plan.backfills:
         return [record for task in plan.backfills for part in task for record in range(part.start, part.end)]
+    if plan.spans:
+        return [r for task in plan.spans for piece in task for r in range(piece.first, piece.end.sequence)]
     if plan.parts:
         batches = [int(entry.path) for task in plan.readmits for entry in task]
         return [record for batch in batches for record, _ in place.quarantined(batch)]
@@ -193,11 +200,25 @@ class Parts:
     place: Place
     life: Life
     available: int
+    spans: dict[int, range]
     caught_up_to: datetime | None = NOW
 
     def plan(self, *, batch: int, epoch: int, cursors: tuple[Cursor, ...], trim: Trim | None) -> BatchPlan | None:
         taken = cursors[0].position.sequence if cursors and isinstance(cursors[0], Reading) else 0
         return plan_of(batch, taken, epoch, taken >= self.available - 1) if taken < self.available else None
+
+    def portion(self, due: SpanDue, trim: Trim | None, records: int) -> Portion | None:
+        asked, begin = self.spans[due.request], self.spans[due.request].start
+        if due.progress is not None:
+            (cursor,) = due.progress.cursors
+            assert isinstance(cursor, Reading)
+            begin = cursor.position.sequence
+        end = min(begin + IN_A_BATCH, asked.stop)
+        piece = ShardRange(SHARD, at(begin), at(end), begin, NOW, NOW, False, IN_A_BATCH, 0)
+        if end == asked.stop:
+            return Portion(((piece,),), Taken(due.request, 1, 1, SpanProgress()))
+        progress = SpanProgress((Reading(SHARD, at(end), NOW, None),), trim, NOW)
+        return Portion(((piece,),), Taken(due.request, 0, 1, progress))
 
     def observe(self, commit: BatchCommit) -> None: ...
     def committed(self, commit: BatchCommit, arrivals: tuple[datetime, ...]) -> None: ...
@@ -259,7 +280,9 @@ class ReplayMachine(RuleBasedStateMachine):
         self.committed = 0
         self.filed = FILED
         self.backfills: dict[int, range] = {}
-        """Records by request."""
+        """Records by request, for files…"""
+        self.spans: dict[int, range] = {}
+        """…and for spans."""
         self.cancelled: set[int] = set()
 
     @initialize(definition=definitions, overwrites=st.booleans())
@@ -306,6 +329,17 @@ class ReplayMachine(RuleBasedStateMachine):
         epoch = newest_epoch(self.store)
         assert put_request(self.store, Request(number, NOW, self.definition.digest, epoch, asked))
 
+    @rule(records=st.integers(1, 3 * IN_A_BATCH))
+    def ask_for_a_span(self, records: int) -> None:
+        state = newest_request(self.store)
+        if state is not None and not state.is_done:
+            return
+        number = 1 if state is None else state.request.number + 1
+        self.spans[number] = range(self.filed, self.filed + records)
+        self.filed += records
+        span, epoch = Span(NOW, NOW + timedelta(seconds=1)), newest_epoch(self.store)
+        assert put_request(self.store, Request(number, NOW, self.definition.digest, epoch, (), span))
+
     @rule()
     def cancel(self) -> None:
         state = newest_request(self.store)
@@ -335,7 +369,7 @@ class ReplayMachine(RuleBasedStateMachine):
 
         @contextmanager
         def open_engine(definition: Definition) -> Iterator[Engine[list[Row]]]:
-            parts = Parts(definition, self.place, life, self.available)
+            parts = Parts(definition, self.place, life, self.available, self.spans)
             yield Engine(
                 settings=EngineSettings(timedelta(0), definition),
                 log=log,
@@ -387,6 +421,13 @@ class ReplayMachine(RuleBasedStateMachine):
             assert len(taken) % 2 == 0
             if newest is not None and number == newest.request.number:
                 assert len(taken) == 2 * newest.taken.parts
+            elif number not in self.cancelled:
+                assert len(taken) == len(asked)
+        for number, asked in self.spans.items():
+            taken = sorted(record for record in found if record in asked)
+            assert taken == list(asked)[: len(taken)], "each once, in order"
+            if newest is not None and number == newest.request.number:
+                assert len(taken) == (newest.taken.span.records if newest.taken.span else 0)
             elif number not in self.cancelled:
                 assert len(taken) == len(asked)
 

@@ -12,7 +12,7 @@ import orjson
 import pyarrow as pa
 
 from lakestream.kinesis import HttpKinesisClient, KinesisSettings, Planner, PlannerSettings
-from lakestream.model import BatchCommit, BatchPlan, Cursor, Trim
+from lakestream.model import BatchCommit, BatchPlan, Cursor, Portion, SpanDue, Trim
 from lakestream_bench.compare.scenarios import Scenario
 from lakestream_bench.compare.truth import BATCH, Truth
 from lakestream_loadgen.content import EVENT_SCHEMA
@@ -132,6 +132,10 @@ class RecordedPlanner:
             raise RuntimeError(f"batch {batch} is wanted, and the next recorded one is {plan.batch}")
         self._done = plan.batch == self._last
         return replace(plan, epoch=epoch, caught_up=self._done)
+
+    def portion(self, due: SpanDue, trim: Trim | None, records: int) -> Portion | None:
+        """Nobody asks for any."""
+        return None
 
     def observe(self, commit: BatchCommit) -> None:
         """The plans are what they are."""

@@ -287,6 +287,7 @@ class ProgressReporter:
         if commit.is_requested:
             self._core_seconds(commit.batch)  # or they would count as the next batch's
             logger.info("%s", _requested(commit))
+            _tell_losses(commit)
             return
         now = self._now()
         progress = progress_of(
@@ -315,8 +316,7 @@ class ProgressReporter:
             progress.seconds.total,
             progress.lag_seconds,
         )
-        for loss in commit.losses:
-            logger.warning("batch %d: records were trimmed before they were read, and skipped: %s", commit.batch, loss)
+        _tell_losses(commit)
         for publisher in self._publishers:
             try:
                 publisher.publish(progress)
@@ -346,10 +346,24 @@ class ProgressReporter:
         self._read_until.append(caught_up_to)
 
 
+def _tell_losses(commit: BatchCommit) -> None:
+    for loss in commit.losses:
+        logger.warning("batch %d: records were trimmed before they were read, and skipped: %s", commit.batch, loss)
+
+
 def _requested(commit: BatchCommit) -> str:
     """What a batch of a replay or a backfill was."""
-    assert commit.taken is not None  # the plan's type sees to it
-    request, parts, of = commit.taken.to_row()
+    taken = commit.taken
+    assert taken is not None  # the plan's type sees to it
+    if commit.ends_request:
+        return f"batch {commit.batch}: request {taken.request} has ended"
+    if commit.of_span and taken.span is not None:
+        return (
+            f"batch {commit.batch}: {commit.records} records of the stream read once more, {commit.rows_written} rows, "
+            f"{commit.quarantined} in quarantine; backfill {taken.request} has come to "
+            f"{taken.span.reached:%Y-%m-%d %H:%M:%S} UTC with {taken.span.records} records"
+        )
+    request, parts, of = taken.request, taken.parts, taken.of
     counts = f"batch {commit.batch}: {commit.records} records of the quarantine read once more"
     if commit.backfills:
         counts = f"batch {commit.batch}: {commit.records} records of files"

@@ -6,6 +6,7 @@ from lakestream.kinesis.planner import Planner
 from lakestream.kinesis.port import KinesisClient, RecordPage, Shard, StreamSummary
 from lakestream.kinesis.reader import RangeReader, read_ranges
 from lakestream.kinesis.settings import KinesisSettings, PlannerSettings, StartingPosition
+from lakestream.kinesis.stream_planner import StreamPlanner
 
 __all__ = [
     "SCHEMA",
@@ -18,6 +19,7 @@ __all__ = [
     "RecordPage",
     "Shard",
     "StartingPosition",
+    "StreamPlanner",
     "StreamSummary",
     "read_ranges",
 ]

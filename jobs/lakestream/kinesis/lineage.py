@@ -49,17 +49,17 @@ def first_cursors(shards: Shards, start: StartingPosition, now: datetime, stream
     return start_ready(waiting, shards)
 
 
-def adopt(cursors: Cursors, shards: Shards, created_at: datetime) -> dict[str, Cursor]:
-    """Add the shards that appeared since: children, to be read from their beginning after their parents.
+def adopt(cursors: Cursors, shards: Shards, oldest: datetime, since: datetime | None = None) -> dict[str, Cursor]:
+    """Add the shards that appeared since: children, to be read after their parents, from the beginning or from a time.
 
-    A child has no record older than the oldest unread one of its parents.
+    A child has no record older than the oldest unread one of its parents, nor than the time that is given.
     """
     known: dict[str, Cursor] = dict(cursors)
     # Parents sort before children: shard ids are numbered in the order of creation.
     for shard_id in sorted(shards):
         if shard_id not in known:
             bounds = [unread_since(known[p]) for p in shards[shard_id].parents if p in known]
-            known[shard_id] = Waiting(shard_id, None, max((b for b in bounds if b), default=created_at))
+            known[shard_id] = Waiting(shard_id, since, max((b for b in bounds if b), default=oldest))
     return known
 
 
@@ -98,6 +98,30 @@ def finish(cursors: Cursors, finished: Mapping[str, datetime], shards: Shards) -
 def parents_of(shard_id: str, shards: Shards) -> tuple[str, ...]:
     """Parents of a shard; none if ListShards does not have it."""
     return shards[shard_id].parents if shard_id in shards else ()
+
+
+def ended(cursors: Iterable[Cursor], until: datetime, settle: timedelta, shards: Shards) -> tuple[Cursor, ...]:
+    """The cursors, and in place of those of shards that have nothing more of a span that they are finished; children of
+    these have nothing older than its end.
+
+    Args:
+        cursors: sorted by shard.
+        until: end of the span, an arrival time.
+        settle: so long after a time a shard may still get records that arrived before it.
+        shards: as ListShards tells them.
+    """
+    of_shards = {cursor.shard_id: cursor for cursor in cursors}
+    done = {shard_id: until for shard_id, cursor in of_shards.items() if _has_ended(cursor, until, settle)}
+    return tuple(finish(of_shards, done, shards).values())
+
+
+def _has_ended(cursor: Cursor, until: datetime, settle: timedelta) -> bool:
+    match cursor:
+        case Reading(position=position) if not position.after:
+            return cursor.arrival >= until  # it stands at the first record behind the span
+        case Reading(tip_seen=seen) | Unpinned(unread_since=seen):
+            return seen is not None and seen >= until + settle
+    return False
 
 
 def finishable(closed: Collection[str], shards: Shards) -> set[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import TracebackType
@@ -21,6 +21,7 @@ from lakestream.kinesis.lineage import (
     place,
     start_ready,
     trim_at,
+    unread_since,
     vanished,
     worth_writing,
 )
@@ -65,6 +66,8 @@ class _Draft:
     trim: Trim
     cursors: dict[str, Cursor]
     losses: list[Loss]
+    read_from: datetime | None = None
+    """Of a first plan: the earliest arrival time that is read from."""
     is_complete: bool = True
     """False: a shard that has something to give could not be taken."""
 
@@ -120,6 +123,11 @@ class Planner:
         """If the last call of `plan` left nothing unread that had arrived before this (Kinesis) time; else None."""
         return self._caught_up_to
 
+    @property
+    def shards(self) -> Mapping[str, Shard]:
+        """As they were last listed; none before the first plan."""
+        return self._listing.shards if self._listing else {}
+
     def observe(self, commit: BatchCommit) -> None:
         """Learn from a finished batch how much the next ones should cover."""
         self._rates = self._rates.observe(commit)
@@ -156,7 +164,7 @@ class Planner:
         nexts = self._peek(draft)
         admission = admit(
             (found.record.arrival for found in nexts.values()),
-            now,
+            min(now, span.until + self._settings.settle) if (span := self._settings.span) else now,
             self._settings.settle,
             self._rates.slice(self._settings, len(nexts)),
         )
@@ -180,6 +188,7 @@ class Planner:
             cursors=after_batch,
             losses=tuple(draft.losses),
             trim=draft.trim,
+            read_from=draft.read_from,
         )
 
     # Step 1
@@ -187,9 +196,11 @@ class Planner:
     def _open(self, now: datetime, cursors: Sequence[Cursor], known: Trim | None) -> _Draft:
         listing = self._list(now, force=False)
         trim = trim_at(known, now, listing.summary.retention)
+        span = self._settings.span
         if not cursors:
-            first = first_cursors(listing.shards, self._settings.starting_position, now, listing.summary)
-            return _Draft(now, trim, first, [])
+            start = span.since if span else self._settings.starting_position
+            first = first_cursors(listing.shards, start, now, listing.summary)
+            return _Draft(now, trim, first, [], min(filter(None, map(unread_since, first.values()))))
         draft = _Draft(now, trim, {c.shard_id: c for c in cursors}, [])
         self._take_in(draft, listing)
         draft.cursors = start_ready(draft.cursors, listing.shards)
@@ -213,7 +224,10 @@ class Planner:
             until = max(since, draft.trim.floor)
             self._lose(draft, Loss(cursor.shard_id, _position(cursor), None, since, until))
             draft.cursors[cursor.shard_id] = Finished(cursor.shard_id)
-        draft.cursors = adopt(draft.cursors, listing.shards, listing.summary.created_at)
+        if span := self._settings.span:  # which has passed: what appears now has nothing older than its end
+            draft.cursors = adopt(draft.cursors, listing.shards, span.until, span.since)
+        else:
+            draft.cursors = adopt(draft.cursors, listing.shards, listing.summary.created_at)
 
     # Steps 2 to 4
 

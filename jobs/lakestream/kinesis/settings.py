@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from typing import Literal, TypeAlias
 
 from lakestream.errors import SettingsError
+from lakestream.model import Span
 
 StartingPosition: TypeAlias = Literal["TRIM_HORIZON", "LATEST"] | datetime
 """Where a new checkpoint starts; a time stands for AT_TIMESTAMP."""
@@ -44,6 +45,9 @@ class PlannerSettings:
     """How batches are cut."""
 
     starting_position: StartingPosition
+    """Without meaning where `span` is given."""
+    span: Span | None = None
+    """Plan what the stream had in this span, which has passed by now, and no more; None: whatever comes."""
     interval: timedelta = timedelta(seconds=10)
     """`trigger.interval`: how often there should be a batch."""
     max_records: int = 500_000

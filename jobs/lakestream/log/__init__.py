@@ -2,13 +2,14 @@
 
 from lakestream.log.checkpoint import CheckpointLog, StaleLogError
 from lakestream.log.fence import Fence, FenceSettings, FenceWatch, newest_epoch
-from lakestream.log.identity import Identity, Setting
+from lakestream.log.identity import Identity, Setting, require_stream
 from lakestream.log.manifest import BatchFiles, committed_files, without_readmitted
 from lakestream.log.requests import (
     Request,
     Requested,
     RequestState,
     cancel_request,
+    newest_commit,
     newest_request,
     next_number,
     put_request,
@@ -38,11 +39,13 @@ __all__ = [
     "ask_for_service",
     "cancel_request",
     "committed_files",
+    "newest_commit",
     "newest_epoch",
     "newest_request",
     "newest_service",
     "next_number",
     "put_request",
     "requests",
+    "require_stream",
     "without_readmitted",
 ]

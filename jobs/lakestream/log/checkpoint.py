@@ -29,7 +29,7 @@ from lakestream.log.manifest import BATCHES_PER_MANIFEST, BatchFiles, Manifest
 from lakestream.log.requests import Requests
 from lakestream.log.services import ServiceRequests
 from lakestream.log.store import LogStore, claim
-from lakestream.model import BatchCommit, BatchPlan, Portion, Taken
+from lakestream.model import BatchCommit, BatchPlan, Portion, SpanDue, Taken
 from lakestream.model.codec import encode, time_to_json
 
 logger = logging.getLogger(__name__)
@@ -175,7 +175,7 @@ class CheckpointLog:
             self._files[commit.batch] = BatchFiles.of(commit)
             self._plans = self._plans[1:]
 
-    def requested(self, behind: Taken | None, definition: str, records: int) -> Portion | None:
+    def requested(self, behind: Taken | None, definition: str, records: int) -> Portion | SpanDue | None:
         """What the batch behind one that is as far as this takes of what somebody has asked for, as `Requests.next`."""
         return self._requests.next(behind, definition, records)
 

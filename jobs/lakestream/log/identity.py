@@ -51,6 +51,18 @@ def claim_identity(store: LogStore, identity: Identity) -> UUID:
     return checkpoint
 
 
+def require_stream(store: LogStore, arn: str, created_at: datetime) -> None:
+    """Check that a checkpoint is of this stream, if it is of any by now.
+
+    Raises:
+        StreamRecreatedError, IdentityMismatchError, CorruptLogError: as `claim_identity`.
+    """
+    if not _exists(store, IDENTITY):
+        return
+    found, _ = decode("identity", store.get(IDENTITY), _build)
+    _require_same(found, Identity(arn, created_at, found.settings))
+
+
 def _require_whole(store: LogStore) -> None:
     """A log without its identity is not claimed anew: its positions may be of another stream, or of another table."""
     if _exists(store, IDENTITY):

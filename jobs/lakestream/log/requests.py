@@ -1,11 +1,12 @@
-"""Requests to take files into the table beside the stream, and how a driver carries them out.
+"""Requests to take something into the table beside the stream, and how a driver carries them out.
 
-    replays/000000000003.json.gz          the third, with the files, or parts of files, that it names
+    replays/000000000003.json.gz          the third, with the files, or parts of files, that it names, or its span
     replays/000000000003.cancelled.json   what is not taken of it yet is not to be taken any more
 
-The files are those of the quarantine, whose records are replayed, or others, for a backfill. A request is put if
-absent, and never changed; there is none while the one before is not done. It names every file, so a driver needs to
-look through nothing. How far it is carried out is in plans and commits (`Taken`).
+The files are those of the quarantine, whose records are replayed, or others, for a backfill; which may also be of a
+span of the stream. A request is put if absent, and never changed; there is none while the one before is not done. It
+names every file, so a driver needs to look through nothing; what is in a span it asks the stream. How far a request is
+carried out is in plans and commits (`Taken`).
 """
 
 from __future__ import annotations
@@ -13,14 +14,14 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from lakestream.errors import CorruptLogError, InvalidValueError, LakeStreamError, RequestError
 from lakestream.log.layout import COMMITS, REQUESTS, cancelled_key, number_of, pack, request_key, unpack
 from lakestream.log.store import LogStore, claim
-from lakestream.model import BatchCommit, FileEntry, FilePart, Part, Portion, Taken
+from lakestream.model import BatchCommit, FileEntry, FilePart, Part, Portion, Span, SpanDue, SpanProgress, Taken
 from lakestream.model.codec import decode, encode, require_utc, required_time, time_to_json
 from lakestream.storage import ObjectNotFoundError
 
@@ -38,7 +39,7 @@ class Requested:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """Files whose records are to be read, once more or for the first time."""
+    """Files, or a span of the stream, whose records are to be read, once more or for the first time."""
 
     number: int
     """From 1, without gaps."""
@@ -50,11 +51,13 @@ class Request:
     """Of the newest driver by then; who has another definition, and is no later one, has an earlier document."""
     parts: tuple[Requested, ...]
     """In the order in which they are read; all of one kind."""
+    span: Span | None = None
+    """In place of parts."""
 
     def __post_init__(self) -> None:
         require_utc("requested_at", self.requested_at)
-        if self.number < 1 or not self.parts:
-            raise InvalidValueError(f"request {self.number}: requests are numbered from 1, and name files")
+        if self.number < 1 or bool(self.parts) == (self.span is not None):
+            raise InvalidValueError(f"request {self.number}: requests are numbered from 1, and name files, or a span")
         if len({type(one.part) for one in self.parts}) > 1:
             raise InvalidValueError(f"request {self.number}: its files are of two kinds")
 
@@ -63,11 +66,16 @@ class Request:
 
     @property
     def is_backfill(self) -> bool:
-        return isinstance(self.parts[0].part, FilePart)
+        return self.span is not None or isinstance(self.parts[0].part, FilePart)
+
+    @property
+    def size(self) -> int:
+        """Of how many parts it is done, as `Taken.of`; a span is one."""
+        return 1 if self.span else len(self.parts)
 
     @property
     def records(self) -> int:
-        """Of a backfill an estimate."""
+        """Of a backfill of files an estimate."""
         return sum(one.part.rows for one in self.parts)
 
     @property
@@ -90,10 +98,12 @@ class Request:
                 "epoch": self.epoch,
                 **self._parts(),
             },
-            version=3 if self.is_backfill else 1,
+            version=4 if self.span else 3 if self.is_backfill else 1,
         )
 
     def _parts(self) -> dict[str, Any]:
+        if self.span:
+            return {"span": self.span.to_row()}
         if self.is_backfill:
             return {"parts": [one.part.to_row() for one in self.parts]}
         return {"files": [[*one.part.to_row(), one.rejected_by] for one in self.parts]}
@@ -106,7 +116,8 @@ class Request:
             parts = [Requested(FileEntry.from_row(row), rejected_by) for *row, rejected_by in fields.get("files", ())]
             parts += [Requested(FilePart.from_row(row)) for row in fields.get("parts", ())]
             asked = required_time(fields["requestedAt"])
-            return cls(fields["number"], asked, fields["definition"], fields["epoch"], tuple(parts))
+            span = Span.from_row(row) if (row := fields.get("span")) else None
+            return cls(fields["number"], asked, fields["definition"], fields["epoch"], tuple(parts), span)
 
         return decode("replay", content, build)
 
@@ -169,6 +180,8 @@ class RequestState:
 
     def __str__(self) -> str:
         """In a sentence without its full stop."""
+        if self.request.span is not None:
+            return _far_in_span(self.request, self.request.span, self.taken, is_cancelled=self.is_cancelled)
         taken, of = self.taken.parts, len(self.request.parts)
         if self.is_done and taken == of:
             return f"{self.request} is done"
@@ -177,6 +190,38 @@ class RequestState:
         if self.is_cancelled:
             return f"{self.request} is cancelled at part {taken} of {of}; the writer's driver is yet to see that"
         return f"{self.request} has come to part {taken} of {of}; the writer's driver goes on with it"
+
+
+def _far_in_span(request: Request, span: Span, taken: Taken, *, is_cancelled: bool) -> str:
+    progress = taken.span or SpanProgress()
+    so_far = f"{progress.records:,} records" + (f" up to {_utc(progress.reached)}" if progress.reached else "")
+    if taken.is_done and taken.parts:
+        return f"{request} is done: {span}, {progress.records:,} records"
+    if progress.failed:
+        lost = "; ".join(map(str, progress.lost))
+        return (
+            f"{request} has ended with {so_far}, as spec.source.kinesis.onDataLoss is fail and records of {span} may "
+            f"have been trimmed before they were read: {lost}"
+        )
+    if taken.is_done:
+        return f"{request} was cancelled: {so_far} were taken"
+    if is_cancelled:
+        return f"{request} is cancelled at {so_far}; the writer's driver is yet to see that"
+    return f"{request} ({span}) has taken {so_far}; the writer's driver goes on with it"
+
+
+def _utc(time: datetime) -> str:
+    return f"{time:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def newest_commit(store: LogStore) -> BatchCommit | None:
+    """How far the writer is; None: it has committed nothing.
+
+    Raises:
+        CorruptLogError, StorageError, StorageUnavailableError: as `newest_request`.
+    """
+    commits = store.list(COMMITS)
+    return unpack(commits[-1], store.get(commits[-1]), BatchCommit.from_json) if commits else None
 
 
 def newest_request(store: LogStore) -> RequestState | None:
@@ -190,11 +235,10 @@ def newest_request(store: LogStore) -> RequestState | None:
         return None
     number = number_of(keys[-1])
     request, cancelled = read_request(store, number), cancelled_key(number) in keys
-    if commits := store.list(COMMITS):
-        taken = unpack(commits[-1], store.get(commits[-1]), BatchCommit.from_json).taken
-        if taken is not None and taken.request == number:
-            return RequestState(request, taken, cancelled)
-    return RequestState(request, Taken(number, 0, len(request.parts)), cancelled)
+    last = newest_commit(store)
+    if last is not None and last.taken is not None and last.taken.request == number:
+        return RequestState(request, last.taken, cancelled)
+    return RequestState(request, Taken(number, 0, request.size), cancelled)
 
 
 def next_number(store: LogStore) -> int:
@@ -232,8 +276,8 @@ class Requests:
         self._looked = -_LOOK_SECONDS
         self._said = ""
 
-    def next(self, behind: Taken | None, definition: str, records: int) -> Portion | None:
-        """What the next batch takes; None: nothing for now.
+    def next(self, behind: Taken | None, definition: str, records: int) -> Portion | SpanDue | None:
+        """What the next batch takes, or the span that it takes something of; None: nothing for now.
 
         It does not raise for what is wrong with a request or the store: the stream goes on, and the log says why.
 
@@ -247,14 +291,16 @@ class Requests:
         else:
             number, taken = behind.request, behind.parts
         if self._looks(number) and self._is_cancelled(number):
-            logger.warning("request %d is cancelled: no more than %d of its parts are taken", number, taken)
-            return Portion((), Taken(number, taken, taken))
+            logger.warning("request %d is cancelled: no more is taken of it", number)
+            return Portion((), Taken(number, taken, taken, _closed(number, behind)))
         request = self._request
         if request is None or request.number != number:
             return None
         if definition != request.definition and self._epoch <= request.epoch:
             self._say(f"{request} waits for a driver with the document that it was asked for with")
             return None
+        if request.span is not None:
+            return SpanDue(number, request.span, _progress(number, behind))
         if request.parts[taken].rejected_by == definition:
             self._say(
                 f"{request} waits for another schema or transform: those of this driver have rejected its records"
@@ -278,7 +324,8 @@ class Requests:
         except LakeStreamError as error:
             self._say(f"request {number} cannot be read, and has to wait: {error}")
             return True
-        logger.info("%s: %d records are taken between the batches of the stream", self._request, self._request.records)
+        what = self._request.span or f"{self._request.records} records"
+        logger.info("%s: %s are taken between the batches of the stream", self._request, what)
         return True
 
     def _is_cancelled(self, number: int) -> bool:
@@ -295,6 +342,15 @@ class Requests:
         if text != self._said:
             logger.warning("%s", text)
         self._said = text
+
+
+def _progress(number: int, behind: Taken | None) -> SpanProgress | None:
+    return behind.span if behind is not None and behind.request == number else None
+
+
+def _closed(number: int, behind: Taken | None) -> SpanProgress | None:
+    progress = _progress(number, behind)
+    return progress and replace(progress, cursors=())
 
 
 def cut(requested: Sequence[Requested], definition: str, most_records: int) -> tuple[tuple[Part, ...], ...]:

@@ -7,7 +7,7 @@ from lakestream.model.files import FileEntry
 from lakestream.model.findings import Finding, united
 from lakestream.model.plan import BatchPlan
 from lakestream.model.ranges import HashKeys, Loss, Position, ShardRange, after, at
-from lakestream.model.requests import FilePart, Format, Part, Portion, Taken
+from lakestream.model.requests import FilePart, Format, Part, Piece, Portion, Span, SpanDue, SpanProgress, Taken
 from lakestream.model.services import ServiceStatus, Upkeep, in_a_line
 from lakestream.model.trim import Trim
 
@@ -27,6 +27,7 @@ __all__ = [
     "HashKeys",
     "Loss",
     "Part",
+    "Piece",
     "Portion",
     "Position",
     "Reading",
@@ -34,6 +35,9 @@ __all__ = [
     "ShardRange",
     "ShardStats",
     "SinkCommit",
+    "Span",
+    "SpanDue",
+    "SpanProgress",
     "Taken",
     "Trim",
     "Unpinned",

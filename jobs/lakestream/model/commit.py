@@ -158,13 +158,19 @@ class BatchCommit:
     """Paths of the files in quarantine whose records are `records`: they are in the table now, or in `rejects`."""
     backfills: tuple[str, ...] = ()
     """The parts of other files, each with its path, whose records are `records`."""
+    of_span: bool = False
+    """Whether `records` are of a span, which was asked for."""
     taken: Taken | None = None
+    """As in the plan, and what only commits know of a span."""
+    ends_request: bool = False
+    """As in the plan."""
+    read_from: datetime | None = None
     """As in the plan."""
 
     def __post_init__(self) -> None:
         for name in ("batch", "epoch", "records", "bytes", "quarantined", "misplaced"):
             require_count(name, getattr(self, name))
-        for name in ("planned_at", "committed_at", "base", "horizon"):
+        for name in ("planned_at", "committed_at", "base", "horizon", "read_from"):
             require_utc(name, getattr(self, name))
         if self.quarantined > self.records:
             raise InvalidValueError(f"batch {self.batch}: {self.quarantined} of {self.records} records quarantined")
@@ -205,7 +211,10 @@ class BatchCommit:
             rejects=rejects,
             readmits=tuple(entry.path for task in plan.readmits for entry in task),
             backfills=tuple(str(part) for task in plan.backfills for part in task),
+            of_span=bool(plan.spans),
             taken=plan.taken,
+            ends_request=plan.ends_request,
+            read_from=plan.read_from,
         )
 
     def finding(self, findings: Iterable[Finding]) -> BatchCommit:
@@ -214,10 +223,21 @@ class BatchCommit:
         losses = self.losses + tuple(loss for finding in found for loss in finding.losses)
         return replace(self, losses=losses, misplaced=sum(finding.misplaced for finding in found))
 
+    def behind(self, before: BatchCommit | None) -> BatchCommit:
+        """The commit with what only commits know of a request.
+
+        Args:
+            before: the commit before; None: there is none.
+        """
+        if self.taken is None:
+            return self
+        own = (self.records, self.losses) if self.of_span else (0, ())
+        return replace(self, taken=self.taken.behind(before.taken if before else None, *own))
+
     @property
     def is_requested(self) -> bool:
-        """Whether its records are not of the stream: somebody has asked for them."""
-        return bool(self.readmits or self.backfills)
+        """Whether its records are not those that the stream gives next: somebody has asked for them."""
+        return bool(self.readmits or self.backfills) or self.of_span or self.ends_request
 
     @property
     def kinesis_records(self) -> int:
@@ -258,9 +278,12 @@ class BatchCommit:
                 **({"rejectedBy": self.rejected_by} if self.rejected_by else {}),
                 **({"readmits": self.readmits} if self.readmits else {}),
                 **({"backfills": self.backfills} if self.backfills else {}),
-                **({"readmitted": self.taken.to_row()} if self.taken else {}),
+                **({"ofSpan": True} if self.of_span else {}),
+                **({"endsRequest": True} if self.ends_request else {}),
+                **({"readFrom": time_to_json(self.read_from)} if self.read_from else {}),
+                **(self.taken.to_fields() if self.taken else {}),
             },
-            version=version_of(bool(self.backfills), self.taken),
+            version=version_of(bool(self.backfills), self.taken, spans=self.of_span),
         )
 
     @classmethod
@@ -297,7 +320,10 @@ class BatchCommit:
                 rejected_by=fields.get("rejectedBy", ""),
                 readmits=tuple(fields.get("readmits", ())),
                 backfills=tuple(fields.get("backfills", ())),
-                taken=Taken.from_row(row) if (row := fields.get("readmitted")) else None,
+                of_span=fields.get("ofSpan", False),
+                taken=Taken.from_fields(fields),
+                ends_request=fields.get("endsRequest", False),
+                read_from=time_from_json(fields.get("readFrom")),
             )
 
         return decode("commit", content, build)

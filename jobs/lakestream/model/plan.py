@@ -22,7 +22,7 @@ from lakestream.model.cursors import Cursor, Reading, cursor_from_row, cursor_to
 from lakestream.model.definition import Definition
 from lakestream.model.files import FileEntry
 from lakestream.model.ranges import Loss, ShardRange
-from lakestream.model.requests import FilePart, Part, Taken, version_of
+from lakestream.model.requests import FilePart, Piece, Taken, version_of
 from lakestream.model.trim import Trim
 
 
@@ -31,8 +31,8 @@ class BatchPlan:
     """The ranges of one batch, and where every shard stands once it is committed.
 
     Written to the log before anything is read, so that whoever repeats the batch reads the same
-    records. Instead of ranges it may have parts of files, which somebody has asked for. With neither it is a
-    heartbeat: it only carries the cursors on.
+    records. Instead of ranges it may have parts of files, or of the stream, which somebody has asked for. With neither
+    it is a heartbeat: it only carries the cursors on.
     """
 
     batch: int
@@ -58,10 +58,15 @@ class BatchPlan:
     """What the stream may have trimmed by then; None: written by a release that did not keep it."""
     definition: Definition | None = None
     """What its records become; None: written by a release that did not keep it."""
-    parts: tuple[tuple[Part, ...], ...] = ()
+    parts: tuple[tuple[Piece, ...], ...] = ()
     """What the batch takes of a request, by the task that reads it; all of one kind."""
     taken: Taken | None = None
     """How far the requests are with this batch; None: there has been none."""
+    ends_request: bool = False
+    """It is of a request, of which it takes nothing: there was nothing left, or no more is to be taken."""
+    read_from: datetime | None = None
+    """The writer takes of each shard what lies behind the first record that arrived at this time or later, which is the
+    first of all; None: nobody knows, for a release has begun the log that did not keep it."""
 
     def __post_init__(self) -> None:
         require_count("batch", self.batch)
@@ -69,10 +74,11 @@ class BatchPlan:
         require_utc("planned_at", self.planned_at)
         require_utc("base", self.base)
         require_utc("horizon", self.horizon)
+        require_utc("read_from", self.read_from)
         if (self.base is None) != (not self.ranges):
             raise InvalidValueError(f"batch {self.batch}: a base is given exactly when there are ranges")
-        if self.parts and (self.ranges or self.taken is None):
-            raise InvalidValueError(f"batch {self.batch}: it has parts of files, so no ranges, and a request")
+        if self.is_requested and (self.ranges or self.taken is None):
+            raise InvalidValueError(f"batch {self.batch}: it is of a request, so it names that, and has no ranges")
         if len({type(part) for task in self.parts for part in task}) > 1:
             raise InvalidValueError(f"batch {self.batch}: its parts are of two kinds")
         require_sorted(f"batch {self.batch}: ranges", [r.shard_id for r in self.ranges])
@@ -98,6 +104,11 @@ class BatchPlan:
         return not self.ranges and not self.parts
 
     @property
+    def is_requested(self) -> bool:
+        """Whether it takes nothing of the stream: somebody has asked for it."""
+        return bool(self.parts) or self.ends_request
+
+    @property
     def readmits(self) -> tuple[tuple[FileEntry, ...], ...]:
         """The files of the quarantine among the parts, by task."""
         found = (tuple(part for part in task if isinstance(part, FileEntry)) for task in self.parts)
@@ -107,6 +118,12 @@ class BatchPlan:
     def backfills(self) -> tuple[tuple[FilePart, ...], ...]:
         """The parts of other files, by task."""
         found = (tuple(part for part in task if isinstance(part, FilePart)) for task in self.parts)
+        return tuple(task for task in found if task)
+
+    @property
+    def spans(self) -> tuple[tuple[ShardRange, ...], ...]:
+        """The ranges of a span among the parts, by task."""
+        found = (tuple(part for part in task if isinstance(part, ShardRange)) for task in self.parts)
         return tuple(task for task in found if task)
 
     @property
@@ -137,9 +154,12 @@ class BatchPlan:
                 **({"hashKeys": hash_keys} if any(hash_keys) else {}),
                 **({"readmits": [[e.to_row() for e in task] for task in self.readmits]} if self.readmits else {}),
                 **({"backfills": [[p.to_row() for p in task] for task in self.backfills]} if self.backfills else {}),
-                **({"readmitted": self.taken.to_row()} if self.taken else {}),
+                **({"spans": [[_span_row(r) for r in task] for task in self.spans]} if self.spans else {}),
+                **({"endsRequest": True} if self.ends_request else {}),
+                **({"readFrom": time_to_json(self.read_from)} if self.read_from else {}),
+                **(self.taken.to_fields() if self.taken else {}),
             },
-            version=version_of(bool(self.backfills), self.taken),
+            version=version_of(bool(self.backfills), self.taken, spans=bool(self.spans)),
         )
 
     @classmethod
@@ -168,13 +188,28 @@ class BatchPlan:
                 definition=Definition.from_fields(found) if (found := fields.get("definition")) else None,
                 parts=tuple(
                     tuple(map(from_row, task))
-                    for name, from_row in (("readmits", FileEntry.from_row), ("backfills", FilePart.from_row))
+                    for name, from_row in (
+                        ("readmits", FileEntry.from_row),
+                        ("backfills", FilePart.from_row),
+                        ("spans", _span_range),
+                    )
                     for task in fields.get(name, ())
                 ),
-                taken=Taken.from_row(row) if (row := fields.get("readmitted")) else None,
+                taken=Taken.from_fields(fields),
+                ends_request=fields.get("endsRequest", False),
+                read_from=time_from_json(fields.get("readFrom")),
             )
 
         return decode("plan", content, build)
+
+
+def _span_row(piece: ShardRange) -> list[Any]:
+    return [*piece.to_row(), piece.hash_keys and piece.hash_keys.to_row()]
+
+
+def _span_range(row: list[Any]) -> ShardRange:
+    *fields, hash_keys = row
+    return ShardRange.from_row(fields, hash_keys)
 
 
 def require_sorted(name: str, shard_ids: Sequence[str]) -> None:

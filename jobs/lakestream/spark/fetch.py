@@ -81,9 +81,15 @@ class SparkFetcher:
             s3 = self._quarantine.s3
             frame = read_backfill(self._spark, s3, plan, pipeline.schema, self._tallies, of_table=of_table)
             return frame, pipeline
-        settings = replace(self._settings, retention=plan.trim.retention) if plan.trim else self._settings
+        settings, trim = self._settings, plan.trim
+        if plan.spans:
+            # What a span lacks by now must not stop the stream: it is told, and the request may end with it.
+            settings = replace(settings, skip_losses=True)
+            trim = plan.taken.span.trim if plan.taken and plan.taken.span else trim
+        settings = replace(settings, retention=trim.retention) if trim else settings
         reader = self._findings.kept(plan.batch, self._reader)
-        return read_batch(self._spark, settings, plan, pipeline.schema, reader, self._tallies), pipeline
+        tasks = plan.spans or plan.tasks
+        return read_batch(self._spark, settings, plan, tasks, pipeline.schema, reader, self._tallies), pipeline
 
 
 def _shard_stats(tallies: Iterable[Tally]) -> tuple[ShardStats, ...]:

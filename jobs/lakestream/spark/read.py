@@ -28,18 +28,20 @@ def read_batch(
     spark: SparkSession,
     settings: KinesisSettings,
     plan: BatchPlan,
+    tasks: Sequence[Sequence[ShardRange]],
     schema: StructType,
     reader: Reader,
     tallies: Tallies,
 ) -> DataFrame:
-    """The records of a plan, with the columns of `events_schema`.
+    """The records of a plan's ranges, with the columns of `events_schema`.
 
     The same rows in the same partitions and order however often a task runs, since a plan says what each task reads.
 
     Args:
         spark: the session.
         settings: how executors reach Kinesis; pickled.
-        plan: has at least one range.
+        plan: names the ranges.
+        tasks: these, by task: of the stream, or of a span; one at least.
         schema: of the events; pickled.
         reader: yields the records of ranges, with the columns of `lakestream.kinesis.SCHEMA`; pickled.
         tallies: are told what each task has read; pickled.
@@ -48,7 +50,7 @@ def read_batch(
     def read(ranges: Sequence[ShardRange]) -> "Iterator[pa.RecordBatch]":
         return past_half(reader(settings, ranges), sum(piece.expected_records for piece in ranges))
 
-    return _events(spark, plan.batch, plan.tasks, read, schema, tallies)
+    return _events(spark, plan.batch, tasks, read, schema, tallies)
 
 
 def read_readmitted(

@@ -16,11 +16,12 @@ from lakestream.model import (
     Format,
     HashKeys,
     Loss,
-    Part,
+    Piece,
     Position,
     Reading,
     ShardRange,
     ShardStats,
+    SpanProgress,
     Taken,
     Trim,
     Unpinned,
@@ -47,6 +48,10 @@ file_parts = st.builds(
 
 def shard_ids(number: int) -> str:
     return f"shardId-{number:012d}"
+
+
+losses = st.builds(Loss, st.builds(shard_ids, counts), st.none() | positions, st.none() | positions, times, times)
+trims = st.builds(Trim, st.timedeltas(timedelta(hours=1), timedelta(days=365)), times)
 
 
 def idle_cursors(shard_id: str) -> st.SearchStrategy[Cursor]:
@@ -85,7 +90,17 @@ def _cursor_behind(piece: ShardRange) -> Cursor:
 def progress_of_requests(draw: st.DrawFn) -> Taken:
     """How far a request may be."""
     of = draw(st.integers(1, 2**53))
-    return Taken(draw(st.integers(1, 2**53)), draw(st.integers(0, of)), of)
+    span = draw(st.none() | spans())
+    return Taken(draw(st.integers(1, 2**53)), draw(st.integers(0, of)), of, span)
+
+
+@st.composite
+def spans(draw: st.DrawFn) -> SpanProgress:
+    """How far a span may be read."""
+    cursors = [draw(idle_cursors(shard_ids(number))) for number in range(draw(st.integers(0, 3)))]
+    lost = draw(st.lists(losses, max_size=2))
+    trim = draw(st.none() | trims)
+    return SpanProgress(tuple(cursors), trim, draw(st.none() | times), tuple(lost), draw(counts), draw(st.booleans()))
 
 
 @st.composite
@@ -100,10 +115,9 @@ def plans(draw: st.DrawFn, max_shards: int = 5) -> BatchPlan:
         else:
             cursors.append(draw(idle_cursors(shard_ids(number))))
     taken = draw(st.none() | progress_of_requests())
-    kind: st.SearchStrategy[Part] = draw(st.sampled_from([files, file_parts]))
+    kind: st.SearchStrategy[Piece] = draw(st.sampled_from([files, file_parts, ranges(shard_ids(0), 0)]))
     parts = draw(st.lists(st.lists(kind, min_size=1), min_size=1)) if taken and not pieces else []
     since = draw(times)
-    loss = st.builds(Loss, st.builds(shard_ids, counts), st.none() | positions, st.none() | positions, times, times)
     return BatchPlan(
         batch=draw(counts),
         epoch=draw(counts),
@@ -113,11 +127,13 @@ def plans(draw: st.DrawFn, max_shards: int = 5) -> BatchPlan:
         caught_up=draw(st.booleans()),
         ranges=tuple(pieces),
         cursors=tuple(cursors),
-        losses=tuple(draw(st.lists(loss, max_size=2))),
-        trim=draw(st.none() | st.builds(Trim, st.timedeltas(timedelta(hours=1), timedelta(days=365)), times)),
+        losses=tuple(draw(st.lists(losses, max_size=2))),
+        trim=draw(st.none() | trims),
         definition=draw(st.none() | definitions),
         parts=tuple(map(tuple, parts)),
         taken=taken,
+        ends_request=taken is not None and not pieces and not parts and draw(st.booleans()),
+        read_from=draw(st.none() | times),
     )
 
 

@@ -28,6 +28,9 @@ from lakestream.model import (
     ShardRange,
     ShardStats,
     SinkCommit,
+    Span,
+    SpanDue,
+    SpanProgress,
     Taken,
     Trim,
     after,
@@ -63,6 +66,8 @@ class World:
     fetched: int = 0
     asked: int = 0
     """Files of the quarantine that somebody has asked for, of one record each: 1000 and so on."""
+    span: int = 0
+    """Records of a span that somebody has asked for behind these, one in each batch: 9001 and so on."""
     epoch: int = 0
     now: datetime = START
 
@@ -122,10 +127,21 @@ class ScriptedPlanner:
         self.caught_up_to = START if caught_up else None
         if record >= self.world.available:
             return None
-        return replace(plan_of(record, epoch, caught_up=caught_up), batch=batch)
+        return replace(plan_of(record, epoch, caught_up=caught_up), batch=batch, read_from=START)
+
+    def portion(self, due: SpanDue, trim: Trim | None, records: int) -> Portion | None:
+        assert records == 50_000
+        assert trim is not None, "what the stream has trimmed is known"
+        number = due.progress.cursors[0].position.sequence + 1 if due.progress else 9001  # type: ignore[union-attr]
+        piece = ShardRange(SHARD, at(number), after(number), number, START, START, False, 1, 0)
+        if number == 9000 + self.world.span:
+            return Portion(((piece,),), Taken(due.request, 1, 1, SpanProgress()))
+        progress = SpanProgress((Reading(SHARD, after(number), START, None),), trim, START)
+        return Portion(((piece,),), Taken(due.request, 0, 1, progress))
 
     def observe(self, commit: BatchCommit) -> None:
-        self.learned.append(commit.batch)
+        if not commit.is_requested:
+            self.learned.append(commit.batch)
 
 
 class ScriptedLog:
@@ -147,8 +163,12 @@ class ScriptedLog:
         assert commit.batch == len(self.world.commits), "commits are contiguous"
         self.world.commits[commit.batch] = commit
 
-    def requested(self, behind: Taken | None, definition: str, records: int) -> Portion | None:
+    def requested(self, behind: Taken | None, definition: str, records: int) -> Portion | SpanDue | None:
         assert (definition, records) == (DEFINITION.digest, 50_000)
+        if self.world.span:
+            is_done = behind is not None and behind.is_done
+            span = Span(START, START + timedelta(seconds=1))
+            return None if is_done else SpanDue(1, span, behind.span if behind else None)
         taken = behind.parts if behind else 0
         if taken >= self.world.asked:
             return None
@@ -170,13 +190,16 @@ class ScriptedFetcher:
         assert self.world.plans.get(plan.batch) == plan, "a batch is fixed before it is read"
         self.world.fetched += 1
         self.world.reach("fetch")
-        rows = [piece.first for piece in plan.ranges] + [int(entry.path) for task in plan.parts for entry in task]
+        rows = [piece.first for piece in plan.ranges] + [int(entry.path) for task in plan.readmits for entry in task]
+        rows += [piece.first for task in plan.spans for piece in task]
         stats = ShardStats(SHARD, len(rows), 10, START, START)
 
         # As when an executor is lost while the sink writes: what is read again lacks more.
         def findings() -> tuple[Finding, ...]:
-            if plan.parts:
+            if plan.readmits:
                 return ()
+            if plan.spans:
+                return (Finding(SHARD, (Loss(SHARD, at(rows[0]), after(rows[0]), START, START),)),)
             end = at(plan.batch + 1) if plan.batch not in self.world.visible else after(plan.batch + 1)
             return (Finding(SHARD, (Loss(SHARD, at(1), end, START, START),)),)
 
@@ -567,3 +590,40 @@ def test_a_death_at_any_step_readmits_nothing_twice(start: Any, step: str, death
             start(world).engine.run(Until.CAUGHT_UP)
     start(world).engine.run(Until.CAUGHT_UP)
     assert sorted(world.lake) == [1, 2, 1000, 1001, 1002]
+
+
+def test_a_span_takes_turns_with_the_stream_and_leaves_it_where_it_is(start: Any) -> None:
+    world = World(available=3, span=2)
+    driver = start(world)
+    driver.engine.run(Until.CAUGHT_UP)
+    assert world.lake == [1, 9001, 2, 9002, 3]
+    assert [commit.is_requested for commit in driver.told.commits] == [False, True, False, True, False]
+    assert driver.planner.learned == [0, 2, 4]
+    stream, of_span = world.commits[0], world.commits[1]
+    assert (of_span.cursors, of_span.trim, of_span.horizon) == (stream.cursors, stream.trim, stream.horizon)
+    assert (of_span.base, of_span.caught_up, of_span.read_from) == (None, stream.caught_up, START)
+
+
+def test_commits_alone_know_what_a_span_has_taken_and_lost(start: Any) -> None:
+    world = World(available=3, span=2)
+    start(world).engine.run(Until.CAUGHT_UP)
+    known = [commit.taken.span for commit in world.commits.values() if commit.taken and commit.taken.span]
+    assert [span.records for span in known] == [1, 1, 2, 2], "the stream's batches hand it on"
+    assert [len(span.lost) for span in known] == [1, 1, 2, 2]
+    assert all(not plan.losses for plan in world.plans.values())
+
+
+@pytest.mark.parametrize("step", ["planned", "fetch", "write", "sink_committed", "committed"])
+@pytest.mark.parametrize("deaths", [1, 3])
+def test_a_death_at_any_step_takes_nothing_of_a_span_twice(start: Any, step: str, deaths: int) -> None:
+    world = World(available=2, span=3)
+    for _ in range(deaths):
+        world.die_at = step
+        with pytest.raises(Died):
+            start(world).engine.run(Until.CAUGHT_UP)
+    start(world).engine.run(Until.CAUGHT_UP)
+    assert sorted(world.lake) == [1, 2, 9001, 9002, 9003]
+    last = world.commits[max(world.commits)].taken
+    assert last is not None
+    assert last.span is not None
+    assert last.span.records == 3

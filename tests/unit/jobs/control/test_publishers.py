@@ -19,7 +19,7 @@ from lakestream.control import (
     read_progress,
     serve_metrics,
 )
-from lakestream.model import BatchCommit, FileEntry, ServiceStatus, ShardStats, Taken
+from lakestream.model import BatchCommit, FileEntry, Loss, ServiceStatus, ShardStats, SpanProgress, Taken
 from lakestream.testing.logs import EPOCH_TIME, ManualClock, commit_of, plan_of
 from lakestream_api import CoreSeconds, Freshness, LossProgress, Progress, ShardProgress, StageSeconds, TableService
 
@@ -278,3 +278,25 @@ def test_a_batch_that_readmits_is_told_in_the_log_alone(caplog: pytest.LogCaptur
     assert memory.published == []
     assert asked == [7], "its time is not that of the next batch"
     assert "replay 2 has come to part 5 of 9" in caplog.text
+
+
+def test_so_is_one_of_a_span_with_what_it_has_lost(caplog: pytest.LogCaptureFixture) -> None:
+    memory = Memory()
+    reporter = ProgressReporter(Job("orders", "hudi", timedelta(seconds=10), cores=2), [memory], executors=lambda: 1)
+    plan = plan_of(7, 4)
+    when = plan.planned_at
+    span = SpanProgress(reached=when, records=12)
+    commit = BatchCommit.of(plan, epoch=4, committed_at=when)
+    loss = Loss("shardId-0", None, None, when, when)
+    of_span = replace(commit, records=5, of_span=True, taken=Taken(2, 0, 1, span), losses=(loss,))
+    with caplog.at_level(logging.INFO):
+        reporter.committed(of_span, ())
+        reporter.committed(replace(commit, batch=8, ends_request=True, taken=Taken(2, 0, 0, span)), ())
+    assert memory.published == []
+    assert (
+        "batch 7: 5 records of the stream read once more, 0 rows, 0 in quarantine; backfill 2 has come to"
+        in caplog.text
+    )
+    assert f"{when:%Y-%m-%d %H:%M:%S} UTC with 12 records" in caplog.text
+    assert f"records were trimmed before they were read, and skipped: {loss}" in caplog.text
+    assert "batch 8: request 2 has ended" in caplog.text

@@ -55,7 +55,7 @@ def test_files_of_the_quarantine_need_a_request_and_no_ranges() -> None:
     files = ((FileEntry("b0.parquet", 1, 10, ""),),)
     document = replace(plan_of(3, 1), parts=files, taken=Taken(1, 1, 1)).to_json()
     assert BatchPlan.from_json(document).readmits == files
-    with pytest.raises(CorruptLogError, match="no ranges, and a request"):
+    with pytest.raises(CorruptLogError, match="so it names that, and has no ranges"):
         BatchPlan.from_json(document.replace(b'"readmitted"', b'"forgotten"'))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from hypothesis import given
@@ -14,7 +15,20 @@ from lakestream.errors import CorruptLogError, InvalidValueError, RequestError
 from lakestream.log import ObstoreLogStore, Request, Requested, cancel_request, newest_request, next_number, put_request
 from lakestream.log.layout import batch_key, commit_key, pack, request_key
 from lakestream.log.requests import Requests, cut
-from lakestream.model import BatchCommit, FileEntry, FilePart, Format, Portion, Taken
+from lakestream.model import (
+    BatchCommit,
+    FileEntry,
+    FilePart,
+    Format,
+    Loss,
+    Portion,
+    Reading,
+    Span,
+    SpanDue,
+    SpanProgress,
+    Taken,
+    at,
+)
 from lakestream.testing.logs import EPOCH_TIME, ManualClock, plan_of
 
 OLD, NEW = "old definition", "new definition"
@@ -240,3 +254,98 @@ def test_a_request_that_waits_for_another_definition_can_be_cancelled(store: Obs
 def test_a_request_of_nothing_is_none() -> None:
     with pytest.raises(InvalidValueError, match="name files"):
         request(1)
+
+
+SPAN = Span(EPOCH_TIME, EPOCH_TIME + timedelta(hours=2))
+
+
+@pytest.fixture
+def span(store: ObstoreLogStore) -> Request:
+    found = Request(1, EPOCH_TIME, NEW, ASKED, (), SPAN)
+    assert put_request(store, found)
+    return found
+
+
+def committed(store: ObstoreLogStore, batch: int, taken: Taken) -> None:
+    commit = BatchCommit.of(plan_of(batch, 1), epoch=1, committed_at=EPOCH_TIME)
+    store.create(commit_key(batch), pack(replace(commit, taken=taken).to_json()))
+
+
+def test_a_span_of_the_stream_is_asked_for(store: ObstoreLogStore, span: Request) -> None:
+    assert Request.from_json(span.to_json()) == span
+    assert b'"version":4' in span.to_json(), "a release that does not know of spans has to leave it"
+    assert (str(span), span.is_backfill, span.size, span.files, span.records) == ("backfill 1", True, 1, (), 0)
+    requests = Requests(store, ASKED)
+    assert requests.next(None, NEW, 10) == SpanDue(1, SPAN, None)
+    progress = SpanProgress(reached=EPOCH_TIME)
+    assert requests.next(Taken(1, 0, 1, progress), NEW, 10) == SpanDue(1, SPAN, progress)
+    with pytest.raises(InvalidValueError, match="name files, or a span"):
+        Request(1, EPOCH_TIME, NEW, ASKED, (a_file("a"),), SPAN)
+    with pytest.raises(InvalidValueError, match="is empty"):
+        Span(EPOCH_TIME, EPOCH_TIME)
+
+
+def test_what_is_known_of_the_request_before_is_not_of_a_span(store: ObstoreLogStore) -> None:
+    put_request(store, Request(2, EPOCH_TIME, NEW, ASKED, (), SPAN))
+    before = Taken(1, 1, 1, SpanProgress(reached=EPOCH_TIME))
+    assert Requests(store, ASKED).next(before, NEW, 10) == SpanDue(2, SPAN, None)
+
+
+def test_it_waits_for_a_driver_with_the_document_that_it_was_asked_for_with(
+    store: ObstoreLogStore, span: Request
+) -> None:
+    assert Requests(store, ASKED).next(None, OLD, 10) is None
+    assert Requests(store, ASKED + 1).next(None, OLD, 10) is not None
+
+
+def test_a_span_that_is_cancelled_keeps_what_is_known_of_it(store: ObstoreLogStore, span: Request) -> None:
+    cancel_request(store, 1, EPOCH_TIME)
+    cursor = Reading("shardId-0", at(5), EPOCH_TIME, None)
+    behind = Taken(1, 0, 1, SpanProgress((cursor,), None, EPOCH_TIME, (), 7))
+    found = Requests(store, ASKED).next(behind, NEW, 10)
+    assert found == Portion((), Taken(1, 0, 0, SpanProgress((), None, EPOCH_TIME, (), 7)))
+
+
+LOST = Loss("shardId-0", None, at(5), EPOCH_TIME, EPOCH_TIME)
+
+
+@pytest.mark.parametrize(
+    ("taken", "is_cancelled", "said"),
+    [
+        (
+            None,
+            False,
+            "(2026-01-31 12:00:00 to 2026-01-31 14:00:00 UTC) has taken 0 records; the writer's driver goes on",
+        ),
+        (
+            Taken(1, 0, 1, SpanProgress(reached=EPOCH_TIME, records=1234)),
+            False,
+            "has taken 1,234 records up to 2026-01-31 12:00:00 UTC; the writer's driver goes on with it",
+        ),
+        (
+            Taken(1, 0, 1, SpanProgress(records=7)),
+            True,
+            "backfill 1 is cancelled at 7 records; the writer's driver is yet to see that",
+        ),
+        (Taken(1, 0, 0, SpanProgress(records=7)), True, "backfill 1 was cancelled: 7 records were taken"),
+        (
+            Taken(1, 1, 1, SpanProgress(records=7)),
+            False,
+            "backfill 1 is done: 2026-01-31 12:00:00 to 2026-01-31 14:00:00 UTC, 7 records",
+        ),
+        (
+            Taken(1, 0, 0, SpanProgress(records=7, lost=(LOST,), failed=True)),
+            False,
+            "backfill 1 has ended with 7 records, as spec.source.kinesis.onDataLoss is fail and records of 2026-01-31 "
+            f"12:00:00 to 2026-01-31 14:00:00 UTC may have been trimmed before they were read: {LOST}",
+        ),
+    ],
+)
+def test_it_is_told_how_far_a_span_is(
+    store: ObstoreLogStore, span: Request, taken: Taken | None, is_cancelled: bool, said: str
+) -> None:
+    if taken is not None:
+        committed(store, 0, taken)
+    if is_cancelled:
+        cancel_request(store, 1, EPOCH_TIME)
+    assert said in str(newest_request(store))

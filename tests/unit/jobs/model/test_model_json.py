@@ -11,7 +11,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakestream.errors import CorruptLogError
-from lakestream.model import BatchCommit, BatchPlan, FileEntry, Finding, ShardStats, SinkCommit
+from lakestream.model import (
+    BatchCommit,
+    BatchPlan,
+    FileEntry,
+    Finding,
+    Loss,
+    ShardStats,
+    SinkCommit,
+    SpanProgress,
+    Taken,
+    at,
+)
 from lakestream.testing.strategies import plans, stats_of
 
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
@@ -73,6 +84,45 @@ def test_a_plan_of_a_release_without_definitions_is_read(plan: BatchPlan) -> Non
     assert BatchPlan.from_json(orjson.dumps(document)) == replace(plan, definition=None)
 
 
+@given(plans())
+def test_a_release_that_does_not_know_of_a_span_leaves_it_while_it_is_read(plan: BatchPlan) -> None:
+    version = orjson.loads(plan.to_json())["version"]
+    commit = orjson.loads(BatchCommit.of(plan, epoch=1, committed_at=NOW).to_json())
+    if plan.spans or (plan.taken and plan.taken.span and not plan.taken.is_done):
+        assert version == commit["version"] == 4
+    else:
+        assert version == commit["version"] == (3 if plan.backfills else 2 if plan.taken else 1)
+
+
+def test_plans_and_commits_of_the_last_release_are_read() -> None:
+    """As they were written before there were spans."""
+    plan = replace(an_empty_plan(), taken=Taken(3, 1, 4))
+    commit = BatchCommit.of(plan, epoch=1, committed_at=NOW)
+    for document, read in ((plan, BatchPlan.from_json), (commit, BatchCommit.from_json)):
+        fields = orjson.loads(document.to_json())
+        assert fields["readmitted"] == [3, 1, 4]
+        assert not {"span", "spans", "ofSpan", "endsRequest", "readFrom"} & fields.keys()
+        assert fields["version"] == 2
+        assert read(document.to_json()) == document
+
+
+LOST = Loss("shardId-000000000000", None, None, NOW, NOW)
+
+
+def test_a_commit_knows_what_the_one_before_knew_of_the_same_span() -> None:
+    span = SpanProgress(lost=(LOST,))
+    plan = replace(an_empty_plan(), taken=Taken(1, 0, 1, span))
+    first = replace(BatchCommit.of(plan, epoch=1, committed_at=NOW), of_span=True, records=5).behind(None)
+    found = replace(LOST, start=at(7))
+    second = replace(first, records=2, losses=(found,), taken=plan.taken).behind(first)
+    assert second.taken is not None
+    assert second.taken.span == SpanProgress(lost=(LOST, found), records=7)
+    of_stream = replace(BatchCommit.of(plan, epoch=1, committed_at=NOW), records=9, losses=(found,))
+    assert of_stream.behind(second).taken == second.taken, "what the stream gives and loses is not of the span"
+    another = replace(first, taken=Taken(2, 0, 1, SpanProgress())).behind(second)
+    assert another.taken == Taken(2, 0, 1, SpanProgress(records=5))
+
+
 def an_empty_plan() -> BatchPlan:
     return BatchPlan(0, 1, NOW, None, NOW, True, (), ())
 
@@ -88,7 +138,7 @@ def changed(**fields: object) -> bytes:
         (b"[]", "not a plan document"),
         (b'{"kind":"plan"}', "not a plan document"),
         (changed(kind="commit"), "expected a plan document, found a 'commit'"),
-        (changed(version=4), "has version 4; this release reads versions up to 3"),
+        (changed(version=5), "has version 5; this release reads versions up to 4"),
         (changed(batch=-1), "batch must not be negative"),
         (changed(horizon=None), "a time is missing"),
         (changed(cursors=[["shardId-0", "dancing"]]), "not a cursor"),
