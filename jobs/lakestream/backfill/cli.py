@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from datetime import UTC, datetime
-from typing import Annotated
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,20 +15,30 @@ from lakestream.logs import log_to_stderr
 from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, log_of
 from lakestream_api import Operation, Writer
 
+if TYPE_CHECKING:
+    from lakestream.backfill.span import Asked
 
-class _FilesByDefault(WithDefault):
+
+class _FilesOrSpan(WithDefault):
     default = "files"
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        is_span = any(arg.split("=")[0] in ("--from", "--to") for arg in args)
+        return super().parse_args(ctx, ["span", *args] if is_span and args[0] not in self.commands else args)
 
 
 backfill_app = typer.Typer(
-    cls=_FilesByDefault,
-    help="Take files into a writer's table, between the batches of its stream: "
-    "lakestream backfill -f lakestream.yaml --writer NAME FILES.",
+    cls=_FilesOrSpan,
+    help="Take files, or a span of its stream once more, into a writer's table, between the batches of the stream: "
+    "lakestream backfill -f lakestream.yaml --writer NAME FILES; or … --from TIME --to TIME.",
     no_args_is_help=True,
     add_completion=False,
 )
 
 
+_PATIENCE = 15.0
+"""Seconds for which somebody waits for Kinesis: a driver has more."""
+_WriterName = Annotated[str, typer.Option("--writer", help="Name of a writer, one of spec.writers.")]
 _Rows = Annotated[
     bool, typer.Option("--rows", help="They hold rows as the table has them, and not events: no transform is applied.")
 ]
@@ -47,7 +58,7 @@ def files(
         typer.Argument(metavar="FILES...", help="Files of JSON lines or Parquet, or folders of them; s3:// too."),
     ],
     file: File,
-    writer: Annotated[str, typer.Option(help="Name of a writer, one of spec.writers.")],
+    writer: _WriterName,
     rows: _Rows = False,
     again: _Again = False,
     despite_deletes: _DespiteDeletes = False,
@@ -82,12 +93,93 @@ def files(
             datetime.now(UTC),
             columns=None if columns is None else list(columns),
             is_table=rows,
-            once=not again and (chosen.hudi is None or chosen.hudi.operation is not Operation.UPSERT),
+            once=not again and _keeps_every_row(chosen),
         )
         typer.echo(
             f"{told(request)}. The writer's driver takes them between its batches; if none runs: "
             f"lakestream ingest -f {file} --writer {writer}"
         )
+
+
+@backfill_app.command()
+def span(
+    file: File,
+    writer: _WriterName,
+    since: Annotated[
+        str, typer.Option("--from", help="Arrival time: '3 hours ago', 2026-11-20T00:00Z, …; UTC without an offset.")
+    ],
+    until: Annotated[str, typer.Option("--to", help="Arrival time up to which it goes, which has passed.")] = "now",
+    again: Annotated[
+        bool, typer.Option("--again", help="Also what the writer has read before, to a table that keeps every row.")
+    ] = False,
+    despite_deletes: _DespiteDeletes = False,
+) -> None:
+    """Ask for what arrived in the writer's stream between two times to be read once more, into the table.
+
+    The writer's driver does it, the one that runs or the next one. Where the stream itself is read stays as it is.
+    """
+    log_to_stderr("WARNING")
+    with explained():
+        from lakestream import settings
+        from lakestream.backfill.span import Terms, ask_for_span, span_of
+        from lakestream.kinesis import HttpKinesisClient
+        from lakestream.log import ObstoreLogStore
+        from lakestream.places import checkpoint_place
+        from lakestream.storage import S3Settings
+
+        document = load(file)
+        chosen = document.writer(writer)
+        source = replace(settings.kinesis_settings(document.spec.source.kinesis), patience=_PATIENCE)
+        client = HttpKinesisClient(source)
+        try:
+            stream, now = client.describe_stream_summary(), client.now()
+        finally:
+            client.close()
+        asked = ask_for_span(
+            ObstoreLogStore.at(
+                checkpoint_place(document, chosen, S3Settings.from_environment(os.environ, source.region))
+            ),
+            settings.definition(document, chosen),
+            span_of(since, until, now),
+            stream,
+            now,
+            Terms(
+                keeps_every_row=_keeps_every_row(chosen),
+                again=again,
+                may_lose=source.skip_losses,
+                deletes_known_for=None if despite_deletes else _deletes_known_for(chosen),
+            ),
+        )
+        _tell_span(asked, source.stream, f"lakestream ingest -f {file} --writer {writer}")
+
+
+def _tell_span(asked: Asked, stream: str, command: str) -> None:
+    typer.echo(
+        f"{asked.request}: what arrived in {stream} from {asked.span}. The writer's driver reads it between its "
+        f"batches; if none runs: {command}"
+    )
+    if asked.left_out is not None:
+        typer.echo(
+            f"What arrived from {asked.left_out:%Y-%m-%d %H:%M:%S} UTC on is left out: there the writer has begun to "
+            "read the stream itself, and the table keeps every row (--again takes it all)",
+            err=True,
+        )
+    if asked.trimmed_before is not None:
+        typer.echo(
+            f"What arrived before {asked.trimmed_before:%Y-%m-%d %H:%M:%S} UTC may be trimmed, and is skipped then "
+            "(onDataLoss: skip); `status` tells it",
+            err=True,
+        )
+
+
+def _keeps_every_row(writer: Writer) -> bool:
+    return writer.hudi is None or writer.hudi.operation is not Operation.UPSERT
+
+
+def _deletes_known_for(writer: Writer) -> timedelta | None:
+    if writer.hudi is None or writer.hudi.delete_when is None:
+        return None
+    return timedelta(hours=writer.hudi.cleaning.retain_hours)
 
 
 def _require_no_deletes(writer: Writer) -> None:
@@ -111,6 +203,8 @@ def status(path: TablePath = None, file: OptionalFile = None, writer: OptionalWr
             typer.echo("nobody has asked for a backfill")
             return
         typer.echo(state)
+        for loss in state.taken.span.lost if state.taken.span and not state.taken.span.failed else ():
+            typer.echo(f"records may have been trimmed before they were read, and were skipped: {loss}")
         left = state.request.parts[state.taken.parts : state.taken.of]
         if left and not state.is_cancelled:
             typer.echo(f"next: {left[0].part}; about {sum(one.part.rows for one in left):,} records are left")
