@@ -11,7 +11,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lab.chain import BURSTS, Lab, Table
-from lab.stream import OrderStream
+from lab.stream import OrderStream, merge, split
 from lab.verdict import require_exactly_once
 from lakestream.control.files import read_progress
 from lakestream.exits import Exit
@@ -31,25 +31,6 @@ def own_server() -> Iterator[LocalKinesis]:
 
 def make_lab(server: LocalKinesis, table: Table, folder: Path) -> Lab:
     return Lab(OrderStream(server, "orders", seed=11), table, folder, str(folder / "lake"), None)
-
-
-def split(server: LocalKinesis, stream: str) -> None:
-    """Split the first open shard in the middle."""
-    client = server.client(retries={"total_max_attempts": 5})
-    shards = client.list_shards(StreamName=stream, ShardFilter={"Type": "AT_LATEST"})["Shards"]
-    low, high = (int(shards[0]["HashKeyRange"][end]) for end in ("StartingHashKey", "EndingHashKey"))
-    client.split_shard(
-        StreamName=stream, ShardToSplit=shards[0]["ShardId"], NewStartingHashKey=str((low + high) // 2 + 1)
-    )
-
-
-def merge(server: LocalKinesis, stream: str) -> None:
-    """Merge the first two open shards that lie side by side."""
-    client = server.client(retries={"total_max_attempts": 5})
-    shards = client.list_shards(StreamName=stream, ShardFilter={"Type": "AT_LATEST"})["Shards"]
-    shards.sort(key=lambda shard: int(shard["HashKeyRange"]["StartingHashKey"]))
-    first, second = shards[0]["ShardId"], shards[1]["ShardId"]
-    client.merge_shards(StreamName=stream, ShardToMerge=first, AdjacentShardToMerge=second)
 
 
 @pytest.mark.parametrize("table", [Table.JSON, pytest.param(Table.MOR, marks=pytest.mark.slow)])

@@ -137,7 +137,7 @@ def log_faults(truth: Truth, writer: Writer) -> list[str]:
         faults.append("plans and commits are not of the same batches")
     if len(commits) != commits[-1].batch + 1:
         return faults  # the first have been removed
-    streamed = [commit for commit in commits if not commit.is_requested]
+    streamed = [commit for commit in commits if commit.of_span or not commit.is_requested]
     readmitted = sum(commit.records for commit in commits if commit.readmits)
     for name, counted, expected in (
         ("records", sum(commit.records for commit in streamed), truth.records),

@@ -136,3 +136,22 @@ class OrderStream:
                 kind = unusable if data in self._malformed else good
                 kind[record.shard_id, int(record.sequence_number), sub] = Content(data, record.arrival)
         return Truth(good, unusable, frozenset(path for path, _, _ in self._filed))
+
+
+def split(server: LocalKinesis, stream: str) -> None:
+    """Split the first open shard in the middle."""
+    client = server.client(retries={"total_max_attempts": 5})
+    shards = client.list_shards(StreamName=stream, ShardFilter={"Type": "AT_LATEST"})["Shards"]
+    low, high = (int(shards[0]["HashKeyRange"][end]) for end in ("StartingHashKey", "EndingHashKey"))
+    client.split_shard(
+        StreamName=stream, ShardToSplit=shards[0]["ShardId"], NewStartingHashKey=str((low + high) // 2 + 1)
+    )
+
+
+def merge(server: LocalKinesis, stream: str) -> None:
+    """Merge the first two open shards that lie side by side."""
+    client = server.client(retries={"total_max_attempts": 5})
+    shards = client.list_shards(StreamName=stream, ShardFilter={"Type": "AT_LATEST"})["Shards"]
+    shards.sort(key=lambda shard: int(shard["HashKeyRange"]["StartingHashKey"]))
+    first, second = shards[0]["ShardId"], shards[1]["ShardId"]
+    client.merge_shards(StreamName=stream, ShardToMerge=first, AdjacentShardToMerge=second)
