@@ -43,8 +43,8 @@ def quotas_of(manifests: Iterable[Manifest]) -> tuple[Quota, ...]:
 
 def is_short(seen: WriterSeen) -> bool:
     """Whether a driver that runs has fewer executors than it should, and none that waits for a node."""
-    report, pod, control = seen.report, seen.driver_pod, seen.control
-    if report is None or pod is None or pod.ended or report.pod_uid != pod.uid or control is None:
+    report, pod, control = seen.own_report, seen.driver_pod, seen.control
+    if report is None or pod is None or pod.ended or control is None:
         return False
     return seen.pending_since is None and report.executors.registered < (control.executors or 0)
 

@@ -57,7 +57,7 @@ def _sum(executors: Sequence[ExecutorsStatus]) -> ExecutorsStatus:
 def _writer(decision: WriterDecision, before: WriterStatus | None, now: datetime, timings: Timings) -> WriterStatus:
     seen, outcome, scale = decision.seen, decision.outcome, decision.scale
     report, pod = seen.report, seen.driver_pod
-    alive = bool(report and pod and report.pod_uid == pod.uid and not pod.ended)
+    alive = bool(seen.own_report and pod and not pod.ended)
     last = report.batches[-1] if report and report.batches else None
     ending = outcome.memory.ending
     known = (before.read_until if before else None) or _begin_of(decision.goal.names, seen)

@@ -112,6 +112,18 @@ class WriterSeen:
     """Creation of the oldest executor pod that no node has taken."""
 
     @property
+    def own_pod(self) -> DriverPod | None:
+        """The driver's pod, if it is that of this SparkApplication and not one that was before it."""
+        app, pod = self.application, self.driver_pod
+        return pod if pod and app and pod.application_uid in ("", app.uid) else None
+
+    @property
+    def own_report(self) -> DriverReport | None:
+        """The report of the driver whose pod is there, not one that its predecessor left."""
+        report, pod = self.report, self.driver_pod
+        return report if report and pod and report.pod_uid == pod.uid else None
+
+    @property
     def anything(self) -> bool:
         """Whether there is any object of this writer left."""
         return bool(self.application or self.driver_pod or self.objects)

@@ -6,20 +6,9 @@ from datetime import datetime
 
 from lakestream_api import format_duration
 from lakestream_operator.model import Application, Delete, Emit, Ending, WriterSeen
-from lakestream_operator.writers.failures import (
-    Exit,
-    Failure,
-    deleted_failure,
-    failure_of,
-    own_pod,
-    stuck_failure,
-    submission_failure,
-)
+from lakestream_operator.writers.failures import Exit, Failure, failure_of
 from lakestream_operator.writers.outcome import Goal, Outcome, Situation
 from lakestream_operator.writers.timings import Timings
-
-_BY_SIGNALS = (None, Exit.ENDED, Exit.KILLED, 143)
-"""Statuses of a driver whose pod is deleted: it has ended in order, or has not come to it."""
 
 
 def after_end(goal: Goal, app: Application, seen: WriterSeen, now: datetime, timings: Timings) -> Outcome:
@@ -81,19 +70,12 @@ def _was_asked(seen: WriterSeen) -> bool:
 def _count(
     goal: Goal, app: Application, seen: WriterSeen, now: datetime, timings: Timings, *, stuck: bool = False
 ) -> Outcome:
-    pod, last = own_pod(app, seen), seen.memory.ending
-    report = seen.report if seen.report and pod and seen.report.pod_uid == pod.uid else None
+    pod, last = seen.own_pod, seen.memory.ending
+    report = seen.own_report if pod else None
     # Without an ending the memory was lost, but for the number.
     same = last is None or last.fingerprint == app.fingerprint
     failures = seen.memory.failures + 1 if same else 1
-    if stuck:
-        failure = stuck_failure(failures, timings)
-    elif pod is None and not app.submitted:
-        failure = submission_failure(failures, timings)
-    elif pod is not None and pod.deleting and pod.exit in _BY_SIGNALS:
-        failure = deleted_failure(timings)
-    else:
-        failure = failure_of(pod.exit if pod else None, failures, timings)
+    failure = failure_of(app, pod, failures, timings, stuck=stuck)
     ran = bool(report and report.has_worked) or bool(same and last and last.ran)
     ending = Ending(
         application_uid=app.uid,
@@ -120,12 +102,12 @@ def _is_hopeless(ending: Ending, failures: int, timings: Timings) -> bool:
 
 
 def _explain(app: Application, seen: WriterSeen, failure: Failure, timings: Timings) -> str:
-    pod, report = own_pod(app, seen), seen.report
+    pod, report = seen.own_pod, seen.own_report
     said = pod.message if pod else ""
-    if not said and pod and report and report.pod_uid == pod.uid and report.failure:
+    if not said and pod and report and report.failure:
         said = report.failure.message
     if failure.reason == "NoProgress":
-        said = f"The driver was silent for {format_duration(timings.stuck_limit(report))}, and is restarted"
+        said = f"The driver was silent for {format_duration(timings.stuck_limit(seen.report))}, and is restarted"
     if not said:
         said = app.message or ("The driver's pod is gone" if pod is None else "The driver ended without a word")
     if pod and pod.exit is not None:

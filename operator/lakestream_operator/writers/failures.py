@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from enum import IntEnum
 
-from lakestream_operator.model import Application, DriverPod, WriterSeen
+from lakestream_operator.model import Application, DriverPod
 from lakestream_operator.writers.timings import Timings
 
 
@@ -52,10 +52,35 @@ _A_PERSON_DECIDES: dict[int, str] = {
 }
 """Reasons of what another try would not change, or would change for the worse."""
 
+_BY_SIGNALS = (None, Exit.ENDED, Exit.KILLED, 143)
+"""Statuses of a driver whose pod is deleted: it has ended in order, or has not come to it."""
 
-def failure_of(exit_status: int | None, failures: int, timings: Timings) -> Failure:
-    """The kind of an ending that was the last of so many in a row; without a status the driver's pod was lost."""
-    backoff = _backoff(failures, timings)
+
+def failure_of(
+    app: Application, pod: DriverPod | None, failures: int, timings: Timings, *, stuck: bool = False
+) -> Failure:
+    """The kind of an ending that was the last of so many in a row.
+
+    Args:
+        app: the SparkApplication.
+        pod: its driver's; None: it is lost.
+        failures: see above.
+        timings: limits of patience.
+        stuck: whether the driver said nothing for too long.
+    """
+    doubled = 1 << min(max(failures - 1, 0), 16)
+    backoff = min(timings.first_retry * doubled, timings.last_retry)
+    if stuck:
+        return Failure("NoProgress", "See the log of the driver's pod.", backoff)
+    if pod is None and not app.submitted:
+        return Failure("SubmissionFailed", "See the SparkApplication's events.", backoff)
+    if pod is not None and pod.deleting and pod.exit in _BY_SIGNALS:
+        # Somebody wanted the pod to be gone: that its driver was killed in the end says nothing about it.
+        return Failure("DriverPodDeleted", "A person did it, or the drain of its node.", timings.first_retry)
+    return _by_status(pod.exit if pod else None, backoff, timings)
+
+
+def _by_status(exit_status: int | None, backoff: timedelta, timings: Timings) -> Failure:
     match exit_status:
         case int() if exit_status in _A_PERSON_DECIDES:
             return Failure(_A_PERSON_DECIDES[exit_status], _TRY_AGAIN, None)
@@ -77,29 +102,3 @@ def failure_of(exit_status: int | None, failures: int, timings: Timings) -> Fail
             return Failure("DriverLost", "See the SparkApplication's events.", backoff)
         case _:
             return Failure("DriverFailed", "See the log of the driver's pod.", backoff)
-
-
-def deleted_failure(timings: Timings) -> Failure:
-    """Somebody wanted the pod to be gone: that its driver was killed in the end says nothing about it."""
-    return Failure("DriverPodDeleted", "A person did it, or the drain of its node.", timings.first_retry)
-
-
-def submission_failure(failures: int, timings: Timings) -> Failure:
-    """The Spark Operator could not even create a driver's pod."""
-    return Failure("SubmissionFailed", "See the SparkApplication's events.", _backoff(failures, timings))
-
-
-def stuck_failure(failures: int, timings: Timings) -> Failure:
-    """The driver said nothing for too long."""
-    return Failure("NoProgress", "See the log of the driver's pod.", _backoff(failures, timings))
-
-
-def _backoff(failures: int, timings: Timings) -> timedelta:
-    doubled = 1 << min(max(failures - 1, 0), 16)
-    return min(timings.first_retry * doubled, timings.last_retry)
-
-
-def own_pod(app: Application, seen: WriterSeen) -> DriverPod | None:
-    """The driver's pod, if it is that of this application and not one that was before it."""
-    pod = seen.driver_pod
-    return pod if pod and pod.application_uid in ("", app.uid) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from lakestream_api import DriverReport, format_duration
+from lakestream_api import format_duration
 from lakestream_operator.model import Application, DriverPod, Memory, PodPhase, WriterSeen
 from lakestream_operator.writers.outcome import Outcome, Situation
 from lakestream_operator.writers.timings import Timings
@@ -12,16 +12,10 @@ from lakestream_operator.writers.timings import Timings
 _SECOND = timedelta(seconds=1)
 
 
-def current_report(seen: WriterSeen, pod: DriverPod | None) -> DriverReport | None:
-    """The report of the driver that runs, not one that its predecessor left."""
-    report = seen.report
-    return report if report and pod and report.pod_uid == pod.uid else None
-
-
 def heard_at(seen: WriterSeen, pod: DriverPod) -> datetime:
     """When the driver was heard of last; its start counts, by the clock that is later."""
     started = max(pod.started_at or pod.created_at, pod.created_at)
-    report = current_report(seen, pod)
+    report = seen.own_report
     return max(started, seen.reported_at or report.updated_at) if report else started
 
 
@@ -29,7 +23,7 @@ def is_stuck(seen: WriterSeen, pod: DriverPod | None, now: datetime, timings: Ti
     """Whether a running driver has been silent for so long that only a restart helps."""
     if pod is None or pod.deleting or pod.phase is not PodPhase.RUNNING:
         return False
-    report = current_report(seen, pod)
+    report = seen.own_report
     return now - heard_at(seen, pod) > timings.stuck_limit(report)
 
 
@@ -42,7 +36,7 @@ def judge(
     if pod.deleting:
         message = "The driver's pod is being deleted; it is started again when it is gone."
         return Outcome(Situation.STALLED, "DriverPodDeleted", memory, message)
-    report = current_report(seen, pod)
+    report = seen.own_report
     if pod.phase is PodPhase.PENDING:
         return _pending(pod, memory, now, timings)
     if pod.phase is PodPhase.UNKNOWN:

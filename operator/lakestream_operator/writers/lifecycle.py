@@ -29,8 +29,7 @@ from lakestream_operator.model import (
 )
 from lakestream_operator.render import is_restart
 from lakestream_operator.writers.endings import after_end, can_go_back, end_stuck, reject
-from lakestream_operator.writers.failures import own_pod
-from lakestream_operator.writers.health import current_report, is_stuck, judge
+from lakestream_operator.writers.health import is_stuck, judge
 from lakestream_operator.writers.outcome import Goal, Outcome, Situation, Stop
 from lakestream_operator.writers.timings import Timings
 
@@ -89,7 +88,7 @@ def _without_application(goal: Goal, seen: WriterSeen, now: datetime, timings: T
 
 def _has_ended(app: Application, seen: WriterSeen, now: datetime, timings: Timings) -> bool:
     """Whether there is no driver any more, be it the Spark Operator that says so or the pod itself."""
-    pod, since = own_pod(app, seen), seen.memory.podless_since
+    pod, since = seen.own_pod, seen.memory.podless_since
     if pod is not None:
         return pod.ended
     return app.terminal or (since is not None and now - since > timings.podless)
@@ -107,8 +106,8 @@ def _stop_reason(goal: Goal, app: Application, seen: WriterSeen) -> Stop | None:
 
 def _stop(goal: Goal, app: Application, stop: Stop, seen: WriterSeen, now: datetime, timings: Timings) -> Outcome:
     """End a driver on purpose: drain it if it has a batch in hand, then delete its SparkApplication."""
-    pod, writer = own_pod(app, seen), goal.names.writer
-    report = current_report(seen, pod)
+    pod, writer = seen.own_pod, goal.names.writer
+    report = seen.own_report
     delete = Delete(goal.application, app.uid)
     # A driver without a report has nothing in hand, and SIGTERM ends it in order too.
     if pod is None or pod.deleting or pod.phase is PodPhase.PENDING or report is None:
@@ -163,13 +162,12 @@ def _asked(memory: Memory, stop: Stop, pod: DriverPod | None, now: datetime) -> 
 
 def _keep(goal: Goal, app: Application, seen: WriterSeen, now: datetime, timings: Timings) -> Outcome:
     """Leave a driver running that should run; restart one that does nothing."""
-    pod = own_pod(app, seen)
+    pod = seen.own_pod
     if is_stuck(seen, pod, now, timings):
         return end_stuck(goal, app, seen, now, timings)
     if can_go_back(goal, app) and pod and _never_starts(pod, now, timings):
         return reject(goal, app, seen, f"Its pod never started: {pod.message}", now)
-    report = current_report(seen, pod)
-    drain = seen.memory.drain
+    report, drain = seen.own_report if pod else None, seen.memory.drain
     # A driver that follows a request will end, even if the request is taken back.
     followed = drain is not None and report is not None and report.drain == drain.id
     update = {"drain": drain if followed else None, "podless_since": _podless_since(app, seen, now, timings)}
@@ -192,7 +190,7 @@ def _never_starts(pod: DriverPod, now: datetime, timings: Timings) -> bool:
 
 def _podless_since(app: Application, seen: WriterSeen, now: datetime, timings: Timings) -> datetime | None:
     """Since when the pod is missing; a new SparkApplication has some time before anyone counts."""
-    if own_pod(app, seen) is not None or app.state == "" or now - app.created_at < timings.podless:
+    if seen.own_pod is not None or app.state == "" or now - app.created_at < timings.podless:
         return None
     return seen.memory.podless_since or now
 
