@@ -59,8 +59,8 @@ def judge(
 def _without_pod(app: Application, memory: Memory, now: datetime, timings: Timings) -> Outcome:
     if app.state == "" and now - app.created_at > timings.submission:
         message = (
-            "The Spark Operator has not taken notice of the SparkApplication;"
-            " see whether it runs, and whether its spark.jobNamespaces include this namespace."
+            "The Spark Operator has not submitted the SparkApplication yet; see whether it runs, and has the CPU for"
+            " that, and whether its spark.jobNamespaces include this namespace."
         )
         return Outcome(Situation.STALLED, "SparkOperatorSilent", memory, message)
     message = "The driver's pod is being created."
