@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from cluster.commands import CommandError, Kubectl
-from cluster.installation import LAKE, SYSTEM
+from cluster.commands import CommandError, Kubectl, helm
+from cluster.installation import LAKE, SYSTEM, install_local_aws
 from cluster.lake import Lake
 from cluster.load import start_load, stop_load
 from cluster.stream import STARTS, WRITERS, Stream
+from cluster.volumes import CLAIMS
 from cluster.waiting import eventually
 from lakestream_api import ConditionType
 
@@ -85,6 +86,21 @@ def test_an_operator(orders: Stream, component: str) -> None:
     eventually(f"{component} is back", is_back, STARTS, lambda: system.run("get", "pods"))
     orders.wait_for_batches_after(datetime.now(UTC), WRITERS)
     assert {writer: orders.driver_uid(writer) for writer in WRITERS} == drivers
+
+
+def test_kinesis_and_s3_installed_anew(orders: Stream, kubectl: Kubectl) -> None:
+    """Their claims stay, with all that is in them. A driver without S3 for ten seconds ends, and another one begins."""
+
+    def volumes() -> dict[str, str]:
+        claims = kubectl.list("persistentvolumeclaims")
+        return {claim["metadata"]["name"]: claim["spec"]["volumeName"] for claim in claims}
+
+    before = volumes()
+    assert before.keys() == set(CLAIMS)
+    helm("uninstall", "local-aws", "-n", LAKE, "--wait")
+    install_local_aws()
+    orders.wait_for_batches_after(datetime.now(UTC), WRITERS)
+    assert volumes() == before
 
 
 def test_nothing_was_lost_or_doubled(orders: Stream, lake: Lake, spark: SparkSession, scratch: Path) -> None:

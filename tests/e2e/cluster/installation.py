@@ -11,6 +11,7 @@ from pathlib import Path
 
 from cluster.commands import Kubectl, helm, run, set_flags
 from cluster.forward import forwarded
+from cluster.volumes import claimable
 
 ROOT = Path(__file__).parents[3]
 CHARTS = ROOT / "charts"
@@ -89,32 +90,37 @@ def installed(release: Release) -> Iterator[None]:
     """Everything but load and LakeStreams, while entered; afterwards nothing of it is left."""
     for namespace in NAMESPACES:
         Kubectl(namespace).apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": namespace}})
+    keep = os.environ.get("LAKESTREAM_E2E_KEEP") == "1"
     try:
-        install_local_aws(LAKE)
-        release.install()
-        yield
+        with claimable(LAKE, IMAGES.reference("localkinesis"), keep=keep):
+            try:
+                install_local_aws()
+                release.install()
+                yield
+            finally:
+                if not keep:
+                    _uninstall()
     finally:
-        if os.environ.get("LAKESTREAM_E2E_KEEP") != "1":
-            _remove()
+        if not keep:
+            run("kubectl", "delete", "namespace", *NAMESPACES, "--timeout=180s", seconds=200)
 
 
-def install_local_aws(namespace: str, *more: str) -> None:
-    """Kinesis and S3 in a namespace."""
+def install_local_aws() -> None:
+    """Kinesis and S3, which keep what they have in claims, as with skaffold's profile `local`."""
     helm(
-        *("upgrade", "--install", "local-aws", str(CHARTS / "local-aws"), "-n", namespace, "--wait", "--timeout=5m"),
+        *("upgrade", "--install", "local-aws", str(CHARTS / "local-aws"), "-n", LAKE, "--wait", "--timeout=5m"),
         *IMAGES.flags({"kinesis.image": "localkinesis"}),
-        *more,
+        *set_flags({"kinesis.persistence.enabled": True, "s3.persistence.enabled": True}),
     )
 
 
-def _remove() -> None:
+def _uninstall() -> None:
     for namespace in (LAKE, OTHER):
         # While the operator is there: it ends the drivers.
         run("kubectl", "-n", namespace, "delete", "lakestreams", "--all", "--timeout=180s", seconds=200)
         for release in helm("list", "-q", "-n", namespace).split():
             helm("uninstall", release, "-n", namespace, "--wait")
     helm("uninstall", "lakestream", "-n", SYSTEM, "--wait")
-    run("kubectl", "delete", "namespace", *NAMESPACES, "--timeout=180s", seconds=200)
 
 
 @contextmanager
