@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from lakestream.errors import RequestError, SettingsError
 from lakestream.kinesis import StreamSummary
@@ -82,7 +82,12 @@ def _time(name: str, text: str, now: datetime) -> datetime:
         raise RequestError(f"{name}: {error}") from error
     if isinstance(moment, Commit):
         raise RequestError(f"{name} {text} names a commit of the table: give a time at which records arrived")
-    return moment
+    return _as_kinesis_takes(moment)
+
+
+def _as_kinesis_takes(time: datetime) -> datetime:
+    """To the millisecond, as iterators begin at times and records arrive: so what ends there and what begins touch."""
+    return datetime.fromtimestamp(round(time.timestamp(), 3), UTC)
 
 
 def ask_for_span(
@@ -138,6 +143,7 @@ def unread_of(span: Span, read_from: datetime | None) -> Span:
             "committed nothing yet, or an earlier release has begun its checkpoint. What it has read would be there "
             "twice. If none of the span is in the table, or that is right, give --again"
         )
+    read_from = _as_kinesis_takes(read_from)
     if span.until <= read_from:
         return span
     if span.since >= read_from:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from lakestream.backfill.span import span_of
+from lakestream.backfill.span import span_of, unread_of
 from lakestream.errors import RequestError
 from lakestream.kinesis import StreamSummary
 from lakestream.log import ObstoreLogStore, RequestState, newest_request
@@ -176,6 +176,14 @@ def test_times_are_utc_without_an_offset() -> None:
     assert span_of("2026-02-01 10:00", "2026-02-01T12:00+01:00", NOW) == hours(2, 1)
     with pytest.raises(RequestError):
         span_of("now", "now", NOW)
+
+
+def test_a_span_ends_where_an_iterator_of_kinesis_would_begin() -> None:
+    """Which has milliseconds."""
+    assert span_of("2026-02-01T10:00:00.000499Z", "2026-02-01T10:00:00.0006Z", NOW) == Span(
+        NOW - timedelta(hours=2), NOW - timedelta(hours=2) + timedelta(milliseconds=1)
+    )
+    assert unread_of(hours(8, 0), BEGUN + timedelta(microseconds=400)) == hours(8, 3)
 
 
 class TestTableThatKeepsEveryRow:
