@@ -32,6 +32,28 @@ def test_what_comes_after_an_hour_of_silence_is_read() -> None:
     assert world.scenario.arrived(world.committed) == pytest.approx(world.scenario.arrived(world.now))
 
 
+def test_executors_that_are_not_wanted_leave_while_nothing_comes() -> None:
+    world = World(scenario(0.3, *[0.0] * 10), COSTS, 8)
+    world.run(120.0)
+    world.aim(1)
+    world.run(130.0)
+    assert world.cluster.running == 1
+
+
+def test_the_first_batch_after_silence_is_one_that_few_executors_can_do_in_time() -> None:
+    """And it tells how much comes now, not how long nothing came."""
+    one = scenario(0.5, 0.5, *[0.0] * 10, 0.5)
+    world = World(one, COSTS, 16)
+    world.run(120.0)
+    world.aim(1)
+    world.run(750.0)
+    assert world.report().fetched is not None
+    fetched = world.report().fetched
+    assert fetched.fetched_at.timestamp() > world.report().started_at.timestamp() + 720
+    assert fetched.slice_seconds is not None
+    assert fetched.records / fetched.slice_seconds == pytest.approx(one.rate[-1], rel=0.05)
+
+
 def test_silence_is_not_late() -> None:
     world = run(scenario(0.3, *[0.0] * 60, 0.3))
     assert world.meter.late == 0

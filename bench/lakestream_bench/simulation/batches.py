@@ -16,6 +16,9 @@ class Batch:
     records: float
     bytes: float
     base: float
+    """When the first of its records arrived."""
+    since: float
+    """From when on it covers arrival time: nothing that came since the batch before is left, or there is too much."""
     horizon: float
     caught_up: bool
     shards: int
@@ -23,6 +26,8 @@ class Batch:
     share: float
     """Of its records, that of the fullest shard."""
     prepare_began: float
+    tasks: int = 1
+    """That fetch it."""
     prepare_seconds: float = 0.0
     prepare_work: float = 0.0
     """Core-seconds that it takes."""

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from lakestream_bench.simulation.costs import BatchCosts, mean_noise
 from lakestream_bench.simulation.streams import Mishaps, Scenario
-from lakestream_bench.simulation.world import SHARD_READ_BYTES
+from lakestream_bench.simulation.world import RANGES_AT_ONCE, SHARD_READ_BYTES
 
 Series = NDArray[np.float64]
 
@@ -60,11 +60,16 @@ def bound_of(scenario: Scenario, costs: BatchCosts) -> Bound:
 
 
 def _work(scenario: Scenario, costs: BatchCosts, times: Series) -> Series:
-    """Core-seconds that have arrived, and those of compaction that they bring about."""
+    """Core-seconds that have arrived, and those of compaction that they bring about.
+
+    A task that fetches holds its slot while it waits: it reads from some shards at once, none faster than allowed.
+    """
     seconds = times.astype(int)
     compacting = scenario.compaction.share * costs.finish.per_record if scenario.compaction else 0.0
-    weight = costs.weight(scenario.records[seconds], scenario.bytes[seconds])
-    return np.asarray(mean_noise(costs) * (costs.per_record + compacting) * weight)
+    weight = mean_noise(costs) * np.diff(costs.weight(scenario.records[seconds], scenario.bytes[seconds]))
+    waits = np.diff(scenario.bytes[seconds]) * scenario.consumers / (RANGES_AT_ONCE * SHARD_READ_BYTES)
+    fetching = np.maximum(costs.prepare.per_record * weight, waits)
+    return np.concatenate(([0.0], np.cumsum(fetching + (costs.finish.per_record + compacting) * weight)))
 
 
 def _capacity(scenario: Scenario, times: Series) -> Series:

@@ -22,12 +22,14 @@ from lakestream_bench.simulation.streams import Mishap, Mishaps, Scenario
 SHARD_READ_BYTES = 2_000_000.0
 SHARD_WRITE_RECORDS = 1_000.0
 RECORDS_PER_TASK = 10_000
-OVERLOADED, FIXED, STUTTER = 1.5, 3.0, 60.0
-"""A batch takes as many trigger intervals at most, or times of the quickest before, or seconds, as far as the last one
+OVERLOADED, FIXED = 1.5, 3.0
+"""A batch takes as many trigger intervals at most, or times of the quickest before, as far as the best of the last ten
 tells."""
 RANGES_AT_ONCE = 4
 """Shards that a task asks at once."""
 SETTLE = 0.25
+SHORTEST = 1.0
+"""Seconds of arrival time that a rate is reckoned over at least."""
 START_SECONDS = 30.0
 """From a driver's end to the first batch of the next one being planned: its pod, the JVM, Spark's context, taking over
 the log, and the first executor. Measured: 10 s from a SparkApplication to its first executor running; the rest is
@@ -61,10 +63,8 @@ class World:
         self._fetched: FetchedBatch | None = None
         self._idle_at: float | None = None
         self._reported_at = 0.0
-        self._capacity = math.inf
-        """Records per second that the longer stage of the last batch did."""
-        self._paces: deque[float] = deque([0.0], maxlen=10)
-        """Seconds that this stage took, of the last batches."""
+        self._paces: deque[tuple[float, float]] = deque(maxlen=10)
+        """Seconds that the longer stage of each of the last batches took, and records that it did a second and task."""
         self._number = 0
         self._due = 0.0
         self._rests = True
@@ -121,6 +121,9 @@ class World:
     def run(self, until: float) -> None:
         """Go on to a time."""
         while self.now < until:
+            if self._finish is None:
+                # A driver without a batch to write looks for them each second.
+                self.cluster.leave_surplus()
             self._start_stages()
             self._advance(min(until, self._next_event()))
             self._fire()
@@ -192,7 +195,7 @@ class World:
                 fetched_at=time_of(self.now),
                 records=round(job.batch.records),
                 bytes=round(job.batch.bytes),
-                slice_seconds=job.batch.horizon - job.batch.base,
+                slice_seconds=job.batch.horizon - job.batch.since,
                 largest_shard_bytes=round(job.batch.share * job.batch.bytes),
             )
         if (job := self._finish) is not None and job.is_done:
@@ -233,7 +236,8 @@ class World:
             number=self._number,
             records=self.scenario.arrived(horizon) - self.scenario.arrived(self.position),
             bytes=self.scenario.arrived_bytes(horizon) - self.scenario.arrived_bytes(self.position),
-            base=self.position,
+            base=first,
+            since=self.position if caught_up else first,
             horizon=horizon,
             caught_up=caught_up,
             shards=self.scenario.shards_at(horizon),
@@ -248,12 +252,11 @@ class World:
 
     def _job(self, batch: Batch, cost: StageCost, index: int) -> Job:
         factor = float(self._noise[index % len(self._noise)])
-        # The planner counts with executors that are about to come.
-        slots = max(1, self.cluster.running, self.cluster.target) * self.scenario.cores
-        tasks = max(1, min(slots, batch.shards, math.ceil(batch.records / RECORDS_PER_TASK)))
+        tasks = max(1, min(self._slots, batch.shards, math.ceil(batch.records / RECORDS_PER_TASK)))
         work = cost.per_record * self.costs.weight(batch.records, batch.bytes) * factor
         if cost is not self.costs.prepare:
             return Job(batch, self.now, cost.fixed * factor, work, tasks)
+        batch.tasks = tasks
         # Whole shards are dealt out to tasks, the fullest of which counts. A task asks for some of its shards at once,
         # and none is read faster than allowed.
         each = math.ceil(batch.shards / tasks)
@@ -263,6 +266,11 @@ class World:
         return Job(
             batch, self.now, cost.fixed * factor, work, tasks_worth, min(1.0, work / tasks_worth / max(waits, 1e-9))
         )
+
+    @property
+    def _slots(self) -> int:
+        """Tasks that the planner counts with: of the executors that are wanted, as those that are missing will come."""
+        return max(1, self.cluster.target) * self.scenario.cores
 
     def _slice(self) -> float:
         """The planner's rule: arrival time that a batch may cover."""
@@ -276,9 +284,12 @@ class World:
         wanted = self._seconds * min(
             trigger.max_records_per_batch / max(self._records, 1.0), trigger.max_bytes_per_batch / max(self._bytes, 1.0)
         )
-        # A batch that the cores are long at work on would tell late that there are too few of them.
-        allowed = max(OVERLOADED * self.scenario.interval, FIXED * min(self._paces), STUTTER)
-        manageable = allowed * self._capacity * self._seconds / max(self._records, 1.0)
+        manageable = math.inf
+        if self._paces:
+            # A batch that the cores are long at work on would tell late that there are too few of them.
+            allowed = max(OVERLOADED * self.scenario.interval, FIXED * min(seconds for seconds, _ in self._paces))
+            done = min(self._slots, shards) * max(records for _, records in self._paces)
+            manageable = allowed * done * self._seconds / max(self._records, 1.0)
         return min(wanted, manageable, max(2 * self._span, full), max(16 * full, 60.0))
 
     def _learn(self, batch: Batch) -> None:
@@ -294,16 +305,15 @@ class World:
         self.meter.records += batch.records
         self.committed, self.committed_at = batch.horizon, self.now
         self._batches.append(self._summary(batch, job))
-        self._paces.append(max(batch.prepare_seconds, self.now - job.began))
-        self._capacity = batch.records / self._paces[-1]
+        longest = max(batch.prepare_seconds, self.now - job.began)
+        self._paces.append((longest, batch.records / longest / batch.tasks))
         self._compact(job.whole)
-        self.cluster.leave_surplus()
         if self._draining:
             self._stop_to_restart()
 
     def _summary(self, batch: Batch, job: Job) -> BatchSummary:
         lag = 0.0 if batch.caught_up else self.now - batch.horizon
-        rate = batch.records / (batch.horizon - batch.base)
+        rate = batch.records / max(batch.horizon - batch.since, SHORTEST)
         return BatchSummary(
             batch=batch.number,
             finished_at=time_of(self.now),
@@ -333,7 +343,7 @@ class World:
         self._uncompacted.append(written)
         if len(self._uncompacted) >= compaction.every and self._compaction is None:
             work = compaction.share * sum(self._uncompacted)
-            batch = Batch(-1, 0, 0, 0, 0, caught_up=True, shards=0, executors=0, share=0, prepare_began=0)
+            batch = Batch(-1, 0, 0, 0, 0, 0, caught_up=True, shards=0, executors=0, share=0, prepare_began=0)
             self._compaction = Job(batch, self.now, 1.0, work, math.inf)
             self._uncompacted = []
 

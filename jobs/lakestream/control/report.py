@@ -115,7 +115,7 @@ def progress_of(
         trigger_interval=job.trigger_interval,
         executors=executors,
         cores=job.cores,
-        slice_seconds=_slice(commit.base, commit.horizon, read_from),
+        slice_seconds=_slice(commit, read_from),
         horizon=commit.horizon,
         shards=shards,
         lag_seconds=max((shard.lag_seconds for shard in shards), default=0.0),
@@ -162,10 +162,16 @@ def _is_next(cursor: Cursor, commit: BatchCommit) -> TypeGuard[Waiting]:
     return isinstance(cursor, Waiting) and (commit.base is None or cursor.unread_since >= commit.base)
 
 
-def _slice(base: datetime | None, horizon: datetime, read_from: datetime | None) -> float | None:
-    """Seconds of arrival time that a batch covers: all shards are cut at one horizon."""
-    begin = base if read_from is None else read_from
-    return None if begin is None else max(0.0, (horizon - begin).total_seconds())
+def _slice(batch: BatchPlan | BatchCommit, read_from: datetime | None) -> float | None:
+    """Seconds of arrival time that a batch covers: all shards are cut at one horizon.
+
+    What leaves records behind began with its first record: a rest before it says nothing of how many come now.
+    """
+    begins = [begin for begin in (read_from, batch.base) if begin is not None]
+    if not begins:
+        return None
+    begin = begins[0] if batch.caught_up else max(begins)
+    return max(0.0, (batch.horizon - begin).total_seconds())
 
 
 def _shard(
@@ -333,7 +339,7 @@ class ProgressReporter:
             fetched_at=self._now(),
             records=sum(shard.records for shard in shards),
             bytes=sum(shard.bytes for shard in shards),
-            slice_seconds=_slice(plan.base, plan.horizon, read_from),
+            slice_seconds=_slice(plan, read_from),
             largest_shard_bytes=max((shard.bytes for shard in shards), default=0),
         )
 

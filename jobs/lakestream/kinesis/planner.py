@@ -107,6 +107,8 @@ class Planner:
         self._listing: _Listing | None = None
         self._known: dict[str, tuple[IteratorStart, Peek]] = {}
         self._rates = Rates()
+        self._tasks: dict[int, int] = {}
+        """Of each batch that is not finished yet."""
         self._caught_up_to: datetime | None = None
 
     def __enter__(self) -> Planner:
@@ -130,7 +132,8 @@ class Planner:
 
     def observe(self, commit: BatchCommit) -> None:
         """Learn from a finished batch how much the next ones should cover."""
-        self._rates = self._rates.observe(commit)
+        # What a planner before us has laid out had about as many.
+        self._rates = self._rates.observe(commit, self._tasks.pop(commit.batch, 0) or self._slots())
 
     def plan(self, *, batch: int, epoch: int, cursors: Sequence[Cursor], trim: Trim | None = None) -> BatchPlan | None:
         """The batch behind these cursors; None if there is nothing to read and nothing to write down.
@@ -161,15 +164,16 @@ class Planner:
         self._list(self._client.now(), force=False)
         now = self._client.now()
         draft = self._open(now, cursors, trim)
-        nexts = self._peek(draft)
+        nexts, slots = self._peek(draft), self._slots()
         admission = admit(
             (found.record.arrival for found in nexts.values()),
             min(now, span.until + self._settings.settle) if (span := self._settings.span) else now,
             self._settings.settle,
-            self._rates.slice(self._settings, len(nexts)),
+            self._rates.slice(self._settings, len(nexts), slots),
         )
         ranges = self._cut(draft, nexts, admission)
-        laid_out = assign_tasks(ranges, self._slots(), self._settings.records_per_task)
+        laid_out = assign_tasks(ranges, slots, self._settings.records_per_task)
+        self._tasks[batch] = 1 + max((r.task for r in laid_out), default=0)
         after_batch = tuple(draft.cursors[shard_id] for shard_id in sorted(draft.cursors))
         waits = any(isinstance(cursor, Waiting) for cursor in after_batch)
         caught_up = draft.is_complete and not admission.is_limited and not waits

@@ -31,11 +31,19 @@ _OVERLOADED = 1.5
 of no use to those that come meanwhile…"""
 _FIXED = 3.0
 """…but for no less than so many times what the quickest of the last batches took: it may be fixed cost, and smaller
-batches would only pay it more often…"""
-_STUTTER = timedelta(seconds=60)
-"""…nor than this: what small batches take is fixed cost and chance, so they must be able to grow, whatever it was."""
+batches would only pay it more often."""
 _PACES = 10
 """Batches that are looked back to for it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How quick a batch was."""
+
+    seconds: float
+    """That its longer stage took: so often there can be a batch."""
+    records: float
+    """Per second and task."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +61,11 @@ class Rates:
     """Arrival time that the last batch covered."""
     by_shard: Mapping[str, float] = field(default_factory=dict)
     """Records per second in the last batch that had the shard."""
-    last_records: int = 0
-    paces: tuple[float, ...] = ()
-    """Seconds that the longer stage of each of the last batches took: so often there can be one."""
+    paces: tuple[Pace, ...] = ()
+    """Of the last batches of which it is known."""
 
-    def observe(self, commit: BatchCommit) -> Rates:
-        """The rates once this batch is known too. A heartbeat says nothing."""
+    def observe(self, commit: BatchCommit, tasks: int = 1) -> Rates:
+        """The rates once this batch, read by so many tasks, is known too. A heartbeat says nothing."""
         if commit.base is None:
             return self
         span = max(commit.horizon - commit.base, _LEAST)
@@ -69,12 +76,11 @@ class Rates:
             seconds=self.seconds * _MEMORY + seconds,
             last=span,
             by_shard={**self.by_shard, **{s.shard_id: s.records / seconds for s in commit.shards}},
-            last_records=commit.records,
-            paces=(*self.paces, _pace(commit))[-_PACES:],
+            paces=(*self.paces, *_pace(commit, tasks))[-_PACES:],
         )
 
-    def slice(self, settings: PlannerSettings, shards: int) -> timedelta:
-        """The arrival time that the next batch may cover, with so many shards to read from.
+    def slice(self, settings: PlannerSettings, shards: int, slots: int = 1) -> timedelta:
+        """The arrival time that the next batch may cover, with so many shards to read from, and tasks at once.
 
         Before anything was observed: what is within the limits even if all shards were full.
         """
@@ -87,15 +93,19 @@ class Rates:
         )
         grown = max(_GROWTH * self.last.total_seconds(), full)
         capped = max(_MAX_BURST * full, _SHORT.total_seconds())
-        return max(_floor(min(wanted, grown, capped, self._manageable(settings))), _LEAST)
+        manageable = self._manageable(settings, min(slots, shards))
+        return max(_floor(min(wanted, grown, capped, manageable)), _LEAST)
 
-    def _manageable(self, settings: PlannerSettings) -> float:
-        """Seconds of arrival time whose records are worked on in time, as far as the last batches tell."""
-        if not self.paces or min(self.paces) <= 0 or self.records <= 0:
+    def _manageable(self, settings: PlannerSettings, tasks: int) -> float:
+        """Seconds of arrival time whose records so many tasks work on in time, by the best of the last batches.
+
+        What others took beyond it was fixed cost or chance: a small batch, or one that a busy machine held up.
+        """
+        if not self.paces or self.records <= 0:
             return math.inf
-        fixed = max(_FIXED * min(self.paces), _STUTTER.total_seconds())
-        allowed = max(_OVERLOADED * settings.interval.total_seconds(), fixed)
-        return allowed * self.last_records / self.paces[-1] * self.seconds / self.records
+        quickest = min(pace.seconds for pace in self.paces)
+        allowed = max(_OVERLOADED * settings.interval.total_seconds(), _FIXED * quickest)
+        return allowed * tasks * max(pace.records for pace in self.paces) * self.seconds / self.records
 
     def expect(self, shard_id: str, span: timedelta) -> int:
         """Estimate of the records of a shard in a span of arrival time; 0: no idea."""
@@ -111,11 +121,12 @@ class Rates:
         return self.by_shard.get(shard_id, math.inf) * span.total_seconds() <= _FEW
 
 
-def _pace(commit: BatchCommit) -> float:
-    """What no work was done in does not count: waiting for table services, or on purpose; 0: it is not known."""
+def _pace(commit: BatchCommit, tasks: int) -> tuple[Pace, ...]:
+    """What no work was done in does not count: waiting for table services, or on purpose. Empty: it is not known."""
     waits = sum(commit.sink.seconds.get(stage, 0.0) for stage in (TABLE_SERVICES, PAUSE)) if commit.sink else 0.0
     prepare = commit.seconds.get("plan", 0.0) + commit.seconds.get("fetch", 0.0)
-    return max(prepare, commit.seconds.get("write", 0.0) - waits)
+    seconds = max(prepare, commit.seconds.get("write", 0.0) - waits)
+    return (Pace(seconds, commit.records / seconds / tasks),) if seconds > 0 and commit.records else ()
 
 
 def _floor(seconds: float) -> timedelta:

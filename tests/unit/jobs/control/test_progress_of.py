@@ -143,10 +143,18 @@ def test_ages_are_told_by_the_clock_that_arrival_times_are_from(ahead: float) ->
 
 
 def test_the_slice_of_a_batch_begins_where_reading_had_come_to() -> None:
-    batch = replace(commit(BEHIND), base=second(-13), horizon=second(-3))
+    batch = replace(commit(BEHIND, caught_up=True), base=second(-13), horizon=second(-3))
     assert progress_of(batch, JOB, executors=1, read_from=second(-63)).slice_seconds == 60
     assert progress_of(batch, JOB, executors=1).slice_seconds == 10
     assert progress(commit(BEHIND)).slice_seconds is None
+
+
+def test_the_slice_of_a_batch_that_leaves_records_behind_begins_with_its_first() -> None:
+    """After a night of silence half a second's records fill a batch: that they cover ten seconds would be a lie."""
+    batch = replace(commit(BEHIND), base=second(-3.5), horizon=second(-3))
+    assert progress_of(batch, JOB, executors=1, read_from=second(-13)).slice_seconds == 0.5
+    behind_others = replace(batch, base=second(-20))
+    assert progress_of(behind_others, JOB, executors=1, read_from=second(-13)).slice_seconds == 10
 
 
 def test_a_clock_behind_that_of_kinesis_gives_no_negative_lag() -> None:

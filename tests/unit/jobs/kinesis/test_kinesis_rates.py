@@ -76,8 +76,24 @@ def test_a_batch_that_takes_long_is_followed_by_one_that_can_be_done_in_time() -
     steady = Rates().observe(taking(8_000, 10, 8))
     assert steady.slice(SETTINGS, 4) >= seconds(15), "that batch was in time"
     flooded = steady.observe(taking(24_000, 10, 24)).observe(taking(48_000, 20, 48))
-    # 1,000 records a second are done, and 2,200 arrive: what a minute's work is.
-    assert 60_000 / 2_400 < flooded.slice(SETTINGS, 4).total_seconds() < 60_000 / 2_000
+    # 1,000 records a second are done, and 2,200 arrive: three times the quickest batch took 24 s.
+    assert 24_000 / 2_400 < flooded.slice(SETTINGS, 4).total_seconds() < 24_000 / 2_000
+
+
+def test_a_batch_for_fewer_slots_is_smaller_and_for_more_it_is_larger() -> None:
+    rates = Rates()
+    for _ in range(3):
+        rates = rates.observe(taking(40_000, 10, 8), tasks=40)
+    # 125 records a second and task are done in 24 s at most, and 4,000 arrive.
+    assert rates.slice(SETTINGS, 1_000, slots=4) == seconds(24 * 4 * 125 / 4_000)
+    assert rates.slice(SETTINGS, 1_000, slots=20) == seconds(24 * 20 * 125 / 4_000)
+    assert rates.slice(SETTINGS, 4, slots=20) == seconds(24 * 4 * 125 / 4_000), "a shard is read by one task"
+
+
+def test_a_batch_that_the_machine_has_held_up_holds_up_no_other() -> None:
+    steady = Rates().observe(taking(8_000, 10, 8))
+    held_up = steady.observe(taking(100, 10, 50)).observe(taking(8_000, 10, 8))
+    assert held_up.slice(SETTINGS, 4) >= seconds(20), "twice the one before"
 
 
 def test_a_trigger_shorter_than_a_commit_gets_no_smaller_batches() -> None:
