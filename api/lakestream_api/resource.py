@@ -188,7 +188,7 @@ class Scaling(ApiModel):
     """Lag that is not to be exceeded. The lag is the age of the oldest record that is not in the table, over the
     slowest shard; 0 where all that arrived is in it. Executors are there in time for it where the load lets them."""
 
-    target_utilization: float = Field(default=0.85, gt=0.0, lt=1.0)
+    target_utilization: float = Field(default=0.9, gt=0.0, lt=1.0)
     """Share of the trigger interval that batches should take up."""
 
     catch_up: PositiveDuration = timedelta(minutes=10)

@@ -2,7 +2,8 @@
 
 A batch of `n` records on `p` task slots follows the one before after
 
-    T = max( (H + w₂·n)/p,  r,  w₂·n/min(p, g),  s·(a + max(w₁·n/p, r) + w₂·n/min(p, g)) )        H = max( w₁·n, t·r )
+    T = max( B,  r,  W/min(p, g),  s·(a + max(F/p, r) + W/min(p, g)) )        B = (max(F, t·r) + W)/p
+    F = c₁ + w₁·n        W = c₂ + w₂·n
 
 seconds, if the pipeline never rests: while one batch is written the next is fetched, on the same cores. `r` is how long
 Kinesis takes to give away the batch's share of the fullest shard; `t` tasks hold their slots meanwhile. No more than
@@ -11,17 +12,13 @@ for the share `s` of a batch that is its longer stage.
 
 Steady: a batch of `n = λ·P` records each `P` seconds. The fewest executors are wanted on which
 
-    (w₁ + w₂)·n/p ≤ U·P        T ≤ 0.97·P
+    B ≤ U′·P        T ≤ 0.97·P
 
-`P` is the trigger interval; longer where `a` alone takes up more than half of `U·I` (batches then grow until it does
-not), and `M/λ` where the largest batch allowed has room for less than what arrives in an interval.
+`U′` is the target utilization `U`, or what noise leaves of it (see `target_of`). `P` is the trigger interval; longer
+where `a` alone takes up more than half of `U·I` (batches then grow until it does not), and `M/λ` where the largest
+batch allowed has room for less than what arrives in an interval.
 
-Behind: what is older than a pipeline that keeps up makes it, `L = 2.5·P + a`, is to be read within `K` seconds, the
-shorter of catch-up time and lag goal, beside what arrives meanwhile, on cores that do not rest:
-
-    R = λ·(1 + (lag′ − L)/K)        lag′ = lag + max(0, 1 − C/λ)·D        T ≤ 0.97·P  with n = R·P
-
-`lag′` is the lag by the time `D` at which new executors work, `C` the records per second that those there are can do.
+Behind, batches of `n = R·P` records are to be worked off with `T ≤ 0.97·P`, by cores that do not rest.
 
 More than `g·(w₁ + w₂)/w₂` slots are of no use: while `g` of them write a batch, the others have read the next one.
 """
@@ -29,7 +26,7 @@ More than `g·(w₁ + w₂)/w₂` slots are of no use: while `g` of them write a
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from lakestream_api import Scaling
 from lakestream_operator.autoscaler.estimate import Load
@@ -41,10 +38,16 @@ _LEAST_SHARE = 0.1
 """Of a batch's time that is left for its records; below that no number of executors makes up for the rest."""
 _SATURATED = 0.95
 """Share of what a shard may be read at from which on it holds the whole batch up: throttling begins before 1."""
+_RARE = 9.0
+"""Minus the logarithm of the share of the time in which noise may make a backlog: a minute a week."""
+_MINUTE = 60.0
+BEHIND_SHARE = 0.8
+"""Of `maxLag`; a lag beyond it is a backlog, if it is beyond that of a pipeline that keeps up as well."""
 FULL = 0.97
 """Share of the time between two batches that may be filled, so that the next one is not late."""
 _MOST_WAITING = 3.0
 """Times the slots that the work alone would take: more are not worth having, only to wait for shards side by side."""
+_ROUNDING = 1e-9
 _FINE = 1.02
 """Steps in which slots are looked for."""
 _ROUND = 0.08
@@ -74,16 +77,39 @@ def usual_lag(limits: BatchLimits, model: BatchModel) -> float:
     return 2.5 * limits.interval + model.fixed
 
 
+def high_lag(spec: Scaling, limits: BatchLimits, model: BatchModel) -> float:
+    """`B₀`: what is older is a backlog."""
+    return max(usual_lag(limits, model), BEHIND_SHARE * spec.max_lag.total_seconds())
+
+
+def target_of(spec: Scaling, limits: BatchLimits, model: BatchModel, load: Load) -> float:
+    """`U′`: so busy executors should be: `targetUtilization`, or less, so that noise alone makes no backlog.
+
+    Arrivals whose minutes are by `σ` apart from their mean leave a backlog of over `b` seconds for a share of the time
+    of exp(-2·(1/U′ - 1)·b / (60 s·σ²)), as a random walk between walls does.
+    """
+    room = max(high_lag(spec, limits, model) - usual_lag(limits, model), limits.interval)
+    return min(spec.target_utilization, 1 / (1 + _RARE * _MINUTE * load.rate.noise**2 / (2 * room)))
+
+
 def utilization(
     spec: Scaling, limits: BatchLimits, model: BatchModel, load: Load, *, rate: float, executors: int
 ) -> float:
     """Share of the time that so many executors would be busy."""
     seconds = batch_seconds(spec, limits, model, load, rate)
-    return _seconds(model, load, rate * seconds, executors * limits.cores, load.shard_load * seconds) / seconds
+    _, whole = _seconds(model, load, rate * seconds, executors * limits.cores, _reading(load, rate) * seconds)
+    return whole / seconds
 
 
 def demand(
-    spec: Scaling, limits: BatchLimits, model: BatchModel, load: Load, *, rate: float, lag: float, extra: float = 0.0
+    spec: Scaling,
+    limits: BatchLimits,
+    model: BatchModel,
+    load: Load,
+    *,
+    rate: float,
+    reading: float = 0.0,
+    extra: float = 0.0,
 ) -> Demand:
     """Executors for a load.
 
@@ -93,21 +119,19 @@ def demand(
         model: what batches cost.
         load: what arrives.
         rate: `λ` to count with, in records per second.
-        lag: `lag′`, in seconds; 0: there is no backlog.
-        extra: share that is needed beyond what the model says.
+        reading: `R`, in records per second; 0: there is no backlog.
+        extra: share that is needed beyond what the model says, in steady times.
     """
-    dear = replace(model, fetch=(1 + extra) * model.fetch, write=(1 + extra) * model.write)
+    dear = model.times(1 + extra)
     seconds = batch_seconds(spec, limits, model, load, rate)
-    steady = _slots(dear, load, rate * seconds, seconds, load.shard_load * seconds, spec.target_utilization)
+    shard = _reading(load, rate) * seconds
+    steady = _slots(dear, load, rate * seconds, seconds, shard, target_of(spec, limits, model, load))
     slots = steady
-    over = lag - usual_lag(limits, model)
-    if over > 0 and rate > 0:
-        reading = rate * (1 + over / min(spec.catch_up, spec.max_lag).total_seconds())
+    if reading > 0:
         if load.shard_load > 0:
             # Shards are read side by side: when the fullest is at its limit, so is the stream.
-            reading = min(reading, max(rate, FULL * rate / load.shard_load))
-        shard = load.shard_load * seconds * reading / rate
-        slots = max(slots, _slots(dear, load, reading * seconds, seconds, shard, FULL))
+            reading = min(reading, max(rate, FULL * load.rate.now / load.shard_load))
+        slots = max(slots, _slots(model, load, reading * seconds, seconds, _reading(load, reading) * seconds, FULL))
     files = load.groups * (model.fetch + model.write) / model.write if load.groups else math.inf
     useful = min(load.open_shards, files)
     return Demand(
@@ -117,32 +141,40 @@ def demand(
     )
 
 
-def _seconds(model: BatchModel, load: Load, records: float, slots: float, reading: float) -> float:
-    """`T`."""
+def _reading(load: Load, rate: float) -> float:
+    """Share of what may be read from the fullest shard, at so many records per second in all."""
+    return load.shard_load * rate / load.rate.now if load.rate.now > 0 else load.shard_load
+
+
+def _seconds(model: BatchModel, load: Load, records: float, slots: float, reading: float) -> tuple[float, float]:
+    """`(H + w₂·n)/p`, and `T`."""
     if records <= 0:
-        return 0.0
-    tasks = parallelism(records, max(1, int(slots)), load.open_shards)
+        return 0.0, 0.0
+    tasks = max(1.0, min(slots, parallelism(records, math.ceil(slots), load.open_shards)))
     # Whole shards are dealt out to tasks, each of which asks for some at once.
     each = math.ceil(load.open_shards / tasks)
     waits = reading * max(1.0, each / RANGES_AT_ONCE)
     held = min(load.open_shards / each, load.even_shards) * waits
-    writing = model.write * records / (min(tasks, load.groups) if load.groups else tasks)
-    stage = model.longest_stage * (model.fixed + max(model.fetch * records / tasks, waits) + writing)
-    return max((max(model.fetch * records, held) + model.write * records) / tasks, waits, writing, stage)
+    fetch, write = model.fetching(records), model.writing(records)
+    writing = write / (min(tasks, load.groups) if load.groups else tasks)
+    stage = model.longest_stage * (model.fixed + max(fetch / tasks, waits) + writing)
+    busy = (max(fetch, held) + write) / tasks
+    return busy, max(busy, waits, writing, stage)
 
 
 def _slots(model: BatchModel, load: Load, records: float, seconds: float, reading: float, share: float) -> float:
     """The fewest task slots that so many records keep busy for that share of the seconds at most."""
-    least = (model.fetch + model.write) * records / (share * seconds)
+    least = (model.fetching(records) + model.writing(records)) / (share * seconds)
     # Where no number would do, that of the work alone counts: what is fixed, or a shard's limit, is told.
     files = load.groups / model.write if load.groups else math.inf
     most = min(_MOST_WAITING * least, float(load.open_shards), files * (model.fetch + model.write))
     slots = least
-    while _seconds(model, load, records, slots, reading) > FULL * seconds:
+    while slots <= most:
+        busy, whole = _seconds(model, load, records, slots, reading)
+        if busy <= share * seconds * (1 + _ROUNDING) and whole <= FULL * seconds:
+            return slots
         slots = max(slots + 1, _FINE * slots)
-        if slots > most:
-            return least
-    return slots
+    return least
 
 
 def _largest_batch(limits: BatchLimits, load: Load) -> float:

@@ -11,7 +11,7 @@ from lakestream_operator.autoscaler.state import Block, LimitReason, Sample, Sca
 BATCHES = 8
 """That have run with the step before it is judged; their median is good to a few percent of noisy batches."""
 LEAST_PROMISE = 0.2
-"""A step that should have made batches less than this much faster cannot be told from noise."""
+"""A step that should make batches less than this much faster is not judged: it could not be told from noise."""
 LEAST_GAIN = 0.1
 """Of what was promised."""
 PAUSE = timedelta(minutes=30)
@@ -23,6 +23,11 @@ class NoGain:
 
     executors: int
     condition: ScalingCondition
+
+
+def promise(before: int, after: int) -> float:
+    """By what share batches should become faster by a step."""
+    return 1 - before / after
 
 
 def judge(state: ScalingState, load: Load, now: datetime) -> tuple[ScalingState, NoGain | None]:
@@ -37,16 +42,19 @@ def judge(state: ScalingState, load: Load, now: datetime) -> tuple[ScalingState,
     if sum(sample.batches for sample in after) < BATCHES:
         return state, None
     state = replace(state, step=None)
-    slots, before = step.before / step.after, [sample for sample in state.samples if _ran(sample, step.before)]
+    promised, before = (
+        promise(step.before, step.after),
+        [sample for sample in state.samples if _ran(sample, step.before)],
+    )
     if not before or state.model is None:
         return state, None
     # Through one model, so that records of another size do not matter.
-    promise, gain = 1 - slots, 1 - slots * cost(after, state.model) / cost(before, state.model)
-    if promise < LEAST_PROMISE or gain >= LEAST_GAIN * promise:
+    gain = 1 - (1 - promised) * cost(after, state.model) / cost(before, state.model)
+    if gain >= LEAST_GAIN * promised:
         return state, None
     condition = ScalingCondition(
         LimitReason.NO_GAIN,
-        f"from {step.before} to {step.after} executors batches should have become {promise:.0%} faster and became "
+        f"from {step.before} to {step.after} executors batches should have become {promised:.0%} faster and became "
         f"{max(gain, 0.0):.0%}; no step up for {PAUSE.total_seconds() / 60:.0f} min, or until much more arrives",
     )
     block = Block(now + PAUSE, condition, step.before, load.rate.mean)

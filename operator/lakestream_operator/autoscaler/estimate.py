@@ -1,8 +1,9 @@
 """What batches cost and how much arrives.
 
 Spark measures the core-seconds of each batch's tasks. What a record costs is their median over the last batches,
-whether others ran beside them or not. A part of it goes by the byte: half, until records of different sizes tell; so
-those of another size are not taken for another load. `a` is what the stages of batches that ran alone took beyond these
+whether others ran beside them or not, beyond what a batch takes however small it is; that is told by batches of
+different sizes. A part of it goes by the byte: half, until records of different sizes tell; so those of another size
+are not taken for another load. `a` is what the stages of batches that ran alone took beyond these
 core-seconds on their slots.
 """
 
@@ -28,6 +29,9 @@ _SPREAD = 0.25
 _START_DELAY = 30.0
 """Until one was measured."""
 _LEAST_COST = 1e-9
+_BATCHES, _DEARER = 3.0, 1.15
+"""Largest through smallest batch, in records, from which on they tell what goes by the batch, if records of the small
+ones cost by so much more than noise does."""
 _SIZES = 1.5
 """Largest through smallest mean size of records, from which on batches tell what goes by the byte."""
 
@@ -63,57 +67,98 @@ def fit(state: ScalingState, window: ScalingWindow, now: datetime) -> ScalingSta
     if not recent:
         return state
     before = state.model or BatchModel(0.0, math.inf, 0.0)
-    share = _byte_share(full)
+    share = _byte_share(full, before)
     model = replace(
         before,
         size=_size(with_fetched(full, window)[-1:]),
         byte_share=before.byte_share if share is None else share,
         longest_stage=statistics.median(sample.longest / max(sample.stages, _LEAST_COST) for sample in recent),
     )
-    works = [(sample.fetch_work, sample.write_work, model.alike(sample.records, sample.bytes)) for sample in recent]
-    whole = [(fetch + write) / records for fetch, write, records in works]
-    write = statistics.median(write / records for _, write, records in works)
-    fetch = statistics.median(fetch / records for fetch, _, records in works)
+    model = _with_base(model, full)
+    write = statistics.median(_rated(sample.write_work, model.write_base, sample, model) for sample in recent)
+    fetch = statistics.median(_rated(sample.fetch_work, model.fetch_base, sample, model) for sample in recent)
     # How long tasks wait for a shard at its read limit says nothing about executors; it only sets a bound.
-    free = [one[0] / one[2] for one, sample in zip(works, recent, strict=True) if not sample.shard_bound]
+    free = [_rated(one.fetch_work, model.fetch_base, one, model) for one in recent if not one.shard_bound]
     fetch = statistics.median(free) if 2 * len(free) >= len(recent) else min(fetch, before.fetch)
     fixed = [sample.fixed for sample in recent if sample.fixed is not None]
     model = replace(
         model,
         fixed=statistics.median(fixed) if fixed else before.fixed,
-        fetch=max(fetch, 0.0),
+        fetch=fetch,
         write=max(write, _LEAST_COST),
-        is_sure=recent[0].measured and sum(sample.batches for sample in recent) >= _SURE and _agree(whole),
+        is_sure=recent[0].measured
+        and sum(sample.batches for sample in recent) >= _SURE
+        and _agree([cost([sample], model) for sample in recent]),
     )
     return replace(state, model=model)
+
+
+def _rated(work: float, base: float, sample: Sample, model: BatchModel) -> float:
+    """Core-seconds of a record of the size that comes now."""
+    return max(0.0, work - base * sample.batches) / model.alike(sample.records, sample.bytes)
+
+
+def _with_base(model: BatchModel, samples: Sequence[Sample]) -> BatchModel:
+    """The model with what a batch takes however small it is.
+
+    Where all batches are of about one size, that stays as it was, but for what the smallest of them allow.
+    """
+    told = [sample for sample in samples if sample.measured and not sample.shard_bound]
+    if not told:
+        return model
+    sizes = [model.alike(sample.records, sample.bytes) / sample.batches for sample in told]
+    fetches = [sample.fetch_work / sample.batches for sample in told]
+    writes = [sample.write_work / sample.batches for sample in told]
+    return replace(
+        model,
+        fetch_base=_base(model.fetch_base, sizes, fetches),
+        write_base=_base(model.write_base, sizes, writes),
+    )
+
+
+def _base(before: float, sizes: Sequence[float], works: Sequence[float]) -> float:
+    """Where the line through the medians of small and of large batches begins."""
+    groups = _apart(sizes, works, _BATCHES)
+    if groups is None:
+        return min(before, *works)
+    (small, cheap), (large, dear) = groups
+    if cheap / small < _DEARER * dear / large:
+        return 0.0
+    return min(max(0.0, cheap - max(0.0, dear - cheap) / (large - small) * small), *works)
+
+
+def _apart(
+    sizes: Sequence[float], costs: Sequence[float], factor: float
+) -> tuple[tuple[float, float], tuple[float, float]] | None:
+    """Medians of size and cost of the small ones and of the large; None: too few, or all are of about one size."""
+    middle = math.sqrt(min(sizes) * max(sizes))
+    groups = [[one for one in zip(sizes, costs, strict=True) if (one[0] > middle) == large] for large in (False, True)]
+    if max(sizes) < factor * min(sizes) or min(len(group) for group in groups) < _SURE:
+        return None
+    small, large = (
+        (statistics.median(size for size, _ in group), statistics.median(cost for _, cost in group)) for group in groups
+    )
+    return small, large
 
 
 def cost(samples: Sequence[Sample], model: BatchModel) -> float:
     """Core-seconds of a record of the size that comes now: the median of samples that are not rests."""
     return statistics.median(
-        (sample.fetch_work + sample.write_work) / model.alike(sample.records, sample.bytes) for sample in samples
+        _rated(sample.fetch_work + sample.write_work, model.base, sample, model) for sample in samples
     )
 
 
-def _byte_share(samples: Sequence[Sample]) -> float | None:
+def _byte_share(samples: Sequence[Sample], model: BatchModel) -> float | None:
     """What goes by the byte, by the medians of small and of large records; None: all are of about one size."""
-    sized = [(sample.bytes / sample.records, sample.fetch_work + sample.write_work, sample) for sample in samples]
-    smallest, largest = min(size for size, *_ in sized), max(size for size, *_ in sized)
-    middle = math.sqrt(smallest * largest)
-    groups = [[one for one in sized if (one[0] > middle) == large] for large in (False, True)]
-    if largest < _SIZES * smallest or min(len(group) for group in groups) < _SURE:
+    sizes = [sample.bytes / sample.records for sample in samples]
+    works = [max(0.0, one.fetch_work + one.write_work - model.base * one.batches) / one.records for one in samples]
+    groups = _apart(sizes, works, _SIZES)
+    if groups is None:
         return None
-    (small, cheap), (large, dear) = (
-        (
-            statistics.median(size for size, *_ in group),
-            statistics.median(work / sample.records for _, work, sample in group),
-        )
-        for group in groups
-    )
-    now = sized[-1][0]
+    (small, cheap), (large, dear) = groups
     by_byte = max(0.0, (dear - cheap) / (large - small))
-    whole = max(cheap + by_byte * (now - small), _LEAST_COST)
-    return min(by_byte * now / whole, 1.0)
+    whole = max(cheap + by_byte * (sizes[-1] - small), _LEAST_COST)
+    return min(by_byte * sizes[-1] / whole, 1.0)
 
 
 def _agree(costs: Sequence[float]) -> bool:
@@ -134,16 +179,18 @@ def load_of(state: ScalingState, window: ScalingWindow, now: datetime) -> Load |
         return None
     newest = window.batches[-1]
     rests = samples[-1].is_rest
-    recent = [sample for sample in samples[-3:] if sample.span > 0]
+    recent = came[-3:]
     reading = sum(sample.reading for sample in recent)
     read = sum(sample.bytes for sample in recent) * window.consumers / SHARD_READ_BYTES
+    size = _size(came[-FEW:])
     return Load(
         rate=rate,
-        record_bytes=_size(came[-FEW:]),
+        record_bytes=size,
         lag=0.0 if rests else lag_of(window, now),
         backlog=0.0 if rests else newest.backlog_records or 0.0,
         open_shards=max(1, newest.open_shards),
-        shard_load=reading / max(sum(sample.span for sample in recent), _LEAST_COST),
+        # Of so many bytes as come now, not of the last seconds' noise.
+        shard_load=rate.now * size * reading / sum(sample.bytes for sample in recent) if reading > 0 else 0.0,
         even_shards=read / reading if reading > 0 else math.inf,
         groups=max(sample.groups for sample in came[-FEW:]),
         fullest_shard=window.fullest_shard,

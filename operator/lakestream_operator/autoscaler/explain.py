@@ -17,7 +17,7 @@ def count(executors: int) -> str:
 def seen(load: Load, *, behind: bool, executors: int, rate: float, busy: float) -> str:
     """What is to be said of the load."""
     text = f"{rate:,.0f} records/s keep {count(executors)} {busy:.0%} busy, lag {load.lag:.0f} s"
-    return f"{text}, {load.backlog:,.0f} records behind" if behind else text
+    return f"{text}, {load.backlog:,.0f} records behind" if behind and load.backlog >= 1 else text
 
 
 def decision(what: str, spec: Scaling, current: int, target: int, wanted: int, limit: ScalingCondition | None) -> str:

@@ -8,10 +8,11 @@ from datetime import datetime, timedelta
 
 from lakestream_api import Scaling
 from lakestream_operator.autoscaler import explain
-from lakestream_operator.autoscaler.demand import FULL, Demand, demand, usual_lag, utilization
-from lakestream_operator.autoscaler.effect import judge
+from lakestream_operator.autoscaler.demand import Demand, demand
+from lakestream_operator.autoscaler.effect import LEAST_PROMISE, judge, promise
 from lakestream_operator.autoscaler.estimate import Load, fit, load_of, start_delay
 from lakestream_operator.autoscaler.inputs import ScalingWindow
+from lakestream_operator.autoscaler.pressure import Pressure, pressure_of
 from lakestream_operator.autoscaler.samples import take_in
 from lakestream_operator.autoscaler.state import (
     Block,
@@ -25,16 +26,20 @@ from lakestream_operator.model import Emit
 
 EVERY = timedelta(seconds=5)
 """Between two evaluations."""
-SURE_GROWTH, MAX_GROWTH = 8.0, 2.0
-"""A step up at most multiplies by so much: the first if the model is sure of itself."""
+MAX_GROWTH = 2.0
+"""A step up at most multiplies by so much while the model is not sure of itself."""
 MUCH_MORE = 1.1
 """Times what arrived at the last step: then the next one does not wait until it is known of what use that was."""
 LARGE = 1.3
 """A step by such a factor waits for nothing; smaller ones until the last step works."""
+LEAST_STEP = 1.15
+"""A step for a backlog is one by such a factor at least: smaller ones are followed by others."""
 DOWN_MARGIN = 0.9
 """Fewer executors only if at most this share of them would do: a change is not worth less."""
 SHORTEST_HOLD = timedelta(seconds=150)
-"""For so long at least a need is remembered."""
+"""For so long at least a need is remembered…"""
+FALLEN = 0.5
+"""…if the load has fallen: at most this share of the executors would do. Less is noise, and worth waiting for."""
 SETTLED = 0.8
 """The newest recommendation is at least this share of the largest when a falling load has settled."""
 STALE_BATCHES = 3
@@ -47,12 +52,6 @@ STARVED_PAUSES = 1
 """So often."""
 SETTLE_AT_MOST = timedelta(minutes=5)
 """A step that is not complete after this time is not waited for any longer."""
-HIGH = 1.14
-"""Times the target utilization, from which on there have to be more executors: noise stays below it."""
-LEAP_HIGH = 1.35
-"""The same, for a load that has leapt up: it takes more than a few batches that are larger than others."""
-BEHIND_SHARE = 0.8
-"""Of `maxLag`; a lag beyond it, and beyond that of a pipeline that keeps up, is a backlog."""
 UNEXPLAINED, MOST_UNEXPLAINED = 0.1, 0.5
 """What is added to the need each time that there is a backlog which the model does not explain, and at most."""
 UNEXPLAINED_HALVES = timedelta(hours=2)
@@ -216,38 +215,36 @@ def _follow(
     assert state.model is not None
     current, limits, model = state.target, window.limits, state.model
     state = replace(state, block=state.block if state.block is not None and now < state.block.until else None)
-    rate = load.rate.now
-    busy = utilization(spec, limits, model, load, rate=rate, executors=current)
-    usual = min(HIGH * spec.target_utilization, FULL)
-    delay = start_delay(state)
-    lag = load.lag + max(0.0, 1 - 1 / busy) * delay if busy > 1 else load.lag
-    behind = lag > max(usual_lag(limits, model), BEHIND_SHARE * spec.max_lag.total_seconds())
-    settled = _settled(state, window, timedelta(seconds=delay + 2 * limits.interval), now)
-    state = _explain_backlog(spec, window, state, now, behind=behind, explained=busy * (1 + _extra(state, now)) > usual)
+    delay = start_delay(state) + 2 * limits.interval
+    rising = state.grown_at is not None and not _since(state, SETTLE_AT_MOST, now)
+    pressure = pressure_of(spec, limits, model, load, executors=current, delay=delay, rising=rising)
+    state = _explain_backlog(spec, window, state, pressure, now)
     extra = _extra(state, now)
-    high = usual if load.rate.leap is None else LEAP_HIGH * spec.target_utilization
-    overloaded = behind or busy * (1 + extra) > high
-    need = demand(spec, limits, model, load, rate=rate, lag=lag if overloaded else 0.0, extra=extra)
+    overloaded = pressure.behind or pressure.busy * (1 + extra) > pressure.high
+    reading = pressure.reading if overloaded else 0.0
+    need = demand(spec, limits, model, load, rate=load.rate.now, reading=reading, extra=extra)
     state = _remember(spec, state, need, now)
     state, verdict = judge(state, load, now)
     scheduled = _scheduled(spec, now)
     wanted = max(_clamp(spec, need.wanted), scheduled)
-    seen = explain.seen(load, behind=behind, executors=current, rate=rate, busy=busy)
+    seen = explain.seen(load, behind=pressure.behind, executors=current, rate=load.rate.now, busy=pressure.busy)
     if verdict is not None:
         back = _clamp(spec, verdict.executors)
         return _Outcome(back, explain.step(current, back, verdict.condition.message), wanted, verdict.condition), state
     limit = _limit(spec, state, need, load, current=current, overloaded=overloaded, now=now)
     target = current
     if overloaded and wanted > current:
+        wanted = max(wanted, _clamp(spec, round(LEAST_STEP * current))) if pressure.behind else wanted
         target = _up(state, wanted, load)
         # Executors that do more than what comes work a backlog off, which takes its time.
-        catches_up = behind and busy < usual and not _since(state, spec.max_lag, now)
+        catches_up = pressure.behind and pressure.lately < pressure.usual and not _since(state, spec.max_lag, now)
         # If nothing more arrives, it is to be known first whether the last step was of use.
         watched = state.step is not None and load.rate.now < MUCH_MORE * state.step.rate
         watched = watched and not _since(state, SETTLE_AT_MOST, now)
+        settled = _settled(state, window, timedelta(seconds=delay), now)
         if catches_up or watched or (not settled and target < LARGE * current):
             return _Outcome(current, f"{seen}; waits for the last step to take effect", wanted, limit), state
-    elif not behind:
+    elif not pressure.behind:
         target = max(_down(spec, state, now), min(scheduled, current))
     said = explain.decision(seen, spec, current, target, wanted, limit)
     return _Outcome(target, said, wanted, limit, load.rate.now), state
@@ -260,16 +257,17 @@ def _scheduled(spec: Scaling, now: datetime) -> int:
 
 
 def _explain_backlog(
-    spec: Scaling, window: ScalingWindow, state: ScalingState, now: datetime, *, behind: bool, explained: bool
+    spec: Scaling, window: ScalingWindow, state: ScalingState, pressure: Pressure, now: datetime
 ) -> ScalingState:
     """Take down whether the load explains a backlog; if it does not, more executors are needed for a while.
 
     Batches may take longer than their tasks: storage is slow, tasks stand still, compaction takes up slots.
     """
     patience = min(spec.catch_up, spec.max_lag) + timedelta(seconds=2 * window.limits.interval)
+    explained = pressure.lately * (1 + _extra(state, now)) > pressure.usual
     if explained or window.executors is None or window.executors.registered < (state.target or 0):
         return replace(state, explained_at=now)
-    if not behind:
+    if not pressure.behind:
         return state
     known = max((at for at in (state.explained_at, state.unexplained_at) if at is not None), default=None)
     if known is not None and now - known < patience:
@@ -312,7 +310,7 @@ def _since(state: ScalingState, span: timedelta, now: datetime) -> bool:
 def _up(state: ScalingState, wanted: int, load: Load) -> int:
     assert state.target is not None
     assert state.model is not None
-    most = math.ceil(state.target * (SURE_GROWTH if state.model.is_sure else MAX_GROWTH))
+    most = wanted if state.model.is_sure else math.ceil(MAX_GROWTH * state.target)
     if state.block is not None and (state.block.rate is None or load.rate.now < 1.25 * state.block.rate):
         most = min(most, max(state.block.executors, state.target))
     return max(state.target, min(wanted, most))
@@ -325,10 +323,11 @@ def _down(spec: Scaling, state: ScalingState, now: datetime) -> int:
     if state.raised_at is not None or not state.recommendations:
         return state.target
     hold = spec.scale_down_after
-    if state.grown_at is not None:
+    lately = max(known.executors for known in state.recommendations if now - known.at <= SHORTEST_HOLD)
+    if state.grown_at is not None and lately <= FALLEN * state.target:
         high = max((known.at for known in state.recommendations if known.executors > enough), default=state.grown_at)
         hold = min(max(high - state.grown_at, SHORTEST_HOLD), hold)
-    if now - state.recommendations[0].at < hold - _BUCKET:
+    if now - state.recommendations[0].at < hold - _BUCKET or not _since(state, hold, now):
         return state.target
     most = max(known.executors for known in state.recommendations if now - known.at <= hold)
     # One step when the load has settled, not one with each evaluation while it falls.
@@ -383,5 +382,6 @@ def _changed(state: ScalingState, target: int, rate: float | None, now: datetime
     before = state.target
     if target <= before:
         return replace(state, target=target, changed_at=now, raised_at=None, step=None, grown_at=None)
-    step, grown = None if rate is None else Step(now, before, target, rate), state.grown_at or now
+    step = None if rate is None or promise(before, target) < LEAST_PROMISE else Step(now, before, target, rate)
+    grown = state.grown_at or now
     return replace(state, target=target, changed_at=now, raised_at=now, step=step, grown_at=grown)

@@ -13,13 +13,14 @@ from lakestream_operator.autoscaler.state import BatchModel, Sample
 _WINDOWS = (1500.0, 900.0, 600.0, 300.0, 180.0)
 """Seconds of arrival time; the longest whose mean agrees with the last counts."""
 _RECENT = 90.0
-_AGREES = 1.8
+_ESTABLISHED = 300.0
+_AGREES = 2.5
 """Standard deviations that mean and last may be apart."""
 _BLOCK = 60.0
 _LEAST_NOISE, _ASSUMED_NOISE, _MOST_NOISE = 0.01, 0.05, 0.3
 _BLOCKS = 5
 """Pairs of blocks from which on noise is measured."""
-_LEAP, _LEAP_NOISE = 0.15, 3.5
+_LEAP, _LEAP_NOISE = 0.15, 5.0
 """A batch leaps that is by more than this above the rate, and by so many standard deviations."""
 _LEAPS = 2
 """Batches in a row."""
@@ -35,6 +36,10 @@ class Rate:
     """Since the load leapt up; None: it did not."""
     noise: float
     """Relative standard deviation of a minute's mean."""
+    recent: float = 0.0
+    """Of the last minute and a half."""
+    established: bool = True
+    """Whether the load has been what it is for some minutes; or else it may be noise."""
 
     @property
     def now(self) -> float:
@@ -57,8 +62,17 @@ def rate_of(samples: Sequence[Sample], model: BatchModel) -> Rate | None:
         return None
     noise = _noise(known)
     recent, *means = _means(known, (_RECENT, *reversed(_WINDOWS)))
-    mean = next((one for one in reversed(means) if abs(one - recent) <= _AGREES * noise * one), recent)
-    return Rate(mean, _leap(known, noise), noise)
+    mean, window = next(
+        (
+            (one, seconds)
+            for one, seconds in zip(reversed(means), _WINDOWS, strict=True)
+            if abs(one - recent) <= _AGREES * noise * one
+        ),
+        (recent, _RECENT),
+    )
+    leap = _leap(known, noise)
+    long = window >= _ESTABLISHED and sum(sample.span for sample in known) >= _ESTABLISHED
+    return Rate(mean, leap, noise, recent, established=leap is None and long)
 
 
 class _Arrival(NamedTuple):
@@ -109,12 +123,14 @@ def _leap(samples: Sequence[_Arrival], noise: float) -> float | None:
         before, start = samples[:1], 1
     (usual,) = _means(before, (300.0,))
     high = (1 + max(_LEAP, _LEAP_NOISE * noise)) * usual
-    records = span = count = 0.0
+    records = span = count = since = 0.0
     for sample in reversed(samples[start:]):
         above = (sample.records / sample.span - usual) / max(high - usual, 1e-9)
         if above <= 1:
             break
         # One that is twice as far above counts as two.
         count += max(1, sample.batches) * min(above, _LEAPS)
+        # The first of several may have begun before.
+        since = records / span if span else sample.records / sample.span
         records, span = records + sample.records, span + sample.span
-    return records / span if count >= _LEAPS else None
+    return max(since, records / span) if count >= _LEAPS else None

