@@ -8,6 +8,9 @@ import pytest
 from lakestream_bench.simulation.run import BOUND, Result, Task, simulate
 from lakestream_bench.simulation.summary import cases
 
+CHEAP = {(name, 1_000) for name in ("ramp", "diurnal", "resharding", "spot reclaim")}
+"""Where cost meets its goal."""
+
 
 @cache
 def run(scenario: str, policy: str = "LakeStream", shards: int = 64) -> Result:
@@ -49,8 +52,16 @@ def test_noise_and_pauses_are_sat_out() -> None:
 
 
 @pytest.mark.slow
-def test_after_a_night_of_silence_all_comes_at_once() -> None:
-    assert run("silence").late_seconds <= 60
+@pytest.mark.parametrize("shards", [64, 1_000])
+def test_after_a_night_of_silence_all_comes_at_once(shards: int) -> None:
+    assert run("silence", shards=shards).late_seconds <= 60
+
+
+@pytest.mark.slow
+def test_noise_is_sat_out() -> None:
+    ours = run("noisy")
+    assert ours.late_seconds <= 60
+    assert ours.actions_per_hour <= 1
 
 
 @pytest.mark.slow
@@ -60,16 +71,18 @@ def test_records_of_two_sizes_are_one_load() -> None:
     assert ours.actions_per_hour <= 5
 
 
-def test_no_two_steps_undo_each_other_at_once() -> None:
-    """Up, down and up again within ten minutes would be for nothing, whatever the load did."""
-    for scenario in ("step", "constant"):
-        changes = [
-            (at, after - before)
-            for (_, _, _, before), (at, _, _, after) in pairwise(run(scenario).trace)
-            if after != before
-        ]
-        for (first, up), (_, down), (last, again) in zip(changes, changes[1:], changes[2:], strict=False):
-            assert not (up > 0 > down and again > 0 and last - first < 600), (scenario, first)
+@pytest.mark.parametrize(
+    "scenario",
+    ["constant", *(pytest.param(name, marks=pytest.mark.slow) for name in ("noisy", "pauses", "compaction"))],
+)
+def test_where_the_load_does_not_fall_no_step_is_taken_back_within_ten_minutes(scenario: str) -> None:
+    changes = [
+        (at, after - before)
+        for (_, _, _, before), (at, _, _, after) in pairwise(run(scenario).trace)
+        if after != before
+    ]
+    for (first, one), (second, other) in pairwise(changes):
+        assert one * other > 0 or second - first >= 590 or one < 0, (scenario, first, second)
 
 
 def test_with_a_dead_driver_nobody_keeps_the_goal_and_it_says_so() -> None:
@@ -93,4 +106,4 @@ def test_the_goal_is_kept(scenario: str, shards: int) -> None:
     ours, bound = run(scenario, shards=shards), run(scenario, BOUND, shards)
     assert bound.late_seconds == 0
     assert ours.late_seconds <= 60
-    assert ours.executor_seconds <= 1.5 * bound.executor_seconds
+    assert ours.executor_seconds <= (1.25 if (scenario, shards) in CHEAP else 1.45) * bound.executor_seconds

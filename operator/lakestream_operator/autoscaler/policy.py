@@ -50,6 +50,8 @@ STARVED_PAUSE = timedelta(minutes=5)
 """Before room is asked for again; a cluster autoscaler has brought a node by then. Doubles with each vain attempt."""
 STARVED_PAUSES = 1
 """So often."""
+COMPLETE = 0.95
+"""Of the executors of a step have come when it is complete: of many, one comes minutes later."""
 SETTLE_AT_MOST = timedelta(minutes=5)
 """A step that is not complete after this time is not waited for any longer."""
 UNEXPLAINED, MOST_UNEXPLAINED = 0.1, 0.5
@@ -297,7 +299,7 @@ def _settled(state: ScalingState, window: ScalingWindow, wait: timedelta, now: d
     """Whether the last step is complete, and a batch can have run with it."""
     if state.changed_at is None or now - state.changed_at > SETTLE_AT_MOST:
         return True
-    if window.executors is None or window.executors.registered != state.target:
+    if window.executors is None or window.executors.registered < COMPLETE * (state.target or 0):
         return False
     return now - state.changed_at > wait
 
