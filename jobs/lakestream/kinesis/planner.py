@@ -107,8 +107,7 @@ class Planner:
         self._listing: _Listing | None = None
         self._known: dict[str, tuple[IteratorStart, Peek]] = {}
         self._rates = Rates()
-        self._tasks: dict[int, int] = {}
-        """Of each batch that is not finished yet."""
+        self._tasks: dict[int, int] = {}  # of each batch that is not finished yet
         self._caught_up_to: datetime | None = None
 
     def __enter__(self) -> Planner:
@@ -132,7 +131,6 @@ class Planner:
 
     def observe(self, commit: BatchCommit) -> None:
         """Learn from a finished batch how much the next ones should cover."""
-        # What a planner before us has laid out had about as many.
         self._rates = self._rates.observe(commit, self._tasks.pop(commit.batch, 0) or self._slots())
 
     def plan(self, *, batch: int, epoch: int, cursors: Sequence[Cursor], trim: Trim | None = None) -> BatchPlan | None:
@@ -163,8 +161,8 @@ class Planner:
         # A fresh listing tells the time too: after a long sleep the one known before would hide a loss.
         self._list(self._client.now(), force=False)
         now = self._client.now()
-        draft = self._open(now, cursors, trim)
-        nexts, slots = self._peek(draft), self._slots()
+        draft, slots = self._open(now, cursors, trim), self._slots()
+        nexts = self._peek(draft)
         admission = admit(
             (found.record.arrival for found in nexts.values()),
             min(now, span.until + self._settings.settle) if (span := self._settings.span) else now,
@@ -177,8 +175,7 @@ class Planner:
         after_batch = tuple(draft.cursors[shard_id] for shard_id in sorted(draft.cursors))
         waits = any(isinstance(cursor, Waiting) for cursor in after_batch)
         caught_up = draft.is_complete and not admission.is_limited and not waits
-        if caught_up:
-            self._caught_up_to = admission.horizon
+        self._caught_up_to = admission.horizon if caught_up else None
         if not ranges and not draft.losses and not worth_writing(cursors, after_batch, self._settings.heartbeat):
             return None
         return BatchPlan(
