@@ -253,6 +253,28 @@ def test_an_idle_stream_is_not_a_silent_driver() -> None:
     assert driver.idle(3000).target == 1
 
 
+def test_what_was_added_stays_for_ten_minutes_unless_half_of_it_would_do() -> None:
+    driver = Driver(5)
+    driver.run(900, 75_000)
+    driver.run(300, 225_000)
+    added = driver.executors
+    raised = driver.state.changed_at
+    assert added >= 12
+    assert raised is not None
+    fell = Driver(5)
+    fell.run(900, 75_000)
+    fell.run(300, 225_000)
+    driver.run(1200, 150_000)
+    fell.run(1200, 75_000)
+    assert 9 <= driver.executors < added
+    assert driver.state.changed_at is not None
+    assert driver.state.changed_at - raised >= timedelta(minutes=10)
+    assert fell.executors <= 6
+    assert fell.state.changed_at is not None
+    # As long as the load was high, five minutes, and what it takes to see that it is so no longer.
+    assert fell.state.changed_at - raised < timedelta(minutes=9)
+
+
 def test_load_after_a_night_of_silence_is_no_backlog_and_what_it_costs_is_known() -> None:
     driver = Driver(8)
     driver.run(600, 140_000)
