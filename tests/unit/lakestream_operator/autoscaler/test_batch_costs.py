@@ -6,10 +6,12 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from lakestream_operator.autoscaler import BatchLimits, BatchObservation, ScalingState, ScalingWindow
+from lakestream_api import CoreSeconds, StageSeconds
+from lakestream_operator.autoscaler import BatchLimits, ScalingState, ScalingWindow
 from lakestream_operator.autoscaler.estimate import fit
 from lakestream_operator.autoscaler.samples import take_in
 from lakestream_operator.autoscaler.state import BatchModel
+from lakestream_operator.testing.documents import batch_of
 
 START = datetime(2026, 1, 5, 12, tzinfo=UTC)
 LIMITS = BatchLimits(interval=10.0, max_records=1 << 30, max_bytes=1 << 40, cores=2)
@@ -24,23 +26,13 @@ def model_of(sizes: list[int], fetch_base: float, write_base: float, noise: floa
         fetch = (fetch_base + FETCH * size) * rng.uniform(1 - noise, 1 + noise)
         write = (write_base + WRITE * size) * rng.uniform(1 - noise, 1 + noise)
         at = START + timedelta(seconds=10 * (number + 1))
-        batches.append(
-            BatchObservation(
-                batch=number,
-                finished_at=at,
-                records=size,
-                bytes=250 * size,
-                prepare_seconds=fetch / 8,
-                finish_seconds=write / 8,
-                executors=4,
-                lag_seconds=0.0,
-                open_shards=64,
-                arrival_rate=size / 10,
-                horizon=at,
-                fetch_work=fetch,
-                write_work=write,
-            )
-        )
+        update = {
+            "bytes": 250 * size,
+            "seconds": StageSeconds(plan=0, fetch=fetch / 8, write=write / 8, commit=0),
+            "executors": 4,
+            "core_seconds": CoreSeconds(fetch=fetch, write=write),
+        }
+        batches.append(batch_of(number, at, records=size, open_shards=64).model_copy(update=update))
     state, now = ScalingState(), START
     for begin in range(0, len(batches), 6):
         seen = tuple(batches[begin : begin + 6])
