@@ -15,12 +15,12 @@ from lakestream.query.answer import answer as answer_native
 from lakestream.query.moments import Commit
 from lakestream.query.output import Format
 from lakestream.query.question import TABLE as LAKE
-from lakestream.query.question import Asked, Changes, Engine, Question, ReadOptimized, Snapshot
+from lakestream.query.question import Asked, Changes, Engine, NetChanges, Question, ReadOptimized, Snapshot
 from lakestream.query.target import Kind, Target
 from lakestream.storage import LakePath, S3Settings, StoreSettings
 from lakestream_bench.compare.arms import Arm
 from lakestream_bench.compare.method import NATIVE, SPARK
-from lakestream_bench.compare.queries import TABLE, View, newest
+from lakestream_bench.compare.queries import TABLE, View, difference, newest
 from lakestream_bench.compare.tables import Moment, answer, name_table, stock_session
 from lakestream_bench.compare.truth import Answer
 from lakestream_bench.compare.usage import SparkCpu
@@ -119,13 +119,19 @@ class _AskingNative:
 
 def in_duckdb(sql: str) -> str:
     """The comparison's SQL as DuckDB takes it: but for this function both know the same."""
-    return sql.replace("unix_millis(", "epoch_ms(")
+    return sql.replace("unix_millis(", "epoch_ms(").replace(" struct(", " struct_pack(")
 
 
 def _json(view: View, moment: Moment) -> str:
     """Lines of JSON have their batch with them, so changes are told by it; the past is a question about fewer files."""
     state = newest(LAKE)
-    return f"SELECT * FROM ({state}) WHERE _batch >= {moment.batches}" if view is View.CHANGES else state
+    match view:
+        case View.CHANGES:
+            return f"SELECT * FROM ({state}) WHERE _batch >= {moment.batches}"
+        case View.DIFFERENCE:
+            return difference(state, newest(f"(FROM {LAKE} WHERE _batch < {moment.batches})"))
+        case _:
+            return state
 
 
 def _question(table: TableAt, view: View) -> Question:
@@ -136,6 +142,8 @@ def _question(table: TableAt, view: View) -> Question:
             return Snapshot(commit)
         case View.CHANGES if table.arm.has_keys:
             return Changes(commit)
+        case View.DIFFERENCE if table.arm.has_keys:
+            return NetChanges(commit)
         case View.READ_OPTIMIZED:
             return ReadOptimized()
         case _:

@@ -1,11 +1,10 @@
-"""A look at a table: everything is asked, held against the ledger, and only then timed."""
+"""A look at a table: everything is asked, and every answer that is timed is held against the ledger."""
 
 from __future__ import annotations
 
 import io
 import statistics
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow.parquet as pq
 
 from lakestream_bench.compare.arms import KEY, ORDER, Arm
-from lakestream_bench.compare.engines import Asking, NativeEngine, QueryEngine, SparkEngine, TableAt
+from lakestream_bench.compare.engines import NativeEngine, QueryEngine, SparkEngine, TableAt
 from lakestream_bench.compare.history import History
 from lakestream_bench.compare.method import SPARK
 from lakestream_bench.compare.queries import NAIVE, TABLE, Query, View, queries, right_answer
@@ -74,6 +73,7 @@ class Looker:
         """
         truth, about = self.history.truth, subjects(self.history.truth, batches)
         state = truth.until(batches)
+        is_last = batches == len(self.history.plans)
         moment, behind = self._timeline(table, about)
         at = TableAt(table.arm, table.folder, table.log, moment)
         self._require_snapshot(at, batches)
@@ -95,7 +95,7 @@ class Looker:
             bytes_at_rest=size(listing(table.folder)),
             ideal_bytes=ideal.tell(),
             asked=tuple(asked),
-            naive=() if table.arm.has_keys else self._naive(table, about, batches),
+            naive=self._naive(table, about, batches) if is_last and not table.arm.has_keys else (),
             misread=tuple(misread),
         )
 
@@ -119,29 +119,34 @@ class Looker:
             )
 
     def _ask(self, engine: QueryEngine, table: TableAt, query: Query, about: Subjects, batches: int) -> Asked:
-        stale = self._require_right(engine.begin(), table, query, about, batches)
+        right, stale = self._right(engine, table, query, about, batches)
         forget(table.folder)
         asking = engine.begin()
-        cold = _seconds(lambda: asking.ask(table, query.view, query.sql))
+
+        def seconds() -> float:
+            began = time.perf_counter()
+            given = asking.ask(table, query.view, query.sql)
+            took = time.perf_counter() - began
+            if given != right:
+                raise WrongAnswerError(f"{query.kind} after {batches} batches: {differences(right, given)}")
+            return took
+
+        cold = seconds()
         before = engine.cpu_seconds()
-        warm = [_seconds(lambda: asking.ask(table, query.view, query.sql)) for _ in range(self.warm_repetitions)]
+        warm = [seconds() for _ in range(self.warm_repetitions)]
         used = (engine.cpu_seconds() - before) / self.warm_repetitions
         return Asked(query.kind.value, engine.name, cold, statistics.median(warm), used, stale)
 
-    def _require_right(
-        self, asking: Asking, table: TableAt, query: Query, about: Subjects, batches: int
-    ) -> Staleness | None:
-        """How far a read-optimized answer lags behind; None for all others, which may not lag."""
-        staleness, truth = None, self.history.truth
-        if query.may_lag:
-            shown = asking.ask(table, query.view, f"SELECT {KEY}, {ORDER} FROM {TABLE}")
-            state, staleness = lagging(truth, [(order, int(version)) for order, version in shown], batches)
-            right = query.right(state)
-        else:
-            right = right_answer(query, truth, batches, about.then)
-        if (given := asking.ask(table, query.view, query.sql)) != right:
-            raise WrongAnswerError(f"{query.kind} after {batches} batches: {differences(right, given)}")
-        return staleness
+    def _right(
+        self, engine: QueryEngine, table: TableAt, query: Query, about: Subjects, batches: int
+    ) -> tuple[Answer, Staleness | None]:
+        """What has to be answered; and how far behind a view is that may lag."""
+        truth = self.history.truth
+        if not query.may_lag:
+            return right_answer(query, truth, batches, about.then), None
+        shown = engine.begin().ask(table, query.view, f"SELECT {KEY}, {ORDER} FROM {TABLE}")
+        state, stale = lagging(truth, [(order, int(version)) for order, version in shown], batches)
+        return query.right(state), stale
 
     def _misread(self, engine: QueryEngine, table: TableAt, query: Query, batches: int) -> list[Wrong]:
         """The answer of an engine that is known to be wrong, if it is."""
@@ -157,17 +162,11 @@ class Looker:
         found = []
         for query in queries(table.arm, about):
             if query.kind in NAIVE:
-                given, right = answer(session, query.sql), query.right(self.history.truth.until(batches))
+                given, right = answer(session, query.sql), right_answer(query, self.history.truth, batches, about.then)
                 if given != query.right(self.history.truth.raw(batches)):
                     raise WrongAnswerError(f"the events are not those that were sent ({query.kind})")
                 found.append(Wrong(query.kind.value, SPARK, _words(right), _words(given), given != right))
         return tuple(found)
-
-
-def _seconds(work: Callable[[], object]) -> float:
-    began = time.perf_counter()
-    work()
-    return time.perf_counter() - began
 
 
 def _words(answer: Answer) -> str:

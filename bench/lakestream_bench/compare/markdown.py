@@ -9,13 +9,23 @@ from lakestream_bench.compare.findings import ScenarioFindings
 from lakestream_bench.compare.method import ENGINES, NATIVE, SPARK
 from lakestream_bench.compare.queries import Kind
 from lakestream_bench.compare.results import Results
+from lakestream_bench.compare.rivals_page import NAMES
+from lakestream_bench.rivals import Rivalry
+from lakestream_bench.scalability.figures import Scalability
 
 
-def markdown(results: Results, found: Sequence[ScenarioFindings]) -> str:
-    """Tables of the most important figures."""
+def markdown(
+    results: Results,
+    found: Sequence[ScenarioFindings],
+    scalability: Scalability | None = None,
+    rivalry: Rivalry | None = None,
+) -> str:
+    """Tables of the most important figures, of what `page` tells."""
     machine = results.setup.machine
     parts = [f"# Comparison of {results.measured_at}\n\n{machine['processor']}, {machine['cores']} cores.\n"]
     parts += [_scenario(one) for one in found]
+    parts += [] if scalability is None else [_scalability(scalability)]
+    parts += [] if rivalry is None else [_rivals(rivalry)]
     return "\n".join(parts)
 
 
@@ -42,9 +52,7 @@ def _scenario(found: ScenarioFindings) -> str:
     bills = {bill.arm: bill for bill in found.money.bills}
     rows.append(("$ per TB taken in", [f"{bills[arm.arm].per_terabyte:,.2f}" for arm in found.arms]))
     rows.append(("$ per 1,000 queries", [f"{bills[arm.arm].per_thousand_queries:,.2f}" for arm in found.arms]))
-    lines += ["| | " + " | ".join(titles) + " |", "|---" * (len(titles) + 1) + "|"]
-    lines += [f"| {name} | " + " | ".join(cells) + " |" for name, cells in rows]
-    lines.append("")
+    lines += [*_table(["", *titles], [[name, *cells] for name, cells in rows]), ""]
     lines += [
         f"- {ARMS[one.challenger].title} costs less than {ARMS[one.holder].title}: {one}."
         for one in found.money.break_evens
@@ -65,3 +73,59 @@ def _scenario(found: ScenarioFindings) -> str:
     if wrong:
         lines.append(f"- Taken as orders, the events of plain JSON answer wrongly: {', '.join(wrong)}.")
     return "\n".join(lines) + "\n"
+
+
+def _scalability(found: Scalability) -> str:
+    modelled = {one.slots: f"{one.records_per_second:,.0f}" for one in found.modelled_capacity}
+    rows = [[f"{one.slots}", one.told, modelled.get(one.slots, "–")] for one in found.measured]
+    lines = [
+        "## Scalability\n",
+        f"The most records/s that so many task slots make visible within {found.goal_seconds:g} s (99 of 100 of each "
+        f"batch), without growing lag; {found.cores} cores, `{found.writer}`, a batch every "
+        f"{found.interval_seconds:g} s, {found.measured_at}.\n",
+        *_table(["slots", "measured", "modelled"], rows),
+    ]
+    if found.modelled_demand:
+        most = found.modelled_demand[-1]
+        lines.append(
+            f"\nModelled, not measured: {most.slots:,} slots for {most.shards:,} full shards, "
+            f"{most.records_per_second:,.0f} records/s."
+        )
+    return "\n".join(lines) + "\n"
+
+
+def _rivals(found: Rivalry) -> str:
+    figures = [
+        [
+            NAMES.get(one.contender, one.contender),
+            f"{one.events_per_second:,.0f}",
+            f"{one.batch_seconds:.2f}",
+            f"{one.cpu_microseconds:.0f}",
+        ]
+        for one in found.figures
+    ]
+    ordeals = [
+        [
+            NAMES.get(one.contender, one.contender),
+            f"{one.count} {one.ordeal}",
+            *(f"{count:,}" for count in (one.lost, one.outdated, one.doubled, one.undeleted, one.read_again)),
+        ]
+        for one in found.ordeals
+    ]
+    lines = [
+        "## Beside what people write themselves\n",
+        f"{found.batches} batches of {found.batch:,} events on {found.cores} cores, {found.measured_at}.\n",
+        *_table(["", "events/s", "batch, s", "CPU µs per event"], figures),
+        "",
+        *_table(["", "ordeal", "lost", "outdated", "doubled", "not deleted", "events written again"], ordeals),
+    ]
+    lines += [f"\n**Did not get to the end:** {NAMES.get(name, name)}" for name in found.refused]
+    return "\n".join(lines) + "\n"
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    return [_line(head), "|---" * len(head) + "|", *map(_line, rows)]
+
+
+def _line(cells: Sequence[str]) -> str:
+    return "|" + "|".join(f" {cell} " if cell else " " for cell in cells) + "|"

@@ -54,8 +54,8 @@ def _introduction(results: Results, found: Sequence[ScenarioFindings]) -> str:
     machine = results.setup.machine
     return (
         "<p>The same batches of order events went from one recorded sequence of plans into each table, through the "
-        "driver's own engine. Before anything was timed, every row of every table and every answer was held against "
-        "the ledger of what was sent: <b>a table that is wrong has no figures here</b>.</p>"
+        "driver's own engine. Every row of every table, and every answer that was timed, was held against the ledger "
+        "of what was sent: <b>a table that is wrong has no figures here</b>.</p>"
         f"<p>{repetitions} repetition{'s' if repetitions != 1 else ''}, in rotated order; figures are medians, with "
         f"the range below them. {escape(machine.get('processor', ''))}, {escape(machine.get('cores', '?'))} cores, "
         f"{escape(machine.get('memory', '?'))}; local disk; {escape(results.measured_at)}. Every number is in "

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 from lakestream_bench.compare.arms import DELETES, KEY, ORDER, PARTITION, Arm
 from lakestream_bench.compare.method import SPARK
 from lakestream_bench.compare.truth import Answer, State, Subjects, Truth
+from lakestream_loadgen.content import EVENT_SCHEMA
 
 
 class View(StrEnum):
@@ -22,6 +23,9 @@ class View(StrEnum):
     """The orders that changed since a moment, as they are now."""
     PAST = "past"
     """The state as it was at a moment."""
+    DIFFERENCE = "difference"
+    """The orders that are another row than at a moment: `op` (insert, update, delete), `before` and `after`, structs of
+    all columns."""
 
 
 class Kind(StrEnum):
@@ -34,6 +38,7 @@ class Kind(StrEnum):
     READ_OPTIMIZED = "read-optimized aggregate"
     INCREMENTAL = "incremental"
     TIME_TRAVEL = "time travel"
+    CHANGES = "changes"
 
 
 TABLE = "compared"
@@ -44,6 +49,10 @@ _LETTERS = ("event_id", "order_id", "op", "status", "customer_id", "note")
 _SCAN = (
     f"SELECT count(*), {' + '.join(f'sum(length({name}))' for name in _LETTERS)}, sum(version), sum({_CENTS}), "
     f"sum(unix_millis(created_at)), sum(unix_millis(updated_at)) FROM {TABLE}"
+)
+_CHANGES = (
+    "SELECT op, count(*), coalesce(sum(before.version), 0), coalesce(sum(after.version), 0) "
+    f"FROM {TABLE} GROUP BY op ORDER BY op"
 )
 _AGGREGATE = f"SELECT status, count(*), sum({_CENTS}) FROM {TABLE} GROUP BY status ORDER BY status"
 
@@ -93,6 +102,7 @@ def queries(arm: Arm, about: Subjects) -> tuple[Query, ...]:
             misread_by=SPARK if arm.merges_on_read else "",
         ),
         Query(Kind.TIME_TRAVEL, View.PAST, _AGGREGATE, State.aggregate),
+        Query(Kind.CHANGES, View.DIFFERENCE, _CHANGES, State.changes),
     ]
     if arm.merges_on_read:
         asked.append(Query(Kind.READ_OPTIMIZED, View.READ_OPTIMIZED, _AGGREGATE, State.aggregate))
@@ -113,6 +123,23 @@ def newest(events: str) -> str:
     return f"SELECT * FROM ({numbered}) WHERE _newest = 1 AND NOT ({DELETES})"
 
 
+def difference(now: str, then: str) -> str:
+    """The SQL that makes `View.DIFFERENCE` of two states.
+
+    Args:
+        now: query of the state as it is.
+        then: and as it was.
+    """
+    images = (f"struct({', '.join(f'{side}.{name}' for name in EVENT_SCHEMA.names)})" for side in ("old", "new"))
+    joined = " AND ".join(f"old.{name} = new.{name}" for name in (PARTITION, KEY))
+    return (
+        f"SELECT * FROM (SELECT CASE WHEN old.{KEY} IS NULL THEN 'insert' WHEN new.{KEY} IS NULL THEN 'delete' "
+        f"ELSE 'update' END AS op, {next(images)} AS before, {next(images)} AS after "
+        f"FROM ({then}) AS old FULL JOIN ({now}) AS new ON {joined}) WHERE before IS DISTINCT FROM after"
+    )
+
+
 def right_answer(query: Query, truth: Truth, batches: int, then: int) -> Answer:
     """The right answer to a query about a table of so many batches."""
-    return query.right(truth.until(then if query.view is View.PAST else batches))
+    past = truth.until(then)
+    return query.right(past if query.view is View.PAST else replace(truth.until(batches), past=past))

@@ -27,7 +27,7 @@ def write_report(
 ) -> int:
     """Write `report.html`, `report.md` and `findings.json`, and show the Markdown; returns how many trials failed."""
     found = find(results, load, prices)
-    text = markdown(results, found)
+    text = markdown(results, found, scalability, rivalry)
     folder.mkdir(parents=True, exist_ok=True)
     option = orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE
     (folder / "findings.json").write_bytes(orjson.dumps(found, option=option))

@@ -47,7 +47,7 @@ class Asked:
     engine: str
     """`spark`, or `native`: hudi-rs and DuckDB."""
     cold: float
-    """Seconds from naming the table to the answer, its files out of the page cache, in a new session."""
+    """Seconds from naming the table to the answer, its files out of the page cache, in a new session; asked first."""
     warm: float
     """Seconds of the same again at once, the median of the repetitions."""
     cpu: float
@@ -83,6 +83,7 @@ class Look:
     """Of the same orders in one Parquet file as Hudi writes it (gzip)."""
     asked: tuple[Asked, ...]
     naive: tuple[Wrong, ...] = ()
+    """What plain JSON answers; at the last look."""
     misread: tuple[Wrong, ...] = ()
     """What a reader is known to answer wrongly, though the table is right; it has no times."""
 

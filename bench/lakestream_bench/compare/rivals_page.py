@@ -8,13 +8,14 @@ from lakestream_bench._contenders import OURS
 from lakestream_bench.rivals import Rivalry
 from lakestream_pages.frame import table
 
-_NAMES = {
+NAMES = {
     OURS: "LakeStream, merge-on-read",
     "loop": "a loop by hand: boto3, createDataFrame, append",
     "files": "Structured Streaming from files, Hudi's defaults",
     "files-tuned": "Structured Streaming from files, tuned",
     "connector": "Structured Streaming, Kinesis connector",
 }
+"""Of the contenders, as people call them."""
 
 
 def rivals(found: Rivalry) -> str:
@@ -60,7 +61,7 @@ def rivals(found: Rivalry) -> str:
 
 
 def _name(contender: str) -> str:
-    name = escape(_NAMES.get(contender, contender))
+    name = escape(NAMES.get(contender, contender))
     return f"<b>{name}</b>" if contender == OURS else name
 
 

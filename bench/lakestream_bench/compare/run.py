@@ -146,10 +146,11 @@ class _Runner:
     def _warm_up(self) -> None:
         """A short trial of each arm, whose figures are thrown away: classes load, and the JVM compiles."""
         small = replace(self.comparison.scenarios[0], batches=_WARM_UP_BATCHES)
+        once = replace(self, comparison=replace(self.comparison, warm_repetitions=1))
         with recorded(small) as history:
             for number, arm in enumerate(self.comparison.arms, 1):
                 _tell(f"warming up {number} of {len(self.comparison.arms)}: {ARMS[arm].title}")
-                self._trial(Turn(small.name, 0, arm), small, history)
+                once._trial(Turn(small.name, 0, arm), small, history)
 
     def _trial(self, turn: Turn, scenario: Scenario, history: History) -> Trial:
         place = self.scratch / "trial"

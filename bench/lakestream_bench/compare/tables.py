@@ -8,14 +8,14 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from lakestream_bench.compare.arms import PARTITION, Arm
-from lakestream_bench.compare.queries import TABLE, View, newest
+from lakestream_bench.compare.queries import TABLE, View, difference, newest
 from lakestream_bench.compare.truth import Answer
 from lakestream_loadgen.events import EVENT_DDL
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-_EVENTS = "compared_events"
+_NOW, _THEN = "compared_now", "compared_then"
 _JSON_SCHEMA = f"{EVENT_DDL}, _arrival timestamp, {PARTITION} string"
 _OURS = ("spark.sql.shuffle.partitions", "spark.sql.inMemoryColumnarStorage.compressed")
 """What our session sets and queries would notice."""
@@ -51,9 +51,15 @@ def name_table(spark: SparkSession, arm: Arm, path: str, view: View, moment: Mom
         arm: what wrote it.
         path: of the table, as a URI.
         view: what is to be seen.
-        moment: of `View.CHANGES` and `View.PAST`.
+        moment: of views of changes and of the past.
     """
-    frame = _hudi(spark, path, view, moment) if arm.has_keys else _json(spark, path, view, moment)
+    read = _hudi if arm.has_keys else _json
+    if view is View.DIFFERENCE:
+        for name, state in ((_NOW, View.STATE), (_THEN, View.PAST)):
+            read(spark, path, state, moment).createOrReplaceTempView(name)
+        frame = spark.sql(difference(f"FROM {_NOW}", f"FROM {_THEN}"))
+    else:
+        frame = read(spark, path, view, moment)
     frame.createOrReplaceTempView(TABLE)
 
 
@@ -79,8 +85,7 @@ def _json(spark: SparkSession, path: str, view: View, moment: Moment) -> DataFra
     cut = f"TIMESTAMP '{moment.arrived.isoformat()}'"
     if view is View.PAST:
         events = events.where(f"_arrival < {cut}")
-    events.createOrReplaceTempView(_EVENTS)
-    state = spark.sql(newest(_EVENTS))
+    state = spark.sql(newest("{events}"), events=events)
     return state.where(f"_arrival >= {cut}") if view is View.CHANGES else state
 
 

@@ -43,6 +43,8 @@ class State:
     """Rows of a table."""
 
     rows: pa.Table
+    past: State | None = None
+    """The table at the moment that changes are counted from."""
 
     @property
     def snapshot(self) -> pa.Table:
@@ -83,6 +85,25 @@ class State:
         """Number of the orders whose row came after so many batches, and the sum of their versions."""
         rows = self.rows.filter(pc.greater_equal(self.rows[BATCH], batch))
         return (_text(len(rows), _sum(rows["version"])),)
+
+    def changes(self) -> Answer:
+        """Number of the orders that were inserted, updated or deleted since, and the sums of both versions."""
+        assert self.past is not None
+        old, new = self.past._versions, self._versions
+        found = {
+            "delete": old.keys() - new.keys(),
+            "insert": new.keys() - old.keys(),
+            "update": {order for order in old.keys() & new.keys() if old[order] != new[order]},
+        }
+        return tuple(
+            _text(op, len(orders), sum(old.get(one, 0) for one in orders), sum(new.get(one, 0) for one in orders))
+            for op, orders in found.items()
+            if orders
+        )
+
+    @property
+    def _versions(self) -> dict[str, int]:
+        return dict(zip(self.rows["order_id"].to_pylist(), self.rows["version"].to_pylist(), strict=True))
 
 
 class WrongAnswerError(Exception):

@@ -79,6 +79,12 @@ class Measured:
         """Records per second, of the loads tried; 0: not even the lowest was kept."""
         return max((step.records_per_second for step in self.steps if step.kept and step.was_made), default=0.0)
 
+    @property
+    def told(self) -> str:
+        """The capacity in words."""
+        least = min(step.records_per_second for step in self.steps)
+        return f"{self.capacity:,.0f}" if self.capacity else f"below {least:,.0f}"
+
 
 @dataclass(frozen=True)
 class Demand:

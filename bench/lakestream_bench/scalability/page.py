@@ -74,7 +74,7 @@ def _table(found: Scalability) -> str:
     rows = [
         (
             f"{one.slots}",
-            f"{one.capacity:,.0f}" if one.capacity else f"below {min(s.records_per_second for s in one.steps):,.0f}",
+            one.told,
             f"{modelled[one.slots]:,.0f}" if one.slots in modelled else "–",
             ", ".join(_tried(step) for step in sorted(one.steps, key=lambda step: step.records_per_second)),
         )

@@ -22,7 +22,7 @@ from lakestream_bench.compare.money import Load, bill, load_prices, rivals
 from lakestream_bench.compare.page import page
 from lakestream_bench.compare.report import write_report
 from lakestream_bench.rivals import Figure, Rivalry
-from lakestream_bench.scalability.figures import Demand, Scalability
+from lakestream_bench.scalability.figures import Capacity, Demand, Measured, Scalability, Step
 
 from . import made
 
@@ -147,13 +147,24 @@ def test_scalability_is_in_the_report_if_its_figures_are_there(tmp_path: Path) -
     options = ["--report-only", "--out", str(tmp_path)]
     CliRunner().invoke(app, options)
     assert "scalability.json" not in (tmp_path / "report.html").read_text()
-    figures = Scalability("now", 2, 0.0, "mor", 2, 10.0, 15.0, (), "a <model>", (), (Demand(1, 1_000.0, 1),))
+    kept = Step(2_000.0, 1_990.0, 9, 4.0, 0.0, kept=True)
+    figures = Scalability(
+        *("now", 2, 0.0, "mor", 2, 10.0, 15.0),
+        (Measured(1, (kept,)), Measured(2, (replace(kept, kept=False),))),
+        "a <model>",
+        (Capacity(1, 1_500.0),),
+        (Demand(1, 1_000.0, 1),),
+    )
     figures.save(tmp_path / "scalability.json")
     CliRunner().invoke(app, options)
     reader = _Reader()
     reader.feed((tmp_path / "report.html").read_text())
     assert reader.open == []
     assert "a <model>" in reader.text
+    text = (tmp_path / "report.md").read_text()
+    assert "| 1 | 2,000 | 1,500 |" in text
+    assert "| 2 | below 2,000 | – |" in text
+    assert "Modelled, not measured: 1 slots for 1 full shards, 1,000 records/s." in text
     (tmp_path / "scalability.json").write_text("{}")
     done = CliRunner().invoke(app, options)
     assert (done.exit_code, "lakestream_bench.scalability" in re.sub(r"[\s│]", "", done.output)) == (2, True)
@@ -171,6 +182,9 @@ def test_rivals_are_in_the_report_if_their_figures_are_there(tmp_path: Path) -> 
     assert "2 reshards" in reader.text
     assert "<files> did not get to the end" in reader.text
     assert '<span class="miss">1,234</span>' in (tmp_path / "report.html").read_text()
+    text = (tmp_path / "report.md").read_text()
+    assert "| a loop by hand: boto3, createDataFrame, append | 2 reshards | 1,234 | 0 | 0 | 0 | 0 |" in text
+    assert "**Did not get to the end:** <files>" in text
 
 
 @pytest.mark.parametrize(

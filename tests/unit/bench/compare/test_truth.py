@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
+import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
-from lakestream_bench.compare.truth import BATCH, Staleness, Truth, WrongAnswerError, differences, lagging, subjects
+from lakestream_bench.compare.arms import JSON, PARTITION
+from lakestream_bench.compare.engines import in_duckdb
+from lakestream_bench.compare.queries import TABLE, View, difference, newest, queries, right_answer
+from lakestream_bench.compare.truth import (
+    BATCH,
+    Answer,
+    Staleness,
+    State,
+    Truth,
+    WrongAnswerError,
+    differences,
+    lagging,
+    subjects,
+)
 from lakestream_loadgen.content import EVENT_SCHEMA
 
 DAY = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -87,6 +103,35 @@ def test_a_scan_reads_every_column() -> None:
 def test_changes_are_rows_that_came_later_and_not_late_events_that_lost() -> None:
     assert TRUTH.until(3).changed_since(1) == (("2", "4"),)
     assert TRUTH.until(3).changed_since(2) == (("1", "1"),)
+
+
+def test_a_difference_has_each_order_once_whatever_happened_to_it_meanwhile() -> None:
+    def changes(then: int, now: int) -> Answer:
+        return State(TRUTH.until(now).rows, TRUTH.until(then)).changes()
+
+    # o1 went from version 1 to 3, and a late version 2 changed nothing.
+    assert changes(1, 3) == (("delete", "1", "1", "0"), ("insert", "1", "0", "1"), ("update", "1", "1", "3"))
+    assert changes(2, 3) == (("insert", "1", "0", "1"),)
+    assert changes(3, 3) == ()
+
+
+@pytest.mark.parametrize("then", [1, 2])
+def test_the_sql_of_each_question_finds_the_truth_in_the_events_alone(then: int) -> None:
+    about = replace(subjects(TRUTH, 3), then=then)
+    past = newest(f"(FROM lake WHERE {BATCH} < {then})")
+    views = {
+        View.STATE: newest("lake"),
+        View.CHANGES: f"SELECT * FROM ({newest('lake')}) WHERE {BATCH} >= {then}",
+        View.PAST: past,
+        View.DIFFERENCE: difference(newest("lake"), past),
+    }
+    day = pc.strftime(TRUTH.events["created_at"], format="%Y-%m-%d")
+    with duckdb.connect() as connection:
+        connection.register("lake", TRUTH.events.append_column(PARTITION, day))
+        for query in queries(JSON, about):
+            rows = connection.sql(in_duckdb(f"WITH {TABLE} AS ({views[query.view]}) {query.sql}")).fetchall()
+            given = tuple(tuple(str(value) for value in row) for row in rows)
+            assert given == right_answer(query, TRUTH, 3, then), query.kind
 
 
 def test_a_view_that_lags_is_told_what_it_may_answer_and_how_far_it_is_behind() -> None:
