@@ -35,7 +35,7 @@ from lakestream_bench.compare.money import (
     stream_modes,
 )
 from lakestream_bench.compare.queries import Kind
-from lakestream_bench.compare.results import Look, Requests, Results, Trial, Wrong
+from lakestream_bench.compare.results import Beside, Look, Requests, Results, Trial, Wrong
 from lakestream_bench.compare.scenarios import Scenario
 from lakestream_bench.compare.truth import Staleness
 
@@ -60,6 +60,22 @@ class QueryFindings:
     """LST-Bench's rate from look to look, warm; the median of the repetitions."""
     stale: Staleness | None
     """The most that an answer lagged behind; None: it may not lag."""
+
+
+@dataclass(frozen=True)
+class BesideFindings:
+    """One question that an arm was asked while it was written, by one engine; all repetitions."""
+
+    kind: str
+    engine: str
+    seconds: Spread | None
+    """Of the repetitions' medians; None: nothing was answered."""
+    asked: int
+    torn: int
+    """Answers that are of no number of whole batches."""
+    failed: int
+    error: str
+    """One that was told; empty: none was."""
 
 
 @dataclass(frozen=True)
@@ -96,6 +112,8 @@ class ArmFindings:
     queries: tuple[QueryFindings, ...]
     misread: tuple[Wrong, ...]
     """What readers answer wrongly, each at the last look that shows it."""
+    beside: tuple[BesideFindings, ...]
+    """Empty: nobody asked while it was written."""
     files_over_time: Curve
     work_over_time: Curve
     """Seconds of all batches so far, waiting left out."""
@@ -208,6 +226,7 @@ def _arm(scenario: Scenario, name: str, trials: Sequence[Trial], requests: Reque
         batch_degradation=_batch_degradation(trials),
         queries=tuple(_query(trials, one.kind, one.engine) for one in ends[0].asked),
         misread=tuple({(one.kind, one.engine): one for look in first.looks for one in look.misread}.values()),
+        beside=_beside(trials),
         files_over_time=Curve(
             tuple(range(1, len(first.batches) + 1)), tuple(float(batch.files) for batch in first.batches)
         ),
@@ -248,6 +267,26 @@ def _query(trials: Sequence[Trial], kind: str, engine: str) -> QueryFindings:
         after=Spread.of(seconds for _, after in pairs for seconds in seconds_of([after], kind, engine)),
         degradation=statistics.median(known) if known else None,
         stale=max((lag for lag in lags if lag), key=lambda lag: (lag.batches, lag.orders), default=None),
+    )
+
+
+def _beside(trials: Sequence[Trial]) -> tuple[BesideFindings, ...]:
+    """All repetitions together."""
+    found: dict[tuple[str, str], list[Beside]] = {}
+    for trial in trials:
+        for one in trial.beside:
+            found.setdefault((one.kind, one.engine), []).append(one)
+    return tuple(
+        BesideFindings(
+            kind=kind,
+            engine=engine,
+            seconds=Spread.of(known) if (known := [one.seconds for one in ones if one.seconds is not None]) else None,
+            asked=sum(one.asked for one in ones),
+            torn=sum(one.torn for one in ones),
+            failed=sum(one.failed for one in ones),
+            error=next((one.error for one in ones if one.error), ""),
+        )
+        for (kind, engine), ones in found.items()
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lakestream_bench.compare.arms import ARMS
-from lakestream_bench.compare.findings import ScenarioFindings
+from lakestream_bench.compare.findings import Money, ScenarioFindings
 from lakestream_bench.compare.method import ENGINES, NATIVE, SPARK
 from lakestream_bench.compare.queries import Kind
 from lakestream_bench.compare.results import Results
@@ -49,20 +49,18 @@ def _scenario(found: ScenarioFindings) -> str:
             asked = [arm.query(kind, engine) for arm in found.arms]
             cells = ["–" if one is None else f"{one.before.text('.2f')} → {one.after.text('.2f')}" for one in asked]
             rows.append((f"{kind}, {engine}, s, before → after compaction", cells))
-    bills = {bill.arm: bill for bill in found.money.bills}
-    rows.append(("$ per TB taken in", [f"{bills[arm.arm].per_terabyte:,.2f}" for arm in found.arms]))
-    rows.append(("$ per 1,000 queries", [f"{bills[arm.arm].per_thousand_queries:,.2f}" for arm in found.arms]))
+    if not found.scenario.has_readers:
+        bills = {bill.arm: bill for bill in found.money.bills}
+        rows.append(("$ per TB taken in", [f"{bills[arm.arm].per_terabyte:,.2f}" for arm in found.arms]))
+        rows.append(("$ per 1,000 queries", [f"{bills[arm.arm].per_thousand_queries:,.2f}" for arm in found.arms]))
     lines += [*_table(["", *titles], [[name, *cells] for name, cells in rows]), ""]
+    lines += [] if found.scenario.has_readers else _money(found.money)
     lines += [
-        f"- {ARMS[one.challenger].title} costs less than {ARMS[one.holder].title}: {one}."
-        for one in found.money.break_evens
+        f"- {arm.title}, {one.kind}, {ENGINES[one.engine]}, while batches were written: of {one.asked:,} answers "
+        f"{one.torn:,} of no whole batch, {one.failed:,} failed; {one.seconds.text('.2f') if one.seconds else '–'} s."
+        for arm in found.arms
+        for one in arm.beside
     ]
-    stream = found.money.stream
-    lines.append(
-        f"- The stream costs ${stream.on_demand:,.2f} a month on demand, ${stream.provisioned:,.2f} provisioned with "
-        f"{stream.least_shards:,} shards, the fewest for the load; provisioned costs less with up to "
-        f"{stream.even_text} of them."
-    )
     lines += [
         f"- {arm.title}, {one.kind}, {ENGINES[one.engine]}: a wrong answer, so not timed. Right is {one.right}, the "
         f"answer {one.given}."
@@ -73,6 +71,19 @@ def _scenario(found: ScenarioFindings) -> str:
     if wrong:
         lines.append(f"- Taken as orders, the events of plain JSON answer wrongly: {', '.join(wrong)}.")
     return "\n".join(lines) + "\n"
+
+
+def _money(found: Money) -> list[str]:
+    stream = found.stream
+    return [
+        *(
+            f"- {ARMS[one.challenger].title} costs less than {ARMS[one.holder].title}: {one}."
+            for one in found.break_evens
+        ),
+        f"- The stream costs ${stream.on_demand:,.2f} a month on demand, ${stream.provisioned:,.2f} provisioned with "
+        f"{stream.least_shards:,} shards, the fewest for the load; provisioned costs less with up to "
+        f"{stream.even_text} of them.",
+    ]
 
 
 def _scalability(found: Scalability) -> str:

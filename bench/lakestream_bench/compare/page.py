@@ -84,9 +84,11 @@ def _scenario(number: int, found: ScenarioFindings, prices: Prices) -> str:
             f'<div class="pair">{"".join(_plots(found))}</div>',
             _writing(number, found),
             _asking(number, found),
+            _beside(number, found),
             _wrong(number, found),
             _requests(number, found),
-            costs(number, found, prices),
+            # Readers used CPU while batches were written: the bills of both would be mixed up.
+            "" if scenario.has_readers else costs(number, found, prices),
         ]
     )
 
@@ -200,6 +202,30 @@ def _asking(number: int, found: ScenarioFindings) -> str:
         "are shown at the same two looks. Below a read-optimized time: how far its answer lagged behind at most, and "
         f"how many orders it showed as they were not any more, or not at all.</p>{''.join(tables)}"
         f"{''.join(_misread(arm) for arm in found.arms)}"
+    )
+
+
+def _beside(number: int, found: ScenarioFindings) -> str:
+    rows = [
+        (
+            escape(arm.title),
+            f"{escape(one.kind)}, {escape(ENGINES[one.engine])}",
+            "–" if one.seconds is None else ranged(one.seconds.text(".2f")),
+            f"{one.asked:,}",
+            *(f'<span class="{"miss" if count else "ok"}">{count:,}</span>' for count in (one.torn, one.failed)),
+            f'<div class="words">{escape(one.error)}</div>',
+        )
+        for arm in found.arms
+        for one in arm.beside
+    ]
+    if not rows:
+        return ""
+    return "<h3>Asked while batches were written</h3>" + table(
+        ["", "question", "s", "asked", "of no whole batch", "failed", "such as"],
+        rows,
+        f"findings.json: [{number}].arms[].beside[]. From the second look's batches on, one question after the other, "
+        "from one thread. An answer has to be that of a number of whole batches that were visible meanwhile. CPU and "
+        "seconds of batches have the readers' share in them, so this scenario has no bills.",
     )
 
 

@@ -89,6 +89,22 @@ class Look:
 
 
 @dataclass(frozen=True)
+class Beside:
+    """One question, asked again and again of one engine while batches were written."""
+
+    kind: str
+    engine: str
+    seconds: float | None
+    """Of an answer, the median; None: there was none."""
+    asked: int
+    torn: int
+    """Answers that are of no number of whole batches."""
+    failed: int
+    error: str
+    """That of the first one that failed."""
+
+
+@dataclass(frozen=True)
 class Trial:
     """One arm in one repetition of one scenario."""
 
@@ -101,6 +117,8 @@ class Trial:
     looks: tuple[Look, ...]
     failure: str | None = None
     """Why there are no figures: an answer was wrong, or the run failed."""
+    beside: tuple[Beside, ...] = ()
+    """What was asked while batches were written, from the second look's on; of scenarios that have readers."""
 
 
 @dataclass(frozen=True)

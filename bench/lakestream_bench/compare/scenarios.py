@@ -37,6 +37,8 @@ class Scenario:
     batches: int = 21
     rows: int = 2_000
     """Events per batch, in the mean."""
+    has_readers: bool = False
+    """Whether the table is asked while it is written, but for the batches before the first look."""
     interval: float = 10.0
     """Seconds between two batches when freshness is told from what they take (`trigger.interval`)."""
 
@@ -85,6 +87,13 @@ SCENARIOS = {
         Scenario("half-updates", "longevity", "half of the events change an order", 0.5, deletes=0.05, late=0.01),
         Scenario("few-updates", "longevity", "a tenth of the events change an order", 0.1, deletes=0.01, late=0.01),
         Scenario("inserts", "longevity", "every event is a new order", 0.0),
+        Scenario(
+            "readers",
+            "concurrency",
+            "half of the events change an order, and the table is asked while it is written",
+            *(0.5, 0.05, 0.01),
+            has_readers=True,
+        ),
         Scenario(
             "skewed",
             "resilience",

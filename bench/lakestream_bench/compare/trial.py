@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -31,11 +31,14 @@ from lakestream.storage import S3Settings
 from lakestream_api import LakeStream, load_lakestream
 from lakestream_bench.compare import defaults
 from lakestream_bench.compare.arms import PARTITION, Arm, Writer
+from lakestream_bench.compare.beside import Reader, judge
 from lakestream_bench.compare.defaults import DefaultsSink
+from lakestream_bench.compare.engines import TableAt
 from lakestream_bench.compare.history import STREAM, History, RecordedPlanner
 from lakestream_bench.compare.looking import Looker, Table
 from lakestream_bench.compare.results import BatchFigures, Look, Trial
 from lakestream_bench.compare.scenarios import Scenario
+from lakestream_bench.compare.tables import Moment
 from lakestream_bench.compare.usage import SparkCpu, change, is_data, listing, size
 from lakestream_loadgen.events import EVENT_DDL
 
@@ -206,14 +209,18 @@ def run_trial(
     with _ingest(spark, arm, Place(str(folder), str(place / "checkpoint"), S3Settings("us-east-1")), history) as ingest:
         watch = _Watch(folder, SparkCpu(spark))
         looks: list[Look] = []
+        log = place / "checkpoint" / arm.name
+        as_it_is = TableAt(arm, folder, log, Moment(history.arrived[0], None, None, 0))
+        reader = Reader(spark, history.truth, as_it_is, scenario.batches)
         done = 0
         for upto in scenario.looks:
-            ingest.run(history.plans[done:upto], watch.committed)
+            with reader.asking(lambda: len(watch.batches)) if scenario.has_readers and done else nullcontext():
+                ingest.run(history.plans[done:upto], watch.committed)
             done = upto
             aside = watch.cpu.seconds()
             ingest.settle()
             settled = watch.cpu.seconds() - aside
-            looks.append(looker.look(Table(arm, folder, place / "checkpoint" / arm.name, tuple(watch.instants)), upto))
+            looks.append(looker.look(Table(arm, folder, log, tuple(watch.instants)), upto))
             watch.batches[-1] = replace(watch.batches[-1], cpu=watch.batches[-1].cpu + settled)
             watch.resume()
         told = orjson.dumps(defaults.OPTIONS).decode() if arm.writer is Writer.DEFAULTS else None
@@ -224,6 +231,7 @@ def run_trial(
             document=told or yaml.safe_dump(arm.output("…"), allow_unicode=True),
             batches=tuple(watch.batches),
             looks=tuple(looks),
+            beside=judge(reader.given, history.truth),
         )
 
 

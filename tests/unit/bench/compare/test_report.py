@@ -18,9 +18,12 @@ from lakestream_bench.compare.cli import app
 from lakestream_bench.compare.costs_page import SCRIPT, model
 from lakestream_bench.compare.findings import find
 from lakestream_bench.compare.markdown import markdown
+from lakestream_bench.compare.method import SPARK
 from lakestream_bench.compare.money import Load, bill, load_prices, rivals
 from lakestream_bench.compare.page import page
 from lakestream_bench.compare.report import write_report
+from lakestream_bench.compare.results import Beside
+from lakestream_bench.compare.scenarios import SCENARIOS
 from lakestream_bench.rivals import Figure, Rivalry
 from lakestream_bench.scalability.figures import Capacity, Demand, Measured, Scalability, Step
 
@@ -122,6 +125,21 @@ def test_markdown_has_a_column_for_each_arm() -> None:
     assert all(line.count("|") == 5 for line in text.splitlines() if line.startswith("|"))
     assert "costs less than" in text
     assert "- Hudi merge-on-read, incremental, Spark, stock session: a wrong answer" in text
+
+
+def test_what_was_asked_while_batches_were_written_is_told_without_bills() -> None:
+    scenario = SCENARIOS["readers"]
+    torn = Beside("aggregate", SPARK, 0.4, asked=7, torn=3, failed=1, error="File <gone>")
+    trials = tuple(replace(made.trial(arm, scenario=scenario), beside=(torn,)) for arm in ("json", "mor"))
+    results = replace(made.results(), setup=made.setup(scenario), trials=trials)
+    found = find(results, Load(), PRICES)
+    text = page(results, found, PRICES)
+    assert "Asked while batches were written" in text
+    assert "File &lt;gone&gt;" in text
+    assert "<form" not in text
+    told = markdown(results, found)
+    assert "while batches were written: of 7 answers 3 of no whole batch, 1 failed; 0.40 s" in told
+    assert "$" not in told
 
 
 def test_every_number_lies_beside_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
