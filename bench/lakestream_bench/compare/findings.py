@@ -36,7 +36,7 @@ from lakestream_bench.compare.money import (
 )
 from lakestream_bench.compare.queries import Kind
 from lakestream_bench.compare.results import Beside, Look, Requests, Results, Trial, Wrong
-from lakestream_bench.compare.scenarios import Scenario
+from lakestream_bench.compare.scenarios import INTERVALS, Scenario
 from lakestream_bench.compare.truth import Staleness
 
 PAID_AS_WRITES = ("PUT", "POST", "LIST")
@@ -98,8 +98,8 @@ class ArmFindings:
     batch_seconds: Spread
     stages: Mapping[str, float]
     """Median seconds of a batch's stages, one repetition with the other."""
-    freshness: Freshness
-    """At the scenario's interval, from the batch seconds of all repetitions."""
+    freshness: tuple[Freshness, ...]
+    """At each of INTERVALS, from the batch seconds of all repetitions."""
     cpu_per_million: Spread
     write_amplification: Spread
     space_amplification: Spread
@@ -121,6 +121,11 @@ class ArmFindings:
     """Warm seconds of an aggregate over commits since the last compaction (`batches`); by looks, all repetitions."""
     measured: Measured
     """What the money model takes."""
+
+    @property
+    def usual_freshness(self) -> Freshness:
+        """At the middle one of INTERVALS."""
+        return self.freshness[len(self.freshness) // 2]
 
     def query(self, kind: Kind, engine: str = SPARK) -> QueryFindings | None:
         """None: the arm is not asked that."""
@@ -201,6 +206,7 @@ def _arm(scenario: Scenario, name: str, trials: Sequence[Trial], requests: Reque
     ends = [trial.looks[-1] for trial in trials]
     stages = {stage for trial in trials for batch in trial.batches for stage in batch.stages}
     first = trials[0]
+    seconds = [one for trial in trials for one in alone(trial)]
     return ArmFindings(
         arm=name,
         title=arm.title,
@@ -212,7 +218,7 @@ def _arm(scenario: Scenario, name: str, trials: Sequence[Trial], requests: Reque
             stage: statistics.median(batch.stages.get(stage, 0.0) for trial in trials for batch in trial.batches)
             for stage in sorted(stages)
         },
-        freshness=freshness([seconds for trial in trials for seconds in alone(trial)], scenario.interval),
+        freshness=tuple(freshness(seconds, interval) for interval in INTERVALS),
         cpu_per_million=Spread.of(map(cpu_per_million, trials)),
         write_amplification=Spread.of(map(write_amplification, trials)),
         space_amplification=Spread.of(map(space_amplification, ends)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import random
+import string
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -65,18 +67,28 @@ def recorded(scenario: Scenario) -> Iterator[History]:
 
 def _record(scenario: Scenario, server: LocalKinesis, source: KinesisSettings, planner: Planner) -> History:
     events = OrderEvents(seed=SEED, worker=0, prefix="c", mix=scenario.mix)
+    text = random.Random(SEED)
     tables: list[pa.Table] = []
     plans: list[BatchPlan] = []
     arrived: list[datetime] = []
     for batch, size in enumerate(scenario.sizes):
         made = _FIRST_DAY.timestamp() + batch * scenario.days * _DAY / scenario.batches
-        tables.append(_acknowledged(server, events.take(size, made), batch))
+        records = [_widened(record, scenario.wider, text) for record in events.take(size, made)]
+        tables.append(_acknowledged(server, records, batch))
         server.clock.advance(_APART)
         arrived.append(server.clock.now())
         server.clock.advance(_APART)
         cursors, trim = (plans[-1].cursors, plans[-1].trim) if plans else ((), None)
         plans.append(_plan(planner, batch, cursors, trim))
     return History(source, tuple(plans), Truth(pa.concat_tables(tables)), tuple(arrived))
+
+
+def _widened(record: Record, letters: int, text: random.Random) -> Record:
+    """With a longer note, which hardly compresses."""
+    if not letters:
+        return record
+    more = "".join(text.choices(string.ascii_letters, k=letters)).encode()
+    return record._replace(data=record.data.replace(b'"note":"', b'"note":"' + more))
 
 
 def _plan(planner: Planner, batch: int, cursors: tuple[Cursor, ...], trim: Trim | None) -> BatchPlan:

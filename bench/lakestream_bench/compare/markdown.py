@@ -38,7 +38,13 @@ def _scenario(found: ScenarioFindings) -> str:
     rows = [
         ("events/s, backlog", [arm.rows_per_second.text(",.0f") for arm in found.arms]),
         ("batch, s", [arm.batch_seconds.text(".2f") for arm in found.arms]),
-        ("freshness p50 / p99, s", [f"{arm.freshness.p50:.1f} / {arm.freshness.p99:.1f}" for arm in found.arms]),
+        *(
+            (
+                f"freshness p50 / p99, s, a batch every {ages[0].interval:g} s",
+                [f"{one.p50:.1f} / {one.p99:.1f}" for one in ages],
+            )
+            for ages in zip(*(arm.freshness for arm in found.arms), strict=True)
+        ),
         ("CPU-s per million events", [arm.cpu_per_million.text(",.0f") for arm in found.arms]),
         ("write amplification", [arm.write_amplification.text(".2f") for arm in found.arms]),
         ("space amplification", [arm.space_amplification.text(".1f") for arm in found.arms]),

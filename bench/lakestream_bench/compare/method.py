@@ -77,6 +77,8 @@ def degradation(values: Sequence[float]) -> float | None:
 class Freshness:
     """Age of the events when they became visible, seconds."""
 
+    interval: float
+    """Seconds between the beginnings of two batches."""
     p50: float
     p99: float
 
@@ -106,7 +108,7 @@ def freshness(batch_seconds: Sequence[float], interval: float) -> Freshness:
             weights.append(begins - began)
         began = begins
     p50, p99 = _weighted(ages, weights, (0.5, 0.99))
-    return Freshness(p50, p99)
+    return Freshness(interval, p50, p99)
 
 
 _SLICES = 20

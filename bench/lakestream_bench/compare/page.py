@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from html import escape
 
 from lakestream_bench.compare.arms import ARMS
@@ -13,6 +14,7 @@ from lakestream_bench.compare.money import Prices
 from lakestream_bench.compare.queries import Kind
 from lakestream_bench.compare.results import Results
 from lakestream_bench.compare.rivals_page import rivals
+from lakestream_bench.compare.scenarios import INTERVALS
 from lakestream_bench.rivals import Rivalry
 from lakestream_bench.scalability.figures import Scalability
 from lakestream_bench.scalability.page import scalability as scalability_section
@@ -71,6 +73,7 @@ def _scenario(number: int, found: ScenarioFindings, prices: Prices) -> str:
         f'<p class="small">LST-Bench\'s package: {escape(scenario.package)}. {scenario.batches} batches of '
         f"{scenario.sizes[0]:,} to {max(scenario.sizes):,} events, {scenario.updates:.0%} updates, "
         f"{scenario.deletes:.0%} deletes, {scenario.late:.0%} late, {scenario.days} partitions"
+        f"{f', {scenario.wider:,} letters more in each event' if scenario.wider else ''}"
         f"{f', customers by Zipf with exponent {scenario.zipf}' if scenario.zipf else ''}.</p>"
     )
     failures = "".join(f'<p class="miss">No figures: {escape(text)}</p>' for text in found.failures)
@@ -98,7 +101,7 @@ def _plots(found: ScenarioFindings) -> Iterable[str]:
     frontier = [_frontier(arm) for arm in arms]
     yield Plane(
         "Freshness and query time: lower left is better",
-        f"age of events when visible, p50, s; a batch every {found.scenario.interval:g} s",
+        f"age of events when visible, p50, s; a batch every {arms[0].usual_freshness.interval:g} s",
         "aggregate, warm, s",
         [point for point in frontier if point is not None],
         height=260,
@@ -133,7 +136,7 @@ def _frontier(arm: ArmFindings) -> Point | None:
     query = arm.query(Kind.AGGREGATE)
     if query is None:
         return None
-    fresh = arm.freshness.p50
+    fresh = arm.usual_freshness.p50
     seconds = query.before
     return Point(arm.title, arm.color, fresh, seconds.median, (fresh, fresh), (seconds.low, seconds.high))
 
@@ -145,14 +148,21 @@ def _spread(get: Callable[[ArmFindings], Spread], form: str) -> Callable[[ArmFin
     return lambda arm: ranged(get(arm).text(form))
 
 
+def _freshness(place: int, arm: ArmFindings) -> str:
+    found = arm.freshness[place]
+    return f"{found.p50:.1f} / {found.p99:.1f}"
+
+
 _WRITING: tuple[Cell, ...] = (
     ("events/s, backlog", _spread(lambda arm: arm.rows_per_second, ",.0f")),
     ("batch, s", _spread(lambda arm: arm.batch_seconds, ".2f")),
     ("of it plan, s", lambda arm: f"{arm.stages.get('plan', 0):.2f}"),
     ("fetch, s", lambda arm: f"{arm.stages.get('fetch', 0):.2f}"),
     ("write, s", lambda arm: f"{arm.stages.get('write', 0):.2f}"),
-    ("freshness p50, s", lambda arm: f"{arm.freshness.p50:.1f}"),
-    ("p99, s", lambda arm: f"{arm.freshness.p99:.1f}"),
+    *(
+        (f"freshness p50 / p99, s, a batch every {interval:g} s", partial(_freshness, place))
+        for place, interval in enumerate(INTERVALS)
+    ),
     ("CPU-s per million events", _spread(lambda arm: arm.cpu_per_million, ",.0f")),
     ("write amplification", _spread(lambda arm: arm.write_amplification, ".2f")),
     ("space amplification", _spread(lambda arm: arm.space_amplification, ".1f")),
@@ -172,8 +182,8 @@ def _writing(number: int, found: ScenarioFindings) -> str:
     return "<h3>Writing</h3>" + table(
         ["", *(escape(arm.title) for arm in found.arms)],
         rows,
-        f"findings.json: [{number}].arms[]. Freshness: events come evenly, a batch begins every "
-        f"{found.scenario.interval:g} s and takes what was measured. Write amplification: bytes of files written "
+        f"findings.json: [{number}].arms[]. Freshness: events come evenly, and batches take what was measured. "
+        "Write amplification: bytes of files written "
         "through bytes of the records; what comes and goes within a batch is not seen. Space amplification: bytes at "
         "rest through those of the living orders in one Parquet file. Degradation: LST-Bench's rate, over batches of "
         "the same size. CPU: of the JVM and its Python workers, compaction and cleaning included.",

@@ -37,10 +37,10 @@ class Scenario:
     batches: int = 21
     rows: int = 2_000
     """Events per batch, in the mean."""
+    wider: int = 0
+    """Bytes of text that each event has more."""
     has_readers: bool = False
     """Whether the table is asked while it is written, but for the batches before the first look."""
-    interval: float = 10.0
-    """Seconds between two batches when freshness is told from what they take (`trigger.interval`)."""
 
     def __post_init__(self) -> None:
         if self.batches < 2 or self.rows < 1 or self.days < 1:
@@ -88,6 +88,13 @@ SCENARIOS = {
         Scenario("few-updates", "longevity", "a tenth of the events change an order", 0.1, deletes=0.01, late=0.01),
         Scenario("inserts", "longevity", "every event is a new order", 0.0),
         Scenario(
+            "wide",
+            "longevity",
+            "half of the events change an order, and each has 4,000 letters more",
+            *(0.5, 0.05, 0.01),
+            wider=4_000,
+        ),
+        Scenario(
             "readers",
             "concurrency",
             "half of the events change an order, and the table is asked while it is written",
@@ -104,5 +111,8 @@ SCENARIOS = {
         ),
     )
 }
+INTERVALS = (2.0, 10.0, 60.0)
+"""Seconds between two batches (`trigger.interval`) that freshness is told for, from what they take; the plots have the
+middle one."""
 MAIN = ("half-updates",)
 """What is run unless scenarios are asked for."""
