@@ -57,7 +57,7 @@ def name_table(spark: SparkSession, arm: Arm, path: str, view: View, moment: Mom
     if view is View.DIFFERENCE:
         for name, state in ((_NOW, View.STATE), (_THEN, View.PAST)):
             read(spark, path, state, moment).createOrReplaceTempView(name)
-        frame = spark.sql(difference(f"FROM {_NOW}", f"FROM {_THEN}"))
+        frame = spark.sql(difference(f"SELECT * FROM {_NOW}", f"SELECT * FROM {_THEN}"))
     else:
         frame = read(spark, path, view, moment)
     frame.createOrReplaceTempView(TABLE)
