@@ -20,7 +20,15 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _PACKAGES = ("lakestream", "lakestream-loadgen", "lakestream-localkinesis", "pyspark", "pyarrow")
-_OF_THIS_RUN = ("spark.app.", "spark.driver.port", "spark.driver.extraClassPath", "spark.local.dir", "JavaOptions")
+_OF_THIS_RUN = (
+    "spark.app.",
+    "spark.driver.port",
+    "spark.driver.extraClassPath",
+    "spark.local.dir",
+    "spark.sql.warehouse.dir",
+    "fs.s3a.endpoint",
+    "JavaOptions",
+)
 """Settings that differ from run to run or name folders of this machine, and change no figure."""
 
 
