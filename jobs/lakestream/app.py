@@ -7,16 +7,15 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from datetime import datetime
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 
 from lakestream import places, settings
-from lakestream.by_hand import ByHand
-from lakestream.catalogs import Cataloged, CatalogKeeper, keep_catalog
+from lakestream.by_hand import ByHand, Tended
+from lakestream.catalogs import Cataloged, keep_catalog
 from lakestream.control import (
     ConfigMaps,
     DriverControl,
@@ -34,12 +33,15 @@ from lakestream.engine import Engine, Until
 from lakestream.errors import DataLossError, KinesisRejectedError, LakeStreamError, RangeError, StreamRecreatedError
 from lakestream.exits import Exit, exit_of, leave_message
 from lakestream.kinesis import HttpKinesisClient, KinesisSettings, StreamPlanner, read_ranges
+from lakestream.kinesis.lineage import trim_at
 from lakestream.log import CheckpointLog, Fence, FenceSettings, FenceWatch, Identity, ObstoreLogStore
-from lakestream.model import BatchCommit, BatchPlan, Definition, ShardStats
+from lakestream.model import Definition, Trim
+from lakestream.observer import RunObserver
 from lakestream.output import SparkOutput
-from lakestream.replay import carry_out
+from lakestream.replay import NoRestores, carry_out
+from lakestream.restoring import Restorer
 from lakestream.sinks.contract import Sink
-from lakestream.sinks.hudi import HudiSink
+from lakestream.sinks.hudi import HudiSettings, HudiSink, RestorableTable
 from lakestream.sinks.json_files import JsonSink
 from lakestream.sinks.owner import Owner, TableClaim
 from lakestream.sinks.quarantine import Quarantine
@@ -53,7 +55,7 @@ from lakestream.spark.uploads import abort_uploads
 from lakestream.stopping import StopSignal, stop_on_signals
 from lakestream.storage import LakePath, S3Settings, StoreSettings
 from lakestream.takeover import await_predecessors
-from lakestream_api import LakeStream, Writer, advice
+from lakestream_api import HudiOutput, LakeStream, Writer, advice
 from lakestream_api.names import WriterNames
 
 if TYPE_CHECKING:
@@ -153,7 +155,7 @@ def _ingest(
         if not await_predecessors(log, stop):
             return 0
         abort_uploads(spark, (LakePath.parse(writer.output.path), (place / places.QUARANTINE).path))
-        return carry_out(log.pending_plans(), settings.definition(document, writer), parts.engine, run_settings.until)
+        return parts.run(run_settings.until)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -177,13 +179,20 @@ class _Parts:
     running: Callable[[], object]
     """To be told whenever a sink is ready."""
 
+    def run(self, until: Until) -> int:
+        """All batches that there are to be; returns how many were committed."""
+        present = settings.definition(self.document, self.writer)
+        return carry_out(self.log.pending_plans(), present, self.engine, until, self.restores)
+
     @contextmanager
     def engine(self, definition: Definition) -> Iterator[Engine[DataFrame]]:
         """The engine of one definition, with a sink that is ready for it."""
         with ExitStack() as stack:
             stack.enter_context(_spark_errors_in_our_words())
             sink = self.sink(definition)
-            by_hand = ByHand(self.log.services, sink) if isinstance(sink, HudiSink) else None
+            by_hand = None
+            if isinstance(sink, HudiSink) and isinstance(self.restores, Restorer):
+                by_hand = ByHand(self.log.services, Tended(sink, self.log, self.restores))
             if by_hand is not None:
                 stack.callback(by_hand.settle)
             stack.callback(sink.close)
@@ -209,16 +218,31 @@ class _Parts:
                 planner=self.planner,
                 fetcher=SparkFetcher(self.spark, self.source, pipeline, self.quarantine.store, read_ranges),
                 output=SparkOutput(sink, self.quarantine, self.claim),
-                observer=_Observer(reporter, self.control, keeper, by_hand, times),
+                observer=RunObserver(reporter, self.control, keeper, by_hand, times),
                 stop=self.stop,
             )
+
+    @cached_property
+    def restores(self) -> Restorer | NoRestores:
+        """Who takes the table back."""
+        if self.writer.hudi is None:
+            return NoRestores()
+        present = settings.definition(self.document, self.writer)
+        table = RestorableTable(self.spark, self._hudi(self.writer.hudi, present))
+
+        def trim(known: Trim | None) -> Trim:
+            return trim_at(known, self.client.now(), self.client.describe_stream_summary().retention)
+
+        return Restorer(self.log, table, present, trim, self.stop)
 
     def sink(self, definition: Definition) -> Sink:
         if self.writer.json_files is not None:
             return JsonSink(settings.json_settings(self.writer.json_files, self.s3))
         assert self.writer.hudi is not None  # the model: a writer has one output
-        table = f"{self.document.metadata.name}_{self.writer.name}"
-        return HudiSink(self.spark, settings.hudi_settings(self.writer.hudi, table, definition))
+        return HudiSink(self.spark, self._hudi(self.writer.hudi, definition))
+
+    def _hudi(self, output: HudiOutput, definition: Definition) -> HudiSettings:
+        return settings.hudi_settings(output, f"{self.document.metadata.name}_{self.writer.name}", definition)
 
 
 def _control(stack: ExitStack, names: WriterNames, stop: StopSignal) -> DriverControl:
@@ -242,39 +266,6 @@ def _told(control: DriverControl) -> Iterator[None]:
         control.failed(Exit.FAILED, f"a bug: {type(error).__name__}: {error}")
         raise
     control.ended()
-
-
-@dataclass(frozen=True, slots=True)
-class _Observer:
-    """The engine's observer."""
-
-    reporter: ProgressReporter
-    control: DriverControl
-    keeper: CatalogKeeper | None
-    by_hand: ByHand | None
-    times: TaskTime
-
-    def committed(self, commit: BatchCommit, arrivals: tuple[datetime, ...]) -> None:
-        if self.keeper is not None and commit.sink is not None:
-            self.keeper.committed(entry.partition for entry in commit.sink.files)
-        self.reporter.committed(commit, arrivals)
-
-    def fetching(self, batch: int) -> None:
-        self.times.fetching(batch)
-
-    def fetched(self, plan: BatchPlan, shards: Sequence[ShardStats]) -> None:
-        self.times.fetched(plan.batch)
-        if not plan.parts:
-            self.control.fetched(self.reporter.fetched(plan, shards))
-
-    def between_batches(self) -> None:
-        self.control.between_batches()
-        if self.by_hand is not None:
-            self.by_hand.between_batches()
-
-    def idle(self, caught_up_to: datetime) -> None:
-        self.reporter.idle(caught_up_to)
-        self.control.idle()
 
 
 @contextmanager

@@ -12,8 +12,8 @@ from concurrent.futures import Future
 from datetime import UTC, datetime
 from typing import Protocol
 
-from lakestream.log import Outcome, ServiceRequest
-from lakestream.model import in_a_line
+from lakestream.log import Outcome, ServiceRequest, Work
+from lakestream.model import BatchCommit, in_a_line
 
 logger = logging.getLogger(__name__)
 
@@ -31,6 +31,55 @@ class Worker(Protocol):
     def begin(self, request: ServiceRequest) -> Future[None] | None:
         """Begin what was asked for; None: not now. While no batch is being written, by the thread that writes them."""
         ...
+
+
+class Restores(Protocol):
+    """Who takes the table back, once no sink has it open."""
+
+    def take(self, request: ServiceRequest) -> None: ...
+
+
+class Sink(Worker, Protocol):
+    """A sink with a table that has such work."""
+
+    def newest_batch(self, checkpoint: str) -> tuple[str, int] | None: ...
+
+
+class Standings(Protocol):
+    """What is needed of the checkpoint log."""
+
+    @property
+    def checkpoint(self) -> object: ...
+    def last_commit(self) -> BatchCommit | None: ...
+    def keep_standing(self, instant: str) -> None: ...
+    def forget_standing(self, instant: str) -> None: ...
+
+
+class Tended:
+    """A writer's table: a sink, and what the log has to know of the work on its table."""
+
+    def __init__(self, sink: Sink, log: Standings, restores: Restores) -> None:
+        self._sink = sink
+        self._log = log
+        self._restores = restores
+
+    def begin(self, request: ServiceRequest) -> Future[None] | None:
+        """As `Worker.begin`."""
+        match request.work:
+            case Work.RESTORE:
+                self._restores.take(request)
+                return None
+            case Work.SAVEPOINT:
+                newest, last = self._sink.newest_batch(str(self._log.checkpoint)), self._log.last_commit()
+                if newest is not None and last is not None:
+                    instant, batch = newest
+                    if batch > last.batch:
+                        return None  # its commit, which says where the stream stands, is yet to come
+                    self._log.keep_standing(instant)
+        begun = self._sink.begin(request)
+        if request.work is Work.SAVEPOINT_DELETION:
+            self._log.forget_standing(request.instant)
+        return begun
 
 
 class ByHand:

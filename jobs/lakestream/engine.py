@@ -110,6 +110,7 @@ class Engine(Generic[Rows]):
         self._output = output
         self._observer = observer
         self._stop = stop
+        self._yields: Callable[[], bool] = lambda: False
         self._clock = clock or Clock()
         self._replays: deque[BatchPlan] = deque()
         self._behind: BatchPlan | BatchCommit | None = None
@@ -117,12 +118,17 @@ class Engine(Generic[Rows]):
         self._due = self._clock.now()
         self._rests = False
 
-    def run(self, until: Until = Until.STOPPED) -> int:
+    def run(self, until: Until = Until.STOPPED, yields: Callable[[], bool] = lambda: False) -> int:
         """Run batches, those that are pending first; returns how many were committed.
+
+        Args:
+            until: when the run ends.
+            yields: whether it is to end before another batch is planned, for what has to be done between two.
 
         A stop ends the run after the batch being written. One that was fetched ahead keeps its plan,
         and is replayed by the next run.
         """
+        self._yields = yields
         return self._run(self._log.pending_plans(), until)
 
     def replay(self, plans: Sequence[BatchPlan]) -> int:
@@ -196,13 +202,15 @@ class Engine(Generic[Rows]):
     def _next_plan(self, until: Until) -> tuple[BatchPlan | None, datetime]:
         """Wait until a batch is due and there is something to do; the second value is when planning began."""
         while True:
+            if self._yields():
+                return None, self._due
             if (plan := self._take(until)) is not None:
                 return plan, plan.planned_at
             if self._rests:
                 if until is Until.CAUGHT_UP and self._planner.caught_up_to is not None:
                     return None, self._due
                 self._stop.wait((self._due - self._clock.now()).total_seconds())
-            if self._stop.is_set():
+            if self._stop.is_set() or self._yields():
                 return None, self._due
             began = self._clock.now()
             self._due = began + self._settings.interval

@@ -46,6 +46,10 @@ class SchemaError(SettingsError):
     """`spec.schema` or `spec.transform` is not what Spark accepts."""
 
 
+class RestoreError(PermanentError):
+    """The table cannot be taken back there; the message says why."""
+
+
 class IdentityMismatchError(PermanentError):
     """The checkpoint belongs to another stream, or to one that was deleted and created again."""
 

@@ -30,7 +30,7 @@ _UNWRITABLE = (SettingsError, SinkError, QuarantineLimitError)
 class Runs(Protocol):
     """What is needed of an engine."""
 
-    def run(self, until: Until) -> int: ...
+    def run(self, until: Until, yields: Callable[[], bool]) -> int: ...
     def replay(self, plans: Sequence[BatchPlan]) -> int: ...
 
 
@@ -39,17 +39,43 @@ OpenEngine = Callable[[Definition], AbstractContextManager[Runs]]
 second is opened."""
 
 
-def carry_out(pending: Sequence[BatchPlan], present: Definition, open_engine: OpenEngine, until: Until) -> int:
+class Restores(Protocol):
+    """Takes the table back where somebody has asked for it, while no engine is open."""
+
+    def look(self) -> None: ...
+    def is_wanted(self) -> bool: ...
+    def carry_out(self) -> int: ...
+
+
+class NoRestores:
+    """Of a table that cannot be taken back."""
+
+    def look(self) -> None: ...
+
+    def is_wanted(self) -> bool:
+        return False
+
+    def carry_out(self) -> int:
+        return 0
+
+
+def carry_out(
+    pending: Sequence[BatchPlan], present: Definition, open_engine: OpenEngine, until: Until, restores: Restores
+) -> int:
     """Finish what is pending, then run batches of the present definition; returns how many were committed.
+
+    A table is taken back before the present definition is compared with it: what was added to it may be just what is
+    undone.
 
     Args:
         pending: the log's plans without a commit.
         present: the document's definition.
         open_engine: for one definition; its errors in our own words.
         until: when the run ends.
+        restores: of the writer's table; an engine ends its run when one is wanted.
     """
     done = 0
-    for definition, plans in earlier(pending, present):
+    for definition, plans in earlier([plan for plan in pending if plan.restore is None], present):
         numbers, changed = [plan.batch for plan in plans], definition.differences(present)
         logger.info("batches %s were planned before %s changed, and are finished as they were begun", numbers, changed)
         if definition.rules != RULES:
@@ -68,8 +94,13 @@ def carry_out(pending: Sequence[BatchPlan], present: Definition, open_engine: Op
                 *(numbers[0], changed, error),
             )
             break
-    with open_engine(present) as engine:
-        return done + engine.run(until)
+    restores.look()
+    while True:
+        done += restores.carry_out()
+        with open_engine(present) as engine:
+            done += engine.run(until, restores.is_wanted)
+        if not restores.is_wanted():
+            return done
 
 
 def earlier(pending: Sequence[BatchPlan], present: Definition) -> list[tuple[Definition, tuple[BatchPlan, ...]]]:

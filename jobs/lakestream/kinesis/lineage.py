@@ -173,6 +173,12 @@ def may_be_trimmed(cursor: Cursor, floor: datetime) -> bool:
     return bound is not None and bound < floor
 
 
+def out_of_reach(cursors: Iterable[Cursor], trim: Trim) -> Cursor | None:
+    """One of the cursors that nobody may be able to go on from: of records behind it, the first may be trimmed by the
+    time that they are read."""
+    return next((cursor for cursor in cursors if may_be_trimmed(cursor, trim.floor + _TRIM_MARGIN)), None)
+
+
 def worth_writing(old: Iterable[Cursor], new: Iterable[Cursor], interval: timedelta) -> bool:
     """Whether cursors changed so much that they should be written down without a batch of records."""
     before, now = {c.shard_id: c for c in old}, {c.shard_id: c for c in new}

@@ -15,10 +15,21 @@ from lakestream.log.requests import (
     put_request,
     requests,
 )
-from lakestream.log.services import Outcome, ServiceRequest, ServiceRequests, Work, ask_for_service, newest_service
+from lakestream.log.services import (
+    Back,
+    Outcome,
+    ServiceRequest,
+    ServiceRequests,
+    Work,
+    ask_for_service,
+    newest_service,
+)
+from lakestream.log.standings import forget_standing, keep_standing, standing_at
 from lakestream.log.store import LogStore, ObstoreLogStore
+from lakestream.log.undone import Undone, undone_behind
 
 __all__ = [
+    "Back",
     "BatchFiles",
     "CheckpointLog",
     "Fence",
@@ -35,10 +46,13 @@ __all__ = [
     "ServiceRequests",
     "Setting",
     "StaleLogError",
+    "Undone",
     "Work",
     "ask_for_service",
     "cancel_request",
     "committed_files",
+    "forget_standing",
+    "keep_standing",
     "newest_commit",
     "newest_epoch",
     "newest_request",
@@ -47,5 +61,7 @@ __all__ = [
     "put_request",
     "requests",
     "require_stream",
+    "standing_at",
+    "undone_behind",
     "without_readmitted",
 ]

@@ -28,8 +28,10 @@ from lakestream.log.layout import (
 from lakestream.log.manifest import BATCHES_PER_MANIFEST, BatchFiles, Manifest
 from lakestream.log.requests import Requests
 from lakestream.log.services import ServiceRequests
+from lakestream.log.standings import forget_standing, keep_standing
 from lakestream.log.store import LogStore, claim
-from lakestream.model import BatchCommit, BatchPlan, Portion, SpanDue, Taken
+from lakestream.log.undone import Undone, undone_behind
+from lakestream.model import BatchCommit, BatchPlan, Portion, SpanDue, Standing, Taken
 from lakestream.model.codec import encode, time_to_json
 
 logger = logging.getLogger(__name__)
@@ -178,6 +180,19 @@ class CheckpointLog:
     def requested(self, behind: Taken | None, definition: str, records: int) -> Portion | SpanDue | None:
         """What the batch behind one that is as far as this takes of what somebody has asked for, as `Requests.next`."""
         return self._requests.next(behind, definition, records)
+
+    def keep_standing(self, instant: str) -> None:
+        """Keep the newest commit's for the savepoint of an instant, which is the table's newest."""
+        if self._last_commit is not None:
+            keep_standing(self._store, instant, Standing.of(self._last_commit))
+
+    def forget_standing(self, instant: str) -> None:
+        """Forget what was kept for the savepoint of an instant."""
+        forget_standing(self._store, instant)
+
+    def undone_behind(self, standing: Standing) -> Undone:
+        """What a restore undoes that is not in the table."""
+        return undone_behind(self._store, standing)
 
     def check_fence(self) -> None:
         """Raise FencedError if a higher epoch exists, CheckpointGoneError if this driver's is gone."""

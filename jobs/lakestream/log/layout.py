@@ -10,6 +10,7 @@
     replays/000000000003.cancelled.json  …is cancelled
     services/000000000002.json.gz    the second request for work on the table, as a compaction
     services/000000000002.done.json.gz  …and what came of it
+    savepoints/20261122083213548.json.gz  where the writer stood with the commit of that instant, which has a savepoint
 
 Numbers have twelve digits, so that the order of names is the order of numbers.
 """
@@ -30,6 +31,7 @@ COMMITS = "commits"
 MANIFESTS = "manifests"
 REQUESTS = "replays"
 SERVICES = "services"
+SAVEPOINTS = "savepoints"
 
 T = TypeVar("T")
 
@@ -68,6 +70,10 @@ def service_key(request: int) -> str:
 
 def outcome_key(request: int) -> str:
     return f"{SERVICES}/{request:012d}.done.json.gz"
+
+
+def standing_key(instant: str) -> str:
+    return f"{SAVEPOINTS}/{instant}.json.gz"
 
 
 def number_of(key: str) -> int:

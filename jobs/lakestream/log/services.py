@@ -4,7 +4,8 @@
     services/000000000002.done.json.gz   what came of it
 
 Both are put if absent, and never change. There is no request while the one before has no outcome. A driver that is
-killed in between carries the request out once more, as all this work may be done twice.
+killed in between carries the request out once more, as all this work may be done twice; of a restore the plan, and then
+the commit, tell how far it is.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from typing import Any
 from lakestream.errors import CorruptLogError, InvalidValueError, LakeStreamError
 from lakestream.log.layout import SERVICES, number_of, outcome_key, pack, service_key, unpack
 from lakestream.log.store import LogStore, claim
+from lakestream.model import Standing
 from lakestream.model.codec import decode, encode, require_utc, required_time, time_to_json
 from lakestream.storage import ObjectNotFoundError
 
@@ -34,6 +36,37 @@ class Work(StrEnum):
     CLEANING = "cleaning"
     SAVEPOINT = "savepoint"
     SAVEPOINT_DELETION = "savepoint deletion"
+    RESTORE = "restore"
+
+
+@dataclass(frozen=True, slots=True)
+class Back:
+    """What a restore goes back to."""
+
+    standing: Standing
+    """Where the writer stood with the commit."""
+    rereads: bool
+    """As in `Restore`."""
+    definition: str = ""
+    """Digest of the definition by which it is to be read again; empty: any."""
+    epoch: int = 0
+    """Of the newest driver by then; who has another definition, and is no later one, has an earlier document."""
+
+    def to_fields(self) -> dict[str, Any]:
+        return {
+            "standing": self.standing.to_fields(),
+            "rereads": self.rereads,
+            "definition": self.definition,
+            "epoch": self.epoch,
+        }
+
+    @classmethod
+    def from_fields(cls, fields: dict[str, Any]) -> Back:
+        return cls(Standing.from_fields(fields["standing"]), fields["rereads"], fields["definition"], fields["epoch"])
+
+
+_NAMING = (Work.SAVEPOINT_DELETION, Work.RESTORE)
+"""Work that is about an instant."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +79,24 @@ class ServiceRequest:
     """By the clock of who asked."""
     work: Work
     instant: str = ""
-    """Of the savepoint that is to be deleted; empty for other work."""
+    """Of the savepoint that is to be deleted, or the commit that is to be the newest one; empty for other work."""
     comment: str = ""
     """Why, for people: kept with a savepoint."""
+    back: Back | None = None
+    """Of a restore."""
 
     def __post_init__(self) -> None:
         require_utc("requested_at", self.requested_at)
         if self.number < 1:
             raise InvalidValueError(f"request {self.number}: requests are numbered from 1")
-        if bool(self.instant) != (self.work is Work.SAVEPOINT_DELETION):
+        if bool(self.instant) != (self.work in _NAMING):
             raise InvalidValueError(f"request {self.number}: a {self.work} with the instant {self.instant!r}")
+        if (self.back is None) == (self.work is Work.RESTORE):
+            raise InvalidValueError(f"request {self.number}: a restore, and nothing else, says what it goes back to")
+
+    def is_for(self, definition: str, epoch: int) -> bool:
+        """Whether a driver carries it out: of that epoch, with a definition of that digest."""
+        return self.back is None or self.back.definition in ("", definition) or epoch > self.back.epoch
 
     def to_json(self) -> bytes:
         return encode(
@@ -66,6 +107,7 @@ class ServiceRequest:
                 "work": self.work.value,
                 "instant": self.instant,
                 "comment": self.comment,
+                **({"back": self.back.to_fields()} if self.back else {}),
             },
         )
 
@@ -76,7 +118,8 @@ class ServiceRequest:
 
         def build(fields: dict[str, Any]) -> ServiceRequest:
             asked = required_time(fields["requestedAt"])
-            return cls(fields["number"], asked, Work(fields["work"]), fields["instant"], fields["comment"])
+            back = Back.from_fields(found) if (found := fields.get("back")) else None
+            return cls(fields["number"], asked, Work(fields["work"]), fields["instant"], fields["comment"], back)
 
         return decode("service", content, build)
 
@@ -146,11 +189,14 @@ class ServiceRequests:
         self._store = store
         self._monotonic = monotonic
         self._next: int | None = None
+        self._found: ServiceRequest | None = None
         self._looked = -_LOOK_SECONDS
         self._said = ""
 
     def next(self) -> ServiceRequest | None:
         """The request that has no outcome yet; None: there is none, as of a look in the last ten seconds."""
+        if self._found is not None:
+            return self._found
         now = self._monotonic()
         if now - self._looked < _LOOK_SECONDS:
             return None
@@ -167,6 +213,7 @@ class ServiceRequests:
                 logger.warning("requests for work on the table have to wait: %s", said)
             self._said = said
             return None
+        self._found = request
         return request
 
     def done(self, outcome: Outcome) -> bool:
@@ -177,4 +224,5 @@ class ServiceRequests:
             logger.warning("the outcome of request %d cannot be kept yet: %s", outcome.number, error)
             return False
         self._next = outcome.number + 1
+        self._found = None
         return True

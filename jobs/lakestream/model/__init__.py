@@ -8,6 +8,7 @@ from lakestream.model.findings import Finding, united
 from lakestream.model.plan import BatchPlan
 from lakestream.model.ranges import HashKeys, Loss, Position, ShardRange, after, at
 from lakestream.model.requests import FilePart, Format, Part, Piece, Portion, Span, SpanDue, SpanProgress, Taken
+from lakestream.model.restore import Restore, Standing
 from lakestream.model.services import ServiceStatus, Upkeep, in_a_line
 from lakestream.model.trim import Trim
 
@@ -31,6 +32,7 @@ __all__ = [
     "Portion",
     "Position",
     "Reading",
+    "Restore",
     "ServiceStatus",
     "ShardRange",
     "ShardStats",
@@ -38,6 +40,7 @@ __all__ = [
     "Span",
     "SpanDue",
     "SpanProgress",
+    "Standing",
     "Taken",
     "Trim",
     "Unpinned",

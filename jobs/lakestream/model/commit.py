@@ -25,6 +25,7 @@ from lakestream.model.findings import Finding
 from lakestream.model.plan import BatchPlan, require_sorted
 from lakestream.model.ranges import Loss
 from lakestream.model.requests import Taken, version_of
+from lakestream.model.restore import Restore
 from lakestream.model.trim import Trim
 
 TABLE_SERVICES = "wait"
@@ -155,7 +156,8 @@ class BatchCommit:
     """Digest of the definition by which the records in `rejects` are unusable; empty: there are none, or a release that
     did not keep it has committed."""
     readmits: tuple[str, ...] = ()
-    """Paths of the files in quarantine whose records are `records`: they are in the table now, or in `rejects`."""
+    """Paths of the files in quarantine whose records are `records`: they are in the table now, or in `rejects`. Of a
+    restore, those whose records are read again from the stream."""
     backfills: tuple[str, ...] = ()
     """The parts of other files, each with its path, whose records are `records`."""
     of_span: bool = False
@@ -165,6 +167,8 @@ class BatchCommit:
     ends_request: bool = False
     """As in the plan."""
     read_from: datetime | None = None
+    """As in the plan."""
+    restore: Restore | None = None
     """As in the plan."""
 
     def __post_init__(self) -> None:
@@ -215,6 +219,7 @@ class BatchCommit:
             taken=plan.taken,
             ends_request=plan.ends_request,
             read_from=plan.read_from,
+            restore=plan.restore,
         )
 
     def finding(self, findings: Iterable[Finding]) -> BatchCommit:
@@ -236,8 +241,8 @@ class BatchCommit:
 
     @property
     def is_requested(self) -> bool:
-        """Whether its records are not those that the stream gives next: somebody has asked for them."""
-        return bool(self.readmits or self.backfills) or self.of_span or self.ends_request
+        """Whether its records, if any, are not those that the stream gives next: somebody has asked for the batch."""
+        return bool(self.readmits or self.backfills or self.restore) or self.of_span or self.ends_request
 
     @property
     def kinesis_records(self) -> int:
@@ -282,6 +287,7 @@ class BatchCommit:
                 **({"endsRequest": True} if self.ends_request else {}),
                 **({"readFrom": time_to_json(self.read_from)} if self.read_from else {}),
                 **(self.taken.to_fields() if self.taken else {}),
+                **({"restore": self.restore.to_row()} if self.restore else {}),
             },
             version=version_of(bool(self.backfills), self.taken, spans=self.of_span),
         )
@@ -324,6 +330,7 @@ class BatchCommit:
                 taken=Taken.from_fields(fields),
                 ends_request=fields.get("endsRequest", False),
                 read_from=time_from_json(fields.get("readFrom")),
+                restore=Restore.from_row(row) if (row := fields.get("restore")) else None,
             )
 
         return decode("commit", content, build)

@@ -23,6 +23,7 @@ from lakestream.model.definition import Definition
 from lakestream.model.files import FileEntry
 from lakestream.model.ranges import Loss, ShardRange
 from lakestream.model.requests import FilePart, Piece, Taken, version_of
+from lakestream.model.restore import Restore
 from lakestream.model.trim import Trim
 
 
@@ -31,8 +32,8 @@ class BatchPlan:
     """The ranges of one batch, and where every shard stands once it is committed.
 
     Written to the log before anything is read, so that whoever repeats the batch reads the same
-    records. Instead of ranges it may have parts of files, or of the stream, which somebody has asked for. With neither
-    it is a heartbeat: it only carries the cursors on.
+    records. Instead of ranges it may have parts of files, or of the stream, which somebody has asked for. Or it takes
+    the table back to an earlier batch. With none of these it is a heartbeat: it only carries the cursors on.
     """
 
     batch: int
@@ -67,6 +68,8 @@ class BatchPlan:
     read_from: datetime | None = None
     """The writer takes of each shard what lies behind the first record that arrived at this time or later, which is the
     first of all; None: nobody knows, for a release has begun the log that did not keep it."""
+    restore: Restore | None = None
+    """What it does in place of adding rows."""
 
     def __post_init__(self) -> None:
         require_count("batch", self.batch)
@@ -79,6 +82,8 @@ class BatchPlan:
             raise InvalidValueError(f"batch {self.batch}: a base is given exactly when there are ranges")
         if self.is_requested and (self.ranges or self.taken is None):
             raise InvalidValueError(f"batch {self.batch}: it is of a request, so it names that, and has no ranges")
+        if self.restore is not None and (self.ranges or self.is_requested):
+            raise InvalidValueError(f"batch {self.batch}: a restore reads nothing")
         if len({type(part) for task in self.parts for part in task}) > 1:
             raise InvalidValueError(f"batch {self.batch}: its parts are of two kinds")
         require_sorted(f"batch {self.batch}: ranges", [r.shard_id for r in self.ranges])
@@ -101,7 +106,7 @@ class BatchPlan:
 
     @property
     def is_heartbeat(self) -> bool:
-        return not self.ranges and not self.parts
+        return not self.ranges and not self.parts and self.restore is None
 
     @property
     def is_requested(self) -> bool:
@@ -158,8 +163,10 @@ class BatchPlan:
                 **({"endsRequest": True} if self.ends_request else {}),
                 **({"readFrom": time_to_json(self.read_from)} if self.read_from else {}),
                 **(self.taken.to_fields() if self.taken else {}),
+                **({"restore": self.restore.to_row()} if self.restore else {}),
             },
-            version=version_of(bool(self.backfills), self.taken, spans=bool(self.spans)),
+            # A release that knows no restore would move the cursors back, and leave the table as it is.
+            version=5 if self.restore else version_of(bool(self.backfills), self.taken, spans=bool(self.spans)),
         )
 
     @classmethod
@@ -198,6 +205,7 @@ class BatchPlan:
                 taken=Taken.from_fields(fields),
                 ends_request=fields.get("endsRequest", False),
                 read_from=time_from_json(fields.get("readFrom")),
+                restore=Restore.from_row(row) if (row := fields.get("restore")) else None,
             )
 
         return decode("plan", content, build)

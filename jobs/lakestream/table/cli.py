@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import msgspec
 import typer
 
-from lakestream.command import WithDefault, explained
+from lakestream.command import WithDefault, explained, load
 from lakestream.exits import PLANNED
 from lakestream.logs import log_to_stderr
 from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, require_extra, target_of
@@ -130,6 +130,51 @@ def list_savepoints(path: TablePath = None, file: OptionalFile = None, writer: O
             typer.echo(f"{one.instant}  {made}  {one.comment}".rstrip())
 
 
+@table_app.command()
+def restore(
+    to: Annotated[
+        str, typer.Option(help="The table as it was: an instant, or a time as '10 minutes ago'.", show_default=False)
+    ],
+    path: TablePath = None,
+    file: OptionalFile = None,
+    writer: OptionalWriter = None,
+    leave_out: Annotated[
+        bool, typer.Option("--leave-out", help="Read nothing again: what came since stays out of the table.")
+    ] = False,
+    yes: Yes = False,
+) -> None:
+    """Have the writer's driver take the table back to one of its commits, and read again from there."""
+    log_to_stderr("WARNING")
+    with explained():
+        require_extra("fastavro")
+        from lakestream.log import Work
+        from lakestream.query.moments import parse_moment
+        from lakestream.settings import definition
+        from lakestream.table.restore import plan_restore
+        from lakestream.table.services import ask
+
+        target, now = target_of(path, file, writer), datetime.now(UTC)
+        known = None
+        if file is not None and writer is not None:
+            document = load(file)
+            known = definition(document, document.writer(writer))
+        plan = plan_restore(target, parse_moment(to, now), known, now, rereads=not leave_out)
+        for line in plan.told:
+            typer.echo(line)
+        _require_yes(yes=yes)
+        request = ask(target.required_log(), Work.RESTORE, now, instant=plan.instant, back=plan.back)
+        typer.echo(
+            f"request {request.number}: the writer's driver does it between two batches, the one that runs within ten "
+            "seconds of its next batch, else the next one that is started; `lakestream table` tells what came of it"
+        )
+
+
+def _require_yes(*, yes: bool) -> None:
+    if not yes:
+        typer.echo("nothing was done: --yes asks the writer's driver for it", err=True)
+        raise typer.Exit(PLANNED)
+
+
 def _ask(
     path: str | None,
     file: Path | None,
@@ -150,9 +195,7 @@ def _ask(
         target = target_of(path, file, writer)
         plan = plan_of(work, look(target, 0), instant)
         typer.echo(plan.told)
-        if not yes:
-            typer.echo("nothing was done: --yes asks the writer's driver for it", err=True)
-            raise typer.Exit(PLANNED)
+        _require_yes(yes=yes)
         if plan.is_needed:
             request = ask(target.required_log(), work, datetime.now(UTC), instant=instant, comment=comment)
             typer.echo(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from lakestream.errors import RequestError, SettingsError
-from lakestream.log import ObstoreLogStore, ServiceRequest, Work, ask_for_service, newest_service
+from lakestream.log import Back, ObstoreLogStore, ServiceRequest, Work, ask_for_service, newest_service
 from lakestream.storage import StoreSettings
 from lakestream.table.files import Files
 from lakestream.table.report import HudiReport, JsonReport
@@ -60,6 +60,8 @@ def plan_of(work: Work, report: HudiReport | JsonReport, instant: str = "") -> P
             )
         case Work.SAVEPOINT_DELETION:
             return _deletion(report, instant)
+        case Work.RESTORE:
+            raise AssertionError("told by plan_restore")
 
 
 def _compaction(report: HudiReport) -> Plan:
@@ -83,15 +85,18 @@ def _told(files: Files, kind: str) -> str:
     return f"{files.count:,} {kind} files ({rounded_size(files.bytes)})"
 
 
-def ask(log: StoreSettings, work: Work, now: datetime, *, instant: str = "", comment: str = "") -> ServiceRequest:
+def ask(
+    log: StoreSettings, work: Work, now: datetime, *, instant: str = "", comment: str = "", back: Back | None = None
+) -> ServiceRequest:
     """Put a request into the checkpoint, for the writer's driver.
 
     Args:
         log: the writer's part of the checkpoint.
         work: what is to be done.
         now: the time.
-        instant: of the savepoint that is to be deleted.
+        instant: of the savepoint that is to be deleted, or the commit that is to be the newest.
         comment: kept with a savepoint.
+        back: of a restore.
 
     Raises:
         RequestError: another request has not been carried out yet.
@@ -105,7 +110,7 @@ def ask(log: StoreSettings, work: Work, now: datetime, *, instant: str = "", com
             f"request {last.number} ({last.work}) waits for the writer's driver; one is carried out at a time. If no "
             "driver runs, start one"
         )
-    request = ServiceRequest(1 if newest is None else newest[0].number + 1, now, work, instant, comment)
+    request = ServiceRequest(1 if newest is None else newest[0].number + 1, now, work, instant, comment, back)
     if not ask_for_service(store, request):
         raise RequestError("somebody else has asked for work just now: `lakestream table` tells what")
     return request

@@ -19,9 +19,11 @@ from lakestream.model import (
     Piece,
     Position,
     Reading,
+    Restore,
     ShardRange,
     ShardStats,
     SpanProgress,
+    Standing,
     Taken,
     Trim,
     Unpinned,
@@ -44,6 +46,9 @@ file_parts = st.builds(
     *(st.text(min_size=1), st.sampled_from(Format), counts, st.integers(1, 2**53), counts, counts),
     *(st.text(), times, st.lists(st.tuples(st.text(), st.text())).map(tuple), st.booleans()),
 )
+
+
+restores = st.builds(Restore, st.integers(1, 2**53), st.text(min_size=1), counts, st.booleans())
 
 
 def shard_ids(number: int) -> str:
@@ -118,6 +123,7 @@ def plans(draw: st.DrawFn, max_shards: int = 5) -> BatchPlan:
     kind: st.SearchStrategy[Piece] = draw(st.sampled_from([files, file_parts, ranges(shard_ids(0), 0)]))
     parts = draw(st.lists(st.lists(kind, min_size=1), min_size=1)) if taken and not pieces else []
     since = draw(times)
+    ends = taken is not None and not pieces and not parts and draw(st.booleans())
     return BatchPlan(
         batch=draw(counts),
         epoch=draw(counts),
@@ -132,9 +138,15 @@ def plans(draw: st.DrawFn, max_shards: int = 5) -> BatchPlan:
         definition=draw(st.none() | definitions),
         parts=tuple(map(tuple, parts)),
         taken=taken,
-        ends_request=taken is not None and not pieces and not parts and draw(st.booleans()),
+        ends_request=ends,
         read_from=draw(st.none() | times),
+        restore=draw(st.none() | restores) if not pieces and not parts and not ends else None,
     )
+
+
+def standings() -> st.SearchStrategy[Standing]:
+    """Where a writer may stand."""
+    return plans().map(lambda plan: Standing(plan.batch, plan.planned_at, plan.horizon, plan.cursors, plan.taken))
 
 
 def stats_of(plan: BatchPlan) -> st.SearchStrategy[tuple[ShardStats, ...]]:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from collections import deque
 from concurrent.futures import Future
+from pathlib import Path
 
-from lakestream.by_hand import ByHand
-from lakestream.log import Outcome, ServiceRequest, Work
-from lakestream.testing.logs import EPOCH_TIME
+import pytest
+
+from lakestream.by_hand import ByHand, Tended
+from lakestream.log import Back, CheckpointLog, ObstoreLogStore, Outcome, ServiceRequest, Work, standing_at
+from lakestream.model import Standing
+from lakestream.storage import LakePath, S3Settings, StoreSettings
+from lakestream.testing.logs import EPOCH_TIME, commit_of, log_at, plan_of
 
 COMPACTION = ServiceRequest(1, EPOCH_TIME, Work.COMPACTION)
 CLEANING = ServiceRequest(2, EPOCH_TIME, Work.CLEANING)
@@ -95,3 +100,68 @@ def test_an_outcome_that_cannot_be_kept_is_kept_later_and_the_work_is_not_done_a
     driver.between_batches()
     assert table.outcomes == [Outcome(1, EPOCH_TIME)]
     assert table.works == [Work.COMPACTION]
+
+
+SAVEPOINT = ServiceRequest(1, EPOCH_TIME, Work.SAVEPOINT)
+RESTORE = ServiceRequest(
+    1, EPOCH_TIME, Work.RESTORE, "2026", "", Back(Standing(0, EPOCH_TIME, EPOCH_TIME, (), None), True)
+)
+
+
+class Saved(Scripted):
+    """A table with a commit of a batch, which takes restores too."""
+
+    newest: tuple[str, int] | None = ("2026", 1)
+    restore: ServiceRequest | None = None
+
+    def newest_batch(self, checkpoint: str) -> tuple[str, int] | None:
+        return self.newest
+
+    def take(self, request: ServiceRequest) -> None:
+        self.restore = request
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> CheckpointLog:
+    """Two batches are committed."""
+    log = log_at(tmp_path)
+    for batch in range(2):
+        plan = plan_of(batch, log.epoch)
+        log.put_plan(plan)
+        log.put_commit(commit_of(plan, log.epoch, files=1))
+    return log
+
+
+def kept(folder: Path, batch: int) -> Standing | None:
+    """What is kept for the savepoint; of a batch that the log has expired."""
+    store = ObstoreLogStore.at(StoreSettings(LakePath.parse(str(folder)), S3Settings("")))
+    store.delete([key for key in store.list("commits") if key])
+    return standing_at(store, "2026", batch)
+
+
+def test_where_the_stream_stands_is_kept_with_a_savepoint_and_forgotten_with_it(
+    log: CheckpointLog, tmp_path: Path
+) -> None:
+    table = Saved()
+    tended = Tended(table, log, table)
+    last = log.last_commit()
+    assert last is not None
+    assert tended.begin(SAVEPOINT) is not None
+    assert kept(tmp_path, 1) == Standing.of(last)
+    assert kept(tmp_path, 2) is None, "the table has more than that"
+    tended.begin(ServiceRequest(2, EPOCH_TIME, Work.SAVEPOINT_DELETION, "2026"))
+    assert kept(tmp_path, 1) is None
+    assert table.works == [Work.SAVEPOINT, Work.SAVEPOINT_DELETION]
+
+
+def test_a_savepoint_waits_until_the_batch_that_is_visible_is_committed(log: CheckpointLog, tmp_path: Path) -> None:
+    table = Saved()
+    table.newest = ("2026", 2)
+    assert Tended(table, log, table).begin(SAVEPOINT) is None
+    assert (table.works, kept(tmp_path, 1)) == ([], None)
+
+
+def test_a_restore_is_not_the_sinks(log: CheckpointLog) -> None:
+    table = Saved()
+    assert Tended(table, log, table).begin(RESTORE) is None
+    assert (table.works, table.restore) == ([], RESTORE)

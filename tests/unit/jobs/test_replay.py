@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
@@ -11,8 +11,8 @@ import pytest
 
 from lakestream.engine import Until
 from lakestream.errors import FencedError, LakeStreamError, QuarantineLimitError, SchemaError, SinkError
-from lakestream.model import RULES, BatchPlan, Definition
-from lakestream.replay import carry_out, earlier
+from lakestream.model import RULES, BatchPlan, Definition, Restore
+from lakestream.replay import NoRestores, carry_out, earlier
 from lakestream.testing.logs import plan_of
 
 OLD = Definition("id string NOT NULL", None, "op = 'd'")
@@ -69,7 +69,7 @@ class Run:
     engines: Engines
     definition: Definition
 
-    def run(self, until: Until) -> int:
+    def run(self, until: Until, yields: Callable[[], bool]) -> int:
         self.engines.story.append(until)
         return 10
 
@@ -82,7 +82,7 @@ class Run:
 
 def test_each_definition_is_opened_once_the_one_before_is_closed() -> None:
     engines = Engines()
-    assert carry_out(planned(OLDER, OLD), PRESENT, engines.open, Until.CAUGHT_UP) == 12
+    assert carry_out(planned(OLDER, OLD), PRESENT, engines.open, Until.CAUGHT_UP, NoRestores()) == 12
     first, second = [("open", OLDER), [7], "close"], [("open", OLD), [8], "close"]
     assert engines.story == [*first, *second, ("open", PRESENT), Until.CAUGHT_UP, "close"]
 
@@ -94,7 +94,7 @@ def test_what_cannot_be_written_as_it_was_begun_is_left_to_the_document(
 ) -> None:
     engines = Engines(refuses={OLDER: error}) if early else Engines(fails={OLDER: error})
     with caplog.at_level(logging.WARNING):
-        assert carry_out(planned(OLDER, OLD), PRESENT, engines.open, Until.STOPPED) == 10
+        assert carry_out(planned(OLDER, OLD), PRESENT, engines.open, Until.STOPPED, NoRestores()) == 10
     # Nor is the one behind it written by a definition older than the one before.
     assert engines.story[-3:] == [("open", PRESENT), Until.STOPPED, "close"]
     assert ("open", OLD) not in engines.story
@@ -102,14 +102,49 @@ def test_what_cannot_be_written_as_it_was_begun_is_left_to_the_document(
     assert f"(changed: spec.schema, spec.transform): {error}" in caplog.text
 
 
+@dataclass
+class Wanted:
+    """Restores that are wanted while engines run: so many times."""
+
+    story: list[object]
+    times: int
+
+    def look(self) -> None:
+        self.story.append("look")
+
+    def is_wanted(self) -> bool:
+        return self.times > 0
+
+    def carry_out(self) -> int:
+        self.story.append("restore")
+        self.times -= 1
+        return 1
+
+
+def test_a_table_is_taken_back_while_no_engine_is_open() -> None:
+    engines = Engines()
+    restores = Wanted(engines.story, 2)
+    done = carry_out(planned(OLD), PRESENT, engines.open, Until.STOPPED, restores)
+    present = [("open", PRESENT), Until.STOPPED, "close"]
+    assert engines.story == [("open", OLD), [7], "close", "look", *(["restore", *present] * 2)]
+    assert done == 1 + 2 + 2 * 10
+
+
+def test_the_plan_of_a_restore_is_no_batch_of_an_engine() -> None:
+    engines = Engines()
+    pending = (replace(planned(OLD)[0], restore=Restore(1, "2026", 3, True)),)
+    carry_out(pending, PRESENT, engines.open, Until.STOPPED, Wanted(engines.story, 1))
+    assert engines.story == ["look", "restore", ("open", PRESENT), Until.STOPPED, "close"]
+
+
 def test_other_errors_end_the_run() -> None:
     engines = Engines(fails={OLD: FencedError("superseded")})
     with pytest.raises(FencedError):
-        carry_out(planned(OLD), PRESENT, engines.open, Until.STOPPED)
+        carry_out(planned(OLD), PRESENT, engines.open, Until.STOPPED, NoRestores())
     assert engines.story == [("open", OLD)]
 
 
 def test_rules_of_another_release_are_told(caplog: pytest.LogCaptureFixture) -> None:
     before = replace(PRESENT, rules=RULES + 1)
-    carry_out(planned(before), PRESENT, Engines().open, Until.STOPPED)
+    carry_out(planned(before), PRESENT, Engines().open, Until.STOPPED, NoRestores())
     assert f"makes rows by rules {RULES + 1}; this one has rules {RULES}" in caplog.text

@@ -1,6 +1,7 @@
 """The Hudi sink."""
 
+from lakestream.sinks.hudi.restore import RestorableTable
 from lakestream.sinks.hudi.settings import HudiSettings
 from lakestream.sinks.hudi.sink import HudiSink
 
-__all__ = ["HudiSettings", "HudiSink"]
+__all__ = ["HudiSettings", "HudiSink", "RestorableTable"]

@@ -102,9 +102,14 @@ class HudiClient:
         """Run a planned clustering, also one that was begun by a driver that died, and commit it."""
         self._client.cluster(instant, True)
 
-    def savepoint(self, comment: str) -> None:
-        """Have cleaning keep the files of the newest commit until its savepoint is deleted."""
-        self._client.savepoint("lakestream", comment)
+    def savepoint(self, comment: str, instant: str) -> None:
+        """Have cleaning keep the files of a commit until its savepoint is deleted. Hudi refuses a commit of which
+        files may have been cleaned."""
+        self._client.savepoint(instant, "lakestream", comment)
+
+    def restore(self, instant: str) -> None:
+        """Undo all that came after a commit that has a savepoint. One that was cut off is gone on with."""
+        self._client.restoreToSavepoint(instant)
 
     def delete_savepoint(self, instant: str) -> None:
         """Let cleaning remove what only that savepoint has kept; none of that instant is no error."""

@@ -170,9 +170,7 @@ class DeleteGuard:
         return spark.read.schema(columns).parquet(*(f"{self._folder}/{chunk.name}" for chunk in chunks))
 
     def _write(self, name: str, deletes: DataFrame, keys: int | None = None) -> int:
-        path = f"{self._folder}/{name}"
-        deletes.write.options(**_COMMITTER).parquet(path)
-        return deletes.sparkSession.read.parquet(path).count() if keys is None else keys
+        return _write_to(f"{self._folder}/{name}", deletes, keys)
 
     def _keyed(self, rows: DataFrame) -> DataFrame:
         return rows.select(
@@ -186,6 +184,31 @@ class DeleteGuard:
 
     def _key(self, rows: DataFrame) -> Column:
         return sf.to_json(sf.struct(*(identifying(name, rows.schema[name].dataType) for name in self._rule.identity)))
+
+
+def forget_since(spark: SparkSession, files: DataFiles, time: float) -> None:
+    """Forget the deletes that were seen after a time: the batches that they came with are undone.
+
+    A key that was deleted before as well may be among those that are merged into one file, with its newest delete
+    alone, and is forgotten with that: an older version that comes later could bring it back, unless it is deleted anew.
+
+    Args:
+        spark: the session.
+        files: of the table.
+        time: seconds since 1970.
+    """
+    known = DeleteFiles(files, 0.0)
+    known.load()
+    if not any(chunk.newest > time for chunk in known.chunks):
+        return
+    found = spark.read.parquet(*(f"{files.uri}/{chunk.name}" for chunk in known.chunks))
+    known.merge(lambda name: _write_to(f"{files.uri}/{name}", found.where(sf.col(_SEEN) <= time), None))
+
+
+def _write_to(path: str, deletes: DataFrame, keys: int | None) -> int:
+    """Write deletes; how many, which is counted if the caller does not know."""
+    deletes.write.options(**_COMMITTER).parquet(path)
+    return deletes.sparkSession.read.parquet(path).count() if keys is None else keys
 
 
 def _newest(deletes: DataFrame) -> DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Iterator, Set
+from collections.abc import Iterable, Iterator, Set
 from datetime import UTC, datetime
 from typing import Any
 
@@ -159,12 +159,49 @@ class HudiTable:
         pending = self.hudi.common.util.ClusteringUtils.getPendingClusteringInstantTimes(self.meta_client())
         return sorted(instant.requestedTime() for instant in pending)
 
-    def has_savepoint(self) -> bool:
-        """Whether the newest commit, or compaction, has a savepoint."""
+    def batches(self, after: str = "") -> list[str]:
+        """Instants of the completed commits of batches in the active timeline that began after one, oldest first."""
         timeline = self.meta_client().getActiveTimeline()
-        newest = timeline.getCommitsTimeline().filterCompletedInstants().lastInstant()
-        saved = instants_in(timeline.getSavePointTimeline().filterCompletedInstants())
-        return bool(newest.isPresent() and newest.get().requestedTime() in saved)
+        # Of a merge-on-read table, a `commit` is a compaction.
+        commits = timeline.getDeltaCommitTimeline() if self.settings.merges_on_read else timeline.getCommitTimeline()
+        return sorted(one for one in instants_in(commits.filterCompletedInstants()) if one > after)
+
+    def batch_at(self, instant: str, checkpoint: str) -> int | None:
+        """The batch of a completed commit in the active timeline; None: there is no such commit of the checkpoint."""
+        timeline = self.meta_client().getActiveTimeline()
+        for found in timeline.getCommitsTimeline().filterCompletedInstants().getInstants():
+            if found.requestedTime() == instant:
+                return _marked(timeline.readCommitMetadata(found), checkpoint)
+        return None
+
+    def savepoints(self) -> dict[str, str]:
+        """The comment of each, by the instant of its commit."""
+        timeline = self.meta_client().getActiveTimeline()
+        saved = timeline.getSavePointTimeline().filterCompletedInstants().getInstants()
+        return {one.requestedTime(): str(timeline.readSavepointMetadata(one).getComments()) for one in saved}
+
+    def undoing(self) -> set[str] | None:
+        """The completed commits and compactions that a restore is to undo which was begun, and is not completed; None:
+        there is none."""
+        client = self.meta_client()
+        begun = client.getActiveTimeline().getRestoreTimeline().filterInflightsAndRequested().lastInstant()
+        if not begun.isPresent():
+            return None
+        plan = self.hudi.table.action.restore.RestoreUtils.getRestorePlan(client, begun.get())
+        return {str(one.getCommitTime()) for one in plan.getInstantsToRollback() if one.getAction() != "compaction"}
+
+    def forget_compactions(self, instants: Iterable[str]) -> None:
+        """Take pending compactions out of the timeline. Their files are not touched."""
+        client, named = self.meta_client(), set(instants)
+        timeline = client.getActiveTimeline()
+        for pending in timeline.filterPendingCompactionTimeline().getInstants():
+            if (name := pending.requestedTime()) in named:
+                timeline.deletePending(pending)
+                timeline.deleteInstantFileIfExists(client.getInstantGenerator().getCompactionRequestedInstant(name))
+
+    def is_in_utc(self) -> bool:
+        """Whether the instants are times in UTC, and not in the zone of whoever writes."""
+        return bool(self.meta_client().getTableConfig().getTimelineTimezone().name() == "UTC")
 
     def meta_client(self) -> Any:
         builder = self.hudi.common.table.HoodieTableMetaClient.builder()

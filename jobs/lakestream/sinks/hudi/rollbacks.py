@@ -8,6 +8,7 @@ such a request from arriving, at any time; so the table's timeline is looked thr
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -18,6 +19,24 @@ _KEPT = 1_000
 
 _COMMITS = ("commit", "deltacommit")
 """Actions whose instants end with their rollback. That of a compaction is begun again under the same instant."""
+
+
+_UNDONE = 100
+"""Commits of a restore that are remembered, the newest: a request that is still on its way is of a driver that has died
+lately."""
+
+
+def remember(names: SideFiles, undone: Sequence[str]) -> None:
+    """Write down that commits are none, whatever becomes of them.
+
+    Args:
+        names: as `Rollbacks` keeps them.
+        undone: instants, oldest first.
+    """
+    known = set(names.list())
+    for instant in undone[-_UNDONE:]:
+        if instant not in known:
+            names.put(instant, b"")
 
 
 class Rollbacks:

@@ -186,6 +186,8 @@ class HudiSink:
             case Work.SAVEPOINT_DELETION:
                 assert self._client is not None
                 _in_our_words(partial(self._client.delete_savepoint, request.instant))()
+            case Work.RESTORE:
+                return None  # done while no sink is open
         done: Future[None] = Future()
         done.set_result(None)
         return done
@@ -222,6 +224,12 @@ class HudiSink:
     def partitions(self) -> list[str]:
         """Lists the table."""
         return self._table.partitions()
+
+    def newest_batch(self, checkpoint: str) -> tuple[str, int] | None:
+        """Instant and number of the newest batch in the table; None: there is none of the checkpoint."""
+        batches = self._table.batches()
+        batch = self._table.batch_at(batches[-1], checkpoint) if batches else None
+        return None if batch is None else (batches[-1], batch)
 
     def finish_services(self) -> None:
         """Wait until compaction and cleaning have nothing to do."""
@@ -314,11 +322,13 @@ class HudiSink:
         return Service("cleaning", self._in_pool(self._clean))
 
     def _save(self, comment: str) -> None:
-        """Keep the newest commit. One that has a savepoint got it by the same request, before its driver was killed; or
+        """Keep the newest batch. One that has a savepoint got it by the same request, before its driver was killed; or
         by another one, and two are as good as one."""
         assert self._client is not None
-        if not self._table.has_savepoint():
-            self._client.savepoint(comment)
+        if not (batches := self._table.batches()):
+            raise SinkError("the table has no commit yet")
+        if batches[-1] not in self._table.savepoints():
+            self._client.savepoint(comment, batches[-1])
 
     def _in_pool(self, work: Callable[[], None]) -> Callable[[], None]:
         def run() -> None:

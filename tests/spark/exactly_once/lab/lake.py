@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gzip
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet
@@ -25,6 +26,8 @@ from lakestream.testing.verdicts import tiling_faults
 from lakestream_loadgen.audit import compare, fold, read_json_lake, read_parquet, read_quarantine
 from lakestream_loadgen.content import EVENT_SCHEMA, canonical_text
 from lakestream_loadgen.storage import Folder
+
+Entry = TypeVar("Entry", BatchPlan, BatchCommit)
 
 _OWNER = "_lakestream/owner"
 _SAMPLES = 5
@@ -132,11 +135,12 @@ def log_faults(truth: Truth, writer: Writer) -> list[str]:
     """Of plans and commits: the ranges tile the shards, and the numbers add up."""
     with writer.environment():
         plans, commits = plans_of(writer), commits_of(writer)
-    faults = tiling_faults(plans)
+    faults = tiling_faults(surviving(plans))
     if [plan.batch for plan in plans] != [commit.batch for commit in commits]:
         faults.append("plans and commits are not of the same batches")
     if len(commits) != commits[-1].batch + 1:
         return faults  # the first have been removed
+    commits = surviving(commits)
     streamed = [commit for commit in commits if commit.of_span or not commit.is_requested]
     readmitted = sum(commit.records for commit in commits if commit.readmits)
     for name, counted, expected in (
@@ -164,6 +168,17 @@ def timeline_faults(writer: Writer, batches: Iterable[int], spark: SparkSession)
                 marks[int(metadata.getMetadata(BATCH))] += 1
     faults = [f"batch {batch} was committed to the table {times} times" for batch, times in marks.items() if times > 1]
     return faults + [f"batch {batch} is not in the table's timeline" for batch in batches if batch not in marks]
+
+
+def surviving(entries: Sequence[Entry]) -> list[Entry]:
+    """Plans or commits without those that a restore has undone, and without the restore."""
+    kept: list[Entry] = []
+    for entry in entries:
+        if entry.restore is None:
+            kept.append(entry)
+        else:
+            kept = [one for one in kept if one.batch <= entry.restore.batch]
+    return kept
 
 
 def commits_of(writer: Writer) -> list[BatchCommit]:

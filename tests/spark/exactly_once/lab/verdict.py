@@ -12,6 +12,7 @@ from lab.lake import (
     log_faults,
     quarantine_faults,
     snapshot_faults,
+    surviving,
     timeline_faults,
     uri_of,
 )
@@ -27,7 +28,7 @@ def require_exactly_once(lab: Lab, spark: SparkSession) -> None:
         table, dump = spark.read.format("hudi").load(uri_of(writer.path)), lab.folder / "dump"
         faults += (snapshot_faults if lab.table.is_snapshot else insert_faults)(truth, table, dump)
         with writer.environment():
-            batches = [commit.batch for commit in commits_of(writer) if commit.sink is not None]
+            batches = [commit.batch for commit in surviving(commits_of(writer)) if commit.sink is not None]
         faults += timeline_faults(writer, batches, spark)
     assert not faults, "\n".join(["", *faults, lab.evidence()])
     lab.close()

@@ -10,10 +10,12 @@ from hypothesis import strategies as st
 from obstore.store import MemoryStore
 
 from lakestream.errors import CorruptLogError, InvalidValueError
-from lakestream.log import ObstoreLogStore, Outcome, ServiceRequest, ServiceRequests, Work, ask_for_service
+from lakestream.log import Back, ObstoreLogStore, Outcome, ServiceRequest, ServiceRequests, Work, ask_for_service
 from lakestream.log import newest_service as newest
 from lakestream.log.layout import pack, service_key
+from lakestream.model import Standing
 from lakestream.testing.logs import EPOCH_TIME, ManualClock
+from lakestream.testing.strategies import standings
 
 COMPACTION = ServiceRequest(1, EPOCH_TIME, Work.COMPACTION)
 
@@ -23,9 +25,13 @@ def store() -> ObstoreLogStore:
     return ObstoreLogStore(MemoryStore())
 
 
-@given(st.integers(1, 10**12), st.sampled_from(Work), st.text(), st.text(min_size=1))
-def test_requests_and_outcomes_are_read_as_they_were_written(number: int, work: Work, text: str, instant: str) -> None:
-    request = ServiceRequest(number, EPOCH_TIME, work, instant if work is Work.SAVEPOINT_DELETION else "", text)
+@given(st.integers(1, 10**12), st.sampled_from(Work), st.text(), st.text(min_size=1), standings(), st.booleans())
+def test_requests_and_outcomes_are_read_as_they_were_written(
+    number: int, work: Work, text: str, instant: str, standing: Standing, rereads: bool
+) -> None:
+    back = Back(standing, rereads, text, number) if work is Work.RESTORE else None
+    names = work in (Work.SAVEPOINT_DELETION, Work.RESTORE)
+    request = ServiceRequest(number, EPOCH_TIME, work, instant if names else "", text, back)
     assert ServiceRequest.from_json(request.to_json()) == request
     outcome = Outcome(number, EPOCH_TIME, text)
     assert Outcome.from_json(outcome.to_json()) == outcome
@@ -36,6 +42,35 @@ def test_a_deletion_names_what_and_nothing_else_does() -> None:
         ServiceRequest(1, EPOCH_TIME, Work.SAVEPOINT_DELETION)
     with pytest.raises(InvalidValueError, match="a compaction with the instant '2026'"):
         ServiceRequest(1, EPOCH_TIME, Work.COMPACTION, "2026")
+
+
+def test_a_restore_says_what_it_goes_back_to_and_nothing_else_does() -> None:
+    with pytest.raises(InvalidValueError, match="says what it goes back to"):
+        ServiceRequest(1, EPOCH_TIME, Work.RESTORE, "2026")
+    with pytest.raises(InvalidValueError, match="says what it goes back to"):
+        ServiceRequest(1, EPOCH_TIME, Work.COMPACTION, back=back_to("x", 1))
+
+
+def back_to(definition: str, epoch: int) -> Back:
+    return Back(Standing(0, EPOCH_TIME, EPOCH_TIME, (), None), True, definition, epoch)
+
+
+@pytest.mark.parametrize(
+    ("asked_by", "driver", "epoch", "is_for"),
+    [
+        ("new", "new", 3, True),
+        ("new", "old", 3, False),
+        # It was started after that, with whatever the document says by now.
+        ("new", "newer", 4, True),
+        # Asked for by the path of the table.
+        ("", "old", 3, True),
+    ],
+)
+def test_the_driver_of_an_earlier_document_leaves_a_restore_to_its_successor(
+    asked_by: str, driver: str, epoch: int, is_for: bool
+) -> None:
+    request = ServiceRequest(1, EPOCH_TIME, Work.RESTORE, "2026", "", back_to(asked_by, 3))
+    assert request.is_for(driver, epoch) is is_for
 
 
 def test_a_request_is_taken_until_it_has_an_outcome_and_then_the_next(store: ObstoreLogStore) -> None:

@@ -1,0 +1,45 @@
+"""What a restore undoes beside the table: requests, and what is in quarantine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lakestream.log.layout import REQUESTS, cancelled_key, number_of
+from lakestream.log.manifest import committed_files
+from lakestream.log.requests import Request, read_request
+from lakestream.log.store import LogStore
+from lakestream.model import FileEntry, Standing
+
+
+@dataclass(frozen=True, slots=True)
+class Undone:
+    """Of the batches behind the one that a restore goes back to."""
+
+    rejects: tuple[str, ...]
+    """Paths of what they have in quarantine; read again, their records are rejected again, or not."""
+    requests: tuple[Request, ...]
+    """Replays and backfills of which something is taken again, or for the first time."""
+
+    @property
+    def twice(self) -> Request | None:
+        """A replay of records that come again from the stream as well; None: there is none."""
+        rejects = set(self.rejects)
+        for request in self.requests:
+            if any(isinstance(one.part, FileEntry) and one.part.path in rejects for one in request.parts):
+                return request
+        return None
+
+
+def undone_behind(store: LogStore, standing: Standing) -> Undone:
+    """Look through the manifests and the requests.
+
+    Raises:
+        CorruptLogError, StorageError, StorageUnavailableError: of the store.
+    """
+    rejects = (entry.path for one in committed_files(store) if one.batch > standing.batch for entry in one.rejects)
+    taken = standing.taken
+    first = 1 if taken is None else taken.request + taken.is_done
+    keys = store.list(REQUESTS)
+    numbers = sorted({number for key in keys if (number := number_of(key)) >= first})
+    left = tuple(read_request(store, number) for number in numbers if cancelled_key(number) not in keys)
+    return Undone(tuple(rejects), left)

@@ -1,0 +1,213 @@
+"""Restores that somebody has asked for: the writer's driver carries them out while no batch is written.
+
+1. It is made sure that the table can be taken back, and that what is to be read again is there. Else: the outcome.
+2. The restore's plan is put into the log, behind those of all batches. From here on it is carried out for certain.
+3. The table is taken back.
+4. The restore's commit is put. Its cursors, as the plan's, are those of the batch that the table stands at.
+5. The outcome is kept, before anything else is planned.
+
+So a batch behind a restore reads from where the table stands, whoever makes it. The plan of a restore is never followed
+by another one before its commit is there.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Protocol
+
+from lakestream.errors import FencedError, RestoreError, RetryLaterError
+from lakestream.faults import reach
+from lakestream.kinesis.lineage import out_of_reach, unread_since
+from lakestream.log import Back, Outcome, ServiceRequest, Undone, Work
+from lakestream.model import BatchCommit, BatchPlan, Definition, Restore, Standing, Trim, in_a_line
+from lakestream.stopping import StopSignal
+
+logger = logging.getLogger(__name__)
+
+
+class Table(Protocol):
+    """What is needed of the table, while no sink has it open."""
+
+    def require(self, instant: str, batch: int, checkpoint: str, comment: str) -> None: ...
+    def restore(self, instant: str) -> None: ...
+    def release(self, instant: str, comment: str) -> None: ...
+
+
+class Requests(Protocol):
+    """Where requests come from, and their outcomes go."""
+
+    def next(self) -> ServiceRequest | None: ...
+    def done(self, outcome: Outcome) -> bool: ...
+
+
+class Log(Protocol):
+    """What is needed of the checkpoint log."""
+
+    @property
+    def epoch(self) -> int: ...
+    @property
+    def checkpoint(self) -> object: ...
+    @property
+    def services(self) -> Requests: ...
+    def last_commit(self) -> BatchCommit | None: ...
+    def pending_plans(self) -> tuple[BatchPlan, ...]: ...
+    def put_plan(self, plan: BatchPlan) -> None: ...
+    def put_commit(self, commit: BatchCommit) -> None: ...
+    def check_fence(self) -> None: ...
+    def expire(self) -> None: ...
+    def undone_behind(self, standing: Standing) -> Undone: ...
+
+
+class Restorer:
+    """Carries out the restores of one writer. A request that cannot be fulfilled fails no batch."""
+
+    def __init__(
+        self,
+        log: Log,
+        table: Table,
+        definition: Definition,
+        trim: Callable[[Trim | None], Trim],
+        stop: StopSignal,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        """Make one.
+
+        Args:
+            log: taken over.
+            table: of the writer.
+            definition: by which the driver makes rows.
+            trim: what the stream may have trimmed by now, behind what was known before.
+            stop: ends the run; a restore that is not planned yet is left to the next one.
+            now: the driver's clock.
+        """
+        self._log = log
+        self._table = table
+        self._definition = definition
+        self._trim = trim
+        self._stop = stop
+        self._now = now
+        self._wanted = threading.Event()
+
+    def take(self, request: ServiceRequest) -> None:
+        """Have a restore carried out as soon as no batch is written, unless a driver with another document is to."""
+        if request.is_for(self._definition.digest, self._log.epoch) and not self._wanted.is_set():
+            logger.info("request %d: a restore, once the batches in hand are written", request.number)
+            self._wanted.set()
+
+    def look(self) -> None:
+        """Look whether somebody has asked for a restore."""
+        request = self._log.services.next()
+        if request is not None and request.work is Work.RESTORE:
+            self.take(request)
+
+    def is_wanted(self) -> bool:
+        """Whether a restore is to be carried out. From any thread."""
+        return self._wanted.is_set() and not self._stop.is_set()
+
+    def carry_out(self) -> int:
+        """Carry out the restore that was begun, or is wanted, if there is one; how many batches it was.
+
+        All other plans are committed, and no sink is open.
+
+        Raises:
+            FencedError: another driver has taken over.
+            RetryLaterError: the outcome cannot be kept.
+            LakeStreamError: of log and table, behind the plan; another start goes on with it.
+        """
+        pending = self._log.pending_plans()
+        last = self._log.last_commit()
+        if pending and pending[0].restore is not None:
+            self._undo(pending[0], pending[0].restore)
+            self._tell(pending[0].restore)
+            return 1
+        request = self._log.services.next()
+        if pending or last is None or request is None or request.back is None:
+            return 0
+        if last.restore is not None and last.restore.request == request.number:
+            self._tell(last.restore)
+            return 0
+        if not self.is_wanted():
+            return 0
+        if (plan := self._planned(request, request.back, last)) is None:
+            return 0
+        assert plan.restore is not None
+        self._log.put_plan(plan)
+        reach("planned")
+        self._undo(plan, plan.restore)
+        self._tell(plan.restore)
+        return 1
+
+    def _planned(self, request: ServiceRequest, back: Back, last: BatchCommit) -> BatchPlan | None:
+        """The restore's plan; None: it cannot be, and the outcome says why."""
+        try:
+            self._require_readable(back, last)
+            checkpoint = str(self._log.checkpoint)
+            self._table.require(request.instant, back.standing.batch, checkpoint, _comment(request.number))
+        except FencedError:
+            raise
+        except Exception as error:
+            logger.warning("request %d, a restore, failed: %s", request.number, error, exc_info=error)
+            self._table.release(request.instant, _comment(request.number))
+            self._end(Outcome(request.number, self._now(), in_a_line(error)))
+            return None
+        standing = back.standing
+        return BatchPlan(
+            batch=last.batch + 1,
+            epoch=self._log.epoch,
+            planned_at=self._now(),
+            base=None,
+            horizon=standing.horizon if back.rereads else last.horizon,
+            caught_up=False,
+            ranges=(),
+            cursors=standing.cursors if back.rereads else last.cursors,
+            trim=last.trim,
+            definition=self._definition,
+            taken=standing.taken if back.rereads else last.taken,
+            read_from=last.read_from,
+            restore=Restore(request.number, request.instant, standing.batch, back.rereads),
+        )
+
+    def _require_readable(self, back: Back, last: BatchCommit) -> None:
+        if not back.rereads:
+            return
+        if (lost := out_of_reach(back.standing.cursors, trim := self._trim(last.trim))) is not None:
+            raise RestoreError(
+                f"{lost.shard_id} has to be read again from {unread_since(lost):%Y-%m-%d %H:%M:%S} UTC on, and the "
+                f"stream retains {trim.retention}"
+            )
+        if (replay := self._log.undone_behind(back.standing).twice) is not None:
+            raise RestoreError(f"{replay} takes records from quarantine that come again from the stream")
+
+    def _undo(self, plan: BatchPlan, restore: Restore) -> None:
+        # Before the lake changes, as before each batch.
+        self._log.check_fence()
+        logger.info("restoring the table to %s, of batch %d", restore.instant, restore.batch)
+        self._table.restore(restore.instant)
+        reach("sink_committed")
+        commit = BatchCommit.of(plan, epoch=self._log.epoch, committed_at=self._now())
+        if restore.rereads:
+            standing = Standing(restore.batch, plan.planned_at, plan.horizon, plan.cursors, plan.taken)
+            commit = replace(commit, readmits=self._log.undone_behind(standing).rejects)
+        self._log.put_commit(commit)
+        reach("committed")
+        logger.info("batch %d: the table is as batch %d has left it", plan.batch, restore.batch)
+        self._log.expire()
+
+    def _tell(self, restore: Restore) -> None:
+        self._table.release(restore.instant, _comment(restore.request))
+        self._end(Outcome(restore.request, self._now()))
+
+    def _end(self, outcome: Outcome) -> None:
+        if not self._log.services.done(outcome):
+            # A plan behind it would make the restore look as if it had never been carried out.
+            raise RetryLaterError(f"the outcome of request {outcome.number} cannot be kept; the next start does it")
+        self._wanted.clear()
+
+
+def _comment(request: int) -> str:
+    """Of the savepoint that a restore makes for itself."""
+    return f"for the restore of request {request}"

@@ -1,0 +1,122 @@
+"""Taking a table back to one of its commits, by Hudi's restore.
+
+Hudi undoes the later commits one by one, newest first: the files that they wrote are deleted, their instants with them;
+in log files of version 6 a block takes back what a commit has appended. A restore that was cut off is in the timeline,
+refuses all writes, and is gone on with.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping
+from contextlib import closing
+from datetime import UTC, datetime
+from types import MappingProxyType
+
+from pyspark.sql import SparkSession
+
+from lakestream.errors import RestoreError, TableGoneError
+from lakestream.faults import reach
+from lakestream.sinks.hudi.client import HudiClient
+from lakestream.sinks.hudi.clock import newest_time
+from lakestream.sinks.hudi.deletes import forget_since
+from lakestream.sinks.hudi.metaclient import HudiTable, SideFiles
+from lakestream.sinks.hudi.options import write_options
+from lakestream.sinks.hudi.rollbacks import remember
+from lakestream.sinks.hudi.settings import HudiSettings
+from lakestream.sinks.hudi.table import with_version
+from lakestream.spark.failures import SPARK_ERRORS, in_our_words
+
+logger = logging.getLogger(__name__)
+
+_ALONE = {
+    # What a dead driver has left is undone whatever its heartbeat says.
+    "hoodie.write.concurrency.mode": "SINGLE_WRITER",
+    "hoodie.clean.failed.writes.policy": "EAGER",
+}
+# The eager policy insists on the newest commit going first, and a compaction goes by when it was completed.
+_AMIDST = {**_ALONE, "hoodie.clean.failed.writes.policy": "LAZY"}
+
+
+class RestorableTable:
+    """A table that no sink has open: nothing may be written, compacted or cleaned meanwhile."""
+
+    def __init__(self, spark: SparkSession, settings: HudiSettings) -> None:
+        self._spark = spark
+        self._settings = settings
+
+    def require(self, instant: str, batch: int, checkpoint: str, comment: str) -> None:
+        """Check that the table can be taken back to a commit, and have its files kept until that is done.
+
+        Args:
+            instant: of the commit.
+            batch: that it is of, or an earlier one than this: there may have been batches without a commit since.
+            checkpoint: of the batch.
+            comment: kept with the savepoint, and tells by it whose it is.
+
+        Raises:
+            RestoreError: it cannot, and why.
+        """
+        table = self._table()
+        marked = table.batch_at(instant, checkpoint)
+        if marked is None or marked > batch:
+            raise RestoreError(f"{self._settings.path} has no completed commit {instant} of this checkpoint any more")
+        saved = table.savepoints()
+        if later := sorted(one for one in saved if one > instant):
+            raise RestoreError(f"a later commit has a savepoint, {later[-1]}: delete that first")
+        if instant in saved:
+            return
+        with closing(self._client(table)) as client:
+            try:
+                client.savepoint(comment, instant)
+            except SPARK_ERRORS as error:
+                raise RestoreError(f"files of {instant} may have been cleaned: {in_our_words(error)}") from error
+
+    def restore(self, instant: str) -> None:
+        """Undo all later commits. It may be called again, also if it was cut off.
+
+        1. Deletes that later batches had are forgotten: what is read again may make other rows of them.
+        2. The later commits are written down as undone: should a request of a dead driver complete one afterwards, it
+           is none.
+        3. Hudi undoes them.
+        """
+        table = self._table()
+        self._end_rollbacks(table)
+        forget_since(self._spark, SideFiles(table, "deletes"), self._time(table, instant).timestamp())
+        remember(SideFiles(table, "rolled-back"), table.batches(after=instant))
+        reach("written")
+        with closing(self._client(table)) as client:
+            client.restore(instant)
+
+    def release(self, instant: str, comment: str) -> None:
+        """Delete the savepoint that `require` has made with this comment, if there is one."""
+        table = self._table()
+        if table.savepoints().get(instant) != comment:
+            return
+        with closing(self._client(table)) as client:
+            client.delete_savepoint(instant)
+
+    def _table(self) -> HudiTable:
+        table = HudiTable(self._spark, self._settings)
+        if not table.exists():
+            raise TableGoneError(f"there is no table at {self._settings.path}")
+        return HudiTable(self._spark, with_version(table.properties(), self._settings))
+
+    def _end_rollbacks(self, table: HudiTable) -> None:
+        """Undo what a dead driver was writing. Of a restore that was cut off, end what it was undoing, by the plan that
+        it had: the commit is half gone, and another plan would go by what is left of it."""
+        undoing = table.undoing()
+        with closing(self._client(table, _ALONE if undoing is None else _AMIDST)) as client:
+            client.rollback_failed_writes()
+        # A compaction that is half undone is a pending one again, and Hudi passes over it: its files are gone by now.
+        table.forget_compactions(instant for instant in table.pending_compactions() if instant in (undoing or ()))
+
+    def _client(self, table: HudiTable, more: Mapping[str, str] = MappingProxyType({})) -> HudiClient:
+        columns = table.columns()
+        assert columns is not None  # a table with a commit has some
+        return HudiClient(table, {**write_options(table.settings), **more}, columns)
+
+    def _time(self, table: HudiTable, instant: str) -> datetime:
+        time = newest_time(instant, UTC if table.is_in_utc() else None)
+        assert time is not None  # the instant is in the timeline
+        return time

@@ -1,0 +1,114 @@
+"""A table is taken back while drivers are killed at each step, and in the middle of Hudi's own: its stream is read
+again from there, and every event is in the table once."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from typer.testing import CliRunner
+
+from lab.chain import Lab, Labs, Table
+from lab.driver import Victim
+from lab.lake import commits_of
+from lab.links import AtStep
+from lab.verdict import require_exactly_once
+from lakestream.exits import PLANNED
+from lakestream.main import app
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
+
+BEHIND = 6
+"""Batches that are undone."""
+STEPS = ("planned", "written", "sink_committed", "committed")
+
+
+def table(lab: Lab, *arguments: str, status: int = 0) -> str:
+    """What `lakestream table` says."""
+    lab.save()
+    with lab.writer.environment():
+        done = CliRunner().invoke(app, ["table", *arguments, "-f", str(lab.path), "--writer", lab.writer.name])
+    assert done.exit_code == status, done.output
+    return done.output
+
+
+def be_killed_within(lab: Lab, undone: int) -> None:
+    """Hudi is undoing a commit, behind so many."""
+    timeline = Path(lab.writer.path, ".hoodie")
+
+    def rollbacks() -> int:
+        # Of each, the last object that is written before it deletes anything.
+        return sum(1 for folder in (timeline, timeline / "timeline") for _ in folder.glob("*.rollback.inflight"))
+
+    before = rollbacks()
+    driver = lab.start()
+    driver.until(lambda: rollbacks() > before + undone, "a restore")
+    driver.kill(Victim.ALL)
+    assert driver.wait() == -signal.SIGKILL
+    lab.story.append(f"{driver.name}: killed within Hudi's restore")
+
+
+def restored_batches(lab: Lab) -> list[int]:
+    with lab.writer.environment():
+        return [commit.batch for commit in commits_of(lab.writer) if commit.restore is not None]
+
+
+def run(lab: Lab, spark: SparkSession, within: Sequence[int]) -> None:
+    lab.stream.put(3)
+    lab.drain()
+    assert "request 1:" in table(lab, "savepoint", "create", "--yes")
+    lab.stream.put(1)
+    lab.drain()
+    (savepoint,) = table(lab, "savepoint", "list").splitlines()
+    instant = savepoint.split()[0]
+    lab.stream.put(BEHIND)
+    lab.drain()
+    told = table(lab, "restore", "--to", instant, status=PLANNED)
+    assert "read again, each record once: the stream from " in told, told
+    assert "forgotten: " in told, "each burst has unusable records"
+    assert "request 2:" in table(lab, "restore", "--to", instant, "--yes")
+    with lab.traffic():
+        for step in STEPS:
+            for undone in within if step == "sink_committed" else ():
+                be_killed_within(lab, undone)
+            AtStep(step, 1).carry_out(lab)
+            lab.story.append(f"{lab.drivers[-1].name}: killed at {step}")
+    lab.stream.put(2)
+    lab.drain()
+    told = table(lab)
+    assert "request 2 (restore) was done" in told, told
+    assert len(restored_batches(lab)) == 1, "however often a driver was killed"
+    # One with the driver's batches under way, a moment back, which reads on from where it stands.
+    newest = [line.split()[0] for line in told.splitlines() if "commit  " in line][-2]
+    assert "request 3:" in table(lab, "savepoint", "delete", instant, "--yes")
+    lab.drain()
+    assert "request 4:" in table(lab, "restore", "--to", newest, "--yes")
+    lab.stream.put(1)
+    lab.drain()
+    told = table(lab)
+    assert "request 4 (restore) was done" in told, told
+    assert table(lab, "savepoint", "list") == "", "that of the restore is gone"
+    assert len(restored_batches(lab)) == 2
+    require_exactly_once(lab, spark)
+
+
+@pytest.mark.parametrize(
+    ("kind", "place", "within"),
+    [
+        (Table.MOR, "folder", [0]),
+        pytest.param(Table.MOR_9, "folder", [0, 0, 1, 1], marks=pytest.mark.slow),
+        pytest.param(Table.MOR_9, "s3", [], marks=pytest.mark.slow),
+        pytest.param(Table.MOR, "folder", [0, 0, 1, 1], marks=pytest.mark.slow),
+        pytest.param(Table.INSERT, "folder", [1], marks=pytest.mark.slow),
+        pytest.param(Table.MOR_INSERT, "folder", [1], marks=pytest.mark.slow),
+    ],
+)
+def test_what_is_undone_is_read_again_once_whenever_drivers_are_killed(
+    kind: Table, place: str, within: list[int], labs: Labs, spark_on_s3: SparkSession
+) -> None:
+    lab = labs.make(kind, place)
+    with lab.explained():
+        run(lab, spark_on_s3, within)

@@ -1,0 +1,224 @@
+"""Tables that are taken back to one of their commits, and go on from there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+
+import hudi
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from lakestream.errors import RestoreError
+from lakestream.log import ServiceRequest, Work
+from lakestream.query.hudi_folder import HudiFolder
+from lakestream.sinks.contract import BatchRef
+from lakestream.sinks.hudi import HudiSettings, HudiSink, RestorableTable
+from lakestream.storage import LakePath, S3Settings, StoreSettings
+from lakestream.testing.logs import EPOCH_TIME
+from lakestream_api import Operation, TableType, TableVersion
+
+pytestmark = pytest.mark.spark
+
+CHECKPOINT = "00000000-0000-0000-0000-000000000007"
+COLUMNS = "id string, version long, dt string, op string"
+COMMENT = "for the restore of request 3"
+TABLES = pytest.mark.parametrize(
+    ("table_type", "version"),
+    [
+        pytest.param(TableType.COPY_ON_WRITE, TableVersion.NINE, id="cow-v9"),
+        pytest.param(TableType.MERGE_ON_READ, TableVersion.SIX, id="mor-v6"),
+        pytest.param(TableType.COPY_ON_WRITE, TableVersion.SIX, id="cow-v6", marks=pytest.mark.slow),
+        pytest.param(TableType.MERGE_ON_READ, TableVersion.NINE, id="mor-v9", marks=pytest.mark.slow),
+    ],
+)
+
+
+@dataclass(frozen=True)
+class Order:
+    key: str
+    version: int
+    op: str = "u"
+
+    @property
+    def row(self) -> tuple[str, int, str, str]:
+        return self.key, self.version, f"2026-01-0{ord(self.key) % 2 + 1}", self.op
+
+
+def settings_of(folder: Path, table_type: TableType, version: TableVersion) -> HudiSettings:
+    return HudiSettings(
+        path=f"file://{folder}/orders",
+        table="orders",
+        record_key=("id",),
+        ordering_field="version",
+        table_type=table_type,
+        table_version=version,
+        partition_by=("dt",),
+        delete_when="op = 'd'",
+        buckets=2,
+        compact_every=2,
+    )
+
+
+def rows_of(spark: SparkSession, orders: Iterable[Order], more: str = "") -> DataFrame:
+    rows = spark.createDataFrame([order.row for order in orders], COLUMNS)
+    return rows.selectExpr("*", more) if more else rows
+
+
+@contextmanager
+def opened(spark: SparkSession, settings: HudiSettings, more: str = "") -> Iterator[HudiSink]:
+    sink = HudiSink(spark, settings)
+    try:
+        sink.prepare(rows_of(spark, [], more).schema)
+        yield sink
+    finally:
+        sink.close()
+
+
+def write(spark: SparkSession, sink: HudiSink, first: int, batches: Sequence[Sequence[Order]], more: str = "") -> None:
+    for batch, orders in enumerate(batches, start=first):
+        sink.write(BatchRef(batch, CHECKPOINT), rows_of(spark, orders, more), replay=False)
+        sink.finish_services()
+
+
+def instant_of(sink: HudiSink, batch: int) -> str:
+    found = sink.find(BatchRef(batch, CHECKPOINT))
+    assert found is not None
+    assert found.instant is not None
+    return found.instant
+
+
+def seen(spark: SparkSession, settings: HudiSettings) -> list[tuple[str, int]]:
+    """The rows, which Spark and hudi-rs agree on."""
+    rows = [(row.id, row.version) for row in spark.read.format("hudi").load(settings.path).collect()]
+    found = hudi.HudiTable(settings.path).read(hudi.HudiReadOptions())
+    others = [(row["id"], row["version"]) for row in pa.Table.from_batches(found).to_pylist()] if found else []
+    assert sorted(rows) == sorted(others)
+    return sorted(rows)
+
+
+def fold(batches: Iterable[Sequence[Order]]) -> list[tuple[str, int]]:
+    newest: dict[str, Order] = {}
+    for order in (order for orders in batches for order in orders):
+        if order.key not in newest or newest[order.key].version < order.version:
+            newest[order.key] = order
+    return sorted((one.key, one.version) for one in newest.values() if one.op != "d")
+
+
+BEFORE = (
+    [Order("a", 1), Order("b", 1), Order("c", 1), Order("d", 1)],
+    [Order("a", 2), Order("b", 2, "d"), Order("e", 1)],
+    [Order("a", 3), Order("c", 2)],
+)
+AFTER = (
+    [Order("a", 4), Order("f", 1)],
+    # Deleted by mistake: the transform took the updates for deletes.
+    [Order("c", 5, "d"), Order("d", 7, "d")],
+    [Order("a", 5, "d"), Order("e", 2)],
+    [Order("g", 1), Order("e", 3)],
+    [Order("g", 2), Order("h", 3)],
+)
+
+
+@TABLES
+def test_a_table_that_is_taken_back_is_as_it_was_and_goes_on(
+    spark: SparkSession, tmp_path: Path, table_type: TableType, version: TableVersion
+) -> None:
+    settings = settings_of(tmp_path, table_type, version)
+    place = StoreSettings(LakePath.parse(settings.path), S3Settings(""))
+    with opened(spark, settings) as sink:
+        write(spark, sink, 0, BEFORE)
+        instant = instant_of(sink, 2)
+    mistaken = "version AS added"
+    with opened(spark, settings, mistaken) as sink:
+        write(spark, sink, 3, AFTER, mistaken)
+    assert seen(spark, settings) == fold([*BEFORE, *AFTER])
+    table = RestorableTable(spark, settings)
+    for _ in range(2):  # as after a kill before the outcome was kept
+        table.require(instant, 2, CHECKPOINT, COMMENT)
+    for _ in range(2):
+        table.restore(instant)
+    for _ in range(2):
+        table.release(instant, COMMENT)
+    assert seen(spark, settings) == fold(BEFORE)
+    assert "added" not in spark.read.format("hudi").load(settings.path).columns
+    folder = HudiFolder.look(place)
+    assert [one.requested for one in folder.timeline.batches][-1] == instant
+    assert not folder.timeline.pending
+    assert not folder.timeline.completed("savepoint"), "it was for the restore alone"
+    mended = ([Order("c", 4), Order("a", 4)], [Order("d", 6), Order("b", 1)], [Order("e", 2)], [Order("a", 5, "d")])
+    with opened(spark, settings) as sink:
+        assert sink.find(BatchRef(4, CHECKPOINT)) is None
+        write(spark, sink, 9, mended)
+        # c and d stay: their deletes were undone. b does not come back: its delete was not.
+        assert seen(spark, settings) == fold([*BEFORE, *mended])
+        assert [sink.find(BatchRef(batch, CHECKPOINT)) is not None for batch in (2, 8, 9, 12)] == [
+            True,
+            False,
+            True,
+            True,
+        ]
+        assert not [one for one in sink.services if one.failed]
+
+
+@pytest.mark.parametrize(
+    "table_type", [TableType.MERGE_ON_READ, pytest.param(TableType.COPY_ON_WRITE, marks=pytest.mark.slow)]
+)
+def test_a_clustering_is_undone_with_the_batches(spark: SparkSession, tmp_path: Path, table_type: TableType) -> None:
+    settings = replace(
+        settings_of(tmp_path, table_type, TableVersion.SIX),
+        operation=Operation.INSERT,
+        ordering_field=None,
+        delete_when=None,
+        cluster_into=64 << 20,
+    )
+    written = [[Order("a", batch), Order("b", batch)] for batch in range(6)]
+    every = sorted((order.key, order.version) for orders in written for order in orders)
+    with opened(spark, settings) as sink:
+        write(spark, sink, 0, written[:3])
+        instant = instant_of(sink, 1)
+        request = ServiceRequest(1, EPOCH_TIME, Work.CLUSTERING)
+        begun = sink.begin(request)
+        assert begun is not None
+        begun.result(60)
+        write(spark, sink, 3, written[3:])
+    assert seen(spark, settings) == every
+    table = RestorableTable(spark, settings)
+    table.require(instant, 1, CHECKPOINT, COMMENT)
+    table.restore(instant)
+    table.release(instant, COMMENT)
+    assert seen(spark, settings) == [pair for pair in every if pair[1] < 2]
+    with opened(spark, settings) as sink:
+        write(spark, sink, 7, written[2:])
+    assert seen(spark, settings) == every
+
+
+def test_where_a_table_cannot_go_back_to_is_told_and_nothing_is_undone(spark: SparkSession, tmp_path: Path) -> None:
+    settings = replace(settings_of(tmp_path, TableType.MERGE_ON_READ, TableVersion.SIX), retain=timedelta(0))
+    with opened(spark, settings) as sink:
+        write(spark, sink, 0, BEFORE[:1])
+        first = instant_of(sink, 0)
+        write(spark, sink, 1, [*BEFORE[1:], *AFTER])
+        before, last = instant_of(sink, 6), instant_of(sink, 7)
+        begun = sink.begin(ServiceRequest(1, EPOCH_TIME, Work.SAVEPOINT))
+        assert begun is not None
+        assert sink.newest_batch(CHECKPOINT) == (last, 7)
+    table = RestorableTable(spark, settings)
+    for instant, batch, checkpoint, reason in (
+        ("20260101000000000", 3, CHECKPOINT, "has no completed commit 20260101000000000 of this checkpoint"),
+        (last, 7, CHECKPOINT.replace("7", "8"), "of this checkpoint"),
+        (last, 6, CHECKPOINT, "of this checkpoint"),
+        (before, 6, CHECKPOINT, f"a later commit has a savepoint, {last}: delete that first"),
+    ):
+        with pytest.raises(RestoreError, match=reason):
+            table.require(instant, batch, checkpoint, COMMENT)
+    with opened(spark, settings) as sink:
+        begun = sink.begin(ServiceRequest(2, EPOCH_TIME, Work.SAVEPOINT_DELETION, last))
+        assert begun is not None
+    with pytest.raises(RestoreError, match=f"files of {first} may have been cleaned: .*beyond the lookup window"):
+        table.require(first, 0, CHECKPOINT, COMMENT)
+    assert seen(spark, settings) == fold([*BEFORE, *AFTER])

@@ -1,0 +1,197 @@
+"""Which restores are carried out, and what becomes of the others."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from lakestream.errors import FencedError, RestoreError, RetryLaterError
+from lakestream.log import Back, CheckpointLog, ObstoreLogStore, Outcome, ServiceRequest, Work, ask_for_service
+from lakestream.log import newest_service as newest
+from lakestream.model import Definition, Restore, Standing, Trim
+from lakestream.restoring import Restorer
+from lakestream.stopping import StopSignal
+from lakestream.storage import LakePath, S3Settings, StoreSettings
+from lakestream.testing.logs import EPOCH_TIME, commit_of, log_at, plan_of
+
+PRESENT = Definition("id string", None, None)
+DAY = timedelta(days=1)
+
+
+@dataclass
+class Table:
+    """Notes what is done to it."""
+
+    refusal: Exception | None = None
+    story: list[str] = field(default_factory=list)
+
+    def require(self, instant: str, batch: int, checkpoint: str, comment: str) -> None:
+        self.story.append(f"require {instant} of {batch}, {comment}")
+        if self.refusal is not None:
+            raise self.refusal
+
+    def restore(self, instant: str) -> None:
+        self.story.append(f"restore {instant}")
+
+    def release(self, instant: str, comment: str) -> None:
+        self.story.append(f"release {instant}")
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> ObstoreLogStore:
+    return ObstoreLogStore.at(StoreSettings(LakePath.parse(str(tmp_path)), S3Settings("")))
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> CheckpointLog:
+    """Four batches are committed."""
+    log = log_at(tmp_path)
+    for batch in range(4):
+        plan = plan_of(batch, log.epoch)
+        log.put_plan(plan)
+        log.put_commit(commit_of(plan, log.epoch, files=1))
+    return log
+
+
+def standing(batch: int) -> Standing:
+    return Standing.of(commit_of(plan_of(batch, 1), 1))
+
+
+def ask(store: ObstoreLogStore, batch: int, *, rereads: bool = True, definition: str = "") -> None:
+    last = newest(store)
+    back = Back(standing(batch), rereads, definition, 1)
+    number = 1 if last is None else last[0].number + 1
+    assert ask_for_service(store, ServiceRequest(number, EPOCH_TIME, Work.RESTORE, f"2026{batch}", "", back))
+
+
+def restorer(
+    log: CheckpointLog, table: Table, *, retention: timedelta = DAY, stop: StopSignal | None = None
+) -> Restorer:
+    made = Restorer(
+        log,
+        table,
+        PRESENT,
+        lambda known: Trim(retention, EPOCH_TIME + timedelta(minutes=30) - retention),
+        stop or StopSignal(),
+        lambda: EPOCH_TIME,
+    )
+    made.look()
+    return made
+
+
+def test_a_restore_is_a_batch_whose_cursors_are_those_that_it_goes_back_to(
+    log: CheckpointLog, store: ObstoreLogStore
+) -> None:
+    ask(store, 1)
+    table = Table()
+    driver = restorer(log, table)
+    assert driver.is_wanted()
+    assert driver.carry_out() == 1
+    assert not driver.is_wanted()
+    assert table.story == [
+        "require 20261 of 1, for the restore of request 1",
+        "restore 20261",
+        "release 20261",
+    ]
+    last = log.last_commit()
+    assert last is not None
+    assert (last.batch, last.cursors, last.sink) == (4, standing(1).cursors, None)
+    assert last.restore == Restore(1, "20261", 1, True)
+    assert last.readmits == ("b2.parquet", "b3.parquet"), "their records come again"
+    found = newest(store)
+    assert found is not None
+    assert found[1] == Outcome(1, EPOCH_TIME)
+
+
+def test_what_came_since_may_stay_out(log: CheckpointLog, store: ObstoreLogStore) -> None:
+    ask(store, 1, rereads=False)
+    # Nothing has to be retained for it.
+    assert restorer(log, Table(), retention=timedelta(minutes=1)).carry_out() == 1
+    last = log.last_commit()
+    assert last is not None
+    assert (last.cursors, last.readmits) == (standing(3).cursors, ())
+
+
+def test_what_is_gone_from_the_stream_is_told_before_anything_is_undone(
+    log: CheckpointLog, store: ObstoreLogStore
+) -> None:
+    ask(store, 1)
+    table = Table()
+    assert restorer(log, table, retention=timedelta(minutes=34)).carry_out() == 0
+    assert table.story == ["release 20261"]
+    found = newest(store)
+    assert found is not None
+    assert found[1] is not None
+    assert "shardId-000000000000 has to be read again from 2026-01-31 12:00:01 UTC on" in found[1].error
+    assert log.pending_plans() == ()
+
+
+def test_a_table_that_cannot_go_back_keeps_all_it_has(log: CheckpointLog, store: ObstoreLogStore) -> None:
+    ask(store, 1)
+    table = Table(RestoreError("files of 20261 may have been cleaned"))
+    driver = restorer(log, table)
+    assert driver.carry_out() == 0
+    assert not driver.is_wanted()
+    assert "restore 20261" not in table.story
+    found = newest(store)
+    assert found is not None
+    assert found[1] == Outcome(1, EPOCH_TIME, "files of 20261 may have been cleaned")
+    last = log.last_commit()
+    assert last is not None
+    assert last.batch == 3
+
+
+def test_a_driver_that_is_fenced_tells_nothing(log: CheckpointLog, store: ObstoreLogStore) -> None:
+    ask(store, 1)
+    with pytest.raises(FencedError):
+        restorer(log, Table(FencedError("superseded"))).carry_out()
+    found = newest(store)
+    assert found is not None
+    assert found[1] is None
+
+
+def test_a_restore_for_another_document_is_left_to_a_later_driver(
+    log: CheckpointLog, store: ObstoreLogStore, tmp_path: Path
+) -> None:
+    ask(store, 1, definition="another")
+    table = Table()
+    driver = restorer(log, table)
+    assert (driver.is_wanted(), driver.carry_out(), table.story) == (False, 0, [])
+    assert restorer(log_at(tmp_path), table).carry_out() == 1
+
+
+def test_a_run_that_is_to_stop_begins_none(log: CheckpointLog, store: ObstoreLogStore) -> None:
+    ask(store, 1)
+    stop = StopSignal()
+    stop.set()
+    assert not restorer(log, Table(), stop=stop).is_wanted()
+
+
+def test_pending_batches_come_first(log: CheckpointLog, store: ObstoreLogStore) -> None:
+    ask(store, 1)
+    log.put_plan(plan_of(4, log.epoch))
+    table = Table()
+    driver = restorer(log, table)
+    assert (driver.carry_out(), table.story) == (0, [])
+    assert driver.is_wanted(), "once they are committed"
+
+
+def test_an_outcome_that_cannot_be_kept_ends_the_run(
+    log: CheckpointLog, store: ObstoreLogStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask(store, 1)
+    driver = restorer(log, Table())
+    with monkeypatch.context() as patch:
+        patch.setattr(log.services, "done", lambda outcome: False)
+        with pytest.raises(RetryLaterError, match="request 1 cannot be kept"):
+            driver.carry_out()
+    table = Table()
+    # The next driver knows by the commit that it is done.
+    assert restorer(log_at(tmp_path), table).carry_out() == 0
+    assert table.story == ["release 20261"]
+    found = newest(store)
+    assert found is not None
+    assert found[1] == Outcome(1, EPOCH_TIME)
