@@ -6,7 +6,7 @@ The engines are those of `lakestream query`: Spark with Hudi, in a stock session
 rows DuckDB asks; DuckDB on files of JSON lines. Tables are written, and asked, as `lakestream compare` does it, which
 tells what a table costs to write as well; this tells who reads it, and how fast, in minutes.
 
-Each answer is held against what was sent before it is timed. *First* is from naming the table to the answer with its
+Each answer that is timed is held against what was sent. *First* is from naming the table to the answer with its
 files out of the page cache; *again* is the median of the repetitions. The start of a process, 10 s of Spark's, is in
 neither.
 """
