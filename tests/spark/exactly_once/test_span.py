@@ -67,7 +67,7 @@ def run(lab: Lab, spark: SparkSession, kills: list[AtStep]) -> None:
         commits = commits_of(lab.writer)
     of_span = [commit for commit in commits if commit.of_span]
     taken = sum(commit.records for commit in of_span)
-    assert len(of_span) > len(kills), "several batches are one span"
+    assert len(of_span) > 1, "several batches are one span"
     assert backfill(lab, "status").startswith("backfill 1 is done: ")
     assert backfill(lab, "status").endswith(f"UTC, {taken:,} records")
     require_right(lab, spark, taken)
