@@ -570,9 +570,10 @@ def test_many_remembered_deletes_stay_out_of_what_spark_keeps_of_its_queries(
     with opened(spark, upserts(tmp_path, TableType.MERGE_ON_READ)) as sink:
         deletes = [Order(f"key-{number}", 5, "d") for number in range(20_000)]
         sink.write(ref(0), rows_of(spark, deletes), replay=False)
-        late = [Order("key-7", 4), Order("key-8", 6), Order("other", 1)]
+        # Older than its delete, newer, and of the same version beside an older one: what came last has the say.
+        late = [Order("key-7", 4), Order("key-8", 6), Order("key-9", 4), Order("key-9", 5), Order("other", 1)]
         sink.write(ref(1), rows_of(spark, late), replay=False)
-        assert snapshot(spark, upserts(tmp_path, TableType.MERGE_ON_READ)) == {"key-8": 6, "other": 1}
+        assert snapshot(spark, upserts(tmp_path, TableType.MERGE_ON_READ)) == {"key-8": 6, "key-9": 5, "other": 1}
     queries = spark._jsparkSession.sharedState().statusStore().executionsList()
     kept = [queries.apply(number).physicalPlanDescription() for number in range(queries.size())]
     assert max(map(len, kept)) < 1_000_000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from pyspark import InheritableThread
@@ -21,14 +22,19 @@ def work(spark: SparkSession, seconds: float, tasks: int = 2) -> float:
         return []
 
     spark.sparkContext.parallelize(range(tasks), tasks).mapPartitions(sleep).collect()
-    context = spark.sparkContext._jsc.sc()
-    # What Spark tells comes a moment after what it does.
-    context.listenerBus().waitUntilEmpty()
+    context = told(spark)
     jobs = context.statusStore().jobsList(None)
     newest = max((jobs.apply(at) for at in range(jobs.size())), key=lambda job: int(job.jobId()))
     took = context.statusStore().lastStageAttempt(newest.stageIds().head()).executorRunTime() / 1000
     assert took >= seconds * tasks
     return float(took)
+
+
+def told(spark: SparkSession) -> Any:
+    """Spark's context, once it has told all that it did: that comes a moment later."""
+    context: Any = spark.sparkContext._jsc.sc()
+    context.listenerBus().waitUntilEmpty()
+    return context
 
 
 def elsewhere(run: Callable[[], float]) -> float:
@@ -81,6 +87,7 @@ def test_shuffles_count_whole(spark: SparkSession) -> None:
     times.fetched(1)
     spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
     assert spark.range(0, 2_000_000, 1, 4).groupBy((sf.col("id") % 7).alias("seven")).count().count() == 7
+    told(spark)
     found = times.written(1)
     assert found is not None
     assert found.fetch == 0
