@@ -81,7 +81,11 @@ def test_a_batch_has_the_time_of_its_own_tasks(spark: SparkSession) -> None:
 
 
 def test_shuffles_count_whole(spark: SparkSession) -> None:
+    """Also after more stages than Spark remembers."""
     times = TaskTime(spark)
+    for _ in range(int(spark.conf.get("spark.ui.retainedStages") or 0) + 5):
+        spark.sparkContext._jsc.sc().range(0, 1, 1, 1).count()
+    told(spark)
     times.written(-1)
     times.fetching(1)
     times.fetched(1)

@@ -15,8 +15,6 @@ SERVICES_POOL = "table-services"
 them; no batch waits for their tasks, and none pays for them."""
 _SHORT = 0.05
 """Seconds of tasks that are not worth asking whose they were."""
-_GONE = 3
-"""Numbers in a row without a stage, behind which there is none."""
 
 
 class TaskTime:
@@ -30,6 +28,8 @@ class TaskTime:
     def __init__(self, spark: SparkSession) -> None:
         self._context = spark.sparkContext
         self._store: Any = self._context._jsc.sc().statusStore()
+        gateway: Any = self._context._gateway
+        self._quantiles = gateway.new_array(gateway.jvm.double, 0)
         self._next = 0
         self._fetches: dict[int, float] = {}
         self._known: set[int] = set()
@@ -61,18 +61,13 @@ class TaskTime:
 
     def _written(self, fetching: set[int]) -> list[float]:
         """Of each stage that is neither for fetching nor in the pool of services, since the last call."""
-        found: list[float] = []
-        stage, missing = self._next, 0
-        while missing < _GONE:
-            seconds = 0.0 if stage in fetching else self._seconds(stage, without=SERVICES_POOL)
-            missing = missing + 1 if seconds is None else 0
-            found.append(seconds or 0.0)
-            stage += 1
-            if missing == _GONE and (later := [one for one in fetching if one > stage]):
-                # Spark forgets the oldest of many.
-                stage, missing = min(later), 0
-        self._next = stage - _GONE
-        return found
+        # Spark tells the newest first, and forgets the oldest of many.
+        told = self._store.stageList(None, False, False, self._quantiles, None)
+        if told.isEmpty():
+            return []
+        stages = range(max(self._next, int(told.last().stageId())), int(told.head().stageId()) + 1)
+        self._next = max(self._next, stages.stop)
+        return [self._seconds(stage, without=SERVICES_POOL) or 0.0 for stage in stages if stage not in fetching]
 
     def _stages_of(self, batch: int) -> set[int]:
         tracker = self._context.statusTracker()
