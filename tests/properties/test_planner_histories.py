@@ -11,9 +11,10 @@ from datetime import datetime, timedelta
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from hypothesis.stateful import initialize, precondition, rule
+from machines.streams import LATENESS, StreamMachine
 
-from lakestream.errors import DataLossError, ExpiredIteratorError
+from lakestream.errors import DataLossError
 from lakestream.kinesis import KinesisSettings, Planner, PlannerSettings, RangeReader
 from lakestream.model import BatchCommit, BatchPlan, Cursor, Finding, Loss, ShardRange, ShardStats, at, united
 from lakestream.testing.fake_kinesis import START, FakeKinesis, FakeRecord
@@ -23,7 +24,7 @@ SEED_STARTS = ("TRIM_HORIZON", "LATEST", "AT_TIMESTAMP")
 MARGIN = timedelta(minutes=5)
 
 
-class History(RuleBasedStateMachine):
+class History(StreamMachine):
     """The stream is never trimmed: nothing may be missing."""
 
     retention = timedelta(days=365)
@@ -39,6 +40,8 @@ class History(RuleBasedStateMachine):
         self.stream = FakeKinesis(shards, retention=self.retention)
         self.stream.page_size, self.stream.empty_pages = page_size, empty_pages
         self.start = start
+        # Late arrivals make "since a time" ambiguous; where all is wanted, they are allowed.
+        self.lateness = LATENESS if self.wants_all else timedelta(0)
         self.max_records = max_records
         self.since: datetime | None = None
         self.plans: list[BatchPlan] = []
@@ -46,37 +49,6 @@ class History(RuleBasedStateMachine):
         self.batches: list[list[tuple[str, int]]] = []
         self.at_first_start: set[str] = set()
         self.restart()
-
-    # The stream
-
-    @rule(shard=st.integers(0, 99), count=st.integers(1, 5), late=st.integers(0, 1500))
-    def put(self, shard: int, count: int, late: int) -> None:
-        shards = self.stream.open_shards()
-        # Late arrivals make "since a time" ambiguous; where all is wanted, they are allowed.
-        lateness = timedelta(milliseconds=late if self.wants_all else 0)
-        for _ in range(count):
-            self.stream.put(shards[shard % len(shards)], b"x", late=lateness)
-
-    @rule(by=st.sampled_from([0.001, 0.1, 0.3, 1.0, 15.0, 70.0, 400.0]))
-    def pass_time(self, by: float) -> None:
-        self.stream.sleep(by)
-
-    @rule(shard=st.integers(0, 99))
-    @precondition(lambda self: len(self.stream.shards) < 12)
-    def split(self, shard: int) -> None:
-        shards = self.stream.open_shards()
-        self.stream.split(shards[shard % len(shards)])
-
-    @rule()
-    @precondition(lambda self: len(self.stream.open_shards()) > 1)
-    def merge(self) -> None:
-        one, other = self.stream.open_shards()[:2]
-        self.stream.merge(one, other)
-
-    @rule(calls=st.integers(0, 3))
-    def expire_an_iterator(self, calls: int) -> None:
-        self.stream.failures.extend([None] * calls)
-        self.stream.failures.append(ExpiredIteratorError("ExpiredIteratorException"))
 
     # The driver
 

@@ -11,9 +11,9 @@ from datetime import timedelta
 import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+from hypothesis.stateful import initialize, precondition, rule
+from machines.streams import LATENESS, StreamMachine, gaps
 
-from lakestream.errors import ExpiredIteratorError
 from lakestream.kinesis import KinesisSettings, PlannerSettings, RangeReader, StreamPlanner
 from lakestream.model import (
     BatchCommit,
@@ -32,12 +32,8 @@ from lakestream.model import (
 from lakestream.testing.fake_kinesis import START, FakeKinesis, FakeRecord
 from lakestream.testing.verdicts import delivery_faults, order_faults
 
-LATENESS = timedelta(milliseconds=1500)
-gaps = st.sampled_from([0.0, 0.001, 0.1, 0.3, 1.0, 15.0, 70.0, 400.0])
-"""Seconds."""
 
-
-class SpanHistory(RuleBasedStateMachine):
+class SpanHistory(StreamMachine):
     """Nothing is trimmed: nothing may be missing."""
 
     retentions: tuple[timedelta, ...] = (timedelta(days=365),)
@@ -83,35 +79,6 @@ class SpanHistory(RuleBasedStateMachine):
                 self.split(shard)
             elif change == 1 and len(self.stream.open_shards()) > 1:
                 self.merge()
-
-    # The stream
-
-    @rule(shard=st.integers(0, 99), count=st.integers(1, 5), late=st.integers(0, 1500))
-    def put(self, shard: int, count: int, late: int) -> None:
-        shards = self.stream.open_shards()
-        for _ in range(count):
-            self.stream.put(shards[shard % len(shards)], b"x", late=min(timedelta(milliseconds=late), self.lateness))
-
-    @rule(by=gaps)
-    def pass_time(self, by: float) -> None:
-        self.stream.sleep(by)
-
-    @rule(shard=st.integers(0, 99))
-    @precondition(lambda self: len(self.stream.shards) < 12)
-    def split(self, shard: int) -> None:
-        shards = self.stream.open_shards()
-        self.stream.split(shards[shard % len(shards)])
-
-    @rule()
-    @precondition(lambda self: len(self.stream.open_shards()) > 1)
-    def merge(self) -> None:
-        one, other = self.stream.open_shards()[:2]
-        self.stream.merge(one, other)
-
-    @rule(calls=st.integers(0, 3))
-    def expire_an_iterator(self, calls: int) -> None:
-        self.stream.failures.extend([None] * calls)
-        self.stream.failures.append(ExpiredIteratorError("ExpiredIteratorException"))
 
     # The driver
 
