@@ -2,21 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import timedelta
+from itertools import chain
 from pathlib import Path
 
 import hudi
 import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
+from hudi_orders import CHECKPOINT, COLUMNS, TABLES, Order, fold, opened, ref, rows_of, upserts
 from lakestream.errors import RestoreError
 from lakestream.log import ServiceRequest, Work
 from lakestream.query.hudi_folder import HudiFolder
-from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.hudi import HudiSettings, HudiSink, RestorableTable
 from lakestream.storage import LakePath, S3Settings, StoreSettings
 from lakestream.testing.logs import EPOCH_TIME
@@ -24,69 +24,22 @@ from lakestream_api import Operation, TableType, TableVersion
 
 pytestmark = pytest.mark.spark
 
-CHECKPOINT = "00000000-0000-0000-0000-000000000007"
-COLUMNS = "id string, version long, dt string, op string"
 COMMENT = "for the restore of request 3"
-TABLES = pytest.mark.parametrize(
-    ("table_type", "version"),
-    [
-        pytest.param(TableType.COPY_ON_WRITE, TableVersion.NINE, id="cow-v9"),
-        pytest.param(TableType.MERGE_ON_READ, TableVersion.SIX, id="mor-v6"),
-        pytest.param(TableType.COPY_ON_WRITE, TableVersion.SIX, id="cow-v6", marks=pytest.mark.slow),
-        pytest.param(TableType.MERGE_ON_READ, TableVersion.NINE, id="mor-v9", marks=pytest.mark.slow),
-    ],
-)
-
-
-@dataclass(frozen=True)
-class Order:
-    key: str
-    version: int
-    op: str = "u"
-
-    @property
-    def row(self) -> tuple[str, int, str, str]:
-        return self.key, self.version, f"2026-01-0{ord(self.key) % 2 + 1}", self.op
 
 
 def settings_of(folder: Path, table_type: TableType, version: TableVersion) -> HudiSettings:
-    return HudiSettings(
-        path=f"file://{folder}/orders",
-        table="orders",
-        record_key=("id",),
-        ordering_field="version",
-        table_type=table_type,
-        table_version=version,
-        partition_by=("dt",),
-        delete_when="op = 'd'",
-        buckets=2,
-        compact_every=2,
-    )
-
-
-def rows_of(spark: SparkSession, orders: Iterable[Order], more: str = "") -> DataFrame:
-    rows = spark.createDataFrame([order.row for order in orders], COLUMNS)
-    return rows.selectExpr("*", more) if more else rows
-
-
-@contextmanager
-def opened(spark: SparkSession, settings: HudiSettings, more: str = "") -> Iterator[HudiSink]:
-    sink = HudiSink(spark, settings)
-    try:
-        sink.prepare(rows_of(spark, [], more).schema)
-        yield sink
-    finally:
-        sink.close()
+    return upserts(folder, table_type, version, retain=timedelta(hours=1))
 
 
 def write(spark: SparkSession, sink: HudiSink, first: int, batches: Sequence[Sequence[Order]], more: str = "") -> None:
     for batch, orders in enumerate(batches, start=first):
-        sink.write(BatchRef(batch, CHECKPOINT), rows_of(spark, orders, more), replay=False)
+        rows = rows_of(spark, orders)
+        sink.write(ref(batch), rows.selectExpr("*", more) if more else rows, replay=False)
         sink.finish_services()
 
 
 def instant_of(sink: HudiSink, batch: int) -> str:
-    found = sink.find(BatchRef(batch, CHECKPOINT))
+    found = sink.find(ref(batch))
     assert found is not None
     assert found.instant is not None
     return found.instant
@@ -94,19 +47,15 @@ def instant_of(sink: HudiSink, batch: int) -> str:
 
 def seen(spark: SparkSession, settings: HudiSettings) -> list[tuple[str, int]]:
     """The rows, which Spark and hudi-rs agree on."""
-    rows = [(row.id, row.version) for row in spark.read.format("hudi").load(settings.path).collect()]
+    rows = [(row.order_id, row.version) for row in spark.read.format("hudi").load(settings.path).collect()]
     found = hudi.HudiTable(settings.path).read(hudi.HudiReadOptions())
-    others = [(row["id"], row["version"]) for row in pa.Table.from_batches(found).to_pylist()] if found else []
+    others = [(row["order_id"], row["version"]) for row in pa.Table.from_batches(found).to_pylist()] if found else []
     assert sorted(rows) == sorted(others)
     return sorted(rows)
 
 
-def fold(batches: Iterable[Sequence[Order]]) -> list[tuple[str, int]]:
-    newest: dict[str, Order] = {}
-    for order in (order for orders in batches for order in orders):
-        if order.key not in newest or newest[order.key].version < order.version:
-            newest[order.key] = order
-    return sorted((one.key, one.version) for one in newest.values() if one.op != "d")
+def state(batches: Iterable[Sequence[Order]]) -> list[tuple[str, int]]:
+    return sorted(fold(chain.from_iterable(batches)).items())
 
 
 BEFORE = (
@@ -133,10 +82,9 @@ def test_a_table_that_is_taken_back_is_as_it_was_and_goes_on(
     with opened(spark, settings) as sink:
         write(spark, sink, 0, BEFORE)
         instant = instant_of(sink, 2)
-    mistaken = "version AS added"
-    with opened(spark, settings, mistaken) as sink:
-        write(spark, sink, 3, AFTER, mistaken)
-    assert seen(spark, settings) == fold([*BEFORE, *AFTER])
+    with opened(spark, settings, f"{COLUMNS}, added long") as sink:
+        write(spark, sink, 3, AFTER, "version AS added")
+    assert seen(spark, settings) == state([*BEFORE, *AFTER])
     table = RestorableTable(spark, settings)
     for _ in range(2):  # as after a kill before the outcome was kept
         table.require(instant, 2, CHECKPOINT, COMMENT)
@@ -144,7 +92,7 @@ def test_a_table_that_is_taken_back_is_as_it_was_and_goes_on(
         table.restore(instant)
     for _ in range(2):
         table.release(instant, COMMENT)
-    assert seen(spark, settings) == fold(BEFORE)
+    assert seen(spark, settings) == state(BEFORE)
     assert "added" not in spark.read.format("hudi").load(settings.path).columns
     folder = HudiFolder.look(place)
     assert [one.requested for one in folder.timeline.batches][-1] == instant
@@ -152,11 +100,11 @@ def test_a_table_that_is_taken_back_is_as_it_was_and_goes_on(
     assert not folder.timeline.completed("savepoint"), "it was for the restore alone"
     mended = ([Order("c", 4), Order("a", 4)], [Order("d", 6), Order("b", 1)], [Order("e", 2)], [Order("a", 5, "d")])
     with opened(spark, settings) as sink:
-        assert sink.find(BatchRef(4, CHECKPOINT)) is None
+        assert sink.find(ref(4)) is None
         write(spark, sink, 9, mended)
         # c and d stay: their deletes were undone. b does not come back: its delete was not.
-        assert seen(spark, settings) == fold([*BEFORE, *mended])
-        assert [sink.find(BatchRef(batch, CHECKPOINT)) is not None for batch in (2, 8, 9, 12)] == [
+        assert seen(spark, settings) == state([*BEFORE, *mended])
+        assert [sink.find(ref(batch)) is not None for batch in (2, 8, 9, 12)] == [
             True,
             False,
             True,
@@ -221,4 +169,4 @@ def test_where_a_table_cannot_go_back_to_is_told_and_nothing_is_undone(spark: Sp
         assert begun is not None
     with pytest.raises(RestoreError, match=f"files of {first} may have been cleaned: .*beyond the lookup window"):
         table.require(first, 0, CHECKPOINT, COMMENT)
-    assert seen(spark, settings) == fold([*BEFORE, *AFTER])
+    assert seen(spark, settings) == state([*BEFORE, *AFTER])

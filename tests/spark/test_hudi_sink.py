@@ -8,9 +8,8 @@ import shutil
 import time
 import uuid
 import zlib
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -19,8 +18,9 @@ import hudi
 import orjson
 import pyarrow as pa
 import pytest
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.sql import Row, SparkSession
 
+from hudi_orders import CHECKPOINT, COLUMNS, TABLES, Order, fold, opened, ref, rows_of, snapshot, upserts
 from lakestream.errors import SettingsChangedError, SettingsError, SinkError
 from lakestream.log import ServiceRequest, Work
 from lakestream.query.hudi_folder import HudiFolder
@@ -43,84 +43,8 @@ from lakestream_api import IndexType, Operation, TableType, TableVersion
 
 pytestmark = pytest.mark.spark
 
-COLUMNS = "order_id string, version long, note string, dt string, op string"
-CHECKPOINT = str(uuid.UUID(int=7))
 VERSIONS = pytest.mark.parametrize("version", list(TableVersion), ids=["v6", "v9"])
 TABLE_TYPES = pytest.mark.parametrize("table_type", list(TableType), ids=["cow", "mor"])
-TABLES = pytest.mark.parametrize(
-    ("table_type", "version"),
-    [
-        pytest.param(TableType.COPY_ON_WRITE, TableVersion.NINE, id="cow-v9"),
-        pytest.param(TableType.MERGE_ON_READ, TableVersion.SIX, id="mor-v6"),
-        pytest.param(TableType.COPY_ON_WRITE, TableVersion.SIX, id="cow-v6", marks=pytest.mark.slow),
-        pytest.param(TableType.MERGE_ON_READ, TableVersion.NINE, id="mor-v9", marks=pytest.mark.slow),
-    ],
-)
-"""Both versions, and both types; the rest is for the slow tests."""
-
-
-@dataclass(frozen=True)
-class Order:
-    """One version of an order; its day is a function of its key."""
-
-    key: str
-    version: int
-    op: str = "u"
-
-    @property
-    def row(self) -> tuple[str, int, str, str, str]:
-        day = sum(self.key.encode()) % 2 + 1
-        return self.key, self.version, f"{self.key}@{self.version}", f"2026-01-0{day}", self.op
-
-
-def upserts(path: Path, table_type: TableType, version: TableVersion | None = None) -> HudiSettings:
-    return HudiSettings(
-        path=f"file://{path}/orders",
-        table="orders",
-        record_key=("order_id",),
-        ordering_field="version",
-        table_type=table_type,
-        table_version=version,
-        partition_by=("dt",),
-        delete_when="op = 'd'",
-        buckets=2,
-        compact_every=2,
-        retain=timedelta(0),
-    )
-
-
-@contextmanager
-def opened(spark: SparkSession, settings: HudiSettings, columns: str = COLUMNS) -> Iterator[HudiSink]:
-    sink = HudiSink(spark, settings)
-    try:
-        sink.prepare(rows_of(spark, [], columns).schema)
-        yield sink
-    finally:
-        sink.close()
-
-
-def rows_of(spark: SparkSession, orders: Iterable[Order], columns: str = COLUMNS) -> DataFrame:
-    return spark.createDataFrame([order.row for order in orders], columns).coalesce(2)
-
-
-def ref(batch: int) -> BatchRef:
-    return BatchRef(batch, CHECKPOINT)
-
-
-def snapshot(spark: SparkSession, settings: HudiSettings) -> dict[str, int]:
-    found = spark.read.format("hudi").load(settings.path).select("order_id", "version", "note").collect()
-    versions = {row.order_id: row.version for row in found}
-    assert len(versions) == len(found), "a key has two rows"
-    assert all(row.note == f"{row.order_id}@{row.version}" for row in found)
-    return versions
-
-
-def fold(orders: Iterable[Order]) -> dict[str, int]:
-    newest: dict[str, Order] = {}
-    for order in orders:
-        if order.key not in newest or newest[order.key].version < order.version:
-            newest[order.key] = order
-    return {key: order.version for key, order in newest.items() if order.op != "d"}
 
 
 @TABLES
