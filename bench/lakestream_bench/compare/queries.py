@@ -130,11 +130,11 @@ def difference(now: str, then: str) -> str:
         now: query of the state as it is.
         then: and as it was.
     """
-    images = (f"struct({', '.join(f'{side}.{name}' for name in EVENT_SCHEMA.names)})" for side in ("old", "new"))
+    before, after = (f"struct({', '.join(f'{side}.{name}' for name in EVENT_SCHEMA.names)})" for side in ("old", "new"))
     joined = " AND ".join(f"old.{name} = new.{name}" for name in (PARTITION, KEY))
     return (
         f"SELECT * FROM (SELECT CASE WHEN old.{KEY} IS NULL THEN 'insert' WHEN new.{KEY} IS NULL THEN 'delete' "
-        f"ELSE 'update' END AS op, {next(images)} AS before, {next(images)} AS after "
+        f"ELSE 'update' END AS op, {before} AS before, {after} AS after "
         f"FROM ({then}) AS old FULL JOIN ({now}) AS new ON {joined}) WHERE before IS DISTINCT FROM after"
     )
 

@@ -19,6 +19,7 @@ from datetime import datetime
 from typing import Any
 
 from lakestream.errors import CorruptLogError, InvalidValueError, LakeStreamError, RequestError
+from lakestream.log.documents import is_for
 from lakestream.log.layout import COMMITS, REQUESTS, cancelled_key, number_of, pack, request_key, unpack
 from lakestream.log.store import LogStore, claim
 from lakestream.model import BatchCommit, FileEntry, FilePart, Part, Portion, Span, SpanDue, SpanProgress, Taken
@@ -48,7 +49,7 @@ class Request:
     definition: str
     """Digest of the definition that was to read them: that of the document by then."""
     epoch: int
-    """Of the newest driver by then; who has another definition, and is no later one, has an earlier document."""
+    """Of the newest driver by then."""
     parts: tuple[Requested, ...]
     """In the order in which they are read; all of one kind."""
     span: Span | None = None
@@ -296,7 +297,7 @@ class Requests:
         request = self._request
         if request is None or request.number != number:
             return None
-        if definition != request.definition and self._epoch <= request.epoch:
+        if not is_for(request.definition, request.epoch, definition=definition, epoch=self._epoch):
             self._say(f"{request} waits for a driver with the document that it was asked for with")
             return None
         if request.span is not None:

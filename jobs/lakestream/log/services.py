@@ -19,6 +19,7 @@ from enum import StrEnum
 from typing import Any
 
 from lakestream.errors import CorruptLogError, InvalidValueError, LakeStreamError
+from lakestream.log.documents import is_for
 from lakestream.log.layout import SERVICES, number_of, outcome_key, pack, service_key, unpack
 from lakestream.log.store import LogStore, claim
 from lakestream.model import Standing
@@ -50,7 +51,7 @@ class Back:
     definition: str = ""
     """Digest of the definition by which it is to be read again; empty: any."""
     epoch: int = 0
-    """Of the newest driver by then; who has another definition, and is no later one, has an earlier document."""
+    """Of the newest driver by then."""
 
     def to_fields(self) -> dict[str, Any]:
         return {
@@ -96,7 +97,8 @@ class ServiceRequest:
 
     def is_for(self, definition: str, epoch: int) -> bool:
         """Whether a driver carries it out: of that epoch, with a definition of that digest."""
-        return self.back is None or self.back.definition in ("", definition) or epoch > self.back.epoch
+        back = self.back
+        return back is None or is_for(back.definition, back.epoch, definition=definition, epoch=epoch)
 
     def to_json(self) -> bytes:
         return encode(

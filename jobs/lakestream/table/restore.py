@@ -8,8 +8,17 @@ from datetime import datetime
 
 from lakestream.errors import RequestError, SettingsError
 from lakestream.kinesis.lineage import out_of_reach, trim_at, unread_since
-from lakestream.log import Back, LogStore, ObstoreLogStore, Undone, newest_epoch, standing_at, undone_behind
-from lakestream.log.layout import BATCHES, COMMITS, unpack
+from lakestream.log import (
+    Back,
+    LogStore,
+    ObstoreLogStore,
+    Undone,
+    newest_commit,
+    newest_epoch,
+    standing_at,
+    undone_behind,
+)
+from lakestream.log.layout import BATCHES, unpack
 from lakestream.model import BatchCommit, BatchPlan, Definition, Finished, Standing
 from lakestream.query.history import Version, show
 from lakestream.query.hudi_folder import HudiFolder
@@ -110,10 +119,9 @@ def _action(folder: HudiFolder, version: Version) -> Action:
 
 
 def _log_at(store: LogStore, instant: str, batch: int) -> _Log:
-    commits = store.list(COMMITS)
-    if not commits:
+    last = newest_commit(store)
+    if last is None:
         raise SettingsError("the checkpoint has no commit: it is not the one that the table was written by")
-    last = unpack(commits[-1], store.get(commits[-1]), BatchCommit.from_json)
     standing = standing_at(store, instant, batch)
     return _Log(last, standing, Undone((), ()) if standing is None else undone_behind(store, standing))
 
