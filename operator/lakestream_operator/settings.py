@@ -6,26 +6,14 @@ from pathlib import Path
 from typing import Annotated, Literal
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
-from pydantic.alias_generators import to_camel
+from pydantic import Field, ValidationError
 
 from lakestream_api import EnvFrom, EnvVar, ImagePullPolicy
+from lakestream_api.base import ApiModel
 from lakestream_operator.errors import SettingsError
 
 
-class _Section(BaseModel):
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        alias_generator=to_camel,
-        validate_by_name=True,
-        validate_by_alias=True,
-        serialize_by_alias=True,
-        use_attribute_docstrings=True,
-    )
-
-
-class JobSettings(_Section):
+class JobSettings(ApiModel):
     """How drivers and executors are made, unless a LakeStream says otherwise. Running drivers keep what they have:
     a change is taken up at their next start."""
 
@@ -55,21 +43,21 @@ class JobSettings(_Section):
     A batch that is cut off is written again, exactly once, by the next driver."""
 
 
-class PortSettings(_Section):
+class PortSettings(ApiModel):
     """Where something is served."""
 
     port: int = Field(ge=0, le=65535)
     """TCP port on all addresses; 0: any free one."""
 
 
-class LogSettings(_Section):
+class LogSettings(ApiModel):
     """What is logged, as lines of JSON on standard error."""
 
     level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = "INFO"
     """The least severe that is logged."""
 
 
-class LeaderElectionSettings(_Section):
+class LeaderElectionSettings(ApiModel):
     """Which one of several replicas acts: the holder of a Lease."""
 
     enabled: bool = True
@@ -86,7 +74,7 @@ class LeaderElectionSettings(_Section):
     acting after two thirds of it without success."""
 
 
-class Settings(_Section):
+class Settings(ApiModel):
     """Settings of the operator."""
 
     job: JobSettings

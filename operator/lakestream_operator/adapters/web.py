@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 
 from aiohttp import web
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, generate_latest
@@ -15,22 +15,18 @@ Check = Callable[[], list[str]]
 """Says what is wrong, one sentence each; nothing when all is well."""
 
 
-@asynccontextmanager
-async def serve_health(port: int, alive: Check, ready: Check) -> AsyncIterator[int]:
+def serve_health(port: int, alive: Check, ready: Check) -> AbstractAsyncContextManager[int]:
     """Serve `/healthz` and `/readyz` while the context lasts; gives the port."""
-    async with _serve(port, {"/healthz": _checked(alive), "/readyz": _checked(ready)}) as bound:
-        yield bound
+    return _serve(port, {"/healthz": _checked(alive), "/readyz": _checked(ready)})
 
 
-@asynccontextmanager
-async def serve_metrics(port: int, registry: CollectorRegistry) -> AsyncIterator[int]:
+def serve_metrics(port: int, registry: CollectorRegistry) -> AbstractAsyncContextManager[int]:
     """Serve `/metrics` while the context lasts; gives the port."""
 
     async def metrics(_: web.Request) -> web.Response:
         return web.Response(body=generate_latest(registry), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
-    async with _serve(port, {"/metrics": metrics}) as bound:
-        yield bound
+    return _serve(port, {"/metrics": metrics})
 
 
 def _checked(check: Check) -> Handler:

@@ -9,25 +9,12 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Self
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, ValidationError
-from pydantic.alias_generators import to_camel
+from pydantic import AwareDatetime, Field, ValidationError
+
+from lakestream_api.base import WireModel
 
 
-class _Kept(BaseModel):
-    """Written and read by operators of any version."""
-
-    model_config = ConfigDict(
-        frozen=True,
-        extra="ignore",
-        alias_generator=to_camel,
-        validate_by_name=True,
-        validate_by_alias=True,
-        serialize_by_alias=True,
-        use_attribute_docstrings=True,
-    )
-
-
-class Drain(_Kept):
+class Drain(WireModel):
     """A request to a driver to stop after the batch in hand."""
 
     id: str
@@ -43,7 +30,7 @@ class Drain(_Kept):
     """Why, in one word."""
 
 
-class Ending(_Kept):
+class Ending(WireModel):
     """How a driver ended without being asked to."""
 
     application_uid: str
@@ -74,7 +61,7 @@ class Ending(_Kept):
     """Whether a driver has committed batches since."""
 
 
-class Memory(_Kept):
+class Memory(WireModel):
     """What is remembered of one writer."""
 
     failures: int = Field(default=0, ge=0)

@@ -123,11 +123,6 @@ class WriterSeen:
         report, pod = self.report, self.driver_pod
         return report if report and pod and report.pod_uid == pod.uid else None
 
-    @property
-    def anything(self) -> bool:
-        """Whether there is any object of this writer left."""
-        return bool(self.application or self.driver_pod or self.objects)
-
 
 @dataclass(frozen=True, slots=True)
 class Stream:

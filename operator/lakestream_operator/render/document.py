@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from lakestream_api import LakeStream, Writer, WriterNames, load_lakestream, load_lakestream_object
+from lakestream_api import LakeStream, Quarantine, Source, Writer, WriterNames, load_lakestream, load_lakestream_object
 from lakestream_api.names import API_VERSION, GROUP, KIND
 from lakestream_operator.model import Stream
 from lakestream_operator.render.former import FORMER_DEFAULTS, completed, value_at, without
@@ -45,22 +45,17 @@ def document_of(stream: LakeStream, writer: Writer, restart: str) -> str:
     Defaults are left out, though the API server writes them into specs: an operator with more fields writes the same
     text for the same LakeStream, and so restarts nothing. Fields of `FORMER_DEFAULTS` are always in it.
     """
-    whole = stream.model_dump(mode="json", by_alias=True, exclude_defaults=True)
-    (written,) = (one for one in whole["spec"]["writers"] if one["name"] == writer.name)
-    spec: dict[str, Any] = {name: value for name, value in whole["spec"].items() if name not in _NO_RESTART}
-    spec["writers"] = [written]
-    spec["source"]["kinesis"].pop("shards", None)
-    spec.get("quarantine", {}).pop("warnFraction", None)
-    if not spec.get("quarantine"):
-        spec.pop("quarantine", None)
-    metadata: dict[str, Any] = {"name": stream.metadata.name}
-    if stream.metadata.namespace:
-        metadata["namespace"] = stream.metadata.namespace
+    spec = stream.spec
+    update = {name: type(spec).model_fields[name].default for name in _NO_RESTART} | {
+        "writers": (writer,),
+        "source": Source(kinesis=spec.source.kinesis.model_copy(update={"shards": None})),
+        "quarantine": spec.quarantine.model_copy(update={"warn_fraction": Quarantine().warn_fraction}),
+    }
+    told = stream.model_copy(update={"spec": spec.model_copy(update=update)})
+    document = told.model_dump(mode="json", by_alias=True, exclude_defaults=True)
     if restart:
-        metadata["annotations"] = {RESTART_ANNOTATION: restart}
-    document = {"apiVersion": whole["apiVersion"], "kind": whole["kind"], "metadata": metadata, "spec": spec}
-    every = stream.model_dump(mode="json", by_alias=True)
-    every["spec"]["writers"] = [one for one in every["spec"]["writers"] if one["name"] == writer.name]
+        document["metadata"]["annotations"] = {RESTART_ANNOTATION: restart}
+    every = told.model_dump(mode="json", by_alias=True)
     for path in FORMER_DEFAULTS:
         document = completed(document, path, value_at(every, path))
     return _text(document)
