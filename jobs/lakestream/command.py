@@ -24,14 +24,23 @@ File = Annotated[
 
 
 class WithDefault(TyperGroup):
-    """Sub-commands one of which may be left out: what names none is an argument of it."""
+    """Sub-commands, also behind their options, one of which may be left out: what names none is an argument of it."""
 
     default: ClassVar[str]
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         if args[0] not in {*self.commands, *ctx.help_option_names} if args else not self.no_args_is_help:
-            args = [self.default, *args]
+            args = self._with_command(args)
         return super().parse_args(ctx, args)
+
+    def _with_command(self, args: list[str]) -> list[str]:
+        params = [param for command in self.commands.values() for param in command.params]
+        flags = {name for param in params if getattr(param, "is_flag", False) for name in param.opts}
+        for place, arg in enumerate(args):
+            is_value = place > 0 and args[place - 1].startswith("-") and args[place - 1] not in flags
+            if arg in self.commands and not is_value:
+                return [arg, *args[:place], *args[place + 1 :]]
+        return [self.default, *args]
 
 
 def load(file: Path) -> LakeStream:

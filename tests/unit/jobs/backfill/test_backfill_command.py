@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import gzip
-import os
-import runpy
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,6 +38,9 @@ class Lake:
     def backfill(self, *arguments: object, writer: str = "hudi") -> Result:
         options = ["-f", f"{self.folder}/orders.yaml", "--writer", writer]
         return CliRunner().invoke(app, ["backfill", *map(str, arguments), *options])
+
+    def behind_options(self, *arguments: str) -> Result:
+        return CliRunner().invoke(app, ["backfill", "-f", f"{self.folder}/orders.yaml", "--writer", "hudi", *arguments])
 
     def refused(self, *arguments: object, writer: str = "hudi") -> str:
         done = self.backfill(*arguments, writer=writer)
@@ -105,7 +105,8 @@ def test_a_backfill_can_be_cancelled(lake: Lake) -> None:
     assert lake.backfill("status").stdout == "nobody has asked for a backfill\n"
     path = lake.put("a.json")
     lake.backfill(path)
-    assert "backfill 1 is cancelled" in lake.backfill("cancel").stdout
+    assert lake.backfill("status").stdout == lake.behind_options("status").stdout
+    assert "backfill 1 is cancelled" in lake.behind_options("cancel").stdout
     assert "backfill 1 is cancelled at part 0 of 1; the writer's driver is yet" in lake.backfill("status").stdout
     lake.committed(Taken(1, 0, 0))
     assert lake.backfill("status").stdout == "backfill 1 was cancelled: 0 of its 1 parts were taken\n"
@@ -250,12 +251,7 @@ def test_other_rows_of_a_table_have_to_be_called_so(lake: Lake) -> None:
     assert [part.is_table for part in lake.parts()] == [True]
 
 
-def test_it_can_be_asked_in_a_pod_that_has_no_lakestream_command(
-    lake: Lake, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    arguments = [os.fspath(lake.put("a.json")), "-f", f"{lake.folder}/orders.yaml", "--writer", "hudi"]
-    monkeypatch.setattr(sys, "argv", ["backfill", *arguments])
-    with pytest.raises(SystemExit) as ended:
-        runpy.run_module("lakestream.backfill")
-    assert not ended.value.code
-    assert "backfill 1" in capsys.readouterr().out
+def test_what_an_option_is_given_is_no_command(lake: Lake) -> None:
+    refused = lake.behind_options("--rows", "no-such-file", "--writer", "status")
+    assert refused.exit_code == 2
+    assert "there is no writer 'status'; choose one of: " in refused.stderr
