@@ -8,7 +8,7 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
 from lakestream import errors
-from lakestream.errors import LakeStreamError, SinkError
+from lakestream.errors import LakeStreamError, PermanentError, SinkError
 
 SPARK_ERRORS = (PySparkException, Py4JError, ConnectionError)
 """What PySpark raises, whatever went wrong; py4j lets through what its sockets say of a JVM that is gone."""
@@ -17,6 +17,10 @@ SPARK_ERRORS = (PySparkException, Py4JError, ConnectionError)
 _RAISED = re.compile(r"lakestream\.[\w.]*?\.?(\w+Error): (.+)")
 # Py4J puts a colon before the first.
 _CAUSE = re.compile(r"^(?:Caused by: |: )?([\w.$]+(?:Exception|Error)): (.+)$", re.MULTILINE)
+
+
+class SinkDeniedError(SinkError, PermanentError):
+    """The storage of a table denies a sink what it needs."""
 
 
 def in_our_words(error: BaseException) -> LakeStreamError:
@@ -37,6 +41,12 @@ def in_our_words(error: BaseException) -> LakeStreamError:
         if isinstance(kind, type) and issubclass(kind, LakeStreamError):
             return kind(message.strip())
     causes = _CAUSE.findall(text)
+    # S3A's, with path and request; what is beneath it does not tell of what.
+    if denied := next((message for kind, message in causes if kind.endswith(".AccessDeniedException")), None):
+        return SinkDeniedError(
+            f"the storage denies access: {denied.strip()}. Check the driver's credentials and their policy "
+            "(charts/lakestream/iam/job.json has what it needs)"
+        )
     if causes:
         kind, message = causes[-1]
         if kind.endswith("OutOfMemoryError"):

@@ -7,7 +7,8 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkRuntimeError
 
 from lakestream.errors import DataLossError, SinkError
-from lakestream.spark.failures import SPARK_ERRORS, in_our_words
+from lakestream.exits import Exit, exit_of
+from lakestream.spark.failures import SPARK_ERRORS, SinkDeniedError, in_our_words
 
 
 @pytest.mark.parametrize(
@@ -65,3 +66,21 @@ def test_what_py4j_tells_of_java_is_told() -> None:
 def test_of_too_little_memory_it_is_said_whose(text: str, pod: str) -> None:
     said = str(in_our_words(Py4JError(text)))
     assert said == f"a JVM is out of memory (Java heap space): raise spec.resources.{pod}.memory"
+
+
+def test_what_s3_denies_is_named_and_left_to_a_person() -> None:
+    # As S3A words it, with the SDK's own words beneath.
+    text = (
+        "An error occurred while calling o88.upsert.\n: org.apache.hudi.exception.HoodieIOException: Failed to create "
+        "file\n\tat\nCaused by: java.nio.file.AccessDeniedException: s3a://lake/orders/dt=2026-01-31/f_0.parquet: "
+        "Writing Object on s3a://lake/orders/dt=2026-01-31/f_0.parquet: S3Exception: Access Denied (Service: S3, "
+        "Status Code: 403, Request ID: X1):AccessDenied\n\tat\nCaused by: "
+        "software.amazon.awssdk.services.s3.model.S3Exception: Access Denied (Service: S3, Status Code: 403)"
+    )
+    said = in_our_words(Py4JError(text))
+    assert type(said) is SinkDeniedError
+    assert exit_of(said) is Exit.PERMANENT
+    assert str(said).startswith(
+        "the storage denies access: s3a://lake/orders/dt=2026-01-31/f_0.parquet: Writing Object"
+    )
+    assert "policy" in str(said)
