@@ -33,6 +33,9 @@ _REST = timedelta(milliseconds=200)
 _LONGEST_REST = timedelta(minutes=2)
 """The clock that says when to look again may be put back meanwhile."""
 _QUOTAS_EVERY = timedelta(minutes=1)
+_STATUSES_AT_ONCE = 8
+"""Writes of statuses under way from which on those of mere figures are left out: drivers must not wait for their orders
+because an API server is behind. It is a quarter of the client's requests at a time."""
 _END_WITHIN = timedelta(seconds=10)
 """For cycles in hand, when the operator ends. One that is cut off is done again, by the next operator."""
 
@@ -94,6 +97,8 @@ class Reconciler:
     _loops: dict[StreamKey, _Loop] = field(default_factory=dict)
     _claims: int = 0
     """How often they have changed."""
+    _writing: int = 0
+    """Writes of statuses that are under way."""
     _ending: bool = False
 
     def saw(self, kind: Kind, manifest: Manifest) -> None:
@@ -271,11 +276,14 @@ class Reconciler:
     ) -> None:
         """Write the status, if it is news."""
         silent = now - loop.status_at if loop.status_at else timedelta.max
+        if self._writing >= _STATUSES_AT_ONCE:
+            silent = timedelta()
         if not is_news(stream.status, status, silent):
             return
         if loop.status_refusal and loop.status_refusal.holds(stream.asked, now):
             loop.wake_by(loop.status_refusal.retry_at)
             return
+        self._writing += 1
         try:
             written = await self.applier.write_status(stream, status)
         except NotFoundError:
@@ -287,6 +295,8 @@ class Reconciler:
             self._refused(key, {}, {"status": loop.status_refusal})
             loop.wake_by(loop.status_refusal.retry_at)
             return
+        finally:
+            self._writing -= 1
         loop.status_at, loop.status_refusal = now, None
         self.saw(Kind.LakeStream, written)
 

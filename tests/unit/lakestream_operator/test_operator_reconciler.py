@@ -8,7 +8,7 @@ import aiohttp
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
 
-from lakestream_api import LakeStreamStatus
+from lakestream_api import LakeStreamStatus, Phase
 from lakestream_operator.adapters.cache import Cache
 from lakestream_operator.adapters.web import serve_health, serve_metrics
 from lakestream_operator.claims import claimant_of
@@ -16,7 +16,7 @@ from lakestream_operator.metrics import Metrics, StreamMetrics
 from lakestream_operator.model import Apply, Create, Emit, Finalize, Kind, Reference, Stream
 from lakestream_operator.observer import FINALIZER, stream_of
 from lakestream_operator.reconciler import Reconciler, _Loop
-from lakestream_operator.testing import lakestream
+from lakestream_operator.testing import Cluster, lakestream
 from lakestream_operator.testing.cluster import JOB
 from lakestream_operator.watchdog import Watchdog
 
@@ -32,6 +32,8 @@ class Applier:
         self.statuses: list[tuple[str, LakeStreamStatus]] = []
         self.error: Exception | None = None
         self.slow: asyncio.Event | None = None
+        self.answered: asyncio.Event | None = None
+        """When writes of statuses are; none: at once."""
 
     async def act(self, stream: Stream, action: Any, now: Any) -> Any:
         if self.slow is not None:
@@ -46,6 +48,8 @@ class Applier:
 
     async def write_status(self, stream: Stream, status: LakeStreamStatus) -> Any:
         self.statuses.append((stream.name, status))
+        if self.answered is not None:
+            await self.answered.wait()
         written = {**stream.manifest, "status": status.model_dump(mode="json", by_alias=True)}
         version = int(written["metadata"]["resourceVersion"]) + 1
         return {**written, "metadata": {**written["metadata"], "resourceVersion": str(version)}}
@@ -148,6 +152,38 @@ def test_a_status_is_not_written_for_nothing(clock: Any, applier: Applier, play:
         await reconciler.close()
 
     play(looking())
+
+
+def test_figures_wait_while_the_api_server_is_behind(clock: Any, applier: Applier, play: Any) -> None:
+    cluster = Cluster(lakestream())
+    cluster.advance(timedelta(minutes=2))
+    before = cluster.status
+    figures = before.model_copy(update={"lag": timedelta(seconds=5)})
+
+    async def writing() -> None:
+        reconciler = _reconciler(clock, applier)
+        await reconciler.close()  # what is written is not looked after
+
+        def write(name: str, status: LakeStreamStatus) -> asyncio.Task[None]:
+            manifest = {**_manifest(name), "status": before.model_dump(mode="json", by_alias=True)}
+            stream = stream_of(manifest)
+            loop = _Loop(manifest, claimant_of(stream))
+            return asyncio.create_task(reconciler._write(("lake", name), loop, stream, status, clock.now))
+
+        applier.answered = asyncio.Event()
+        crowd = [write(f"figures-{number}", figures) for number in range(100)]
+        await asyncio.sleep(1)
+        asked = len(applier.statuses)
+        assert 0 < asked < 30
+        crowd.append(write("news", before.model_copy(update={"phase": Phase.FAILED})))
+        await asyncio.sleep(1)
+        assert [name for name, _ in applier.statuses[asked:]] == ["news"]
+        applier.answered.set()
+        await asyncio.gather(*crowd)
+        await write("later", figures)
+        assert applier.statuses[-1][0] == "later"
+
+    play(writing())
 
 
 def test_of_two_that_name_one_table_the_second_waits_until_the_first_lets_go(
