@@ -49,7 +49,7 @@ class StageSeconds(WireModel):
 
 class CoreSeconds(WireModel):
     """How long tasks of the batch ran, all of them added up, as Spark measures it: what the batch costs on
-    any number of executors. Compaction and cleaning are not among them."""
+    any number of executors."""
 
     fetch: float = Field(ge=0)
     """Reading and parsing the records."""
@@ -57,9 +57,12 @@ class CoreSeconds(WireModel):
     write: float = Field(ge=0)
     """Making the rows visible in the sink."""
 
+    services: float = Field(default=0.0, ge=0)
+    """Compaction, clustering, cleaning and archiving since the batch before. Not the batch's own."""
+
     @property
     def total(self) -> float:
-        """Of both."""
+        """Of the batch itself."""
         return self.fetch + self.write
 
 

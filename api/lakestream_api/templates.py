@@ -62,6 +62,7 @@ _OWN_CONF = {
             "spark.kryo.",
             "spark.python.",
             "spark.pyspark.",
+            "spark.scheduler.allocation.file",
             "spark.scheduler.mode",
             "spark.serializer",
             "spark.cleaner.periodicGC.interval",

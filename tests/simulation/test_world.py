@@ -7,7 +7,7 @@ import pytest
 
 from lakestream_api import DriverReport
 from lakestream_bench.simulation.costs import load_costs
-from lakestream_bench.simulation.streams import Mishap, Mishaps, Scenario, Stream
+from lakestream_bench.simulation.streams import Compaction, Mishap, Mishaps, Scenario, Stream
 from lakestream_bench.simulation.world import World
 from lakestream_operator.autoscaler import window_of
 
@@ -98,6 +98,20 @@ def test_two_writers_share_what_a_shard_gives() -> None:
 
     assert seconds(2) > 8, "in 10 s a shard gets 9.4 MB, of which each of two writers may read 1 MB a second"
     assert seconds(2) > 1.5 * seconds(1)
+
+
+def test_compaction_has_a_quarter_of_the_slots_beside_batches_and_is_told() -> None:
+    calm = run(scenario(*[0.3] * 10), executors=6)
+    world = World(replace(scenario(*[0.3] * 10), compaction=Compaction(20, 0.5)), COSTS, 6)
+    told: dict[int, float] = {}
+    while world.now < 600:
+        world.run(world.now + 30)
+        told |= {batch.batch: batch.core_seconds.services for batch in world.report().batches if batch.core_seconds}
+    # Batches take 64 % of the slots: half of them would be too few while compaction runs.
+    assert max(lag for _, lag, _, _ in world.meter.trace) < 30
+    assert world.meter.busy > 1.1 * calm.meter.busy
+    assert sum(told.values()) == pytest.approx(world.meter.busy - calm.meter.busy, rel=0.05)
+    assert max(told.values()) < 0.5 * 10 * 12, "core-seconds of a batch's time"
 
 
 def test_the_operator_reads_what_the_driver_says() -> None:

@@ -12,6 +12,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql import functions as sf
 
 from lakestream.spark.tasktime import SERVICES_POOL, TaskTime
+from lakestream_api import CoreSeconds
 
 
 def work(spark: SparkSession, seconds: float, tasks: int = 2) -> float:
@@ -77,7 +78,50 @@ def test_a_batch_has_the_time_of_its_own_tasks(spark: SparkSession) -> None:
     assert eight is not None
     assert [seven.fetch, eight.fetch] == pytest.approx(fetched)
     assert [seven.write, eight.write] == pytest.approx(wrote)
+    assert seven.services >= 2 * 0.5
+    assert eight.services == 0
     assert times.written(9) is None, "it was never fetched"
+
+
+def test_services_that_run_for_several_batches_count_with_each(spark: SparkSession) -> None:
+    work(spark, 0)
+    times = TaskTime(spark)
+    times.written(-1)
+    took = 0.0
+
+    def compact() -> None:
+        nonlocal took
+        spark.sparkContext.setLocalProperty("spark.scheduler.pool", SERVICES_POOL)
+        took = work(spark, 0.5)
+
+    def written(batch: int) -> CoreSeconds:
+        found = times.written(batch)
+        assert found is not None
+        return found
+
+    for batch in (1, 2, 3):
+        times.fetching(batch)
+        times.fetched(batch)
+    spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
+    thread = InheritableThread(target=compact)
+    thread.start()
+    store = spark.sparkContext._jsc.sc().statusStore()
+    while store.activeStages().isEmpty():
+        assert thread.is_alive()
+    first = written(1)
+    thread.join()
+    told(spark)
+    second, third = written(2), written(3)
+    assert first.write == second.write == third.write == 0
+    assert first.services + second.services == pytest.approx(took)
+    assert third.services == 0
+
+
+def test_batches_come_before_services(spark: SparkSession) -> None:
+    def weight(pool: str) -> int:
+        return int(spark.sparkContext._jsc.sc().getPoolForName(pool).get().weight())
+
+    assert weight("default") == 3 * weight(SERVICES_POOL)
 
 
 def test_shuffles_count_whole(spark: SparkSession) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+SERVICES_SHARE = 0.25
+"""Of the slots, that compaction gets while batches have tasks too: the weights of Spark's pools."""
 DONE = 1e-6
 """Seconds, or core-seconds, that are left over by rounding."""
 

@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 
 from lakestream_api import BatchSummary, CoreSeconds, DriverReport, DriverState, FetchedBatch, StageSeconds
 from lakestream_api.report import ExecutorsReport
-from lakestream_bench.simulation.batches import DONE, Batch, Job, Meter
+from lakestream_bench.simulation.batches import DONE, SERVICES_SHARE, Batch, Job, Meter
 from lakestream_bench.simulation.cluster import Cluster, start_delays
 from lakestream_bench.simulation.costs import BatchCosts, StageCost, noise
 from lakestream_bench.simulation.streams import Mishap, Mishaps, Scenario
@@ -74,6 +74,8 @@ class World:
         self._finish: Job | None = None
         self._compaction: Job | None = None
         self._uncompacted: list[float] = []
+        self._served = 0.0
+        """Core-seconds of compaction since the last commit."""
         self._draining = False
         self._records, self._bytes, self._seconds, self._span = 0.0, 0.0, 0.0, 0.0
         self._noise = noise(scenario.seed, costs)
@@ -158,6 +160,7 @@ class World:
                 else:
                     job.work -= headway * step
                     job.ran += taken * step
+                    self._served += taken * step if job is self._compaction else 0.0
                     self.meter.busy += headway * step
         self.now = to
 
@@ -167,11 +170,11 @@ class World:
         if slots == 0:
             return []
         found: list[tuple[Job, float]] = []
-        if (service := self._compaction) is not None:
-            # Services and batches are two pools, which Spark gives equal shares.
-            found.append((service, min(service.tasks, slots / 2)))
-            slots -= found[0][1]
         jobs = [job for job in (self._finish, self._prepare) if job is not None]
+        if self._compaction is not None:
+            # All slots where no batch has tasks; what a stage leaves idle is not counted.
+            found = [(self._compaction, slots * (SERVICES_SHARE if any(job.fixed <= DONE for job in jobs) else 1.0))]
+            slots -= found[0][1]
         if len(jobs) == 2 and jobs[0].fixed <= DONE and jobs[1].fixed <= DONE:
             # Spark gives free slots to the job that came first; the two begin together, and take turns.
             first = min(jobs[0].tasks, max(slots / 2, slots - jobs[1].tasks))
@@ -305,6 +308,7 @@ class World:
         self.meter.records += batch.records
         self.committed, self.committed_at = batch.horizon, self.now
         self._batches.append(self._summary(batch, job))
+        self._served = 0.0
         longest = max(batch.prepare_seconds, self.now - job.began)
         self._paces.append((longest, batch.records / longest / batch.tasks))
         self._compact(job.whole)
@@ -323,7 +327,7 @@ class World:
             quarantined=0,
             rows_written=round(batch.records),
             seconds=StageSeconds(plan=0.0, fetch=batch.prepare_seconds, write=self.now - job.began, commit=0.0),
-            core_seconds=CoreSeconds(fetch=batch.prepare_ran, write=job.ran),
+            core_seconds=CoreSeconds(fetch=batch.prepare_ran, write=job.ran, services=self._served),
             trigger_interval=self.scenario.spec.trigger.interval,
             executors=max(1, batch.executors),
             cores=self.scenario.cores,

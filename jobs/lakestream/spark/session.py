@@ -24,6 +24,8 @@ logger = logging.getLogger(__name__)
 
 with as_file(files("lakestream.spark").joinpath("log4j2.properties")) as _log4j2:
     _LOGGING = f"-Dlog4j2.configurationFile=file:{_log4j2}"
+with as_file(files("lakestream.spark").joinpath("fairscheduler.xml")) as _pools:
+    _POOLS = _pools.absolute().as_uri()
 
 
 @dataclass(frozen=True)
@@ -192,6 +194,7 @@ def common_conf(settings: SessionSettings) -> dict[str, str]:
         "spark.sql.ui.retainedExecutions": "20",
         # The next batch is fetched while this one is written: neither may wait for all tasks of the other.
         "spark.scheduler.mode": "FAIR",
+        "spark.scheduler.allocation.file": _POOLS,
         "spark.sql.session.timeZone": "UTC",
         # The default fails the whole batch on one date that Spark 2 might have read in another way.
         "spark.sql.legacy.timeParserPolicy": "CORRECTED",

@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 SERVICES_POOL = "table-services"
-"""Pool of Spark's fair scheduler for compaction, cleaning and archiving: they get as many slots as a batch, not all of
-them; no batch waits for their tasks, and none pays for them."""
+"""Pool of Spark's fair scheduler (`fairscheduler.xml`) for compaction, cleaning and archiving: while batches have tasks
+too they get a quarter of the slots; no batch waits for all of their tasks, and none pays for them."""
 _SHORT = 0.05
 """Seconds of tasks that are not worth asking whose they were."""
 
@@ -21,8 +21,8 @@ class TaskTime:
     """Reads the run times of stages from Spark's status store.
 
     A batch is fetched by jobs of a group of its own, while the one before is written. All other stages since the last
-    look are of the batch that was written, but for those in the pool of the table's services. Hudi sets groups of its
-    own, a pool it leaves alone.
+    look are of the batch that was written, but for those in the pool of the table's services, which may run for many
+    batches. Hudi sets groups of its own, a pool it leaves alone.
     """
 
     def __init__(self, spark: SparkSession) -> None:
@@ -33,6 +33,8 @@ class TaskTime:
         self._next = 0
         self._fetches: dict[int, float] = {}
         self._known: set[int] = set()
+        self._services: dict[int, float] = {}
+        """Stages of services that ran at the last look, and what they had taken by then."""
         self._written(set())
 
     def fetching(self, batch: int) -> None:
@@ -52,37 +54,66 @@ class TaskTime:
         """What that batch took; None if Spark does not tell, or the batch was not fetched in this run."""
         try:
             ahead = self._stages_of(batch + 1)
-            write = sum(self._written(self._known | ahead))
+            write = self._written(self._known | ahead)
+            services = self._served()
         except SPARK_ERRORS:
             return None
         self._known = {stage for stage in self._known | ahead if stage >= self._next}
         fetch = self._fetches.pop(batch, None)
-        return None if fetch is None else CoreSeconds(fetch=fetch, write=write)
+        return None if fetch is None else CoreSeconds(fetch=fetch, write=write, services=services)
 
-    def _written(self, fetching: set[int]) -> list[float]:
-        """Of each stage that is neither for fetching nor in the pool of services, since the last call."""
+    def _written(self, fetching: set[int]) -> float:
+        """Of the stages since the last call that are not for fetching; those of services are put aside."""
         # Spark tells the newest first, and forgets the oldest of many.
         told = self._store.stageList(None, False, False, self._quantiles, None)
         if told.isEmpty():
-            return []
+            return 0.0
         stages = range(max(self._next, int(told.last().stageId())), int(told.head().stageId()) + 1)
         self._next = max(self._next, stages.stop)
-        return [self._seconds(stage, without=SERVICES_POOL) or 0.0 for stage in stages if stage not in fetching]
+        active = self._active()
+        found = 0.0
+        for stage in stages:
+            seconds = 0.0 if stage in fetching else self._seconds(stage) or 0.0
+            # Each question is a way to the JVM and back, between two batches.
+            if (seconds > _SHORT or stage in active) and stage not in fetching and self._is_service(stage):
+                self._services[stage] = 0.0
+            else:
+                found += seconds
+        return found
+
+    def _served(self) -> float:
+        """Of the stages of services, since the last call."""
+        active = self._active()
+        found = 0.0
+        for stage, before in tuple(self._services.items()):
+            seconds = self._seconds(stage)
+            found += max(0.0, (before if seconds is None else seconds) - before)
+            if stage in active and seconds is not None:
+                self._services[stage] = seconds
+            else:
+                del self._services[stage]
+        return found
+
+    def _active(self) -> set[int]:
+        """Stages that run now."""
+        stages = self._store.activeStages()
+        return {int(stages.apply(at).stageId()) for at in range(stages.size())}
 
     def _stages_of(self, batch: int) -> set[int]:
         tracker = self._context.statusTracker()
         jobs = (tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(_group(batch)))
         return {stage for job in jobs if job is not None for stage in job.stageIds}
 
-    def _seconds(self, stage: int, without: str | None = None) -> float | None:
-        """Run time of a stage's tasks, 0 in that pool; None: there is no such stage."""
+    def _is_service(self, stage: int) -> bool:
+        return bool(self._store.lastStageAttempt(stage).schedulingPool() == SERVICES_POOL)
+
+    def _seconds(self, stage: int) -> float | None:
+        """Run time of a stage's tasks; None: there is no such stage."""
         try:
             data = self._store.lastStageAttempt(stage)
         except SPARK_ERRORS:
             return None
-        seconds = float(data.executorRunTime()) / 1000
-        # Each question is a way to the JVM and back, between two batches.
-        return 0.0 if seconds > _SHORT and without is not None and data.schedulingPool() == without else seconds
+        return float(data.executorRunTime()) / 1000
 
 
 def _group(batch: int) -> str:

@@ -66,6 +66,11 @@ class Demand:
     """What would keep even more executors from helping."""
 
 
+def clamp(spec: Scaling, executors: int) -> int:
+    """As many as the spec allows."""
+    return min(max(executors, spec.min_executors), spec.max_executors)
+
+
 def batch_seconds(spec: Scaling, limits: BatchLimits, model: BatchModel, load: Load, rate: float) -> float:
     """`P`: how often there is a batch."""
     stretched = max(limits.interval, 2 * model.fixed / spec.target_utilization)
@@ -158,13 +163,13 @@ def _seconds(model: BatchModel, load: Load, records: float, slots: float, readin
     fetch, write = model.fetching(records), model.writing(records)
     writing = write / (min(tasks, load.groups) if load.groups else tasks)
     stage = model.longest_stage * (model.fixed + max(fetch / tasks, waits) + writing)
-    busy = (max(fetch, held) + write) / tasks
+    busy = (max(fetch, held) + write + model.services * records) / tasks
     return busy, max(busy, waits, writing, stage)
 
 
 def _slots(model: BatchModel, load: Load, records: float, seconds: float, reading: float, share: float) -> float:
     """The fewest task slots that so many records keep busy for that share of the seconds at most."""
-    least = (model.fetching(records) + model.writing(records)) / (share * seconds)
+    least = (model.fetching(records) + model.writing(records) + model.services * records) / (share * seconds)
     # Where no number would do, that of the work alone counts: what is fixed, or a shard's limit, is told.
     files = load.groups / model.write if load.groups else math.inf
     most = min(_MOST_WAITING * least, float(load.open_shards), files * (model.fetch + model.write))

@@ -86,6 +86,8 @@ def fit(state: ScalingState, window: ScalingWindow, now: datetime) -> ScalingSta
         fixed=statistics.median(fixed) if fixed else before.fixed,
         fetch=fetch,
         write=max(write, _LEAST_COST),
+        # Compaction comes in lumps, of many batches at once.
+        services=sum(one.services for one in full) / sum(model.alike(one.records, one.bytes) for one in full),
         is_sure=recent[0].measured
         and sum(sample.batches for sample in recent) >= _SURE
         and _agree([cost([sample], model) for sample in recent]),

@@ -85,6 +85,7 @@ def _sample(batch: BatchSummary, window: ScalingWindow) -> Sample:
         span=_span(batch),
         fetch_work=fetch,
         write_work=write,
+        services=work.services if work else 0.0,
         measured=work is not None,
         fixed=max(0.0, stages - (fetch + write) / slots) if work and alone else None,
         stages=stages,
@@ -134,6 +135,7 @@ def _sum(one: Sample, other: Sample) -> Sample:
         span=one.span + other.span,
         fetch_work=one.fetch_work + other.fetch_work,
         write_work=one.write_work + other.write_work,
+        services=one.services + other.services,
         # Of each batch, not of all.
         fixed=sum(fixed) / len(fixed) if fixed else None,
         stages=one.stages + other.stages,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 from lakestream_operator.autoscaler.remembered import Remembered
@@ -51,6 +51,8 @@ class BatchModel:
     """`c₁`: core-seconds of fetching that a batch takes however small it is."""
     write_base: float = 0.0
     """`c₂`: the same of writing."""
+    services: float = 0.0
+    """`w₃`: core-seconds of compaction and the like per record of the size that comes now, in the mean."""
     longest_stage: float = 0.5
     """`s`: share of a batch that is its longer stage."""
     is_sure: bool = False
@@ -75,9 +77,14 @@ class BatchModel:
 
     def times(self, factor: float) -> BatchModel:
         """Batches that take so many times the core-seconds."""
-        costs = (factor * one for one in (self.fetch, self.write, self.fetch_base, self.write_base))
-        fetch, write, fetch_base, write_base = costs
-        return replace(self, fetch=fetch, write=write, fetch_base=fetch_base, write_base=write_base)
+        return replace(
+            self,
+            fetch=factor * self.fetch,
+            write=factor * self.write,
+            services=factor * self.services,
+            fetch_base=factor * self.fetch_base,
+            write_base=factor * self.write_base,
+        )
 
     def alike(self, records: float, size: float) -> float:
         """How many records of the size that comes now cost as much as so many with so many bytes in all."""
@@ -101,6 +108,8 @@ class Sample:
     fetch_work: float = 0.0
     """Core-seconds."""
     write_work: float = 0.0
+    services: float = 0.0
+    """Core-seconds of compaction and the like meanwhile."""
     measured: bool = False
     """Whether Spark has measured these; or else they are what all slots could have done in that time."""
     fixed: float | None = None
@@ -193,3 +202,7 @@ class ScalingState(Remembered):
     advised: int | None = None
     """What would have been asked for, but for a dry run."""
     condition: ScalingCondition | None = None
+
+    def unchanged_for(self, span: timedelta, now: datetime) -> bool:
+        """Whether the last step is longer ago than that."""
+        return self.changed_at is None or now - self.changed_at > span

@@ -3,6 +3,7 @@
 import random
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -98,3 +99,24 @@ def test_noise_alone_makes_no_fixed_cost(seed: int, noise: float) -> None:
     model = model_of([10_000] * 20 + [60_000] * 20, 0.0, 0.0, noise, seed)
     assert model.base <= 0.1 * (FETCH + WRITE) * 10_000 or noise > 0.1
     assert abs(work(model, 500_000) / ((FETCH + WRITE) * 500_000) - 1) < 0.15
+
+
+def test_what_compaction_takes_is_spread_over_the_batches_that_it_is_for() -> None:
+    batches = []
+    for number in range(30):
+        # Every tenth batch a run begins, which takes three batches' time.
+        services = 12.0 if number % 10 in {0, 1, 2} else 0.0
+        at = START + timedelta(seconds=10 * (number + 1))
+        update = {
+            "bytes": 250 * 100_000,
+            "seconds": StageSeconds(plan=0, fetch=1, write=2, commit=0),
+            "executors": 4,
+            "core_seconds": CoreSeconds(fetch=3.0, write=6.0, services=services),
+        }
+        batches.append(batch_of(number, at, records=100_000, open_shards=64).model_copy(update=update))
+    now = batches[-1].finished_at
+    window = ScalingWindow(LIMITS, tuple(batches), reported_at=now)
+    state = fit(take_in(ScalingState(), window, now), window, now)
+    assert state.model is not None
+    assert state.model.services == pytest.approx(9 * 12.0 / (30 * 100_000))
+    assert state.model.write == pytest.approx(6.0 / 100_000)
