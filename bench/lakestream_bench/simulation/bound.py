@@ -45,7 +45,7 @@ class Bound:
 def bound_of(scenario: Scenario, costs: BatchCosts) -> Bound:
     """The bound of a scenario."""
     times = np.arange(0, scenario.seconds + 1, STEP, dtype=float)
-    work = _work(scenario, costs, times)
+    work = work_of(scenario, costs, times)
     most = _capacity(scenario, times)
     fastest = _fastest(work, most, _readable(scenario, costs, times))
     late = float(STEP * np.sum(_ages(times, work, fastest) > scenario.max_lag + STEP))
@@ -59,7 +59,7 @@ def bound_of(scenario: Scenario, costs: BatchCosts) -> Bound:
     return Bound(late, float(STEP * paid.sum() + START_SECONDS * starts), trace)
 
 
-def _work(scenario: Scenario, costs: BatchCosts, times: Series) -> Series:
+def work_of(scenario: Scenario, costs: BatchCosts, times: Series) -> Series:
     """Core-seconds that have arrived, and those of compaction that they bring about.
 
     A task that fetches holds its slot while it waits: it reads from some shards at once, none faster than allowed.
@@ -97,7 +97,7 @@ def _readable(scenario: Scenario, costs: BatchCosts, times: Series) -> Series:
         return np.full(len(times), np.inf)
     read = _fastest(np.concatenate(([0.0], np.cumsum(arrived))), np.full(len(seconds), allowed / STEP), None)
     at = np.interp(read, np.concatenate(([0.0], np.cumsum(arrived))), times)
-    return np.asarray(np.interp(at, times, _work(scenario, costs, times)))
+    return np.asarray(np.interp(at, times, work_of(scenario, costs, times)))
 
 
 def _fastest(arrived: Series, capacity: Series, readable: Series | None) -> Series:

@@ -39,6 +39,12 @@ class LakeStream:
         """What was said with each change, and when."""
         return self._explanations
 
+    @property
+    def recommended(self) -> int | None:
+        """Executors that steady times call for; None: nothing is known yet."""
+        known = self._state.recommendations
+        return known[-1].executors if known else None
+
     def act(self, world: World) -> None:
         decision = decide_scale(world.scenario.scaling, self._look(world), self._state, time_of(world.now))
         self._state = decision.state

@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 with as_file(files("lakestream.spark").joinpath("log4j2.properties")) as _log4j2:
     _LOGGING = f"-Dlog4j2.configurationFile=file:{_log4j2}"
 with as_file(files("lakestream.spark").joinpath("fairscheduler.xml")) as _pools:
-    _POOLS = _pools.absolute().as_uri()
+    _POOLS = f"file:{_pools.absolute()}"
 
 
 @dataclass(frozen=True)

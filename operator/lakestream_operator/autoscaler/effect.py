@@ -6,10 +6,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from lakestream_operator.autoscaler.estimate import Load, cost
-from lakestream_operator.autoscaler.state import Block, LimitReason, Sample, ScalingCondition, ScalingState
+from lakestream_operator.autoscaler.state import Block, LimitReason, ScalingCondition, ScalingState
 
 BATCHES = 8
 """That have run with the step before it is judged; their median is good to a few percent of noisy batches."""
+BOUND_BATCHES = 2
+COMPLETE = 0.95
+"""Of the executors of a step have come when it is complete: of many, one comes minutes later."""
 LEAST_PROMISE = 0.2
 """A step that should make batches less than this much faster is not judged: it could not be told from noise."""
 LEAST_GAIN = 0.1
@@ -38,13 +41,17 @@ def judge(state: ScalingState, load: Load, now: datetime) -> tuple[ScalingState,
     step = state.step
     if step is None:
         return state, None
-    after = [sample for sample in state.samples if sample.at > step.at and _ran(sample, step.after)]
+    after = [sample for sample in state.samples if sample.at > step.at and sample.executors >= COMPLETE * step.after]
+    if sum(sample.batches for sample in after if sample.shard_bound) >= BOUND_BATCHES:
+        # What waits for a shard tells nothing of executors.
+        return replace(state, step=None), None
+    after = [sample for sample in after if sample.batches > 0 and not sample.shard_bound]
     if sum(sample.batches for sample in after) < BATCHES:
         return state, None
     state = replace(state, step=None)
     promised, before = (
         promise(step.before, step.after),
-        [sample for sample in state.samples if _ran(sample, step.before)],
+        [one for one in state.samples if one.executors == step.before and one.batches > 0 and not one.shard_bound],
     )
     if not before or state.model is None:
         return state, None
@@ -59,8 +66,3 @@ def judge(state: ScalingState, load: Load, now: datetime) -> tuple[ScalingState,
     )
     block = Block(now + PAUSE, condition, step.before, load.rate.mean)
     return replace(state, block=block), NoGain(step.before, condition)
-
-
-def _ran(sample: Sample, executors: int) -> bool:
-    """Whether its batches tell what records cost on so many executors."""
-    return sample.executors == executors and sample.batches > 0 and not sample.shard_bound

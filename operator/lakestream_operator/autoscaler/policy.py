@@ -8,16 +8,16 @@ from datetime import datetime, timedelta
 
 from lakestream_api import Scaling
 from lakestream_operator.autoscaler import explain
-from lakestream_operator.autoscaler.demand import Demand, demand
-from lakestream_operator.autoscaler.effect import LEAST_PROMISE, judge, promise
+from lakestream_operator.autoscaler.demand import Demand, clamp, demand
+from lakestream_operator.autoscaler.effect import COMPLETE, LEAST_PROMISE, judge, promise
 from lakestream_operator.autoscaler.estimate import Load, fit, load_of, start_delay
 from lakestream_operator.autoscaler.inputs import ScalingWindow
 from lakestream_operator.autoscaler.pressure import Pressure, pressure_of
+from lakestream_operator.autoscaler.release import fewer, remember
 from lakestream_operator.autoscaler.samples import take_in
 from lakestream_operator.autoscaler.state import (
     Block,
     LimitReason,
-    Recommendation,
     ScalingCondition,
     ScalingState,
     Step,
@@ -34,14 +34,6 @@ LARGE = 1.3
 """A step by such a factor waits for nothing; smaller ones until the last step works."""
 LEAST_STEP = 1.15
 """A step for a backlog is one by such a factor at least: smaller ones are followed by others."""
-DOWN_MARGIN = 0.9
-"""Fewer executors only if at most this share of them would do: a change is not worth less."""
-SHORTEST_HOLD = timedelta(seconds=150)
-"""For so long at least a need is remembered…"""
-FALLEN = 0.5
-"""…if the load has fallen: at most this share of the executors would do. Less is noise, and worth waiting for."""
-SETTLED = 0.8
-"""The newest recommendation is at least this share of the largest when a falling load has settled."""
 STALE_BATCHES = 3
 """Progress older than so many batches says nothing about the present."""
 LEAST_STALE = timedelta(seconds=60)
@@ -50,17 +42,17 @@ STARVED_PAUSE = timedelta(minutes=5)
 """Before room is asked for again; a cluster autoscaler has brought a node by then. Doubles with each vain attempt."""
 STARVED_PAUSES = 1
 """So often."""
-COMPLETE = 0.95
-"""Of the executors of a step have come when it is complete: of many, one comes minutes later."""
 SETTLE_AT_MOST = timedelta(minutes=5)
 """A step that is not complete after this time is not waited for any longer."""
 UNEXPLAINED, MOST_UNEXPLAINED = 0.1, 0.5
 """What is added to the need each time that there is a backlog which the model does not explain, and at most."""
+EXPLAINS = 6
+"""Samples of which one with compaction explains a backlog."""
+NEARLY_LATE = 0.9
+"""Of `maxLag`: what goes by itself below that is not worth executors for hours."""
 UNEXPLAINED_HALVES = timedelta(hours=2)
 SCHEDULE_AHEAD = timedelta(minutes=2)
 """That scheduled executors are asked for before their time: most start in half a minute, some on a new node."""
-_BUCKET = timedelta(seconds=30)
-"""Of recommendations that are remembered as one."""
 _AHEAD = timedelta(minutes=1)
 """A state that is from so much later is by a clock that was put right since: all its times are wrong."""
 
@@ -122,11 +114,7 @@ def _current(spec: Scaling, window: ScalingWindow, state: ScalingState) -> int:
     if state.target is not None:
         return state.target
     running = spec.min_executors if window.executors is None else window.executors.target
-    return _clamp(spec, running)
-
-
-def _clamp(spec: Scaling, executors: int) -> int:
-    return min(max(executors, spec.min_executors), spec.max_executors)
+    return clamp(spec, running)
 
 
 def _watch_start(state: ScalingState, window: ScalingWindow, now: datetime) -> ScalingState:
@@ -141,10 +129,10 @@ def _decide(spec: Scaling, window: ScalingWindow, state: ScalingState, now: date
     """The rules, the first that applies."""
     current = _current(spec, window, state)
     if spec.executors is not None:
-        target = _clamp(spec, spec.executors)
+        target = clamp(spec, spec.executors)
         said = f"{explain.count(target)}, as spec.scaling.executors says"
         return _Outcome(target, said, condition=_no_room(window, state, now)), state
-    if (bounded := _clamp(spec, current)) != current:
+    if (bounded := clamp(spec, current)) != current:
         return _Outcome(bounded, explain.bounds(spec, current, bounded)), state
     if until := next((end for w in spec.excluded_windows if (end := w.until(now))), None):
         return _Outcome(current, f"stays at {explain.count(current)} until {until:%F %R} UTC: excludedWindows"), state
@@ -200,7 +188,7 @@ def _starved(
         return None
     assert window.executors is not None
     assert state.target is not None
-    runs = _clamp(spec, max(1, window.executors.registered))
+    runs = clamp(spec, max(1, window.executors.registered))
     pause = STARVED_PAUSE * 2 ** min(state.starved, STARVED_PAUSES)
     condition = replace(condition, message=f"{condition.message}; asked for again in {explain.ago(pause)}")
     load = load_of(state, window, now)
@@ -218,36 +206,38 @@ def _follow(
     current, limits, model = state.target, window.limits, state.model
     state = replace(state, block=state.block if state.block is not None and now < state.block.until else None)
     delay = start_delay(state) + 2 * limits.interval
-    rising = state.grown_at is not None and not _since(state, SETTLE_AT_MOST, now)
+    rising = state.grown_at is not None and not state.unchanged_for(SETTLE_AT_MOST, now)
     pressure = pressure_of(spec, limits, model, load, executors=current, delay=delay, rising=rising)
-    state = _explain_backlog(spec, window, state, pressure, now)
+    state = _explain_backlog(spec, window, state, pressure, load, now)
     extra = _extra(state, now)
     overloaded = pressure.behind or pressure.busy * (1 + extra) > pressure.high
     reading = pressure.reading if overloaded else 0.0
     need = demand(spec, limits, model, load, rate=load.rate.now, reading=reading, extra=extra)
-    state = _remember(spec, state, need, now)
+    state = remember(spec, state, need, now)
     state, verdict = judge(state, load, now)
     scheduled = _scheduled(spec, now)
-    wanted = max(_clamp(spec, need.wanted), scheduled)
+    wanted = max(clamp(spec, need.wanted), scheduled)
     seen = explain.seen(load, behind=pressure.behind, executors=current, rate=load.rate.now, busy=pressure.busy)
     if verdict is not None:
-        back = _clamp(spec, verdict.executors)
+        back = clamp(spec, verdict.executors)
         return _Outcome(back, explain.step(current, back, verdict.condition.message), wanted, verdict.condition), state
     limit = _limit(spec, state, need, load, current=current, overloaded=overloaded, now=now)
     target = current
     if overloaded and wanted > current:
-        wanted = max(wanted, _clamp(spec, round(LEAST_STEP * current))) if pressure.behind else wanted
+        wanted = max(wanted, clamp(spec, round(LEAST_STEP * current))) if pressure.behind else wanted
         target = _up(state, wanted, load)
         # Executors that do more than what comes work a backlog off, which takes its time.
-        catches_up = pressure.behind and pressure.lately < pressure.usual and not _since(state, spec.max_lag, now)
+        catches_up = pressure.behind and pressure.lately < pressure.usual and not state.unchanged_for(spec.max_lag, now)
         # If nothing more arrives, it is to be known first whether the last step was of use.
         watched = state.step is not None and load.rate.now < MUCH_MORE * state.step.rate
-        watched = watched and not _since(state, SETTLE_AT_MOST, now)
+        # Who is late for so long does not wait for that.
+        patience = spec.max_lag if load.lag > spec.max_lag.total_seconds() else SETTLE_AT_MOST
+        watched = watched and not state.unchanged_for(patience, now)
         settled = _settled(state, window, timedelta(seconds=delay), now)
         if catches_up or watched or (not settled and target < LARGE * current):
             return _Outcome(current, f"{seen}; waits for the last step to take effect", wanted, limit), state
     elif not pressure.behind:
-        target = max(_down(spec, state, now), min(scheduled, current))
+        target = max(fewer(spec, state, load, now), min(scheduled, current))
     said = explain.decision(seen, spec, current, target, wanted, limit)
     return _Outcome(target, said, wanted, limit, load.rate.now), state
 
@@ -259,17 +249,18 @@ def _scheduled(spec: Scaling, now: datetime) -> int:
 
 
 def _explain_backlog(
-    spec: Scaling, window: ScalingWindow, state: ScalingState, pressure: Pressure, now: datetime
+    spec: Scaling, window: ScalingWindow, state: ScalingState, pressure: Pressure, load: Load, now: datetime
 ) -> ScalingState:
     """Take down whether the load explains a backlog; if it does not, more executors are needed for a while.
 
-    Batches may take longer than their tasks: storage is slow, tasks stand still, compaction takes up slots.
+    Batches may take longer than their tasks: storage is slow, tasks stand still.
     """
     patience = min(spec.catch_up, spec.max_lag) + timedelta(seconds=2 * window.limits.interval)
     explained = pressure.lately * (1 + _extra(state, now)) > pressure.usual
+    explained = explained or any(one.services > 0 for one in state.samples[-EXPLAINS:])
     if explained or window.executors is None or window.executors.registered < (state.target or 0):
         return replace(state, explained_at=now)
-    if not pressure.behind:
+    if not pressure.behind or load.lag <= NEARLY_LATE * spec.max_lag.total_seconds():
         return state
     known = max((at for at in (state.explained_at, state.unexplained_at) if at is not None), default=None)
     if known is not None and now - known < patience:
@@ -284,17 +275,6 @@ def _extra(state: ScalingState, now: datetime) -> float:
     return float(state.unexplained * 0.5 ** ((now - state.unexplained_at) / UNEXPLAINED_HALVES))
 
 
-def _remember(spec: Scaling, state: ScalingState, need: Demand, now: datetime) -> ScalingState:
-    """The largest recommendation of each half minute."""
-    kept = [known for known in state.recommendations if now - known.at <= spec.scale_down_after + _BUCKET]
-    steady = _clamp(spec, need.steady)
-    if kept and now - kept[-1].at < _BUCKET:
-        kept[-1] = replace(kept[-1], executors=max(kept[-1].executors, steady))
-    else:
-        kept.append(Recommendation(now, steady))
-    return replace(state, recommendations=tuple(kept))
-
-
 def _settled(state: ScalingState, window: ScalingWindow, wait: timedelta, now: datetime) -> bool:
     """Whether the last step is complete, and a batch can have run with it."""
     if state.changed_at is None or now - state.changed_at > SETTLE_AT_MOST:
@@ -304,11 +284,6 @@ def _settled(state: ScalingState, window: ScalingWindow, wait: timedelta, now: d
     return now - state.changed_at > wait
 
 
-def _since(state: ScalingState, span: timedelta, now: datetime) -> bool:
-    """Whether the last step is longer ago than that."""
-    return state.changed_at is None or now - state.changed_at > span
-
-
 def _up(state: ScalingState, wanted: int, load: Load) -> int:
     assert state.target is not None
     assert state.model is not None
@@ -316,26 +291,6 @@ def _up(state: ScalingState, wanted: int, load: Load) -> int:
     if state.block is not None and (state.block.rate is None or load.rate.now < 1.25 * state.block.rate):
         most = min(most, max(state.block.executors, state.target))
     return max(state.target, min(wanted, most))
-
-
-def _down(spec: Scaling, state: ScalingState, now: datetime) -> int:
-    """Fewer, if for as long as the load was high, within bounds, they would have done."""
-    assert state.target is not None
-    enough = DOWN_MARGIN * state.target
-    if state.raised_at is not None or not state.recommendations:
-        return state.target
-    hold = spec.scale_down_after
-    lately = max(known.executors for known in state.recommendations if now - known.at <= SHORTEST_HOLD)
-    if state.grown_at is not None and lately <= FALLEN * state.target:
-        high = max((known.at for known in state.recommendations if known.executors > enough), default=state.grown_at)
-        hold = min(max(high - state.grown_at, SHORTEST_HOLD), hold)
-    if now - state.recommendations[0].at < hold - _BUCKET or not _since(state, hold, now):
-        return state.target
-    most = max(known.executors for known in state.recommendations if now - known.at <= hold)
-    # One step when the load has settled, not one with each evaluation while it falls.
-    if most > enough or state.recommendations[-1].executors < SETTLED * most:
-        return state.target
-    return _clamp(spec, most)
 
 
 def _limit(
@@ -384,6 +339,8 @@ def _changed(state: ScalingState, target: int, rate: float | None, now: datetime
     before = state.target
     if target <= before:
         return replace(state, target=target, changed_at=now, raised_at=None, step=None, grown_at=None)
-    step = None if rate is None or promise(before, target) < LEAST_PROMISE else Step(now, before, target, rate)
+    step = state.step
+    if rate is not None and promise(before, target) >= LEAST_PROMISE:
+        step = Step(now, before, target, rate)
     grown = state.grown_at or now
     return replace(state, target=target, changed_at=now, raised_at=now, step=step, grown_at=grown)

@@ -76,5 +76,5 @@ def pressure_of(
         behind=behind,
         high=usual if load.rate.established or rising else unsure,
         usual=usual,
-        reading=(recent if behind else rate) * (1 + over / catch_up),
+        reading=(max(recent, load.rate.latest) if behind else rate) * (1 + over / catch_up),
     )

@@ -12,7 +12,7 @@ from lakestream_operator.autoscaler.state import BatchModel, Sample
 
 _WINDOWS = (1500.0, 900.0, 600.0, 300.0, 180.0)
 """Seconds of arrival time; the longest whose mean agrees with the last counts."""
-_RECENT = 90.0
+_LATEST, _RECENT = 30.0, 90.0
 _ESTABLISHED = 300.0
 _AGREES = 2.5
 """Standard deviations that mean and last may be apart."""
@@ -38,6 +38,8 @@ class Rate:
     """Relative standard deviation of a minute's mean."""
     recent: float = 0.0
     """Of the last minute and a half."""
+    latest: float = 0.0
+    """Of the last half minute."""
     established: bool = True
     """Whether the load has been what it is for some minutes; or else it may be noise."""
 
@@ -61,7 +63,7 @@ def rate_of(samples: Sequence[Sample], model: BatchModel) -> Rate | None:
     if not known:
         return None
     noise = _noise(known)
-    recent, *means = _means(known, (_RECENT, *reversed(_WINDOWS)))
+    latest, recent, *means = _means(known, (_LATEST, _RECENT, *reversed(_WINDOWS)))
     mean, window = next(
         (
             (one, seconds)
@@ -72,7 +74,7 @@ def rate_of(samples: Sequence[Sample], model: BatchModel) -> Rate | None:
     )
     leap = _leap(known, noise)
     long = window >= _ESTABLISHED and sum(sample.span for sample in known) >= _ESTABLISHED
-    return Rate(mean, leap, noise, recent, established=leap is None and long)
+    return Rate(mean, leap, noise, recent, latest, established=leap is None and long)
 
 
 class _Arrival(NamedTuple):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from xml.etree import ElementTree
 
 from lakestream.spark.session import SessionSettings, cluster_conf, common_conf, local_conf
+from lakestream.spark.tasktime import SERVICES_POOL
 from lakestream.storage import S3Settings
 
 
@@ -51,3 +53,9 @@ def test_what_may_be_set_otherwise_on_a_cluster_is_not_what_must_hold_everywhere
 def test_losing_executors_now_and_then_does_not_end_a_driver() -> None:
     # Spark's default counts over the whole life of a driver.
     assert cluster_conf("-Dx=y")["spark.executor.failuresValidityInterval"] == "10min"
+
+
+def test_spark_is_told_of_its_pools_wherever_it_runs() -> None:
+    conf = common_conf(SessionSettings("app"))
+    pools = ElementTree.parse(conf["spark.scheduler.allocation.file"].removeprefix("file:")).findall("pool")
+    assert SERVICES_POOL in {pool.get("name") for pool in pools}

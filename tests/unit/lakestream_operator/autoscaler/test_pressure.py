@@ -73,3 +73,15 @@ def test_what_is_unexplained_adds_to_the_steady_need_and_not_to_a_backlogs() -> 
     assert steady.steady == math.ceil(1.5 * 5 / 0.9)
     both = demand(SPEC, LIMITS, MODEL, one, rate=100_000.0, reading=140_000.0, extra=0.5)
     assert both == replace(steady, wanted=steady.steady)
+
+
+def test_compaction_takes_slots_that_batches_do_not_have() -> None:
+    one = load(Rate(100_000.0, None, 0.03))
+    compacted = replace(MODEL, services=50e-6)
+    assert demand(SPEC, LIMITS, compacted, one, rate=100_000.0).steady == math.ceil(1.5 * 5 / 0.9)
+
+
+def test_who_is_behind_reads_what_comes_by_now() -> None:
+    rising = Rate(0.8 * FULL_TEN, None, 0.03, recent=0.9 * FULL_TEN, latest=FULL_TEN)
+    assert pressure(load(rising, lag=48.1)).reading == pytest.approx(FULL_TEN, rel=0.01)
+    assert pressure(load(rising, lag=20.0)).reading == pytest.approx(0.8 * FULL_TEN)

@@ -78,5 +78,6 @@ def test_it_is_the_mean_over_the_longest_time_that_agrees_with_the_last(given: l
     ]
     rated, long = [*agreeing, (recent, False)][0]
     assert (rate.mean, rate.noise, rate.recent) == (rated, noise, recent)
+    assert rate.latest == mean(arrived, 30)
     assert rate.established == (long and rate.leap is None and sum(span for _, span in arrived) >= 300)
     assert rate.leap == leap_of(arrived, [sample.batches for sample in given if sample.span > 0], noise)

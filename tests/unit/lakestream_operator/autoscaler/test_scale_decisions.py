@@ -178,11 +178,11 @@ def test_a_model_that_is_not_sure_of_itself_doubles_at_most() -> None:
     assert targets[:2] == [5, 10]
 
 
-def test_fewer_executors_only_after_ten_minutes_and_then_as_few_as_will_do() -> None:
+def test_what_a_load_that_fell_has_no_use_for_is_kept_for_half_as_long_and_then_as_few_as_will_do() -> None:
     driver = Driver(20)
     driver.run(900, 320_000)
     assert driver.decisions[-1].target == 20
-    driver.run(540, 40_000)
+    driver.run(270, 40_000)
     assert driver.decisions[-1].target == 20
     driver.run(900, 40_000)
     assert list(dict.fromkeys(decision.target for decision in driver.decisions)) in ([20, 3], [20, 4, 3], [20, 2])
@@ -253,7 +253,7 @@ def test_an_idle_stream_is_not_a_silent_driver() -> None:
     assert driver.idle(3000).target == 1
 
 
-def test_what_was_added_stays_for_ten_minutes_unless_half_of_it_would_do() -> None:
+def test_what_was_added_stays_for_ten_minutes_unless_the_load_falls_by_a_quarter() -> None:
     driver = Driver(5)
     driver.run(900, 75_000)
     driver.run(300, 225_000)
@@ -264,15 +264,15 @@ def test_what_was_added_stays_for_ten_minutes_unless_half_of_it_would_do() -> No
     fell = Driver(5)
     fell.run(900, 75_000)
     fell.run(300, 225_000)
-    driver.run(1200, 150_000)
-    fell.run(1200, 75_000)
-    assert 9 <= driver.executors < added
+    driver.run(1200, 190_000)
+    # As long as the load was high, five minutes, and what it takes to see that it is so no longer.
+    fell.run(330, 75_000)
+    assert fell.executors <= added / 2
+    fell.run(900, 75_000)
+    assert 11 <= driver.executors < added
     assert driver.state.changed_at is not None
     assert driver.state.changed_at - raised >= timedelta(minutes=10)
     assert fell.executors <= 6
-    assert fell.state.changed_at is not None
-    # As long as the load was high, five minutes, and what it takes to see that it is so no longer.
-    assert fell.state.changed_at - raised < timedelta(minutes=9)
 
 
 def test_load_after_a_night_of_silence_is_no_backlog_and_what_it_costs_is_known() -> None:
@@ -312,13 +312,13 @@ def test_executors_of_a_stream_that_goes_idle_are_kept_no_longer_than_the_spec_s
     assert driver.now - ended >= timedelta(seconds=45)
 
 
-def test_executors_of_a_stream_that_goes_idle_are_kept_for_ten_minutes_by_default() -> None:
+def test_executors_of_a_stream_that_goes_idle_are_kept_for_five_minutes_by_default() -> None:
     driver = Driver(8)
     driver.run(600, 140_000)
     ended = driver.now
     while driver.decisions[-1].target == 8:
         driver.idle(15)
-    assert timedelta(minutes=9) <= driver.now - ended <= timedelta(minutes=15)
+    assert timedelta(minutes=4) <= driver.now - ended <= timedelta(minutes=8)
 
 
 def test_a_step_up_at_the_end_of_a_load_waits_for_no_batch() -> None:
@@ -423,6 +423,31 @@ def test_a_step_without_gain_is_taken_back() -> None:
         driver.now = before + timedelta(seconds=15)
         driver.evaluate()
     assert LimitReason.NO_GAIN in driver.events
+
+
+def test_who_is_late_is_given_more_before_it_is_known_of_what_use_the_last_step_was() -> None:
+    driver = Driver(4)
+    driver.run(900, 60_000)
+    began = driver.now
+    while driver.now - began < timedelta(minutes=4):
+        last = driver.batches[-1]
+        driver.now = last.finished_at + timedelta(seconds=10)
+        late = 50 + (driver.now - began).total_seconds() / 2
+        update = {
+            "batch": last.batch + 1,
+            "finished_at": driver.now,
+            "records": 600_000,
+            "arrival_rate": 60_000.0,
+            # Of those that were asked for too few have come for a verdict.
+            "executors": 5,
+            "horizon": driver.now - timedelta(seconds=late),
+            "lag_seconds": late,
+            "core_seconds": CoreSeconds(fetch=0.4 * COST * 600_000, write=0.6 * COST * 600_000),
+        }
+        driver.batches.append(last.model_copy(update=update))
+        driver.evaluate()
+    # 4, 5, 6, 8: that one would be worth a verdict.
+    assert driver.decisions[-1].target >= 10
 
 
 def test_the_maximum_is_kept_and_said() -> None:
