@@ -195,7 +195,8 @@ class Scaling(ApiModel):
     """Time in which a backlog should be worked off."""
 
     scale_down_after: PositiveDuration = timedelta(minutes=10)
-    """Executors are taken away when for so long there was never a need for them."""
+    """Executors are taken away when for so long there was never a need for them; after half of it, or less, where the
+    load has fallen by a quarter."""
 
     executors: int | None = Field(default=None, ge=1, le=10_000)
     """Executors to have whatever the lag is, from `minExecutors` to `maxExecutors`. Without it,
