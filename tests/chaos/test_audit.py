@@ -6,6 +6,7 @@ import ast
 import gzip
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from random import Random
 from urllib.parse import quote
@@ -194,3 +195,12 @@ def test_the_harness_shares_no_code_with_what_it_judges() -> None:
                 imported.add((node.module or "").partition(".")[0])
     assert "pyarrow" in imported
     assert imported & {"lakestream", "lakestream_api", "lakestream_loadgen", "lab"} == set()
+
+
+def test_what_was_read_again_may_be_in_quarantine_again(tmp_path: Path) -> None:
+    _lake(tmp_path)
+    where, sent = next((where, sent) for where, sent in TRUTH.sent.items() if sent.fate is Fate.QUARANTINE)
+    quarantine = [*read_quarantine(tmp_path / "quarantine"), (where, sent.data)]
+    found = Found(read_json(tmp_path / "table"), quarantine)
+    assert judge(TRUTH, found, keyed=False).doubled == 1
+    assert judge(replace(TRUTH, readings=2), found, keyed=False).ok

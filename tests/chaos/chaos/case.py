@@ -173,7 +173,7 @@ def _await_one_more(driver: Driver) -> bool:
 def _audit(made: World, lake: Lake, result: Result) -> None:
     copied = made.lake()
     told = read_told(copied / "checkpoint" / WRITER / "commits")
-    truth = made.producer.ledger.settle(made.stored(), made.hash_keys(), made.trimmed, told)
+    truth = made.producer.ledger.settle(made.stored(), made.hash_keys(), made.trimmed, told, made.readings)
     result.faults += truth.faults
     table = copied / "table"
     rows = lake.read_table(table) if made.setting.sink.is_hudi else read_json(table)

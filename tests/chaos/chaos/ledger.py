@@ -81,6 +81,8 @@ class Truth:
     """Where stream and ledger differ: the fault is Kinesis's, or the ledger's own."""
     skippable: frozenset[Where] = frozenset()
     """Those that the stream has no more, and that a driver has told of."""
+    readings: int = 1
+    """How often each record may have been read: in a table by key that shows nowhere, in quarantine it does."""
 
 
 class Ledger:
@@ -109,6 +111,7 @@ class Ledger:
         hash_keys: Mapping[str, range],
         trimmed: Iterable[Stored] = (),
         told: Told = Told(),
+        readings: int = 1,
     ) -> Truth:
         """Hold the ledger against the stream, which alone knows whether what got no answer is in it.
 
@@ -117,6 +120,7 @@ class Ledger:
             hash_keys: of each shard; none where placement is not by key.
             trimmed: what it had, and has no more.
             told: what drivers said that they skipped.
+            readings: how often each record may have been read.
         """
         gone = {(record.shard, record.sequence): record for record in trimmed}
         sent: dict[Where, Sent] = {}
@@ -132,7 +136,8 @@ class Ledger:
                 sent[record.shard, record.sequence, sub] = member
         faults += [f"the stream lacks an acknowledged record: {shard} {sequence}" for shard, sequence in missing]
         skippable = {at for at, record in gone.items() if told.covers(record)}
-        return Truth(sent, tuple(faults), frozenset(where for where in sent if where[:2] in skippable))
+        gone_and_told = frozenset(where for where in sent if where[:2] in skippable)
+        return Truth(sent, tuple(faults), gone_and_told, readings)
 
     def _found(self, data: bytes) -> Put | None:
         waiting = self._unknown.get(data)

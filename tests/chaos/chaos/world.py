@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections import Counter
@@ -27,6 +29,9 @@ from lakestream_localkinesis.testing import LocalKinesis, local_kinesis
 
 STREAM = "things"
 WRITER = "things"
+_COMMAND_SECONDS = 120.0
+_ONE_AT_A_TIME = "One goes on at a time"
+"""Of a request that is refused rightly."""
 _INTERPRETED = "--conf spark.sql.codegen.wholeStage=false --conf spark.sql.codegen.factoryMode=NO_CODEGEN"
 _SMALL_PARTS = "--conf spark.hadoop.fs.s3a.multipart.size=5M --conf spark.hadoop.fs.s3a.multipart.threshold=5M"
 
@@ -69,11 +74,14 @@ class World:
         self._hash_keys: dict[str, range] = {}
         self.trimmed: list[Stored] = []
         """What the stream had, and has no more."""
+        self.readings = 1
+        """How often a record may have been read: once by the stream, and by each span that was asked for."""
         self.stressed = False
         """Whether something is switched on that a driver may end of."""
         self._server = s3[0] if s3 else None
         self._tools = tools
         self._began = time.monotonic()
+        self._created_at = kinesis.clock.now()
         self._clocks: dict[str, WallClock] = {}
         self._resharding: Resharding | None = None
         self._story = (folder / "story.txt").open("a", buffering=1)
@@ -82,15 +90,8 @@ class World:
         self.document = _document(setting, self.root, kinesis.endpoint)
         self._create_stream()
         data = Random(chance.randrange(2**32))
-        self.producer = Producer(
-            self.client,
-            STREAM,
-            data,
-            self._batches,
-            burst=setting.burst,
-            hudi=setting.sink.is_hudi,
-            auto=setting.auto,
-        )
+        hudi, auto = setting.sink.is_hudi, setting.auto
+        self.producer = Producer(self.client, STREAM, data, self._batches, burst=setting.burst, hudi=hudi, auto=auto)
 
     @property
     def driver(self) -> Driver | None:
@@ -118,6 +119,33 @@ class World:
         self.counts["starts"] += 1
         self.tell(f"{driver.name} starts{f', to die at {crash_at}' if crash_at else ''}")
         return driver
+
+    def read_again(self, but: float) -> None:
+        """Ask for a span of the stream up to now, but for such a share of its life; a person tries once."""
+        if self.document["spec"]["schema"] != SCHEMA:
+            self.tell("no span is asked for: the schema is another one than its quarantine is of")
+            return
+        path = self.folder / f"span-{self.readings}.yaml"
+        path.write_text(yaml.safe_dump(self.document, sort_keys=False))
+        since = self._created_at + but * (self.kinesis.clock.now() - self._created_at)
+        # Even if the answer is an error, the request may be there.
+        self.readings += 1
+        stressed = self.stressed
+        told = self._command("backfill", "span", "--file", str(path), "--writer", WRITER, "--from", since.isoformat())
+        self.tell(f"asked for a span since {since}: {told}")
+        if not told.startswith("backfill ") and not stressed and _ONE_AT_A_TIME not in told:
+            self.faults.append(f"a span since {since} was refused: {told}")
+
+    def _command(self, *arguments: str) -> str:
+        """What `lakestream` says to that, to whoever typed it."""
+        command = [sys.executable, "-m", "lakestream.main", *arguments, "--despite-deletes"]
+        try:
+            done = subprocess.run(
+                command, env=self._environment(), capture_output=True, text=True, timeout=_COMMAND_SECONDS, check=False
+            )
+        except subprocess.TimeoutExpired:
+            return f"no answer in {_COMMAND_SECONDS:.0f} s"
+        return f"{done.stdout}{done.stderr}".strip()
 
     def set_clock(self, driver: Driver, seconds: float) -> None:
         """Set the clock of a driver that runs, to so many seconds before the machine's."""

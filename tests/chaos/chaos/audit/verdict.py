@@ -135,7 +135,7 @@ def _quarantine(truth: Truth, found: Iterable[tuple[Where, bytes]], verdict: Ver
             verdict.tell("foreign", where, sent[where].kind, "is in quarantine, and is good", datas[0])
         else:
             kept.add(where)
-        if len(datas) > 1:
+        if len(datas) > truth.readings:
             verdict.tell("doubled", where, sent[where].kind, f"is in quarantine {len(datas)} times")
         if any(data != sent[where].data for data in datas):
             verdict.tell("altered", where, sent[where].kind, "has other bytes in quarantine", datas[0])

@@ -1,0 +1,38 @@
+"""What people ask of a writer while its drivers live and die."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+from typing import TYPE_CHECKING, Self
+
+from chaos.faults.base import Fault, Phase
+from chaos.setting import Setting
+
+if TYPE_CHECKING:
+    from chaos.world import World
+
+
+@dataclass(frozen=True)
+class SpanAsked(Fault):
+    """All that arrived since the stream began, or the later part of it, is read once more beside the stream.
+
+    To a table that keeps every row there would be nothing to read: all of it is there.
+    """
+
+    percent: int
+    """Of the stream's life so far that is not read again."""
+
+    phase = Phase.DURING
+    group = "requests"
+
+    @classmethod
+    def suits(cls, setting: Setting) -> bool:
+        return setting.sink.is_keyed
+
+    @classmethod
+    def draw(cls, chance: Random) -> Self:
+        return cls(chance.choice((0, 0, 50, 90)))
+
+    def strike(self, world: World) -> None:
+        world.read_again(self.percent / 100)
