@@ -59,7 +59,7 @@ def compare(  # noqa: PLR0913, PLR0917 - options of a command
 
     scenarios, arms = _chosen(scenario, arm, everything=everything)
     sized = tuple(replace(one, rows=rows).scaled(size) for one in scenarios)
-    comparison = Comparison(sized, arms, repetitions, warm_repetitions=2, requests=requests)
+    comparison = Comparison(sized, arms, repetitions, warm_repetitions=1, requests=requests)
     load = Load(events_per_second, event_bytes, new_keys, retention_days, queries_per_day, batch_seconds, shards=shards)
     paid = _read(load_prices, prices)
     scalability = _read(load_scalability, out / "scalability.json")

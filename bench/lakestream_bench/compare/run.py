@@ -7,7 +7,7 @@ import shutil
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -97,21 +97,25 @@ class _Runner:
         missing = [turn for turn in self._turns() if self._is_missing(turn)]
         if len(missing) < len(self._turns()):
             _tell(f"{len(self._turns()) - len(missing)} of {len(self._turns())} trials are there from a run before")
-        if missing:
-            self._warm_up()
         progress = _Progress(len(missing))
+        warm: set[str] = set()
         for scenario in self.comparison.scenarios:
             turns = [turn for turn in missing if turn.scenario == scenario.name]
             uncounted = self._uncounted(scenario)
             if not turns and not uncounted:
                 continue
+            # To count warms up as well: an arm is written and asked, and nothing is timed.
+            warm.update(uncounted)
+            if turns:
+                self._warm_up([arm for arm in self.comparison.arms if arm not in warm])
+                warm.update(self.comparison.arms)
             with recorded(scenario) as history:
+                for arm in uncounted:
+                    self._count(scenario, arm, history)
                 for turn in turns:
                     progress.begin(f"{scenario.name}, {ARMS[turn.arm].title}, repetition {turn.repetition + 1}")
                     trial = self._trial(turn, scenario, history)
                     self.store.put(scenario, trial)
-                for arm in uncounted:
-                    self._count(scenario, arm, history)
 
     def results(self, facts: Setup) -> Results:
         """All that is kept of this comparison."""
@@ -143,13 +147,15 @@ class _Runner:
         arms = self.comparison.arms if self.s3 else ()
         return [arm for arm in arms if self.store.requests(scenario, arm) is None]
 
-    def _warm_up(self) -> None:
-        """A short trial of each arm, whose figures are thrown away: classes load, and the JVM compiles."""
+    def _warm_up(self, arms: Sequence[str]) -> None:
+        """A short trial of each of them, whose figures are thrown away: classes load, and the JVM compiles."""
+        if not arms:
+            return
         small = replace(self.comparison.scenarios[0], batches=_WARM_UP_BATCHES)
         once = replace(self, comparison=replace(self.comparison, warm_repetitions=1))
         with recorded(small) as history:
-            for number, arm in enumerate(self.comparison.arms, 1):
-                _tell(f"warming up {number} of {len(self.comparison.arms)}: {ARMS[arm].title}")
+            for number, arm in enumerate(arms, 1):
+                _tell(f"warming up {number} of {len(arms)}: {ARMS[arm].title}")
                 once._trial(Turn(small.name, 0, arm), small, history)
 
     def _trial(self, turn: Turn, scenario: Scenario, history: History) -> Trial:
