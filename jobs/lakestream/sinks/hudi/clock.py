@@ -3,6 +3,12 @@
 A commit with a time before that of the newest one is completed, and its rows are hidden behind what that one wrote:
 lost to every reader, with nothing to tell of it. So a driver whose clock is behind (it has moved to another node, or
 its time was set back) waits, or says so and ends, before it writes anything.
+
+In tables of version 6 the store's clock takes part. What a compaction has compacted is told from what came after it by
+the time at which its commit was completed, and that is the time of its object. A compaction that was completed before
+it began, for the machine that planned it is ahead of the store, has all that comes after it hidden: lost, again with
+nothing to tell of it. S3 tells whole seconds, so it is enough to be quick. So a compaction is not completed before the
+store has come to the time that it was planned at.
 """
 
 from __future__ import annotations
@@ -10,10 +16,10 @@ from __future__ import annotations
 import logging
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta, tzinfo
 
-from lakestream.errors import RetryLaterError
+from lakestream.errors import RetryLaterError, SinkError
 
 logger = logging.getLogger(__name__)
 
@@ -40,6 +46,30 @@ def newest_time(instants: str, zone: tzinfo | None) -> datetime | None:
         return None
     time = datetime.strptime(max(found).ljust(17, "0"), "%Y%m%d%H%M%S%f")  # noqa: DTZ007
     return time.astimezone(UTC) if zone is None else time.replace(tzinfo=zone).astimezone(UTC)
+
+
+def require_seen(path: str, early: Sequence[str]) -> None:
+    """Whether readers see what was written after compactions.
+
+    Args:
+        path: of the table.
+        early: instants of compactions that were completed before they began, by the store's clock.
+
+    Raises:
+        SinkError: they do not.
+    """
+    if early:
+        raise SinkError(
+            f"by the clock of its store, compactions of the table at {path} were completed before they began: "
+            f"{', '.join(f'.hoodie/{instant}.commit' for instant in early)}. The machine of whoever planned them is "
+            "ahead. What was written after them is hidden from readers, and the next compaction would leave it out. "
+            "Copy each of these objects onto itself (aws s3 cp URI URI --metadata-directive REPLACE), or touch the "
+            "file, so that it has a later time. Then check the table, and read what it lacks (lakestream backfill)."
+        )
+
+
+class ClockAheadError(RetryLaterError):
+    """This machine's clock has reached a time that the store's has not."""
 
 
 class CommitClock:
@@ -75,3 +105,25 @@ class CommitClock:
             "the table at %s has a commit %.1f s ahead of this machine's clock; waiting", self._path, seconds
         )
         self._sleep(seconds + 0.001)
+
+    def require_stored_after(self, planned: datetime, store: Callable[[], datetime]) -> None:
+        """Return when what is stored now gets a time that is not before that of a plan.
+
+        Args:
+            planned: when, by the clock of the machine that did.
+            store: stores something; returns the time that it has got.
+
+        Raises:
+            ClockAheadError: that would take longer than `PATIENCE`.
+        """
+        patience = PATIENCE
+        while (ahead := planned - store()) > timedelta(0):
+            if ahead > patience:
+                raise ClockAheadError(
+                    f"a compaction of the table at {self._path} was planned at {planned:%Y-%m-%dT%H:%M:%SZ}, and by "
+                    f"the clock of its store it is {round(ahead.total_seconds())} s before that. Completed now, it "
+                    "would hide what is written after it. Set the clock of this machine right; the compaction is tried "
+                    "again, and done when that time has come in the store as well."
+                )
+            self._sleep(ahead.total_seconds() + 0.001)
+            patience -= ahead

@@ -141,13 +141,31 @@ class HudiTable:
     def newest_time(self, client: Any) -> datetime | None:
         """When the newest instant in the timeline of a meta client, of any state, was begun or completed.
 
-        In version 6 nothing is ordered by completion, which is the time of the object, by the clock of the store.
+        In version 6 no commit is ordered by completion, which is the time of the object, by the clock of the store; see
+        `early_compactions`.
         """
         in_utc = client.getTableConfig().getTimelineTimezone().name() == "UTC"
         instants = client.getActiveTimeline()
         begun = " ".join(instants_in(instants))
         times = begun if self.settings.version is TableVersion.SIX else instants.getInstants().toString()
         return newest_time(times, UTC if in_utc else None)
+
+    def time_of(self, instant: str) -> datetime:
+        """When it was begun."""
+        time = newest_time(instant, UTC if self.is_in_utc() else None)
+        assert time is not None
+        return time
+
+    def store_time(self) -> datetime:
+        """What the store's clock says: the time of an object that is written for it."""
+        probe = self.path(".hoodie/lakestream/clock")
+        self.storage().create(probe, True).close()
+        return datetime.fromtimestamp(self.storage().getPathInfo(probe).getModificationTime() / 1000, UTC)
+
+    def early_compactions(self) -> list[str]:
+        """Compactions in the timeline that were completed before they began, by the store's clock."""
+        done = self.meta_client().getActiveTimeline().getCommitTimeline().filterCompletedInstants().getInstants()
+        return [one.requestedTime() for one in done if one.getCompletionTime() < one.requestedTime()]
 
     def pending_compactions(self) -> list[str]:
         """Instants of compactions that were planned, and perhaps begun, but not completed; oldest first."""

@@ -85,6 +85,11 @@ class HudiSettings:
         return self.version is TableVersion.SIX
 
     @property
+    def completes_by_store_time(self) -> bool:
+        """Whether readers tell by the time of an object what came after a compaction."""
+        return self.merges_on_read and self.version is TableVersion.SIX
+
+    @property
     def upserts(self) -> bool:
         """Whether the table has one row per key."""
         return self.operation is Operation.UPSERT

@@ -20,7 +20,7 @@ from lakestream.model import ServiceStatus, SinkCommit
 from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.hudi.buckets import SharedBucket
 from lakestream.sinks.hudi.client import HudiClient, Written
-from lakestream.sinks.hudi.clock import CommitClock
+from lakestream.sinks.hudi.clock import CommitClock, require_seen
 from lakestream.sinks.hudi.deletes import IS_DELETED, DeleteGuard, comparable, is_deleted, require_predicate
 from lakestream.sinks.hudi.metaclient import HudiTable, SideFiles
 from lakestream.sinks.hudi.options import write_options
@@ -89,6 +89,7 @@ class HudiSink:
             SettingsError: a column that a setting names does not exist, or `deleteWhen` is no condition.
             SettingsChangedError: the table is of another kind.
             ClockBehindError: the table has a commit of a time that this machine's clock has not reached.
+            SinkError: readers do not see what was written after a compaction.
         """
         settings = self._settings
         require_columns(output, settings)
@@ -111,6 +112,8 @@ class HudiSink:
             if found is not None:
                 require_evolution(found, table.as_stored(columns), settings)
             self._clock.require_after(table.newest_time(table.meta_client()))
+            if settings.completes_by_store_time:
+                require_seen(settings.path, table.early_compactions())
         else:
             table.create(columns)
             logger.info("created the %s table %s", settings.table_type.value, settings.path)
@@ -348,6 +351,8 @@ class HudiSink:
         """Compact what has been planned, also by a driver that died; then what is due, if it may be planned here."""
         assert self._beside is not None
         for instant in self._table.pending_compactions():
+            if self._settings.completes_by_store_time:
+                self._clock.require_stored_after(self._table.time_of(instant), self._table.store_time)
             self._measure(self._beside.compact(instant))
         if self._settings.plans_between_commits:
             return
