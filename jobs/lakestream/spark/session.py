@@ -113,9 +113,11 @@ def kill_jvm() -> None:
 
 def _start_jvm(conf: SparkConf) -> None:
     """Start the JVM in a session of its own: a SIGTERM or Ctrl-C for our process group asks us to end, and must not
-    kill the JVM under the batch in hand. It ends with us, since it reads a pipe from us."""
+    kill the JVM under the batch in hand. It ends with us, since it reads a pipe from us. What it prints goes to stderr:
+    stdout is for what we were asked for, and its libraries print warnings there."""
     if SparkContext._gateway is None:
-        gateway = launch_gateway(conf, popen_kwargs={"start_new_session": True})  # type: ignore[no-untyped-call]
+        apart = {"start_new_session": True, "stdout": 2}
+        gateway = launch_gateway(conf, popen_kwargs=apart)  # type: ignore[no-untyped-call]
         SparkContext._ensure_initialized(gateway=gateway)
     keep_names()
 
