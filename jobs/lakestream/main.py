@@ -1,13 +1,13 @@
 """The `lakestream` command.
 
 Other packages add sub-commands through the entry-point group `lakestream.commands`: a Typer app each, which is imported
-when it is called, or listed.
+when it is called, or listed. Those of this package are named here, since in the image no package announces its own.
 """
 
 from __future__ import annotations
 
 import os
-from importlib.metadata import EntryPoints, entry_points
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +17,14 @@ from typer.core import TyperGroup
 from lakestream.command import File, explained, load
 from lakestream.logs import log_to_stderr
 from lakestream_api import advice
+
+_GROUP = "lakestream.commands"
+_OURS = {
+    "backfill": "lakestream.backfill.cli:backfill_app",
+    "quarantine": "lakestream.quarantined.cli:quarantine_app",
+    "query": "lakestream.query.cli:query_app",
+    "table": "lakestream.table.cli:table_app",
+}
 
 
 class _Commands(TyperGroup):
@@ -34,7 +42,7 @@ class _Commands(TyperGroup):
 
 
 def _plugins() -> EntryPoints:
-    return entry_points(group="lakestream.commands")
+    return EntryPoints([*(EntryPoint(name, app, _GROUP) for name, app in _OURS.items()), *entry_points(group=_GROUP)])
 
 
 app = typer.Typer(

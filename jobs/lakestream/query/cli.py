@@ -51,7 +51,7 @@ def query(  # noqa: PLR0913, PLR0917 - an option each
     began = time.monotonic()
     log_to_stderr("WARNING")
     with explained():
-        require_extra("duckdb", "fastavro", "hudi")
+        require_extra("duckdb", "hudi")
         from lakestream.query.answer import answer
 
         now = datetime.now(UTC)

@@ -13,7 +13,7 @@ import typer
 from lakestream.command import WithDefault, explained, load
 from lakestream.exits import PLANNED
 from lakestream.logs import log_to_stderr
-from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, require_extra, target_of
+from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, target_of
 
 if TYPE_CHECKING:
     from lakestream.log import Work
@@ -52,7 +52,6 @@ def show(
     """Show what a table is: its files, what each commit did, what is waiting, what is in quarantine."""
     log_to_stderr("WARNING")
     with explained():
-        require_extra("fastavro")
         from lakestream.table.look import look
         from lakestream.table.text import as_text
 
@@ -120,7 +119,6 @@ def list_savepoints(path: TablePath = None, file: OptionalFile = None, writer: O
     """List the savepoints, oldest first: instant, when it was made, comment."""
     log_to_stderr("WARNING")
     with explained():
-        require_extra("fastavro")
         from lakestream.query.history import show as shown
         from lakestream.query.hudi_folder import HudiFolder
         from lakestream.table.report import savepoints_of
@@ -146,7 +144,6 @@ def restore(
     """Have the writer's driver take the table back to one of its commits, and read again from there."""
     log_to_stderr("WARNING")
     with explained():
-        require_extra("fastavro")
         from lakestream.log import Work
         from lakestream.query.moments import parse_moment
         from lakestream.settings import definition
@@ -188,7 +185,6 @@ def _ask(
     """Tell what the work comes to; with `yes`, ask the writer's driver for it."""
     log_to_stderr("WARNING")
     with explained():
-        require_extra("fastavro")
         from lakestream.table.look import look
         from lakestream.table.services import ask, plan_of
 

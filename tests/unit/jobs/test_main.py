@@ -1,5 +1,8 @@
 """The `lakestream` command, as far as it needs nothing beside itself."""
 
+import runpy
+import sys
+from importlib.metadata import EntryPoints
 from pathlib import Path
 
 import pytest
@@ -7,7 +10,8 @@ from typer.testing import CliRunner
 
 from lakestream.main import app
 
-EXAMPLE = Path(__file__).parents[3] / "examples" / "orders.yaml"
+ROOT = Path(__file__).parents[3]
+EXAMPLE = ROOT / "examples" / "orders.yaml"
 
 
 @pytest.mark.parametrize(
@@ -32,3 +36,17 @@ def test_a_document_is_checked(tmp_path: Path, old: str, new: str, status: int, 
     result = CliRunner().invoke(app, ["validate", "-f", str(document)])
     assert said in result.output
     assert result.exit_code == status
+
+
+@pytest.mark.parametrize(
+    ("command", "word"), [("query", "--sql"), ("table", "compact"), ("quarantine", "replay"), ("backfill", "cancel")]
+)
+def test_the_image_has_the_data_planes_commands_though_no_package_announces_any(
+    command: str, word: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("lakestream.main.entry_points", lambda group: EntryPoints())
+    monkeypatch.setattr(sys, "argv", ["lakestream", command, "--help"])
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_path(str(ROOT / "images" / "spark" / "main.py"))
+    assert not ended.value.code
+    assert word in capsys.readouterr().out

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import io
-import runpy
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import timedelta
@@ -215,13 +213,3 @@ def test_records_older_than_the_deletes_that_a_table_remembers_are_refused(tmp_p
     assert "arrived at 2026-01-31 12:00:00 UTC, and the table remembers deletes for 1 h" in refused.stderr
     assert "--despite-deletes" in refused.stderr
     assert "replay 1: 1 records" in kept.ask("replay", "--despite-deletes").stdout
-
-
-def test_it_can_be_asked_in_a_pod_that_has_no_lakestream_command(
-    kept: Kept, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["quarantined", "list", "-f", f"{kept.lake}/orders.yaml", "--writer", "json"])
-    with pytest.raises(SystemExit) as ended:
-        runpy.run_module("lakestream.quarantined")
-    assert not ended.value.code
-    assert "not JSON" in capsys.readouterr().out
