@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from pathlib import Path
 
 import pytest
+import yaml
 from pyspark.sql import SparkSession
 
-from cluster.commands import Kubectl, run
-from cluster.installation import LAKE, SYSTEM
+from cluster.commands import CommandError, Kubectl, run
+from cluster.installation import IMAGES, LAKE, ROOT, SYSTEM
 from cluster.lake import Lake
 from cluster.load import load
-from cluster.stream import WRITERS, Stream
+from cluster.stream import STARTS, WRITERS, Stream
+from cluster.waiting import eventually
 from lakestream_api import ConditionType, Phase
+from lakestream_loadgen.audit import fold, read_json_lake
+
+QUERY = ROOT / "examples" / "queries" / "orders-by-status.yaml"
+ENDS = ("COMPLETED", "FAILED", "SUBMISSION_FAILED")
 
 pytestmark = pytest.mark.timeout(1200)
 
@@ -56,6 +64,53 @@ def test_queries_answer(lake: Lake, spark: SparkSession) -> None:
     assert 0 < since.count() < lake.table(spark).count()
     before = spark.read.format("hudi").option("as.of.instant", commits[0]).load(lake.hudi)
     assert 0 < before.count() < lake.table(spark).count()
+
+
+def test_a_query_as_an_application_writes_what_the_events_come_to(
+    orders: Stream, lake: Lake, spark: SparkSession, kubectl: Kubectl
+) -> None:
+    *around, application = yaml.safe_load_all(QUERY.read_text("utf-8"))
+    application["spec"]["image"] = IMAGES.reference("spark")
+    for document in (*around, application):
+        kubectl.apply(document)
+    name = application["metadata"]["name"]
+
+    def ended() -> str | None:
+        found = kubectl.get("sparkapplication", name) or {}
+        state = found.get("status", {}).get("applicationState", {}).get("state", "")
+        return state if state in ENDS else None
+
+    state = eventually("the query ends", ended, STARTS, lambda: kubectl.get("sparkapplication", name))
+    log = kubectl.run("logs", f"{name}-driver")
+    assert state == "COMPLETED", log
+    done = kubectl.get("sparkapplication", name)
+    assert done is not None
+    assert done["status"]["executorState"], "an executor has done the work"
+    told = re.search(
+        r"^(\d+) rows of orders_hudi .* written to (s3a://lake/reports/orders_by_status/[\d-]+) in ", log, re.M
+    )
+    assert told, log
+    counts: dict[tuple[str, str], int] = defaultdict(int)
+    amounts: dict[tuple[str, str], float] = defaultdict(float)
+    for row in fold(read_json_lake(lake.json)).to_pylist():
+        key = row["created_at"] and row["created_at"][:10], row["status"]
+        counts[key] += 1
+        amounts[key] += row["amount"] or 0
+    found = {(row.dt, row.status): row for row in spark.read.parquet(told[2]).collect()}
+    assert {key: row.orders for key, row in found.items()} == counts
+    assert {key: row.amount or 0 for key, row in found.items()} == pytest.approx(amounts)
+    assert int(told[1]) == len(counts) > 1
+    again = ("query", lake.hudi, "--engine", "spark", "--to", told[2])
+    with pytest.raises(CommandError, match=f"{told[2]} is not empty"):
+        kubectl.run("exec", orders.names("hudi").driver_pod, "--", "lakestream", *again)
+
+
+def test_what_a_table_is_can_be_asked_in_a_drivers_pod(orders: Stream, kubectl: Kubectl) -> None:
+    driver = orders.names("hudi").driver_pod
+    document = ("-f", "/etc/lakestream/document/lakestream.yaml", "--writer", "hudi")
+    told = kubectl.run("exec", driver, "--", "lakestream", "table", *document)
+    assert "orders_hudi  s3a://lake/orders_hudi\nHudi " in told
+    assert "nobody has asked" in kubectl.run("exec", driver, "--", "lakestream", "backfill", "status", *document)
 
 
 def test_the_release_tests_itself() -> None:

@@ -21,7 +21,7 @@ from lakestream.query.hudi_rs import HudiRs
 from lakestream.query.hudi_spark import HudiSpark, HudiSparkChanges
 from lakestream.query.moments import Commit
 from lakestream.query.net_changes import HudiRsChanges
-from lakestream.query.question import Asked, Changes, NetChanges, Question, ReadOptimized, Snapshot
+from lakestream.query.question import Asked, Changes, NetChanges, Question, ReadOptimized, Snapshot, SparkRun
 from lakestream.query.spans import comparison_of, span_of
 from lakestream.query.target import Kind, Target
 from lakestream.sinks.contract import BatchRef
@@ -104,9 +104,11 @@ class Written:
         def by_spark(question: Question) -> list[Row]:
             if isinstance(question, NetChanges):
                 found = comparison_of(question, folder.history, now)
-                table: HudiSpark = HudiSparkChanges(folder, found, Asked(question, None, None, now))
+                table: HudiSpark = HudiSparkChanges(folder, found, Asked(question, None, None, now), SparkRun())
             else:
-                table = HudiSpark(folder, span_of(question, folder.history, now), Asked(question, None, None, now))
+                table = HudiSpark(
+                    folder, span_of(question, folder.history, now), Asked(question, None, None, now), SparkRun()
+                )
             return [row.asDict(recursive=True) for row in table.rows(self.spark).collect()]
 
         return {"hudi-rs": by_hudi_rs, "Spark": by_spark}

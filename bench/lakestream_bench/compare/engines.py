@@ -15,7 +15,7 @@ from lakestream.query.answer import answer as answer_native
 from lakestream.query.moments import Commit
 from lakestream.query.output import Format
 from lakestream.query.question import TABLE as LAKE
-from lakestream.query.question import Asked, Changes, Engine, NetChanges, Question, ReadOptimized, Snapshot
+from lakestream.query.question import Asked, Changes, Engine, NetChanges, Question, ReadOptimized, Snapshot, SparkRun
 from lakestream.query.target import Kind, Target
 from lakestream.storage import LakePath, S3Settings, StoreSettings
 from lakestream_bench.compare.arms import Arm
@@ -110,7 +110,7 @@ class _AskingNative:
             asked = f"WITH {TABLE} AS ({_json(view, table.moment)}) {sql}"
         out = io.BytesIO()
         question = Asked(_question(table, view), in_duckdb(asked), None, datetime.now(UTC))
-        answer_native(target, question, Engine.NATIVE, Format.ARROW, out)
+        answer_native(target, question, Engine.NATIVE, SparkRun(), Format.ARROW, out)
         with pa.ipc.open_stream(out.getvalue()) as reader:
             rows = reader.read_all()
         columns = [column.to_pylist() for column in rows.columns]

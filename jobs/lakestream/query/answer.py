@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 from contextlib import AbstractContextManager
-from typing import BinaryIO, Protocol
+from typing import TYPE_CHECKING, BinaryIO, Protocol
 
 import pyarrow as pa
 
@@ -12,9 +12,12 @@ from lakestream.errors import SettingsError
 from lakestream.query.errors import UnreadableError
 from lakestream.query.hudi_folder import HudiFolder
 from lakestream.query.output import Format, write_rows
-from lakestream.query.question import Asked, Engine, NetChanges, ReadOptimized
+from lakestream.query.question import Asked, Engine, NetChanges, ReadOptimized, SparkRun
 from lakestream.query.spans import comparison_of, span_of
 from lakestream.query.target import Kind, Target
+
+if TYPE_CHECKING:
+    from lakestream.query.hudi_spark import HudiSpark
 
 logger = logging.getLogger(__name__)
 
@@ -40,8 +43,16 @@ class Source(Protocol):
         ...
 
 
-def answer(target: Target, asked: Asked, engine: Engine, form: Format, out: BinaryIO) -> str:
+def answer(target: Target, asked: Asked, engine: Engine, run: SparkRun, form: Format, out: BinaryIO) -> str:
     """Write the rows that answer; returns what is to be told of them.
+
+    Args:
+        target: the table.
+        asked: the question.
+        engine: which may answer.
+        run: how Spark is asked, if it is.
+        form: of what goes to `out`: all, unless Spark writes it elsewhere.
+        out: gets the rows.
 
     Raises:
         SettingsError: the question is none, or about what is not there.
@@ -55,13 +66,21 @@ def answer(target: Target, asked: Asked, engine: Engine, form: Format, out: Bina
             if engine is Engine.NATIVE or target.kind is Kind.JSON:
                 raise
             logger.warning("%s; Spark is asked instead", error)
-    return _write(_spark(target, asked), asked, form, out)
+    spark = _spark(target, asked, run)
+    if run.to is None:
+        return _write(spark, asked, form, out)
+    count = spark.write(asked.sql, asked.limit, run.to.path)
+    return f"{_told(spark, asked, count)}, written to {run.to.path}"
 
 
 def _write(source: Source, asked: Asked, form: Format, out: BinaryIO) -> str:
     # Nothing is written before all was read: what fails then has written nothing.
     with source.answered(asked.sql, asked.limit) as rows:
         count = write_rows(rows, form, out)
+    return _told(source, asked, count)
+
+
+def _told(source: Source, asked: Asked, count: int) -> str:
     told = "1 row" if count == 1 else f"{count:,} rows"
     more = " (there may be more: --limit)" if count == asked.limit else ""
     return f"{told}{more} of {source.about}, by {source.engine}"
@@ -90,12 +109,12 @@ def _native(target: Target, asked: Asked) -> Source:
             return JsonDuckDb(log, span_of(asked.question, log.history, asked.now), asked)
 
 
-def _spark(target: Target, asked: Asked) -> Source:
+def _spark(target: Target, asked: Asked, run: SparkRun) -> HudiSpark:
     if target.kind is Kind.JSON:
         raise SettingsError("JSON files are read without Spark: leave --engine out")
     from lakestream.query.hudi_spark import HudiSpark, HudiSparkChanges
 
     folder = HudiFolder.look(target.table)
     if isinstance(asked.question, NetChanges):
-        return HudiSparkChanges(folder, comparison_of(asked.question, folder.history, asked.now), asked)
-    return HudiSpark(folder, span_of(asked.question, folder.history, asked.now), asked)
+        return HudiSparkChanges(folder, comparison_of(asked.question, folder.history, asked.now), asked, run)
+    return HudiSpark(folder, span_of(asked.question, folder.history, asked.now), asked, run)

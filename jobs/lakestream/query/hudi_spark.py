@@ -14,18 +14,19 @@ import pyspark
 from pyspark.errors import AnalysisException
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField
 
 from lakestream.query.errors import SqlError, UnreadableError
 from lakestream.query.history import Version
 from lakestream.query.hudi_folder import HudiFolder
 from lakestream.query.images import AFTER, BEFORE, COMMIT_TIME, INSTANT, KEY, OP, PARTITION, ROW_KEY, SEQUENCE
-from lakestream.query.question import TABLE, Asked, ReadOptimized
+from lakestream.query.question import TABLE, Asked, ReadOptimized, SparkRun
 from lakestream.query.spans import Comparison, Span
 from lakestream.query.telling import told_of, told_of_comparison
 from lakestream.spark.failures import SPARK_ERRORS, in_our_words
 from lakestream.spark.session import SessionSettings, build_session, stop_session
-from lakestream.storage import Scheme
+from lakestream.storage import LakePath, Scheme
 
 _AS_OF = "as.of.instant"
 _QUERY_TYPE = "hoodie.datasource.query.type"
@@ -36,10 +37,11 @@ class HudiSpark:
 
     engine = f"Spark {pyspark.__version__} with Hudi"
 
-    def __init__(self, folder: HudiFolder, span: Span, asked: Asked) -> None:
+    def __init__(self, folder: HudiFolder, span: Span, asked: Asked, run: SparkRun) -> None:
         self._folder = folder
         self._span = span
         self._asked = asked
+        self._run = run
 
     @property
     def about(self) -> str:
@@ -50,26 +52,48 @@ class HudiSpark:
     @contextmanager
     def answered(self, statement: str | None, limit: int | None) -> Iterator[pa.RecordBatchReader]:
         """See `Source`."""
-        place = self._folder.place
+        with (
+            self._answer(statement, limit) as answer,
+            tempfile.TemporaryDirectory(prefix="lakestream-query-") as folder,
+        ):
+            if self._run.on_cluster:
+                # Through the memory of this process, since no disk is the executors' and ours.
+                batches = answer._collect_as_arrow()
+                yield pa.RecordBatchReader.from_batches(to_arrow_schema(answer.schema), batches)
+                return
+            answer.write.parquet(f"{Path(folder).as_uri()}/answer")
+            yield ds.dataset(f"{folder}/answer", format="parquet").scanner().to_reader()
+
+    def write(self, statement: str | None, limit: int | None, to: LakePath) -> int:
+        """Have the tasks write the rows to a place, in place of what a killed attempt has left; how many there are.
+
+        Raises:
+            SqlError, UnreadableError: as `answered` does.
+        """
+        with self._answer(statement, limit) as answer:
+            answer.write.mode("overwrite").parquet(to.uri)
+            return answer.sparkSession.read.schema(answer.schema).parquet(to.uri).count()
+
+    @contextmanager
+    def _answer(self, statement: str | None, limit: int | None) -> Iterator[DataFrame]:
+        places = [self._folder.place, *([self._run.to] if self._run.to else [])]
         session = SessionSettings(
             app_name="lakestream-query",
-            cores=os.cpu_count() or 1,
+            cores=None if self._run.on_cluster else os.cpu_count() or 1,
             hudi=True,
-            s3=place.s3 if place.path.scheme is Scheme.S3 else None,
-            # The answer comes here by Parquet. Spark's own form of times is read as nanoseconds, and has no zone.
+            s3=next((place.s3 for place in places if place.path.scheme is Scheme.S3), None),
+            # What is read from here by Parquet: Spark's own form of times is read as nanoseconds, and has no zone.
             conf={"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"},
         )
-        spark = build_session(session)
-        try:
-            with _spark_errors(), tempfile.TemporaryDirectory(prefix="lakestream-query-") as folder:
-                answer = self._answer(spark, statement)
-                answer = answer if limit is None else answer.limit(limit)
-                answer.write.parquet(f"{Path(folder).as_uri()}/answer")
-                yield ds.dataset(f"{folder}/answer", format="parquet").scanner().to_reader()
-        finally:
-            stop_session(spark)
+        with _spark_errors():
+            spark = build_session(session)
+            try:
+                answer = self._selected(spark, statement)
+                yield answer if limit is None else answer.limit(limit)
+            finally:
+                stop_session(spark)
 
-    def _answer(self, spark: SparkSession, statement: str | None) -> DataFrame:
+    def _selected(self, spark: SparkSession, statement: str | None) -> DataFrame:
         rows = self.rows(spark)
         if statement is None:
             return rows.select(*(name for name in rows.columns if not name.startswith("_hoodie_")))
@@ -96,8 +120,8 @@ class HudiSpark:
 class HudiSparkChanges(HudiSpark):
     """The changes between two versions of a table, as `net_changes` has them; a `Source`."""
 
-    def __init__(self, folder: HudiFolder, found: Comparison, asked: Asked) -> None:
-        super().__init__(folder, Span(found.after), asked)
+    def __init__(self, folder: HudiFolder, found: Comparison, asked: Asked, run: SparkRun) -> None:
+        super().__init__(folder, Span(found.after), asked, run)
         self._found = found
 
     @property

@@ -62,4 +62,6 @@ def require_extra(*modules: str) -> None:
     """
     lacking = [name for name in modules if find_spec(name) is None]
     if lacking:
-        raise SettingsError(f"{', '.join(lacking)} not installed: pip install 'lakestream[query]'")
+        raise SettingsError(
+            f"{', '.join(lacking)} not installed: pip install 'lakestream[query]'; or have Spark answer: --engine spark"
+        )

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakestream.errors import SettingsError
+from lakestream.query.question import Engine
 
 _WIDEST = 50
 """Characters of a cell that people are shown."""
@@ -45,6 +46,21 @@ class Format(StrEnum):
     def is_binary(self) -> bool:
         """Whether it is nothing to print."""
         return self in (Format.PARQUET, Format.ARROW)
+
+
+def answering(engine: Engine, form: Format | None, *, on_cluster: bool, is_kept: bool) -> Engine:
+    """The engine that may answer, given where it is asked and where its answer goes.
+
+    Raises:
+        SettingsError: options do not go together.
+    """
+    if on_cluster and engine is Engine.NATIVE:
+        raise SettingsError("--cluster has Spark answer: leave --engine native out")
+    if is_kept and engine is not Engine.SPARK and not on_cluster:
+        raise SettingsError("--to is written by Spark: add --engine spark (or --cluster); without it use -o and > FILE")
+    if is_kept and form not in (None, Format.PARQUET):
+        raise SettingsError(f"--to writes Parquet: leave -o {form} out")
+    return Engine.SPARK if on_cluster else engine
 
 
 def require_redirected(form: Format) -> None:

@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from lakestream.errors import SettingsError
 from lakestream.query.moments import Moment, parse_moment
+
+if TYPE_CHECKING:
+    from lakestream.storage import StoreSettings
 
 TABLE = "lake"
 """What the table is called in SQL, whichever it is: the same statement goes for Hudi and for JSON."""
@@ -55,6 +58,16 @@ class Engine(StrEnum):
     AUTO = "auto"
     NATIVE = "native"
     SPARK = "spark"
+
+
+@dataclass(frozen=True, slots=True)
+class SparkRun:
+    """How Spark is asked."""
+
+    on_cluster: bool = False
+    """By the master that spark-submit was given, and not in a JVM of this machine."""
+    to: StoreSettings | None = None
+    """Where its tasks write the rows, as Parquet; None: they come here."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,9 +64,7 @@ def at_path(path: str, environ: Mapping[str, str]) -> Target:
     Raises:
         SettingsError: there is none; or it is on S3, and the environment does not say in which region.
     """
-    place = StoreSettings(LakePath.parse(path), _s3_of(environ))
-    if place.path.scheme is Scheme.S3 and not place.s3.region:
-        raise SettingsError("set AWS_REGION to the region of the bucket")
+    place = place_at(path, _s3_of(environ))
     _require_folder(place.path)
     if exists(place, ".hoodie/hoodie.properties"):
         owner = read_owner(place / ".hoodie" / "lakestream") if exists(place, f".hoodie/lakestream/{KEY}") else None
@@ -78,6 +76,19 @@ def at_path(path: str, environ: Mapping[str, str]) -> Target:
         f"{place.path} has neither a Hudi table (.hoodie/hoodie.properties) nor JSON files of LakeStream "
         f"({JSON_SIDE}/{KEY}); of older JSON files, give the document: -f lakestream.yaml --writer NAME"
     )
+
+
+def place_at(path: str, s3: S3Settings) -> StoreSettings:
+    """A place that may be on S3.
+
+    Raises:
+        SettingsError: it is, and nobody knows in which region.
+        StorageError: no path.
+    """
+    place = StoreSettings(LakePath.parse(path), s3)
+    if place.path.scheme is Scheme.S3 and not s3.region:
+        raise SettingsError("set AWS_REGION to the region of the bucket")
+    return place
 
 
 def _s3_of(environ: Mapping[str, str]) -> S3Settings:

@@ -14,6 +14,7 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.sql import SparkSession
 
+from lakestream.errors import SettingsError
 from lakestream.spark.archive import archive_options, image_archive, local_archive, local_class_path
 from lakestream.spark.hudi import HUDI_CONF
 from lakestream.spark.java import java_home
@@ -59,6 +60,7 @@ def build_session(settings: SessionSettings) -> SparkSession:
 
     Raises:
         JavaNotFoundError, JarsUnavailableError: as told there.
+        SettingsError: no spark-submit has said which cluster is meant.
     """
     conf = _on_cluster(settings) if settings.cores is None else _on_this_machine(settings, settings.cores)
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
@@ -79,6 +81,12 @@ def _on_this_machine(settings: SessionSettings, cores: int) -> SparkConf:
 
 
 def _on_cluster(settings: SessionSettings) -> SparkConf:
+    # Of the image's entry point, or of a spark-submit that has started this process. Without, it would be local Spark.
+    if not {"PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT"} & os.environ.keys():
+        raise SettingsError(
+            "--cluster takes Spark's master from spark-submit, and none has started this: run it as a "
+            "SparkApplication, or leave --cluster out"
+        )
     # The launcher reads the file of properties that PYSPARK_SUBMIT_ARGS names, and the JVM knows them from then on.
     java = " ".join(java_options(image_archive()))
     _start_jvm(SparkConf(loadDefaults=False).set("spark.driver.defaultJavaOptions", java))

@@ -5,7 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from xml.etree import ElementTree
 
-from lakestream.spark.session import SessionSettings, cluster_conf, common_conf, local_conf
+import pytest
+
+from lakestream.errors import SettingsError
+from lakestream.spark.session import SessionSettings, build_session, cluster_conf, common_conf, local_conf
 from lakestream.spark.tasktime import SERVICES_POOL
 from lakestream.storage import S3Settings
 
@@ -59,3 +62,10 @@ def test_spark_is_told_of_its_pools_wherever_it_runs() -> None:
     conf = common_conf(SessionSettings("app"))
     pools = ElementTree.parse(conf["spark.scheduler.allocation.file"].removeprefix("file:")).findall("pool")
     assert SERVICES_POOL in {pool.get("name") for pool in pools}
+
+
+def test_a_cluster_that_nobody_has_named_is_refused_before_a_jvm_is_started(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("PYSPARK_SUBMIT_ARGS", "PYSPARK_GATEWAY_PORT"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(SettingsError, match="--cluster takes Spark's master from spark-submit, and none has started"):
+        build_session(SessionSettings("app"))

@@ -1,0 +1,86 @@
+"""`lakestream query` by Spark, as a process of its own: on this machine, and on a cluster's executors."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from hudi_orders import Order, opened, ref, rows_of, upserts
+from lab.driver import small_cluster
+from lakestream_api import TableType
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+
+LATER = [Order("a", 2), Order("b", 1, "d"), Order("d", 1)]
+BY_DAY = "SELECT dt, count(*) AS orders, max(version) AS version FROM lake GROUP BY dt ORDER BY dt"
+
+
+@pytest.fixture(scope="module")
+def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """`a`, `c` and `d`; `b` was deleted."""
+    settings = upserts(tmp_path_factory.mktemp("query"), TableType.MERGE_ON_READ)
+    with opened(spark, settings) as sink:
+        sink.write(ref(0), rows_of(spark, [Order("a", 1), Order("b", 1), Order("c", 1)]), replay=False)
+        sink.write(ref(1), rows_of(spark, LATER), replay=False)
+        sink.finish_services()
+    return settings.path
+
+
+@pytest.fixture
+def on_cluster(tmp_path: Path) -> Mapping[str, str]:
+    """What spark-submit says of executors that are processes of their own."""
+    return small_cluster(tmp_path / "spark-home")
+
+
+def query(*arguments: str, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "lakestream.main", "query", *arguments],
+        env={**os.environ, "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1", **(environment or {})},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+
+
+def test_tasks_write_the_rows_to_a_folder_that_is_empty(table: str, tmp_path: Path) -> None:
+    to = tmp_path / "reports" / "{date}"
+    # What an attempt that was killed has left: its rows do not come back.
+    day = tmp_path / "reports" / f"{datetime.now(UTC):%Y-%m-%d}"
+    stale = day / "_temporary" / "0" / "task_1" / "part-0.parquet"
+    stale.parent.mkdir(parents=True)
+    stale.write_bytes(b"rows of another attempt")
+    done = query(table, "--engine", "spark", "--sql", BY_DAY, "--to", str(to))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "", "not a word of a library's"
+    assert "2 rows of orders (Hudi, merge on read), as of " in done.stderr
+    assert f", by Spark 3.5.9 with Hudi, written to {day} in " in done.stderr
+    assert pq.read_table(day).to_pylist() == [
+        {"dt": "2026-01-01", "orders": 1, "version": 1},
+        {"dt": "2026-01-02", "orders": 2, "version": 2},
+    ]
+    again = query(table, "--engine", "spark", "--to", str(to))
+    assert again.returncode == 2
+    assert f"--to: {day} is not empty (" in again.stderr
+    assert "Spark" not in again.stderr, "it is refused before Spark is started"
+
+
+def test_executors_of_a_cluster_read_and_the_driver_prints(table: str, on_cluster: Mapping[str, str]) -> None:
+    done = query(table, "--cluster", "--sql", BY_DAY, "-o", "csv", environment=on_cluster)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "dt,orders,version\n2026-01-01,1,1\n2026-01-02,2,2\n"
+    none = query(table, "--cluster", "--sql", f"SELECT * FROM ({BY_DAY}) WHERE orders > 9", environment=on_cluster)
+    assert none.returncode == 0, none.stderr
+    assert none.stdout.split()[:3] == ["dt", "orders", "version"]
+    assert "0 rows of orders" in none.stderr
+    wrong = query(table, "--cluster", "--sql", "SELECT statsu FROM lake", environment=on_cluster)
+    assert wrong.returncode == 2
+    assert "statsu" in wrong.stderr.splitlines()[-1]
