@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
 
@@ -18,6 +18,7 @@ from lakestream.errors import RestoreError
 from lakestream.log import ServiceRequest, Work
 from lakestream.query.hudi_folder import HudiFolder
 from lakestream.sinks.hudi import HudiSettings, HudiSink, RestorableTable
+from lakestream.sinks.hudi.metaclient import HudiTable
 from lakestream.storage import LakePath, S3Settings, StoreSettings
 from lakestream.testing.logs import EPOCH_TIME
 from lakestream_api import Operation, TableType, TableVersion
@@ -113,36 +114,93 @@ def test_a_table_that_is_taken_back_is_as_it_was_and_goes_on(
         assert not [one for one in sink.services if one.failed]
 
 
-@pytest.mark.parametrize(
-    "table_type", [TableType.MERGE_ON_READ, pytest.param(TableType.COPY_ON_WRITE, marks=pytest.mark.slow)]
-)
-def test_a_clustering_is_undone_with_the_batches(spark: SparkSession, tmp_path: Path, table_type: TableType) -> None:
-    settings = replace(
-        settings_of(tmp_path, table_type, TableVersion.SIX),
+INSERTS = [[Order("a", batch), Order("b", batch)] for batch in range(6)]
+EVERY = sorted((order.key, order.version) for orders in INSERTS for order in orders)
+
+
+def clustered(spark: SparkSession, settings: HudiSettings, behind: int) -> tuple[str, str]:
+    """Write three batches, a clustering, and so many batches; instants of the second batch and of the clustering."""
+    with opened(spark, settings) as sink:
+        write(spark, sink, 0, INSERTS[:3])
+        instant = instant_of(sink, 1)
+        begun = sink.begin(ServiceRequest(1, EPOCH_TIME, Work.CLUSTERING))
+        assert begun is not None
+        begun.result(60)
+        write(spark, sink, 3, INSERTS[3 : 3 + behind])
+    place = StoreSettings(LakePath.parse(settings.path), S3Settings(""))
+    return instant, HudiFolder.look(place).timeline.completed("replacecommit")[-1].requested
+
+
+def inserts(folder: Path, table_type: TableType, version: TableVersion) -> HudiSettings:
+    return replace(
+        settings_of(folder, table_type, version),
         operation=Operation.INSERT,
         ordering_field=None,
         delete_when=None,
         cluster_into=64 << 20,
     )
-    written = [[Order("a", batch), Order("b", batch)] for batch in range(6)]
-    every = sorted((order.key, order.version) for orders in written for order in orders)
-    with opened(spark, settings) as sink:
-        write(spark, sink, 0, written[:3])
-        instant = instant_of(sink, 1)
-        request = ServiceRequest(1, EPOCH_TIME, Work.CLUSTERING)
-        begun = sink.begin(request)
-        assert begun is not None
-        begun.result(60)
-        write(spark, sink, 3, written[3:])
-    assert seen(spark, settings) == every
+
+
+@pytest.mark.parametrize(
+    "table_type", [TableType.MERGE_ON_READ, pytest.param(TableType.COPY_ON_WRITE, marks=pytest.mark.slow)]
+)
+def test_a_clustering_is_undone_with_the_batches(spark: SparkSession, tmp_path: Path, table_type: TableType) -> None:
+    settings = inserts(tmp_path, table_type, TableVersion.SIX)
+    instant, _ = clustered(spark, settings, behind=3)
+    assert seen(spark, settings) == EVERY
     table = RestorableTable(spark, settings)
     table.require(instant, 1, CHECKPOINT, COMMENT)
     table.restore(instant)
     table.release(instant, COMMENT)
-    assert seen(spark, settings) == [pair for pair in every if pair[1] < 2]
+    assert seen(spark, settings) == [pair for pair in EVERY if pair[1] < 2]
     with opened(spark, settings) as sink:
-        write(spark, sink, 7, written[2:])
-    assert seen(spark, settings) == every
+        write(spark, sink, 7, INSERTS[2:])
+    assert seen(spark, settings) == EVERY
+
+
+def die_undoing(spark: SparkSession, settings: HudiSettings, savepoint: str, instant: str) -> None:
+    """Leave a table as a driver does that dies when Hudi, restoring, has begun to undo an instant.
+
+    The plans of both are there, the instant is no completed one any more, and one of its files is gone.
+    """
+    table = HudiTable(spark, settings)
+    hudi, client = table.hudi, table.meta_client()
+    config = hudi.config.HoodieWriteConfig.newBuilder().withPath(settings.path)
+    engine = hudi.client.common.HoodieSparkEngineContext(spark._jsc)
+    writer = hudi.table.HoodieSparkTable.create(config.withProps(client.getTableConfig().getProps()).build(), engine)
+    now = int(f"{datetime.now(UTC):%Y%m%d%H%M%S%f}"[:17])
+    writer.scheduleRestore(engine, str(now), savepoint)
+    timeline = client.reloadActiveTimeline()
+    timeline.transitionRestoreRequestedToInflight(timeline.getRestoreTimeline().lastInstant().get())
+    (found,) = [one for one in timeline.getInstants() if one.requestedTime() == instant]
+    writer.scheduleRollback(engine, str(now + 1), found, False, False, True)
+    timeline = client.reloadActiveTimeline()
+    timeline.transitionRollbackRequestedToInflight(timeline.getRollbackTimeline().lastInstant().get())
+    timeline.revertToInflight(found)
+    one, _other = Path(settings.path.removeprefix("file://")).rglob(f"*_{instant}.parquet")
+    one.unlink()
+
+
+@pytest.mark.parametrize("version", list(TableVersion))
+def test_a_clustering_that_is_half_undone_is_undone(spark: SparkSession, tmp_path: Path, version: TableVersion) -> None:
+    settings = inserts(tmp_path, TableType.MERGE_ON_READ, version)
+    instant, clustering = clustered(spark, settings, behind=0)
+    table = RestorableTable(spark, settings)
+    table.require(instant, 1, CHECKPOINT, COMMENT)
+    die_undoing(spark, settings, instant, clustering)
+    table.restore(instant)
+    table.release(instant, COMMENT)
+    assert seen(spark, settings) == [pair for pair in EVERY if pair[1] < 2]
+    folder = HudiFolder.look(StoreSettings(LakePath.parse(settings.path), S3Settings("")))
+    assert not folder.timeline.pending
+    assert not list(Path(settings.path.removeprefix("file://")).rglob(f"*_{clustering}.parquet"))
+    with opened(spark, settings) as sink:
+        write(spark, sink, 7, INSERTS[2:])
+        begun = sink.begin(ServiceRequest(2, EPOCH_TIME, Work.CLUSTERING))
+        assert begun is not None
+        begun.result(60)
+        assert not [one for one in sink.services if one.failed]
+    assert seen(spark, settings) == EVERY
 
 
 def test_where_a_table_cannot_go_back_to_is_told_and_nothing_is_undone(spark: SparkSession, tmp_path: Path) -> None:

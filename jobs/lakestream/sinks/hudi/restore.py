@@ -26,6 +26,7 @@ from lakestream.sinks.hudi.rollbacks import remember
 from lakestream.sinks.hudi.settings import HudiSettings
 from lakestream.sinks.hudi.table import with_version
 from lakestream.spark.failures import SPARK_ERRORS, in_our_words
+from lakestream_api import TableVersion
 
 logger = logging.getLogger(__name__)
 
@@ -108,6 +109,11 @@ class RestorableTable:
         undoing = table.undoing()
         with closing(self._client(table, _ALONE if undoing is None else _AMIDST)) as client:
             client.rollback_failed_writes()
+            if table.settings.version is TableVersion.NINE:
+                # Hudi passes over a clustering that is half undone: a pending one is another action there than the
+                # completed one of the restore's plan. It would be taken up again, on files of commits that are gone.
+                for instant in sorted((undoing or set()).intersection(table.pending_clusterings())):
+                    client.roll_back(instant)
         # A compaction that is half undone is a pending one again, and Hudi passes over it: its files are gone by now.
         table.forget_compactions(instant for instant in table.pending_compactions() if instant in (undoing or ()))
 
