@@ -191,8 +191,8 @@ def _ask(
         target = target_of(path, file, writer)
         plan = plan_of(work, look(target, 0), instant)
         typer.echo(plan.told)
-        _require_yes(yes=yes)
         if plan.is_needed:
+            _require_yes(yes=yes)
             request = ask(target.required_log(), work, datetime.now(UTC), instant=instant, comment=comment)
             typer.echo(
                 f"request {request.number}: the writer's driver does it beside its batches, the one that runs within "
