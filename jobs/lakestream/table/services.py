@@ -40,12 +40,7 @@ def plan_of(work: Work, report: HudiReport | JsonReport, instant: str = "") -> P
         case Work.COMPACTION:
             return _compaction(report)
         case Work.CLUSTERING:
-            if not slices.small.count:
-                return Plan("no files are small", is_needed=False)
-            return Plan(
-                f"clustering merges {_told(slices.small, 'base')} below 32 MiB, and others that are small for "
-                "hudi.clustering.targetFileSize"
-            )
+            return _clustering(report)
         case Work.CLEANING:
             if not slices.replaced.count:
                 return Plan("no files have been replaced", is_needed=False)
@@ -70,6 +65,20 @@ def _compaction(report: HudiReport) -> Plan:
     if not (waiting := report.slices.waiting).count:
         return Plan("no log files wait to be compacted", is_needed=False)
     return Plan(f"compaction merges {_told(waiting, 'log')} with {_told(report.slices.base, 'base')}")
+
+
+def _clustering(report: HudiReport) -> Plan:
+    if report.layout.startswith("bucket:"):
+        raise SettingsError(
+            f"{report.path} is kept by key, in as many files as it has buckets ({report.layout}): clustering is for "
+            "tables of inserts"
+        )
+    if not (small := report.slices.small).count:
+        return Plan("no files are small", is_needed=False)
+    return Plan(
+        f"clustering merges {_told(small, 'base')} below 32 MiB, and others that are small for "
+        "hudi.clustering.targetFileSize"
+    )
 
 
 def _deletion(report: HudiReport, instant: str) -> Plan:

@@ -187,6 +187,12 @@ def test_there_may_be_nothing_to_do(lake: Path) -> None:
             assert (done.exit_code, done.stdout, done.stderr) == (0, told, "")
 
 
+def test_buckets_are_not_clustered(lake: Path) -> None:
+    done = table("cluster", "-f", f"{lake}/orders.yaml", *HUDI, "--yes")
+    assert done.exit_code == Exit.SETTINGS
+    assert "in as many files as it has buckets (bucket:4): clustering is for tables of inserts" in done.stderr
+
+
 def test_savepoints_are_listed_and_only_these_are_deleted(lake: Path) -> None:
     path = f"{lake}/hudi"
     assert table("savepoint", "list", path).stdout == ""
