@@ -169,6 +169,8 @@ def _seconds(model: BatchModel, load: Load, records: float, slots: float, readin
 
 def _slots(model: BatchModel, load: Load, records: float, seconds: float, reading: float, share: float) -> float:
     """The fewest task slots that so many records keep busy for that share of the seconds at most."""
+    if records <= 0:
+        return 0.0  # there is no batch
     least = (model.fetching(records) + model.writing(records) + model.services * records) / (share * seconds)
     # Where no number would do, that of the work alone counts: what is fixed, or a shard's limit, is told.
     files = load.groups / model.write if load.groups else math.inf

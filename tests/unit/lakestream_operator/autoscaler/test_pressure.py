@@ -81,6 +81,12 @@ def test_compaction_takes_slots_that_batches_do_not_have() -> None:
     assert demand(SPEC, LIMITS, compacted, one, rate=100_000.0).steady == math.ceil(1.5 * 5 / 0.9)
 
 
+def test_silence_after_a_load_calls_for_nothing() -> None:
+    """Though a batch, if there were one, would take 20 core-seconds however small it is, and minutes are far apart."""
+    silent = load(Rate(0.0, None, 3.0), lag=0.0)
+    assert demand(SPEC, LIMITS, replace(MODEL, write_base=20.0), silent, rate=0.0).steady == 1
+
+
 def test_who_is_behind_reads_what_comes_by_now() -> None:
     rising = Rate(0.8 * FULL_TEN, None, 0.03, recent=0.9 * FULL_TEN, latest=FULL_TEN)
     assert pressure(load(rising, lag=48.1)).reading == pytest.approx(FULL_TEN, rel=0.01)
