@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from lab.chain import Lab, Labs, Table
 from lab.lake import commits_of, plans_of
-from lab.links import AtStep, Since, Terminated
+from lab.links import AtStep, Since
 from lab.stream import MAX_RECORDS_PER_BATCH
 from lab.verdict import require_exactly_once
 from lakestream.backfill import cut
@@ -82,6 +82,12 @@ def put_files(lab: Lab) -> str:
     return path.rpartition("/")[0]
 
 
+def sizes(lab: Lab) -> list[int]:
+    """Records of each committed batch of a backfill."""
+    with lab.writer.environment():
+        return [commit.records for commit in commits_of(lab.writer) if commit.backfills]
+
+
 def run(lab: Lab, spark: SparkSession) -> None:
     lab.stream.put(2)
     lab.drain()
@@ -94,10 +100,12 @@ def run(lab: Lab, spark: SparkSession) -> None:
             backfills = plans_of(lab.writer)[-1].backfills
         lab.story.append(f"{lab.drivers[-1].name}: {kill}; {'of the backfill' if backfills else 'of the stream'}")
     with lab.traffic():
-        Terminated(Since.COMMIT, group=False).carry_out(lab)
-    with lab.writer.environment():
-        small = [commit.records for commit in commits_of(lab.writer) if commit.backfills]
-    assert len(small) > 1, "several batches are one backfill"
+        driver = lab.start()
+        driver.until_logged(Since.COMMIT.line)
+        driver.until(lambda: len(sizes(lab)) > 1, "the second batch that is of one backfill")
+        driver.process.terminate()
+        assert driver.wait() == 0, driver.tail()
+    small = sizes(lab)
     assert max(small) <= MAX_RECORDS_PER_BATCH + 20, "of which the request has estimates"
     # What the killed ones did not get to, in a few batches.
     lab.document["spec"]["trigger"]["maxRecordsPerBatch"] = 100 * MAX_RECORDS_PER_BATCH
