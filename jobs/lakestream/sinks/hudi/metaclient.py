@@ -6,7 +6,7 @@ import json
 import logging
 import re
 from collections.abc import Iterable, Iterator, Set
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -144,16 +144,15 @@ class HudiTable:
         In version 6 no commit is ordered by completion, which is the time of the object, by the clock of the store; see
         `early_compactions`.
         """
-        in_utc = client.getTableConfig().getTimelineTimezone().name() == "UTC"
         instants = client.getActiveTimeline()
         begun = " ".join(instants_in(instants))
         times = begun if self.settings.version is TableVersion.SIX else instants.getInstants().toString()
-        return newest_time(times, UTC if in_utc else None)
+        return newest_time(times, _zone(client))
 
     def time_of(self, instant: str) -> datetime:
         """When it was begun."""
-        time = newest_time(instant, UTC if self.is_in_utc() else None)
-        assert time is not None
+        time = newest_time(instant, _zone(self.meta_client()))
+        assert time is not None  # an instant is a time
         return time
 
     def store_time(self) -> datetime:
@@ -216,10 +215,6 @@ class HudiTable:
             if (name := pending.requestedTime()) in named:
                 timeline.deletePending(pending)
                 timeline.deleteInstantFileIfExists(client.getInstantGenerator().getCompactionRequestedInstant(name))
-
-    def is_in_utc(self) -> bool:
-        """Whether the instants are times in UTC, and not in the zone of whoever writes."""
-        return bool(self.meta_client().getTableConfig().getTimelineTimezone().name() == "UTC")
 
     def meta_client(self) -> Any:
         builder = self.hudi.common.table.HoodieTableMetaClient.builder()
@@ -306,3 +301,8 @@ def _marked(metadata: Any, checkpoint: str) -> int | None:
 def _write_stats(metadata: Any) -> list[WriteStat]:
     by_partition = json.loads(metadata.toJsonString())["partitionToWriteStats"]
     return [stat for stats in by_partition.values() for stat in stats]
+
+
+def _zone(client: Any) -> tzinfo | None:
+    """Of the instants of a meta client's table; None: of whoever writes them."""
+    return UTC if client.getTableConfig().getTimelineTimezone().name() == "UTC" else None

@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping
 from contextlib import closing
-from datetime import UTC, datetime
 from types import MappingProxyType
 
 from pyspark.sql import SparkSession
@@ -18,7 +17,6 @@ from pyspark.sql import SparkSession
 from lakestream.errors import RestoreError, TableGoneError
 from lakestream.faults import reach
 from lakestream.sinks.hudi.client import HudiClient
-from lakestream.sinks.hudi.clock import newest_time
 from lakestream.sinks.hudi.deletes import forget_since
 from lakestream.sinks.hudi.metaclient import HudiTable, SideFiles
 from lakestream.sinks.hudi.options import write_options
@@ -83,7 +81,7 @@ class RestorableTable:
         """
         table = self._table()
         self._end_rollbacks(table)
-        forget_since(self._spark, SideFiles(table, "deletes"), self._time(table, instant).timestamp())
+        forget_since(self._spark, SideFiles(table, "deletes"), table.time_of(instant).timestamp())
         remember(SideFiles(table, "rolled-back"), table.batches(after=instant))
         reach("written")
         with closing(self._client(table)) as client:
@@ -121,8 +119,3 @@ class RestorableTable:
         columns = table.columns()
         assert columns is not None  # a table with a commit has some
         return HudiClient(table, {**write_options(table.settings), **more}, columns)
-
-    def _time(self, table: HudiTable, instant: str) -> datetime:
-        time = newest_time(instant, UTC if table.is_in_utc() else None)
-        assert time is not None  # the instant is in the timeline
-        return time
