@@ -35,7 +35,7 @@ class TaskTime:
         self._known: set[int] = set()
         self._services: dict[int, float] = {}
         """Stages of services that ran at the last look, and what they had taken by then."""
-        self._written(set())
+        self._written(set(), self._active())
 
     def fetching(self, batch: int) -> None:
         """The jobs that this thread begins from now on fetch that batch."""
@@ -54,15 +54,16 @@ class TaskTime:
         """What that batch took; None if Spark does not tell, or the batch was not fetched in this run."""
         try:
             ahead = self._stages_of(batch + 1)
-            write = self._written(self._known | ahead)
-            services = self._served()
+            active = self._active()
+            write = self._written(self._known | ahead, active)
+            services = self._served(active)
         except SPARK_ERRORS:
             return None
         self._known = {stage for stage in self._known | ahead if stage >= self._next}
         fetch = self._fetches.pop(batch, None)
         return None if fetch is None else CoreSeconds(fetch=fetch, write=write, services=services)
 
-    def _written(self, fetching: set[int]) -> float:
+    def _written(self, fetching: set[int], active: set[int]) -> float:
         """Of the stages since the last call that are not for fetching; those of services are put aside."""
         # Spark tells the newest first, and forgets the oldest of many.
         told = self._store.stageList(None, False, False, self._quantiles, None)
@@ -70,20 +71,20 @@ class TaskTime:
             return 0.0
         stages = range(max(self._next, int(told.last().stageId())), int(told.head().stageId()) + 1)
         self._next = max(self._next, stages.stop)
-        active = self._active()
         found = 0.0
         for stage in stages:
-            seconds = 0.0 if stage in fetching else self._seconds(stage) or 0.0
+            if stage in fetching:
+                continue
+            seconds = self._seconds(stage) or 0.0
             # Each question is a way to the JVM and back, between two batches.
-            if (seconds > _SHORT or stage in active) and stage not in fetching and self._is_service(stage):
+            if (seconds > _SHORT or stage in active) and self._is_service(stage):
                 self._services[stage] = 0.0
             else:
                 found += seconds
         return found
 
-    def _served(self) -> float:
+    def _served(self, active: set[int]) -> float:
         """Of the stages of services, since the last call."""
-        active = self._active()
         found = 0.0
         for stage, before in tuple(self._services.items()):
             seconds = self._seconds(stage)
