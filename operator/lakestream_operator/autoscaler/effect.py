@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from lakestream_operator.autoscaler.estimate import Load, cost
-from lakestream_operator.autoscaler.state import Block, LimitReason, ScalingCondition, ScalingState
+from lakestream_operator.autoscaler.state import Block, LimitReason, Sample, ScalingCondition, ScalingState
 
 BATCHES = 8
 """That have run with the step before it is judged; their median is good to a few percent of noisy batches."""
 BOUND_BATCHES = 2
+"""That wait for a shard, from which on a step is not judged."""
 COMPLETE = 0.95
 """Of the executors of a step have come when it is complete: of many, one comes minutes later."""
 LEAST_PROMISE = 0.2
@@ -45,13 +46,13 @@ def judge(state: ScalingState, load: Load, now: datetime) -> tuple[ScalingState,
     if sum(sample.batches for sample in after if sample.shard_bound) >= BOUND_BATCHES:
         # What waits for a shard tells nothing of executors.
         return replace(state, step=None), None
-    after = [sample for sample in after if sample.batches > 0 and not sample.shard_bound]
+    after = [sample for sample in after if _tells(sample)]
     if sum(sample.batches for sample in after) < BATCHES:
         return state, None
     state = replace(state, step=None)
     promised, before = (
         promise(step.before, step.after),
-        [one for one in state.samples if one.executors == step.before and one.batches > 0 and not one.shard_bound],
+        [sample for sample in state.samples if sample.executors == step.before and _tells(sample)],
     )
     if not before or state.model is None:
         return state, None
@@ -66,3 +67,8 @@ def judge(state: ScalingState, load: Load, now: datetime) -> tuple[ScalingState,
     )
     block = Block(now + PAUSE, condition, step.before, load.rate.mean)
     return replace(state, block=block), NoGain(step.before, condition)
+
+
+def _tells(sample: Sample) -> bool:
+    """Whether its batches tell what records cost."""
+    return sample.batches > 0 and not sample.shard_bound
