@@ -5,7 +5,7 @@ from dataclasses import astuple
 import numpy as np
 import pytest
 
-from lakestream_bench.simulation.attribution import looking_back, parts_of
+from lakestream_bench.simulation.attribution import executors_at_work, looking_back, parts_of
 from lakestream_bench.simulation.costs import load_costs
 from lakestream_bench.simulation.run import Task, scenario_of, simulate
 
@@ -14,7 +14,8 @@ COSTS = load_costs("mor")
 
 def test_the_parts_are_all_that_is_paid() -> None:
     task = Task("resharding", 64, "LakeStream", "mor", None)
-    parts = parts_of(scenario_of(task, COSTS), COSTS)
+    scenario = scenario_of(task, COSTS)
+    parts = parts_of(scenario, COSTS, executors_at_work(scenario, COSTS))
     assert sum(astuple(parts)) == pytest.approx(simulate(task).executor_seconds)
     assert parts.room == pytest.approx(parts.work * (1 / 0.9 - 1))
 

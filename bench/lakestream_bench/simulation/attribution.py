@@ -7,7 +7,7 @@ Shares of the bound, for each scenario in which the lag goal can be kept and in 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, fields
 from typing import Annotated
 
 import numpy as np
@@ -63,8 +63,8 @@ def looking_back(work: Series, busy: float, hold: float) -> float:
     return float(windows.max(axis=1).sum() * STEP)
 
 
-def parts_of(scenario: Scenario, costs: BatchCosts) -> Parts:
-    """What our policy's price is made of, in executor-seconds."""
+def parts_of(scenario: Scenario, costs: BatchCosts, work: Series) -> Parts:
+    """What our policy's price is made of, in executor-seconds; `work` is that of `executors_at_work`."""
     policy, world = LakeStream(), World(scenario, costs, scenario.initial)
     targets, called = [], []
     while world.now < scenario.seconds:
@@ -72,7 +72,6 @@ def parts_of(scenario: Scenario, costs: BatchCosts) -> Parts:
         targets.append(world.cluster.target)
         called.append(policy.recommended or world.cluster.target)
         world.run(min(world.now + policy.every, float(scenario.seconds)))
-    work = executors_at_work(scenario, costs)
     smooth = np.convolve(np.pad(work, (SMOOTH // 2, SMOOTH - 1 - SMOOTH // 2), mode="edge"), np.ones(SMOOTH) / SMOOTH)
     load = smooth[SMOOTH - 1 : SMOOTH - 1 + len(work)]
     share = scenario.scaling.target_utilization
@@ -102,19 +101,17 @@ def main(
             bound = bound_of(scenario, costs)
             if bound.late_seconds:
                 continue
-            parts, work = parts_of(scenario, costs), executors_at_work(scenario, costs)
-            back = [looking_back(work, busy, hold) for busy in BUSY for hold in HOLDS]
-            figures = [parts.work, parts.room, parts.whole, parts.counted, parts.held, parts.started, *back]
-            lines.append([figure / bound.executor_seconds for figure in figures])
+            work = executors_at_work(scenario, costs)
+            back = (looking_back(work, busy, hold) for busy in BUSY for hold in HOLDS)
+            paid = (*astuple(parts_of(scenario, costs, work)), *back)
+            lines.append([one / bound.executor_seconds for one in paid])
             _show(f"{name} {count:,}", lines[-1])
     _show("mean", [float(np.mean(column)) for column in zip(*lines, strict=True)])
 
 
 def _show(what: str, figures: list[float]) -> None:
-    parts, back = figures[:6], figures[6:]
-    names = ("work", "room", "whole", "counted", "held", "started")
-    held = [f"{busy:.0%}/{hold} s" for busy in BUSY for hold in HOLDS]
-    told = [f"{name} {one:.2f}" for name, one in zip((*names, *held), (*parts, *back), strict=True)]
+    names = [part.name for part in fields(Parts)] + [f"{busy:.0%}/{hold} s" for busy in BUSY for hold in HOLDS]
+    told = [f"{name} {one:.2f}" for name, one in zip(names, figures, strict=True)]
     typer.echo(f"{what:20}  {'  '.join(told)}")
 
 
