@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from pyspark.sql import SparkSession
 
+import hudi_orders
 from lakestream.errors import SettingsError
 from lakestream.query.errors import UnreadableError
 from lakestream.query.hudi_folder import HudiFolder
@@ -159,19 +160,7 @@ def _plain(value: Any) -> Any:
 def upserts(
     path: Path, table_type: TableType, *, version: TableVersion | None = None, retain: timedelta = timedelta(hours=1)
 ) -> HudiSettings:
-    return HudiSettings(
-        path=f"file://{path}/orders",
-        table="orders",
-        record_key=("order_id",),
-        ordering_field="version",
-        table_type=table_type,
-        table_version=version,
-        partition_by=("dt",),
-        delete_when="op = 'd'",
-        buckets=1,
-        compact_every=3,
-        retain=retain,
-    )
+    return replace(hudi_orders.upserts(path, table_type, version, retain), buckets=1, compact_every=3)
 
 
 def require_all_versions(written: Written) -> None:
