@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from lab.chain import Lab, Labs, Table
 from lab.lake import commits_of, plans_of
-from lab.links import AtStep, Since
+from lab.links import AtStep, Since, Terminated
 from lab.stream import MAX_RECORDS_PER_BATCH
 from lab.verdict import require_exactly_once
 from lakestream.backfill import cut
@@ -100,12 +100,11 @@ def run(lab: Lab, spark: SparkSession) -> None:
             backfills = plans_of(lab.writer)[-1].backfills
         lab.story.append(f"{lab.drivers[-1].name}: {kill}; {'of the backfill' if backfills else 'of the stream'}")
     with lab.traffic():
-        driver = lab.start()
-        driver.until_logged(Since.COMMIT.line)
-        driver.until(lambda: len(sizes(lab)) > 1, "the second batch that is of one backfill")
-        driver.process.terminate()
-        assert driver.wait() == 0, driver.tail()
-    small = sizes(lab)
+        ended = Terminated(Since.COMMIT, group=False)
+        ended.carry_out(lab)
+        # Several batches are one backfill; on S3 there may have been one so far.
+        while len(small := sizes(lab)) < 2:
+            ended.carry_out(lab)
     assert max(small) <= MAX_RECORDS_PER_BATCH + 20, "of which the request has estimates"
     # What the killed ones did not get to, in a few batches.
     lab.document["spec"]["trigger"]["maxRecordsPerBatch"] = 100 * MAX_RECORDS_PER_BATCH
