@@ -131,14 +131,15 @@ class World:
         # Even if the answer is an error, the request may be there.
         self.readings += 1
         stressed = self.stressed
-        told = self._command("backfill", "span", "--file", str(path), "--writer", WRITER, "--from", since.isoformat())
+        place = ("--file", str(path), "--writer", WRITER)
+        told = self._command("backfill", "span", *place, "--from", since.isoformat(), "--despite-deletes")
         self.tell(f"asked for a span since {since}: {told}")
         if not told.startswith("backfill ") and not stressed and _ONE_AT_A_TIME not in told:
             self.faults.append(f"a span since {since} was refused: {told}")
 
     def _command(self, *arguments: str) -> str:
         """What `lakestream` says to that, to whoever typed it."""
-        command = [sys.executable, "-m", "lakestream.main", *arguments, "--despite-deletes"]
+        command = [sys.executable, "-m", "lakestream.main", *arguments]
         try:
             done = subprocess.run(
                 command, env=self._environment(), capture_output=True, text=True, timeout=_COMMAND_SECONDS, check=False
