@@ -95,24 +95,53 @@ class _Minutes:
         self._arrived, self._busy, self._pipeline, self._records = arrived, meter.busy, meter.pipeline, meter.records
 
 
+class Fewer:
+    """When Flink's operator scales down, as its `DelayedScaleDown` has it: an hour after fewer executors than there are
+    were first called for, and nothing else since; to as many as were called for at most within the last hour."""
+
+    interval = 3600.0
+
+    def __init__(self) -> None:
+        self._since: float | None = None
+        self._called: deque[tuple[float, int, bool]] = deque()
+
+    def clear(self) -> None:
+        """As many as there are, or more, are called for."""
+        self._since = None
+        self._called.clear()
+
+    def call(self, now: float, executors: int, outside: bool) -> int | None:
+        """The number to scale to; None: not now. Whether utilization is `outside` its bounds counts as it was when the
+        largest number was called for last."""
+        if self._since is None:
+            self._since = now
+        while self._called and self._called[-1][1] <= executors:
+            self._called.pop()
+        self._called.append((now, executors, outside))
+        if now < self._since + self.interval:
+            return None
+        while self._called[0][0] < now - self.interval:
+            self._called.popleft()
+        _, most, is_outside = self._called[0]
+        return most if is_outside else None
+
+
 class FlinkOperator:
     """The autoscaler of Flink's Kubernetes operator, with its defaults, on Spark: it restarts to scale.
 
     utilization 0.7 ± 0.3, metrics.window 15 min (which has to be full), stabilization.interval 5 min,
     catch-up.duration 30 min, restart.time 5 min (what it counts with; the restart itself takes `START_SECONDS`),
-    scale-down.max-factor 0.6; scale-down.interval 1 h: fewer executors an hour after they were first called for, as
-    many as were called for at most since, unless that stopped meanwhile.
+    scale-down.max-factor 0.6, scale-down.interval 1 h (`Fewer`).
     """
 
     name = "Flink operator"
     every = 60.0
-    window, stabilization, catch_up, restart, delay = 15 * 60.0, 5 * 60.0, 30 * 60.0, 5 * 60.0, 3600.0
+    window, stabilization, catch_up, restart = 15 * 60.0, 5 * 60.0, 30 * 60.0, 5 * 60.0
 
     def __init__(self) -> None:
         self._minutes = _Minutes()
         self._since = 0.0
-        self._low_since: float | None = None
-        self._most = 0
+        self._fewer = Fewer()
 
     def act(self, world: World) -> None:
         self._minutes.look(world)
@@ -131,21 +160,17 @@ class FlinkOperator:
         restarting = rate * self.restart / self.catch_up
         low = rate / 1.0 + catching
         high = math.inf if rate and behind / rate > 300 else rate / 0.4 + catching + restarting
-        if low <= capacity <= high:
-            self._low_since = None
-            return
+        outside = not low <= capacity <= high
         current, scaling = world.cluster.target, world.scenario.scaling
         wanted = math.ceil(current * (rate / 0.7 + catching + restarting) / capacity)
-        target = min(max(wanted, math.ceil(current * 0.4), scaling.min_executors), scaling.max_executors)
-        if target < current:
-            if self._low_since is None:
-                self._low_since, self._most = world.now, 0
-            self._most = max(self._most, target)
-            if world.now < self._low_since + self.delay:
-                return
-            target = self._most
-        self._low_since = None
-        if target != current:
+        wanted = min(max(wanted, math.ceil(current * 0.4), scaling.min_executors), scaling.max_executors)
+        if wanted >= current:
+            self._fewer.clear()
+            target = wanted if outside else None
+        else:
+            target = self._fewer.call(world.now, wanted, outside)
+        if target is not None and target != current:
+            self._fewer.clear()
             self._since = world.now
             world.restart(target)
 
