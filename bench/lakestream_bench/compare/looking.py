@@ -65,8 +65,11 @@ class Looker:
     warm_repetitions: int
     scratch: Path
 
-    def look(self, table: Table, batches: int) -> Look:
+    def look(self, table: Table, batches: int, *, asks_back: bool) -> Look:
         """Ask everything about a table of so many batches.
+
+        Args:
+            asks_back: also what it was.
 
         Raises:
             WrongAnswerError: an answer is not right.
@@ -81,6 +84,8 @@ class Looker:
         asked, misread = [], []
         for engine in engines:
             for query in queries(table.arm, about):
+                if query.asks_back and not asks_back:
+                    continue
                 if engine.name == query.misread_by:
                     misread += self._misread(engine, at, query, batches)
                 else:

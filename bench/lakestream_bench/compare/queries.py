@@ -74,6 +74,11 @@ class Query:
         """Whether the answer may be that of fewer batches."""
         return self.view is View.READ_OPTIMIZED
 
+    @property
+    def asks_back(self) -> bool:
+        """Whether it is about what was, and needs a table that has a past."""
+        return self.view in (View.CHANGES, View.PAST, View.DIFFERENCE)
+
 
 def queries(arm: Arm, about: Subjects) -> tuple[Query, ...]:
     """What an arm is asked."""

@@ -67,7 +67,7 @@ class Scenario:
 
     @property
     def looks(self) -> tuple[int, ...]:
-        """Batches after which all queries are asked.
+        """Batches after which the table is asked.
 
         Early, now and then, before the last compaction that begins with a batch, behind it, and at the end. Our sink
         compacts with its first commit and each tenth from then on.

@@ -220,7 +220,9 @@ def run_trial(
             aside = watch.cpu.seconds()
             ingest.settle()
             settled = watch.cpu.seconds() - aside
-            looks.append(looker.look(Table(arm, folder, log, tuple(watch.instants)), upto))
+            # The last two looks are compared with each other.
+            has_past = bool(looks) or len(scenario.looks) < 3
+            looks.append(looker.look(Table(arm, folder, log, tuple(watch.instants)), upto, asks_back=has_past))
             watch.batches[-1] = replace(watch.batches[-1], cpu=watch.batches[-1].cpu + settled)
             watch.resume()
         told = orjson.dumps(defaults.OPTIONS).decode() if arm.writer is Writer.DEFAULTS else None

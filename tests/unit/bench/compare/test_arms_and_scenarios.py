@@ -63,6 +63,11 @@ def test_only_merge_on_read_is_asked_for_what_was_compacted() -> None:
     assert [query.may_lag for query in queries(ARMS["mor"], ABOUT) if query.view is View.STATE] == [False] * 4
 
 
+def test_what_a_table_was_is_asked_by_three_questions() -> None:
+    of_past = [query.kind for query in queries(ARMS["mor"], ABOUT) if query.asks_back]
+    assert of_past == [Kind.INCREMENTAL, Kind.TIME_TRAVEL, Kind.CHANGES]
+
+
 def test_readers_of_json_find_the_newest_version_themselves() -> None:
     sql = newest("events")
     assert "PARTITION BY dt, order_id ORDER BY version DESC" in sql
