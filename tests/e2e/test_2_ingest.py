@@ -10,10 +10,11 @@ import pytest
 import yaml
 from pyspark.sql import SparkSession
 
-from cluster.commands import CommandError, Kubectl, run
+from cluster.commands import CommandError, Kubectl
 from cluster.installation import IMAGES, LAKE, ROOT, SYSTEM
 from cluster.lake import Lake
-from cluster.load import load
+from cluster.load import RELEASE, load
+from cluster.notes import commands_of, typed
 from cluster.stream import STARTS, WRITERS, Stream
 from cluster.waiting import eventually
 from lakestream_api import ConditionType, Phase
@@ -45,8 +46,10 @@ def test_what_locust_was_told_is_written_is_in_both_tables_once(
             "both writers read events",
             lambda status: all((writer.records_per_second or 0) > 0 for writer in status.writers),
         )
+        (to_audit,) = (line for line in commands_of(RELEASE, LAKE) if " audit --ledger " in line)
     orders.wait_until_caught_up(WRITERS)
     print(lake.require_exactly_once(spark, scratch))
+    assert "audit passed" in typed(to_audit)
 
 
 def test_queries_answer(lake: Lake, spark: SparkSession) -> None:
@@ -113,5 +116,7 @@ def test_what_a_table_is_can_be_asked_in_a_drivers_pod(orders: Stream, kubectl: 
     assert "nobody has asked" in kubectl.run("exec", driver, "--", "lakestream", "backfill", "status", *document)
 
 
-def test_the_release_tests_itself() -> None:
-    run("helm", "test", "lakestream", "-n", SYSTEM, "--timeout", "3m", seconds=200)
+def test_what_the_notes_say_first_can_be_typed() -> None:
+    test, explain, *_ = commands_of("lakestream", SYSTEM)
+    assert "Succeeded" in typed(test)
+    assert "LakeStream" in typed(explain)
