@@ -88,6 +88,23 @@ def test_an_operator(orders: Stream, component: str) -> None:
     assert {writer: orders.driver_uid(writer) for writer in WRITERS} == drivers
 
 
+def test_what_the_operator_made_and_somebody_deletes(orders: Stream, kubectl: Kubectl) -> None:
+    """Both are made again. The one ends its driver; the other only has its orders."""
+    hudi, json = orders.driver_uid("hudi"), orders.driver_uid("json")
+    kubectl.delete("configmap", orders.names("hudi").control)
+    kubectl.delete("sparkapplication", orders.names("json").application)
+    eventually(
+        "there is another driver",
+        lambda: (orders.driver("json") or {}).get("metadata", {}).get("uid") not in (None, json),
+        STARTS,
+        lambda: orders.object["status"],
+    )
+    orders.wait_for_batches_after(datetime.now(UTC), WRITERS)
+    assert kubectl.get("configmap", orders.names("hudi").control) is not None
+    assert orders.driver_uid("hudi") == hudi
+    orders.wait_for_condition(ConditionType.READY, "True")
+
+
 def test_kinesis_and_s3_installed_anew(orders: Stream, kubectl: Kubectl) -> None:
     """Their claims stay, with all that is in them. A driver without S3 for ten seconds ends, and another one begins."""
 
