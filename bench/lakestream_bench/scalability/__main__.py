@@ -2,7 +2,7 @@
 
     python -m lakestream_bench.scalability [--writer mor] [--slots 1 2] [--fit batch_times.json]
 
-writes `build/compare/scalability.json`, which `lakestream compare` puts into its report; four minutes.
+writes `build/compare/scalability.json`, which `lakestream compare` puts into its report; six minutes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from lakestream_bench.simulation.costs import BatchCosts, load_costs
 
 INTERVAL_SECONDS = 2
 GOAL_SECONDS = 10.0
-STEP_SECONDS = 20.0
+STEP_SECONDS = 30.0
 
 
 def find(measured: Sequence[Measured], setting: Setting, costs: BatchCosts, load_average: float) -> Scalability:

@@ -36,8 +36,8 @@ class Step:
     oldest_seconds: float | None
     """The highest 99th percentile of a batch's freshness. None: no batch was committed."""
     trend: float | None
-    """Seconds that freshness grew by per second, from the second batch on, for the first has only what came since the
-    load began. None: there were fewer than four batches."""
+    """Seconds that freshness grew by per second, from the middle third of the batches to the last one: the first third
+    is on its way from nothing to what the load makes of it. None: there were fewer than six batches."""
     kept: bool
     """Whether the goal was kept, and the lag did not grow."""
 
@@ -58,10 +58,14 @@ def judge(records_per_second: float, sent_per_second: float, batches: Sequence[P
     """
     seen = [(batch.finished_at.timestamp(), batch.freshness) for batch in batches if batch.freshness is not None]
     oldest = max((freshness.p99_seconds for _, freshness in seen), default=None)
+    third = len(seen) // 3
     trend = None
-    if len(seen) >= 4:
-        times, ages = zip(*((at, freshness.p50_seconds) for at, freshness in seen[1:]), strict=True)
-        trend = statistics.linear_regression(times, ages).slope
+    if third >= 2:
+        (at_first, age_at_first), (at_last, age_at_last) = (
+            (statistics.median(at for at, _ in part), statistics.median(age.p50_seconds for _, age in part))
+            for part in (seen[-2 * third : -third], seen[-third:])
+        )
+        trend = (age_at_last - age_at_first) / (at_last - at_first)
     kept = oldest is not None and oldest <= goal and (trend is None or trend <= TREND)
     return Step(records_per_second, sent_per_second, len(seen), oldest, trend, kept)
 

@@ -18,7 +18,7 @@ from lakestream_localkinesis.testing import local_kinesis
 LOADS = (500, 1_000, 1_500, 2_000, 3_000, 4_000, 6_000, 8_000, 12_000, 16_000)
 """Records per second that are tried."""
 SHARDS = 16
-WARM_UP_RATE, WARM_UP_SECONDS = 1_500, 12.0
+WARM_UP_RATE, WARM_UP_SECONDS = 1_500, 30.0
 """The JVM compiles what batches run."""
 DRAIN_SECONDS = 120.0
 

@@ -39,19 +39,25 @@ def step(load: float, *, kept: bool, sent: float | None = None) -> Step:
 
 
 def test_a_load_is_kept_while_records_are_fresh_and_the_lag_does_not_grow() -> None:
-    flat = judge(100, 100, [batch(at, 3.0, 6.0) for at in (0, 4, 8, 12)], goal=10)
-    assert (flat.kept, flat.oldest_seconds, flat.batches) == (True, 6.0, 4)
-    growing = judge(100, 100, [batch(at, 3.0 + 0.2 * at, 6.0) for at in (0, 4, 8, 12)], goal=10)
+    flat = judge(100, 100, [batch(at, 3.0, 6.0) for at in range(0, 24, 4)], goal=10)
+    assert (flat.kept, flat.oldest_seconds, flat.batches) == (True, 6.0, 6)
+    growing = judge(100, 100, [batch(at, 3.0 + 0.2 * at, 9.0) for at in range(0, 24, 4)], goal=10)
     assert growing.kept is False
     assert growing.trend == pytest.approx(0.2)
     assert judge(100, 100, [batch(0, 3.0, 6.0), batch(4, 3.0, 10.5)], goal=10).kept is False
 
 
-def test_the_first_batch_of_a_load_says_nothing_of_the_trend() -> None:
-    # It has only what came since the load began, and is fresh.
-    found = judge(100, 100, [batch(0, 0.5, 1.0), *(batch(at, 3.0, 6.0) for at in (4, 8, 12))], goal=10)
+def test_what_a_load_takes_to_come_to_its_lag_is_no_trend() -> None:
+    coming = [batch(at, age, 6.0) for at, age in ((0, 0.5), (3, 1.5), (6, 2.5))]
+    found = judge(100, 100, [*coming, *(batch(at, 3.0, 6.0) for at in range(9, 27, 3))], goal=10)
     assert (found.kept, found.trend) == (True, pytest.approx(0.0))
-    assert judge(100, 100, [batch(at, 3.0 + at, 9.0) for at in (0, 4, 5)], goal=10).trend is None
+    assert judge(100, 100, [batch(at, 3.0 + at, 9.0) for at in range(5)], goal=10).trend is None
+
+
+def test_a_compaction_is_no_trend() -> None:
+    ages = (3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 5.0, 3.0)
+    found = judge(100, 100, [batch(3 * number, age, 6.0) for number, age in enumerate(ages)], goal=10)
+    assert found.trend == pytest.approx(0.0)
 
 
 def test_where_nothing_is_committed_nothing_is_kept() -> None:
