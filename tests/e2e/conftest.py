@@ -26,7 +26,7 @@ EXAMPLE = ROOT / "examples" / "lakestream.yaml"
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # PySpark 3.5 compares pandas' version with what it brought along from distutils, or with distutils itself.
+    # PySpark 3.5 compares PyArrow's version with what it brought along from distutils, or with distutils itself.
     for deprecated in ("distutils Version classes are deprecated", "The distutils package is deprecated"):
         config.addinivalue_line("filterwarnings", f"ignore:{deprecated}:DeprecationWarning")
     # It leaves the socket that brought a job's rows to the garbage collector.

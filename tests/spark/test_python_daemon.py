@@ -8,9 +8,11 @@ import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
+from lakestream.spark.arrow import map_in_arrow
+
 pytestmark = pytest.mark.spark
 
-NEEDED = ("lakestream.spark.read", "lakestream.kinesis", "orjson", "pandas")
+NEEDED = ("lakestream.spark.read", "lakestream.kinesis", "orjson")
 
 
 def test_a_worker_has_what_tasks_import(spark: SparkSession) -> None:
@@ -23,4 +25,4 @@ def test_a_worker_has_what_tasks_import(spark: SparkSession) -> None:
         for _ in batches:
             yield pa.RecordBatch.from_arrays([pa.array([all(there)])], names=["there"])
 
-    assert [row.there for row in spark.range(1).mapInArrow(look, "there boolean").collect()] == [True]
+    assert [row.there for row in map_in_arrow(spark.range(1), look, "there boolean").collect()] == [True]

@@ -16,6 +16,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from lakestream.model import FileEntry
 from lakestream.sinks.contract import BatchRef
+from lakestream.spark.arrow import map_in_arrow
 from lakestream.spark.worker import settle_worker
 from lakestream.storage import ObjectNotFoundError, StoreSettings, open_store, translated
 
@@ -59,13 +60,13 @@ def write_objects(rows: DataFrame, store: StoreSettings, files_of: TaskFiles) ->
     def write_task(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         settle_worker()
         context = TaskContext.get()
-        assert context is not None  # mapInArrow runs in tasks only
+        assert context is not None  # it runs in tasks only
         files = list(files_of(context.partitionId(), iter(batches)))
         put_all(store, {entry.path: content for entry, content in files})
         if files:
             yield _to_arrow([entry for entry, _ in files])
 
-    manifest = rows.mapInArrow(write_task, _MANIFEST).collect()
+    manifest = map_in_arrow(rows, write_task, _MANIFEST).collect()
     return tuple(sorted((FileEntry(*row) for row in manifest), key=lambda entry: entry.path))
 
 

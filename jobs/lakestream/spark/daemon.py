@@ -1,12 +1,11 @@
 """Spark's Python daemon (`spark.python.daemon.module`), which forks the workers: what tasks import, it imports once.
 
-A worker that imports all that for itself takes 1.4 s of CPU before its first record: on each core of each executor,
-whenever one comes.
+A worker that imports all that for itself takes half a second of CPU before its first record: on each core of each
+executor, whenever one comes.
 """
 
 import gc
 
-import pyarrow as pa
 from pyspark import daemon
 
 import lakestream.spark.read  # noqa: F401
@@ -14,7 +13,6 @@ from lakestream.logs import log_to_stderr
 
 if __name__ == "__main__":
     log_to_stderr("WARNING")
-    pa.array([0])  # The first array is what makes PyArrow import pandas.
     # So that no collection in a worker writes to the pages which all share.
     gc.freeze()
     daemon.manager()  # type: ignore[no-untyped-call]

@@ -10,6 +10,7 @@ from pyspark.sql.types import StructType
 from lakestream.faults import reach
 from lakestream.kinesis import KinesisSettings
 from lakestream.model import BatchPlan, FileEntry, FilePart, ShardRange
+from lakestream.spark.arrow import map_in_arrow
 from lakestream.spark.events import events_schema, typed
 from lakestream.spark.parts import literals_of, read_parts
 from lakestream.spark.rejects import read_rejects
@@ -113,7 +114,7 @@ def _events(
                 own: Task = pickle.loads(pickled[task])
                 yield from tallies.kept(number, task, typed(records(own), schema, of_table=of_table))
 
-    return spark.range(0, len(tasks), 1, len(tasks)).mapInArrow(read, events_schema(schema, of_table=of_table))
+    return map_in_arrow(spark.range(0, len(tasks), 1, len(tasks)), read, events_schema(schema, of_table=of_table))
 
 
 def past_half(batches: "Iterable[pa.RecordBatch]", expected: int) -> "Iterator[pa.RecordBatch]":

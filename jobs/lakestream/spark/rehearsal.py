@@ -18,6 +18,7 @@ from pyspark import SparkConf, StorageLevel
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as sf
 
+from lakestream.spark.arrow import map_in_arrow
 from lakestream.spark.hudi import HUDI_CONF
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ def rehearse(spark: SparkSession, folder: Path) -> None:
             events.write.format("hudi").options(**options).mode("append").save(path)
         spark.read.format("hudi").load(path).where("amount > 1").count()
     events.select(sf.to_json(sf.struct("*")).alias("value")).write.text(str(folder / "text"), compression="gzip")
-    events.selectExpr("to_json(struct(*)) AS value").mapInArrow(_as_they_are, "value string").collect()
+    map_in_arrow(events.selectExpr("to_json(struct(*)) AS value"), _as_they_are, "value string").collect()
     events.unpersist()
     _look_at_s3(spark)
 
@@ -81,7 +82,7 @@ def _events(spark: SparkSession) -> DataFrame:
             )
         ).alias("data")
     )
-    read = lines.mapInArrow(_as_they_are, "data string")
+    read = map_in_arrow(lines, _as_they_are, "data string")
     parsed = read.select(sf.from_json("data", _DDL, {"mode": "PERMISSIVE"}).alias("event"))
     return parsed.select("event.*").withColumn("dt", sf.date_format("at", "yyyy-MM-dd"))
 
