@@ -42,7 +42,9 @@ def _kit(checkout: Path, text: str = KIT) -> Path:
 
 
 def _started(checkout: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen([checkout / ".ci" / "run"], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    # Whoever is in the background of a shell ignores SIGINT, and so would all that it starts: it would be waited for.
+    command = ["env", "--default-signal=INT", checkout / ".ci" / "run"]
+    return subprocess.Popen(command, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
 
 
 def _run(checkout: Path) -> tuple[int, str]:
