@@ -16,13 +16,13 @@ import psutil
 import pytest
 
 from lakestream_demo.reaper import TOKEN_VARIABLE
+from quick_spark import QUICK
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(900)]
 
 START_SECONDS = 300.0
 END_SECONDS = 120.0
-# These JVMs live for a minute: the optimising compiler would only take time from them.
-QUICK = {**os.environ, "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1"}
+ENVIRONMENT = {**os.environ, **QUICK}
 DEMO = (sys.executable, "-m", "lakestream.main", "demo", "--users", "50", "--events", "500")
 
 
@@ -36,7 +36,11 @@ def until(condition: Callable[[], bool], seconds: float, what: str) -> None:
 @contextmanager
 def started(out: Path, *options: str) -> Iterator[subprocess.Popen[str]]:
     process = subprocess.Popen(
-        (*DEMO, "--out", str(out), *options), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, env=QUICK
+        (*DEMO, "--out", str(out), *options),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env=ENVIRONMENT,
     )
     try:
         yield process
@@ -82,7 +86,7 @@ def test_a_short_run_passes_its_own_audit(tmp_path: Path, table: str) -> None:
         capture_output=True,
         text=True,
         check=False,
-        env=QUICK,
+        env=ENVIRONMENT,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     result = orjson.loads((out / "result.json").read_bytes())

@@ -21,7 +21,7 @@ _HERE = Path(__file__).parent
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    # PySpark 3.5 compares pandas' version with what it brought along from distutils, or with distutils itself.
+    # PySpark 3.5 compares PyArrow's version with what it brought along from distutils, or with distutils itself.
     for deprecated in ("distutils Version classes are deprecated", "The distutils package is deprecated"):
         config.addinivalue_line("filterwarnings", f"ignore:{deprecated}:DeprecationWarning")
     # It leaves the socket that brought a job's rows to the garbage collector.
@@ -48,14 +48,15 @@ _FIXTURES = {"spark", "labs", "own_server"}
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    from quick_spark import JAVA_OPTIONS  # Spark's workers import this file, and do not find that one
+
     session = build_session(
         SessionSettings(
             app_name="lakestream-tests",
             cores=2,
             hudi=True,
             local_dir=tmp_path_factory.mktemp("spark-local"),
-            # Little is run twice: the optimising compiler would only take time from it.
-            conf={"spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1"},
+            conf={"spark.driver.defaultJavaOptions": JAVA_OPTIONS, "spark.sql.shuffle.partitions": "2"},
         )
     )
     yield session

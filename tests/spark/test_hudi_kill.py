@@ -17,6 +17,7 @@ from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.hudi import HudiSettings, HudiSink
 from lakestream.spark.session import SessionSettings, build_session
 from lakestream_api import Operation, TableType, TableVersion
+from quick_spark import QUICK
 
 BATCHES = 3
 ROWS = 50
@@ -74,7 +75,7 @@ def test_a_killed_commit_is_all_there_or_not_at_all(
 ) -> None:
     child = subprocess.run(
         [sys.executable, __file__, str(tmp_path), table_type.value, str(version.value)],
-        env={**os.environ, CRASH_AT: crash},
+        env={**os.environ, **QUICK, CRASH_AT: crash},
         capture_output=True,
         text=True,
         timeout=240,
@@ -91,10 +92,8 @@ def test_a_killed_commit_is_all_there_or_not_at_all(
 
 def main() -> None:
     folder, table_type, version = sys.argv[1:]
-    # It lives for seconds: the optimising compiler would only take time from it.
-    quick = {"spark.driver.defaultJavaOptions": "-XX:TieredStopAtLevel=1"}
     local_dir = Path(folder) / "spark"
-    session = build_session(SessionSettings(app_name="killed", cores=2, hudi=True, local_dir=local_dir, conf=quick))
+    session = build_session(SessionSettings(app_name="killed", cores=2, hudi=True, local_dir=local_dir))
     drive(session, settings(folder, TableType(table_type), TableVersion(int(version))))
     raise InvalidValueError("nobody killed this process")
 

@@ -16,6 +16,7 @@ from pyspark.sql import SparkSession
 from hudi_orders import Order, opened, ref, rows_of, upserts
 from lab.driver import small_cluster
 from lakestream_api import TableType
+from quick_spark import QUICK
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
@@ -36,14 +37,14 @@ def table(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> str:
 
 @pytest.fixture
 def on_cluster(tmp_path: Path) -> Mapping[str, str]:
-    """What spark-submit says of executors that are processes of their own."""
-    return small_cluster(tmp_path / "spark-home")
+    """What spark-submit says of an executor that is a process of its own."""
+    return small_cluster(tmp_path / "spark-home", executors=1)
 
 
 def query(*arguments: str, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "lakestream.main", "query", *arguments],
-        env={**os.environ, "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1", **(environment or {})},
+        env={**os.environ, **QUICK, **(environment or {})},
         capture_output=True,
         text=True,
         check=False,
@@ -73,14 +74,17 @@ def test_tasks_write_the_rows_to_a_folder_that_is_empty(table: str, tmp_path: Pa
     assert "Spark" not in again.stderr, "it is refused before Spark is started"
 
 
-def test_executors_of_a_cluster_read_and_the_driver_prints(table: str, on_cluster: Mapping[str, str]) -> None:
+def test_an_executor_of_a_cluster_reads_and_the_driver_prints(table: str, on_cluster: Mapping[str, str]) -> None:
     done = query(table, "--cluster", "--sql", BY_DAY, "-o", "csv", environment=on_cluster)
     assert done.returncode == 0, done.stderr
     assert done.stdout == "dt,orders,version\n2026-01-01,1,1\n2026-01-02,2,2\n"
-    none = query(table, "--cluster", "--sql", f"SELECT * FROM ({BY_DAY}) WHERE orders > 9", environment=on_cluster)
+
+
+def test_no_rows_are_an_answer_and_a_wrong_query_is_none(table: str) -> None:
+    none = query(table, "--engine", "spark", "--sql", f"SELECT * FROM ({BY_DAY}) WHERE orders > 9")
     assert none.returncode == 0, none.stderr
     assert none.stdout.split()[:3] == ["dt", "orders", "version"]
     assert "0 rows of orders" in none.stderr
-    wrong = query(table, "--cluster", "--sql", "SELECT statsu FROM lake", environment=on_cluster)
+    wrong = query(table, "--engine", "spark", "--sql", "SELECT statsu FROM lake")
     assert wrong.returncode == 2
     assert "statsu" in wrong.stderr.splitlines()[-1]

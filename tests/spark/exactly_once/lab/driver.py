@@ -21,6 +21,7 @@ from lakestream.faults import CRASH_AT
 from lakestream.spark.archive import archive_options, local_archive, local_class_path
 from lakestream.spark.jars import jars_cache
 from lakestream.spark.java import java_home
+from quick_spark import QUICK, submit_args
 
 START_SECONDS = 240.0
 """For whatever a driver has to do once; a machine with two cores and eight busy processes starts one in 60 s."""
@@ -29,8 +30,6 @@ TAIL_LINES = 40
 
 _LAKESTREAM = Path(__file__).with_name("ingest.py")
 _EXECUTOR = "org.apache.spark.executor.CoarseGrainedExecutorBackend"
-
-_INTERPRETED = "--conf spark.sql.codegen.wholeStage=false --conf spark.sql.codegen.factoryMode=NO_CODEGEN"
 
 # A step that Spark's workers reach must kill the driver, whose id is known to itself alone.
 _KILL_THE_DRIVER = ("sh", "-c", 'LAKESTREAM_CRASH_PID=$$ exec "$@"', "sh")
@@ -200,18 +199,17 @@ def child_environment(scratch: Path, **more: str) -> dict[str, str]:
         "NO_PROXY": "127.0.0.1",
         "no_proxy": "127.0.0.1",
         "SPARK_LOCAL_DIRS": str(scratch),
-        # These JVMs live for seconds: to compile what they run, be it by Java or by Spark, only takes time from them.
-        "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1",
-        "PYSPARK_SUBMIT_ARGS": f"{_INTERPRETED} pyspark-shell",
+        **QUICK,
         **more,
     }
 
 
-def small_cluster(home: Path) -> dict[str, str]:
-    """What spark-submit would say of a cluster of two executors on this machine.
+def small_cluster(home: Path, executors: int = 2) -> dict[str, str]:
+    """What spark-submit would say of a cluster on this machine.
 
     Args:
         home: made into Spark's home, where such a cluster keeps its logs.
+        executors: processes of their own.
     """
     home.mkdir()
     for part in Path(pyspark.__file__).parent.iterdir():
@@ -220,11 +218,11 @@ def small_cluster(home: Path) -> dict[str, str]:
     conf = {"spark.executor.memory": "512m"}
     for role in ("driver", "executor"):
         conf |= {f"spark.{role}.extraClassPath": classes, f"spark.{role}.extraJavaOptions": archive}
-    options = " ".join(f"--conf {key}={value}" for key, value in conf.items() if value)
+    options = (f"--conf {key}={value}" for key, value in conf.items() if value)
     return {
         "JAVA_HOME": str(java_home()),
         "SPARK_HOME": str(home),
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYSPARK_PYTHON": sys.executable,
-        "PYSPARK_SUBMIT_ARGS": f"--master local-cluster[2,1,512] {_INTERPRETED} {options} pyspark-shell",
+        "PYSPARK_SUBMIT_ARGS": submit_args(f"--master local-cluster[{executors},1,512]", *options),
     }
