@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import signal
-
 import boto3
 import pytest
+from pyspark.sql import SparkSession
 
-from lab.chain import Labs, Table
+from lab.chain import Labs, Table, drain_whole, let_happen
+from lab.links import VISIBLE, plan_kills
+from lab.verdict import require_exactly_once
 from lakestream.sinks.objects import folders_of
 from lakestream.storage import LakePath, S3Settings, StoreSettings
 
@@ -16,18 +17,19 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 DATABASE = "exactly_once"
 
 
-def test_partitions_that_a_killed_driver_did_not_tell_are_told_by_the_next(labs: Labs, s3: str) -> None:
+def test_partitions_that_a_killed_driver_did_not_tell_are_told_by_the_next(
+    labs: Labs, s3: str, spark_on_s3: SparkSession
+) -> None:
     glue = boto3.client(
         "glue", endpoint_url=s3, region_name="us-east-1", aws_access_key_id="test", aws_secret_access_key="test"
     )
     glue.create_database(DatabaseInput={"Name": DATABASE})
-    lab = labs.make(Table.MOR, "s3")
-    lab.stream.put(2)
-    driver = lab.start(crash_at="sink_committed")
-    assert driver.wait() == -signal.SIGKILL, driver.tail()
-    # From here on there is a catalog; the first partitions are those of a batch that is over.
-    lab.document["spec"]["writers"][0]["hudi"]["catalog"] = {"glue": {"database": DATABASE, "table": "orders"}}
-    lab.drain()
+    lab = labs.make(Table.MOR_9, "s3")
+    with lab.explained():
+        let_happen(lab, plan_kills("mor on s3", 0, VISIBLE))
+        # From here on there is a catalog; the first partitions are those of batches that are over.
+        lab.document["spec"]["writers"][0]["hudi"]["catalog"] = {"glue": {"database": DATABASE, "table": "orders"}}
+        drain_whole(lab)
     with lab.writer.environment():
         place = StoreSettings(LakePath.parse(lab.writer.path), S3Settings("us-east-1", s3))
         partitions = set(folders_of(place, 1))
@@ -42,4 +44,4 @@ def test_partitions_that_a_killed_driver_did_not_tell_are_told_by_the_next(labs:
         assert {"order_id", "version", "created_at", "_hoodie_is_deleted"} <= set(columns)
         found = glue.get_partitions(DatabaseName=DATABASE, TableName=table["Name"])["Partitions"]
         assert {one["StorageDescriptor"]["Location"] for one in found} == {f"{location}/{path}" for path in partitions}
-    lab.close()
+    require_exactly_once(lab, spark_on_s3)

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from lab.chain import BURSTS, Lab, Table
+from lab.chain import BURSTS, Lab, Table, end_with_all
 from lab.stream import OrderStream, merge, split
 from lab.verdict import require_exactly_once
 from lakestream.control.files import read_progress
@@ -66,10 +66,7 @@ def test_a_stream_that_is_resharded_and_failing_under_load_is_read_exactly_once(
     stream.put(1)
     driver.until_committed(len(driver_batches(lab)) + 1)
     faults.clear()
-    driver.process.terminate()
-    assert driver.wait() == 0, driver.tail()
-    stream.put(1)
-    lab.drain()
+    end_with_all(lab)
     require_exactly_once(lab, spark_on_s3)
 
 
@@ -87,10 +84,7 @@ def test_an_empty_stream_gives_nothing_and_wakes(
     # Its first batch has no records: it writes down where the shards begin.
     assert sum(batch.records for batch in driver_batches(lab)) == 0
     lab.stream.put(2)
-    driver.until_committed(len(driver_batches(lab)) + 1)
-    driver.process.terminate()
-    assert driver.wait() == 0, driver.tail()
-    lab.drain()
+    end_with_all(lab)
     require_exactly_once(lab, spark_on_s3)
 
 

@@ -19,6 +19,7 @@ from lab.driver import Driver, DriverError, Ingest, child_environment, small_clu
 from lab.lake import Writer, log_listing
 from lab.links import Link
 from lab.stream import MAX_RECORDS_PER_BATCH, OrderStream
+from lakestream.control.files import read_progress
 from lakestream_loadgen.events import EVENT_DDL
 from lakestream_localkinesis.testing import LocalKinesis
 
@@ -218,13 +219,33 @@ class Labs:
 
 def run_chain(lab: Lab, links: Sequence[Link]) -> None:
     """Let it all happen to one driver after the other, then drain."""
+    let_happen(lab, links)
+    drain_whole(lab)
+
+
+def let_happen(lab: Lab, links: Sequence[Link]) -> None:
+    """To one driver after the other."""
     for link in links:
         lab.stream.put(BURSTS)
         began = time.monotonic()
         with lab.traffic():
             link.carry_out(lab)
         lab.story.append(f"{lab.drivers[-1].name}: {link}; {time.monotonic() - began:.1f} s")
+
+
+def drain_whole(lab: Lab) -> None:
+    """What the killed ones did not get to, and more, in a few batches."""
     lab.stream.put(BURSTS)
-    # What the killed ones did not get to, in a few batches.
     lab.document["spec"]["trigger"]["maxRecordsPerBatch"] = 100 * MAX_RECORDS_PER_BATCH
     lab.drain()
+
+
+def end_with_all(lab: Lab) -> None:
+    """Let the driver that runs commit all that the stream has; then end it."""
+    driver, records = lab.drivers[-1], lab.stream.truth().records
+    driver.until(
+        lambda: sum(batch.records for batch in read_progress(driver.progress)) >= records, f"{records} records"
+    )
+    driver.process.terminate()
+    if status := driver.wait():
+        raise DriverError(f"{driver.name} ended with {status}\n{driver.tail()}")

@@ -21,6 +21,8 @@ from lakestream.log import FenceSettings
 if TYPE_CHECKING:
     from lab.chain import Lab
 
+VISIBLE = ("written", "sink_committed")
+"""The steps at which it is up to the sink whether a batch is there; the others are the engine's and the log's."""
 _TIMES = (1, 1, 2, 3)
 """Which time a step is fatal: the first is in the batch that the kill before left, more often than not."""
 _DYING = FenceSettings().dying.total_seconds()
