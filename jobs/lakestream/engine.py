@@ -10,8 +10,9 @@ The steps of a batch, and what a kill between two of them leaves for the next dr
 
 A replay looks first whether the batch is visible: then step 3 was done by the same attempt, and stays as it is.
 
-While a batch is in steps 3 to 5, the next one goes through steps 1 and 2 in a second thread. So there
-may be two plans without a commit; they are replayed in their order.
+While a batch is in steps 3 to 5, the next one goes through steps 1 and 2 in a second thread: at once if there is a
+backlog, and else so late that it is ready when the sink is (`pacing`). So there may be two plans without a commit; they
+are replayed in their order.
 
 A batch may also take files, as somebody has asked for (of the quarantine, to replay its records, or others, for a
 backfill), or part of the stream once more: it goes through the same steps, but for where its records come from, and
@@ -22,6 +23,7 @@ It takes turns with the batches of the stream.
 from __future__ import annotations
 
 import logging
+import threading
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -33,6 +35,7 @@ from typing import Generic
 from lakestream.errors import QuarantineLimitError
 from lakestream.faults import reach
 from lakestream.model import BatchCommit, BatchPlan, Definition, FileEntry, SinkCommit, SpanDue
+from lakestream.pacing import Pace
 from lakestream.ports import Fetched, Fetcher, Log, Observer, Output, Planner, Rows
 from lakestream.stopping import StopSignal
 
@@ -67,6 +70,8 @@ class Clock:
     """Time as the engine sees it. Tests drive it."""
 
     now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
+    wait: Callable[[threading.Event, float], object] = field(default=threading.Event.wait)
+    """For an event, so many seconds at most."""
 
 
 @dataclass(slots=True)
@@ -117,6 +122,10 @@ class Engine(Generic[Rows]):
         self._may_take = False
         self._due = self._clock.now()
         self._rests = False
+        self._pace = Pace()
+        self._free = threading.Event()
+        """Whether no batch is in steps 3 to 5."""
+        self._free.set()
 
     def run(self, until: Until = Until.STOPPED, yields: Callable[[], bool] = lambda: False) -> int:
         """Run batches, those that are pending first; returns how many were committed.
@@ -140,14 +149,18 @@ class Engine(Generic[Rows]):
         self._recover(replays)
         done = 0
         with ThreadPoolExecutor(1, thread_name_prefix="prefetch") as ahead:
-            coming = ahead.submit(self._prepare, until)
+            coming = ahead.submit(self._prepare, until, 0.0)
             try:
                 while (batch := self._await(coming)) is not None:
                     if self._stop.is_set():
                         _release(batch)
                         break
-                    coming = ahead.submit(self._prepare, until)
-                    self._finish(batch)
+                    self._free.clear()
+                    coming = ahead.submit(self._prepare, until, self._pace.spare)
+                    try:
+                        self._finish(batch)
+                    finally:
+                        self._free.set()
                     done += 1
             except BaseException:
                 if until is not None:
@@ -173,15 +186,15 @@ class Engine(Generic[Rows]):
         if self._replays:
             logger.info("replaying %d batches that were planned but not committed", len(self._replays))
 
-    def _prepare(self, until: Until | None) -> _Prepared[Rows] | None:
-        """Steps 1 and 2 of the next batch. None: there will be no next one."""
+    def _prepare(self, until: Until | None, spare: float) -> _Prepared[Rows] | None:
+        """Steps 1 and 2 of the next batch, at the tip after so many seconds. None: there will be no next one."""
         began = self._clock.now()
         if replay := bool(self._replays):
             plan: BatchPlan | None = self._replays.popleft()
         elif until is None:
             return None
         else:
-            plan, began = self._next_plan(until)
+            plan, began = self._next_plan(until, spare)
             if plan is not None:
                 self._log.put_plan(plan)
                 reach("planned")
@@ -199,7 +212,7 @@ class Engine(Generic[Rows]):
         self._observer.fetched(plan, fetched.shards)
         return fetched
 
-    def _next_plan(self, until: Until) -> tuple[BatchPlan | None, datetime]:
+    def _next_plan(self, until: Until, spare: float) -> tuple[BatchPlan | None, datetime]:
         """Wait until a batch is due and there is something to do; the second value is when planning began."""
         while True:
             if self._yields():
@@ -209,6 +222,7 @@ class Engine(Generic[Rows]):
             if self._rests:
                 if until is Until.CAUGHT_UP and self._planner.caught_up_to is not None:
                     return None, self._due
+                self._clock.wait(self._free, spare)
                 self._stop.wait((self._due - self._clock.now()).total_seconds())
             if self._stop.is_set() or self._yields():
                 return None, self._due
@@ -298,6 +312,8 @@ class Engine(Generic[Rows]):
         self._planner.observe(commit)
         self._observer.committed(commit, batch.fetched.arrivals if batch.fetched else ())
         self._log.expire()
+        if batch.fetched is not None and not batch.plan.is_requested:
+            self._pace = self._pace.after(sum(batch.seconds.values()), _seconds(began, self._clock.now()))
 
     def _write(self, batch: _Prepared[Rows], fetched: Fetched[Rows]) -> tuple[tuple[FileEntry, ...], SinkCommit]:
         # The last look before the lake changes: a sink without a lock of its own trusts in it.

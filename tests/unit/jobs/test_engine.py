@@ -70,6 +70,13 @@ class World:
     """Records of a span that somebody has asked for behind these, one in each batch: 9001 and so on."""
     epoch: int = 0
     now: datetime = START
+    spared: list[float] = field(default_factory=list)
+    """Seconds for which planning was to wait for the sink, at most."""
+
+    def wait(self, sink_is_free: threading.Event, seconds: float) -> None:
+        """Until the sink is free."""
+        self.spared.append(seconds)
+        assert sink_is_free.wait(60)
 
     def reach(self, step: str) -> None:
         if self.on_reach:
@@ -302,7 +309,7 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Driver]:
             output=TransactionalOutput(world),
             observer=told,
             stop=stop,
-            clock=Clock(lambda: world.now),
+            clock=Clock(lambda: world.now, world.wait),
         )
         return Driver(world, engine, stop, planner, told)
 
@@ -313,7 +320,7 @@ def test_a_backlog_is_worked_off_without_waiting(start: Any) -> None:
     driver = start(World(available=5))
     assert driver.engine.run(Until.CAUGHT_UP) == 5
     assert driver.world.lake == [1, 2, 3, 4, 5]
-    assert driver.stop.waits == []
+    assert (driver.stop.waits, driver.world.spared) == ([], [])
     assert [commit.batch for commit in driver.told.commits] == [0, 1, 2, 3, 4]
 
 
@@ -379,6 +386,22 @@ def test_at_the_tip_batches_begin_an_interval_apart(start: Any) -> None:
     driver.engine.run()
     assert driver.stop.waits
     assert all(wait == 10 for wait in driver.stop.waits)
+
+
+def test_at_the_tip_a_batch_is_planned_so_late_that_it_is_fetched_when_the_sink_is_free(start: Any) -> None:
+    world = World(available=1)
+    driver = start(world)
+
+    def pass_time(step: str) -> None:
+        world.now += timedelta(seconds={"fetch": 1, "write": 30}.get(step, 0))
+        world.available += step == "committed"
+        if world.available > 4:
+            driver.stop.set()
+
+    world.on_reach = pass_time
+    driver.engine.run()
+    assert world.spared[:3] == [0, 29, 29]
+    assert world.lake[:3] == [1, 2, 3]
 
 
 @pytest.mark.parametrize("step", ["planned", "fetch", "write", "sink_committed", "committed"])
