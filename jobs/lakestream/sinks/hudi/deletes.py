@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import logging
 import time
 from collections.abc import Callable, Sequence
@@ -9,6 +10,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Protocol
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark import StorageLevel
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -30,6 +33,7 @@ from pyspark.sql.types import (
 
 from lakestream.errors import SettingsError
 from lakestream.sinks.hudi.delete_files import Chunk, DeleteFiles, Files, decode_earlier
+from lakestream.sinks.hudi.delete_index import DeleteIndex
 from lakestream.spark.parse import first_line, quoted
 from lakestream.spark.repeatable import why_not_repeatable
 
@@ -38,8 +42,8 @@ logger = logging.getLogger(__name__)
 IS_DELETED = "_hoodie_is_deleted"
 """Hudi's own column: a row with true in it deletes its key."""
 
-_KEY, _ORDERING, _DELETED, _SEEN, _DELETED_AT = (
-    f"_lakestream_{name}" for name in ("key", "ordering", "deleted", "seen", "deleted_at")
+_KEY, _ORDERING, _DELETED, _SEEN, _DELETED_AT, _HASH = (
+    f"_lakestream_{name}" for name in ("key", "ordering", "deleted", "seen", "deleted_at", "hash")
 )
 
 _COMMITTER = {
@@ -73,13 +77,16 @@ class DataFiles(Files, Protocol):
 
 
 class DeleteGuard:
-    """Keeps rows out of the table whose key was deleted at a higher version. All data stay with the executors."""
+    """Keeps rows out of the table whose key was deleted at a higher version. What is remembered stays with the
+    executors, but for a hash of each key."""
 
     def __init__(self, rule: DeleteRule, files: DataFiles, clock: Callable[[], float] = time.time) -> None:
         self._rule = rule
         self._folder = files.uri
         self._clock = clock
+        self._data = files
         self._files = DeleteFiles(files, rule.retain.total_seconds())
+        self._index = DeleteIndex(rule.retain.total_seconds())
         self._merged: tuple[Chunk, DataFrame] | None = None
 
     @property
@@ -101,6 +108,9 @@ class DeleteGuard:
             earlier.delete(name)
         if self.remembered:
             logger.info("%d deletes are remembered", self.remembered)
+            keys = self._read(spark, self._files.chunks, StructType([StructField(_KEY, StringType())]))
+            hashes = _collected(keys.select(sf.xxhash64(_KEY).alias(_HASH)))[_HASH].combine_chunks()
+            self._index.add(hashes, max(chunk.newest for chunk in self._files.chunks))
 
     def _take_over(self, spark: SparkSession, deletes: list[tuple[str, int | float | str, float]]) -> None:
         types = f"{_KEY} string, {_ORDERING} {_SQL_TYPES[type(deletes[0][1])]}, {_SEEN} double"
@@ -115,24 +125,23 @@ class DeleteGuard:
     def apply(self, rows: DataFrame) -> DataFrame:
         """Remember the deletes of a batch, and leave out what older ones have overtaken.
 
-        One Spark job over the persisted rows counts both; only if there are some, deletes are written, or rows joined.
+        One Spark job over the persisted rows finds the deletes, and hashes of all keys; only if one of these may have
+        been deleted before, rows are joined with what is remembered.
         """
         now = self._clock()
         keyed = self._keyed(rows)
         self._files.expire(now)
         if self._files.is_scattered:
-            read = self._read(rows.sparkSession, self._files.chunks, keyed.schema)
+            read = self._read(rows.sparkSession, self._files.chunks, self._columns(keyed.schema))
             kept = _newest(read.where(sf.col(_SEEN) >= self._oldest(now)))
             self._files.merge(lambda name: self._write(name, kept))
-        overtaken = self._overtaken(keyed, now)
-        both = keyed.where(_DELETED).select(sf.lit(True).alias(_DELETED)).union(overtaken.select(sf.lit(False)))
-        counts = both.agg(sf.count_if(_DELETED).alias("deletes"), sf.count("*").alias("all")).first()
-        assert counts is not None  # an aggregate without keys has a row
-        if counts.deletes:
+        hashes, deletes = _looked_through(keyed)
+        overtaken = self._overtaken(keyed, now) if self._index.may_have(hashes) else None
+        if deletes.num_rows:
             # Before the batch is written: a driver that finds the batch in the table will find its deletes here.
-            deletes = _newest(keyed.where(_DELETED).withColumn(_SEEN, sf.lit(now)))
-            self._files.remember(lambda name: self._write(name, deletes, counts.deletes), now)
-        if counts.all == counts.deletes:
+            self._files.remember(lambda name: self._put(name, deletes, now), now)
+            self._index.add(deletes[_HASH].combine_chunks(), now)
+        if overtaken is None:
             return rows
         stale = overtaken.groupBy(_KEY).agg(sf.max(_DELETED_AT).alias(_DELETED_AT))
         older = (stale[_KEY] == self._key(rows)) & (self._ordering(rows) < stale[_DELETED_AT])
@@ -143,7 +152,7 @@ class DeleteGuard:
 
         Inner joins: Spark sends the side that is small, mostly the batch's keys, to where the other one is.
         """
-        spark, chunks, schema = keyed.sparkSession, self._files.chunks, keyed.schema
+        spark, chunks, schema = keyed.sparkSession, self._files.chunks, self._columns(keyed.schema)
         merged = [chunk for chunk in chunks if chunk.merged][-1:]
         known = [self._cached(spark, chunk, schema) for chunk in merged]
         if recent := [chunk for chunk in chunks if chunk not in merged]:
@@ -165,12 +174,23 @@ class DeleteGuard:
     def _oldest(self, now: float) -> float:
         return now - self._rule.retain.total_seconds()
 
-    def _read(self, spark: SparkSession, chunks: Sequence[Chunk], schema: StructType) -> DataFrame:
-        columns = StructType([schema[_KEY], schema[_ORDERING], StructField(_SEEN, DoubleType())])
+    def _columns(self, keyed: StructType) -> StructType:
+        """Of the files."""
+        return StructType([keyed[_KEY], keyed[_ORDERING], StructField(_SEEN, DoubleType())])
+
+    def _read(self, spark: SparkSession, chunks: Sequence[Chunk], columns: StructType) -> DataFrame:
         return spark.read.schema(columns).parquet(*(f"{self._folder}/{chunk.name}" for chunk in chunks))
 
     def _write(self, name: str, deletes: DataFrame, keys: int | None = None) -> int:
         return _write_to(f"{self._folder}/{name}", deletes, keys)
+
+    def _put(self, name: str, deletes: pa.Table, now: float) -> int:
+        """Write the deletes of a batch: one file, for which Spark would take two jobs."""
+        seen = pa.repeat(pa.scalar(now, pa.float64()), deletes.num_rows)
+        content = io.BytesIO()
+        pq.write_table(deletes.drop_columns([_HASH]).append_column(_SEEN, seen), content)
+        self._data.put(f"{name}/deletes.parquet", content.getvalue())
+        return int(deletes.num_rows)
 
     def _keyed(self, rows: DataFrame) -> DataFrame:
         return rows.select(
@@ -209,6 +229,17 @@ def _write_to(path: str, deletes: DataFrame, keys: int | None) -> int:
     """Write deletes; how many, which is counted if the caller does not know."""
     deletes.write.options(**_COMMITTER).parquet(path)
     return deletes.sparkSession.read.parquet(path).count() if keys is None else keys
+
+
+def _looked_through(keyed: DataFrame) -> tuple[pa.Int64Array, pa.Table]:
+    """Hashes of all keys; and the deletes, with theirs."""
+    deleted = (sf.when(sf.col(_DELETED), sf.col(name)).alias(name) for name in (_KEY, _ORDERING))
+    found = _collected(keyed.select(sf.xxhash64(_KEY).alias(_HASH), *deleted))
+    return found[_HASH].combine_chunks(), found.filter(found[_KEY].is_valid())
+
+
+def _collected(rows: DataFrame) -> pa.Table:
+    return pa.Table.from_batches(rows._collect_as_arrow())
 
 
 def _newest(deletes: DataFrame) -> DataFrame:

@@ -1,0 +1,46 @@
+"""Whether a key may have been deleted lately: a no is certain."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lakestream.sinks.hudi.delete_index import DeleteIndex
+
+RETAIN = 60.0
+KEYS = st.sets(st.integers(0, 30), max_size=5)
+
+
+def hashes(keys: set[int]) -> pa.Int64Array:
+    return pa.array(sorted(keys), pa.int64())
+
+
+@given(batches=st.lists(st.tuples(st.floats(-5, 40), KEYS)), asked=KEYS)
+def test_no_delete_that_is_remembered_is_missed(batches: list[tuple[float, set[int]]], asked: set[int]) -> None:
+    index, now = DeleteIndex(RETAIN), 1000.0
+    remembered: dict[int, float] = {}
+    for step, keys in batches:
+        now += step
+        index.add(hashes(keys), now)
+        remembered |= dict.fromkeys(keys, now)
+    live = {key for key, seen in remembered.items() if seen >= now - RETAIN}
+    assert index.may_have(hashes(asked)) >= bool(live & asked)
+
+
+def test_what_was_deleted_long_ago_is_forgotten() -> None:
+    index = DeleteIndex(RETAIN)
+    index.add(hashes({1}), 0.0)
+    index.add(hashes({2}), 2 * RETAIN)
+    assert not index.may_have(hashes({1, 3}))
+    assert index.may_have(hashes({2, 3}))
+
+
+def test_of_too_many_deletes_it_knows_nothing() -> None:
+    index = DeleteIndex(RETAIN, most=2)
+    index.add(hashes({1, 2}), 0.0)
+    assert not index.may_have(hashes({3}))
+    index.add(hashes({4}), 1.0)
+    assert index.may_have(hashes({3}))
+    index.add(hashes({5}), 3 * RETAIN)
+    assert index.may_have(hashes({3}))
