@@ -157,10 +157,8 @@ class Engine(Generic[Rows]):
                         break
                     self._free.clear()
                     coming = ahead.submit(self._prepare, until, self._pace.spare)
-                    try:
-                        self._finish(batch)
-                    finally:
-                        self._free.set()
+                    self._finish(batch)
+                    self._free.set()
                     done += 1
             except BaseException:
                 if until is not None:
@@ -168,6 +166,7 @@ class Engine(Generic[Rows]):
                     self._stop.set()
                 raise
             finally:
+                self._free.set()
                 _discard(coming)
         return done
 
