@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import logging
+import threading
 from collections.abc import Callable, Sequence
 from unittest.mock import patch
 
@@ -251,14 +252,16 @@ class BusyStore(FaultyLogStore):
     """Others go on between any two requests of a reader."""
 
     meanwhile: Callable[[], None] = staticmethod(lambda: None)
+    one_at_a_time = threading.Lock()
 
     def list(self, folder: str, after: str | None = None) -> list[str]:
         self.meanwhile()
         return super().list(folder, after)
 
     def get(self, key: str) -> bytes:
-        self.meanwhile()
-        return super().get(key)
+        with self.one_at_a_time:
+            self.meanwhile()
+            return super().get(key)
 
 
 @pytest.mark.parametrize("pace", [1, 2, 3, 5])
@@ -280,6 +283,19 @@ def test_a_reader_misses_nothing_while_batches_are_committed_and_expire(pace: in
     read = [one.batch for one in committed_files(reader)]
     assert read == list(range(len(read)))
     assert len(read) >= pace
+
+
+def test_a_reader_waits_for_many_answers_at_a_time(store: FaultyLogStore) -> None:
+    """A month's manifests are thousands of requests, of some 20 ms each."""
+    run_batches(open_log(store), 0, 7)
+    four = threading.Barrier(4)
+
+    class Slow(FaultyLogStore):
+        def get(self, key: str) -> bytes:
+            four.wait(timeout=60)
+            return super().get(key)
+
+    assert [one.batch for one in committed_files(Slow(store))] == list(range(8))
 
 
 def test_a_commit_that_is_gone_without_a_manifest_is_an_error(store: FaultyLogStore) -> None:
