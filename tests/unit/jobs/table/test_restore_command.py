@@ -40,6 +40,7 @@ COMMIT: Any = {
     "fields": [
         {"name": "partitionToWriteStats", "type": {"type": "map", "values": {"type": "array", "items": STAT}}},
         {"name": "extraMetadata", "type": {"type": "map", "values": "string"}},
+        {"name": "operationType", "type": "string", "default": ""},
     ],
 }
 CLEAN: Any = {"type": "record", "name": "C", "fields": [{"name": "earliestCommitToRetain", "type": "string"}]}
@@ -109,6 +110,18 @@ def test_a_request_has_where_the_stream_stood(lake: Path) -> None:
     assert request.back.standing == Standing.of(commit_of(plan_of(1, 1), 1))
     assert request.back.definition
     assert restore(lake, "--to", instant(1), "--yes").exit_code == Exit.PERMANENT, "one at a time"
+
+
+def test_a_clustering_is_no_state_of_the_rows(lake: Path) -> None:
+    clustering = {"partitionToWriteStats": {}, "extraMetadata": {}, "operationType": "CLUSTER"}
+    for begun in ("20260131120001500", f"{instant(BATCHES)}"):
+        write(lake, f"{begun}_{begun}.replacecommit", COMMIT, clustering)
+    for to in ("2026-01-31T12:00:01.700Z", "20260131120001500"):
+        done = restore(lake, "--to", to)
+        assert done.exit_code == PLANNED, done.stderr
+        assert f"the table goes back to {instant(1)} (2026-01-31 12:00:01 UTC), batch 1, " in done.stdout
+        assert "undone: 4 commits (batches 2 to 3)" in done.stdout
+    assert f"nothing is to be undone: {instant(3)} " in restore(lake, "--to", "now").stderr
 
 
 def test_what_came_since_can_stay_out(lake: Path) -> None:
