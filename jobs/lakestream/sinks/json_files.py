@@ -131,7 +131,7 @@ class JsonSink:
 
     def partitions(self) -> Iterator[str]:
         """Lists the folders of the table."""
-        return folders_of(self._settings.store, len(self._settings.partition_by))
+        return folders_of(self._settings.store, self._settings.partition_by)
 
     def _require(self, output: StructType) -> None:
         types = {field.name: field.dataType for field in output.fields}

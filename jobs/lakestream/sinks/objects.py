@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from typing import TYPE_CHECKING, TypeAlias
@@ -16,6 +16,7 @@ from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from lakestream.model import FileEntry
 from lakestream.sinks.contract import BatchRef
+from lakestream.sinks.hive_paths import escape
 from lakestream.spark.arrow import map_in_arrow
 from lakestream.spark.worker import settle_worker
 from lakestream.storage import ObjectNotFoundError, StoreSettings, open_store, translated
@@ -98,22 +99,22 @@ def objects_of(settings: StoreSettings, ref: BatchRef) -> list[str]:
         return sorted(meta["path"] for meta in listed if pattern.fullmatch(meta["path"]))
 
 
-def folders_of(settings: StoreSettings, depth: int) -> Iterator[str]:
-    """The paths of the Hive-style folders that are so many steps below the path."""
+def folders_of(settings: StoreSettings, columns: Sequence[str]) -> Iterator[str]:
+    """The paths of the partitions by these columns, the outermost first; other folders are not the table's."""
     store = open_store(settings)
 
-    def below(path: str, depth: int) -> Iterator[str]:
+    def below(path: str, columns: Sequence[str]) -> Iterator[str]:
         with translated(f"list {path or settings.path}"):
             found = obstore.list_with_delimiter(store, path or None)["common_prefixes"]
         for folder in sorted(found):
-            if "=" not in folder.rpartition("/")[2]:
+            if not folder.rpartition("/")[2].startswith(f"{escape(columns[0])}="):
                 continue
-            if depth == 1:
+            if len(columns) == 1:
                 yield folder
             else:
-                yield from below(folder, depth - 1)
+                yield from below(folder, columns[1:])
 
-    return below("", depth) if depth else iter(())
+    return below("", columns) if columns else iter(())
 
 
 def remove_leftovers(settings: StoreSettings, ref: BatchRef, keep: tuple[FileEntry, ...]) -> tuple[str, ...]:

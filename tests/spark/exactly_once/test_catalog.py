@@ -32,7 +32,7 @@ def test_partitions_that_a_killed_driver_did_not_tell_are_told_by_the_next(
         drain_whole(lab)
     with lab.writer.environment():
         place = StoreSettings(LakePath.parse(lab.writer.path), S3Settings("us-east-1", s3))
-        partitions = set(folders_of(place, 1))
+        partitions = set(folders_of(place, ["dt"]))
     assert partitions
     tables = glue.get_tables(DatabaseName=DATABASE)["TableList"]
     assert {table["Name"] for table in tables} == {"orders", "orders_ro", "orders_rt"}
