@@ -48,10 +48,10 @@ class GlueCatalog:
     def alter(self, table: CatalogTable) -> None:
         with self._asking("UpdateTable", table.name):
             found = self._get(table.name)
-            wanted = _table_input(table)
-            wanted["Parameters"] = {**found.get("Parameters", {}), **wanted["Parameters"]}
             theirs = {field: found[field] for field in _OTHERS if field in found}
-            self._client.update_table(DatabaseName=self._database, TableInput={**theirs, **wanted})
+            self._client.update_table(
+                DatabaseName=self._database, TableInput={**theirs, **_updated(found, _table_input(table))}
+            )
 
     def partitions(self, table: CatalogTable) -> Mapping[Values, str]:
         """With the location of each."""
@@ -145,6 +145,25 @@ def _table_input(table: CatalogTable) -> dict[str, Any]:
         "Parameters": dict(table.properties),
         "PartitionKeys": _as_input(table.partition_keys),
         "StorageDescriptor": _descriptor(table, table.location),
+    }
+
+
+def _updated(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
+    """What is wanted of a table, with what others have said of it beside that: comments of columns, for instance."""
+    there, ours = found["StorageDescriptor"], wanted["StorageDescriptor"]
+    columns = {column["Name"]: column for column in there.get("Columns", [])}
+    serde, our_serde = there.get("SerdeInfo", {}), ours["SerdeInfo"]
+    if serde.get("SerializationLibrary") == our_serde["SerializationLibrary"]:
+        our_serde = {**serde, **our_serde, "Parameters": {**serde.get("Parameters", {}), **our_serde["Parameters"]}}
+    return {
+        **wanted,
+        "Parameters": {**found.get("Parameters", {}), **wanted["Parameters"]},
+        "PartitionKeys": found.get("PartitionKeys", []),
+        "StorageDescriptor": {
+            **ours,
+            "Columns": [{**columns.get(column["Name"], {}), **column} for column in ours["Columns"]],
+            "SerdeInfo": our_serde,
+        },
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from types import MappingProxyType
 from typing import Any
 
 from py4j.protocol import Py4JJavaError
@@ -80,7 +81,13 @@ class HiveMetastore:
     def alter(self, table: CatalogTable) -> None:
         with self._asking("alter_table", table.name):
             found = self._client.getTable(self._database, table.name)
+            comments = {column.getName(): column.getComment() for column in found.getSd().getCols()}
+            theirs = _table(found).format
             self._describe(found.getSd(), table)
+            found.getSd().setCols(self._fields(table.columns, comments))
+            if theirs.serde == table.format.serde:
+                merged = {**theirs.serde_properties, **table.format.serde_properties}
+                found.getSd().getSerdeInfo().setParameters(merged)
             for name, value in table.properties.items():
                 found.putToParameters(name, value)
             self._client.alter_table(self._database, table.name, found)
@@ -129,8 +136,10 @@ class HiveMetastore:
         descriptor.getSerdeInfo().setSerializationLib(table.format.serde)
         descriptor.getSerdeInfo().setParameters(dict(table.format.serde_properties))
 
-    def _fields(self, columns: Sequence[Column]) -> list[Any]:
-        return [self._api.FieldSchema(column.name, column.type, None) for column in columns]
+    def _fields(
+        self, columns: Sequence[Column], comments: Mapping[str, str | None] = MappingProxyType({})
+    ) -> list[Any]:
+        return [self._api.FieldSchema(column.name, column.type, comments.get(column.name)) for column in columns]
 
     @contextmanager
     def _asking(self, operation: str, table: str) -> Iterator[None]:

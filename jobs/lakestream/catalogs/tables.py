@@ -48,6 +48,12 @@ class Format:
     serde: str
     serde_properties: Mapping[str, str]
 
+    def is_told_by(self, found: Format) -> bool:
+        """Whether a catalog says all this."""
+        return self.serde_properties.items() <= found.serde_properties.items() and self == replace(
+            found, serde_properties=self.serde_properties
+        )
+
 
 @dataclass(frozen=True)
 class CatalogTable:
@@ -76,9 +82,11 @@ class CatalogTable:
         )
 
     def is_told_by(self, found: CatalogTable) -> bool:
-        """Whether a catalog says all this of it; others keep properties of a table as well."""
-        return (found.columns, found.format) == (self.columns, self.format) and (
-            self.properties.items() <= found.properties.items()
+        """Whether a catalog says all this of it; others keep properties of a table, and of its SerDe, as well."""
+        return (
+            found.columns == self.columns
+            and self.format.is_told_by(found.format)
+            and self.properties.items() <= found.properties.items()
         )
 
 

@@ -114,6 +114,11 @@ def test_new_columns_come_to_tables_and_partitions_wherever_they_stand(
     database: str,
 ) -> None:  # fmt: skip
     kept().keep({"dt=1"})
+    with metastore.asked(spark) as client:
+        theirs = client.getTable(database, "orders")
+        theirs.getSd().getCols()[0].setComment("as the shop has it")
+        theirs.getSd().getSerdeInfo().putToParameters("theirs", "stays")
+        client.alter_table(database, "orders", theirs)
     wider = "id string, day date, version double, dt string, part struct<x:int>"
     kept(wider).keep({"dt=1"})
     expected = ["id string", "version double", "day date", "part struct<x:int>"]
@@ -122,6 +127,10 @@ def test_new_columns_come_to_tables_and_partitions_wherever_they_stand(
         with metastore.asked(spark) as client:
             columns = client.getPartition(database, name, ["1"]).getSd().getCols()
             assert [f"{column.getName()} {column.getType()}" for column in columns] == expected
+    with metastore.asked(spark) as client:
+        descriptor = client.getTable(database, "orders").getSd()
+        assert [column.getComment() for column in descriptor.getCols()] == ["as the shop has it", None, None, None]
+        assert descriptor.getSerdeInfo().getParameters()["theirs"] == "stays"
     more_fields = kept(wider.replace("<x:int>", "<x:int,y:string>"))
     if metastore.release == "2.3.9":
         with pytest.raises(CatalogError, match=r"incompatible .* part\. Set hive\.metastore\.disallow\.incompatible"):

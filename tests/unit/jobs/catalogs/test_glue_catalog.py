@@ -129,14 +129,25 @@ def test_new_columns_come_to_tables_and_to_partitions_that_are_there(glue: Glue)
     theirs = {"Description": "all orders", "Parameters": {**mine["Parameters"], "owner": "finance"}}
     fields = ("Name", "TableType", "StorageDescriptor", "PartitionKeys")
     changed = {**{field: mine[field] for field in fields}, **theirs}
+    changed["StorageDescriptor"]["Columns"][0]["Comment"] = "as the shop has it"
+    changed["StorageDescriptor"]["SerdeInfo"]["Parameters"]["ignore.malformed"] = "true"
+    changed["PartitionKeys"][0]["Comment"] = "day"
     glue.client.update_table(DatabaseName=glue.database, TableInput=changed)
+    glue.driver().keep({"dt=1"})
+    assert "UpdateTable" not in glue.calls, "what others say of a table is theirs"
     glue.driver(*merged(WIDER)).keep({"dt=1"})
     for name in ("orders", "orders_ro", "orders_rt"):
         assert columns(glue.table(name)["StorageDescriptor"]) == ["order_id", "version", "note"]
         (partition,) = glue.partitions(name).values()
         assert columns(partition) == ["order_id", "version", "note"]
         assert partition["Location"] == "s3://bucket/orders/dt=1"
-    assert (glue.table()["Description"], glue.table()["Parameters"]["owner"]) == ("all orders", "finance")
+    table = glue.table()
+    assert (table["Description"], table["Parameters"]["owner"]) == ("all orders", "finance")
+    assert [column.get("Comment") for column in table["StorageDescriptor"]["Columns"]] == [
+        *("as the shop has it", None, None)
+    ]
+    assert table["StorageDescriptor"]["SerdeInfo"]["Parameters"]["ignore.malformed"] == "true"
+    assert table["PartitionKeys"][0]["Comment"] == "day"
     glue.driver(*merged(WIDER)).keep({"dt=1"})
     assert set(glue.calls) == {"GetTable", "GetPartitions"}
 
