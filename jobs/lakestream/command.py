@@ -14,7 +14,7 @@ from typer.core import TyperGroup
 from lakestream.errors import LakeStreamError
 from lakestream.exits import Exit, exit_of, leave_message
 from lakestream.logs import as_json
-from lakestream_api import InvalidDocumentError, LakeStream, load_lakestream
+from lakestream_api import InvalidDocumentError, LakeStream, Problem, load_lakestream
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +49,11 @@ def load(file: Path) -> LakeStream:
     Raises:
         InvalidDocumentError: it is none.
     """
-    return load_lakestream(file.read_text(encoding="utf-8"))
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidDocumentError([Problem("", f"{file} cannot be read as text: {error}")]) from error
+    return load_lakestream(text)
 
 
 @contextmanager
@@ -65,6 +69,9 @@ def explained() -> Iterator[None]:
     except (typer.Exit, BrokenPipeError):
         raise
     except Exception as error:
+        if isinstance(error, OSError) and error.strerror and not as_json():
+            # The machine's own, as a disk that is full; in a pod, where nobody sees the command, with a traceback.
+            _fail(f"{error.strerror}{f': {error.filename}' if error.filename else ''}", Exit.FAILED)
         leave_message(f"a bug: {type(error).__name__}: {error}")
         if not as_json():
             raise

@@ -93,11 +93,11 @@ def validate(file: File) -> None:
     """Check a LakeStream document, and say what is wrong with it, but for what only Spark can tell."""
     with explained():
         document = load(file)
-    writers = ", ".join(f"{writer.name} ({writer.output.path})" for writer in document.spec.writers)
-    typer.echo(f"{file}: LakeStream {document.metadata.name} is valid; writers: {writers}")
-    typer.echo("Spark, which reads spec.schema and spec.transform, has not been asked: a start does.")
-    for sentence in advice(document):
-        typer.echo(f"lakestream: {sentence}", err=True)
+        writers = ", ".join(f"{writer.name} ({writer.output.path})" for writer in document.spec.writers)
+        typer.echo(f"{file}: LakeStream {document.metadata.name} is valid; writers: {writers}")
+        typer.echo("Spark, which reads spec.schema and spec.transform, has not been asked: a start does.")
+        for sentence in advice(document):
+            typer.echo(f"lakestream: {sentence}", err=True)
 
 
 @app.command()

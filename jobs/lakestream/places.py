@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from lakestream.storage import LakePath, S3Settings, StoreSettings
 from lakestream_api import LakeStream, Writer
+
+PATIENCE = timedelta(seconds=30)
+"""How long a command tries a request to the store again: somebody waits for it."""
 
 QUARANTINE = "quarantine"
 """Folder of the unusable records, in the writer's part of the checkpoint."""

@@ -81,6 +81,8 @@ class LakePath:
         Raises:
             StorageError: another scheme, no bucket, or a path that an object key cannot hold.
         """
+        if not text.isascii() and text != text.encode(errors="replace").decode():
+            raise StorageError(f"{text!r} is no path: it is not UTF-8")
         scheme, separator, rest = text.partition("://")
         if not separator:
             if not text or text.startswith("file:"):
@@ -207,9 +209,9 @@ def translated(what: str) -> Iterator[None]:
     except FileNotFoundError as error:
         raise ObjectNotFoundError(f"{what}: {_first_line(error)}") from error
     except (PermissionDeniedError, UnauthenticatedError) as error:
-        raise StorageError(
-            f"{what}: access denied; check the credentials and the policy: {_first_line(error)}"
-        ) from error
+        said = _first_line(error)
+        check = "who may read and write there" if "(os error" in said else "the credentials and the policy"
+        raise StorageError(f"{what}: access denied; check {check}: {said}") from error
     except (InvalidPathError, NotSupportedError, UnknownConfigurationKeyError, ValueError) as error:
         raise StorageError(f"{what}: {_first_line(error)}") from error
     except (BaseError, OSError) as error:

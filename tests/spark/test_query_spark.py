@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -88,3 +89,51 @@ def test_no_rows_are_an_answer_and_a_wrong_query_is_none(table: str) -> None:
     wrong = query(table, "--engine", "spark", "--sql", "SELECT statsu FROM lake")
     assert wrong.returncode == 2
     assert "statsu" in wrong.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    "statement", ["DELETE FROM lake", "DROP VIEW lake", "CREATE TABLE mine USING parquet AS SELECT * FROM lake"]
+)
+def test_what_is_no_query_is_not_carried_out(table: str, statement: str) -> None:
+    """The table has one writer, which is not who asks it something."""
+    refused = query(table, "--engine", "spark", "--sql", f"{statement};")
+    assert refused.returncode == 2
+    assert refused.stderr.splitlines()[-1] == (
+        "lakestream: --sql takes a query (SELECT, WITH, FROM, VALUES), and no other statement"
+    )
+    assert query(table, "--sql", "SELECT count(*) AS n FROM lake", "-o", "csv").stdout == "n\n3\n"
+
+
+def test_who_has_seen_enough_is_told_nothing_of_spark(table: str) -> None:
+    """As `| head -1` has."""
+    many = "SELECT id, repeat('x', 100) AS text FROM range(100000)"
+    arguments = [table, "--engine", "spark", "--sql", many, "-o", "csv"]
+    with subprocess.Popen(
+        [sys.executable, "-m", "lakestream.main", "query", *arguments],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        assert process.stdout.readline() == "id,text\n"
+        process.stdout.close()
+        assert "JVM" not in process.stderr.read()
+        assert process.wait() == 1
+
+
+def test_a_query_that_runs_out_of_memory_says_what_to_set(table: str) -> None:
+    text = "concat_ws('', collect_list(repeat('x', 1000000)))"
+    large = f"SELECT length({text}) FROM range(2000)"
+    failed = query(table, "--engine", "spark", "--sql", large, environment={"SPARK_DRIVER_MEMORY": "600m"})
+    assert failed.returncode == 3
+    assert "raise SPARK_DRIVER_MEMORY (2g if it is not set)" in failed.stderr.splitlines()[-1]
+    assert "writer" not in failed.stderr
+
+
+def test_a_folder_may_have_any_name(table: str, tmp_path: Path) -> None:
+    folder = tmp_path / "my [old] #1 'orders' %41"
+    shutil.copytree(table.removeprefix("file://"), folder)
+    for engine in ("native", "spark"):
+        done = query(str(folder), "--engine", engine, "--sql", BY_DAY, "-o", "csv")
+        assert done.stdout == "dt,orders,version\n2026-01-01,1,1\n2026-01-02,2,2\n", done.stderr

@@ -74,7 +74,7 @@ def files(
         from lakestream.backfill.ask import ask, told
         from lakestream.backfill.find import find_files
         from lakestream.log import ObstoreLogStore
-        from lakestream.places import checkpoint_place
+        from lakestream.places import PATIENCE, checkpoint_place
         from lakestream.query.ddl import columns_of
         from lakestream.storage import LakePath, S3Settings, StoreSettings
 
@@ -84,10 +84,11 @@ def files(
             _require_no_deletes(chosen)
         s3 = S3Settings.from_environment(os.environ, document.spec.source.kinesis.region)
         table = LakePath.parse(chosen.output.path)
-        found = [one for path in paths for one in find_files(StoreSettings(LakePath.parse(path), s3), table)]
+        places = (StoreSettings(LakePath.parse(path), s3, PATIENCE) for path in paths)
+        found = [one for place in places for one in find_files(place, table)]
         columns = columns_of(document.spec.event_schema)
         request = ask(
-            ObstoreLogStore.at(checkpoint_place(document, chosen, s3)),
+            ObstoreLogStore.at(replace(checkpoint_place(document, chosen, s3), patience=PATIENCE)),
             settings.definition(document, chosen),
             list({one.path: one for one in found}.values()),
             datetime.now(UTC),
@@ -121,24 +122,24 @@ def span(
     log_to_stderr("WARNING")
     with explained():
         from lakestream import settings
-        from lakestream.backfill.span import Terms, ask_for_span, span_of
+        from lakestream.backfill.span import Terms, ask_for_span, require_times, span_of
         from lakestream.kinesis import HttpKinesisClient
         from lakestream.log import ObstoreLogStore
-        from lakestream.places import checkpoint_place
+        from lakestream.places import PATIENCE, checkpoint_place
         from lakestream.storage import S3Settings
 
         document = load(file)
         chosen = document.writer(writer)
+        require_times(since, until)
         source = replace(settings.kinesis_settings(document.spec.source.kinesis), patience=_PATIENCE)
         client = HttpKinesisClient(source)
         try:
             stream, now = client.describe_stream_summary(), client.now()
         finally:
             client.close()
+        place = checkpoint_place(document, chosen, S3Settings.from_environment(os.environ, source.region))
         asked = ask_for_span(
-            ObstoreLogStore.at(
-                checkpoint_place(document, chosen, S3Settings.from_environment(os.environ, source.region))
-            ),
+            ObstoreLogStore.at(replace(place, patience=PATIENCE)),
             settings.definition(document, chosen),
             span_of(since, until, now),
             stream,

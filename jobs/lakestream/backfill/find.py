@@ -12,6 +12,7 @@ import obstore
 
 from lakestream.errors import RequestError
 from lakestream.log import ObstoreLogStore, committed_files
+from lakestream.nearby import nearby
 from lakestream.places import JSON_SIDE
 from lakestream.sinks.hive_paths import partition_values
 from lakestream.sinks.owner import KEY, read_owner
@@ -59,7 +60,9 @@ def find_files(place: StoreSettings, not_in: LakePath) -> list[Found]:
         raise RequestError(f"{path} is in the very table that the files are to be taken into")
     files = [_found(place, meta) for meta in _metas(place)]
     if not files:
-        raise RequestError(f"there is nothing at {path}: no file, and no folder with files")
+        is_pattern = any(char in path.key for char in "*?[")
+        pattern = "; a pattern is filled in by the shell, which found nothing for it" if is_pattern else ""
+        raise RequestError(f"there is nothing at {path}: no file, and no folder with files{pattern}{nearby(place)}")
     for folder in _tables(path, is_file=files[0].place.path == path):
         if exists(place.root, (folder / ".hoodie" / "hoodie.properties").key):
             raise RequestError(

@@ -75,6 +75,16 @@ def span_of(since: str, until: str, now: datetime) -> Span:
     return Span(start, end)
 
 
+def require_times(since: str, until: str) -> None:
+    """Check that both are times, before anybody is asked what time it is in Kinesis.
+
+    Raises:
+        RequestError: one of them is not.
+    """
+    for name, text in (("--from", since), ("--to", until)):
+        _time(name, text, datetime.now(UTC))
+
+
 def _time(name: str, text: str, now: datetime) -> datetime:
     try:
         moment = parse_moment(text, now)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +14,7 @@ import typer
 from lakestream.command import File, explained, load
 from lakestream.logs import log_to_stderr
 from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, log_of
-from lakestream.query.output import SHOWN, Format, require_redirected
+from lakestream.query.output import MOST, SHOWN, Format, require_redirected
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -49,7 +50,7 @@ def show(
     writer: OptionalWriter = None,
     reason: Annotated[str | None, typer.Option(help="Only those whose reason begins with this text.")] = None,
     limit: Annotated[
-        int | None, typer.Option(min=0, help="Records at most. Default: 20 for a table, else all.")
+        int | None, typer.Option(min=0, max=MOST, help="Records at most. Default: 20 for a table, else all.")
     ] = None,
     output: Annotated[Format, typer.Option("--output", "-o", help="How records are written to stdout.")] = Format.TABLE,
 ) -> None:
@@ -58,13 +59,14 @@ def show(
     with explained():
         import pyarrow as pa
 
-        from lakestream.quarantined.records import SCHEMA, of_reason
-        from lakestream.quarantined.text import readable
+        from lakestream.quarantined.records import SCHEMA, of_reason, tally
+        from lakestream.quarantined.text import as_list, readable
         from lakestream.query.output import write_rows
         from lakestream.query.rows import first
 
         require_redirected(output)
-        found = of_reason(reason, _records(log_of(path, file, writer)))
+        log = log_of(path, file, writer)
+        found = of_reason(reason, _records(log))
         rows = pa.RecordBatchReader.from_batches(SCHEMA, found)
         at_most = SHOWN if limit is None and output is Format.TABLE else limit
         rows = first(at_most, rows)
@@ -72,6 +74,8 @@ def show(
         sys.stdout.flush()
         more = " (there may be more: --limit)" if count == at_most else ""
         typer.echo(f"{count:,} records{more}", err=True)
+        if count == 0 and limit != 0 and reason is not None and (others := tally(_records(log))):
+            typer.echo(f"no reason begins with {reason!r}; there are: {as_list(others)}", err=True)
 
 
 @quarantine_app.command()
@@ -91,14 +95,14 @@ def replay(
     log_to_stderr("WARNING")
     with explained():
         from lakestream import settings
-        from lakestream.places import checkpoint_place
+        from lakestream.places import PATIENCE, checkpoint_place
         from lakestream.quarantined.replay import ask
         from lakestream.storage import S3Settings
 
         document = load(file)
         chosen = document.writer(writer)
         s3 = S3Settings.from_environment(os.environ, document.spec.source.kinesis.region)
-        place = checkpoint_place(document, chosen, s3)
+        place = replace(checkpoint_place(document, chosen, s3), patience=PATIENCE)
         definition = settings.definition(document, chosen)
         known_for = None
         if not despite_deletes and chosen.hudi is not None and chosen.hudi.delete_when is not None:

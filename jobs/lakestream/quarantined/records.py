@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,7 +18,11 @@ import pyarrow.parquet as pq
 
 from lakestream.log import BatchFiles
 from lakestream.model import FileEntry
-from lakestream.storage import LakeStore, StoreSettings, open_store, translated
+from lakestream.query.errors import UnreadableError
+from lakestream.rejected import damaged
+from lakestream.storage import LakeStore, ObjectNotFoundError, StoreSettings, open_store, translated
+
+logger = logging.getLogger(__name__)
 
 _CONCURRENT_GETS = 16
 BATCH = "batch"
@@ -56,23 +61,39 @@ def read_records(place: StoreSettings, batches: Iterable[BatchFiles]) -> Iterato
         batches: as the log has them.
 
     Raises:
-        StorageError, StorageUnavailableError: of the store; somebody may have removed a file.
+        UnreadableError: a file is damaged.
+        StorageError, StorageUnavailableError: of the store.
     """
     store = open_store(place)
     files = [(batch.batch, entry) for batch in batches for entry in batch.rejects]
+    gone: list[FileEntry] = []
     with ThreadPoolExecutor(_CONCURRENT_GETS) as pool:
         ahead = iter(files)
         while some := list(islice(ahead, _CONCURRENT_GETS)):
-            for table in pool.map(lambda one: _read(store, place, *one), some):
-                yield from table.to_batches()
+            for (_, entry), table in zip(some, pool.map(lambda one: _read(store, place, *one), some), strict=True):
+                if table is None:
+                    gone.append(entry)
+                else:
+                    yield from table.to_batches()
+    if gone:
+        logger.warning(
+            "%d files with %d records are not there any more, and are passed over: %s under %s, for instance",
+            *(len(gone), sum(entry.rows for entry in gone), gone[0].path, place.path),
+        )
 
 
-def _read(store: LakeStore, place: StoreSettings, batch: int, entry: FileEntry) -> pa.Table:
-    with translated(f"read {entry.path} under {place.path}"):
-        content = obstore.get(store, entry.path).bytes()
-    found = pq.read_table(io.BytesIO(content))
-    found = found.append_column(BATCH, pa.repeat(pa.scalar(batch, pa.int64()), found.num_rows))
-    return found.select(SCHEMA.names).cast(SCHEMA)
+def _read(store: LakeStore, place: StoreSettings, batch: int, entry: FileEntry) -> pa.Table | None:
+    """None: somebody has removed the file."""
+    try:
+        with translated(f"read {entry.path} under {place.path}"):
+            content = obstore.get(store, entry.path).bytes()
+        found = pq.read_table(io.BytesIO(content))
+        found = found.append_column(BATCH, pa.repeat(pa.scalar(batch, pa.int64()), found.num_rows))
+        return found.select(SCHEMA.names).cast(SCHEMA)
+    except ObjectNotFoundError:
+        return None
+    except (pa.ArrowException, KeyError) as error:
+        raise UnreadableError(damaged(place, entry, error)) from error
 
 
 def tally(records: Iterable[pa.RecordBatch]) -> list[Tally]:

@@ -8,6 +8,9 @@ import pyarrow as pa
 
 from lakestream.quarantined.records import Tally
 from lakestream.query.history import show
+from lakestream.query.output import printable
+
+_NAMED = 5
 
 
 def as_text(found: Sequence[Tally]) -> str:
@@ -20,8 +23,14 @@ def as_text(found: Sequence[Tally]) -> str:
         arrived = "·"
         if one.first_arrival is not None and one.last_arrival is not None:
             arrived = " – ".join(show(time.replace(microsecond=0)) for time in (one.first_arrival, one.last_arrival))
-        lines.append(f"{one.records:>10,}  {batches:<13}  {arrived:<49}  {one.reason}")
+        lines.append(f"{one.records:>10,}  {batches:<13}  {arrived:<49}  {printable(one.reason)}")
     return "".join(f"{line}\n" for line in lines)
+
+
+def as_list(found: Sequence[Tally]) -> str:
+    """The reasons, the most frequent first."""
+    more = ", …" if len(found) > _NAMED else ""
+    return ", ".join(repr(one.reason) for one in found[:_NAMED]) + more
 
 
 def readable(records: pa.RecordBatchReader) -> pa.RecordBatchReader:

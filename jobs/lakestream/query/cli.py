@@ -13,7 +13,7 @@ from lakestream.command import explained
 from lakestream.logs import log_to_stderr
 from lakestream.query.kept import kept_at
 from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, require_extra, target_of
-from lakestream.query.output import SHOWN, Format, answering, require_redirected
+from lakestream.query.output import MOST, SHOWN, Format, answering, require_redirected
 from lakestream.query.question import TABLE, Asked, Engine, SparkRun, ask
 
 query_app = typer.Typer(help="Ask a table: as it is, as it was, what changed.", add_completion=False)
@@ -49,7 +49,7 @@ def query(  # noqa: PLR0913, PLR0917 - an option each
     ] = False,
     sql: Annotated[str | None, typer.Option(help=f"A query; the table is called {TABLE}.")] = None,
     limit: Annotated[
-        int | None, typer.Option(min=0, help="Rows at most. Default: 20 for tables without --sql, else all.")
+        int | None, typer.Option(min=0, max=MOST, help="Rows at most. Default: 20 for tables without --sql, else all.")
     ] = None,
     output: _Output = None,
     to: _To = None,

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from textwrap import shorten
+from urllib.parse import quote
 
 import hudi
 import pyarrow as pa
@@ -17,7 +18,7 @@ from lakestream.query import sql
 from lakestream.query.errors import UnreadableError
 from lakestream.query.hudi_folder import HudiFolder
 from lakestream.query.images import COMMIT_TIME
-from lakestream.query.question import TABLE, Asked, ReadOptimized
+from lakestream.query.question import Asked, ReadOptimized
 from lakestream.query.rows import first
 from lakestream.query.spans import Span
 from lakestream.query.telling import instant_of_log, staleness, told_of
@@ -44,7 +45,9 @@ class HudiRs:
             if not isinstance(asked.question, ReadOptimized):
                 _require_compacted(folder, as_of)
         with _in_our_words(folder.place):
-            self._table = hudi.HudiTable(folder.place.path.uri, _storage_options(folder.place))
+            # It reads a URI as one: a name may have a blank, a # or a %.
+            uri = quote(folder.place.path.uri, safe=":/")
+            self._table = hudi.HudiTable(uri, _storage_options(folder.place))
             found: pa.Schema = self._table.get_schema_with_meta_fields()
             self._slices = [] if span.last is None else self._table.get_file_slices(self._options)
         self.schema = pa.schema([field.with_nullable(True) for field in found])
@@ -67,8 +70,8 @@ class HudiRs:
             with sql.answered(statement, self.schema, self.read) as rows:
                 yield first(limit, rows)
             return
-        own = pa.schema([field for field in self.schema if not field.name.startswith("_hoodie_")])
-        with sql.answered(f"FROM {TABLE}", own, lambda columns: first(limit, self.read(columns))) as rows:
+        own = [name for name in self.schema.names if not name.startswith("_hoodie_")]
+        with sql.kept(first(limit, self.read(own))) as rows:
             yield rows
 
     def leave_out(self, other: HudiRs) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyspark
-from pyspark.errors import AnalysisException
+from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -24,12 +24,24 @@ from lakestream.query.images import AFTER, BEFORE, COMMIT_TIME, INSTANT, KEY, OP
 from lakestream.query.question import TABLE, Asked, ReadOptimized, SparkRun
 from lakestream.query.spans import Comparison, Span
 from lakestream.query.telling import told_of, told_of_comparison
-from lakestream.spark.failures import SPARK_ERRORS, in_our_words
+from lakestream.spark.failures import SPARK_ERRORS, Remedy, in_our_words
 from lakestream.spark.session import SessionSettings, build_session, stop_session
 from lakestream.storage import LakePath, Scheme
 
 _AS_OF = "as.of.instant"
 _QUERY_TYPE = "hoodie.datasource.query.type"
+_MEMORY = "SPARK_DRIVER_MEMORY"
+"""Variable of the environment with the heap of a JVM on this machine, as spark-submit knows it."""
+
+_RIGHTS = "Check the credentials and their policy: to read and list the table is enough, and to write where --to says"
+_HEAP = f"{_MEMORY} ({SessionSettings.driver_memory} if it is not set)"
+_HERE = Remedy(again="Ask again", driver_memory=_HEAP, executor_memory=_HEAP, rights=_RIGHTS)
+_ON_CLUSTER = Remedy(
+    again="Start the SparkApplication again",
+    driver_memory="spec.driver.memory of the SparkApplication",
+    executor_memory="spec.executor.memory of the SparkApplication",
+    rights=_RIGHTS,
+)
 
 
 class HudiSpark:
@@ -52,17 +64,18 @@ class HudiSpark:
     @contextmanager
     def answered(self, statement: str | None, limit: int | None) -> Iterator[pa.RecordBatchReader]:
         """See `Source`."""
-        with (
-            self._answer(statement, limit) as answer,
-            tempfile.TemporaryDirectory(prefix="lakestream-query-") as folder,
-        ):
-            if self._run.on_cluster:
-                # Through the memory of this process, since no disk is the executors' and ours.
-                batches = answer._collect_as_arrow()
-                yield pa.RecordBatchReader.from_batches(to_arrow_schema(answer.schema), batches)
-                return
-            answer.write.parquet(f"{Path(folder).as_uri()}/answer")
-            yield ds.dataset(f"{folder}/answer", format="parquet").scanner().to_reader()
+        with tempfile.TemporaryDirectory(prefix="lakestream-query-") as folder:
+            with self._answer(statement, limit) as answer:
+                rows = self._brought(answer, Path(folder, "answer"))
+            # Spark has ended: what happens to the rows from here on, as a pipe that is closed, is none of its errors.
+            yield rows
+
+    def _brought(self, answer: DataFrame, folder: Path) -> pa.RecordBatchReader:
+        if self._run.on_cluster:
+            # Through the memory of this process, since no disk is the executors' and ours.
+            return pa.RecordBatchReader.from_batches(to_arrow_schema(answer.schema), answer._collect_as_arrow())
+        answer.write.parquet(folder.as_uri())
+        return ds.dataset(folder, format="parquet").scanner().to_reader()
 
     def write(self, statement: str | None, limit: int | None, to: LakePath) -> int:
         """Have the tasks write the rows to a place, in place of what a killed attempt has left; how many there are.
@@ -80,12 +93,13 @@ class HudiSpark:
         session = SessionSettings(
             app_name="lakestream-query",
             cores=None if self._run.on_cluster else os.cpu_count() or 1,
+            driver_memory=os.environ.get(_MEMORY) or SessionSettings.driver_memory,
             hudi=True,
             s3=next((place.s3 for place in places if place.path.scheme is Scheme.S3), None),
             # What is read from here by Parquet: Spark's own form of times is read as nanoseconds, and has no zone.
             conf={"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"},
         )
-        with _spark_errors():
+        with _spark_errors(_ON_CLUSTER if self._run.on_cluster else _HERE):
             spark = build_session(session)
             try:
                 answer = self._selected(spark, statement)
@@ -97,6 +111,7 @@ class HudiSpark:
         rows = self.rows(spark)
         if statement is None:
             return rows.select(*(name for name in rows.columns if not name.startswith("_hoodie_")))
+        _require_query(spark, statement)
         rows.createOrReplaceTempView(TABLE)
         return spark.sql(statement)
 
@@ -143,6 +158,16 @@ class HudiSparkChanges(HudiSpark):
         return changed.orderBy(*place).select(*columns)
 
 
+def _require_query(spark: SparkSession, statement: str) -> None:
+    """Spark would carry out any other statement at once: a table of ours has one writer, which is not we."""
+    parser = spark._jsparkSession.sessionState().sqlParser()
+    parser.parsePlan(statement)
+    try:
+        parser.parsePlan(f"({statement.rstrip().rstrip(';')}\n)")
+    except ParseException:
+        raise SqlError("--sql takes a query (SELECT, WITH, FROM, VALUES), and no other statement") from None
+
+
 def _numbered(rows: DataFrame, own: Sequence[StructField], image: str) -> DataFrame:
     """Each row as one value, with the columns of the table as it is now, by key and number (see `net_changes`)."""
     has = set(rows.columns)
@@ -162,10 +187,10 @@ def _comparable(image: str, own: Sequence[StructField]) -> Column:
 
 
 @contextmanager
-def _spark_errors() -> Iterator[None]:
+def _spark_errors(remedy: Remedy) -> Iterator[None]:
     try:
         yield
     except AnalysisException as error:
         raise SqlError(f"--sql: {str(error).splitlines()[0]}. The table is called {TABLE} there") from error
     except SPARK_ERRORS as error:
-        raise UnreadableError(str(in_our_words(error))) from error
+        raise UnreadableError(str(in_our_words(error, remedy))) from error

@@ -20,11 +20,12 @@ import duckdb
 import obstore
 import pyarrow as pa
 
+from lakestream.errors import SettingsError
 from lakestream.query import sql
 from lakestream.query.ddl import quoted
 from lakestream.query.errors import UnreadableError
 from lakestream.query.json_log import BATCH, COMMITTED_AT, CommittedFile, JsonLog
-from lakestream.query.question import TABLE, Asked
+from lakestream.query.question import Asked
 from lakestream.query.rows import first
 from lakestream.query.spans import Span
 from lakestream.query.telling import told_of
@@ -38,6 +39,8 @@ _EXACT_DIGITS = 15
 """DuckDB reads a number with a fraction as a double, whatever it is to become; so many digits survive that."""
 
 _DECIMAL = re.compile(r"DECIMAL\((\d+),")
+_LIKE, _AS_IT_IS = re.compile(r"[*?\[]"), r"[\g<0>]"
+"""What DuckDB takes for a pattern in a path, unless it is in brackets."""
 _FILE = "_lakestream_file"
 _OPTIONS = f"format = 'newline_delimited', maximum_object_size = {_LONGEST_LINE}"
 
@@ -48,6 +51,8 @@ class JsonDuckDb:
     engine = sql.ENGINE
 
     def __init__(self, log: JsonLog, span: Span, asked: Asked) -> None:
+        if not log.batches:
+            raise SettingsError(f"no batch with rows is committed yet in {log.told} at {log.table.path}")
         _require_exact(log)
         self._log = log
         self._span = span
@@ -73,8 +78,8 @@ class JsonDuckDb:
                 with sql.answered(statement, lines.schema, lines.read) as rows:
                     yield first(limit, rows)
                 return
-            own = pa.schema([field for field in lines.schema if field.name not in (BATCH, COMMITTED_AT)])
-            with sql.answered(f"FROM {TABLE}", own, lambda columns: first(limit, lines.read(columns))) as rows:
+            own = [name for name in lines.schema.names if name not in (BATCH, COMMITTED_AT)]
+            with sql.kept(first(limit, lines.read(own))) as rows:
                 yield rows
 
 
@@ -144,7 +149,7 @@ class _Lines:
 
     @property
     def _list(self) -> str:
-        return f"[{', '.join(map(_text, self._paths))}]"
+        return f"[{', '.join(_text(_LIKE.sub(_AS_IT_IS, path)) for path in self._paths)}]"
 
 
 def _type_of(structure: Any) -> str:

@@ -57,9 +57,9 @@ def parse_moment(text: str, now: datetime) -> Moment:
     given = " ".join(text.lower().split())
     if _INSTANT.fullmatch(given):
         return Commit(given)
-    if match := _BATCH.fullmatch(given):
-        return Commit(str(int(match[1])))
     try:
+        if match := _BATCH.fullmatch(given):
+            return Commit(str(int(match[1])))
         found = _relative(given, now) or _of_day(given, now) or datetime.fromisoformat(given.upper())
         return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
     except (ValueError, OverflowError):

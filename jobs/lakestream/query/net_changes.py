@@ -16,7 +16,7 @@ from lakestream.query.ddl import quoted
 from lakestream.query.hudi_folder import HudiFolder
 from lakestream.query.hudi_rs import HudiRs
 from lakestream.query.images import AFTER, BEFORE, COMMIT_TIME, INSTANT, KEY, OP, PARTITION, ROW_KEY, SEQUENCE
-from lakestream.query.question import TABLE, Asked
+from lakestream.query.question import Asked
 from lakestream.query.rows import first
 from lakestream.query.spans import Comparison, Span
 from lakestream.query.telling import told_of_comparison
@@ -48,11 +48,13 @@ class HudiRsChanges:
     def answered(self, statement: str | None, limit: int | None) -> Iterator[pa.RecordBatchReader]:
         """See `Source`."""
         images = [field.name for field in self.schema.field(AFTER).type]
-        with (
-            joined(self._before.read, self._after.read, images) as changes,
-            sql.answered(statement or f"FROM {TABLE}", self.schema, changes) as rows,
-        ):
-            yield first(limit, rows)
+        with joined(self._before.read, self._after.read, images) as changes:
+            if statement is None:
+                with sql.kept(first(limit, changes(self.schema.names))) as rows:
+                    yield rows
+                return
+            with sql.answered(statement, self.schema, changes) as rows:
+                yield first(limit, rows)
 
 
 @contextmanager

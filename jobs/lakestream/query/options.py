@@ -29,10 +29,12 @@ def target_of(path: str | None, file: Path | None, writer: str | None) -> Target
     Raises:
         SettingsError, InvalidDocumentError: none, or two; or there is no such table.
     """
-    if (path is None) == (file is None):
+    if path is None and file is None:
         raise SettingsError(
             "give the path of a table, or a document and one of its writers: -f lakestream.yaml --writer NAME"
         )
+    if path is not None and file is not None:
+        raise SettingsError(f"two tables: {path!r} is taken for the path of one, and -f {file} names another; give one")
     if path is not None:
         if writer is not None:
             raise SettingsError("--writer goes with -f; a path names one table")

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any, BinaryIO
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -22,6 +23,9 @@ _WIDEST = 50
 
 SHOWN = 20
 """Rows of a table that people are shown, unless they say how many."""
+
+MOST = 2**31 - 1
+"""Rows that a limit may be; Spark knows no higher one."""
 
 
 def _otherwise(value: Any) -> str:
@@ -79,7 +83,7 @@ def write_rows(rows: pa.RecordBatchReader, form: Format, out: BinaryIO) -> int:
 
 
 def _table(rows: pa.RecordBatchReader, out: BinaryIO) -> int:
-    names = rows.schema.names
+    names = [printable(name) for name in rows.schema.names]
     numeric = [pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_decimal(t) for t in rows.schema.types]
     cells = [[_cell(value) for value in row] for row in _values(rows)]
     widths = [max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(names)]
@@ -98,7 +102,12 @@ def _table(rows: pa.RecordBatchReader, out: BinaryIO) -> int:
 
 def _cell(value: Any) -> str:
     text = "·" if value is None else " ".join(_text(value).split()) if isinstance(value, str) else _text(value)
-    return text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…"
+    return printable(text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…")
+
+
+def printable(text: str) -> str:
+    """With control characters as `\\x..`: a terminal carries out what they tell it, and anybody may have sent them."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def _csv(rows: pa.RecordBatchReader, out: BinaryIO) -> int:
@@ -155,7 +164,16 @@ _WRITERS: Mapping[Format, Callable[[pa.RecordBatchReader, BinaryIO], int]] = {
 
 def _values(rows: pa.RecordBatchReader) -> Iterator[tuple[Any, ...]]:
     for batch in rows:
-        yield from zip(*(column.to_pylist(maps_as_pydicts="lossy") for column in batch.columns), strict=True)
+        yield from zip(*map(_as_python, batch.columns), strict=True)
+
+
+def _as_python(column: pa.Array) -> list[Any]:
+    try:
+        return list(column.to_pylist(maps_as_pydicts="lossy"))
+    except (OverflowError, ValueError):
+        # Times of years that Python has not, before 1 and after 9999.
+        texts = np.datetime_as_string(column.to_numpy(zero_copy_only=False)).tolist()
+        return [text if valid else None for text, valid in zip(texts, column.is_valid().to_pylist(), strict=True)]
 
 
 def _text(value: Any) -> str:

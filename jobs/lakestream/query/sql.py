@@ -12,8 +12,12 @@ import duckdb
 import pyarrow as pa
 
 from lakestream.errors import LakeStreamError
-from lakestream.query.errors import SqlError
+from lakestream.query.errors import SqlError, UnreadableError
 from lakestream.query.question import TABLE
+
+_ANSWER = "answer"
+_ROWS = 10_000
+"""Of a batch that is handed on."""
 
 ENGINE = f"DuckDB {duckdb.__version__}"
 
@@ -23,7 +27,7 @@ Read = Callable[[Sequence[str]], pa.RecordBatchReader]
 
 @contextmanager
 def answered(sql: str, schema: pa.Schema, read: Read) -> Iterator[pa.RecordBatchReader]:
-    """The answer to a query, as it is read.
+    """The answer to a query, all of it: what fails at a row has left no half of it behind.
 
     The table is brought into DuckDB first, as far as its columns are named (it goes to disk where memory ends): a
     query may go through it several times, a stream of batches only once.
@@ -46,8 +50,20 @@ def answered(sql: str, schema: pa.Schema, read: Read) -> Iterator[pa.RecordBatch
             do(connection, f"EXPLAIN {sql}")
         fill(connection, TABLE, read(needed or schema.names[:1]))
         with _in_our_words(schema.names):
-            answer = connection.sql(sql).to_arrow_reader(10_000)
-        yield pa.RecordBatchReader.from_batches(answer.schema, _explained(answer, schema.names))
+            do(connection, f"CREATE TEMP TABLE {_ANSWER} AS {sql}")
+        yield connection.table(_ANSWER).to_arrow_reader(_ROWS)
+
+
+@contextmanager
+def kept(rows: pa.RecordBatchReader) -> Iterator[pa.RecordBatchReader]:
+    """Rows, once all of them were read.
+
+    Raises:
+        LakeStreamError: as `fill`.
+    """
+    with connected() as connection:
+        fill(connection, _ANSWER, rows)
+        yield connection.table(_ANSWER).to_arrow_reader(_ROWS)
 
 
 @contextmanager
@@ -64,15 +80,20 @@ def fill(connection: duckdb.DuckDBPyConnection, table: str, rows: pa.RecordBatch
 
     Raises:
         LakeStreamError: what reading the rows failed with.
+        UnreadableError: there is no room for them.
     """
     failed: list[LakeStreamError] = []
     connection.register("read_once", pa.RecordBatchReader.from_batches(rows.schema, _keeping(failed, rows)))
     try:
         do(connection, f"CREATE OR REPLACE TEMP TABLE {table} AS SELECT * FROM read_once")
-    except duckdb.Error:
+    except duckdb.Error as error:
         if failed:
             raise failed[0] from failed[0].__cause__
-        raise
+        said = _first_line(str(error))
+        raise UnreadableError(
+            f"{ENGINE} cannot keep the rows that a query needs: {said} Set TMPDIR to a folder with more room, or name "
+            "fewer columns in --sql"
+        ) from error
     connection.unregister("read_once")
 
 
@@ -89,16 +110,6 @@ def do(connection: duckdb.DuckDBPyConnection, statement: str, values: Sequence[s
     """Carry out a statement; its rows."""
     # A connection takes the next statement only when all of an answer was fetched.
     return connection.execute(statement, list(values)).fetchall()
-
-
-def _explained(answer: pa.RecordBatchReader, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
-    """What a query fails with at some row, in our words as well."""
-    while True:
-        with _in_our_words(columns):
-            batch = next(answer, None)
-        if batch is None:
-            return
-        yield batch
 
 
 @contextmanager

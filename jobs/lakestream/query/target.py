@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import stat
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
 from lakestream.errors import SettingsError
-from lakestream.places import JSON_SIDE, checkpoint_place, table_place
+from lakestream.nearby import nearby
+from lakestream.places import JSON_SIDE, PATIENCE, checkpoint_place, table_place
 from lakestream.sinks.owner import KEY, read_owner
 from lakestream.storage import LakePath, S3Settings, Scheme, StoreSettings, exists
 from lakestream_api import LakeStream
@@ -28,7 +30,7 @@ class Target:
     kind: Kind
     table: StoreSettings
     log: StoreSettings | None
-    """None: a Hudi table that was named by its path, and which nobody owns."""
+    """None: a Hudi table that was named by its path, and which nobody owns, or whose writer's log is not there."""
 
     def required_log(self) -> StoreSettings:
         """Where the log of its writer is.
@@ -38,7 +40,8 @@ class Target:
         """
         if self.log is None:
             raise SettingsError(
-                f"nobody has claimed the table at {self.table.path}: give -f lakestream.yaml --writer NAME"
+                f"the table at {self.table.path} does not say where the checkpoint of its writer is, or that is not "
+                "there: give -f lakestream.yaml --writer NAME"
             )
         return self.log
 
@@ -53,8 +56,9 @@ def of_writer(document: LakeStream, writer_name: str, environ: Mapping[str, str]
     writer = document.writer(writer_name)
     s3 = S3Settings.from_environment(environ, document.spec.source.kinesis.region)
     kind = Kind.JSON if writer.hudi is None else Kind.HUDI
-    target = Target(kind, table_place(writer, s3), checkpoint_place(document, writer, s3))
-    _require_folder(target.table.path)
+    table, log = table_place(writer, s3), checkpoint_place(document, writer, s3)
+    target = Target(kind, replace(table, patience=PATIENCE), replace(log, patience=PATIENCE))
+    _require_folder(target.table)
     return target
 
 
@@ -65,17 +69,27 @@ def at_path(path: str, environ: Mapping[str, str]) -> Target:
         SettingsError: there is none; or it is on S3, and the environment does not say in which region.
     """
     place = place_at(path, _s3_of(environ))
-    _require_folder(place.path)
+    _require_folder(place)
     if exists(place, ".hoodie/hoodie.properties"):
-        owner = read_owner(place / ".hoodie" / "lakestream") if exists(place, f".hoodie/lakestream/{KEY}") else None
-        log = None if owner is None else StoreSettings(LakePath.parse(owner.place), place.s3)
-        return Target(Kind.HUDI, place, log)
+        is_owned = exists(place, f".hoodie/lakestream/{KEY}")
+        return Target(Kind.HUDI, place, _log_of(place, ".hoodie/lakestream") if is_owned else None)
     if exists(place, f"{JSON_SIDE}/{KEY}"):
-        return Target(Kind.JSON, place, StoreSettings(LakePath.parse(read_owner(place / JSON_SIDE).place), place.s3))
+        if (log := _log_of(place, JSON_SIDE)) is None:
+            raise SettingsError(
+                f"which files at {place.path} count is in its writer's checkpoint, and that is not where "
+                f"{JSON_SIDE}/{KEY} says. If it was moved, give the document: -f lakestream.yaml --writer NAME"
+            )
+        return Target(Kind.JSON, place, log)
     raise SettingsError(
         f"{place.path} has neither a Hudi table (.hoodie/hoodie.properties) nor JSON files of LakeStream "
-        f"({JSON_SIDE}/{KEY}); of older JSON files, give the document: -f lakestream.yaml --writer NAME"
+        f"({JSON_SIDE}/{KEY}); of older JSON files, give the document: -f lakestream.yaml --writer NAME{nearby(place)}"
     )
+
+
+def _log_of(table: StoreSettings, side: str) -> StoreSettings | None:
+    """The log of the writer that owns a table; None if it is a folder that is not there, as on another machine."""
+    log = replace(table, path=LakePath.parse(read_owner(table / side).place))
+    return log if log.path.scheme is Scheme.S3 or Path(str(log.path)).is_dir() else None
 
 
 def place_at(path: str, s3: S3Settings) -> StoreSettings:
@@ -85,7 +99,7 @@ def place_at(path: str, s3: S3Settings) -> StoreSettings:
         SettingsError: it is, and nobody knows in which region.
         StorageError: no path.
     """
-    place = StoreSettings(LakePath.parse(path), s3)
+    place = StoreSettings(LakePath.parse(path), s3, PATIENCE)
     if place.path.scheme is Scheme.S3 and not s3.region:
         raise SettingsError("set AWS_REGION to the region of the bucket")
     return place
@@ -97,6 +111,15 @@ def _s3_of(environ: Mapping[str, str]) -> S3Settings:
     return S3Settings("us-east-1", s3.endpoint) if s3.endpoint and not s3.region else s3
 
 
-def _require_folder(path: LakePath) -> None:
-    if path.scheme is Scheme.FOLDER and not Path(str(path)).is_dir():
-        raise SettingsError(f"there is no folder {path}")
+def _require_folder(place: StoreSettings) -> None:
+    path = place.path
+    if path.scheme is not Scheme.FOLDER:
+        return
+    try:
+        mode = Path(str(path)).stat().st_mode
+    except (FileNotFoundError, NotADirectoryError):
+        raise SettingsError(f"there is no folder {path}{nearby(place)}") from None
+    except OSError as error:
+        raise SettingsError(f"{path} cannot be looked at: {error.strerror}") from error
+    if not stat.S_ISDIR(mode):
+        raise SettingsError(f"{path} is a file: give the folder of the table")

@@ -24,8 +24,9 @@ SAVEPOINT = "savepoint"
 REPLACE = "replacecommit"
 """What a clustering is once it is completed."""
 
-_COMPLETED = re.compile(r"(\d{17})(?:_(\d{17}))?\.([a-z]+)")
-_BEGUN = re.compile(r"(\d{17})\.(?:([a-z]+)\.)?(requested|inflight)")
+# Of fourteen digits, to the second, those before Hudi 0.10 are.
+_COMPLETED = re.compile(r"(\d{17}|\d{14})(?:_(\d{17}))?\.([a-z]+)")
+_BEGUN = re.compile(r"(\d{17}|\d{14})\.(?:([a-z]+)\.)?(requested|inflight)")
 
 
 class State(IntEnum):

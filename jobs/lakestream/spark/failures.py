@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
@@ -23,17 +24,38 @@ class SinkDeniedError(SinkError, PermanentError):
     """The storage of a table denies a sink what it needs."""
 
 
-def in_our_words(error: BaseException) -> LakeStreamError:
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """What whoever has started Spark can do."""
+
+    again: str
+    """How it is tried once more."""
+    driver_memory: str
+    executor_memory: str
+    """What sets them."""
+    rights: str
+    """What to check where the storage denies access."""
+
+
+WRITER = Remedy(
+    again="Start the writer again",
+    driver_memory="spec.resources.driver.memory",
+    executor_memory="spec.resources.executor.memory",
+    rights="Check the driver's credentials and their policy (charts/lakestream/iam/job.json has what it needs)",
+)
+
+
+def in_our_words(error: BaseException, remedy: Remedy = WRITER) -> LakeStreamError:
     """The error that an executor raised, if it is one of ours; else the innermost cause that Spark tells of."""
     if isinstance(error, Py4JNetworkError | ConnectionError):
         return SinkError(
-            "Spark's JVM has ended, killed or out of memory. Start the writer again; if it happens again, raise "
-            "spec.resources.driver.memory"
+            f"Spark's JVM has ended, killed or out of memory. {remedy.again}; if it happens again, raise "
+            f"{remedy.driver_memory}"
         )
     if isinstance(error, PySparkException) and error.getErrorClass() == "JAVA_GATEWAY_EXITED":
         return SinkError(
-            "Spark's JVM did not start: it was killed, or ended by itself for a reason that it has logged. Start the "
-            "writer again; if it happens again, see that there is memory for spec.resources.driver.memory"
+            "Spark's JVM did not start: it was killed, or ended by itself for a reason that it has logged. "
+            f"{remedy.again}; if it happens again, see that there is memory for {remedy.driver_memory}"
         )
     text = str(error)
     for name, message in reversed(_RAISED.findall(text)):
@@ -43,15 +65,12 @@ def in_our_words(error: BaseException) -> LakeStreamError:
     causes = _CAUSE.findall(text)
     # S3A's, with path and request; what is beneath it does not tell of what.
     if denied := next((message for kind, message in causes if kind.endswith(".AccessDeniedException")), None):
-        return SinkDeniedError(
-            f"the storage denies access: {denied.strip()}. Check the driver's credentials and their policy "
-            "(charts/lakestream/iam/job.json has what it needs)"
-        )
+        return SinkDeniedError(f"the storage denies access: {denied.strip()}. {remedy.rights}")
     if causes:
         kind, message = causes[-1]
         if kind.endswith("OutOfMemoryError"):
             # A task's is told as the failure of its stage.
-            pod = "executor" if "stage failure" in text else "driver"
-            return SinkError(f"a JVM is out of memory ({message.strip()}): raise spec.resources.{pod}.memory")
+            setting = remedy.executor_memory if "stage failure" in text else remedy.driver_memory
+            return SinkError(f"a JVM is out of memory ({message.strip()}): raise {setting}")
         return SinkError(f"a Spark job failed: {kind.rsplit('.', 1)[-1]}: {message.strip()}")
     return SinkError(f"a Spark job failed: {text.strip().splitlines()[0] if text.strip() else type(error).__name__}")

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from lakestream.query.timeline import Timeline
 
 # No dot at the beginning: on a folder Hadoop keeps a checksum beside each file, `..<name>.crc`.
-_BASE = re.compile(r"(?P<group>[^._/][^_/]*)_[^_/]+_(?P<instant>\d{17})\.(?:parquet|orc)")
-_LOG = re.compile(r"\.(?P<group>[^._/][^_/]*)_(?P<instant>\d{17})\.log\.\d+(?:_[^./]+)?")
+_BASE = re.compile(r"(?P<group>[^._/][^_/]*)_[^_/]+_(?P<instant>\d{17}|\d{14})\.(?:parquet|orc)")
+_LOG = re.compile(r"\.(?P<group>[^._/][^_/]*)_(?P<instant>\d{17}|\d{14})\.log\.\d+(?:_[^./]+)?")
 SMALL = 32 << 20
 """Bytes. Base files below this cost a reader more to open than to read."""
 

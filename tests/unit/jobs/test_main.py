@@ -1,6 +1,7 @@
 """The `lakestream` command, as far as it needs nothing beside itself."""
 
 import runpy
+import subprocess
 import sys
 from importlib.metadata import EntryPoints
 from pathlib import Path
@@ -50,3 +51,20 @@ def test_the_image_has_the_data_planes_commands_though_no_package_announces_any(
         runpy.run_path(str(ROOT / "images" / "spark" / "main.py"))
     assert not ended.value.code
     assert word in capsys.readouterr().out
+
+
+def test_a_document_that_is_no_text_is_told_so(tmp_path: Path) -> None:
+    document = tmp_path / "orders.parquet"
+    document.write_bytes(b"PAR1\xff\xfe")
+    result = CliRunner().invoke(app, ["validate", "-f", str(document)])
+    assert f"lakestream: {document} cannot be read as text: " in result.stderr
+    assert result.exit_code == 2
+
+
+def test_what_the_machine_refuses_is_told_without_a_traceback() -> None:
+    command = [sys.executable, "-m", "lakestream.main", "validate", "-f", str(EXAMPLE)]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[0] == "lakestream: No space left on device"
+    assert "Traceback" not in done.stderr

@@ -60,6 +60,7 @@ def test_a_path_below_another() -> None:
         ("", "is no path"),
         ("s3a://lake/a//b", "segments"),
         ("s3a://lake/../b", "segments"),
+        ("/lake/\udcff", "not UTF-8"),
     ],
 )
 def test_bad_paths_are_quoted_with_what_to_do(text: str, what: str) -> None:
@@ -136,3 +137,15 @@ def test_foreign_errors_become_ours_with_their_cause(theirs: Exception, ours: ty
         raise theirs
     assert caught.value.__cause__ is theirs
     assert "Debug source" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("theirs", "what"),
+    [
+        ("Object at location /lake/x: Permission denied (os error 13)", "check who may read and write there: Object"),
+        ("The operation lacked the necessary privileges: 403", "check the credentials and the policy: The"),
+    ],
+)
+def test_what_is_denied_is_told_with_what_to_check(theirs: str, what: str) -> None:
+    with pytest.raises(StorageError, match=f"put x: access denied; {what}"), translated("put x"):
+        raise PermissionDeniedError(theirs)

@@ -156,8 +156,17 @@ def test_parquet_of_another_table_or_with_an_unreadable_column_is_named(lake: La
 def test_a_wrong_path_is_named(lake: Lake) -> None:
     missing, empty = lake.folder / "missing", lake.folder / "empty"
     empty.mkdir()
-    assert f"there is nothing at {missing}" in lake.refused(missing)
+    there = f"; {lake.folder} has empty, files, hudi, json, orders.yaml"
+    assert f"there is nothing at {missing}: no file, and no folder with files{there}" in lake.refused(missing)
+    assert f"there is nothing at {missing}/2025/a.json: no file, and no folder with files{there}" in lake.refused(
+        missing / "2025" / "a.json"
+    )
     assert f"there is nothing at {empty}" in lake.refused(empty)
+    for number in range(9):
+        lake.put(f"{number}.gz")
+    pattern = lake.refused(lake.folder / "files" / "*.json")
+    assert "a pattern is filled in by the shell, which found nothing for it" in pattern
+    assert f"; {lake.folder}/files has 0.gz, 1.gz, 2.gz, 3.gz, 4.gz, 5.gz and 3 more" in pattern
     assert "is in the very table" in lake.refused(lake.folder / "hudi")
     (lake.folder / "other" / ".hoodie").mkdir(parents=True)
     (lake.folder / "other" / ".hoodie" / "hoodie.properties").touch()

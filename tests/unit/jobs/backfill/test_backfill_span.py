@@ -172,6 +172,11 @@ def test_what_is_no_span_is_named(lake: Lake, arguments: list[str], why: str) ->
     assert why in lake.refused(*arguments)
 
 
+def test_what_is_no_time_is_told_before_kinesis_is_asked(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("lakestream.kinesis.HttpKinesisClient", lambda settings: pytest.fail("it is asked"))
+    assert "--to: 'soon' is no moment" in lake.refused("--from", "3h ago", "--to", "soon")
+
+
 def test_times_are_utc_without_an_offset() -> None:
     assert span_of("2026-02-01 10:00", "2026-02-01T12:00+01:00", NOW) == hours(2, 1)
     with pytest.raises(RequestError):

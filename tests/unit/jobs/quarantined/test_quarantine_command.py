@@ -213,3 +213,42 @@ def test_records_older_than_the_deletes_that_a_table_remembers_are_refused(tmp_p
     assert "arrived at 2026-01-31 12:00:00 UTC, and the table remembers deletes for 1 h" in refused.stderr
     assert "--despite-deletes" in refused.stderr
     assert "replay 1: 1 records" in kept.ask("replay", "--despite-deletes").stdout
+
+
+def test_files_that_are_gone_are_passed_over_and_damaged_ones_named(
+    kept: Kept, caplog: pytest.LogCaptureFixture
+) -> None:
+    first, second, _ = sorted((kept.lake / "checkpoint" / "json" / "quarantine").iterdir())
+    first.unlink()
+    shown = kept.ask("show", "-o", "jsonl")
+    assert [orjson.loads(line)["batch"] for line in shown.stdout.splitlines()] == [1, 1]
+    assert f"1 files with 2 records are not there any more, and are passed over: {first.name} under " in caplog.text
+    second.write_bytes(b"?" * second.stat().st_size)
+    for command in ("list", "show"):
+        refused = kept.try_to(command)
+        assert refused.exit_code == 3
+        assert f"{second.name} under {second.parent} is no file of the quarantine any more: " in refused.stderr
+
+
+def test_of_a_reason_that_no_record_has_those_that_are_there_are_told(kept: Kept) -> None:
+    shown = kept.ask("show", "--reason", "no such")
+    assert "no reason begins with 'no such'; there are: 'not JSON', 'missing: order_id', 'not UTF-8'" in shown.stderr
+    assert "there are" not in kept.ask("show", "--reason", "no such", "--limit", "0").stderr
+
+
+def test_what_is_taken_for_a_path_is_named(kept: Kept) -> None:
+    refused = kept.try_to("show", "999")
+    assert refused.exit_code == 2
+    assert f"two tables: '999' is taken for the path of one, and -f {kept.lake}/orders.yaml names another" in (
+        refused.stderr
+    )
+
+
+def test_a_terminal_is_sent_no_control_characters(tmp_path: Path) -> None:
+    kept = Kept(tmp_path)
+    kept.batch(0, [(b"\x1b[2J\x07{", "no \x1b]0;title"), ("\u202etxt".encode(), "not JSON")])
+    for command in ("list", "show"):
+        told = kept.ask(command).stdout
+        assert all(line.isprintable() for line in told.splitlines())
+        assert "no \\x1b]0;title" in told
+    assert "\\x1b[2J\\x07{" in kept.ask("show").stdout

@@ -117,3 +117,10 @@ def test_a_savepoint_hides_no_commit_of_its_name(names: list[str]) -> None:
         assert [one.action for one in timeline.batches] == ["deltacommit"]
         assert [one.state for one in timeline.completed("savepoint")] == [State.COMPLETED]
         assert timeline.pending == ()
+
+
+def test_instants_of_old_releases_have_no_milliseconds() -> None:
+    names = ["20210131120000.commit.requested", "20210131120000.inflight", "20210131120000.commit"]
+    timeline = timeline_of([*names, "20260131120000001.commit"], merges_on_read=False, layout=1)
+    assert [one.requested for one in timeline.batches] == ["20210131120000", "20260131120000001"]
+    assert timeline.batches[0].requested_at == datetime(2021, 1, 31, 12, tzinfo=UTC)

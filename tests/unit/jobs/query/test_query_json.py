@@ -204,7 +204,13 @@ def test_a_line_that_is_none_is_told_with_its_file(tmp_path: Path) -> None:
         (["{lake}/orders", "--to", "s3://b/answer", "--engine", "spark"], "set AWS_REGION"),
         (["{lake}/orders", "--sql", "SELECT x FROM lake"], "The columns of lake: order_id, version, amount, at,"),
         (["{lake}/orders", "--writer", "json"], "--writer goes with -f"),
-        (["{lake}/missing"], "there is no folder {lake}/missing"),
+        (["{lake}/missing"], "there is no folder {lake}/missing; {lake} has checkpoint, orders, orders.yaml"),
+        (["{lake}/orders.yaml"], "{lake}/orders.yaml is a file: give the folder of the table"),
+        (["{lake}/orders.yaml/x"], "there is no folder {lake}/orders.yaml/x; {lake} has checkpoint, orders"),
+        (["{lake}/" + "x" * 300], "x cannot be looked at: File name too long"),
+        (["{lake}"], "--writer NAME; {lake} has checkpoint, orders, orders.yaml"),
+        (["{lake}/orders", "--limit", "2147483648"], "Invalid value for '--limit'"),
+        (["{lake}/orders", "-f", "{lake}/orders.yaml"], "'{lake}/orders' is taken for the path of one, and"),
         (["{lake}/checkpoint"], "{lake}/checkpoint has neither a Hudi table"),
         (["-f", "{lake}/orders.yaml"], "which table? Give --writer, one of: json, hudi"),
         (["-f", "{lake}/orders.yaml", "--writer", "hudy"], "there is no writer 'hudy'; choose one of: json, hudi"),
@@ -223,3 +229,56 @@ def test_what_cannot_be_answered_is_told(
     assert says.format(lake=tmp_path) in done.stderr
     assert done.stdout == ""
     assert not (tmp_path / "missing").exists()
+
+
+def test_a_path_that_is_no_text_is_told(table: Table) -> None:
+    done = ask(f"{table.folder}/\udcff")
+    assert done.exit_code == 3
+    assert "/\\udcff' is no path: it is not UTF-8" in done.stderr
+
+
+def test_a_table_whose_checkpoint_is_elsewhere_is_told_so(table: Table, tmp_path: Path) -> None:
+    """As of a copy, on another machine: its files alone do not say which of them count."""
+    (tmp_path / "checkpoint").rename(tmp_path / "moved")
+    done = ask(str(table.folder))
+    assert done.exit_code == 2
+    assert f"which files at {table.folder} count is in its writer's checkpoint, and that is not where" in done.stderr
+    assert not (tmp_path / "checkpoint").exists(), "to look for it makes no folder"
+
+
+def test_a_folder_may_have_any_name(tmp_path: Path) -> None:
+    folder = tmp_path / "my [old] #1 'orders' %41 * {a,b}"
+    folder.mkdir()
+    table = Table(folder)
+    table.write(0, [line("a", 1), line("b", 1)])
+    assert keys_of(table) == "ab"
+
+
+@pytest.mark.parametrize("form", ["table", "csv", "jsonl", "parquet", "arrow"])
+def test_an_error_at_a_late_row_leaves_no_half_answer(table: Table, form: str) -> None:
+    done = ask(str(table.folder), "-o", form, "--sql", "SELECT CAST(i AS USMALLINT) AS n FROM range(99999) t(i)")
+    assert done.exit_code == 2
+    assert "--sql: Conversion Error" in done.stderr
+    assert done.stdout_bytes == b""
+
+
+def test_columns_of_one_name_are_all_there(table: Table) -> None:
+    done = ask(str(table.folder), "-o", "jsonl", "--sql", "SELECT 1 AS a, 2 AS a")
+    assert sorted(orjson.loads(done.stdout).values()) == [1, 2]
+
+
+def test_times_that_python_has_not_are_written_too(table: Table) -> None:
+    sql = "SELECT 'infinity'::TIMESTAMP AS a, '294246-12-31'::DATE AS b, TIMESTAMPTZ '0044-03-15 (BC) 12:00' AS c"
+    for form in ("table", "csv", "jsonl"):
+        done = ask(str(table.folder), "-o", form, "--sql", sql)
+        assert done.exit_code == 0, done.stderr
+        assert "294246" in done.stdout
+
+
+def test_a_table_without_a_committed_batch_is_told_so(tmp_path: Path) -> None:
+    table = Table(tmp_path)
+    table.write(0, [line("a", 1)], commit=False)
+    for more in ([], ["--sql", "SELECT count(*) FROM lake"]):
+        done = ask(str(table.folder), *more)
+        assert done.exit_code == 2
+        assert f"no batch with rows is committed yet in orders (JSON files) at {table.folder}" in done.stderr

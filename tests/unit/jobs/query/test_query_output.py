@@ -93,6 +93,17 @@ def test_a_table_is_aligned_and_narrow_enough() -> None:
     assert len(lines[4]) < 70
 
 
+def test_a_terminal_is_sent_no_control_characters() -> None:
+    rows = pa.table({"\x1b[1m": ["\x1b]0;title\x07", "\x00", "\u202etxt", "ü 😀\u00a0z"]})
+    assert written(Format.TABLE, rows).decode().splitlines()[2:] == [
+        "\\x1b]0;title\\x07",
+        "\\x00",
+        "\\u202etxt",
+        "ü 😀 z",
+    ]
+    assert written(Format.TABLE, rows).decode().splitlines()[0] == "\\x1b[1m"
+
+
 @pytest.mark.parametrize("form", list(Format))
 def test_no_rows_are_an_answer_too(form: Format) -> None:
     content: Any = written(form, ROWS.slice(0, 0))

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from lakestream.query.errors import SqlError, UnreadableError
-from lakestream.query.sql import answered
+from lakestream.query.sql import answered, connected, do, fill
 
 LAKE = pa.table({"a": [1, 2], "b": ["x", "y"], "Odd name": [1.5, None]})
 
@@ -95,6 +95,15 @@ def test_what_reading_fails_with_is_told_as_it_is() -> None:
 
     with pytest.raises(UnreadableError, match=r"^the second file$"), answered("FROM lake", LAKE.schema, broken):
         pass
+
+
+def test_rows_for_which_there_is_no_room_are_told_with_what_to_do() -> None:
+    rows = pa.table({"a": [f"{number:0100}" for number in range(50_000)]})
+    with connected() as connection:
+        do(connection, "SET memory_limit = '1MB'")
+        do(connection, "SET max_temp_directory_size = '1MB'")
+        with pytest.raises(UnreadableError, match=r"cannot keep the rows .* Set TMPDIR to a folder with more room"):
+            fill(connection, "lake", rows.to_reader(max_chunksize=1000))
 
 
 def test_a_mistake_is_told_before_anything_is_read() -> None:

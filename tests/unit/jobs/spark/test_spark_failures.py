@@ -8,7 +8,7 @@ from pyspark.errors import PySparkRuntimeError
 
 from lakestream.errors import DataLossError, SinkError
 from lakestream.exits import Exit, exit_of
-from lakestream.spark.failures import SPARK_ERRORS, SinkDeniedError, in_our_words
+from lakestream.spark.failures import SPARK_ERRORS, Remedy, SinkDeniedError, in_our_words
 
 
 @pytest.mark.parametrize(
@@ -84,3 +84,34 @@ def test_what_s3_denies_is_named_and_left_to_a_person() -> None:
         "the storage denies access: s3a://lake/orders/dt=2026-01-31/f_0.parquet: Writing Object"
     )
     assert "policy" in str(said)
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (
+            ConnectionResetError(104, "Connection reset by peer"),
+            "Spark's JVM has ended, killed or out of memory. Ask again; if it happens again, raise HEAP",
+        ),
+        (
+            PySparkRuntimeError(error_class="JAVA_GATEWAY_EXITED", message_parameters={}),
+            "Spark's JVM did not start: it was killed, or ended by itself for a reason that it has logged. Ask again; "
+            "if it happens again, see that there is memory for HEAP",
+        ),
+        (
+            Py4JError("An error occurred.\n: java.lang.OutOfMemoryError: Java heap space"),
+            "a JVM is out of memory (Java heap space): raise HEAP",
+        ),
+        (
+            Py4JError("stage failure\nCaused by: java.lang.OutOfMemoryError: Java heap space"),
+            "a JVM is out of memory (Java heap space): raise EXECUTORS",
+        ),
+        (
+            Py4JError("An error occurred.\n: java.nio.file.AccessDeniedException: s3a://lake/x: 403"),
+            "the storage denies access: s3a://lake/x: 403. Look at the rights.",
+        ),
+    ],
+)
+def test_what_can_be_done_is_what_can_be_done_by_whoever_started_spark(error: Exception, said: str) -> None:
+    query = Remedy(again="Ask again", driver_memory="HEAP", executor_memory="EXECUTORS", rights="Look at the rights.")
+    assert str(in_our_words(error, query)) == said
