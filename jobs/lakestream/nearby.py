@@ -6,31 +6,37 @@ import os
 from dataclasses import replace
 
 import obstore
-from obstore.exceptions import BaseError
 
-from lakestream.storage import Scheme, StoreSettings, open_store
+from lakestream.errors import LakeStreamError
+from lakestream.storage import Scheme, StoreSettings, open_store, translated
 
 _NAMED = 6
 
 
 def nearby(place: StoreSettings) -> str:
-    """What is in a folder, or else in the nearest one above it, in words; empty if nobody can tell."""
+    """What is in a folder, or else in the nearest one above it, to be added to a message; empty if nothing is."""
     path = place.path
-    while path.key:
-        if names := _names(replace(place, path=path)):
+    while True:
+        try:
+            names = _names(replace(place, path=path))
+        except LakeStreamError as error:
+            return f"; {error}"
+        if names:
             more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
             return f"; {path} has {', '.join(names[:_NAMED])}{more}"
+        if not path.key:
+            return ""
         path = replace(path, key=path.key.rpartition("/")[0])
-    return ""
 
 
 def _names(place: StoreSettings) -> list[str]:
     """The first ones; of S3 those in one answer to a listing."""
     path = place.path
-    try:
-        if path.scheme is Scheme.FOLDER:
+    if path.scheme is Scheme.FOLDER:
+        try:
             return sorted(os.listdir(str(path)))
-        page = next(obstore.list(open_store(place.root), path.key), [])
-    except (OSError, BaseError):
-        return []
-    return sorted({meta["path"][len(path.key) + 1 :].partition("/")[0] for meta in page})
+        except OSError:
+            return []
+    with translated(f"list {path}"):
+        page = next(obstore.list(open_store(place.root), path.key or None), [])
+    return sorted({meta["path"].removeprefix(path.key).strip("/").partition("/")[0] for meta in page})

@@ -113,6 +113,9 @@ class LakePath:
         return f"/{self.key}" if self.scheme is Scheme.FOLDER else self.uri
 
 
+_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+
+
 @dataclass(frozen=True, slots=True)
 class S3Settings:
     """How to reach S3. Credentials are not among them: each process finds its own."""
@@ -129,7 +132,7 @@ class S3Settings:
             environ: the environment of the process.
             region: of the Kinesis stream; the lake is taken to be beside it unless the environment says otherwise.
         """
-        endpoint = environ.get("AWS_ENDPOINT_URL_S3") or environ.get("AWS_ENDPOINT_URL") or None
+        endpoint = next((environ[name] for name in _ENDPOINTS if environ.get(name)), None)
         return cls(environ.get("AWS_REGION") or environ.get("AWS_DEFAULT_REGION") or region, endpoint)
 
 
@@ -166,6 +169,10 @@ def open_store(settings: StoreSettings) -> LakeStore:
             return LocalStore(str(path), mkdir=True)
         except OSError as error:
             raise StorageError(f"cannot create the folder {path}: {error}") from error
+    for name in _ENDPOINTS:
+        # Empty it is none to us, and a URL to obstore and hudi-rs, which read it as well and panic.
+        if not os.environ.get(name, "none"):
+            del os.environ[name]
     config: S3Config = {"region": settings.s3.region, "conditional_put": "etag"}
     options: ClientConfig = {}
     if settings.s3.endpoint is not None:
@@ -263,5 +270,8 @@ def _key(given: str, path: str) -> str:
 
 
 def _first_line(error: BaseException) -> str:
+    text = str(error)
+    if "<Code>NoSuchBucket</Code>" in text:
+        return "there is no such bucket"
     # obstore appends a dump of its internals to the message.
-    return str(error).split("\n", 1)[0]
+    return text.split("\n", 1)[0]

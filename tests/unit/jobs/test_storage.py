@@ -5,6 +5,7 @@ from __future__ import annotations
 import pickle
 from pathlib import Path
 
+import obstore
 import pytest
 from obstore.exceptions import GenericError, PermissionDeniedError
 from obstore.store import LocalStore, S3Store
@@ -107,6 +108,19 @@ def test_s3_is_opened_with_the_endpoint_in_path_style(monkeypatch: pytest.Monkey
     assert store.client_options["allow_http"] in (True, "true")
 
 
+def test_an_empty_endpoint_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    settings = S3Settings.from_environment({"AWS_ENDPOINT_URL_S3": ""}, "eu-west-1")
+    store = open_store(StoreSettings(LakePath.parse("s3a://empty"), settings))
+    assert isinstance(store, S3Store)
+    # With an empty one it would panic in place of this, and without any ask AWS.
+    with pytest.raises(StorageUnavailableError, match=r"http://127.0.0.1:9/empty"), translated("look"):
+        obstore.head(store, "x")
+
+
 def test_without_credentials_the_message_says_what_to_set(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE", "AWS_WEB_IDENTITY_TOKEN_FILE"):
         monkeypatch.delenv(name, raising=False)
@@ -137,6 +151,12 @@ def test_foreign_errors_become_ours_with_their_cause(theirs: Exception, ours: ty
         raise theirs
     assert caught.value.__cause__ is theirs
     assert "Debug source" not in str(caught.value)
+
+
+def test_a_bucket_that_is_not_there_is_told_so() -> None:
+    answer = 'GET /other: 404 Not Found: <?xml version="1.0"?>\n<Error>\n<Code>NoSuchBucket</Code>\n</Error>\n\nDebug …'
+    with pytest.raises(StorageUnavailableError, match=r"^list x: there is no such bucket$"), translated("list x"):
+        raise GenericError(answer)
 
 
 @pytest.mark.parametrize(
