@@ -11,7 +11,6 @@ from enum import StrEnum
 from typing import Any, BinaryIO
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -172,7 +171,7 @@ def _as_python(column: pa.Array) -> list[Any]:
         return list(column.to_pylist(maps_as_pydicts="lossy"))
     except (OverflowError, ValueError):
         # Times of years that Python has not, before 1 and after 9999.
-        texts = np.datetime_as_string(column.to_numpy(zero_copy_only=False)).tolist()
+        texts = column.to_numpy(zero_copy_only=False).astype(str).tolist()
         return [text if valid else None for text, valid in zip(texts, column.is_valid().to_pylist(), strict=True)]
 
 
