@@ -8,6 +8,7 @@ connection in it); each process opens its own store from them, and reuses it.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -216,12 +217,12 @@ def translated(what: str) -> Iterator[None]:
     except FileNotFoundError as error:
         raise ObjectNotFoundError(f"{what}: {_first_line(error)}") from error
     except (PermissionDeniedError, UnauthenticatedError) as error:
-        said = _first_line(error)
-        check = "who may read and write there" if "(os error" in said else "the credentials and the policy"
-        raise StorageError(f"{what}: access denied; check {check}: {said}") from error
+        raise _denied(what, error) from error
     except (InvalidPathError, NotSupportedError, UnknownConfigurationKeyError, ValueError) as error:
         raise StorageError(f"{what}: {_first_line(error)}") from error
     except (BaseError, OSError) as error:
+        if " 403 Forbidden" in str(error):  # to a listing; obstore has no name for that
+            raise _denied(what, error) from error
         raise StorageUnavailableError(f"{what}: {_first_line(error)}") from error
 
 
@@ -269,9 +270,21 @@ def _key(given: str, path: str) -> str:
     return "/".join(segments)
 
 
+def _denied(what: str, error: BaseException) -> StorageError | StorageUnavailableError:
+    said = _first_line(error)
+    if "RequestTimeTooSkewed" in said:
+        return StorageUnavailableError(f"{what}: the clock of this machine is wrong: {said}")
+    check = "who may read and write there" if "(os error" in said else "the credentials and the policy"
+    return StorageError(f"{what}: access denied; check {check}: {said}")
+
+
 def _first_line(error: BaseException) -> str:
+    """Without the dump of its internals that obstore appends; what S3 said, in XML, in its words."""
     text = str(error)
-    if "<Code>NoSuchBucket</Code>" in text:
-        return "there is no such bucket"
-    # obstore appends a dump of its internals to the message.
-    return text.split("\n", 1)[0]
+    first, found = text.split("\n", 1)[0], _SAID.search(text)
+    if found is None:
+        return first
+    return f"{first.partition(': <')[0]}: {found[1]}{': ' if found[2] else ''}{found[2] or ''}"
+
+
+_SAID = re.compile(r"<Code>(\w+)</Code>(?:\s*<Message>([^<]*)</Message>)?")

@@ -19,6 +19,9 @@ _RAISED = re.compile(r"lakestream\.[\w.]*?\.?(\w+Error): (.+)")
 # Py4J puts a colon before the first.
 _CAUSE = re.compile(r"^(?:Caused by: |: )?([\w.$]+(?:Exception|Error)): (.+)$", re.MULTILINE)
 
+_SHUT_DOWN = "cancelled because SparkContext was shut down"
+"""What jobs in hand are told by a JVM that ends itself, as one does that is out of memory."""
+
 
 class SinkDeniedError(SinkError, PermanentError):
     """The storage of a table denies a sink what it needs."""
@@ -47,11 +50,12 @@ WRITER = Remedy(
 
 def in_our_words(error: BaseException, remedy: Remedy = WRITER) -> LakeStreamError:
     """The error that an executor raised, if it is one of ours; else the innermost cause that Spark tells of."""
+    ended = SinkError(
+        f"Spark's JVM has ended, killed or out of memory. {remedy.again}; if it happens again, raise "
+        f"{remedy.driver_memory}"
+    )
     if isinstance(error, Py4JNetworkError | ConnectionError):
-        return SinkError(
-            f"Spark's JVM has ended, killed or out of memory. {remedy.again}; if it happens again, raise "
-            f"{remedy.driver_memory}"
-        )
+        return ended
     if isinstance(error, PySparkException) and error.getErrorClass() == "JAVA_GATEWAY_EXITED":
         return SinkError(
             "Spark's JVM did not start: it was killed, or ended by itself for a reason that it has logged. "
@@ -62,6 +66,8 @@ def in_our_words(error: BaseException, remedy: Remedy = WRITER) -> LakeStreamErr
         kind = getattr(errors, name, None)
         if isinstance(kind, type) and issubclass(kind, LakeStreamError):
             return kind(message.strip())
+    if _SHUT_DOWN in text:
+        return ended
     causes = _CAUSE.findall(text)
     # S3A's, with path and request; what is beneath it does not tell of what.
     if denied := next((message for kind, message in causes if kind.endswith(".AccessDeniedException")), None):

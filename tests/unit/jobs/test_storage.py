@@ -153,10 +153,30 @@ def test_foreign_errors_become_ours_with_their_cause(theirs: Exception, ours: ty
     assert "Debug source" not in str(caught.value)
 
 
-def test_a_bucket_that_is_not_there_is_told_so() -> None:
-    answer = 'GET /other: 404 Not Found: <?xml version="1.0"?>\n<Error>\n<Code>NoSuchBucket</Code>\n</Error>\n\nDebug …'
-    with pytest.raises(StorageUnavailableError, match=r"^list x: there is no such bucket$"), translated("list x"):
-        raise GenericError(answer)
+@pytest.mark.parametrize(
+    ("answer", "ours", "said"),
+    [
+        (
+            "404 Not Found: <?xml version='1.0'?>\n<Error>\n<Code>NoSuchBucket</Code>\n<Message>no bucket</Message>",
+            StorageUnavailableError,
+            "list x: GET /lake: 404 Not Found: NoSuchBucket: no bucket",
+        ),
+        (
+            "403 Forbidden: <?xml version='1.0'?>\n<Error><Code>AccessDenied</Code></Error>",
+            StorageError,
+            "list x: access denied; check the credentials and the policy: GET /lake: 403 Forbidden: AccessDenied",
+        ),
+        (
+            "403 Forbidden: <?xml version='1.0'?>\n<Error><Code>RequestTimeTooSkewed</Code></Error>",
+            StorageUnavailableError,
+            "list x: the clock of this machine is wrong: GET /lake: 403 Forbidden: RequestTimeTooSkewed",
+        ),
+    ],
+)
+def test_what_s3_says_to_a_listing_is_told(answer: str, ours: type[Exception], said: str) -> None:
+    with pytest.raises(ours) as caught, translated("list x"):
+        raise GenericError(f"GET /lake: {answer}\n\nDebug source:\n…")
+    assert str(caught.value) == said
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from lakestream.spark.failures import SPARK_ERRORS, Remedy, SinkDeniedError, in_
         ConnectionRefusedError(111, "Connection refused"),
         ConnectionResetError(104, "Connection reset by peer"),
         Py4JNetworkError("Answer from Java side is empty"),
+        Py4JError("o1.parquet.\n: org.apache.spark.SparkException: Job 0 cancelled because SparkContext was shut down"),
     ],
 )
 def test_a_jvm_that_is_gone_is_called_so(error: Exception) -> None:
