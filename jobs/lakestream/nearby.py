@@ -34,7 +34,7 @@ def _names(place: StoreSettings) -> list[str]:
     path = place.path
     if path.scheme is Scheme.FOLDER:
         try:
-            return sorted(os.listdir(str(path)))
+            return sorted(name for name in os.listdir(str(path)) if not name.startswith("."))
         except OSError:
             return []
     with translated(f"list {path}"):

@@ -106,12 +106,17 @@ def ask(
     if read_optimized:
         return ReadOptimized()
     if since is not None:
-        span = _moment("--since", since, now), None if until is None else _moment("--until", until, now)
+        span = moment_of("--since", since, now), None if until is None else moment_of("--until", until, now)
         return NetChanges(*span) if changes else Changes(*span)
-    return Snapshot(None if at is None else _moment("--at", at, now))
+    return Snapshot(None if at is None else moment_of("--at", at, now))
 
 
-def _moment(option: str, text: str, now: datetime) -> Moment:
+def moment_of(option: str, text: str, now: datetime) -> Moment:
+    """The moment that an option names.
+
+    Raises:
+        SettingsError: none; names the option.
+    """
     try:
         return parse_moment(text, now)
     except SettingsError as error:

@@ -145,7 +145,7 @@ def restore(
     log_to_stderr("WARNING")
     with explained():
         from lakestream.log import Work
-        from lakestream.query.moments import parse_moment
+        from lakestream.query.question import moment_of
         from lakestream.settings import definition
         from lakestream.table.restore import plan_restore
         from lakestream.table.services import ask
@@ -155,7 +155,7 @@ def restore(
         if file is not None and writer is not None:
             document = load(file)
             known = definition(document, document.writer(writer))
-        plan = plan_restore(target, parse_moment(to, now), known, now, rereads=not leave_out)
+        plan = plan_restore(target, moment_of("--to", to, now), known, now, rereads=not leave_out)
         for line in plan.told:
             typer.echo(line)
         _require_yes(yes=yes)

@@ -162,8 +162,8 @@ def test_a_wrong_path_is_named(lake: Lake) -> None:
         missing / "2025" / "a.json"
     )
     assert f"there is nothing at {empty}" in lake.refused(empty)
-    for number in range(9):
-        lake.put(f"{number}.gz")
+    for name in (".0.gz.crc", *(f"{number}.gz" for number in range(9))):
+        lake.put(name)
     pattern = lake.refused(lake.folder / "files" / "*.json")
     assert "a pattern is filled in by the shell, which found nothing for it" in pattern
     assert f"; {lake.folder}/files has 0.gz, 1.gz, 2.gz, 3.gz, 4.gz, 5.gz and 3 more" in pattern

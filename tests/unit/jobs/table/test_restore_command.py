@@ -142,7 +142,7 @@ def test_what_came_since_can_stay_out(lake: Path) -> None:
         (instant(3), f"nothing is to be undone: {instant(3)} (2026-01-31 12:00:03 UTC) is the newest commit"),
         ("20260131120001500", "no instant of the table has that name; near it are"),
         ("2026-01-30", "is before what is known of the table: the table can be read as of 4 instants"),
-        ("soon", "'soon' is no moment: give"),
+        ("soon", "--to: 'soon' is no moment: give"),
     ],
 )
 def test_where_it_cannot_go_back_to_is_told(lake: Path, to: str, told: str) -> None:
