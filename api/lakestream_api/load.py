@@ -93,6 +93,8 @@ def _parse(text: str) -> Mapping[str, Any]:
         where = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
         message = f"the document is not valid YAML{where}: {error.problem}"
         raise InvalidDocumentError([Problem("", message)]) from error
+    except RecursionError as error:
+        raise InvalidDocumentError([Problem("", "the document is not valid YAML: it is nested too deeply")]) from error
     except (yaml.YAMLError, TypeError, ValueError) as error:
         message = f"the document is not valid YAML: {error}"
         raise InvalidDocumentError([Problem("", message)]) from error

@@ -186,8 +186,12 @@ def _in_our_words(log: JsonLog, paths: Sequence[str]) -> Iterator[None]:
         yield
     except duckdb.Error as error:
         message = str(error).splitlines()[0]
+        if gone := [path for path in paths if not Path(path).exists()]:
+            message = f"{gone[0]} is gone, which a committed batch has written. Bring it back, or ask for later batches"
         for path in paths:
-            message = message.replace(path, path.rpartition("/")[2])
+            # One of S3 is in a temporary folder.
+            below = path.removeprefix(f"{log.table.path}/")
+            message = message.replace(path, path.rpartition("/")[2] if below == path else below)
         raise UnreadableError(f"{sql.ENGINE} cannot read {log.told} at {log.table.path}: {message}") from error
 
 

@@ -65,6 +65,7 @@ def test_an_invalid_field_is_named_with_what_to_do(case: dict[str, Any]) -> None
             "data: !!binary aGVsbG8=",
             "the document is not valid YAML: Object of type bytes is not JSON serializable",
         ),
+        ("[" * 5000, "the document is not valid YAML: it is nested too deeply"),
         ("&a [*a]", "the document is not valid YAML: Circular reference detected"),
         (
             "x: !!python/object:os.x {}",

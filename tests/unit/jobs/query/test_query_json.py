@@ -282,3 +282,14 @@ def test_a_table_without_a_committed_batch_is_told_so(tmp_path: Path) -> None:
         done = ask(str(table.folder), *more)
         assert done.exit_code == 2
         assert f"no batch with rows is committed yet in orders (JSON files) at {table.folder}" in done.stderr
+
+
+def test_a_file_that_is_gone_is_named(table: Table) -> None:
+    (gone,) = table.folder.glob("*/b000000000003-*")
+    gone.unlink()
+    done = ask(str(table.folder))
+    assert done.exit_code == 3
+    assert (
+        f"{table.folder}: {gone.relative_to(table.folder)} is gone, which a committed batch has written" in done.stderr
+    )
+    assert keys_of(table, "--since", "batch 3") == "e"
