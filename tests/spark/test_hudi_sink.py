@@ -30,7 +30,7 @@ from lakestream.query.question import Asked, NetChanges
 from lakestream.query.spans import comparison_of
 from lakestream.query.target import Kind, Target
 from lakestream.sinks.contract import BatchRef
-from lakestream.sinks.hudi import HudiSettings, HudiSink, delete_files
+from lakestream.sinks.hudi import HudiSettings, HudiSink, delete_files, deletes
 from lakestream.sinks.hudi.client import HudiClient, Written
 from lakestream.sinks.hudi.clock import ClockBehindError
 from lakestream.sinks.hudi.metaclient import HudiTable, instants_in
@@ -487,13 +487,15 @@ def test_deletes_outlive_the_driver_and_are_forgotten_in_time(spark: SparkSessio
         assert sink.remembered_deletes == 0
 
 
-def test_many_remembered_deletes_stay_out_of_what_spark_keeps_of_its_queries(
-    spark: SparkSession, tmp_path: Path
+def test_many_remembered_deletes_stay_with_the_executors(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Texts of plans of some ten megabytes a batch would fill the driver's memory in minutes."""
+    """And out of the plans that Spark keeps of its queries: texts of some ten megabytes a batch would fill the driver's
+    memory in minutes."""
+    monkeypatch.setattr(deletes, "_COLLECTED", 10_000)
     with opened(spark, upserts(tmp_path, TableType.MERGE_ON_READ)) as sink:
-        deletes = [Order(f"key-{number}", 5, "d") for number in range(20_000)]
-        sink.write(ref(0), rows_of(spark, deletes), replay=False)
+        many = [Order(f"key-{number}", 5, "d") for number in range(20_000)]
+        sink.write(ref(0), rows_of(spark, many), replay=False)
         # Older than its delete, newer, and of the same version beside an older one: what came last has the say.
         late = [Order("key-7", 4), Order("key-8", 6), Order("key-9", 4), Order("key-9", 5), Order("other", 1)]
         sink.write(ref(1), rows_of(spark, late), replay=False)

@@ -30,7 +30,7 @@ class DeleteIndex:
     def __init__(self, retain: float, most: int = _MOST) -> None:
         """`retain`: seconds that a delete is remembered for."""
         self._retain = retain
-        self._most = most
+        self.most = most
         self._spans: tuple[_Span, ...] | None = ()
 
     def add(self, hashes: pa.Int64Array, seen: float) -> None:
@@ -48,7 +48,13 @@ class DeleteIndex:
             spans = (*spans[:-1], _Span(last.began, max(last.newest, seen), pa.concat_arrays([last.hashes, hashes])))
         else:
             spans = (*spans, _Span(seen, seen, hashes))
-        self._spans = spans if sum(len(span.hashes) for span in spans) <= self._most else None
+        self._spans = spans
+        if sum(len(span.hashes) for span in spans) > self.most:
+            self.exceed()
+
+    def exceed(self) -> None:
+        """There are more than it takes."""
+        self._spans = None
 
     def may_have(self, hashes: pa.Int64Array) -> bool:
         """Whether one of these keys may have been deleted; never no if one has."""

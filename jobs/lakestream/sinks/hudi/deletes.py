@@ -46,6 +46,9 @@ _KEY, _ORDERING, _DELETED, _SEEN, _DELETED_AT, _HASH = (
     f"_lakestream_{name}" for name in ("key", "ordering", "deleted", "seen", "deleted_at", "hash")
 )
 
+_COLLECTED = 50_000
+"""Deletes of a batch that the driver writes: some megabytes."""
+
 _COMMITTER = {
     # A rename is a copy on S3. Nobody looks into a folder before its manifest is there.
     "mapreduce.fileoutputcommitter.algorithm.version": "2",
@@ -108,9 +111,15 @@ class DeleteGuard:
             earlier.delete(name)
         if self.remembered:
             logger.info("%d deletes are remembered", self.remembered)
-            keys = self._read(spark, self._files.chunks, StructType([StructField(_KEY, StringType())]))
-            hashes = _collected(keys.select(sf.xxhash64(_KEY).alias(_HASH)))[_HASH].combine_chunks()
-            self._index.add(hashes, max(chunk.newest for chunk in self._files.chunks))
+            self._index_all(spark)
+
+    def _index_all(self, spark: SparkSession) -> None:
+        if self.remembered > self._index.most:
+            self._index.exceed()
+            return
+        keys = self._read(spark, self._files.chunks, StructType([StructField(_KEY, StringType())]))
+        hashes = _collected(keys.select(sf.xxhash64(_KEY).alias(_HASH)))[_HASH].combine_chunks()
+        self._index.add(hashes, max(chunk.newest for chunk in self._files.chunks))
 
     def _take_over(self, spark: SparkSession, deletes: list[tuple[str, int | float | str, float]]) -> None:
         types = f"{_KEY} string, {_ORDERING} {_SQL_TYPES[type(deletes[0][1])]}, {_SEEN} double"
@@ -125,8 +134,8 @@ class DeleteGuard:
     def apply(self, rows: DataFrame) -> DataFrame:
         """Remember the deletes of a batch, and leave out what older ones have overtaken.
 
-        One Spark job over the persisted rows finds the deletes, and hashes of all keys; only if one of these may have
-        been deleted before, rows are joined with what is remembered.
+        One Spark job over the persisted rows finds hashes of all keys, and which of them are deletes; only if a key may
+        have been deleted before, rows are joined with what is remembered.
         """
         now = self._clock()
         keyed = self._keyed(rows)
@@ -135,12 +144,14 @@ class DeleteGuard:
             read = self._read(rows.sparkSession, self._files.chunks, self._columns(keyed.schema))
             kept = _newest(read.where(sf.col(_SEEN) >= self._oldest(now)))
             self._files.merge(lambda name: self._write(name, kept))
-        hashes, deletes = _looked_through(keyed)
+        found = _collected(keyed.select(sf.xxhash64(_KEY).alias(_HASH), _DELETED))
+        hashes, deleted = found[_HASH].combine_chunks(), found.filter(found[_DELETED])[_HASH].combine_chunks()
         overtaken = self._overtaken(keyed, now) if self._index.may_have(hashes) else None
-        if deletes.num_rows:
+        if len(deleted):
             # Before the batch is written: a driver that finds the batch in the table will find its deletes here.
-            self._files.remember(lambda name: self._put(name, deletes, now), now)
-            self._index.add(deletes[_HASH].combine_chunks(), now)
+            deletes = keyed.where(_DELETED).select(_KEY, _ORDERING, sf.lit(now).alias(_SEEN))
+            self._files.remember(lambda name: self._put(name, deletes, len(deleted)), now)
+            self._index.add(deleted, now)
         if overtaken is None:
             return rows
         stale = overtaken.groupBy(_KEY).agg(sf.max(_DELETED_AT).alias(_DELETED_AT))
@@ -184,13 +195,15 @@ class DeleteGuard:
     def _write(self, name: str, deletes: DataFrame, keys: int | None = None) -> int:
         return _write_to(f"{self._folder}/{name}", deletes, keys)
 
-    def _put(self, name: str, deletes: pa.Table, now: float) -> int:
-        """Write the deletes of a batch: one file, for which Spark would take two jobs."""
-        seen = pa.repeat(pa.scalar(now, pa.float64()), deletes.num_rows)
+    def _put(self, name: str, deletes: DataFrame, count: int) -> int:
+        """Write the deletes of a batch: by the executors if there are many, and else as one file, for which Spark would
+        take two jobs."""
+        if count > _COLLECTED:
+            return self._write(name, deletes, count)
         content = io.BytesIO()
-        pq.write_table(deletes.drop_columns([_HASH]).append_column(_SEEN, seen), content)
+        pq.write_table(_collected(deletes), content)
         self._data.put(f"{name}/deletes.parquet", content.getvalue())
-        return int(deletes.num_rows)
+        return count
 
     def _keyed(self, rows: DataFrame) -> DataFrame:
         return rows.select(
@@ -229,13 +242,6 @@ def _write_to(path: str, deletes: DataFrame, keys: int | None) -> int:
     """Write deletes; how many, which is counted if the caller does not know."""
     deletes.write.options(**_COMMITTER).parquet(path)
     return deletes.sparkSession.read.parquet(path).count() if keys is None else keys
-
-
-def _looked_through(keyed: DataFrame) -> tuple[pa.Int64Array, pa.Table]:
-    """Hashes of all keys; and the deletes, with theirs."""
-    deleted = (sf.when(sf.col(_DELETED), sf.col(name)).alias(name) for name in (_KEY, _ORDERING))
-    found = _collected(keyed.select(sf.xxhash64(_KEY).alias(_HASH), *deleted))
-    return found[_HASH].combine_chunks(), found.filter(found[_KEY].is_valid())
 
 
 def _collected(rows: DataFrame) -> pa.Table:

@@ -44,3 +44,9 @@ def test_of_too_many_deletes_it_knows_nothing() -> None:
     assert index.may_have(hashes({3}))
     index.add(hashes({5}), 3 * RETAIN)
     assert index.may_have(hashes({3}))
+
+
+def test_more_than_it_takes_need_not_be_collected() -> None:
+    index = DeleteIndex(RETAIN, most=2)
+    index.exceed()
+    assert index.may_have(hashes({3}))
