@@ -1,7 +1,7 @@
 """Hadoop's configuration, without what no file system and no format asks it for.
 
-Hudi hands all of it to each task and each function of its jobs, property by property: a fifth of the CPU time of a
-small commit. Two thirds are defaults of YARN and MapReduce.
+Hudi hands all of it to each task and each function of its jobs, property by property, which tells in small commits
+of a young JVM. Two thirds are defaults of YARN and MapReduce.
 """
 
 from __future__ import annotations
