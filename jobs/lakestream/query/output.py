@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from datetime import date, datetime, time
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from enum import StrEnum
 from typing import Any, BinaryIO
@@ -163,16 +163,57 @@ _WRITERS: Mapping[Format, Callable[[pa.RecordBatchReader, BinaryIO], int]] = {
 
 def _values(rows: pa.RecordBatchReader) -> Iterator[tuple[Any, ...]]:
     for batch in rows:
-        yield from zip(*map(_as_python, batch.columns), strict=True)
+        yield from zip(*map(_listed, batch.columns), strict=True)
 
 
-def _as_python(column: pa.Array) -> list[Any]:
+def _listed(column: pa.Array) -> list[Any]:
     try:
-        return list(column.to_pylist(maps_as_pydicts="lossy"))
+        found: list[Any] = column.to_pylist(maps_as_pydicts="lossy")
     except (OverflowError, ValueError):
-        # Times of years that Python has not, before 1 and after 9999.
-        texts = column.to_numpy(zero_copy_only=False).astype(str).tolist()
-        return [text if valid else None for text, valid in zip(texts, column.is_valid().to_pylist(), strict=True)]
+        # Nanoseconds, for which that wants pandas, or times of years that Python has not, before 1 and after 9999.
+        return [_exact(value) for value in column]
+    return found
+
+
+def _exact(value: pa.Scalar) -> Any:
+    """A value, and as text a time that Python has none for."""
+    match value:
+        case _ if not value.is_valid:
+            return None
+        case pa.MapScalar():
+            keys, values = (value.values.field(number) for number in (0, 1))
+            return {key: _exact(one) for key, one in zip(keys.to_pylist(), values, strict=True)}
+        case pa.ListScalar() | pa.LargeListScalar() | pa.FixedSizeListScalar():
+            return [_exact(one) for one in value.values]
+        case pa.StructScalar():
+            return {name: _exact(value[name]) for name in value}
+    try:
+        return value.as_py()
+    except (OverflowError, ValueError):
+        return _told(value)
+
+
+_PER_SECOND = {"s": 0, "ms": 3, "us": 6, "ns": 9}
+"""Digits of a unit behind the second."""
+_CYCLE = 146_097
+"""Days of 400 years, after which the calendar is the same again."""
+
+
+def _told(value: pa.Scalar) -> str:
+    """A day, or a time in UTC, of any year and with all its digits."""
+    if isinstance(value, pa.Time64Scalar):
+        return str(value.cast(pa.string()).as_py())
+    digits = _PER_SECOND[value.type.unit] if isinstance(value, pa.TimestampScalar) else 0
+    seconds, fraction = divmod(value.value, 10**digits) if digits else (value.value, 0)
+    days, second = (seconds, 0) if pa.types.is_date32(value.type) else divmod(seconds, 86_400)
+    cycles, day = divmod(days, _CYCLE)
+    found = date(1970, 1, 1) + timedelta(days=day)
+    text = f"{found.year + 400 * cycles:04d}-{found:%m-%d}"
+    if pa.types.is_date32(value.type):
+        return text
+    text += f"T{second // 3600:02d}:{second // 60 % 60:02d}:{second % 60:02d}"
+    text += f".{fraction:0{digits}d}" if digits else ""
+    return f"{text}+00:00" if value.type.tz else text
 
 
 def _text(value: Any) -> str:

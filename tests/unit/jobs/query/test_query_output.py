@@ -64,10 +64,23 @@ def test_lines_of_json_have_all_digits() -> None:
 
 def test_nanoseconds_are_written_too() -> None:
     times = pa.array([1_000_000_001], pa.timestamp("ns", tz="UTC"))
-    rows = pa.table({"at": times, "all": pa.array([[1_000_000_001]], pa.list_(times.type))})
-    lines = written(Format.JSONL, rows)
-    assert orjson.loads(lines)["all"] == ["1970-01-01T00:00:01.000000001+00:00"]
+    every = [[1_000_000_001, None, 1_000]]
+    deep = pa.map_(pa.string(), pa.struct([("at", times.type), ("time", pa.time64("ns"))]))
+    part = pa.array([[("k", {"at": 1, "time": 2})]], deep)
+    rows = pa.table({"at": times, "all": pa.array(every, pa.list_(times.type)), "deep": part})
+    found = orjson.loads(written(Format.JSONL, rows))
+    assert found["at"] == "1970-01-01T00:00:01.000000001+00:00"
+    assert found["all"] == ["1970-01-01T00:00:01.000000001+00:00", None, "1970-01-01T00:00:00.000001Z"]
+    assert found["deep"] == {"k": {"at": "1970-01-01T00:00:00.000000001+00:00", "time": "00:00:00.000000002"}}
     assert b"00:00:01.000000001" in written(Format.TABLE, rows)
+
+
+def test_years_that_python_has_not_are_written() -> None:
+    days = pa.array([3_000_000, None, 0], pa.int32()).cast(pa.date32())
+    times = pa.array([253_402_300_800_000_005, -62_135_596_800_000_001, None], pa.int64()).cast(pa.timestamp("us"))
+    found = [orjson.loads(line) for line in written(Format.JSONL, pa.table({"on": days, "at": times})).splitlines()]
+    assert [row["on"] for row in found] == ["10183-09-21", None, "1970-01-01"]
+    assert [row["at"] for row in found] == ["10000-01-01T00:00:00.000005", "0000-12-31T23:59:59.999999", None]
 
 
 def test_csv_tells_null_from_an_empty_text() -> None:
