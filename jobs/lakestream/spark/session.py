@@ -16,7 +16,6 @@ from pyspark.sql import SparkSession
 
 from lakestream.errors import SettingsError
 from lakestream.spark.archive import archive_options, image_archive, local_archive, local_class_path
-from lakestream.spark.hadoop import drop_unused_defaults
 from lakestream.spark.hudi import HUDI_CONF
 from lakestream.spark.java import java_home
 from lakestream.spark.names import keep_names
@@ -65,8 +64,6 @@ def build_session(settings: SessionSettings) -> SparkSession:
     """
     conf = _on_cluster(settings) if settings.cores is None else _on_this_machine(settings, settings.cores)
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
-    if settings.hudi:
-        drop_unused_defaults(spark)
     logger.info("Spark %s is there: %s", spark.version, spark.sparkContext.applicationId)
     return spark
 
