@@ -61,7 +61,10 @@ def in_our_words(error: BaseException, remedy: Remedy = WRITER) -> LakeStreamErr
             "Spark's JVM did not start: it was killed, or ended by itself for a reason that it has logged. "
             f"{remedy.again}; if it happens again, see that there is memory for {remedy.driver_memory}"
         )
-    text = str(error)
+    try:
+        text = str(error)
+    except SPARK_ERRORS:  # the text is asked of the JVM
+        return ended
     for name, message in reversed(_RAISED.findall(text)):
         kind = getattr(errors, name, None)
         if isinstance(kind, type) and issubclass(kind, LakeStreamError):

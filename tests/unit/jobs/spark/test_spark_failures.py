@@ -11,9 +11,17 @@ from lakestream.exits import Exit, exit_of
 from lakestream.spark.failures import SPARK_ERRORS, Remedy, SinkDeniedError, in_our_words
 
 
+class Unspeakable(Py4JError):
+    """Of Py4J's errors that ask the JVM for their text one that comes too late."""
+
+    def __str__(self) -> str:
+        raise ConnectionRefusedError(111, "Connection refused")
+
+
 @pytest.mark.parametrize(
     "error",
     [
+        Unspeakable(),
         ConnectionRefusedError(111, "Connection refused"),
         ConnectionResetError(104, "Connection reset by peer"),
         Py4JNetworkError("Answer from Java side is empty"),
