@@ -13,7 +13,6 @@ from pyspark.sql import DataFrame, SparkSession
 from lakestream.kinesis import KinesisSettings, read_ranges
 from lakestream.model import BatchPlan, ShardStats
 from lakestream.ports import Fetched
-from lakestream.spark.counting import count
 from lakestream.spark.findings import FindingReader, Findings
 from lakestream.spark.pipeline import Pipeline
 from lakestream.spark.read import read_backfill, read_batch, read_readmitted
@@ -56,7 +55,7 @@ class SparkFetcher:
         typed = typed.persist(StorageLevel.MEMORY_AND_DISK_DESER)
         divided = pipeline.divide(typed)
         if len(self._tallies.of(plan.batch)) < len(plan.parts or plan.tasks):
-            count(typed)  # a transform need not look at every record
+            typed.count()  # a transform need not look at every record
         tallies = [tally for task in self._tallies.of(plan.batch).values() for tally in task]
         rejected = sum(tally.rejected for tally in tallies) + divided.refused
         return Fetched(

@@ -11,7 +11,6 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructType
 
 from lakestream.errors import SchemaError
-from lakestream.spark.counting import count
 from lakestream.spark.events import REASON, ROW, events_schema
 from lakestream.spark.origin import ORIGIN, with_origin
 from lakestream.spark.parse import IDENTITY, RECORD, good_events, parse_schema, quoted, rejected_records
@@ -93,7 +92,7 @@ class Pipeline:
         if self.refusal is None:
             return Divided(rows, rejected, 0)
         refused = rows.withColumn(_WHY, self.refusal).where(sf.col(_WHY).isNotNull())
-        if not (refusals := count(refused)):
+        if not (refusals := refused.count()):
             return Divided(rows, rejected, 0)
         traced = with_origin(rows) if self.sql else events.select("*", *map(_as_origin, IDENTITY, ORIGIN))
         if traced is None:
