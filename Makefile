@@ -55,7 +55,7 @@ chaos: jars ## Random faults against real drivers, audited: HOURS= SEED=, or CAS
 	PYTHONPATH=tests/servers:tests/chaos $(BIN)/python -m chaos $(if $(HOURS),--hours $(HOURS)) $(if $(SEED),--seed $(SEED)) \
 		$(if $(CASE),--replay $(CASE))
 
-e2e: setup ## Run the end-to-end tests on kubectl's current cluster, which has the images (see CONTRIBUTING.md)
+e2e: setup $(SPARK_OPERATOR) ## Run the end-to-end tests on kubectl's current cluster, which has the images (see CONTRIBUTING.md)
 	$(BIN)/pytest tests/e2e --with-e2e
 
 charts: setup $(SPARK_OPERATOR) ## Render and check the charts, with helm, kubeconform and kubectl's current cluster
