@@ -62,6 +62,7 @@ def test_a_change_of_scaling_restarts_nothing(orders: Stream) -> None:
 
 def test_a_change_of_the_trigger_is_drained_and_goes_on(orders: Stream) -> None:
     before, batches = drivers(orders), {writer: orders.writer(writer).last_batch or 0 for writer in WRITERS}
+    restarts = {writer: orders.writer(writer).restarts for writer in WRITERS}
     orders.change({"trigger": {"interval": "2s"}})
     for writer in WRITERS:
         eventually(
@@ -76,7 +77,7 @@ def test_a_change_of_the_trigger_is_drained_and_goes_on(orders: Stream) -> None:
     orders.wait_for_batches_after(datetime.now(UTC), WRITERS)
     for writer in WRITERS:
         assert (orders.writer(writer).last_batch or 0) > batches[writer]
-        assert orders.writer(writer).restarts == 0, "a change counts as a failure"
+        assert orders.writer(writer).restarts <= restarts[writer], "a change counts as a failure"
         report = orders.report(writer)
         assert report is not None
         assert report.batches[-1].trigger_interval.total_seconds() == 2
