@@ -85,7 +85,6 @@ class DeleteGuard:
 
     def __init__(self, rule: DeleteRule, files: DataFiles, clock: Callable[[], float] = time.time) -> None:
         self._rule = rule
-        self._folder = files.uri
         self._clock = clock
         self._data = files
         self._files = DeleteFiles(files, rule.retain.total_seconds())
@@ -149,8 +148,8 @@ class DeleteGuard:
         overtaken = self._overtaken(keyed, now) if self._index.may_have(hashes) else None
         if len(deleted):
             # Before the batch is written: a driver that finds the batch in the table will find its deletes here.
-            deletes = keyed.where(_DELETED).select(_KEY, _ORDERING, sf.lit(now).alias(_SEEN))
-            self._files.remember(lambda name: self._put(name, deletes, len(deleted)), now)
+            deletes = keyed.where(_DELETED).select(_KEY, _ORDERING)
+            self._files.remember(lambda name: self._put(name, deletes, len(deleted), now), now)
             self._index.add(deleted, now)
         if overtaken is None:
             return rows
@@ -190,18 +189,21 @@ class DeleteGuard:
         return StructType([keyed[_KEY], keyed[_ORDERING], StructField(_SEEN, DoubleType())])
 
     def _read(self, spark: SparkSession, chunks: Sequence[Chunk], columns: StructType) -> DataFrame:
-        return spark.read.schema(columns).parquet(*(f"{self._folder}/{chunk.name}" for chunk in chunks))
+        return spark.read.schema(columns).parquet(*(f"{self._data.uri}/{chunk.name}" for chunk in chunks))
 
     def _write(self, name: str, deletes: DataFrame, keys: int | None = None) -> int:
-        return _write_to(f"{self._folder}/{name}", deletes, keys)
+        return _write_to(f"{self._data.uri}/{name}", deletes, keys)
 
-    def _put(self, name: str, deletes: DataFrame, count: int) -> int:
+    def _put(self, name: str, deletes: DataFrame, count: int, now: float) -> int:
         """Write the deletes of a batch: by the executors if there are many, and else as one file, for which Spark would
         take two jobs."""
         if count > _COLLECTED:
-            return self._write(name, deletes, count)
+            return self._write(name, deletes.withColumn(_SEEN, sf.lit(now)), count)
+        # The time is added here: Spark compiles a plan with another time in it anew.
+        found = _collected(deletes)
+        seen = pa.repeat(pa.scalar(now, pa.float64()), found.num_rows)
         content = io.BytesIO()
-        pq.write_table(_collected(deletes), content)
+        pq.write_table(found.append_column(_SEEN, seen), content)
         self._data.put(f"{name}/deletes.parquet", content.getvalue())
         return count
 
