@@ -10,12 +10,11 @@ Whoever must not see a batch before it is committed, or half of one, reads the o
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import datetime
-from itertools import islice
 from typing import Any
 
+from lakestream.ahead import answers
 from lakestream.log.layout import COMMITS, MANIFESTS, number_of, unpack
 from lakestream.log.store import LogStore
 from lakestream.model import BatchCommit, FileEntry
@@ -23,7 +22,6 @@ from lakestream.model.codec import decode, encode, require_count, require_utc, r
 from lakestream.storage import ObjectNotFoundError
 
 BATCHES_PER_MANIFEST = 100
-_CONCURRENT_GETS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +121,7 @@ def committed_files(store: LogStore) -> Iterator[BatchFiles]:
     """
     done = -1
     while True:
-        for key, body in _read(store, _after(store, MANIFESTS, done)):
+        for key, body in answers(store.get, _after(store, MANIFESTS, done)):
             for one in unpack(key, body, Manifest.from_json).batches:
                 if one.batch > done:
                     yield one
@@ -132,7 +130,7 @@ def committed_files(store: LogStore) -> Iterator[BatchFiles]:
         if commits and number_of(commits[0]) != done + 1 and _after(store, MANIFESTS, done):
             continue  # the commits in between went into a manifest after we had looked for it
         try:
-            for key, body in _read(store, commits):
+            for key, body in answers(store.get, commits):
                 one = BatchFiles.of(unpack(key, body, BatchCommit.from_json))
                 if not one.says_nothing:
                     yield one
@@ -141,14 +139,6 @@ def committed_files(store: LogStore) -> Iterator[BatchFiles]:
         except ObjectNotFoundError:
             if not _after(store, MANIFESTS, done):
                 raise
-
-
-def _read(store: LogStore, keys: Iterable[str]) -> Iterator[tuple[str, bytes]]:
-    """Objects, in order. A month has thousands of manifests, which one after the other would take minutes."""
-    ahead = iter(keys)
-    with ThreadPoolExecutor(_CONCURRENT_GETS) as pool:
-        while some := list(islice(ahead, 4 * _CONCURRENT_GETS)):
-            yield from zip(some, pool.map(store.get, some), strict=True)
 
 
 def without_readmitted(batches: Iterable[BatchFiles]) -> tuple[BatchFiles, ...]:

@@ -6,16 +6,15 @@ import io
 import logging
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
-from itertools import islice
 
 import obstore
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from lakestream.ahead import answers
 from lakestream.log import BatchFiles
 from lakestream.model import FileEntry
 from lakestream.query.errors import UnreadableError
@@ -24,7 +23,6 @@ from lakestream.storage import LakeStore, ObjectNotFoundError, StoreSettings, op
 
 logger = logging.getLogger(__name__)
 
-_CONCURRENT_GETS = 16
 BATCH = "batch"
 SCHEMA = pa.schema(
     [
@@ -67,14 +65,11 @@ def read_records(place: StoreSettings, batches: Iterable[BatchFiles]) -> Iterato
     store = open_store(place)
     files = [(batch.batch, entry) for batch in batches for entry in batch.rejects]
     gone: list[FileEntry] = []
-    with ThreadPoolExecutor(_CONCURRENT_GETS) as pool:
-        ahead = iter(files)
-        while some := list(islice(ahead, _CONCURRENT_GETS)):
-            for (_, entry), table in zip(some, pool.map(lambda one: _read(store, place, *one), some), strict=True):
-                if table is None:
-                    gone.append(entry)
-                else:
-                    yield from table.to_batches()
+    for (_, entry), table in answers(lambda one: _read(store, place, *one), files):
+        if table is None:
+            gone.append(entry)
+        else:
+            yield from table.to_batches()
     if gone:
         logger.warning(
             "%d files with %d records are not there any more, and are passed over: %s under %s, for instance",
