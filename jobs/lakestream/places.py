@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 from lakestream.storage import LakePath, S3Settings, StoreSettings
 from lakestream_api import LakeStream, Writer
 
-PATIENCE = timedelta(seconds=30)
-"""How long a command tries a request to the store again: somebody waits for it."""
+_PATIENCE = timedelta(seconds=30)
+"""How long a command tries a request to the store again."""
 
 QUARANTINE = "quarantine"
 """Folder of the unusable records, in the writer's part of the checkpoint."""
@@ -22,6 +23,11 @@ def table_place(writer: Writer, s3: S3Settings) -> StoreSettings:
 def checkpoint_place(document: LakeStream, writer: Writer, s3: S3Settings) -> StoreSettings:
     """Where the writer's log is."""
     return StoreSettings(LakePath.parse(document.spec.checkpoint), s3) / writer.name
+
+
+def for_command(place: StoreSettings) -> StoreSettings:
+    """The same place, for a command, which somebody waits for."""
+    return replace(place, patience=_PATIENCE)
 
 
 def owner_place(writer: Writer, s3: S3Settings) -> StoreSettings:

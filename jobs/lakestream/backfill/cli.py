@@ -74,7 +74,7 @@ def files(
         from lakestream.backfill.ask import ask, told
         from lakestream.backfill.find import find_files
         from lakestream.log import ObstoreLogStore
-        from lakestream.places import PATIENCE, checkpoint_place
+        from lakestream.places import checkpoint_place, for_command
         from lakestream.query.ddl import columns_of
         from lakestream.storage import LakePath, S3Settings, StoreSettings
 
@@ -84,11 +84,11 @@ def files(
             _require_no_deletes(chosen)
         s3 = S3Settings.from_environment(os.environ, document.spec.source.kinesis.region)
         table = LakePath.parse(chosen.output.path)
-        places = (StoreSettings(LakePath.parse(path), s3, PATIENCE) for path in paths)
+        places = (for_command(StoreSettings(LakePath.parse(path), s3)) for path in paths)
         found = [one for place in places for one in find_files(place, table)]
         columns = columns_of(document.spec.event_schema)
         request = ask(
-            ObstoreLogStore.at(replace(checkpoint_place(document, chosen, s3), patience=PATIENCE)),
+            ObstoreLogStore.at(for_command(checkpoint_place(document, chosen, s3))),
             settings.definition(document, chosen),
             list({one.path: one for one in found}.values()),
             datetime.now(UTC),
@@ -125,7 +125,7 @@ def span(
         from lakestream.backfill.span import Terms, ask_for_span, require_times, span_of
         from lakestream.kinesis import HttpKinesisClient
         from lakestream.log import ObstoreLogStore
-        from lakestream.places import PATIENCE, checkpoint_place
+        from lakestream.places import checkpoint_place, for_command
         from lakestream.storage import S3Settings
 
         document = load(file)
@@ -139,7 +139,7 @@ def span(
             client.close()
         place = checkpoint_place(document, chosen, S3Settings.from_environment(os.environ, source.region))
         asked = ask_for_span(
-            ObstoreLogStore.at(replace(place, patience=PATIENCE)),
+            ObstoreLogStore.at(for_command(place)),
             settings.definition(document, chosen),
             span_of(since, until, now),
             stream,

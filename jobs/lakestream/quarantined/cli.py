@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Annotated
 
@@ -95,14 +94,14 @@ def replay(
     log_to_stderr("WARNING")
     with explained():
         from lakestream import settings
-        from lakestream.places import PATIENCE, checkpoint_place
+        from lakestream.places import checkpoint_place, for_command
         from lakestream.quarantined.replay import ask
         from lakestream.storage import S3Settings
 
         document = load(file)
         chosen = document.writer(writer)
         s3 = S3Settings.from_environment(os.environ, document.spec.source.kinesis.region)
-        place = replace(checkpoint_place(document, chosen, s3), patience=PATIENCE)
+        place = for_command(checkpoint_place(document, chosen, s3))
         definition = settings.definition(document, chosen)
         known_for = None
         if not despite_deletes and chosen.hudi is not None and chosen.hudi.delete_when is not None:

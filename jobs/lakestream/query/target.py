@@ -10,7 +10,7 @@ from pathlib import Path
 
 from lakestream.errors import SettingsError
 from lakestream.nearby import nearby
-from lakestream.places import JSON_SIDE, PATIENCE, checkpoint_place, table_place
+from lakestream.places import JSON_SIDE, checkpoint_place, for_command, table_place
 from lakestream.sinks.owner import KEY, read_owner
 from lakestream.storage import LakePath, S3Settings, Scheme, StoreSettings, exists
 from lakestream_api import LakeStream
@@ -56,8 +56,7 @@ def of_writer(document: LakeStream, writer_name: str, environ: Mapping[str, str]
     writer = document.writer(writer_name)
     s3 = S3Settings.from_environment(environ, document.spec.source.kinesis.region)
     kind = Kind.JSON if writer.hudi is None else Kind.HUDI
-    table, log = table_place(writer, s3), checkpoint_place(document, writer, s3)
-    target = Target(kind, replace(table, patience=PATIENCE), replace(log, patience=PATIENCE))
+    target = Target(kind, for_command(table_place(writer, s3)), for_command(checkpoint_place(document, writer, s3)))
     _require_folder(target.table)
     return target
 
@@ -99,7 +98,7 @@ def place_at(path: str, s3: S3Settings) -> StoreSettings:
         SettingsError: it is, and nobody knows in which region.
         StorageError: no path.
     """
-    place = StoreSettings(LakePath.parse(path), s3, PATIENCE)
+    place = for_command(StoreSettings(LakePath.parse(path), s3))
     if place.path.scheme is Scheme.S3 and not s3.region:
         raise SettingsError("set AWS_REGION to the region of the bucket")
     return place
