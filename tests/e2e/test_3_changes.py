@@ -13,8 +13,8 @@ from cluster.commands import Kubectl, Object
 from cluster.installation import LAKE
 from cluster.lake import Lake
 from cluster.load import start_load, stop_load
-from cluster.stream import STARTS, WRITERS, Stream
-from cluster.waiting import eventually, steadily
+from cluster.stream import WRITERS, Stream
+from cluster.waiting import steadily
 from lakestream_api import ConditionType, Phase
 
 pytestmark = pytest.mark.timeout(1200)
@@ -65,14 +65,7 @@ def test_a_change_of_the_trigger_is_drained_and_goes_on(orders: Stream) -> None:
     restarts = {writer: orders.writer(writer).restarts for writer in WRITERS}
     orders.change({"trigger": {"interval": "2s"}})
     for writer in WRITERS:
-        eventually(
-            f"writer {writer} has another driver",
-            lambda writer=writer: (
-                (orders.driver(writer) or {}).get("metadata", {}).get("uid") not in (None, before[writer])
-            ),  # type: ignore[misc]
-            STARTS,
-            lambda: orders.object["status"],
-        )
+        orders.wait_for_another_driver(writer, before[writer])
     orders.wait_for_condition(ConditionType.READY, "True")
     orders.wait_for_batches_after(datetime.now(UTC), WRITERS)
     for writer in WRITERS:

@@ -37,12 +37,7 @@ def test_a_driver(orders: Stream, kubectl: Kubectl) -> None:
     before = orders.driver_uid("hudi")
     other = orders.driver_uid("json")
     kill_all(kubectl, orders.names("hudi").driver_pod, "spark-kubernetes-driver")
-    eventually(
-        "there is another driver",
-        lambda: (orders.driver("hudi") or {}).get("metadata", {}).get("uid") not in (None, before),
-        STARTS,
-        lambda: orders.object["status"],
-    )
+    orders.wait_for_another_driver("hudi", before)
     orders.wait_for_batches_after(datetime.now(UTC), WRITERS)
     assert orders.driver_uid("json") == other, "the other writer was restarted too"
 
@@ -93,12 +88,7 @@ def test_what_the_operator_made_and_somebody_deletes(orders: Stream, kubectl: Ku
     hudi, json = orders.driver_uid("hudi"), orders.driver_uid("json")
     kubectl.delete("configmap", orders.names("hudi").control)
     kubectl.delete("sparkapplication", orders.names("json").application)
-    eventually(
-        "there is another driver",
-        lambda: (orders.driver("json") or {}).get("metadata", {}).get("uid") not in (None, json),
-        STARTS,
-        lambda: orders.object["status"],
-    )
+    orders.wait_for_another_driver("json", json)
     orders.wait_for_batches_after(datetime.now(UTC), WRITERS)
     assert kubectl.get("configmap", orders.names("hudi").control) is not None
     assert orders.driver_uid("hudi") == hudi

@@ -56,6 +56,15 @@ class Stream:
         assert pod is not None, f"writer {writer} has no driver pod"
         return str(pod["metadata"]["uid"])
 
+    def wait_for_another_driver(self, writer: str, uid: str) -> None:
+        """Wait until a writer has a driver pod that is not this one."""
+        eventually(
+            f"writer {writer} has another driver",
+            lambda: (self.driver(writer) or {}).get("metadata", {}).get("uid") not in (None, uid),
+            STARTS,
+            lambda: self.object["status"],
+        )
+
     def application(self, writer: str) -> Object | None:
         return self.kubectl.get("sparkapplication", self.names(writer).application)
 
