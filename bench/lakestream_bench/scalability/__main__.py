@@ -2,7 +2,7 @@
 
     python -m lakestream_bench.scalability [--writer mor] [--slots 1 2] [--fit batch_times.json]
 
-writes `build/compare/scalability.json`, which `lakestream compare` puts into its report; six minutes.
+writes `build/compare/scalability.json`, which `lakestream compare` puts into its report; five minutes.
 """
 
 from __future__ import annotations
