@@ -20,6 +20,12 @@ def log_to_stderr(default: str = "INFO") -> None:
     handler = logging.StreamHandler(sys.stderr)
     text = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
     handler.setFormatter(JsonFormatter() if as_json() else text)
+    handler.addFilter(_not_told_twice)
     logging.basicConfig(level=os.environ.get("LAKESTREAM_LOG_LEVEL", default).upper(), handlers=[handler])
     for chatty in ("botocore", "py4j"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
+
+
+def _not_told_twice(record: logging.LogRecord) -> bool:
+    """py4j logs a JVM that is gone by the root logger, with its traceback, and then raises it, so that we tell it."""
+    return record.name != "root" or record.module != "java_gateway"

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import json
 import logging
+import socket
+from threading import Thread
 
 import pytest
 import typer
+from py4j import protocol
+from py4j.java_gateway import GatewayClient
 
 from lakestream.command import explained
 from lakestream.errors import PermanentError
@@ -51,6 +55,25 @@ def test_how_it_ends_is_a_line_of_json_too(monkeypatch: pytest.MonkeyPatch, caps
         raise PermanentError("the table is another's")
     assert ended.value.exit_code == Exit.PERMANENT
     assert json.loads(capsys.readouterr().err)["message"] == "the table is another's"
+
+
+def _hang_up(server: socket.socket) -> None:
+    server.accept()[0].close()
+
+
+def test_a_jvm_that_is_gone_is_told_by_who_asked_it_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _log_as(None, monkeypatch)
+    with socket.create_server(("127.0.0.1", 0)) as gone:
+        port = gone.getsockname()[1]
+        client = GatewayClient(address="127.0.0.1", port=port)
+        answers = Thread(target=_hang_up, args=(gone,))
+        answers.start()
+        answer = client.send_command("i\n", retry=False)
+        answers.join()
+    assert answer == protocol.ERROR
+    assert capsys.readouterr().err == ""
 
 
 def test_the_traceback_of_a_bug_is_in_one_line(
