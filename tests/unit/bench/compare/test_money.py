@@ -36,7 +36,7 @@ def test_the_price_file_names_a_source_and_its_date_or_says_that_it_is_an_assump
     for price in PRICES.prices:
         assert price.source is None or price.source.startswith("https://")
         assert price.dollars > 0
-    assert [price.name for price in PRICES.prices if price.source is None] == ["flink_kpu_hour", "firehose_gb"]
+    assert [price.name for price in PRICES.prices if price.source is None] == ["firehose_gb"]
 
 
 def test_a_price_that_is_missing_is_named(tmp_path: Path) -> None:
