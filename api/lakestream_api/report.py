@@ -223,7 +223,8 @@ class Failure(WireModel):
 
     exit: int
     """Status that the driver ends with: 1 it may be started again, 2 the document asks for
-    something impossible, 3 only a person can help, 4 another driver took over, 5 data was lost."""
+    something impossible, 3 only a person can help, 4 another driver took over, 5 data was lost,
+    6 the storage did not answer."""
 
     message: str
     """What happened, and what to do, in a sentence."""
@@ -327,7 +328,7 @@ class DriverReport(WireModel):
     """What became of the order to change the stream's shards; none without an order."""
 
     failure: Failure | None = None
-    """Why the driver ended, in state `FAILED`."""
+    """Why the driver ended, in state `FAILED`; in state `STARTING`, what it waits for."""
 
     @property
     def has_worked(self) -> bool:

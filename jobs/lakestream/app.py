@@ -7,13 +7,14 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from prometheus_client import CollectorRegistry
 
 from lakestream import places, settings
+from lakestream.anew import begin_anew, why_begun_anew
 from lakestream.by_hand import ByHand, Tended
 from lakestream.catalogs import Cataloged, keep_catalog
 from lakestream.control import (
@@ -53,7 +54,7 @@ from lakestream.spark.session import build_session, instances_of, kill_jvm, stop
 from lakestream.spark.tasktime import TaskTime
 from lakestream.spark.uploads import abort_uploads
 from lakestream.stopping import StopSignal, stop_on_signals
-from lakestream.storage import LakePath, S3Settings, StoreSettings
+from lakestream.storage import LakePath, S3Settings, StorageUnavailableError, StoreSettings
 from lakestream.takeover import await_predecessors
 from lakestream_api import HudiOutput, LakeStream, Writer, advice
 from lakestream_api.names import WriterNames
@@ -118,7 +119,7 @@ def _ingest(
         identity = _identity(client, writer)
         log = stack.enter_context(_taken_over(place, identity, control))
         claim = _claimed(document, writer, log, place)
-        stack.enter_context(_watch(place, log.epoch))
+        stack.enter_context(_watch(place, log.epoch, stop))
         stack.enter_context(_told_if_recreated(client, identity))
         stack.enter_context(_spark_errors_in_our_words())
         spark = build_session(
@@ -251,7 +252,7 @@ def _control(stack: ExitStack, names: WriterNames, stop: StopSignal) -> DriverCo
         return NoControl()
     maps = ConfigMaps.in_cluster(os.environ, pod.namespace)
     stack.callback(maps.close)
-    return stack.enter_context(PodControl(pod, names, maps, stop))
+    return stack.enter_context(PodControl(pod, names, maps, stop, awaits=why_begun_anew()))
 
 
 @contextmanager
@@ -268,13 +269,27 @@ def _told(control: DriverControl) -> Iterator[None]:
     control.ended()
 
 
+def _end_all(error: LakeStreamError, *, go_on: bool = True) -> None:
+    """End all that this process is at. A program that begins anew is as good as gone; so where the storage is merely
+    away, nobody has to start a driver: this one may go on, and takes another epoch when the storage is back."""
+    can_go_on = kill_jvm() and go_on
+    logger.error("%s", error)
+    if can_go_on and isinstance(error, StorageUnavailableError):
+        begin_anew(f"{error}")
+
+
 @contextmanager
 def _taken_over(place: StoreSettings, identity: Identity, control: DriverControl) -> Iterator[CheckpointLog]:
     log = CheckpointLog.open(ObstoreLogStore.at(place), identity)
     try:
         logger.info("epoch %d of checkpoint %s at %s", log.epoch, log.checkpoint, place.path)
         control.took_over(log.epoch)
+        if why_begun_anew():
+            control.forget_executors()
         yield log
+    except StorageUnavailableError as error:
+        _end_all(error)
+        raise
     finally:
         log.close()
 
@@ -304,21 +319,20 @@ def _claimed(document: LakeStream, writer: Writer, log: CheckpointLog, place: St
     return claim
 
 
-def _watch(place: StoreSettings, epoch: int) -> FenceWatch:
+def _watch(place: StoreSettings, epoch: int, stop: StopSignal) -> FenceWatch:
     fence = FenceSettings()
     # A store of its own that gives up soon: the log's own tries a request for minutes.
     store = ObstoreLogStore.at(replace(place, patience=fence.interval))
-    return FenceWatch(Fence(store, epoch), _end_at_once, fence)
+    return FenceWatch(Fence(store, epoch), partial(_end_at_once, stop), fence)
 
 
-def _end_at_once(error: LakeStreamError) -> None:
+def _end_at_once(stop: StopSignal, error: LakeStreamError) -> None:
     """Another driver writes from now on, so this process must be gone within the time that it waits.
 
     An orderly stop could wait for a Hudi commit, which is just what must not come any more. Left to itself, the JVM
     finds the pipe from this process closed, and takes up to 12 s to end.
     """
-    kill_jvm()
-    logger.error("%s", error)
+    _end_all(error, go_on=not stop.is_set())
     leave_message(str(error))
     logging.shutdown()
     os._exit(exit_of(error))

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from lakestream.anew import batches_go_on
 from lakestream.by_hand import ByHand
 from lakestream.catalogs import CatalogKeeper
 from lakestream.control import DriverControl, ProgressReporter
@@ -27,6 +28,7 @@ class RunObserver:
         if self.keeper is not None and commit.sink is not None:
             self.keeper.committed(entry.partition for entry in commit.sink.files)
         self.reporter.committed(commit, arrivals)
+        batches_go_on()
 
     def fetching(self, batch: int) -> None:
         self.times.fetching(batch)
@@ -44,3 +46,4 @@ class RunObserver:
     def idle(self, caught_up_to: datetime) -> None:
         self.reporter.idle(caught_up_to)
         self.control.idle()
+        batches_go_on()

@@ -96,7 +96,8 @@ def test_what_the_operator_made_and_somebody_deletes(orders: Stream, kubectl: Ku
 
 
 def test_kinesis_and_s3_installed_anew(orders: Stream, kubectl: Kubectl) -> None:
-    """Their claims stay, with all that is in them. A driver without S3 for ten seconds ends, and another one begins."""
+    """Their claims stay, with all that is in them. A driver without S3 for ten seconds ends what it is at, and goes on
+    when S3 is back."""
 
     def volumes() -> dict[str, str]:
         claims = kubectl.list("persistentvolumeclaims")

@@ -41,6 +41,7 @@ class DriverControl(Protocol):
     @property
     def executors(self) -> int | None: ...
     def took_over(self, epoch: int) -> None: ...
+    def forget_executors(self) -> None: ...
     def running(self, pool: ExecutorPool, executors: int, stream: ShardedStream) -> None: ...
     def between_batches(self) -> None: ...
     def idle(self) -> None: ...
@@ -56,6 +57,7 @@ class NoControl:
     executors = None
 
     def took_over(self, epoch: int) -> None: ...
+    def forget_executors(self) -> None: ...
     def running(self, pool: ExecutorPool, executors: int, stream: ShardedStream) -> None: ...
     def between_batches(self) -> None: ...
     def idle(self) -> None: ...
@@ -71,6 +73,7 @@ class Maps(Protocol):
     def read(self, name: str) -> Mapping[str, str] | None: ...
     def write(self, name: str, key: str, value: str) -> None: ...
     def follow(self, name: str) -> Iterator[Mapping[str, str] | None]: ...
+    def remove_pods(self, labels: Mapping[str, str]) -> None: ...
 
 
 class Orders:
@@ -107,8 +110,19 @@ class PodControl:
         maps: Maps,
         stop: StopSignal,
         *,
+        awaits: str = "",
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
+        """Make it; entering it as a context begins.
+
+        Args:
+            pod: the driver's own.
+            names: of the writer's objects.
+            maps: where orders and report are.
+            stop: is set by an order to drain.
+            awaits: what the driver waits for, which has to be there before it takes over; empty: nothing.
+            now: the driver's clock.
+        """
         self._names = names
         self._maps = maps
         self._stop = stop
@@ -128,6 +142,7 @@ class PodControl:
             updated_at=began,
             state=DriverState.STARTING,
             executors=ExecutorsReport(target=0, registered=0),
+            failure=Failure.of(Exit.STORAGE, awaits) if awaits else None,
         )
         self._state = first.state
         self._reporter = DriverReporter(first, self._write_report, look=self._look, lives=self._lives, now=now)
@@ -158,7 +173,15 @@ class PodControl:
 
     def took_over(self, epoch: int) -> None:
         """The checkpoint is ours."""
-        self._reporter.update(epoch=epoch)
+        self._reporter.update(epoch=epoch, failure=None)
+
+    def forget_executors(self) -> None:
+        """Remove what there is of the executors of a JVM that is gone: another one gives its own the same names.
+
+        Raises:
+            ApiServerError: they are there as they were.
+        """
+        self._maps.remove_pods({**self._names.labels, "spark-role": "executor"})
 
     def running(self, pool: ExecutorPool, executors: int, stream: ShardedStream) -> None:
         """Spark is there, asked for so many executors, and batches of the stream begin."""

@@ -25,7 +25,7 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Self
 
-from lakestream.errors import CheckpointGoneError, FencedError, LakeStreamError
+from lakestream.errors import CheckpointGoneError, FencedError, LakeStreamError, PermanentError, SinkError
 from lakestream.log.layout import EPOCHS, closed_key, epoch_key, number_of
 from lakestream.log.store import LogStore, claim
 from lakestream.model.codec import encode, time_to_json
@@ -159,6 +159,7 @@ class FenceWatch:
         # Taking the epoch was the first look.
         self._verified = clock()
         self._failure = "no look was answered"
+        self._answered = True
         self._telling = threading.Lock()
         self._is_lost = False
         self._threads = [
@@ -178,17 +179,19 @@ class FenceWatch:
         for thread in self._threads:
             # A look that hangs must not hold up the end of the process; the threads are daemons.
             thread.join(timeout=self._settings.interval.total_seconds())
+        if isinstance(error, SinkError) and not isinstance(error, PermanentError):
+            self._tell_of_outage(error)
 
     def look(self) -> None:
         """Look once."""
         asked = self._clock()
         try:
             self._fence.check()
-            self._verified = asked
+            self._verified, self._answered = asked, True
         except (FencedError, CheckpointGoneError) as error:
             self._lose(error)
         except Exception as error:  # noqa: BLE001 - a watch that dies of anything is a driver without a fence
-            self._failure = str(error)
+            self._failure, self._answered = str(error), False
             unseen = self._clock() - self._verified
             logger.warning("cannot tell for %.1f s whether another driver has taken over: %s", unseen, error)
 
@@ -204,12 +207,21 @@ class FenceWatch:
         if stood:
             self._lose(LakeStreamError(f"this process stood still for up to {patience - left:.0f} s, and {ending}"))
             return
-        self._lose(
-            StorageUnavailableError(
-                f"the storage of the checkpoint does not answer: {self._failure}. The log could not be read for "
-                f"{patience:.0f} s, and {ending}"
-            )
-        )
+        self._lose(self._unavailable(f"The log could not be read for {patience:.0f} s, and {ending}"))
+
+    def _tell_of_outage(self, error: SinkError) -> None:
+        """Some of what a sink asks is not tried again, as the address of a name that nobody knows for a moment.
+
+        Raises:
+            StorageUnavailableError: the log cannot be read either, and that is what is wrong.
+        """
+        if not self._is_lost:
+            self.look()
+        if not self._answered:
+            raise self._unavailable(f"{error}") from error
+
+    def _unavailable(self, what: str) -> StorageUnavailableError:
+        return StorageUnavailableError(f"the storage of the checkpoint does not answer: {self._failure}. {what}")
 
     def _look_again(self) -> None:
         while not self._wait(self._settings.interval.total_seconds()):

@@ -109,14 +109,19 @@ def stop_session(spark: SparkSession) -> None:
         logger.warning("the JVM of Spark is gone")
 
 
-def kill_jvm() -> None:
-    """SIGKILL to the JVM, if there is one. Executors and Python workers end when they find it gone."""
+def kill_jvm() -> bool:
+    """SIGKILL to the JVM, if there is one. Executors and Python workers end when they find it gone.
+
+    Returns:
+        Whether this program can start another: it is our child, on a cluster too; but spark-submit, run by hand, is our
+        parent.
+    """
     gateway = SparkContext._gateway
     if gateway is None:
-        return
-    # It is our child, on a cluster too; but spark-submit, run by hand, is our parent.
+        return True
     process = gateway.proc
     os.kill(os.getppid() if process is None else process.pid, signal.SIGKILL)
+    return process is not None
 
 
 def _start_jvm(conf: SparkConf) -> None:

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from enum import Enum
 
 from lakestream_api import Control, DriverReport, DriverState, ExecutorsReport, Resharding, TableService
-from lakestream_api.report import KEPT_BATCHES
+from lakestream_api.report import KEPT_BATCHES, Failure
 from lakestream_operator.testing.documents import batch_of
 
 
@@ -20,6 +20,7 @@ class Behaviour(Enum):
     REFUSES = "ends with status 2"
     DEAF = "commits batches and does not listen"
     UNSCHEDULABLE = "its pod never runs"
+    AWAITS_STORAGE = "has begun anew, and waits for its storage"
 
 
 _EXITS = {
@@ -83,6 +84,10 @@ class Driver:
             self.report = self._first(now)
             self._due = now + timedelta(seconds=10)
             return
+        if self.behaviour is Behaviour.AWAITS_STORAGE:
+            away = Failure.of(6, "the storage of the checkpoint does not answer: http://s3:9000")
+            self.report = self._first(now).model_copy(update={"epoch": None, "failure": away})
+            return
         drain = control.drain if control and self.behaviour is not Behaviour.DEAF else None
         if self.terminated or drain is not None:
             self.report = self.report.model_copy(
@@ -121,6 +126,7 @@ class Driver:
         self.report = self.report.model_copy(
             update={
                 "state": DriverState.RUNNING,
+                "failure": None,
                 "updated_at": now,
                 "batches": batches,
                 "executors": ExecutorsReport(target=target, registered=min(target, self.room)),

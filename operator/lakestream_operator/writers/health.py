@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from lakestream_api import format_duration
+from lakestream_api import DriverState, format_duration
 from lakestream_operator.model import Application, DriverPod, Memory, PodPhase, WriterSeen
 from lakestream_operator.writers.outcome import Outcome, Situation
 from lakestream_operator.writers.timings import Timings
@@ -49,6 +49,9 @@ def judge(
             f" it is restarted after {format_duration(timings.stuck_limit(report))}. See the log of pod {pod.name}."
         )
         return Outcome(Situation.STALLED, "NoProgress", memory, message)
+    if report is not None and report.failure is not None and report.state is DriverState.STARTING:
+        message = f"{report.failure.message.rstrip('.')}. It goes on when the storage answers."
+        return Outcome(Situation.STALLED, "StorageUnavailable", memory, message)
     if report is None or not report.has_worked:
         since = pod.started_at or pod.created_at
         message = f"The driver has run since {since:%T} UTC and has not committed a batch yet."

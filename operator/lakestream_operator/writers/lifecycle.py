@@ -21,6 +21,7 @@ from lakestream_operator.model import (
     Drain,
     DriverPod,
     Emit,
+    Ending,
     Kind,
     Memory,
     PodPhase,
@@ -29,6 +30,7 @@ from lakestream_operator.model import (
 )
 from lakestream_operator.render import is_restart
 from lakestream_operator.writers.endings import after_end, can_go_back, end_stuck, reject
+from lakestream_operator.writers.failures import Exit
 from lakestream_operator.writers.health import is_stuck, judge
 from lakestream_operator.writers.outcome import Goal, Outcome, Situation, Stop
 from lakestream_operator.writers.timings import Timings
@@ -109,8 +111,8 @@ def _stop(goal: Goal, app: Application, stop: Stop, seen: WriterSeen, now: datet
     pod, writer = seen.own_pod, goal.names.writer
     report = seen.own_report
     delete = Delete(goal.application, app.uid)
-    # A driver without a report has nothing in hand, and SIGTERM ends it in order too.
-    if pod is None or pod.deleting or pod.phase is PodPhase.PENDING or report is None:
+    # A driver that has not taken over has nothing in hand, and SIGTERM ends it in order too.
+    if pod is None or pod.deleting or pod.phase is PodPhase.PENDING or report is None or report.epoch is None:
         event = Emit(stop.value, f"Stopping writer {writer}, which has no batch in hand.")
         memory = _asked(seen.memory, stop, pod, now)
         actions = (delete, event)
@@ -173,7 +175,7 @@ def _keep(goal: Goal, app: Application, seen: WriterSeen, now: datetime, timings
     update = {"drain": drain if followed else None, "podless_since": _podless_since(app, seen, now, timings)}
     memory = seen.memory.model_copy(update=update)
     outcome = judge(app, pod, seen, memory, now, timings)
-    if outcome.situation is Situation.RUNNING and memory.failures and _ran_well(report, timings):
+    if outcome.situation is Situation.RUNNING and memory.failures and _is_over(memory.ending, report, timings):
         event = Emit("Recovered", f"Writer {goal.names.writer} runs well again.")
         forgotten = memory.model_copy(update={"failures": 0, "ending": None})
         return replace(outcome, memory=forgotten, actions=(event,))
@@ -195,5 +197,8 @@ def _podless_since(app: Application, seen: WriterSeen, now: datetime, timings: T
     return seen.memory.podless_since or now
 
 
-def _ran_well(report: DriverReport | None, timings: Timings) -> bool:
+def _is_over(ending: Ending | None, report: DriverReport | None, timings: Timings) -> bool:
+    """Whether a driver that commits batches will go on so: what was missing was the storage, or it has for long."""
+    if ending is not None and ending.exit == Exit.STORAGE:
+        return True
     return report is not None and report.updated_at - report.started_at > timings.good_run

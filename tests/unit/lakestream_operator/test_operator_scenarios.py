@@ -302,6 +302,22 @@ def test_failures_outlive_the_memory_of_them() -> None:
     assert cluster.status.writers[0].restarts >= before
 
 
+def test_an_outage_of_the_storage_is_told_while_it_lasts_and_restarts_nothing() -> None:
+    cluster = _running()
+    uids, (driver,) = _uids(cluster), cluster.running()
+    driver.behaviour = Behaviour.AWAITS_STORAGE
+    cluster.advance(MINUTE)
+    assert _says(cluster, ConditionType.READY) == (False, "StorageUnavailable")
+    assert _says(cluster, ConditionType.DEGRADED) == (True, "StorageUnavailable")
+    told = _condition(cluster, ConditionType.DEGRADED).message
+    assert told.startswith("Writer json: the storage of the checkpoint does not answer: http://s3:9000. It goes on")
+    driver.behaviour = Behaviour.WELL
+    cluster.advance(MINUTE)
+    assert _says(cluster, ConditionType.DEGRADED) == (False, "AsExpected")
+    assert cluster.status.phase is Phase.RUNNING
+    assert (_uids(cluster), cluster.status.writers[0].restarts) == (uids, 0)
+
+
 def test_what_a_driver_has_got_over_is_not_why_the_next_one_starts() -> None:
     cluster = _running()
     cluster.running()[0].behaviour = Behaviour.CRASHES

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from lakestream_api import DriverState, WriterNames
+from lakestream_api.report import Failure
 from lakestream_operator.model import (
     Application,
     Delete,
@@ -113,6 +114,13 @@ STEPS = {
     "suspended: drain": (SUSPEND, WELL, Situation.DRAINING, "Suspended", []),
     "changed: drain": (RUN, replace(WELL, application=OTHER), Situation.DRAINING, "SpecChanged", []),
     "edited by hand: drain": (RUN, _app(generation=2), Situation.DRAINING, "SparkApplicationChanged", []),
+    "changed while it waits for its storage: delete": (
+        RUN,
+        replace(WELL, application=OTHER, report=report_of(NOW).model_copy(update={"epoch": None})),
+        Situation.STOPPING,
+        "SpecChanged",
+        [DELETE_APP],
+    ),
     "drained: delete": (
         RUN,
         replace(WELL, application=OTHER, report=report_of(NOW, state=DriverState.DRAINED)),
@@ -342,6 +350,24 @@ def test_an_outage_of_the_storage_is_told_as_one_and_tried_again_each_minute_at_
     tenth = decide_writer(RUN, replace(_ended(6), memory=before), NOW, TIMINGS).memory
     assert tenth.ending is not None
     assert (tenth.failures, tenth.ending.retry_at) == (10, NOW + timedelta(minutes=1))
+
+
+def test_a_driver_that_waits_for_its_storage_says_so_and_is_left_alone() -> None:
+    away = Failure.of(6, "the storage of the checkpoint does not answer: http://s3:9000")
+    waits = report_of(NOW, state=DriverState.STARTING).model_copy(update={"failure": away, "batches": ()})
+    outcome = decide_writer(RUN, replace(WELL, report=waits), NOW, TIMINGS)
+    assert (outcome.situation, outcome.reason) == (Situation.STALLED, "StorageUnavailable")
+    assert outcome.message.startswith("the storage of the checkpoint does not answer: http://s3:9000. It goes on")
+    assert (outcome.actions, outcome.memory) == ((), Memory())
+    later = decide_writer(RUN, replace(WELL, report=waits.model_copy(update={"failure": None})), NOW, TIMINGS)
+    assert (later.situation, later.reason) == (Situation.STARTING, "DriverStarting")
+
+
+def test_an_outage_is_over_with_the_first_batch_after_it() -> None:
+    ending = _ending(NOW, "app-0").model_copy(update={"exit": 6, "reason": "StorageUnavailable"})
+    outcome = decide_writer(RUN, replace(WELL, memory=Memory(failures=4, ending=ending)), NOW, TIMINGS)
+    assert (outcome.situation, outcome.memory) == (Situation.RUNNING, Memory())
+    assert [one.reason for one in outcome.actions if isinstance(one, Emit)] == ["Recovered"]
 
 
 @pytest.mark.parametrize(

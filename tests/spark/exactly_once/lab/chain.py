@@ -199,8 +199,8 @@ class Labs:
         self._numbers = count(1)
         self._made: list[Lab] = []
 
-    def make(self, table: Table, place: str = "folder", *, cluster: bool = False) -> Lab:
-        """A new lab; on a cluster, executors are processes of their own."""
+    def make(self, table: Table, place: str = "folder", *, cluster: bool = False, s3: str = "") -> Lab:
+        """A new lab; on a cluster, executors are processes of their own. S3 may be behind another URL than usual."""
         number = next(self._numbers)
         name = f"{table}-{place}-{number}"
         folder = self._folder / name
@@ -208,7 +208,7 @@ class Labs:
         is_on_s3 = place == "s3"
         root = f"s3a://{self._bucket}/{name}" if is_on_s3 else str(folder / "lake")
         stream = OrderStream(self._server, name, seed=number)
-        self._made.append(Lab(stream, table, folder, root, self._s3 if is_on_s3 else None, cluster=cluster))
+        self._made.append(Lab(stream, table, folder, root, (s3 or self._s3) if is_on_s3 else None, cluster=cluster))
         return self._made[-1]
 
     def end(self) -> None:

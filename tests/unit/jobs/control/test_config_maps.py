@@ -59,6 +59,11 @@ class Handler(BaseHTTPRequestHandler):
         api.requests.append(("PATCH", self.path, {}))
         self.answer(api.status or 200, {"message": "configmaps is forbidden"} if api.status else {})
 
+    def do_DELETE(self) -> None:
+        api, target = self.server.api, urlsplit(self.path)
+        api.requests.append(("DELETE", target.path, parse_qs(target.query)))
+        self.answer(api.status or 200, {"kind": "PodList", "message": "pods is forbidden"})
+
     def stream(self, events: list[bytes]) -> None:
         self.send_response(200)
         self.send_header("Transfer-Encoding", "chunked")
@@ -116,6 +121,16 @@ def test_one_key_is_patched_and_the_others_are_left_alone(api: Api, maps: Config
     maps.write("orders-hudi-progress", "report.json", '{"stream":"orders"}')
     assert api.requests == [("PATCH", f"{MAPS}/orders-hudi-progress", {})]
     assert api.patches == [("application/merge-patch+json", {"data": {"report.json": '{"stream":"orders"}'}})]
+
+
+def test_pods_are_removed_by_label_and_at_once(api: Api, maps: ConfigMaps) -> None:
+    maps.remove_pods({"spark-role": "executor", "lakestream.dev/stream": "orders"})
+    selector = ["spark-role=executor,lakestream.dev/stream=orders"]
+    query = {"labelSelector": selector, "gracePeriodSeconds": ["0"]}
+    assert api.requests == [("DELETE", "/api/v1/namespaces/lake/pods", query)]
+    api.status = 403
+    with pytest.raises(ApiServerError, match="delete pods: 403: pods is forbidden"):
+        maps.remove_pods({"spark-role": "executor"})
 
 
 def test_changes_are_followed_from_what_there_is(api: Api, maps: ConfigMaps) -> None:

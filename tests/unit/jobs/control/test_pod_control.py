@@ -34,6 +34,8 @@ class Cluster:
     reports: list[DriverReport] = field(default_factory=list)
     changes: Queue[Mapping[str, str] | Exception | None] = field(default_factory=Queue)
     down: bool = False
+    removed: list[Mapping[str, str]] = field(default_factory=list)
+    """By which labels pods were."""
     wrote: threading.Condition = field(default_factory=threading.Condition)
 
     def read(self, name: str) -> Mapping[str, str] | None:
@@ -54,6 +56,9 @@ class Cluster:
         """Wait until the last report is so."""
         with self.wrote:
             return self.wrote.wait_for(lambda: self.reports and what(self.reports[-1]), 60)
+
+    def remove_pods(self, labels: Mapping[str, str]) -> None:
+        self.removed.append(labels)
 
     def follow(self, name: str) -> Iterator[Mapping[str, str] | None]:
         assert name == "orders-hudi-control"
@@ -282,3 +287,20 @@ def test_elsewhere_nobody_gives_orders() -> None:
     nobody.running(Pool(), 3, Stream())
     nobody.between_batches()
     assert nobody.executors is None
+
+
+def test_what_a_driver_waits_for_is_told_until_it_takes_over() -> None:
+    cluster = Cluster()
+    with PodControl(POD, NAMES, cluster, StopSignal(), awaits="S3 does not answer", now=ManualClock()) as control:
+        assert cluster.reported(lambda report: report.failure and report.failure.message == "S3 does not answer")
+        assert (cluster.reports[-1].state, cluster.reports[-1].epoch) == (DriverState.STARTING, None)
+        control.took_over(2)
+        assert cluster.reported(lambda report: report.epoch == 2 and report.failure is None)
+
+
+def test_executors_of_a_jvm_that_is_gone_are_removed_by_what_spark_and_the_operator_label_them_with() -> None:
+    cluster = Cluster()
+    control_of(cluster).forget_executors()
+    (labels,) = cluster.removed
+    assert labels["spark-role"] == "executor"
+    assert (labels["lakestream.dev/stream"], labels["lakestream.dev/writer"]) == ("orders", "hudi")

@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 from obstore.store import MemoryStore
 
-from lakestream.errors import CheckpointGoneError, FencedError, LakeStreamError
+from lakestream.errors import CheckpointGoneError, FencedError, LakeStreamError, SinkError
 from lakestream.log import Fence, FenceSettings, FenceWatch, ObstoreLogStore
 from lakestream.log.fence import take_epoch
 from lakestream.storage import StorageUnavailableError
@@ -150,6 +150,21 @@ def test_an_unforeseen_error_does_not_end_the_watch_in_silence() -> None:
     script.at[1] = lambda: setattr(store, "error", ZeroDivisionError("a bug"))
     ((_, error),) = watch(store, script)
     assert "a bug" in str(error)
+
+
+@pytest.mark.parametrize("is_away", [True, False])
+def test_a_sink_that_fails_while_the_store_is_away_fails_of_that(*, is_away: bool) -> None:
+    store = FailingStore()
+    epoch = take_epoch(store, "a", EPOCH_TIME)
+
+    def fail() -> None:
+        with FenceWatch(Fence(store, epoch.number), lambda error: None, SETTINGS):
+            store.error = StorageUnavailableError("list epochs: timeout") if is_away else None
+            raise SinkError("a Spark job failed: UnknownHostException: s3")
+
+    told = "the storage of the checkpoint does not answer: list epochs: timeout. " if is_away else ""
+    with pytest.raises(StorageUnavailableError if is_away else SinkError, match=f"^{told}a Spark job failed: Unknown"):
+        fail()
 
 
 def test_the_threads_end_with_its_context() -> None:

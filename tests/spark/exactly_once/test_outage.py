@@ -1,0 +1,43 @@
+"""S3 is away for longer than a driver may go on unseen: it ends all that it is at, waits, and goes on in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from random import Random
+
+import pytest
+from pyspark.sql import SparkSession
+
+from chaos.s3 import Effect, S3Fault, S3Faults, S3Proxy
+from lab.chain import Labs, Table, drain_whole
+from lab.verdict import require_exactly_once
+from lakestream.control.files import read_progress
+
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+
+
+@pytest.fixture
+def shaky(s3: str) -> Iterator[S3Proxy]:
+    """The S3 server, behind a proxy that can fail; it does not yet."""
+    with S3Proxy(s3, S3Faults(Random(1))) as proxy:
+        yield proxy
+
+
+def test_a_driver_waits_an_outage_out_and_takes_a_new_epoch(
+    shaky: S3Proxy, labs: Labs, spark_on_s3: SparkSession
+) -> None:
+    lab = labs.make(Table.MOR, "s3", s3=shaky.url)
+    with lab.explained():
+        with lab.traffic():
+            driver = lab.start()
+            driver.until_committed(2)
+            shaky.faults.add(S3Fault(Effect.CUT))
+            driver.until_logged("the storage of the checkpoint does not answer: ")
+            before = len(read_progress(driver.progress))
+            shaky.faults.clear()
+            driver.until_committed(before + 2)
+        driver.process.terminate()
+        assert driver.wait() == 0
+        assert {batch.epoch for batch in read_progress(driver.progress)} == {1, 2}
+        drain_whole(lab)
+    require_exactly_once(lab, spark_on_s3)
