@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import logging
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeVar
 
-from lakestream.errors import KinesisAnswerError, KinesisUnavailableError, ThrottledError
+from lakestream.errors import KinesisAnswerError, KinesisError, KinesisUnavailableError, ThrottledError
 from lakestream.kinesis.port import Monotonic, Sleep
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 
 TRIES_OF_NONSENSE = 4
 """Answers that make no sense, one after the other, before they are believed to stay so."""
+_TOLD_AFTER, _TOLD_EVERY = 10.0, 30.0
+"""Seconds in vain after which the log says so, and between two such lines, whatever calls they are of."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Backoff:
     """Exponential backoff with full jitter: many readers that were throttled together must not return together.
 
@@ -33,10 +38,13 @@ class Backoff:
     """Upper bound of the first wait, in seconds; it doubles with each attempt…"""
     most: float = 5.0
     """…up to this."""
+    _told_at: float | None = None
+    """When the log last said so."""
 
     def call(self, attempt: Callable[[], T]) -> T:
         """Repeat what is throttled or not answered, until it succeeds or patience ends; nonsense, a few times only."""
-        deadline = self.clock() + self.patience
+        began = self.clock()
+        deadline = began + self.patience
         bound = self.first
         nonsense = 0
         while True:
@@ -47,5 +55,12 @@ class Backoff:
                 wait = self.uniform(0, bound)
                 if self.clock() + wait > deadline or nonsense == TRIES_OF_NONSENSE:
                     raise
+                self._tell(began, error)
             self.sleep(wait)
             bound = min(2 * bound, self.most)
+
+    def _tell(self, began: float, error: KinesisError) -> None:
+        now = self.clock()
+        if now - began >= _TOLD_AFTER and (self._told_at is None or now - self._told_at >= _TOLD_EVERY):
+            self._told_at = now
+            logger.warning("asked again and again for %.0f s, in vain: %s", now - began, error)

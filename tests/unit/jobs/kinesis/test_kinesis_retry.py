@@ -80,3 +80,15 @@ def test_patience_ends() -> None:
         time.backoff(patience=10.0).call(failing(1000, ThrottledError("t")))
     assert time.now <= 10.0
     assert len(time.waits) == 6
+
+
+def test_what_lasts_is_told_now_and_then(caplog: pytest.LogCaptureFixture) -> None:
+    time = Time()
+    backoff = time.backoff(patience=120.0)
+    assert backoff.call(failing(5, KinesisUnavailableError("GetRecords on http://k: refused"))) == "done"
+    assert caplog.messages == []
+    assert backoff.call(failing(20, KinesisUnavailableError("GetRecords on http://k: refused"))) == "done"
+    assert backoff.call(failing(8, KinesisUnavailableError("GetRecords on http://k: refused"))) == "done"
+    assert caplog.messages == [
+        f"asked again and again for {seconds} s, in vain: GetRecords on http://k: refused" for seconds in (11, 41, 71)
+    ]
