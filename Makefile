@@ -15,6 +15,9 @@ DEMO_OPTIONS := $(foreach name,events shards table duration lake,\
 # Processes that run tests side by side: one more than there are cores, since some tests wait for others' processes.
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
 
+# Where there are tests with Spark: to import all the others takes each process that runs tests longer than many of them.
+SPARK_TESTS := tests/spark tests/chaos tests/demo
+
 # Where the environment forbids it, as images of Python like to, each process would compile all that it imports anew: a
 # driver and its workers 3 s, a process that runs tests 10 s.
 export PYTHONDONTWRITEBYTECODE :=
@@ -49,7 +52,7 @@ check: lint ## Lint, and run all tests without Spark side by side: the inner loo
 test: check spark ## Check, then run the tests with Spark
 
 spark: jars ## Run the tests with Spark, but not the slow ones
-	$(BIN)/pytest -m "spark and not slow" --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder
+	$(BIN)/pytest $(SPARK_TESTS) -m "spark and not slow" --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
 chaos: jars ## Random faults against real drivers, audited: HOURS= SEED=, or CASE= to replay one (see docs/chaos.md)
 	PYTHONPATH=tests/servers:tests/chaos $(BIN)/python -m chaos $(if $(HOURS),--hours $(HOURS)) $(if $(SEED),--seed $(SEED)) \

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 
 import pytest
+from _pytest.nodeid import NodeId
 from hypothesis import HealthCheck, settings
 
 # What takes long on a busy machine is no failure. Each run of `all` looks elsewhere; CI's `same` looks where it looked
@@ -39,9 +40,21 @@ def pytest_configure(config: pytest.Config) -> None:
         config.option.xmlpath = str(Path(folder) / f"{os.getpid()}.xml")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Of the tests with Spark, what may take longest begins first, or other processes would wait for it in the end."""
     items.sort(key=lambda item: -_longest(item) if item.get_closest_marker("spark") else 0)
+    if config.getoption("loadgroup", default=False):
+        for item in items:
+            _show_group(item)
+
+
+def _show_group(item: pytest.Item) -> None:
+    """Tell a test's group where pytest-xdist looks for it: behind the test's id. That is where its release 3.8 wants to
+    put it, but pytest 9.2 keeps the id elsewhere; so groups were spread over all processes, without a word."""
+    mark = item.get_closest_marker("xdist_group")
+    if mark is not None and not item.nodeid.endswith(group := f"@{mark.args[0]}"):
+        item._id = NodeId.parse(item.nodeid + group)
 
 
 def _longest(item: pytest.Item) -> float:

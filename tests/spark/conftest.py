@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
@@ -12,12 +11,12 @@ from pyspark.sql import SparkSession
 
 from lakestream.kinesis import SCHEMA, KinesisSettings
 from lakestream.model import BatchPlan, Reading, ShardRange, after, at
+from lakestream.spark.archive import ensure_archive
 from lakestream.spark.read import Reader
 from lakestream.spark.session import SessionSettings, build_session
 from lakestream.storage import LakePath, S3Settings, StoreSettings
 
 ARRIVAL = datetime(2026, 1, 31, 12, tzinfo=UTC)
-_HERE = Path(__file__).parent
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -28,18 +27,17 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("filterwarnings", "ignore:unclosed <socket:ResourceWarning")
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_itemcollected(item: pytest.Item) -> None:
     """All tests of this folder are those of `make spark`, which no other target runs.
 
-    Tests that do nothing but ask Spark go to one worker: code that a JVM has not run before costs it many times what it
-    costs later, and other workers have the drivers to wait for.
+    Tests that do nothing but ask Spark go to two workers, those of Hudi's tables to one of them: code that a JVM has
+    not run before costs it many times what it costs later, and other workers have the drivers to wait for. It has to be
+    known of each test as soon as it is collected: what distributes them may look before any conftest.py does.
     """
-    for item in items:
-        if item.path.is_relative_to(_HERE):
-            item.add_marker(pytest.mark.spark)
-        if _FIXTURES & {*getattr(item, "fixturenames", ())} == {"spark"}:
-            item.add_marker(pytest.mark.xdist_group("spark"))
+    item.add_marker(pytest.mark.spark)
+    fixtures = {*getattr(item, "fixturenames", ())}
+    if _FIXTURES & fixtures == {"spark"}:
+        item.add_marker(pytest.mark.xdist_group("hudi" if "interpreted" in fixtures else "spark"))
 
 
 _FIXTURES = {"spark", "labs", "own_server"}
@@ -50,6 +48,7 @@ _FIXTURES = {"spark", "labs", "own_server"}
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from quick_spark import JAVA_OPTIONS  # Spark's workers import this file, and do not find that one
 
+    ensure_archive()
     session = build_session(
         SessionSettings(
             app_name="lakestream-tests",
@@ -61,6 +60,18 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     )
     yield session
     session.stop()
+
+
+@pytest.fixture
+def interpreted(spark: SparkSession) -> Iterator[None]:
+    """Queries of a test that asks each of them once, of a few rows, are not compiled."""
+    from quick_spark import INTERPRETED
+
+    for name, value in INTERPRETED.items():
+        spark.conf.set(name, value)
+    yield
+    for name in INTERPRETED:
+        spark.conf.unset(name)
 
 
 @pytest.fixture(scope="session")

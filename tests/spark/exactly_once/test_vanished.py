@@ -14,7 +14,7 @@ from lab.lake import commits_of
 from lakestream.exits import Exit
 from lakestream_localkinesis.testing import LocalKinesis
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.xdist_group("vanished")]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
 
 def running(lab: Lab) -> Driver:

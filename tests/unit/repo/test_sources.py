@@ -68,6 +68,14 @@ def test_every_package_is_checked_and_installed() -> None:
     assert set(tools["importlinter"]["root_packages"]) == set(PACKAGES)
 
 
+def test_every_test_with_spark_is_run_by_make_spark() -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    (folders,) = re.findall(r"^SPARK_TESTS := (.*)$", makefile, re.MULTILINE)
+    marked = {path for path in (ROOT / "tests").rglob("test_*.py") if "mark.spark" in path.read_text("utf-8")}
+    elsewhere = {path for path in marked if not any(path.is_relative_to(ROOT / one) for one in folders.split())}
+    assert {path.name for path in elsewhere} == {"test_sources.py", "test_bench_compare.py"}, "the second one is slow"
+
+
 def test_what_is_in_images_needs_nothing_that_is_for_tests() -> None:
     assert "**/testing" in (ROOT / ".dockerignore").read_text("utf-8").splitlines()
     images = ("lakestream", "lakestream_api", "lakestream_loadgen", "lakestream_localkinesis", "lakestream_operator")
