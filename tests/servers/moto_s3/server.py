@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING
 
 import boto3
 from botocore.config import Config
-from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
 from werkzeug.serving import BaseWSGIServer, make_server
 
 if TYPE_CHECKING:
@@ -44,6 +43,9 @@ class OneWriteAtATime:
 
 def s3_server() -> BaseWSGIServer:
     """A server on a free port of the loopback, which `serve_forever` runs; all of a process have the same buckets."""
+    # Takes longer to import than most tests to run, and each process that runs tests imports all of them.
+    from moto.moto_server.werkzeug_app import DomainDispatcherApplication, MotoRequestHandler, create_backend_app
+
     application = OneWriteAtATime(DomainDispatcherApplication(create_backend_app))
     return make_server("127.0.0.1", 0, application, threaded=True, request_handler=MotoRequestHandler)
 

@@ -10,7 +10,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from moto import mock_aws
 from pyspark.sql.types import LongType, StringType, StructType
 
 from lakestream.catalogs.glue import GlueCatalog, glue_client
@@ -33,6 +32,8 @@ def kept_in(client: Any, database: str, tables: Sequence[CatalogTable]) -> KeptT
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
+    from moto import mock_aws  # slow to import
+
     with pytest.MonkeyPatch.context() as patch, mock_aws():
         for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
             patch.setenv(name, "test")
