@@ -23,7 +23,7 @@ from lakestream.storage import LakePath, S3Settings, StoreSettings
 from lakestream.testing.logs import EPOCH_TIME
 from lakestream_api import Operation, TableType, TableVersion
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("interpreted")]
 
 COMMENT = "for the restore of request 3"
 

@@ -41,7 +41,7 @@ from lakestream.table.look import look
 from lakestream.table.report import HudiReport, Savepoint, savepoints_of
 from lakestream_api import IndexType, Operation, TableType, TableVersion
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("interpreted")]
 
 VERSIONS = pytest.mark.parametrize("version", list(TableVersion), ids=["v6", "v9"])
 TABLE_TYPES = pytest.mark.parametrize("table_type", list(TableType), ids=["cow", "mor"])
@@ -85,7 +85,7 @@ def test_any_history_with_restarts_and_replays_gives_the_fold(
     settings = upserts(tmp_path, table_type, version)
     written: list[Order] = []
     batch = 0
-    for _ in range(3):
+    for _ in range(2):
         with opened(spark, settings) as sink:
             # A driver that died between the sink's commit and the log's looks for the batch first.
             if batch:
@@ -205,19 +205,15 @@ class LateCommit:
         return any(path.exists() for path in self._files)
 
 
-@VERSIONS
-@pytest.mark.parametrize(
-    ("table_type", "operation"),
-    [(TableType.COPY_ON_WRITE, Operation.INSERT), (TableType.MERGE_ON_READ, Operation.UPSERT)],
-)
+@TABLES
 def test_a_commit_that_lands_after_its_rollback_is_none(
     spark: SparkSession,
     tmp_path: Path,
     caplog: pytest.LogCaptureFixture,
     table_type: TableType,
-    operation: Operation,
     version: TableVersion,
 ) -> None:
+    operation = Operation.INSERT if table_type is TableType.COPY_ON_WRITE else Operation.UPSERT
     settings = replace(upserts(tmp_path, table_type, version), delete_when=None, operation=operation)
     batches = [[Order("a", 1), Order("b", 1)], [Order("a", 2), Order("z", 1)], [Order("b", 2)], [Order("c", 1)]]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import chain
@@ -16,6 +17,8 @@ from lakestream.errors import SinkError
 from lakestream.sinks.hudi import HudiSettings, HudiSink
 from lakestream.sinks.hudi.metaclient import HudiTable
 from lakestream_api import TableType, TableVersion
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("interpreted")]
 
 FIRST = [[Order(f"k{number}", version) for number in range(8)] for version in (1, 2, 3)]
 """Behind the third one comes a compaction."""
@@ -47,7 +50,7 @@ def test_no_compaction_is_completed_before_its_store_has_come_to_its_time(
             write(spark, sink, [*FIRST, LAST])
             (compaction,) = (one for one in sink.services if one.name == "compaction")
             assert compaction.failing
-            assert "by the clock of its store it is 720 s before that" in compaction.error
+            assert re.search(r"by the clock of its store it is \d+ s before that", compaction.error)
             assert len(HudiTable(spark, settings).pending_compactions()) == 1
             assert snapshot(spark, settings) == fold(ALL)
         more = [[Order("new", version)] for version in (2, 3)]

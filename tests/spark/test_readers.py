@@ -32,7 +32,7 @@ from lakestream.table.look import look
 from lakestream.table.report import HudiReport
 from lakestream_api import TableType, TableVersion
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("interpreted")]
 
 TABLE_TYPES = pytest.mark.parametrize("table_type", list(TableType), ids=["cow", "mor"])
 COLUMNS = "order_id string, version long, dt string, op string, amount float, at timestamp"
