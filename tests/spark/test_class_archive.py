@@ -2,26 +2,18 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from pathlib import Path
+from typing import Any
 
 import pytest
+from pyspark.sql import SparkSession
 
-from lakestream.spark.archive import ensure_archive, local_archive
+from lakestream.spark.archive import local_archive
 
 pytestmark = pytest.mark.spark
 
-MAPPED = """
-from pathlib import Path
-from lakestream.spark.session import SessionSettings, build_session
-spark = build_session(SessionSettings("archive", cores=1, hudi=True))
-jvm = spark._jvm.java.lang.ProcessHandle.current().pid()
-print("mapped:", {line.split()[-1] for line in Path(f"/proc/{jvm}/maps").read_text().splitlines() if ".jsa" in line})
-"""
 
-
-@pytest.mark.timeout(600)
-def test_a_session_starts_with_the_archive() -> None:
-    ensure_archive()
-    done = subprocess.run([sys.executable, "-c", MAPPED], capture_output=True, text=True, check=True)
-    assert f"mapped: {{'{local_archive()}'}}" in done.stdout.splitlines()
+def test_a_session_starts_with_the_archive(spark: SparkSession) -> None:
+    jvm: Any = spark._jvm
+    maps = Path(f"/proc/{jvm.java.lang.ProcessHandle.current().pid()}/maps").read_text()
+    assert {line.split()[-1] for line in maps.splitlines() if ".jsa" in line} == {str(local_archive())}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import signal
 import subprocess
@@ -56,26 +57,29 @@ def rows(spark: SparkSession, number: int) -> DataFrame:
     return spark.range(number * ROWS, (number + 1) * ROWS, numPartitions=2).selectExpr("id", "id % 3 as part")
 
 
+FOUND = {"written": ["found", "written", "written"], "sink_committed": ["found", "found", "written"]}
+QUICK_ONES = {
+    (TableType.COPY_ON_WRITE, TableVersion.NINE, "written"),
+    (TableType.MERGE_ON_READ, TableVersion.SIX, "sink_committed"),
+}
+"""Both steps, types and versions; the rest is for the slow tests."""
+
+
 @pytest.mark.spark
 @pytest.mark.parametrize(
-    ("table_type", "version"),
+    ("table_type", "version", "step"),
     [
-        pytest.param(TableType.COPY_ON_WRITE, TableVersion.NINE, id="cow-v9"),
-        pytest.param(TableType.MERGE_ON_READ, TableVersion.SIX, id="mor-v6"),
-        pytest.param(TableType.COPY_ON_WRITE, TableVersion.SIX, id="cow-v6", marks=pytest.mark.slow),
-        pytest.param(TableType.MERGE_ON_READ, TableVersion.NINE, id="mor-v9", marks=pytest.mark.slow),
+        pytest.param(*case, marks=() if case in QUICK_ONES else pytest.mark.slow)
+        for case in itertools.product(TableType, TableVersion, FOUND)
     ],
 )
-@pytest.mark.parametrize(
-    ("crash", "found"),
-    [("written:2", ["found", "written", "written"]), ("sink_committed:2", ["found", "found", "written"])],
-)
 def test_a_killed_commit_is_all_there_or_not_at_all(
-    spark: SparkSession, tmp_path: Path, table_type: TableType, version: TableVersion, crash: str, found: list[str]
+    spark: SparkSession, tmp_path: Path, table_type: TableType, version: TableVersion, step: str
 ) -> None:
+    found = FOUND[step]
     child = subprocess.run(
         [sys.executable, __file__, str(tmp_path), table_type.value, str(version.value)],
-        env={**os.environ, **QUICK, CRASH_AT: crash},
+        env={**os.environ, **QUICK, CRASH_AT: f"{step}:2"},
         capture_output=True,
         text=True,
         timeout=240,

@@ -10,23 +10,48 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import Result
+from typer.testing import CliRunner
 
 from lab.chain import Lab, Labs, Table
-from lab.driver import Victim
 from lab.lake import epochs_of
+from lakestream.errors import LakeStreamError
 from lakestream.exits import Exit
+from lakestream.main import app
 from lakestream_localkinesis.testing import LocalKinesis
 
 # In one process, for the labs that they share.
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300), pytest.mark.xdist_group("refusals")]
 
+ACCEPTED = "here Spark is started"
+
+
+def accept(*_: object) -> None:
+    raise LakeStreamError(ACCEPTED)
+
+
+def start(lab: Lab) -> Result:
+    """A driver up to where it starts Spark: so far it needs no process of its own."""
+    lab.save()
+    with lab.writer.environment(), pytest.MonkeyPatch.context() as patch:
+        patch.setenv("AWS_ACCESS_KEY_ID", "test")
+        patch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+        patch.setattr("lakestream.app.build_session", accept)
+        return CliRunner().invoke(app, ["ingest", "--cores", "1", "-f", str(lab.path), "--writer", lab.writer.name])
+
+
+def require_refusal(lab: Lab, status: Exit, *parts: str) -> None:
+    """It ends with that status, and its last line says why, in one sentence for a person."""
+    ended = start(lab)
+    last = ended.output.splitlines()[-1]
+    assert ended.exit_code == status, ended.output
+    assert last.startswith("lakestream: "), ended.output
+    assert not [part for part in parts if part not in last], last
+
 
 def take(lab: Lab) -> Lab:
-    """Let a driver take the checkpoint, and be killed."""
-    driver = lab.start()
-    driver.until_logged("INFO lakestream.app: epoch ")
-    driver.kill(Victim.ALL)
-    driver.wait()
+    """Let a driver take checkpoint and table."""
+    assert ACCEPTED in (ended := start(lab)).output, ended.output
     return lab
 
 
@@ -67,7 +92,7 @@ def test_a_changed_setting_of_the_table_is_refused(
     (output,) = (output for name, output in lab.document["spec"]["writers"][0].items() if name != "name")
     output[field] = value
     before = epochs_of(lab.writer)
-    lab.start().require_refusal(Exit.PERMANENT, shown, "Set them back; or, to write a new table, give another path")
+    require_refusal(lab, Exit.PERMANENT, shown, "Set them back; or, to write a new table, give another path")
     assert epochs_of(lab.writer) == before
 
 
@@ -75,24 +100,21 @@ def test_a_stream_that_was_deleted_and_created_again_is_refused(labs: Labs, serv
     lab = take(labs.make(Table.JSON))
     server.client().delete_stream(StreamName=lab.stream.name)
     server.create_stream(lab.stream.name, shards=1)
-    lab.start().require_refusal(Exit.STREAM_RECREATED, "was deleted and created again", "another spec.checkpoint")
-    assert epochs_of(lab.writer) == ["000000000001.json"]
+    before = epochs_of(lab.writer)
+    require_refusal(lab, Exit.STREAM_RECREATED, "was deleted and created again", "another spec.checkpoint")
+    assert epochs_of(lab.writer) == before
 
 
 @pytest.mark.parametrize(
     ("table", "marker"), [(Table.MOR, ".hoodie/lakestream/owner"), (Table.JSON, "_lakestream/owner")]
 )
 def test_the_table_of_another_checkpoint_is_refused(started: Callable[[Table], Lab], table: Table, marker: str) -> None:
-    lab = started(table)
-    driver = lab.start()
-    # The same one again is welcome.
-    driver.until_logged("INFO lakestream.spark.session: Spark ")
-    driver.kill(Victim.ALL)
-    driver.wait()
+    lab = take(started(table))  # the same one again is welcome
     before = sorted(Path(lab.writer.path).rglob("*"))
     lab.document["metadata"]["name"] = "returns"
     lab.document["spec"]["checkpoint"] += "-of-returns"
-    lab.start().require_refusal(
+    require_refusal(
+        lab,
         Exit.PERMANENT,
         "belongs to the writer orders of the LakeStream orders, with the checkpoint ",
         "this is the writer orders of the LakeStream returns, with the checkpoint ",
@@ -104,10 +126,10 @@ def test_the_table_of_another_checkpoint_is_refused(started: Callable[[Table], L
 def test_another_stream_is_refused(started: Callable[[Table], Lab], labs: Labs) -> None:
     lab, other = started(Table.JSON), labs.make(Table.JSON)
     lab.document["spec"]["source"]["kinesis"]["stream"] = other.stream.name
-    lab.start().require_refusal(Exit.PERMANENT, f"stream/{lab.stream.name}, not to", "Set spec.source.kinesis back")
+    require_refusal(lab, Exit.PERMANENT, f"stream/{lab.stream.name}, not to", "Set spec.source.kinesis back")
 
 
 def test_a_stream_that_does_not_exist_is_named(labs: Labs) -> None:
     lab = labs.make(Table.JSON)
     lab.document["spec"]["source"]["kinesis"]["stream"] = "nowhere"
-    lab.start().require_refusal(Exit.PERMANENT, "nowhere")
+    require_refusal(lab, Exit.PERMANENT, "nowhere")

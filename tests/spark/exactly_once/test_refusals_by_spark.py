@@ -13,6 +13,7 @@ from lakestream.exits import Exit
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 
 
+@pytest.mark.slow  # the sink's own refusal is in test_hudi_sink.py
 def test_a_table_that_nobody_owns_yet_refuses_another_key_itself(labs: Labs) -> None:
     lab = labs.make(Table.COW)
     lab.stream.put(1)
@@ -29,7 +30,7 @@ def test_a_table_that_nobody_owns_yet_refuses_another_key_itself(labs: Labs) -> 
 @pytest.mark.parametrize(
     ("field", "value", "shown"),
     [
-        ("schema", "order_id strin, version long", "spec.schema: "),
+        pytest.param("schema", "order_id strin, version long", "spec.schema: ", marks=pytest.mark.slow),
         ("transform", "SELECT event_id, version FROM events", "order_id"),
     ],
 )
