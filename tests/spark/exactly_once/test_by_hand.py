@@ -1,4 +1,5 @@
-"""Somebody asks for work on a table while drivers are killed: it is done, and every event is in the table once."""
+"""Somebody asks for work on a table while drivers are killed: it is done, and every event is in the table once. Of
+`make test`, test_restore.py begins with that."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from lab.links import AtStep
 from lab.verdict import require_exactly_once
 from lakestream.main import app
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
+pytestmark = [pytest.mark.spark, pytest.mark.slow, pytest.mark.timeout(600)]
 
 
 def table(lab: Lab, *arguments: str) -> str:
@@ -25,8 +26,8 @@ def require_asked(lab: Lab, *arguments: str) -> None:
     assert "request " in (told := table(lab, *arguments, "--yes")), told
 
 
-@pytest.mark.parametrize("kind", [Table.MOR, pytest.param(Table.MOR_9, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("place", ["folder", pytest.param("s3", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kind", [Table.MOR, Table.MOR_9])
+@pytest.mark.parametrize("place", ["folder", "s3"])
 def test_what_is_asked_for_is_done_whenever_drivers_are_killed(
     kind: Table, place: str, labs: Labs, spark_on_s3: SparkSession
 ) -> None:

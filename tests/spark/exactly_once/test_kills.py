@@ -6,28 +6,24 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lab.chain import Chain, Labs, Table, run_chain
-from lab.links import VISIBLE, Rivals, Since, Terminated, plan_kills
+from lab.links import SIGTERM, SIGTERM_FOR_ALL, VISIBLE, Rivals, plan_kills
 from lab.verdict import require_exactly_once
 from lakestream.faults import STEPS
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 
-_SIGTERM = Terminated(Since.COMMIT, group=False)
-_SIGTERM_FOR_ALL = Terminated(Since.COMMIT, group=True)
-_EARLY_SIGTERM = Terminated(Since.EPOCH, group=True)
-
 CHAINS = [
-    Chain(Table.MOR, "folder", (Rivals(), *plan_kills("mor", 0))),
-    Chain(Table.JSON, "folder", (_EARLY_SIGTERM, *plan_kills("json", 0, ("half_read", *VISIBLE)), _SIGTERM_FOR_ALL)),
+    Chain(Table.MOR, "folder", (Rivals(), *plan_kills("mor", 0, ("half_read", *VISIBLE)))),
     Chain(Table.MOR_INSERT, "folder", plan_kills("clustered inserts", 0, VISIBLE)),
 ]
-"""All steps, and those at the sink for kinds of table and places that no other chain has: a copy-on-write table is in
-`test_backfill`, JSON on S3 in `test_quarantine_replay`, a table of version 9 on S3 in `test_catalog`; others without
-keys are killed at these steps in `test_hudi_kill`. The longest chains first. Random instants are for the slow chains
-below, and for `make chaos`."""
+"""The steps at which it is up to the sink or the reader what is there; the longest chain first. The others, which are
+the engine's and the log's, and other tables and places are killed where something else is tested as well: JSON in a
+folder in `test_span`, JSON on S3 in `test_quarantine_replay`, a copy-on-write table in `test_backfill`, one of version
+9 on S3 in `test_catalog`, merge-on-read at all steps in `test_restore`, tables without keys in `test_edited_definition`
+and `test_hudi_kill`. Random instants are for the slow chains below, and for `make chaos`."""
 
 ALL_CHAINS = [
-    Chain(table, place, (Rivals(), *kills, _SIGTERM, _SIGTERM_FOR_ALL))
+    Chain(table, place, (Rivals(), *kills, SIGTERM, SIGTERM_FOR_ALL))
     for table in Table
     for place in ("folder", "s3")
     for kills in [plan_kills(f"{table} on {place}, in full", 20, STEPS * 2)]

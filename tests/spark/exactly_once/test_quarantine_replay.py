@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from lab.chain import Lab, Labs, Table
 from lab.lake import commits_of, plans_of
-from lab.links import VISIBLE, AtStep, Since, Terminated
+from lab.links import SIGTERM, VISIBLE, AtStep
 from lab.verdict import require_exactly_once
 from lakestream.faults import STEPS
 from lakestream.main import app
@@ -58,7 +58,7 @@ def run(lab: Lab, spark: SparkSession, kills: Sequence[AtStep] = _KILLS) -> None
         assert newest_plan(lab).readmits, f"{kill} was of no replay\n{lab.evidence()}"
         lab.story.append(f"{lab.drivers[-1].name}: {kill}")
     with lab.traffic():
-        Terminated(Since.COMMIT, group=False).carry_out(lab)
+        SIGTERM.carry_out(lab)
     lab.stream.put(2)
     lab.drain()
     assert quarantine(lab, "list").endswith("replay 1 is done")

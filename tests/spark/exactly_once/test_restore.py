@@ -1,10 +1,11 @@
 """A table is taken back while drivers are killed at each step, and in the middle of Hudi's own: its stream is read
-again from there, and every event is in the table once."""
+again from there, and every event is in the table once. So it is after work by hand in which drivers were killed."""
 
 from __future__ import annotations
 
+import re
 import signal
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from lab.verdict import require_exactly_once
 from lakestream.exits import PLANNED
 from lakestream.main import app
 
-pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.spark, pytest.mark.timeout(1800)]
 
 BEHIND = 6
 """Batches that are undone, beside those that drivers undo before they are killed."""
@@ -34,6 +35,40 @@ def table(lab: Lab, *arguments: str, status: int = 0) -> str:
         done = CliRunner().invoke(app, ["table", *arguments, "-f", str(lab.path), "--writer", lab.writer.name])
     assert done.exit_code == status, done.output
     return done.output
+
+
+def ask(lab: Lab, *arguments: str) -> int:
+    """Ask for work on the table; the number of the request."""
+    found = re.search(r"^request (\d+):", told := table(lab, *arguments, "--yes"), re.MULTILINE)
+    assert found, told
+    return int(found[1])
+
+
+def save(lab: Lab) -> None:
+    """A savepoint, behind which there is another batch."""
+    lab.stream.put(3)
+    lab.drain()
+    ask(lab, "savepoint", "create")
+    lab.stream.put(1)
+    lab.drain()
+
+
+def save_and_compact(lab: Lab) -> None:
+    """The same, and what waits is compacted; drivers are killed behind the one, and in the middle of the other."""
+    hudi = lab.document["spec"]["writers"][0]["hudi"]
+    own, hudi["compaction"] = hudi["compaction"], {"everyCommits": 100}
+    lab.stream.put(3)
+    lab.drain()
+    ask(lab, "savepoint", "create")
+    with lab.traffic():
+        AtStep("written", 3).carry_out(lab)
+        number = ask(lab, "compact")
+        driver = lab.start()
+        driver.until_logged(f"request {number}: ")
+        driver.kill(Victim.ALL)
+        assert driver.wait() == -signal.SIGKILL
+    lab.story.append(f"killed behind the savepoint, and {driver.name} as it compacted")
+    hudi["compaction"] = own
 
 
 def be_killed_within(lab: Lab, undone: int) -> None:
@@ -57,21 +92,18 @@ def restored_batches(lab: Lab) -> list[int]:
         return [commit.batch for commit in commits_of(lab.writer) if commit.restore is not None]
 
 
-def run(lab: Lab, spark: SparkSession, within: Sequence[int]) -> None:
-    lab.stream.put(3)
-    lab.drain()
-    assert "request 1:" in table(lab, "savepoint", "create", "--yes")
-    lab.stream.put(1)
-    lab.drain()
-    (savepoint,) = table(lab, "savepoint", "list").splitlines()
-    instant = savepoint.split()[0]
+def run(lab: Lab, spark: SparkSession, within: Sequence[int], save: Callable[[Lab], None] = save) -> None:
+    save(lab)
     # By when a driver is killed, it may have come a commit further than it was waited for.
     lab.stream.put(BEHIND + sum(undone + 1 for undone in within))
     lab.drain()
+    assert "was done" in (told := table(lab)), told
+    (savepoint,) = table(lab, "savepoint", "list").splitlines()
+    instant = savepoint.split()[0]
     told = table(lab, "restore", "--to", instant, status=PLANNED)
     assert "read again, each record once: the stream from " in told, told
     assert "forgotten: " in told, "each burst has unusable records"
-    assert "request 2:" in table(lab, "restore", "--to", instant, "--yes")
+    number = ask(lab, "restore", "--to", instant)
     with lab.traffic():
         for step in STEPS:
             for undone in within if step == "sink_committed" else ():
@@ -83,34 +115,40 @@ def run(lab: Lab, spark: SparkSession, within: Sequence[int]) -> None:
     lab.stream.put(2)
     lab.drain()
     told = table(lab)
-    assert "request 2 (restore) was done" in told, told
+    assert f"request {number} (restore) was done" in told, told
     assert len(restored_batches(lab)) == 1, "however often a driver was killed"
     # One with the driver's batches under way, a moment back, which reads on from where it stands.
     newest = [line.split()[0] for line in told.splitlines() if "commit  " in line][-2]
-    assert "request 3:" in table(lab, "savepoint", "delete", instant, "--yes")
+    ask(lab, "savepoint", "delete", instant)
     lab.drain()
-    assert "request 4:" in table(lab, "restore", "--to", newest, "--yes")
+    number = ask(lab, "restore", "--to", newest)
     lab.stream.put(1)
     lab.drain()
     told = table(lab)
-    assert "request 4 (restore) was done" in told, told
+    assert f"request {number} (restore) was done" in told, told
     assert table(lab, "savepoint", "list") == "", "that of the restore is gone"
     assert len(restored_batches(lab)) == 2
     require_exactly_once(lab, spark)
 
 
+def test_what_is_undone_is_read_again_once_whenever_drivers_are_killed(labs: Labs, spark_on_s3: SparkSession) -> None:
+    lab = labs.make(Table.MOR)
+    with lab.explained():
+        run(lab, spark_on_s3, [0], save_and_compact)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "place", "within"),
     [
-        (Table.MOR, "folder", [0]),
-        pytest.param(Table.MOR_9, "folder", [0, 0, 1, 1], marks=pytest.mark.slow),
-        pytest.param(Table.MOR_9, "s3", [], marks=pytest.mark.slow),
-        pytest.param(Table.MOR, "folder", [0, 0, 1, 1], marks=pytest.mark.slow),
-        pytest.param(Table.INSERT, "folder", [1], marks=pytest.mark.slow),
-        pytest.param(Table.MOR_INSERT, "folder", [1], marks=pytest.mark.slow),
+        (Table.MOR_9, "folder", [0, 0, 1, 1]),
+        (Table.MOR_9, "s3", []),
+        (Table.MOR, "folder", [0, 0, 1, 1]),
+        (Table.INSERT, "folder", [1]),
+        (Table.MOR_INSERT, "folder", [1]),
     ],
 )
-def test_what_is_undone_is_read_again_once_whenever_drivers_are_killed(
+def test_the_same_for_other_sinks_and_within_more_commits(
     kind: Table, place: str, within: list[int], labs: Labs, spark_on_s3: SparkSession
 ) -> None:
     lab = labs.make(kind, place)

@@ -117,6 +117,11 @@ class Terminated:
             raise DriverError(f"{driver.name} did not close its epoch: {epochs}\n{driver.tail()}")
 
 
+SIGTERM = Terminated(Since.COMMIT, group=False)
+SIGTERM_FOR_ALL = Terminated(Since.COMMIT, group=True)
+EARLY_SIGTERM = Terminated(Since.EPOCH, group=True)
+
+
 @dataclass(frozen=True)
 class Rivals:
     """Three drivers on one checkpoint, of which two have to stop."""
