@@ -81,7 +81,7 @@ def _columns() -> list[dict[str, Any]]:
             "name": "Lag",
             "type": "string",
             "jsonPath": ".status.lag",
-            "description": "Age of the oldest record that is not read yet, of the slowest writer",
+            "description": "Age of the oldest record that is not in the table, of the slowest writer",
         },
         {
             "name": "Records/s",

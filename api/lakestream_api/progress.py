@@ -104,7 +104,7 @@ class ShardProgress(WireModel):
     """Whether nothing was left unread in the shard when the batch was planned."""
 
     lag_seconds: float = Field(ge=0)
-    """Age of the oldest record that is not read yet; 0 at the tip."""
+    """Age of the oldest record that is not in the table; 0 at the tip."""
 
     records: int = Field(ge=0)
     """Records of this shard in the batch."""

@@ -116,9 +116,9 @@ class WriterStatus(WireModel):
     """When that was."""
 
     lag_seconds: float | None = Field(default=None, ge=0)
-    """Age of the oldest record that is not read yet, after the last batch; 0 at the tip. Where a
-    batch took longer than two trigger intervals, at least the time since it was planned. That of a
-    driver which is stopped, starts, or reads nothing grows."""
+    """Age of the oldest record that is not in the table, over the slowest shard, as the last batch left it; 0 where
+    that had read all there was. Where it took longer than two trigger intervals, at least the time since it was
+    planned. That of a driver which is stopped, starts, or reads nothing grows."""
 
     read_until: AwareDatetime | None = None
     """Up to when all that had arrived was read, when that was last known. It outlives drivers."""

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from lakestream_api import (
-    BatchSummary,
     DriverReport,
     ExecutorsStatus,
     LakeStreamStatus,
@@ -15,6 +14,7 @@ from lakestream_api import (
     WriterStatus,
 )
 from lakestream_operator.conditions import Findings, conditions, phase
+from lakestream_operator.lag import lag_after
 from lakestream_operator.model import Kind, Stream, WriterSeen
 from lakestream_operator.quarantine import percent, quarantine_of
 from lakestream_operator.writers import Situation, Timings, WriterDecision
@@ -26,9 +26,6 @@ _SKEW = timedelta(seconds=10)
 """Between two clocks, from which on it counts."""
 
 _RATE_BATCHES = 5
-_OVERDUE = 2
-"""Trigger intervals from the planning of a batch to its end: one is for the batch, in another one it may take its turn
-behind the batch before."""
 
 
 def status_of(stream: Stream, findings: Findings, now: datetime, timings: Timings) -> LakeStreamStatus:
@@ -116,7 +113,7 @@ def lag_of(
         before: up to when all was read as was last known, or since when there is anything to read.
         behind: how much the clock of the driver's node is.
     """
-    known = [(batch.finished_at + behind, _lag_after(batch)) for batch in report.batches[-1:]] if report else []
+    known = [(batch.finished_at + behind, lag_after(batch)) for batch in report.batches[-1:]] if report else []
     if report and report.caught_up_at:
         known.append((report.caught_up_at + behind, 0.0))
     if not known:
@@ -149,14 +146,6 @@ def _begin_of(names: WriterNames, seen: WriterSeen) -> datetime | None:
     """Since when there is a writer; what was in the stream before is older, and nobody knows how much."""
     progress = seen.objects.get((Kind.ConfigMap, names.progress))
     return datetime.fromisoformat(progress["metadata"]["creationTimestamp"]) if progress else None
-
-
-def _lag_after(batch: BatchSummary) -> float:
-    """A batch that takes long leaves what came meanwhile to wait, even if it has read all there was."""
-    if batch.horizon is None:
-        return batch.lag_seconds
-    waited = (batch.finished_at - batch.horizon).total_seconds()
-    return max(batch.lag_seconds, waited if waited > _OVERDUE * batch.trigger_interval.total_seconds() else 0.0)
 
 
 def _rate(report: DriverReport, now: datetime) -> float | None:

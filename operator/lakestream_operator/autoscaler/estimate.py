@@ -19,6 +19,7 @@ from lakestream_operator.autoscaler.inputs import ScalingWindow
 from lakestream_operator.autoscaler.rates import Rate, rate_of
 from lakestream_operator.autoscaler.samples import FEW, SHARD_READ_BYTES, with_fetched
 from lakestream_operator.autoscaler.state import BatchModel, Sample, ScalingState
+from lakestream_operator.lag import lag_before
 
 WINDOW = timedelta(minutes=10)
 """For what batches cost; longer if it has fewer than `FEW` samples."""
@@ -203,15 +204,13 @@ def lag_of(window: ScalingWindow, now: datetime) -> float:
     """How old the oldest record of the last batch was when it came into the table, or what is to come is by now."""
     newest = window.batches[-1]
     if newest.horizon is None:
-        return max(newest.lag_seconds, newest.seconds.total)
-    rate = newest.arrival_rate
-    span = newest.records / rate if rate else 0.0
+        return lag_before(newest)
     # What a driver that says nothing does meanwhile nobody knows.
     unread_since = max(newest.horizon, window.caught_up_at or newest.horizon)
     waits = (min(now, window.reported_at or now) - unread_since).total_seconds()
     # Until the next batch can be there nothing is told by the time that it has not come.
     due = window.limits.interval + newest.seconds.total
-    return max((newest.finished_at - newest.horizon).total_seconds() + span, waits if waits > due else 0.0)
+    return max(lag_before(newest), waits if waits > due else 0.0)
 
 
 def start_delay(state: ScalingState) -> float:

@@ -1,0 +1,33 @@
+"""Lag: the age of the oldest record that is not in the table, over the slowest shard. Pure.
+
+It falls with each commit and grows until the next one. The status tells what a commit leaves; the autoscaler counts
+with what it was just before.
+"""
+
+from __future__ import annotations
+
+from lakestream_api import BatchSummary
+
+_OVERDUE = 2
+"""Trigger intervals from the planning of a batch to its end: one is for the batch, in another one it may take its turn
+behind the batch before."""
+
+
+def lag_after(batch: BatchSummary) -> float:
+    """Of what a batch leaves.
+
+    0 where it has read all there was when it was planned. What came since is for the next one, and counts only where
+    the batch took so long that this is late.
+    """
+    if batch.horizon is None:
+        return batch.lag_seconds
+    waited = (batch.finished_at - batch.horizon).total_seconds()
+    return max(batch.lag_seconds, waited if waited > _OVERDUE * batch.trigger_interval.total_seconds() else 0.0)
+
+
+def lag_before(batch: BatchSummary) -> float:
+    """Of the oldest record of a batch, when it came into the table."""
+    if batch.horizon is None:
+        return max(batch.lag_seconds, batch.seconds.total)
+    covers = batch.records / batch.arrival_rate if batch.arrival_rate else 0.0
+    return (batch.finished_at - batch.horizon).total_seconds() + covers
