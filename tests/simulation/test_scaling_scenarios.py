@@ -118,3 +118,18 @@ def test_the_goal_is_kept(scenario: str, shards: int) -> None:
     assert bound.late_seconds == 0
     assert ours.late_seconds <= 60
     assert ours.executor_seconds <= (1.25 if scenario in CHEAP else 1.45) * bound.executor_seconds
+
+
+def test_a_step_that_needs_three_executors_where_there_is_one_is_one_step() -> None:
+    ours = simulate(Task("step", 8, "LakeStream", "mor", None, cores=1))
+    trace = [(at, lag, placed, target) for at, lag, placed, target in ours.trace if 3600 <= at < 4200]
+    ((before, after),) = [(one[3], two[3]) for one, two in pairwise(trace) if two[3] != one[3]]
+    assert (before, ours.trace[-400][3] >= 3) == (1, True)
+    assert after >= 3
+    works = next(at for at, _, placed, _ in trace if placed == after)
+    assert max(lag for at, lag, _, _ in trace if at >= works + 2 * 10 + 20) <= 60
+
+
+@pytest.mark.parametrize("shards", [64, pytest.param(1_000, marks=pytest.mark.slow)])
+def test_load_that_the_schedule_knows_of_makes_nobody_late(shards: int) -> None:
+    assert run("jobs by schedule", shards=shards).late_seconds == 0

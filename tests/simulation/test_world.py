@@ -122,3 +122,16 @@ def test_the_operator_reads_what_the_driver_says() -> None:
     assert window.batches[-1].finished_at == report.batches[-1].finished_at
     assert window.limits.interval == 10
     assert window.limits.cores == 2
+
+
+def test_at_the_tip_a_batch_is_fetched_when_the_sink_is_free() -> None:
+    """Planned when it is due, it would wait for the sink, where writing takes longer than the interval."""
+    costs = replace(
+        COSTS, finish=replace(COSTS.finish, fixed=14.0, residual=0.0), prepare=replace(COSTS.prepare, residual=0.0)
+    )
+    world = World(scenario(*[0.1] * 10), costs, 20)
+    world.run(600.0)
+    for batch in world.report().batches:
+        assert batch.horizon is not None
+        age = (batch.finished_at - batch.horizon).total_seconds()
+        assert age < batch.seconds.fetch + batch.seconds.write + 5

@@ -10,7 +10,8 @@ import numpy as np
 from lakestream_bench.scalability.figures import Capacity, Demand
 from lakestream_bench.simulation.costs import BatchCosts
 from lakestream_bench.simulation.streams import Scenario, Stream
-from lakestream_bench.simulation.world import SHARD_WRITE_RECORDS, World
+from lakestream_bench.simulation.world import World
+from lakestream_operator.autoscaler.shard_policy import SHARD_WRITE_RECORDS
 
 SHARDS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1_000, 2_000, 5_000, 10_000)
 SECONDS = 600

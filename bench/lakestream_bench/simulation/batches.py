@@ -76,6 +76,7 @@ class Meter:
     """Seconds in which a batch was at work."""
     records: float = 0.0
     """Committed."""
-    actions: int = 0
+    targets: list[tuple[float, int]] = field(default_factory=list)
+    """When other executors were asked for, and how many."""
     trace: list[tuple[float, float, int, int]] = field(default_factory=list)
     """At each commit: time, lag just before it, executors placed, target."""

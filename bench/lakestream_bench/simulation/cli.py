@@ -18,6 +18,7 @@ app = typer.Typer(help="Put the autoscaler through days of load in seconds.", in
 def simulate(  # noqa: PLR0913, PLR0917 - options of a command
     scenario: Annotated[list[str] | None, typer.Option(help="Only this scenario; may be repeated.")] = None,
     shards: Annotated[list[int] | None, typer.Option(help="Only streams of this size; may be repeated.")] = None,
+    unseen: Annotated[bool, typer.Option("--unseen", help="Loads with which no rule was made, not the suite.")] = False,
     writer: Annotated[str, typer.Option(help="Whose batch costs: json, cow or mor.")] = "mor",
     fit: Annotated[
         Path | None,
@@ -39,13 +40,15 @@ def simulate(  # noqa: PLR0913, PLR0917 - options of a command
     from lakestream_bench.simulation.scenarios import SCENARIOS, SIZES
     from lakestream_bench.simulation.summary import cases
     from lakestream_bench.simulation.table import show
+    from lakestream_bench.simulation.unseen import UNSEEN
 
-    _require_known(scenario or (), SCENARIOS, shards or ())
+    known = UNSEEN if unseen else SCENARIOS
+    _require_known(scenario or (), known, shards or ())
     try:
         costs = load_costs(writer, fit)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
-    places = [(name, count) for name in scenario or SCENARIOS for count in shards or SIZES]
+    places = [(name, count) for name in scenario or known for count in shards or SIZES]
     chosen = range(SEEDS[0], SEEDS[0] + seeds)
     tasks = [
         Task(name, count, policy, writer, fit, seed, cores)

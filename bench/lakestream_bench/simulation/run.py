@@ -13,6 +13,7 @@ from lakestream_bench.simulation.costs import BatchCosts, load_costs
 from lakestream_bench.simulation.policies import FlinkOperator, Keda, LakeStream, ManagedFlink, Policy
 from lakestream_bench.simulation.scenarios import SCENARIOS
 from lakestream_bench.simulation.streams import Scenario, Stream
+from lakestream_bench.simulation.unseen import UNSEEN
 from lakestream_bench.simulation.world import World
 
 POLICIES: dict[str, Callable[[], Policy]] = {
@@ -24,6 +25,11 @@ POLICIES: dict[str, Callable[[], Policy]] = {
 BOUND = "bound"
 """In the place of a policy: what none can do better."""
 SEEDS = (11, 12, 13, 14, 15)
+FLAP_SECONDS = 600.0
+"""Within which a change is not to be taken back, but where the load does so."""
+MINUTE = 60
+TURN = 1.25
+"""Times the lowest load that one is which has risen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,8 +45,8 @@ class Result:
     executor_seconds: float
     actions: int
     hours: float
-    turns: int
-    """Changes of direction: from more to fewer executors, or back."""
+    flaps: int
+    """Changes that were taken back within ten minutes, though the load was not."""
     trace: tuple[tuple[float, float, float, float], ...]
     """At each commit: time, lag just before it, executors placed, target."""
     explanations: tuple[tuple[float, str], ...] = ()
@@ -67,7 +73,7 @@ class Task:
 def scenario_of(task: Task, costs: BatchCosts | None = None) -> Scenario:
     """The scenario that a task is about."""
     costs = costs or load_costs(task.writer, task.fit)
-    return SCENARIOS[task.scenario](Stream(task.shards, costs, task.seed, task.cores))
+    return (SCENARIOS | UNSEEN)[task.scenario](Stream(task.shards, costs, task.seed, task.cores))
 
 
 def simulate(task: Task) -> Result:
@@ -98,17 +104,28 @@ def play(task: Task, scenario: Scenario, costs: BatchCosts) -> Result:
         task.policy,
         world.meter.late,
         world.cluster.paid,
-        world.meter.actions,
+        len(world.meter.targets),
         hours,
-        _turns([target for *_, target in world.meter.trace]),
+        flaps([(0.0, scenario.initial), *world.meter.targets], scenario),
         tuple(world.meter.trace),
         tuple(policy.explanations) if isinstance(policy, LakeStream) else (),
     )
 
 
-def _turns(targets: Sequence[float]) -> int:
-    changes = [after - before for before, after in pairwise(targets) if after != before]
-    return sum((one > 0) != (other > 0) for one, other in pairwise(changes))
+def flaps(targets: Sequence[tuple[float, int]], scenario: Scenario) -> int:
+    """Changes of executors that were taken back within ten minutes, though the load did not go back as well."""
+    changes = [(at, after - before) for (_, before), (at, after) in pairwise(targets) if after != before]
+    return sum(
+        (one > 0) != (other > 0) and again - at < FLAP_SECONDS and not _went_back(scenario, at, again, up=other > 0)
+        for (at, one), (again, other) in pairwise(changes)
+    )
+
+
+def _went_back(scenario: Scenario, since: float, until: float, *, up: bool) -> bool:
+    """Whether the load of a minute has turned that way by then, from what it was when the first change was due."""
+    minutes = range(int(max(since - 2 * MINUTE, 0)), int(until) + 1, MINUTE)
+    loads = [float(scenario.rate[at : at + MINUTE].mean()) for at in minutes if at < scenario.seconds]
+    return max(loads[-2:]) >= TURN * min(loads) if up else min(loads[-2:]) * TURN <= max(loads)
 
 
 def simulate_all(tasks: Iterable[Task], processes: int) -> list[Result]:

@@ -7,8 +7,10 @@ shard has 1 MiB, and as many records as that holds, per second.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -88,8 +90,6 @@ class Scenario:
     compaction: Compaction | None = None
     warming: float = 0.0
     """Seconds in which a new executor does half of what it will do: classes are loaded, code is compiled."""
-    steady: bool = False
-    """Whether the load has no trend, so that it calls for no change."""
     records: Series = field(init=False)
     """That have arrived by the begin of each second."""
     bytes: Series = field(init=False)
@@ -198,6 +198,7 @@ class Stream:
         *,
         record_bytes: Series | None = None,
         consumers: int = 1,
+        scaling: Mapping[str, Any] = MappingProxyType({}),
         **more: Any,
     ) -> Scenario:
         """A scenario with this load, as a share of the full one."""
@@ -214,7 +215,7 @@ class Stream:
                 "maxBytesPerBatch": int(largest * self.costs.record_bytes),
             },
             "resources": {"executor": {"cores": self.cores}},
-            "scaling": {"minExecutors": 1, "maxExecutors": most, "maxLag": "60s"},
+            "scaling": {"minExecutors": 1, "maxExecutors": most, "maxLag": "60s", **scaling},
         }
         spec = Spec.model_validate(document)
         sizes = np.full(len(load), self.costs.record_bytes) if record_bytes is None else record_bytes

@@ -10,14 +10,14 @@ from rich.table import Table
 from lakestream_bench.simulation.costs import BatchCosts
 from lakestream_bench.simulation.policies import LakeStream
 from lakestream_bench.simulation.run import BOUND
-from lakestream_bench.simulation.summary import Case, totals
+from lakestream_bench.simulation.summary import Case, missed, totals
 
 
 def show(cases: Sequence[Case], costs: BatchCosts) -> None:
     """Print a line per scenario, size and policy, the sums, and where a goal is missed or a rival does better."""
     console = Console(highlight=False, width=118)
     table = Table("scenario", "shards", "policy", title=f"writer {costs.writer}: {costs.source}")
-    for name in ("late s", "× bound", "actions/h", "turns"):
+    for name in ("late s", "× bound", "actions/h", "flaps"):
         table.add_column(name, justify="right")
     for case in cases:
         for index, name in enumerate(case.policies):
@@ -30,7 +30,7 @@ def show(cases: Sequence[Case], costs: BatchCosts) -> None:
                 runs.late.text(",.0f"),
                 "–" if runs.cost is None else runs.cost.text(".2f"),
                 "" if bound else runs.actions.text(".1f"),
-                "" if bound else runs.turns.text(".0f"),
+                "" if bound else runs.flaps.text(".0f"),
                 style="bold" if name == LakeStream.name else None,
                 end_section=name == case.policies[-1],
             )
@@ -43,6 +43,5 @@ def show(cases: Sequence[Case], costs: BatchCosts) -> None:
         cost_text = "–" if line.cost is None else f"{line.cost:.2f}"
         sums.add_row(line.policy, f"{line.late_seconds:,.0f}", cost_text, f"{line.actions_per_hour:.2f}")
     console.print(sums)
-    for case in cases:
-        for text in case.verdicts():
-            console.print(f"{case.scenario}, {case.shards:,} shards: {text}", soft_wrap=True)
+    for text in missed(cases):
+        console.print(text, soft_wrap=True)

@@ -1,9 +1,9 @@
 """A stream, a driver and its executors, from event to event.
 
-A batch goes through the data plane's own steps: planned when it is due, cut by arrival time, fetched while the batch
-before is written, the two sharing the cores; both stages have a part that no core makes shorter. Shards are alike but
-for the fullest one. The position is the same for all shards, as the planner's horizon is. What the driver says of
-itself is a `DriverReport`.
+A batch goes through the data plane's own steps: planned when it is due, at the tip so late that it is fetched when
+the sink is free, cut by arrival time, fetched while the batch before is written, the two sharing the cores; both stages
+have a part that no core makes shorter. Shards are alike but for the fullest one. The position is the same for all
+shards, as the planner's horizon is. What the driver says of itself is a `DriverReport`.
 """
 
 from __future__ import annotations
@@ -12,19 +12,17 @@ import math
 from collections import deque
 from datetime import UTC, datetime, timedelta
 
+from lakestream.pacing import Pace
 from lakestream_api import BatchSummary, CoreSeconds, DriverReport, DriverState, FetchedBatch, StageSeconds
 from lakestream_api.report import ExecutorsReport
 from lakestream_bench.simulation.batches import DONE, SERVICES_SHARE, Batch, Job, Meter
 from lakestream_bench.simulation.cluster import Cluster, start_delays
 from lakestream_bench.simulation.costs import BatchCosts, StageCost, noise
+from lakestream_bench.simulation.slices import Slices
 from lakestream_bench.simulation.streams import Mishap, Mishaps, Scenario
 
 SHARD_READ_BYTES = 2_000_000.0
-SHARD_WRITE_RECORDS = 1_000.0
 RECORDS_PER_TASK = 10_000
-OVERLOADED, FIXED = 1.5, 3.0
-"""A batch takes as many trigger intervals at most, or times of the quickest before, as far as the best of the last ten
-tells."""
 RANGES_AT_ONCE = 4
 """Shards that a task asks at once."""
 SETTLE = 0.25
@@ -63,8 +61,8 @@ class World:
         self._fetched: FetchedBatch | None = None
         self._idle_at: float | None = None
         self._reported_at = 0.0
-        self._paces: deque[tuple[float, float]] = deque(maxlen=10)
-        """Seconds that the longer stage of each of the last batches took, and records that it did a second and task."""
+        self._slices = Slices()
+        self._pace = Pace()
         self._number = 0
         self._due = 0.0
         self._rests = True
@@ -77,7 +75,6 @@ class World:
         self._served = 0.0
         """Core-seconds of compaction since the last commit."""
         self._draining = False
-        self._records, self._bytes, self._seconds, self._span = 0.0, 0.0, 0.0, 0.0
         self._noise = noise(scenario.seed, costs)
         self._changes = deque(scenario.changes())
 
@@ -106,13 +103,13 @@ class World:
     def aim(self, executors: int) -> None:
         """Scale in place."""
         if executors != self.cluster.target:
-            self.meter.actions += 1
+            self.meter.targets.append((self.now, executors))
             self.cluster.aim(self.now, executors)
 
     def restart(self, executors: int) -> None:
         """Scale by stopping the driver after the batch in hand, and starting it with another number."""
         if executors != self.cluster.target:
-            self.meter.actions += 1
+            self.meter.targets.append((self.now, executors))
             self.cluster.target = executors
             self._draining = True
             if self._finish is None and self.alive:
@@ -138,8 +135,8 @@ class World:
         times = [self._changes[0].at] if self._changes else []
         times += self.cluster.starting[:1] + self.cluster.warming[:1]
         if self.alive and self.cluster.running:
-            if self._prepare is None and self._ready is None and self._rests:
-                times.append(max(self._due, self.now))
+            if self._prepare is None and self._ready is None:
+                times.append(max(self._plan_at, self.now))
             for job, _, headway in self._at_work():
                 if job.fixed > DONE:
                     times.append(self.now + job.fixed)
@@ -216,8 +213,15 @@ class World:
             self._finish = self._job(batch, self.costs.finish, batch.number * 2 + 1)
             self._finish.work += batch.redo
             self._finish.whole += batch.redo
-        if self._prepare is None and self._ready is None and (not self._rests or self.now >= self._due):
+        if self._prepare is None and self._ready is None and self.now >= self._plan_at:
             self._plan()
+
+    @property
+    def _plan_at(self) -> float:
+        """When the next batch is planned: behind a backlog's at once, at the tip as the data plane's pacing has it."""
+        if not self._rests:
+            return 0.0
+        return self._due if self._finish is None else max(self._due, self._finish.began + self._pace.spare)
 
     def _plan(self) -> None:
         self._due = self.now + self.scenario.interval
@@ -229,7 +233,7 @@ class World:
             self.position = max(self.position, newest)
             self._idle_at = self.now
             return
-        horizon = min(newest, first + self._slice())
+        horizon = min(newest, first + self._slices.next(self.scenario, self.position, self._slots))
         reshard = next((at for at in self.scenario.resharded_at if self.position < at < horizon), None)
         # Children begin in a batch behind the one that has read their parents to the end.
         horizon = horizon if reshard is None else reshard
@@ -251,14 +255,15 @@ class World:
         self._number += 1
         self.position = horizon
         self._prepare = self._job(batch, self.costs.prepare, batch.number * 2)
-        self._learn(batch)
+        self._slices.planned(batch)
 
     def _job(self, batch: Batch, cost: StageCost, index: int) -> Job:
         factor = float(self._noise[index % len(self._noise)])
         tasks = max(1, min(self._slots, batch.shards, math.ceil(batch.records / RECORDS_PER_TASK)))
         work = cost.per_record * self.costs.weight(batch.records, batch.bytes) * factor
+        fixed = cost.fixed * factor
         if cost is not self.costs.prepare:
-            return Job(batch, self.now, cost.fixed * factor, work, tasks)
+            return Job(batch, self.now, fixed, work, tasks)
         batch.tasks = tasks
         # Whole shards are dealt out to tasks, the fullest of which counts. A task asks for some of its shards at once,
         # and none is read faster than allowed.
@@ -266,40 +271,12 @@ class World:
         tasks_worth = min(tasks, 1 / max(batch.share, each / batch.shards))
         reading = batch.share * batch.bytes / (SHARD_READ_BYTES / self.scenario.consumers)
         waits = reading * max(1.0, each / RANGES_AT_ONCE)
-        return Job(
-            batch, self.now, cost.fixed * factor, work, tasks_worth, min(1.0, work / tasks_worth / max(waits, 1e-9))
-        )
+        return Job(batch, self.now, fixed, work, tasks_worth, min(1.0, work / tasks_worth / max(waits, 1e-9)))
 
     @property
     def _slots(self) -> int:
         """Tasks that the planner counts with: of the executors that are wanted, as those that are missing will come."""
         return max(1, self.cluster.target) * self.scenario.cores
-
-    def _slice(self) -> float:
-        """The planner's rule: arrival time that a batch may cover."""
-        trigger, shards = self.scenario.spec.trigger, self.scenario.shards_at(self.position)
-        full = min(
-            trigger.max_records_per_batch / (SHARD_WRITE_RECORDS * shards),
-            trigger.max_bytes_per_batch / (1024 * 1024 * shards),
-        )
-        if not self._seconds:
-            return full
-        wanted = self._seconds * min(
-            trigger.max_records_per_batch / max(self._records, 1.0), trigger.max_bytes_per_batch / max(self._bytes, 1.0)
-        )
-        manageable = math.inf
-        if self._paces:
-            # A batch that the cores are long at work on would tell late that there are too few of them.
-            allowed = max(OVERLOADED * self.scenario.interval, FIXED * min(seconds for seconds, _ in self._paces))
-            done = min(self._slots, shards) * max(records for _, records in self._paces)
-            manageable = allowed * done * self._seconds / max(self._records, 1.0)
-        return min(wanted, manageable, max(2 * self._span, full), max(16 * full, 60.0))
-
-    def _learn(self, batch: Batch) -> None:
-        self._span = max(batch.horizon - batch.base, 1e-3)
-        self._records = self._records / 2 + batch.records
-        self._bytes = self._bytes / 2 + batch.bytes
-        self._seconds = self._seconds / 2 + self._span
 
     def _commit(self, job: Job) -> None:
         batch, self._finish = job.batch, None
@@ -310,7 +287,8 @@ class World:
         self._batches.append(self._summary(batch, job))
         self._served = 0.0
         longest = max(batch.prepare_seconds, self.now - job.began)
-        self._paces.append((longest, batch.records / longest / batch.tasks))
+        self._slices.worked(longest, batch.records / longest / batch.tasks)
+        self._pace = self._pace.after(batch.prepare_seconds, self.now - job.began)
         self._compact(job.whole)
         if self._draining:
             self._stop_to_restart()
