@@ -14,6 +14,8 @@ LATE_SHARE = 1 / 3
 """Of the late seconds of a rival that restarts."""
 LATE_SECONDS = 60.0
 """At most, where the bound is not late."""
+ALIKE = 0.99
+"""Share of our executors from which on a rival pays as much."""
 COST_RATIO = 1.25
 MEAN_COST_RATIO = 1.15
 STEADY_ACTIONS = 1.0
@@ -124,7 +126,7 @@ class Case:
         """What a rival does better; empty: nothing."""
         late, price = rival.late.median, rival.executor_seconds / ours.executor_seconds
         told = f"late for {late:,.0f} s, at {price:.2f} × our executors"
-        if late <= ours.late.median and price <= 1:
+        if late <= ours.late.median and price <= 1 and (late + 1 < ours.late.median or price < ALIKE):
             return f"{rival.policy} does better: {told}"
         if rival.policy in RESTARTING and self.can_be_kept and ours.late.median > max(LATE_SHARE * late, 1.0):
             return f"{rival.policy} is late by less than three times ours: {told}"

@@ -28,6 +28,8 @@ def case(*results: Result) -> Case:
         (result("KEDA", 0, 300), ""),
         (result("KEDA", 0, 110), "KEDA does better"),
         (result("KEDA", 500, 90), ""),
+        (result("KEDA", 30, 115), ""),
+        (result("KEDA", 30, 110), "KEDA does better"),
         (result("Flink operator", 400, 300), ""),
         (result("Flink operator", 50, 300), "late by less than three times ours"),
         (result("managed Flink", 9_000, 60), ""),
