@@ -92,17 +92,10 @@ def test_records_of_two_sizes_are_one_load() -> None:
 
 
 @pytest.mark.parametrize(
-    "scenario",
-    ["constant", *(pytest.param(name, marks=pytest.mark.slow) for name in ("noisy", "pauses", "compaction"))],
+    "scenario", ["constant", *(pytest.param(name, marks=pytest.mark.slow) for name in ("noisy", "step", "compaction"))]
 )
-def test_where_the_load_does_not_fall_no_step_is_taken_back_within_ten_minutes(scenario: str) -> None:
-    changes = [
-        (at, after - before)
-        for (_, _, _, before), (at, _, _, after) in pairwise(run(scenario).trace)
-        if after != before
-    ]
-    for (first, one), (second, other) in pairwise(changes):
-        assert one * other > 0 or second - first >= 590 or one < 0, (scenario, first, second)
+def test_where_the_load_does_not_turn_no_change_is_taken_back_within_ten_minutes(scenario: str) -> None:
+    assert run(scenario).flaps == 0
 
 
 def test_with_a_dead_driver_nobody_keeps_the_goal_and_it_says_so() -> None:
