@@ -23,9 +23,10 @@ from lakestream_localkinesis.core.limits import Limits
 from lakestream_localkinesis.testing import local_kinesis
 
 BATCH = 100_000
-BACKLOG = {"json": 8 * BATCH, "cow": 7 * BATCH, "mor": 7 * BATCH}
-WARM_UP = 4
-"""Batches that the JVM needs to compile what a batch runs; not counted."""
+WARM_UP = 14
+"""Batches that are not counted: as long the JVM takes half of a core to compile what they run."""
+COUNTED = 10
+"""As many as there are from one compaction to the next, so that there is one of them, whole, in what is measured."""
 
 STEADY_RATE = 2_000
 STEADY_SECONDS = 60.0
@@ -69,7 +70,7 @@ def throughput(kind: str, folder: Path) -> Throughput:
     with local_kinesis(limits=Limits.none()) as server:
         server.create_stream(STREAM, shards=SHARDS)
         server.clock.freeze()
-        Orders(server).fill(BACKLOG[kind])
+        Orders(server).fill((WARM_UP + COUNTED) * BATCH)
         server.clock.resume()
         with ingest(server, folder, kind, Trigger("1s", BATCH), until_caught_up=True) as run:
             batches = run.finish()
