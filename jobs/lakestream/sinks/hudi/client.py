@@ -17,6 +17,7 @@ from pyspark.sql.types import StructType
 
 from lakestream.errors import SinkError
 from lakestream.sinks.hudi.metaclient import HudiTable
+from lakestream.sinks.hudi.newest import nullable
 from lakestream.sinks.hudi.options import retention
 from lakestream.sinks.hudi.stats import WriteStat
 
@@ -51,6 +52,8 @@ class HudiClient:
         self._client = self._hudi.DataSourceUtils.createHoodieClient(
             table.spark._jsc, self._schema.toString(), table.settings.path, table.settings.table, java
         )
+        # For records, whose ordering value the parameters ask for; but to find the newest of a key is done by then.
+        self._client.getConfig().setValue("hoodie.combine.before.upsert", "false")
 
     def start(self) -> str:
         """Begin a commit; returns its instant."""
@@ -58,6 +61,10 @@ class HudiClient:
 
     def write(self, instant: str, rows: DataFrame) -> Written:
         """Write the files of a commit.
+
+        Args:
+            instant: of the commit.
+            rows: if they are upserts, one for each key.
 
         Raises:
             SinkError: a row could not be written; the message has the first one's key.
@@ -155,7 +162,7 @@ class HudiClient:
         arguments = getattr(self._table.jvm, f"{_RECORDS}createHoodieRecordRddArgs")
         return module.createHoodieRecordRdd(
             arguments(
-                rows._jdf,
+                nullable(rows)._jdf,
                 self._client.getConfig(),
                 self._parameters,
                 self._name,

@@ -23,6 +23,7 @@ from lakestream.sinks.hudi.client import HudiClient, Written
 from lakestream.sinks.hudi.clock import CommitClock, require_seen
 from lakestream.sinks.hudi.deletes import IS_DELETED, DeleteGuard, comparable, is_deleted, require_predicate
 from lakestream.sinks.hudi.metaclient import HudiTable, SideFiles
+from lakestream.sinks.hudi.newest import newest
 from lakestream.sinks.hudi.options import write_options
 from lakestream.sinks.hudi.rollbacks import Rollbacks
 from lakestream.sinks.hudi.rows import refusal
@@ -156,7 +157,7 @@ class HudiSink:
         self._clock.require_after(self._rollbacks.newest)
         instant = self._client.start()
         clock.lap("start")
-        written = self._written(self._client, instant, self._marked(kept))
+        written = self._written(self._client, instant, self._marked(newest(kept, self._settings)))
         clock.lap("write")
         reach("written")
         self._client.commit(written, marks(ref.batch, ref.checkpoint))

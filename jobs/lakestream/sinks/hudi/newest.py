@@ -1,0 +1,51 @@
+"""A batch as the table takes it: one row for each key, the newest.
+
+Hudi does this too (`hoodie.combine.before.upsert`), with rows that are Avro records by then. To estimate the size of so
+many, to serialize, sort and read them again costs more than to do it here, where they are rows of Spark's.
+"""
+
+from __future__ import annotations
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as sf
+from pyspark.sql.types import DataType, DoubleType, FloatType
+
+from lakestream.sinks.hudi.deletes import identifying
+from lakestream.sinks.hudi.settings import HudiSettings
+from lakestream.spark.parse import quoted
+
+_POSITION, _RANK = "_lakestream_position", "_lakestream_rank"
+
+
+def newest(rows: DataFrame, settings: HudiSettings) -> DataFrame:
+    """Of upserts, the row of each key with the highest ordering value; of equal ones, the one that came last.
+
+    Args:
+        rows: in the order in which they came, as far as they are of one partition; their ordering value is never null.
+        settings: of the table.
+    """
+    if settings.ordering_field is None or not settings.upserts:
+        return rows
+    keys = [_as_text(name, rows.schema[name].dataType) for name in settings.identity]
+    ordering = sf.col(quoted(settings.ordering_field))
+    versions = Window.partitionBy(*keys).orderBy(ordering.desc(), sf.col(_POSITION).desc())
+    placed = rows.withColumn(_POSITION, sf.monotonically_increasing_id())
+    ranked = placed.withColumn(_RANK, sf.row_number().over(versions))
+    return ranked.where(sf.col(_RANK) == 1).drop(_POSITION, _RANK)
+
+
+def nullable(rows: DataFrame) -> DataFrame:
+    """The same rows, with columns that all may be null, as those of the table may: Hudi rewrites each record whose
+    schema is not the table's. Spark's optimizer leaves nothing of it."""
+    return rows.selectExpr(
+        *(
+            quoted(field.name) if field.nullable else f"if(true, {quoted(field.name)}, null) AS {quoted(field.name)}"
+            for field in rows.schema.fields
+        )
+    )
+
+
+def _as_text(name: str, type: DataType) -> Column:
+    """A column as it tells rows apart in Hudi, where it is a text: Spark takes 0.0 and -0.0 for one value."""
+    column = identifying(name, type)
+    return column.cast("string") if isinstance(type, FloatType | DoubleType) else column
