@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -119,7 +119,7 @@ def _ingest(
         identity = _identity(client, writer)
         log = stack.enter_context(_taken_over(place, identity, control))
         claim = _claimed(document, writer, log, place)
-        stack.enter_context(_watch(place, log.epoch, stop))
+        stack.enter_context(_watch(place, log.epoch))
         stack.enter_context(_told_if_recreated(client, identity))
         stack.enter_context(_spark_errors_in_our_words())
         spark = build_session(
@@ -269,10 +269,10 @@ def _told(control: DriverControl) -> Iterator[None]:
     control.ended()
 
 
-def _end_all(error: LakeStreamError, *, go_on: bool = True) -> None:
+def _end_all(error: LakeStreamError) -> None:
     """End all that this process is at. A program that begins anew is as good as gone; so where the storage is merely
     away, nobody has to start a driver: this one may go on, and takes another epoch when the storage is back."""
-    can_go_on = kill_jvm() and go_on
+    can_go_on = kill_jvm()
     logger.error("%s", error)
     if can_go_on and isinstance(error, StorageUnavailableError):
         begin_anew(f"{error}")
@@ -319,20 +319,20 @@ def _claimed(document: LakeStream, writer: Writer, log: CheckpointLog, place: St
     return claim
 
 
-def _watch(place: StoreSettings, epoch: int, stop: StopSignal) -> FenceWatch:
+def _watch(place: StoreSettings, epoch: int) -> FenceWatch:
     fence = FenceSettings()
     # A store of its own that gives up soon: the log's own tries a request for minutes.
     store = ObstoreLogStore.at(replace(place, patience=fence.interval))
-    return FenceWatch(Fence(store, epoch), partial(_end_at_once, stop), fence)
+    return FenceWatch(Fence(store, epoch), _end_at_once, fence)
 
 
-def _end_at_once(stop: StopSignal, error: LakeStreamError) -> None:
+def _end_at_once(error: LakeStreamError) -> None:
     """Another driver writes from now on, so this process must be gone within the time that it waits.
 
     An orderly stop could wait for a Hudi commit, which is just what must not come any more. Left to itself, the JVM
     finds the pipe from this process closed, and takes up to 12 s to end.
     """
-    _end_all(error, go_on=not stop.is_set())
+    _end_all(error)
     leave_message(str(error))
     logging.shutdown()
     os._exit(exit_of(error))
