@@ -26,6 +26,7 @@ class Table:
     """Notes what is done to it."""
 
     refusal: Exception | None = None
+    breaks_off: bool = False
     story: list[str] = field(default_factory=list)
 
     def require(self, instant: str, batch: int, checkpoint: str, comment: str) -> None:
@@ -35,6 +36,8 @@ class Table:
 
     def restore(self, instant: str) -> None:
         self.story.append(f"restore {instant}")
+        if self.breaks_off:
+            raise ConnectionError
 
     def release(self, instant: str, comment: str) -> None:
         self.story.append(f"release {instant}")
@@ -192,6 +195,25 @@ def test_an_outcome_that_cannot_be_kept_ends_the_run(
     # The next driver knows by the commit that it is done.
     assert restorer(log_at(tmp_path), table).carry_out() == 0
     assert table.story == ["release 20261"]
+    found = newest(store)
+    assert found is not None
+    assert found[1] == Outcome(1, EPOCH_TIME)
+
+
+def test_a_restore_that_was_begun_is_gone_on_with(log: CheckpointLog, store: ObstoreLogStore) -> None:
+    """By a run that is to stop as well: the plan is in the log, and no batch can come before it is carried out."""
+    ask(store, 1)
+    with pytest.raises(ConnectionError):
+        restorer(log, Table(breaks_off=True)).carry_out()
+    assert [plan.restore is not None for plan in log.pending_plans()] == [True]
+    table, stop = Table(), StopSignal()
+    stop.set()
+    assert restorer(log, table, stop=stop).carry_out() == 1
+    assert table.story == ["restore 20261", "release 20261"]
+    assert not log.pending_plans()
+    last = log.last_commit()
+    assert last is not None
+    assert last.restore == Restore(1, "20261", 1, True)
     found = newest(store)
     assert found is not None
     assert found[1] == Outcome(1, EPOCH_TIME)
