@@ -29,8 +29,8 @@ def claimable(namespace: str, image: str, *, keep: bool) -> Iterator[None]:
         yield
         return
     kubectl = Kubectl(namespace)
-    # A folder that the kubelet makes is root's alone.
-    _on_the_node(kubectl, image, " ".join(f"mkdir -p -m 777 /node/{one};" for one in CLAIMS))
+    # What a killed run has left is not to be found by this one. A folder that the kubelet makes is root's alone.
+    _on_the_node(kubectl, image, f"rm -rf /node/*; {' '.join(f'mkdir -m 777 /node/{one};' for one in CLAIMS)}")
     for one in CLAIMS:
         kubectl.apply(
             {
