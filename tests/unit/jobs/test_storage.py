@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from datetime import timedelta
 from pathlib import Path
 
 import obstore
@@ -106,6 +107,18 @@ def test_s3_is_opened_with_the_endpoint_in_path_style(monkeypatch: pytest.Monkey
     assert store.config["region"] == "eu-west-1"
     assert store.client_options is not None
     assert store.client_options["allow_http"] in (True, "true")
+
+
+def test_time_alone_ends_the_tries(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Refused at once, ten of them take less than ten seconds."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
+    place = StoreSettings(LakePath.parse("s3a://lake/t"), S3Settings("eu-west-1"), patience=timedelta(minutes=3))
+    store = open_store(place)
+    assert isinstance(store, S3Store)
+    assert store.retry_config is not None
+    assert store.retry_config["retry_timeout"] == place.patience
+    assert store.retry_config["max_retries"] * store.retry_config["backoff"]["init_backoff"] > place.patience
 
 
 def test_an_empty_endpoint_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
