@@ -95,9 +95,20 @@ def test_what_the_operator_made_and_somebody_deletes(orders: Stream, kubectl: Ku
     orders.wait_for_condition(ConditionType.READY, "True")
 
 
+def test_an_outage_of_s3_is_waited_out(orders: Stream, kubectl: Kubectl) -> None:
+    """In the drivers' own pods, however quickly connections are refused."""
+    drivers = {writer: orders.driver_uid(writer) for writer in WRITERS}
+    kubectl.run("scale", "deployment/s3", "--replicas=0")
+    orders.wait_for(
+        "the outage is told", lambda status: any(one.reason == "StorageUnavailable" for one in status.conditions)
+    )
+    kubectl.run("scale", "deployment/s3", "--replicas=1")
+    orders.wait_for_batches_after(datetime.now(UTC), WRITERS)
+    assert {writer: orders.driver_uid(writer) for writer in WRITERS} == drivers
+
+
 def test_kinesis_and_s3_installed_anew(orders: Stream, kubectl: Kubectl) -> None:
-    """Their claims stay, with all that is in them. A driver without S3 for ten seconds ends what it is at, and goes on
-    when S3 is back."""
+    """Their claims stay, with all that is in them."""
 
     def volumes() -> dict[str, str]:
         claims = kubectl.list("persistentvolumeclaims")
