@@ -11,7 +11,7 @@ from pathlib import Path
 from lakestream_bench.simulation.bound import bound_of
 from lakestream_bench.simulation.costs import BatchCosts, load_costs
 from lakestream_bench.simulation.policies import FlinkOperator, Keda, LakeStream, ManagedFlink, Policy
-from lakestream_bench.simulation.scenarios import SCENARIOS
+from lakestream_bench.simulation.scenarios import MINUTE, SCENARIOS
 from lakestream_bench.simulation.streams import Scenario, Stream
 from lakestream_bench.simulation.unseen import UNSEEN
 from lakestream_bench.simulation.world import World
@@ -27,7 +27,6 @@ BOUND = "bound"
 SEEDS = (11, 12, 13, 14, 15)
 FLAP_SECONDS = 600.0
 """Within which a change is not to be taken back, but where the load does so."""
-MINUTE = 60
 TURN = 1.25
 """Times the lowest load that one is which has risen."""
 
