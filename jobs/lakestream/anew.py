@@ -6,6 +6,8 @@ import logging
 import os
 import sys
 
+logger = logging.getLogger(__name__)
+
 _WHY = "LAKESTREAM_BEGUN_ANEW"
 """Environment variable, which outlives the program: why, until that has helped."""
 
@@ -28,5 +30,6 @@ def begin_anew(why: str) -> None:
     if why_begun_anew():
         return
     os.environ[_WHY] = why
+    logger.error("%s", why)
     logging.shutdown()
     os.execv(sys.executable, sys.orig_argv)

@@ -272,9 +272,7 @@ def _told(control: DriverControl) -> Iterator[None]:
 def _end_all(error: LakeStreamError) -> None:
     """End all that this process is at. A program that begins anew is as good as gone; so where the storage is merely
     away, nobody has to start a driver: this one may go on, and takes another epoch when the storage is back."""
-    can_go_on = kill_jvm()
-    logger.error("%s", error)
-    if can_go_on and isinstance(error, StorageUnavailableError):
+    if kill_jvm() and isinstance(error, StorageUnavailableError):
         begin_anew(f"{error}")
 
 
@@ -333,6 +331,7 @@ def _end_at_once(error: LakeStreamError) -> None:
     finds the pipe from this process closed, and takes up to 12 s to end.
     """
     _end_all(error)
+    logger.error("%s", error)
     leave_message(str(error))
     logging.shutdown()
     os._exit(exit_of(error))
