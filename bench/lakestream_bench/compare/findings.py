@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 from lakestream_bench.batch_times import fit_line
 from lakestream_bench.compare.arms import ARMS
@@ -251,13 +251,11 @@ def _batch_degradation(trials: Sequence[Trial]) -> float | None:
 
 
 def before_and_after(looks: Sequence[Look]) -> tuple[Look, Look]:
-    """Of a table's looks the last with most commits since a compaction, and the one behind it (or itself)."""
-    most = max(look.since_compaction or 0 for look in looks)
-    if most == 0:
-        # Nothing is compacted: the two looks at the end, as near to each other as those of the others.
-        return (looks[-2] if len(looks) > 1 else looks[-1]), looks[-1]
-    at = max(index for index, look in enumerate(looks) if look.since_compaction == most)
-    return looks[at], looks[min(at + 1, len(looks) - 1)]
+    """Of a table's looks those around its last compaction, or twice the last one where there are none."""
+    around = [
+        (before, after) for before, after in pairwise(looks) if before.since_compaction and after.since_compaction == 0
+    ]
+    return around[-1] if around else (looks[-1], looks[-1])
 
 
 def _query(trials: Sequence[Trial], kind: str, engine: str) -> QueryFindings:

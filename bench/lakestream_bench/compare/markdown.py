@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lakestream_bench.compare.arms import ARMS
-from lakestream_bench.compare.findings import Money, ScenarioFindings
+from lakestream_bench.compare.findings import Money, QueryFindings, ScenarioFindings
 from lakestream_bench.compare.method import ENGINES, NATIVE, SPARK
 from lakestream_bench.compare.queries import Kind
 from lakestream_bench.compare.results import Results
@@ -53,8 +53,8 @@ def _scenario(found: ScenarioFindings) -> str:
     for kind in Kind:
         for engine in (SPARK, NATIVE):
             asked = [arm.query(kind, engine) for arm in found.arms]
-            cells = ["–" if one is None else f"{one.before.text('.2f')} → {one.after.text('.2f')}" for one in asked]
-            rows.append((f"{kind}, {engine}, s, before → after compaction", cells))
+            cells = ["–" if one is None else _around_compaction(one) for one in asked]
+            rows.append((f"{kind}, {engine}, s (before → after compaction)", cells))
     if not found.scenario.has_readers:
         bills = {bill.arm: bill for bill in found.money.bills}
         rows.append(("$ per TB taken in", [f"{bills[arm.arm].per_terabyte:,.2f}" for arm in found.arms]))
@@ -109,6 +109,11 @@ def _scalability(found: Scalability) -> str:
             f"{most.records_per_second:,.0f} records/s."
         )
     return "\n".join(lines) + "\n"
+
+
+def _around_compaction(found: QueryFindings) -> str:
+    before, after = found.before.text(".2f"), found.after.text(".2f")
+    return after if found.before == found.after else f"{before} → {after}"
 
 
 def _rivals(found: Rivalry) -> str:

@@ -208,9 +208,9 @@ def _asking(number: int, found: ScenarioFindings) -> str:
     return (
         "<h3>Queries, seconds</h3><p class='small'>From naming the table to the answer, each kind in a session of its "
         "own; cold: the table's files were put out of the page cache. JSON is asked through a window over all events "
-        "that finds each order's newest version: what its readers have to write themselves. Arms without compaction "
-        "are shown at the same two looks. Below a read-optimized time: how far its answer lagged behind at most, and "
-        f"how many orders it showed as they were not any more, or not at all.</p>{''.join(tables)}"
+        "that finds each order's newest version: what its readers have to write themselves. Of arms without compaction "
+        "the last look is shown twice. Below a read-optimized time: how far its answer lagged behind at most, and how "
+        f"many orders it showed as they were not any more, or not at all.</p>{''.join(tables)}"
         f"{''.join(_misread(arm) for arm in found.arms)}"
     )
 

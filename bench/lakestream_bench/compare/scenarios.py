@@ -65,15 +65,18 @@ class Scenario:
         does."""
         return tuple(max(1, round(self.rows * _TURNS[batch % len(_TURNS)])) for batch in range(self.batches))
 
-    @property
-    def looks(self) -> tuple[int, ...]:
+    def looks(self, *, compacts: bool) -> tuple[int, ...]:
         """Batches after which the table is asked.
 
-        Early, now and then, before the last compaction that begins with a batch, behind it, and at the end. Our sink
-        compacts with its first commit and each tenth from then on.
+        Early, at the quarters of a long run, and at the end. A table that is compacted also before and behind the last
+        compaction that begins with a batch: our sink compacts with its first commit and each tenth from then on.
         """
-        last = self.batches // DECADE * DECADE
-        wanted = {DECADE // 2, *range(2 * DECADE, self.batches, 2 * DECADE), last, last + 1, self.batches}
+        wanted = {DECADE // 2, self.batches}
+        if self.batches >= 4 * DECADE:
+            wanted |= {self.batches * quarter // 4 for quarter in (1, 2, 3)}
+        if compacts:
+            last = (self.batches - 1) // DECADE * DECADE
+            wanted |= {last, last + 1}
         return tuple(sorted(batch for batch in wanted if 2 <= batch <= self.batches))
 
     def scaled(self, size: float) -> Scenario:

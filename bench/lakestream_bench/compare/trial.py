@@ -213,15 +213,16 @@ def run_trial(
         as_it_is = TableAt(arm, folder, log, Moment(history.arrived[0], None, None, 0))
         reader = Reader(spark, history.truth, as_it_is, scenario.batches)
         done = 0
-        for upto in scenario.looks:
+        looked_at = scenario.looks(compacts=arm.merges_on_read)
+        for upto in looked_at:
             with reader.asking(lambda: len(watch.batches)) if scenario.has_readers and done else nullcontext():
                 ingest.run(history.plans[done:upto], watch.committed)
             done = upto
             aside = watch.cpu.seconds()
             ingest.settle()
             settled = watch.cpu.seconds() - aside
-            # The last two looks are compared with each other.
-            has_past = bool(looks) or len(scenario.looks) < 3
+            # A young table has little past.
+            has_past = bool(looks) or len(looked_at) == 1
             looks.append(looker.look(Table(arm, folder, log, tuple(watch.instants)), upto, asks_back=has_past))
             watch.batches[-1] = replace(watch.batches[-1], cpu=watch.batches[-1].cpu + settled)
             watch.resume()

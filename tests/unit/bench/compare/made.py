@@ -21,7 +21,8 @@ def setup(*scenarios: Scenario) -> Setup:
 
 def trial(arm: str, repetition: int = 0, *, slower: float = 1.0, scenario: Scenario = SCENARIO) -> Trial:
     batches = tuple(_batch(number, size, arm, slower) for number, size in enumerate(scenario.sizes, 1))
-    looks = tuple(_look(number, arm, slower, scenario) for number in scenario.looks)
+    looked_at = scenario.looks(compacts=ARMS[arm].merges_on_read)
+    looks = tuple(_look(number, arm, slower, scenario) for number in looked_at)
     return Trial(scenario.name, arm, repetition, "options: of this arm", batches, looks)
 
 

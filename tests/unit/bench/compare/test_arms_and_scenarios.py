@@ -33,12 +33,24 @@ def test_what_is_run_without_being_asked_for_exists() -> None:
 
 @pytest.mark.parametrize("scenario", SCENARIOS.values(), ids=SCENARIOS)
 def test_a_scenario_is_looked_at_before_and_behind_its_last_compaction(scenario: scenarios.Scenario) -> None:
-    for size in (1, 2, 10):
-        looks = scenario.scaled(size).looks
-        decade = scenario.scaled(size).batches // 10 * 10
-        assert {decade, scenario.scaled(size).batches} <= set(looks)
+    for size, last in ((1, 20), (2, 40), (10, 200)):
+        scaled = scenario.scaled(size)
+        looks = scaled.looks(compacts=True)
+        assert {last, last + 1, scaled.batches} <= set(looks)
         assert looks == tuple(sorted(set(looks)))
-        assert 2 <= looks[0] <= looks[-1] == scenario.scaled(size).batches
+        assert 2 <= looks[0] <= looks[-1] == scaled.batches
+
+
+def test_a_table_that_is_not_compacted_is_looked_at_early_and_at_the_end() -> None:
+    scenario = SCENARIOS["half-updates"]
+    assert scenario.looks(compacts=False) == (5, 21)
+    assert scenario.looks(compacts=True) == (5, 20, 21)
+
+
+def test_a_long_run_is_looked_at_at_its_quarters_too() -> None:
+    scenario = SCENARIOS["half-updates"].scaled(10)
+    assert scenario.looks(compacts=False) == (5, 52, 105, 157, 210)
+    assert scenario.looks(compacts=True) == (5, 52, 105, 157, 200, 201, 210)
 
 
 def test_batches_are_of_three_sizes_and_their_number_grows_with_the_size() -> None:
@@ -46,7 +58,7 @@ def test_batches_are_of_three_sizes_and_their_number_grows_with_the_size() -> No
     assert scenario.sizes[:3] == (800, 2_000, 3_200)
     assert sum(scenario.sizes) == scenario.batches * scenario.rows
     assert scenario.scaled(2).batches == 2 * scenario.batches
-    assert scenario.scaled(0.01).looks == (2,)
+    assert scenario.scaled(0.01).looks(compacts=True) == (2,)
     assert scenario.mix.inserts == 1.0
 
 

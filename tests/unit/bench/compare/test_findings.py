@@ -49,8 +49,10 @@ def test_queries_are_compared_before_and_behind_the_same_compaction() -> None:
     assert mor.aggregate_since_compaction.batches == (0, 4, 9)
     before, after = before_and_after(made.trial("mor").looks)
     assert (before.batches, after.batches) == (20, 21)
+    before, after = before_and_after(made.trial("mor", scenario=made.SCENARIO.scaled(10)).looks)
+    assert (before.batches, after.batches) == (200, 201)
     before, after = before_and_after(made.trial("cow").looks)
-    assert (before.batches, after.batches) == (20, 21)
+    assert (before.batches, after.batches) == (21, 21)
 
 
 def test_only_read_optimized_answers_lag() -> None:
