@@ -45,6 +45,7 @@ _TUNED = {
     "hoodie.metadata.enable": "false",
     "hoodie.write.markers.type": "DIRECT",
     "hoodie.embed.timeline.server": "false",
+    "hoodie.parquet.compression.codec": "zstd",
     "hoodie.upsert.shuffle.parallelism": "2",
 }
 """What our sink sets too, as far as the DataSource takes it."""

@@ -37,6 +37,7 @@ _HUDI = {
     "hoodie.metadata.enable": "false",
     "hoodie.write.markers.type": "DIRECT",
     "hoodie.embed.timeline.server": "false",
+    "hoodie.parquet.compression.codec": "zstd",
     "hoodie.compact.inline.max.delta.commits": "2",
     "hoodie.clean.commits.retained": "1",
     "hoodie.keep.min.commits": "2",

@@ -147,6 +147,7 @@ def test_no_option_that_a_document_may_give_is_one_of_ours() -> None:
         assert {name for name in ours if problem_of_option(name) is None} == {
             "hoodie.embed.timeline.server",
             "hoodie.metadata.enable",
+            "hoodie.parquet.compression.codec",
             "hoodie.write.markers.type",
         }
 
