@@ -6,6 +6,8 @@ import logging
 import os
 import sys
 
+from lakestream.stopping import StopSignal
+
 logger = logging.getLogger(__name__)
 
 _WHY = "LAKESTREAM_BEGUN_ANEW"
@@ -22,12 +24,13 @@ def batches_go_on() -> None:
     os.environ.pop(_WHY, None)
 
 
-def begin_anew(why: str) -> None:
+def begin_anew(why: str, stop: StopSignal) -> None:
     """Run this program, with its arguments, from its beginning. Threads, connections and memory are gone at once.
 
-    Returns if it has been done, and no batch has gone on since: then whoever starts drivers decides, and counts.
+    Returns if it is to end anyway, for the program would not know; and if it has been done, and no batch has gone on
+    since: then whoever starts drivers decides, and counts.
     """
-    if why_begun_anew():
+    if stop.is_asked or why_begun_anew():
         return
     os.environ[_WHY] = why
     logger.error("%s", why)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -117,9 +117,9 @@ def _ingest(
         stack.callback(client.close)
         place = places.checkpoint_place(document, writer, s3)
         identity = _identity(client, writer)
-        log = stack.enter_context(_taken_over(place, identity, control))
+        log = stack.enter_context(_taken_over(place, identity, control, stop))
         claim = _claimed(document, writer, log, place)
-        stack.enter_context(_watch(place, log.epoch))
+        stack.enter_context(_watch(place, log.epoch, stop))
         stack.enter_context(_told_if_recreated(client, identity))
         stack.enter_context(_spark_errors_in_our_words())
         spark = build_session(
@@ -269,15 +269,17 @@ def _told(control: DriverControl) -> Iterator[None]:
     control.ended()
 
 
-def _end_all(error: LakeStreamError) -> None:
+def _end_all(stop: StopSignal, error: LakeStreamError) -> None:
     """End all that this process is at. A program that begins anew is as good as gone; so where the storage is merely
     away, nobody has to start a driver: this one may go on, and takes another epoch when the storage is back."""
     if kill_jvm() and isinstance(error, StorageUnavailableError):
-        begin_anew(f"{error}")
+        begin_anew(f"{error}", stop)
 
 
 @contextmanager
-def _taken_over(place: StoreSettings, identity: Identity, control: DriverControl) -> Iterator[CheckpointLog]:
+def _taken_over(
+    place: StoreSettings, identity: Identity, control: DriverControl, stop: StopSignal
+) -> Iterator[CheckpointLog]:
     log = CheckpointLog.open(ObstoreLogStore.at(place), identity)
     try:
         logger.info("epoch %d of checkpoint %s at %s", log.epoch, log.checkpoint, place.path)
@@ -286,7 +288,7 @@ def _taken_over(place: StoreSettings, identity: Identity, control: DriverControl
             control.forget_executors()
         yield log
     except StorageUnavailableError as error:
-        _end_all(error)
+        _end_all(stop, error)
         raise
     finally:
         log.close()
@@ -317,20 +319,20 @@ def _claimed(document: LakeStream, writer: Writer, log: CheckpointLog, place: St
     return claim
 
 
-def _watch(place: StoreSettings, epoch: int) -> FenceWatch:
+def _watch(place: StoreSettings, epoch: int, stop: StopSignal) -> FenceWatch:
     fence = FenceSettings()
     # A store of its own that gives up soon: the log's own tries a request for minutes.
     store = ObstoreLogStore.at(replace(place, patience=fence.interval))
-    return FenceWatch(Fence(store, epoch), _end_at_once, fence)
+    return FenceWatch(Fence(store, epoch), partial(_end_at_once, stop), fence)
 
 
-def _end_at_once(error: LakeStreamError) -> None:
+def _end_at_once(stop: StopSignal, error: LakeStreamError) -> None:
     """Another driver writes from now on, so this process must be gone within the time that it waits.
 
     An orderly stop could wait for a Hudi commit, which is just what must not come any more. Left to itself, the JVM
     finds the pipe from this process closed, and takes up to 12 s to end.
     """
-    _end_all(error)
+    _end_all(stop, error)
     logger.error("%s", error)
     leave_message(str(error))
     logging.shutdown()

@@ -163,7 +163,7 @@ class Engine(Generic[Rows]):
             except BaseException:
                 if until is not None:
                     # The other thread must not go on to put a plan that nobody reads.
-                    self._stop.set()
+                    self._stop.fail()
                 raise
             finally:
                 self._free.set()

@@ -17,9 +17,16 @@ class StopSignal:
 
     def __init__(self) -> None:
         self._event = threading.Event()
+        self.is_asked = False
+        """Whether somebody wants the run to end; else, if it is set, an error does."""
 
     def set(self) -> None:
         """Ask the run to end after the batch in hand."""
+        self.is_asked = True
+        self._event.set()
+
+    def fail(self) -> None:
+        """End the run's other threads too, since one has failed."""
         self._event.set()
 
     def is_set(self) -> bool:

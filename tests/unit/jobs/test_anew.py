@@ -12,17 +12,23 @@ import pytest
 _PROGRAM = """
 import os, sys
 from lakestream.anew import batches_go_on, begin_anew, why_begun_anew
+from lakestream.stopping import StopSignal
 
 with open(sys.argv[1], "a") as lives:
     lives.write(f"{os.getpid()} {sys.argv[2:]} {why_begun_anew()}\\n")
 if "helps" in sys.argv and sum(1 for _ in open(sys.argv[1])) < 3:
     batches_go_on()
-begin_anew("S3 does not answer")
+stop = StopSignal()
+if "asked to end" in sys.argv:
+    stop.set()
+if "failed" in sys.argv:
+    stop.fail()
+begin_anew("S3 does not answer", stop)
 sys.exit(6)
 """
 
 
-@pytest.mark.parametrize(("argument", "lives"), [("in vain", 2), ("helps", 3)])
+@pytest.mark.parametrize(("argument", "lives"), [("in vain", 2), ("helps", 3), ("failed", 2), ("asked to end", 1)])
 def test_a_process_begins_anew_with_its_arguments_and_again_only_if_that_helped(
     argument: str, lives: int, tmp_path: Path
 ) -> None:

@@ -468,6 +468,14 @@ def test_a_replay_makes_no_plan_and_stops_nobody(start: Any, dies: str) -> None:
     assert not driver.stop.is_set()
 
 
+def test_a_failure_ends_all_of_a_run_and_nobody_asked_for_it(start: Any) -> None:
+    driver = start(World(available=5, die_at="write"))
+    with pytest.raises(Died):
+        driver.engine.run()
+    assert driver.stop.is_set()
+    assert not driver.stop.is_asked
+
+
 def test_a_stop_ends_after_the_batch_in_hand_and_leaves_the_next_to_replay(start: Any) -> None:
     world = World(available=5)
     driver = start(world)
