@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from lakestream_api import Control
 from lakestream_operator.executors import is_to_be_kept
@@ -45,7 +46,8 @@ def changes_for(stream: Stream, decision: WriterDecision, job: JobSettings) -> I
             if good != decision.seen.good:
                 yield Emit("Running", f"Writer {goal.names.writer} commits batches with this spec.")
     yield from _controlled(stream, decision)
-    said = [*outcome.actions, *(scale.events if scale else ()), *(shards.events if shards else ())]
+    scaled = (replace(one, message=f"Writer {decision.name}: {one.message}") for one in (scale.events if scale else ()))
+    said = [*outcome.actions, *scaled, *(shards.events if shards else ())]
     yield from (one for one in said if not isinstance(one, Emit))
     if outcome.start and goal.plan is not None:
         executors = scale.target if scale else goal.plan.stream.spec.scaling.min_executors

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import product
 
 from lakestream_api import InvalidDocumentError, LakeStream
 from lakestream_api.fields import comparable
@@ -68,9 +69,7 @@ def places_of(stream: LakeStream) -> tuple[Place, ...]:
 
 def rivals(me: Claimant, others: Iterable[Claimant]) -> tuple[Claimant, ...]:
     """Those of the others that name a place in one of its own, or one that holds it."""
-    return tuple(
-        other for other in others if any(_overlap(mine, theirs) for mine in me.places for theirs in other.places)
-    )
+    return tuple(other for other in others if any(_shared(me, other)))
 
 
 def contested(me: Claimant, others: Iterable[Claimant], held_by: Callable[[Claimant], frozenset[str]]) -> str:
@@ -85,11 +84,8 @@ def contested(me: Claimant, others: Iterable[Claimant], held_by: Callable[[Claim
     """
     problems = []
     for other in others:
-        for mine in me.places:
-            for theirs in other.places:
-                if not _overlap(mine, theirs) or _is_first(me, mine, other, theirs, held_by):
-                    continue
-                how = "is" if mine.folder == theirs.folder else "lies in" if _lies_in(mine, theirs) else "holds"
+        for mine, how, theirs in _shared(me, other):
+            if not _is_first(me, mine, other, theirs, held_by):
                 problems.append(
                     f"{mine.field}: {mine.location} {how} {theirs.what} of the LakeStream "
                     f"{other.namespace}/{other.name}, {theirs.location}. Give each a folder of its own; "
@@ -98,12 +94,13 @@ def contested(me: Claimant, others: Iterable[Claimant], held_by: Callable[[Claim
     return " ".join(problems)
 
 
-def _overlap(mine: Place, theirs: Place) -> bool:
-    return _lies_in(mine, theirs) or _lies_in(theirs, mine)
-
-
-def _lies_in(one: Place, other: Place) -> bool:
-    return one.folder.startswith(other.folder)
+def _shared(me: Claimant, other: Claimant) -> Iterator[tuple[Place, str, Place]]:
+    """Places of both that are one, or of which one lies in the other."""
+    for mine, theirs in product(me.places, other.places):
+        if mine.folder.startswith(theirs.folder):
+            yield mine, "is" if mine.folder == theirs.folder else "lies in", theirs
+        elif theirs.folder.startswith(mine.folder):
+            yield mine, "holds", theirs
 
 
 def _is_first(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
@@ -80,10 +80,6 @@ def _condition(kind: ConditionType, said: _Said, before: Condition | None, gener
     )
 
 
-def _of(findings: Findings, situations: Sequence[Situation]) -> dict[str, Outcome]:
-    return {name: one for name, one in findings.outcomes.items() if one.situation in situations}
-
-
 def _told(outcomes: Mapping[str, Outcome]) -> str:
     return " ".join(f"Writer {name}: {one.message or one.reason}" for name, one in outcomes.items())
 
@@ -108,7 +104,7 @@ def _ready(findings: Findings) -> _Said:
 
 
 def _progressing(stream: Stream, findings: Findings) -> _Said:
-    changing = _of(findings, _CHANGING)
+    changing = {name: one for name, one in findings.outcomes.items() if one.situation in _CHANGING}
     if changing:
         return _Said(True, "Deleting" if stream.deleting else _first(changing), _told(changing))
     return _Said(False, "Settled", "Nothing is being started, changed or stopped.")

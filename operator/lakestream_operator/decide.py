@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import partial
 
 from lakestream_api import InvalidDocumentError, LakeStreamStatus, QuarantineStatus, WriterNames
 from lakestream_operator.autoscaler import ScalingState, ShardState
@@ -19,7 +20,7 @@ from lakestream_operator.resharding import reshard
 from lakestream_operator.settings import JobSettings
 from lakestream_operator.status import status_of
 from lakestream_operator.upkeep import Failing, failing
-from lakestream_operator.writers import Goal, Outcome, Situation, Stop, Timings, WriterDecision, decide_writer
+from lakestream_operator.writers import Goal, Outcome, Situation, Stop, WriterDecision, decide_writer, timings
 
 _WAITS_FOR_US = (Situation.STARTING, Situation.STALLED, Situation.DRAINING, Situation.STOPPING, Situation.STOPPED)
 """Situations that last as long as what is to be done is refused."""
@@ -49,7 +50,6 @@ def decide(
     *,
     scaling: Mapping[str, ScalingState] | None = None,
     shards: ShardState | None = None,
-    timings: Timings | None = None,
 ) -> Decision:
     """The next step for one LakeStream.
 
@@ -59,24 +59,23 @@ def decide(
         now: the time of this cycle, read once.
         scaling: what the autoscaler remembered after the last decision of this process, by writer.
         shards: the same of the stream's shards.
-        timings: limits of patience.
     """
-    timings = timings or Timings()
-    observed, stream = _recalled(observed, now, timings), observed.stream
+    observed, stream = _recalled(observed, now), observed.stream
     wanted, problems = (None, "") if stream.deleting else _read(observed)
     # Without the finalizer nothing is made: a LakeStream that is deleted in between would leave a driver undrained.
     begun = stream.finalizing or stream.deleting
     goals = _goals(observed, wanted) if begun else {}
     writers = {
-        name: _decide_writer(observed, wanted, goal, job, (scaling or {}).get(name), shards, now, timings)
+        name: _decide_writer(observed, wanted, goal, job, (scaling or {}).get(name), shards, now)
         for name, goal in goals.items()
     }
+    refusal = observed.refusals.get("")
     findings = Findings(
         writers=_shown(observed, writers),
         problems=problems if begun else "",
         suspended=_suspended(observed) and begun and not stream.deleting,
         poisoned=_poisoned(wanted, writers),
-        refusal=_refusal(observed),
+        refusal=refusal if refusal and refusal.told else None,
     )
     actions = {name: tuple(changes_for(stream, one, job)) for name, one in writers.items()}
     if ended := stream.deleting and all(one.outcome.situation is Situation.STOPPED for one in writers.values()):
@@ -87,21 +86,21 @@ def decide(
     told = (begun and not ended) or findings.refusal
     return Decision(
         actions=_allowed(observed, actions, now),
-        status=status_of(stream, findings, now, timings) if told else None,
-        wake_at=_wake_at(observed, writers, now, timings),
+        status=status_of(stream, findings, now) if told else None,
+        wake_at=_wake_at(observed, writers, now),
         scaling={name: one.scale.state for name, one in writers.items() if one.scale},
         shards=next((one.shards.state for one in writers.values() if one.shards), None),
     )
 
 
-def _recalled(observed: Observed, now: datetime, timings: Timings) -> Observed:
+def _recalled(observed: Observed, now: datetime) -> Observed:
     """With what is remembered of writers as it can be: by this clock, and, where it was deleted, with the number of
     failures that the status has kept."""
     status = observed.stream.status
     failures = {one.name: one.restarts for one in status.writers} if status else {}
     writers = {}
     for name, seen in observed.writers.items():
-        memory = seen.memory.by(now, timings.permanent_retry)
+        memory = seen.memory.by(now, timings.PERMANENT_RETRY)
         if (Kind.ConfigMap, WriterNames(observed.stream.name, name).control) not in seen.objects:
             memory = memory.model_copy(update={"failures": failures.get(name, 0)})
         writers[name] = replace(seen, memory=memory)
@@ -124,31 +123,29 @@ def _suspended(observed: Observed) -> bool:
 
 
 def _goals(observed: Observed, wanted: Wanted | None) -> dict[str, Goal]:
-    stream = observed.stream
+    """Of the writers that the spec has, and of those that there are objects of."""
+    names = dict.fromkeys([*(wanted.plans if wanted else ()), *observed.writers])
+    goals = {name: _goal(observed, wanted, name) for name in names}
+    return {name: goal for name, goal in goals.items() if goal is not None}
+
+
+def _goal(observed: Observed, wanted: Wanted | None, name: str) -> Goal | None:
+    """None: nobody knows, nor did anybody before."""
+    stream, seen, goal = observed.stream, observed.seen(name), partial(Goal, observed.stream.namespace)
+    names = WriterNames(stream.name, name)
     if stream.deleting:
-        return {
-            one: Goal(stream.namespace, WriterNames(stream.name, one), None, Stop.DELETED) for one in observed.writers
-        }
-    goals: dict[str, Goal] = {}
-    for name, plan in wanted.plans.items() if wanted else ():
-        assert wanted is not None  # it has plans
-        if _suspended(observed):
-            goals[name] = Goal(stream.namespace, plan.names, None, Stop.SUSPENDED)
-            continue
-        seen = observed.seen(name)
-        good = _known(seen.good) if wanted.stream.spec.rollback else None
-        rejected = good is not None and seen.memory.rejected == plan.fingerprint
-        goals[name] = Goal(stream.namespace, plan.names, good if rejected else plan, rollback=good, went_back=rejected)
-    for name, seen in observed.writers.items():
-        names = WriterNames(stream.name, name)
-        if wanted is not None:
-            goals.setdefault(name, Goal(stream.namespace, names, None, Stop.REMOVED))
-        elif _suspended(observed):
-            goals[name] = Goal(stream.namespace, names, None, Stop.SUSPENDED)
-        elif (plan_before := _known(seen.document)) is not None:
-            # With a spec that says nothing sensible, what was wanted before goes on.
-            goals[name] = Goal(stream.namespace, names, plan_before)
-    return goals
+        return goal(names, None, Stop.DELETED)
+    if wanted is not None and name not in wanted.plans:
+        return goal(names, None, Stop.REMOVED)
+    if _suspended(observed):
+        return goal(names, None, Stop.SUSPENDED)
+    if wanted is None:
+        # With a spec that says nothing sensible, what was wanted before goes on.
+        before = _known(seen.document)
+        return goal(names, before) if before else None
+    plan, good = wanted.plans[name], _known(seen.good) if wanted.stream.spec.rollback else None
+    rejected = good is not None and seen.memory.rejected == plan.fingerprint
+    return goal(names, good if rejected else plan, rollback=good, went_back=rejected)
 
 
 def _known(document: str | None) -> Plan | None:
@@ -167,11 +164,10 @@ def _decide_writer(
     scaling: ScalingState | None,
     shards: ShardState | None,
     now: datetime,
-    timings: Timings,
 ) -> WriterDecision:
     """What becomes of one writer, and of its executors; of the first one also: of the stream's shards."""
     name, plan, seen = goal.names.writer, goal.plan, observed.seen(goal.names.writer)
-    outcome = decide_writer(goal, seen, now, timings)
+    outcome = decide_writer(goal, seen, now)
     decision = WriterDecision(goal, seen, outcome, failing=_failing(observed.refusals.get(name), seen, outcome))
     if plan is None:
         return decision
@@ -179,10 +175,10 @@ def _decide_writer(
     if wanted is None:
         return decision
     spec = wanted.stream.spec
-    scaled = scale(name, spec, seen, scaling, now)
+    scaled = scale(spec, seen, scaling, now)
     if observed.quotas and is_short(seen):
         why = in_the_way(quotas_of(observed.quotas), executor_needs(plan))
-        scaled = starved(scaled, name, why, told=observed.was_said("ResourceStarved"))
+        scaled = starved(scaled, why, told=observed.was_said("ResourceStarved"))
     first = name == spec.writers[0].name
     return replace(decision, scale=scaled, shards=reshard(spec, seen, shards, now) if first else None)
 
@@ -196,16 +192,10 @@ def _allowed(
     return {name: some for name, some in actions.items() if some and name not in held}
 
 
-def _wake_at(observed: Observed, writers: Mapping[str, WriterDecision], now: datetime, timings: Timings) -> datetime:
-    times = [one.outcome.wake_at or now + timings.resync for one in writers.values()]
+def _wake_at(observed: Observed, writers: Mapping[str, WriterDecision], now: datetime) -> datetime:
+    times = [one.outcome.wake_at or now + timings.RESYNC for one in writers.values()]
     times += [one.retry_at for one in observed.refusals.values() if one.retry_at > now]
-    return min(times, default=now + timings.idle_resync)
-
-
-def _refusal(observed: Observed) -> Refusal | None:
-    """What is to be told of the LakeStream itself."""
-    refusal = observed.refusals.get("")
-    return refusal if refusal and refusal.told else None
+    return min(times, default=now + timings.IDLE_RESYNC)
 
 
 def _shown(observed: Observed, writers: Mapping[str, WriterDecision]) -> dict[str, WriterDecision]:
@@ -249,17 +239,14 @@ def _events(observed: Observed, findings: Findings) -> tuple[Emit, ...]:
 
 def _last(observed: Observed) -> tuple[Action, ...]:
     """What is done when nothing runs any more. It is said first: then there is nothing left to say it of."""
-    kept = () if "" in observed.refusals else (_kept(observed),)
-    return (*kept, Finalize(present=False))
-
-
-def _kept(observed: Observed) -> Emit:
+    if "" in observed.refusals:
+        return (Finalize(present=False),)
     wanted, _ = _read(observed)
-    if wanted is None:
-        return Emit("DataKept", "All drivers have ended. Tables and checkpoints stay where they are.")
-    paths = ", ".join(writer.output.path for writer in wanted.stream.spec.writers)
-    return Emit(
-        "DataKept",
-        f"All drivers have ended. The data stays: {paths}; so does the checkpoint, {wanted.stream.spec.checkpoint},"
-        " from which a LakeStream of the same name goes on.",
-    )
+    told = "Tables and checkpoints stay where they are."
+    if wanted is not None:
+        paths = ", ".join(writer.output.path for writer in wanted.stream.spec.writers)
+        told = (
+            f"The data stays: {paths}; so does the checkpoint, {wanted.stream.spec.checkpoint},"
+            " from which a LakeStream of the same name goes on."
+        )
+    return (Emit("DataKept", f"All drivers have ended. {told}"), Finalize(present=False))

@@ -23,11 +23,10 @@ no more than that, and drivers publish the batches of as long. To write it after
 per writer and 15 s."""
 
 
-def scale(writer: str, spec: Spec, seen: WriterSeen, remembered: ScalingState | None, now: datetime) -> ScaleDecision:
+def scale(spec: Spec, seen: WriterSeen, remembered: ScalingState | None, now: datetime) -> ScaleDecision:
     """Decide on the executors of one writer.
 
     Args:
-        writer: its name, for events.
         spec: of the LakeStream, the one that is wanted.
         seen: the writer's objects.
         remembered: the state of the last decision of this process; none after its start.
@@ -36,25 +35,21 @@ def scale(writer: str, spec: Spec, seen: WriterSeen, remembered: ScalingState | 
     state = ScalingState.from_json(seen.scaling_state) if remembered is None else remembered
     if _is_bidden(spec.scaling, state):
         state = replace(state, evaluated_at=None)
-    decision = decide_scale(spec.scaling, window_of(spec, seen.report, seen.pending_since), state, now)
-    return replace(
-        decision, events=tuple(replace(one, message=f"Writer {writer}: {one.message}") for one in decision.events)
-    )
+    return decide_scale(spec.scaling, window_of(spec, seen.report, seen.pending_since), state, now)
 
 
-def starved(decision: ScaleDecision, writer: str, why: str, *, told: bool) -> ScaleDecision:
+def starved(decision: ScaleDecision, why: str, *, told: bool) -> ScaleDecision:
     """The decision where something else than a lack of nodes forbids executors.
 
     Args:
         decision: without that.
-        writer: its name, for the event.
         why: empty if nothing does.
         told: whether it was said before.
     """
     if not why:
         return decision
     condition = ScalingCondition(LimitReason.RESOURCE_STARVED, why)
-    event = () if told else (Emit(condition.reason.value, f"Writer {writer}: {why}", warning=True),)
+    event = () if told else (Emit(condition.reason.value, why, warning=True),)
     return replace(decision, condition=condition, events=(*decision.events, *event))
 
 

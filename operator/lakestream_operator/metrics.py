@@ -2,18 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 
 from prometheus_client import CollectorRegistry, Counter, Histogram
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
-from lakestream_api import ConditionStatus, LakeStreamStatus
+from lakestream_api import ConditionStatus, LakeStreamStatus, WriterStatus
 
 Statuses = Callable[[], Iterable[tuple[tuple[str, str], LakeStreamStatus]]]
 """Gives namespace, name and status of each LakeStream."""
 
+_OF_WRITERS: Mapping[str, tuple[str, Callable[[WriterStatus], float | None]]] = {
+    "lakestream_lag_seconds": ("Lag of the writer's slowest shard.", lambda one: one.lag_seconds),
+    "lakestream_records_per_second": ("Records read.", lambda one: one.records_per_second),
+    "lakestream_executors": ("Executors that can be given tasks.", lambda one: one.executors.now),
+    "lakestream_executors_target": ("Executors that there should be.", lambda one: one.executors.target),
+    "lakestream_quarantined_share": (
+        "Share of the last five minutes' records in quarantine.",
+        lambda one: one.quarantine.share,
+    ),
+    "lakestream_failures": ("Failures of the driver in a row.", lambda one: one.restarts),
+}
+"""What they say, and from where; None: nothing."""
 _SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 
 
@@ -54,31 +66,21 @@ class StreamMetrics(Collector):
         self._statuses = statuses
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        stream, writer = ["namespace", "stream"], ["namespace", "stream", "writer"]
+        stream = ["namespace", "stream"]
         phase = GaugeMetricFamily("lakestream_phase", "1 for the phase it is in.", labels=[*stream, "phase"])
         condition = GaugeMetricFamily(
             "lakestream_condition", "1 if the condition is true, else 0.", labels=[*stream, "type", "reason"]
         )
-        lag = GaugeMetricFamily("lakestream_lag_seconds", "Lag of the writer's slowest shard.", labels=writer)
-        rate = GaugeMetricFamily("lakestream_records_per_second", "Records read.", labels=writer)
-        now = GaugeMetricFamily("lakestream_executors", "Executors that can be given tasks.", labels=writer)
-        target = GaugeMetricFamily("lakestream_executors_target", "Executors that there should be.", labels=writer)
-        quarantined = GaugeMetricFamily(
-            "lakestream_quarantined_share", "Share of the last five minutes' records in quarantine.", labels=writer
-        )
-        failures = GaugeMetricFamily("lakestream_failures", "Failures of the driver in a row.", labels=writer)
+        writers = [
+            (GaugeMetricFamily(name, told, labels=[*stream, "writer"]), value)
+            for name, (told, value) in _OF_WRITERS.items()
+        ]
         for key, status in self._statuses():
             phase.add_metric([*key, status.phase.value], 1)
             for one in status.conditions:
                 condition.add_metric([*key, one.type.value, one.reason], one.status is ConditionStatus.TRUE)
-            for each in status.writers:
-                labels = [*key, each.name]
-                if each.lag_seconds is not None:
-                    lag.add_metric(labels, each.lag_seconds)
-                if each.records_per_second is not None:
-                    rate.add_metric(labels, each.records_per_second)
-                now.add_metric(labels, each.executors.now)
-                target.add_metric(labels, each.executors.target)
-                quarantined.add_metric(labels, each.quarantine.share)
-                failures.add_metric(labels, each.restarts)
-        yield from (phase, condition, lag, rate, now, target, quarantined, failures)
+            for writer in status.writers:
+                for gauge, value in writers:
+                    if (known := value(writer)) is not None:
+                        gauge.add_metric([*key, writer.name], known)
+        yield from (phase, condition, *(gauge for gauge, _ in writers))

@@ -19,16 +19,15 @@ from lakestream_api.names import (
     REPORT_KEY,
 )
 from lakestream_operator.model import Application, DriverPod, Kind, Manifest, Memory, PodPhase, Stream, WriterSeen
-from lakestream_operator.render.control import MEMORY_ANNOTATION, SCALING_ANNOTATION, SHARDS_ANNOTATION
 from lakestream_operator.render.document import RESTART_ANNOTATION
-from lakestream_operator.render.objects import GOOD_KEY
+from lakestream_operator.render.objects import GOOD_KEY, MEMORY_ANNOTATION, SCALING_ANNOTATION, SHARDS_ANNOTATION
 
 logger = logging.getLogger(__name__)
 
 FINALIZER = f"{GROUP}/drain"
 """Keeps a LakeStream until its drivers have ended their batches."""
 
-M = TypeVar("M", Control, DriverReport)
+M = TypeVar("M", Control, DriverReport, Memory)
 
 _WRITTEN_AT = "writtenAt"
 """Of the metadata of ConfigMaps as they are kept: when somebody else than the operator wrote to it."""
@@ -46,19 +45,15 @@ _KEPT_METADATA = {
     "resourceVersion",
     "uid",
 }
-_KEPT = {
-    Kind.SparkApplication: ("spec", "status"),
-    Kind.Pod: ("status",),
-    Kind.ConfigMap: ("data",),
-    Kind.RoleBinding: ("roleRef", "subjects"),
-    Kind.ServiceAccount: (),
-    Kind.LakeStream: ("spec", "status"),
+_KEPT: Mapping[Kind, Mapping[str, tuple[str, ...]]] = {
+    Kind.SparkApplication: {"spec": ("image",), "status": ("applicationState", "executionAttempts")},
+    Kind.Pod: {"status": ("conditions", "containerStatuses", "message", "phase")},
+    Kind.ConfigMap: {"data": ()},
+    Kind.RoleBinding: {"roleRef": (), "subjects": ()},
+    Kind.ServiceAccount: {},
+    Kind.LakeStream: {"spec": (), "status": ()},
 }
-_KEPT_SPEC = {Kind.SparkApplication: {"image"}}
-_KEPT_STATUS = {
-    Kind.SparkApplication: {"applicationState", "executionAttempts"},
-    Kind.Pod: {"conditions", "containerStatuses", "message", "phase"},
-}
+"""What is kept beside the metadata, and of that; all of it where nothing is named."""
 
 
 def trim(kind: Kind, manifest: Manifest) -> dict[str, Any]:
@@ -66,12 +61,11 @@ def trim(kind: Kind, manifest: Manifest) -> dict[str, Any]:
     metadata = {name: value for name, value in manifest["metadata"].items() if name in _KEPT_METADATA}
     if kind is Kind.ConfigMap and (written := _written_at(manifest)):
         metadata[_WRITTEN_AT] = written
-    kept = {name: manifest[name] for name in _KEPT[kind] if name in manifest}
-    if kind in _KEPT_SPEC:
-        kept["spec"] = {name: value for name, value in (kept.get("spec") or {}).items() if name in _KEPT_SPEC[kind]}
-    if kind in _KEPT_STATUS:
-        status = kept.get("status") or {}
-        kept["status"] = {name: value for name, value in status.items() if name in _KEPT_STATUS[kind]}
+    kept = {
+        part: {name: value for name, value in manifest[part].items() if name in names} if names else manifest[part]
+        for part, names in _KEPT[kind].items()
+        if manifest.get(part) is not None
+    }
     return {"apiVersion": kind.api_version, "kind": kind.name, "metadata": metadata, **kept}
 
 
@@ -120,7 +114,7 @@ def writer_of(names: WriterNames, objects: Iterable[Manifest]) -> WriterSeen:
         report=_parsed(DriverReport, _data(progress).get(REPORT_KEY)),
         reported_at=_time(written) if written else None,
         control=_parsed(Control, _data(control).get(CONTROL_KEY)),
-        memory=Memory.parse(annotations.get(MEMORY_ANNOTATION)),
+        memory=_parsed(Memory, annotations.get(MEMORY_ANNOTATION)) or Memory(),
         scaling_state=annotations.get(SCALING_ANNOTATION),
         shard_state=annotations.get(SHARDS_ANNOTATION),
         document=document.get(DOCUMENT_KEY),
@@ -137,7 +131,7 @@ def _data(config_map: Manifest | None) -> Mapping[str, str]:
 
 
 def _parsed(model: type[M], text: str | None) -> M | None:
-    """A ConfigMap's entry; one that is missing, or was spoilt by hand, says nothing."""
+    """What a ConfigMap has; what is missing, or was spoilt by hand, says nothing."""
     if not text:
         return None
     try:

@@ -17,7 +17,7 @@ from lakestream_operator.conditions import Findings, conditions, phase
 from lakestream_operator.lag import lag_after
 from lakestream_operator.model import Kind, Stream, WriterSeen
 from lakestream_operator.quarantine import percent, quarantine_of
-from lakestream_operator.writers import Situation, Timings, WriterDecision
+from lakestream_operator.writers import Situation, WriterDecision, timings
 
 FIGURES_EVERY = timedelta(seconds=15)
 """How often a status is written in which only figures have changed."""
@@ -28,10 +28,10 @@ _SKEW = timedelta(seconds=10)
 _RATE_BATCHES = 5
 
 
-def status_of(stream: Stream, findings: Findings, now: datetime, timings: Timings) -> LakeStreamStatus:
+def status_of(stream: Stream, findings: Findings, now: datetime) -> LakeStreamStatus:
     """The whole status."""
     before = {one.name: one for one in stream.status.writers} if stream.status else {}
-    writers = tuple(_writer(one, before.get(name), now, timings) for name, one in findings.writers.items())
+    writers = tuple(_writer(one, before.get(name), now) for name, one in findings.writers.items())
     lags = [one.lag_seconds for one in writers if one.lag_seconds is not None]
     rates = [one.records_per_second for one in writers if one.records_per_second is not None]
     return LakeStreamStatus(
@@ -51,14 +51,14 @@ def _sum(executors: Sequence[ExecutorsStatus]) -> ExecutorsStatus:
     return ExecutorsStatus(now=sum(one.now for one in executors), target=sum(one.target for one in executors))
 
 
-def _writer(decision: WriterDecision, before: WriterStatus | None, now: datetime, timings: Timings) -> WriterStatus:
+def _writer(decision: WriterDecision, before: WriterStatus | None, now: datetime) -> WriterStatus:
     seen, outcome, scale = decision.seen, decision.outcome, decision.scale
     report, pod = seen.report, seen.driver_pod
     alive = bool(seen.own_report and pod and not pod.ended)
     last = report.batches[-1] if report and report.batches else None
     ending = outcome.memory.ending
     known = (before.read_until if before else None) or _begin_of(decision.goal.names, seen)
-    lag = lag_of(report, now, timings, alive=alive, before=known, behind=_behind(seen))
+    lag = lag_of(report, now, alive=alive, before=known, behind=_behind(seen))
     stopped = outcome.situation in (Situation.STOPPED, Situation.STOPPING)
     return WriterStatus(
         name=decision.name,
@@ -95,7 +95,6 @@ class Lag:
 def lag_of(
     report: DriverReport | None,
     now: datetime,
-    timings: Timings,
     *,
     alive: bool,
     before: datetime | None = None,
@@ -108,7 +107,6 @@ def lag_of(
     Args:
         report: the last one, perhaps of a driver that is gone, or of one that has not read anything yet.
         now: the time.
-        timings: limits of patience.
         alive: whether the report is that of the driver that runs.
         before: up to when all was read as was last known, or since when there is anything to read.
         behind: how much the clock of the driver's node is.

@@ -12,20 +12,18 @@ TWICE = 2
 MOST_BYTES = 2 * 2**30
 """Of a file that each compaction, or each copy-on-write commit, writes anew with one task."""
 
-_REASONS = {
-    "compaction": "CompactionFailing",
-    "clustering": "ClusteringFailing",
-    "cleaning": "CleaningFailing",
-    "archiving": "ArchivingFailing",
-    "catalog": "CatalogFailing",
+_SERVICES = {
+    "compaction": (
+        "CompactionFailing",
+        "log files pile up, queries become slower, and each batch waits for up to 30 s, to leave fewer",
+    ),
+    "clustering": ("ClusteringFailing", "small files pile up, and queries become slower"),
+    "cleaning": ("CleaningFailing", "files that newer ones have replaced stay, and cost storage"),
+    "archiving": ("ArchivingFailing", "the table's timeline grows, and each commit becomes slower"),
+    "catalog": ("CatalogFailing", "engines that go by the catalog see neither new partitions nor new columns"),
 }
-_PILES_UP = {
-    "compaction": "log files pile up, queries become slower, and each batch waits for up to 30 s, to leave fewer",
-    "clustering": "small files pile up, and queries become slower",
-    "cleaning": "files that newer ones have replaced stay, and cost storage",
-    "archiving": "the table's timeline grows, and each commit becomes slower",
-    "catalog": "engines that go by the catalog see neither new partitions nor new columns",
-}
+"""Reasons, and what comes of it."""
+_OTHER = ("TableServiceFailing", "the table suffers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +38,7 @@ class Failing:
 
 def failing(report: DriverReport) -> tuple[Failing, ...]:
     """The services of a table that keep failing, and buckets that have grown too large."""
-    services = tuple(
-        Failing(_REASONS.get(one.name, "TableServiceFailing"), _message(one))
-        for one in report.table_services
-        if one.failing >= TWICE
-    )
+    services = tuple(_service(one) for one in report.table_services if one.failing >= TWICE)
     return (*services, _outgrown(report.largest_file)) if report.largest_file > MOST_BYTES else services
 
 
@@ -58,10 +52,12 @@ def _outgrown(largest: int) -> Failing:
     )
 
 
-def _message(one: TableService) -> str:
+def _service(one: TableService) -> Failing:
+    reason, consequence = _SERVICES.get(one.name, _OTHER)
     since = f" since {one.failing_since:%F %R} UTC" if one.failing_since else ""
-    return (
+    return Failing(
+        reason,
         f"{one.name} has failed {one.failing} times in a row{since}, {one.behind_commits:,} commits wait for it: "
-        f"{_PILES_UP.get(one.name, 'the table suffers')}. Batches go on. Mend what the error names; it is tried again "
-        f"with later commits, the catalog every five minutes. The error: {one.error}"
+        f"{consequence}. Batches go on. Mend what the error names; it is tried again with later commits, the catalog "
+        f"every five minutes. The error: {one.error}",
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from lakestream_operator.autoscaler.estimate import Load, cost
@@ -21,21 +21,14 @@ LEAST_GAIN = 0.1
 PAUSE = timedelta(minutes=30)
 
 
-@dataclass(frozen=True, slots=True)
-class NoGain:
-    """The step is taken back: without it batches are no slower."""
-
-    executors: int
-    condition: ScalingCondition
-
-
 def promise(before: int, after: int) -> float:
     """By what share batches should become faster by a step."""
     return 1 - before / after
 
 
-def judge(state: ScalingState, load: Load, now: datetime) -> tuple[ScalingState, NoGain | None]:
-    """Compare what records cost with the last step up and before it.
+def judge(state: ScalingState, load: Load, now: datetime) -> tuple[ScalingState, Block | None]:
+    """Compare what records cost with the last step up and before it. Blocked: the step is to be taken back, since
+    without it batches are no slower.
 
     Twice the slots are of no use if a record takes its task twice the time: the executors share what they had before.
     """
@@ -50,10 +43,8 @@ def judge(state: ScalingState, load: Load, now: datetime) -> tuple[ScalingState,
     if sum(sample.batches for sample in after) < BATCHES:
         return state, None
     state = replace(state, step=None)
-    promised, before = (
-        promise(step.before, step.after),
-        [sample for sample in state.samples if sample.executors == step.before and _tells(sample)],
-    )
+    promised = promise(step.before, step.after)
+    before = [sample for sample in state.samples if sample.executors == step.before and _tells(sample)]
     if not before or state.model is None:
         return state, None
     # Through one model, so that records of another size do not matter.
@@ -66,7 +57,7 @@ def judge(state: ScalingState, load: Load, now: datetime) -> tuple[ScalingState,
         f"{max(gain, 0.0):.0%}; no step up for {PAUSE.total_seconds() / 60:.0f} min, or until much more arrives",
     )
     block = Block(now + PAUSE, condition, step.before, load.rate.mean)
-    return replace(state, block=block), NoGain(step.before, condition)
+    return replace(state, block=block), block
 
 
 def _tells(sample: Sample) -> bool:

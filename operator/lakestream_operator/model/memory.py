@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Self
 
-from pydantic import AwareDatetime, Field, ValidationError
+from pydantic import AwareDatetime, Field
 
 from lakestream_api.base import WireModel
 
@@ -78,14 +78,6 @@ class Memory(WireModel):
 
     rejected: str | None = None
     """Fingerprint of a document that never got to run, and from which the writer was rolled back."""
-
-    @classmethod
-    def parse(cls, text: str | None) -> Self:
-        """Read what `model_dump_json` wrote; nonsense, as after an edit by hand, is as good as nothing."""
-        try:
-            return cls.model_validate_json(text) if text else cls()
-        except ValidationError:
-            return cls()
 
     def by(self, now: datetime, wait: timedelta) -> Self:
         """The same, by a clock that was put back since: else what was begun would last until it is as late again.

@@ -48,10 +48,6 @@ class Application:
     """What keeps it once it is deleted."""
 
     @property
-    def deleting(self) -> bool:
-        return self.deleting_since is not None
-
-    @property
     def terminal(self) -> bool:
         """Whether the Spark Operator has ended its work on it."""
         return self.state in ("COMPLETED", "FAILED")

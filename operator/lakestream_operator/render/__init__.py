@@ -1,9 +1,8 @@
 """What a LakeStream's objects should look like: pure builders."""
 
 from lakestream_operator.render.application import executor_needs, render_application
-from lakestream_operator.render.control import control_manifest
 from lakestream_operator.render.document import Plan, Wanted, document_of, is_restart, plan_of, wanted_of
-from lakestream_operator.render.objects import document_manifest, supports
+from lakestream_operator.render.objects import control_manifest, document_manifest, supports
 
 __all__ = [
     "Plan",

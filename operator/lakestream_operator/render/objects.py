@@ -1,17 +1,22 @@
-"""What a driver needs around it: its document, its report, its rights."""
+"""What a driver needs around it: its document, its orders, its report, its rights."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from lakestream_api import WriterNames
-from lakestream_api.names import DOCUMENT_KEY
-from lakestream_operator.model import Kind, Manifest, Stream
+from lakestream_api import Control, WriterNames
+from lakestream_api.names import CONTROL_KEY, DOCUMENT_KEY, GROUP
+from lakestream_operator.model import Kind, Manifest, Memory, Stream
 from lakestream_operator.render.document import Plan
 
 GOOD_KEY = "good.yaml"
 """Key of the document's ConfigMap: the last document whose driver committed a batch."""
+
+MEMORY_ANNOTATION = f"{GROUP}/memory"
+SCALING_ANNOTATION = f"{GROUP}/scaling-state"
+SHARDS_ANNOTATION = f"{GROUP}/shards-state"
+"""Of the orders: what the operator remembers of the writer, and what its autoscaler does."""
 
 
 def manifest_of(
@@ -34,6 +39,27 @@ def document_manifest(plan: Plan, stream: Stream, good: str | None) -> Manifest:
     names = plan.names
     data = {DOCUMENT_KEY: plan.document} | ({GOOD_KEY: good} if good else {})
     return {**manifest_of(Kind.ConfigMap, names.document, names, stream), "data": data}
+
+
+def control_manifest(
+    names: WriterNames,
+    stream: Stream,
+    control: Control,
+    memory: Memory,
+    *,
+    scaling_state: str | None = None,
+    shard_state: str | None = None,
+) -> Manifest:
+    """ConfigMap of the orders to the driver, and of what is remembered of the writer."""
+    annotations = {MEMORY_ANNOTATION: memory.model_dump_json(exclude_defaults=True)}
+    if scaling_state is not None:
+        annotations[SCALING_ANNOTATION] = scaling_state
+    if shard_state is not None:
+        annotations[SHARDS_ANNOTATION] = shard_state
+    return {
+        **manifest_of(Kind.ConfigMap, names.control, names, stream, annotations=annotations),
+        "data": {CONTROL_KEY: control.model_dump_json(exclude_none=True)},
+    }
 
 
 def supports(plan: Plan, stream: Stream, cluster_role: str) -> tuple[Manifest, ...]:

@@ -2,6 +2,5 @@
 
 from lakestream_operator.writers.lifecycle import decide_writer
 from lakestream_operator.writers.outcome import Goal, Outcome, Situation, Stop, WriterDecision
-from lakestream_operator.writers.timings import Timings
 
-__all__ = ["Goal", "Outcome", "Situation", "Stop", "Timings", "WriterDecision", "decide_writer"]
+__all__ = ["Goal", "Outcome", "Situation", "Stop", "WriterDecision", "decide_writer"]

@@ -6,8 +6,8 @@ from datetime import datetime, timedelta
 
 from lakestream_api import DriverState, format_duration
 from lakestream_operator.model import Application, DriverPod, Memory, PodPhase, WriterSeen
+from lakestream_operator.writers import timings
 from lakestream_operator.writers.outcome import Outcome, Situation
-from lakestream_operator.writers.timings import Timings
 
 _SECOND = timedelta(seconds=1)
 
@@ -19,7 +19,7 @@ def heard_at(seen: WriterSeen, pod: DriverPod) -> datetime:
     return max(started, seen.reported_at or report.updated_at) if report else started
 
 
-def is_stuck(seen: WriterSeen, pod: DriverPod | None, now: datetime, timings: Timings) -> bool:
+def is_stuck(seen: WriterSeen, pod: DriverPod | None, now: datetime) -> bool:
     """Whether a running driver has been silent for so long that only a restart helps."""
     if pod is None or pod.deleting or pod.phase is not PodPhase.RUNNING:
         return False
@@ -27,18 +27,16 @@ def is_stuck(seen: WriterSeen, pod: DriverPod | None, now: datetime, timings: Ti
     return now - heard_at(seen, pod) > timings.stuck_limit(report)
 
 
-def judge(
-    app: Application, pod: DriverPod | None, seen: WriterSeen, memory: Memory, now: datetime, timings: Timings
-) -> Outcome:
+def judge(app: Application, pod: DriverPod | None, seen: WriterSeen, memory: Memory, now: datetime) -> Outcome:
     """Say how a driver is that should run, and is not stuck."""
     if pod is None:
-        return _without_pod(app, memory, now, timings)
+        return _without_pod(app, memory, now)
     if pod.deleting:
         message = "The driver's pod is being deleted; it is started again when it is gone."
         return Outcome(Situation.STALLED, "DriverPodDeleted", memory, message)
     report = seen.own_report
     if pod.phase is PodPhase.PENDING:
-        return _pending(pod, memory, now, timings)
+        return _pending(pod, memory, now)
     if pod.phase is PodPhase.UNKNOWN:
         message = f"The node of pod {pod.name} does not answer; if it is lost for good, delete the node."
         return Outcome(Situation.STALLED, "NodeLost", memory, message)
@@ -59,8 +57,8 @@ def judge(
     return Outcome(Situation.RUNNING, "Running", memory, ran=True)
 
 
-def _without_pod(app: Application, memory: Memory, now: datetime, timings: Timings) -> Outcome:
-    if app.state == "" and now - app.created_at > timings.submission:
+def _without_pod(app: Application, memory: Memory, now: datetime) -> Outcome:
+    if app.state == "" and now - app.created_at > timings.SUBMISSION:
         message = (
             "The Spark Operator has not submitted the SparkApplication yet; see whether it runs, and has the CPU for"
             " that, and whether its spark.jobNamespaces include this namespace."
@@ -70,8 +68,8 @@ def _without_pod(app: Application, memory: Memory, now: datetime, timings: Timin
     return Outcome(Situation.STARTING, "Submitting", memory, message)
 
 
-def _pending(pod: DriverPod, memory: Memory, now: datetime, timings: Timings) -> Outcome:
-    if now - pod.created_at <= timings.start:
+def _pending(pod: DriverPod, memory: Memory, now: datetime) -> Outcome:
+    if now - pod.created_at <= timings.START:
         return Outcome(Situation.STARTING, "DriverPending", memory, "The driver's pod starts.")
     why = pod.message or "nothing is said about why"
     return Outcome(Situation.STALLED, "DriverPending", memory, f"Pod {pod.name} does not start: {why}")

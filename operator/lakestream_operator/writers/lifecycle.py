@@ -29,33 +29,33 @@ from lakestream_operator.model import (
     WriterSeen,
 )
 from lakestream_operator.render import is_restart
+from lakestream_operator.writers import timings
 from lakestream_operator.writers.endings import after_end, can_go_back, end_stuck, reject
 from lakestream_operator.writers.failures import Exit
 from lakestream_operator.writers.health import is_stuck, judge
 from lakestream_operator.writers.outcome import Goal, Outcome, Situation, Stop
-from lakestream_operator.writers.timings import Timings
 
 
-def decide_writer(goal: Goal, seen: WriterSeen, now: datetime, timings: Timings) -> Outcome:
+def decide_writer(goal: Goal, seen: WriterSeen, now: datetime) -> Outcome:
     """The next step of one writer."""
     app = seen.application
     if app is None:
-        return _without_application(goal, seen, now, timings)
+        return _without_application(goal, seen, now)
     if app.deleting_since is not None:
         message = "Its SparkApplication and the driver's pod are being deleted."
-        if now - app.deleting_since > timings.deletion:
+        if now - app.deleting_since > timings.DELETION:
             message = (
                 f"SparkApplication {goal.names.application} was deleted at {app.deleting_since:%F %T} UTC, and is kept"
                 f" by its finalizers: {', '.join(app.finalizers) or 'none'}. See whether who put them there runs."
             )
             return Outcome(Situation.STALLED, "DeletionHangs", seen.memory, message)
         return Outcome(Situation.STOPPING, _why(goal, seen), seen.memory, message)
-    if _has_ended(app, seen, now, timings):
-        return after_end(goal, app, seen, now, timings)
+    if _has_ended(app, seen, now):
+        return after_end(goal, app, seen, now)
     stop = _stop_reason(goal, app, seen)
     if stop is not None:
-        return _stop(goal, app, stop, seen, now, timings)
-    return _keep(goal, app, seen, now, timings)
+        return _stop(goal, app, stop, seen, now)
+    return _keep(goal, app, seen, now)
 
 
 def _why(goal: Goal, seen: WriterSeen) -> str:
@@ -64,23 +64,23 @@ def _why(goal: Goal, seen: WriterSeen) -> str:
     return seen.memory.drain.reason if seen.memory.drain else "Restarting"
 
 
-def _without_application(goal: Goal, seen: WriterSeen, now: datetime, timings: Timings) -> Outcome:
+def _without_application(goal: Goal, seen: WriterSeen, now: datetime) -> Outcome:
     pod, memory = seen.driver_pod, seen.memory
     if pod is not None:
         message = f"Waiting for pod {pod.name} of the last driver to be gone."
-        if pod.deleting_since and now - pod.deleting_since > timings.deletion:
+        if pod.deleting_since and now - pod.deleting_since > timings.DELETION:
             message = (
                 f"Pod {pod.name} should have been gone at {pod.deleting_since:%F %T} UTC; until it is, its driver may"
                 " still write, and no other is started. If its node is lost for good, delete the node."
             )
             return Outcome(Situation.STALLED, "DeletionHangs", memory, message)
-        orphan = not pod.deleting and now - pod.created_at > timings.orphan
+        orphan = not pod.deleting and now - pod.created_at > timings.ORPHAN
         actions = (Delete(Reference(Kind.Pod, goal.namespace, pod.name), pod.uid),) if orphan else ()
         return Outcome(Situation.STOPPING, _why(goal, seen), memory, message, actions)
     if goal.plan is None:
         reason = goal.stop.value if goal.stop else "Stopped"
         rest = Memory(rejected=memory.rejected)
-        return Outcome(Situation.STOPPED, reason, rest, wake_at=now + timings.idle_resync)
+        return Outcome(Situation.STOPPED, reason, rest, wake_at=now + timings.IDLE_RESYNC)
     started = memory.model_copy(update={"drain": None, "podless_since": None})
     event = Emit("Starting", f"Starting writer {goal.names.writer} as SparkApplication {goal.names.application}.")
     return Outcome(
@@ -88,12 +88,12 @@ def _without_application(goal: Goal, seen: WriterSeen, now: datetime, timings: T
     )
 
 
-def _has_ended(app: Application, seen: WriterSeen, now: datetime, timings: Timings) -> bool:
+def _has_ended(app: Application, seen: WriterSeen, now: datetime) -> bool:
     """Whether there is no driver any more, be it the Spark Operator that says so or the pod itself."""
     pod, since = seen.own_pod, seen.memory.podless_since
     if pod is not None:
         return pod.ended
-    return app.terminal or (since is not None and now - since > timings.podless)
+    return app.terminal or (since is not None and now - since > timings.PODLESS)
 
 
 def _stop_reason(goal: Goal, app: Application, seen: WriterSeen) -> Stop | None:
@@ -106,38 +106,20 @@ def _stop_reason(goal: Goal, app: Application, seen: WriterSeen) -> Stop | None:
     return Stop.DRIFTED if app.generation > 1 else None
 
 
-def _stop(goal: Goal, app: Application, stop: Stop, seen: WriterSeen, now: datetime, timings: Timings) -> Outcome:
-    """End a driver on purpose: drain it if it has a batch in hand, then delete its SparkApplication."""
-    pod, writer = seen.own_pod, goal.names.writer
-    report = seen.own_report
-    delete = Delete(goal.application, app.uid)
+def _stop(goal: Goal, app: Application, stop: Stop, seen: WriterSeen, now: datetime) -> Outcome:
+    """End a driver on purpose: ask it to end after the batch in hand, if it has one, and then delete its
+    SparkApplication."""
+    pod, report, writer, ended = seen.own_pod, seen.own_report, goal.names.writer, "Its driver is ended."
+    memory = _asked(seen.memory, stop, pod, now)
     # A driver that has not taken over has nothing in hand, and SIGTERM ends it in order too.
     if pod is None or pod.deleting or pod.phase is PodPhase.PENDING or report is None or report.epoch is None:
         event = Emit(stop.value, f"Stopping writer {writer}, which has no batch in hand.")
-        memory = _asked(seen.memory, stop, pod, now)
-        actions = (delete, event)
-    elif report.state is DriverState.DRAINED:
-        memory, actions = seen.memory, (delete, Emit("Drained", f"Writer {writer} has ended its batch."))
-    else:
-        return _drain(goal, app, stop, seen, pod, report, now, timings)
-    return Outcome(Situation.STOPPING, stop.value, memory, "Its driver is ended.", actions)
-
-
-def _drain(
-    goal: Goal,
-    app: Application,
-    stop: Stop,
-    seen: WriterSeen,
-    pod: DriverPod,
-    report: DriverReport,
-    now: datetime,
-    timings: Timings,
-) -> Outcome:
-    """Ask the driver to end after the batch in hand, and give it time."""
-    writer, limit = goal.names.writer, timings.drain_limit(report)
-    asked = seen.memory.drain
-    memory = _asked(seen.memory, stop, pod, now)
+        return goal.deleting(app, stop.value, memory, ended, event)
+    if report.state is DriverState.DRAINED:
+        event = Emit("Drained", f"Writer {writer} has ended its batch.")
+        return goal.deleting(app, stop.value, seen.memory, ended, event)
     assert memory.drain is not None  # there is a pod
+    limit = timings.drain_limit(report)
     if now - memory.drain.since > limit:
         event = Emit(
             "DrainTimedOut",
@@ -145,12 +127,11 @@ def _drain(
             " The next driver writes the batch again, exactly once.",
             warning=True,
         )
-        ended = (Delete(goal.application, app.uid), event)
-        return Outcome(Situation.STOPPING, stop.value, memory, "Its driver is ended.", ended)
+        return goal.deleting(app, stop.value, memory, ended, event)
     event = Emit(stop.value, f"Draining writer {writer}: its driver ends after the batch in hand.")
     message = f"The driver ends the batch in hand; it has {format_duration(limit)} for it."
-    actions = (event,) if memory.drain != asked else ()
-    wake_at = min(now + timings.resync, memory.drain.since + limit)
+    actions = (event,) if memory.drain != seen.memory.drain else ()
+    wake_at = min(now + timings.RESYNC, memory.drain.since + limit)
     return Outcome(Situation.DRAINING, stop.value, memory, message, actions, wake_at=wake_at)
 
 
@@ -162,20 +143,21 @@ def _asked(memory: Memory, stop: Stop, pod: DriverPod | None, now: datetime) -> 
     return memory.model_copy(update={"drain": drain})
 
 
-def _keep(goal: Goal, app: Application, seen: WriterSeen, now: datetime, timings: Timings) -> Outcome:
+def _keep(goal: Goal, app: Application, seen: WriterSeen, now: datetime) -> Outcome:
     """Leave a driver running that should run; restart one that does nothing."""
     pod = seen.own_pod
-    if is_stuck(seen, pod, now, timings):
-        return end_stuck(goal, app, seen, now, timings)
-    if can_go_back(goal, app) and pod and _never_starts(pod, now, timings):
+    if is_stuck(seen, pod, now):
+        return end_stuck(goal, app, seen, now)
+    never_starts = pod and pod.phase is PodPhase.PENDING and now - pod.created_at > timings.NEVER_STARTED
+    if pod and never_starts and can_go_back(goal, app):
         return reject(goal, app, seen, f"Its pod never started: {pod.message}", now)
     report, drain = seen.own_report if pod else None, seen.memory.drain
     # A driver that follows a request will end, even if the request is taken back.
     followed = drain is not None and report is not None and report.drain == drain.id
-    update = {"drain": drain if followed else None, "podless_since": _podless_since(app, seen, now, timings)}
+    update = {"drain": drain if followed else None, "podless_since": _podless_since(app, seen, now)}
     memory = seen.memory.model_copy(update=update)
-    outcome = judge(app, pod, seen, memory, now, timings)
-    if outcome.situation is Situation.RUNNING and memory.failures and _is_over(memory.ending, report, timings):
+    outcome = judge(app, pod, seen, memory, now)
+    if outcome.situation is Situation.RUNNING and memory.failures and _is_over(memory.ending, report):
         event = Emit("Recovered", f"Writer {goal.names.writer} runs well again.")
         forgotten = memory.model_copy(update={"failures": 0, "ending": None})
         return replace(outcome, memory=forgotten, actions=(event,))
@@ -186,19 +168,15 @@ def _keep(goal: Goal, app: Application, seen: WriterSeen, now: datetime, timings
     return outcome
 
 
-def _never_starts(pod: DriverPod, now: datetime, timings: Timings) -> bool:
-    return pod.phase is PodPhase.PENDING and now - pod.created_at > timings.never_started
-
-
-def _podless_since(app: Application, seen: WriterSeen, now: datetime, timings: Timings) -> datetime | None:
+def _podless_since(app: Application, seen: WriterSeen, now: datetime) -> datetime | None:
     """Since when the pod is missing; a new SparkApplication has some time before anyone counts."""
-    if seen.own_pod is not None or app.state == "" or now - app.created_at < timings.podless:
+    if seen.own_pod is not None or app.state == "" or now - app.created_at < timings.PODLESS:
         return None
     return seen.memory.podless_since or now
 
 
-def _is_over(ending: Ending | None, report: DriverReport | None, timings: Timings) -> bool:
+def _is_over(ending: Ending | None, report: DriverReport | None) -> bool:
     """Whether a driver that commits batches will go on so: what was missing was the storage, or it has for long."""
     if ending is not None and ending.exit == Exit.STORAGE:
         return True
-    return report is not None and report.updated_at - report.started_at > timings.good_run
+    return report is not None and report.updated_at - report.started_at > timings.GOOD_RUN

@@ -8,7 +8,7 @@ from enum import Enum
 
 from lakestream_api import WriterNames
 from lakestream_operator.autoscaler import ScaleDecision, ShardDecision
-from lakestream_operator.model import Action, Kind, Memory, Reference, WriterSeen
+from lakestream_operator.model import Action, Application, Delete, Emit, Kind, Memory, Reference, WriterSeen
 from lakestream_operator.render import Plan
 from lakestream_operator.upkeep import Failing
 
@@ -53,9 +53,10 @@ class Goal:
     went_back: bool = False
     """Whether `plan` is that, because what is asked for never got to run."""
 
-    @property
-    def application(self) -> Reference:
-        return Reference(Kind.SparkApplication, self.namespace, self.names.application)
+    def deleting(self, app: Application, reason: str, memory: Memory, message: str, *events: Emit) -> Outcome:
+        """What ends its driver: its SparkApplication is deleted."""
+        delete = Delete(Reference(Kind.SparkApplication, self.namespace, self.names.application), app.uid)
+        return Outcome(Situation.STOPPING, reason, memory, message, (delete, *events))
 
 
 @dataclass(frozen=True, slots=True)

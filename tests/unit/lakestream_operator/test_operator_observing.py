@@ -8,10 +8,9 @@ import pytest
 from lakestream_api import DriverReport, WriterNames
 from lakestream_operator.model import Kind, Memory, PodPhase
 from lakestream_operator.observer import stream_of, trim, writer_of
-from lakestream_operator.render.control import MEMORY_ANNOTATION
+from lakestream_operator.render.objects import MEMORY_ANNOTATION
 from lakestream_operator.status import is_news, lag_of
 from lakestream_operator.testing import Cluster, lakestream, report_of
-from lakestream_operator.writers import Timings
 
 NAMES = WriterNames("orders", "json")
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -117,7 +116,7 @@ def test_a_status_that_is_not_ours_is_written_anew() -> None:
 
 
 def _lag(report: DriverReport, *, alive: bool = True, after: timedelta = timedelta()) -> float:
-    lag = lag_of(report, NOW + after, Timings(), alive=alive)
+    lag = lag_of(report, NOW + after, alive=alive)
     assert lag is not None
     return lag.seconds
 
@@ -162,10 +161,10 @@ def test_batches_that_take_long_are_late_even_at_the_tip(
 def test_a_driver_that_begins_is_as_far_behind_as_the_one_before_was() -> None:
     until = NOW - timedelta(minutes=7)
     for report in (report_of(NOW, batches=0), None):
-        lag = lag_of(report, NOW, Timings(), alive=report is not None, before=until)
+        lag = lag_of(report, NOW, alive=report is not None, before=until)
         assert lag is not None
         assert (lag.seconds, lag.until) == (420.0, until)
-        assert lag_of(report, NOW, Timings(), alive=False) is None, "there was none before"
+        assert lag_of(report, NOW, alive=False) is None, "there was none before"
 
 
 def test_a_driver_that_lives_and_is_answered_by_nobody_falls_behind() -> None:
@@ -180,7 +179,7 @@ def test_a_driver_that_lives_and_is_answered_by_nobody_falls_behind() -> None:
 @pytest.mark.parametrize("minutes", [-12, 12])
 def test_the_clock_of_a_drivers_node_makes_no_lag(minutes: int) -> None:
     report = report_of(NOW + timedelta(minutes=minutes))
-    lag = lag_of(report, NOW, Timings(), alive=True, behind=-timedelta(minutes=minutes))
+    lag = lag_of(report, NOW, alive=True, behind=-timedelta(minutes=minutes))
     assert lag is not None
     assert (lag.seconds, lag.until) == (0.0, NOW)
 

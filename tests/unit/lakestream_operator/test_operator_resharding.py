@@ -8,7 +8,7 @@ import pytest
 from lakestream_api import Control
 from lakestream_api.names import CONTROL_KEY
 from lakestream_operator.model import Kind, Reference
-from lakestream_operator.render.control import SHARDS_ANNOTATION
+from lakestream_operator.render.objects import SHARDS_ANNOTATION
 from lakestream_operator.testing import Cluster, KinesisStream, lakestream
 
 MINUTE = timedelta(minutes=1)

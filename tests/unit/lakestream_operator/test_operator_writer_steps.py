@@ -23,10 +23,9 @@ from lakestream_operator.model import (
 )
 from lakestream_operator.render import wanted_of
 from lakestream_operator.testing import lakestream, report_of
-from lakestream_operator.writers import Goal, Situation, Stop, Timings, decide_writer
+from lakestream_operator.writers import Goal, Situation, Stop, decide_writer
 
 NOW = datetime(2026, 1, 1, 12, 0, tzinfo=UTC)
-TIMINGS = Timings()
 NAMES = WriterNames("orders", "json")
 
 
@@ -309,7 +308,7 @@ STEPS = {
 @pytest.mark.parametrize("step", STEPS, ids=str)
 def test_step(step: str) -> None:
     goal, seen, situation, reason, deletes = STEPS[step]
-    outcome = decide_writer(goal, seen, NOW, TIMINGS)
+    outcome = decide_writer(goal, seen, NOW)
     assert (outcome.situation, outcome.reason) == (situation, reason)
     assert [one for one in outcome.actions if isinstance(one, Delete)] == deletes
     assert outcome.start == (step == "nothing there: start")
@@ -321,33 +320,33 @@ def test_step(step: str) -> None:
 )
 def test_a_step_that_is_not_all_well_says_why(step: str) -> None:
     goal, seen, *_ = STEPS[step]
-    assert len(decide_writer(goal, seen, NOW, TIMINGS).message) > 10
+    assert len(decide_writer(goal, seen, NOW).message) > 10
 
 
 def test_a_failure_is_counted_and_told_once() -> None:
-    first = decide_writer(RUN, _ended(1, "the stream cannot be reached"), NOW, TIMINGS)
+    first = decide_writer(RUN, _ended(1, "the stream cannot be reached"), NOW)
     assert [one.message for one in first.actions if isinstance(one, Emit)] == [
         "Writer json: the stream cannot be reached (exit status 1). See the log of the driver's pod."
     ]
-    again = decide_writer(RUN, replace(_ended(1), memory=first.memory), NOW, TIMINGS)
+    again = decide_writer(RUN, replace(_ended(1), memory=first.memory), NOW)
     assert (again.memory, again.actions) == (first.memory, ())
 
 
 def test_a_driver_whose_pod_was_deleted_did_not_run_out_of_memory() -> None:
     ended = _ended(137)
     assert ended.driver_pod is not None
-    outcome = decide_writer(RUN, replace(ended, driver_pod=replace(ended.driver_pod, deleting_since=NOW)), NOW, TIMINGS)
+    outcome = decide_writer(RUN, replace(ended, driver_pod=replace(ended.driver_pod, deleting_since=NOW)), NOW)
     assert outcome.reason == "DriverPodDeleted"
     assert "memory" not in outcome.message
-    assert decide_writer(RUN, ended, NOW, TIMINGS).reason == "DriverKilled"
+    assert decide_writer(RUN, ended, NOW).reason == "DriverKilled"
 
 
 def test_an_outage_of_the_storage_is_told_as_one_and_tried_again_each_minute_at_last() -> None:
-    first = decide_writer(RUN, _ended(6, "S3 does not answer"), NOW, TIMINGS)
+    first = decide_writer(RUN, _ended(6, "S3 does not answer"), NOW)
     assert first.reason == "StorageUnavailable"
     assert first.message.startswith("S3 does not answer")
     before = Memory(failures=9, ending=_ending(NOW, "app-0"))
-    tenth = decide_writer(RUN, replace(_ended(6), memory=before), NOW, TIMINGS).memory
+    tenth = decide_writer(RUN, replace(_ended(6), memory=before), NOW).memory
     assert tenth.ending is not None
     assert (tenth.failures, tenth.ending.retry_at) == (10, NOW + timedelta(minutes=1))
 
@@ -355,17 +354,17 @@ def test_an_outage_of_the_storage_is_told_as_one_and_tried_again_each_minute_at_
 def test_a_driver_that_waits_for_its_storage_says_so_and_is_left_alone() -> None:
     away = Failure.of(6, "the storage of the checkpoint does not answer: http://s3:9000")
     waits = report_of(NOW, state=DriverState.STARTING).model_copy(update={"failure": away, "batches": ()})
-    outcome = decide_writer(RUN, replace(WELL, report=waits), NOW, TIMINGS)
+    outcome = decide_writer(RUN, replace(WELL, report=waits), NOW)
     assert (outcome.situation, outcome.reason) == (Situation.STALLED, "StorageUnavailable")
     assert outcome.message.startswith("the storage of the checkpoint does not answer: http://s3:9000. It goes on")
     assert (outcome.actions, outcome.memory) == ((), Memory())
-    later = decide_writer(RUN, replace(WELL, report=waits.model_copy(update={"failure": None})), NOW, TIMINGS)
+    later = decide_writer(RUN, replace(WELL, report=waits.model_copy(update={"failure": None})), NOW)
     assert (later.situation, later.reason) == (Situation.STARTING, "DriverStarting")
 
 
 def test_an_outage_is_over_with_the_first_batch_after_it() -> None:
     ending = _ending(NOW, "app-0").model_copy(update={"exit": 6, "reason": "StorageUnavailable"})
-    outcome = decide_writer(RUN, replace(WELL, memory=Memory(failures=4, ending=ending)), NOW, TIMINGS)
+    outcome = decide_writer(RUN, replace(WELL, memory=Memory(failures=4, ending=ending)), NOW)
     assert (outcome.situation, outcome.memory) == (Situation.RUNNING, Memory())
     assert [one.reason for one in outcome.actions if isinstance(one, Emit)] == ["Recovered"]
 
@@ -374,7 +373,7 @@ def test_an_outage_is_over_with_the_first_batch_after_it() -> None:
     ("status", "reason"), [(7, "StreamRecreated"), (8, "CheckpointGone"), (9, "TableGone"), (2, "SettingsRefused")]
 )
 def test_what_a_person_has_to_decide_is_not_tried_again(status: int, reason: str) -> None:
-    outcome = decide_writer(RUN, _ended(status, "the table was deleted"), NOW, TIMINGS)
+    outcome = decide_writer(RUN, _ended(status, "the table was deleted"), NOW)
     assert outcome.reason == reason
     assert "the table was deleted" in outcome.message
     assert "annotate the LakeStream with lakestream.dev/restart" in outcome.message
@@ -383,7 +382,7 @@ def test_what_a_person_has_to_decide_is_not_tried_again(status: int, reason: str
 
 
 def test_a_driver_has_ended_though_another_container_of_its_pod_goes_on() -> None:
-    outcome = decide_writer(RUN, _pod(exit=1, message="no right"), NOW, TIMINGS)
+    outcome = decide_writer(RUN, _pod(exit=1, message="no right"), NOW)
     assert (outcome.situation, outcome.reason) == (Situation.BACKING_OFF, "DriverFailed")
 
 
@@ -391,11 +390,11 @@ def test_a_driver_has_ended_though_another_container_of_its_pod_goes_on() -> Non
 def test_a_nodes_clock_says_nothing_of_silence(minutes: int) -> None:
     skew = timedelta(minutes=minutes)
     pod = replace(POD, created_at=NOW - timedelta(seconds=30), started_at=NOW - timedelta(seconds=20) + skew)
-    assert decide_writer(RUN, replace(WELL, driver_pod=pod, report=None), NOW, TIMINGS).reason == "DriverStarting"
+    assert decide_writer(RUN, replace(WELL, driver_pod=pod, report=None), NOW).reason == "DriverStarting"
     spoken = replace(WELL, report=report_of(NOW + skew), reported_at=NOW - timedelta(seconds=5))
-    assert decide_writer(RUN, spoken, NOW, TIMINGS).situation is Situation.RUNNING
+    assert decide_writer(RUN, spoken, NOW).situation is Situation.RUNNING
     silent = replace(spoken, reported_at=NOW - timedelta(minutes=5))
-    assert decide_writer(RUN, silent, NOW, TIMINGS).reason == "NoProgress"
+    assert decide_writer(RUN, silent, NOW).reason == "NoProgress"
 
 
 def test_drivers_that_hang_again_and_again_are_started_less_and_less_often() -> None:
@@ -403,7 +402,7 @@ def test_drivers_that_hang_again_and_again_are_started_less_and_less_often() -> 
     waits = []
     for failures in range(3):
         before = Memory(failures=failures, ending=_ending(NOW, "app-0") if failures else None)
-        ending = decide_writer(RUN, replace(silent, memory=before), NOW, TIMINGS).memory.ending
+        ending = decide_writer(RUN, replace(silent, memory=before), NOW).memory.ending
         assert ending is not None
         assert ending.retry_at is not None
         waits.append((ending.retry_at - NOW).total_seconds())
@@ -417,7 +416,7 @@ def test_failures_are_waited_out_longer_and_longer() -> None:
         seen = replace(
             _ended(1), application=app, driver_pod=replace(POD, phase=PodPhase.FAILED, exit=1, application_uid=app.uid)
         )
-        memory = decide_writer(RUN, replace(seen, memory=memory), NOW, TIMINGS).memory
+        memory = decide_writer(RUN, replace(seen, memory=memory), NOW).memory
         assert memory.ending is not None
         assert memory.ending.retry_at is not None
         waits.append((memory.ending.retry_at - NOW).total_seconds())
@@ -426,38 +425,36 @@ def test_failures_are_waited_out_longer_and_longer() -> None:
 
 def test_failures_of_another_document_are_another_matter() -> None:
     before = Memory(failures=5, ending=_ending(NOW, "app-0").model_copy(update={"fingerprint": "other"}))
-    outcome = decide_writer(RUN, replace(_ended(1), memory=before), NOW, TIMINGS)
+    outcome = decide_writer(RUN, replace(_ended(1), memory=before), NOW)
     assert outcome.memory.failures == 1
 
 
 def test_a_good_run_is_remembered_and_failures_are_forgotten() -> None:
     failed = Memory(failures=3, ending=_ending(NOW, "app-0"))
-    young = decide_writer(RUN, replace(WELL, memory=failed), NOW, TIMINGS)
+    young = decide_writer(RUN, replace(WELL, memory=failed), NOW)
     assert young.memory.failures == 3
-    old = decide_writer(
-        RUN, replace(WELL, report=report_of(NOW, age=timedelta(minutes=11)), memory=failed), NOW, TIMINGS
-    )
+    old = decide_writer(RUN, replace(WELL, report=report_of(NOW, age=timedelta(minutes=11)), memory=failed), NOW)
     assert (old.memory.failures, [one.reason for one in old.actions if isinstance(one, Emit)]) == (0, ["Recovered"])
 
 
 def test_a_request_to_drain_is_made_once_and_kept_while_it_is_followed() -> None:
     seen = replace(WELL, application=OTHER)
-    first = decide_writer(RUN, seen, NOW, TIMINGS)
+    first = decide_writer(RUN, seen, NOW)
     assert first.memory.drain is not None
     assert first.memory.drain.id == "SpecChanged-pod-1"
-    again = decide_writer(RUN, replace(seen, memory=first.memory), NOW + timedelta(minutes=1), TIMINGS)
+    again = decide_writer(RUN, replace(seen, memory=first.memory), NOW + timedelta(minutes=1))
     assert (again.memory, again.actions) == (first.memory, ())
     taken_back = replace(WELL, memory=first.memory)
-    assert decide_writer(RUN, taken_back, NOW, TIMINGS).memory.drain is None
+    assert decide_writer(RUN, taken_back, NOW).memory.drain is None
     followed = replace(taken_back, report=report_of(NOW, state=DriverState.DRAINING, drain=first.memory.drain.id))
-    assert decide_writer(RUN, followed, NOW, TIMINGS).memory.drain == first.memory.drain
+    assert decide_writer(RUN, followed, NOW).memory.drain == first.memory.drain
 
 
 def test_slow_batches_are_given_more_time() -> None:
     report = report_of(NOW - timedelta(minutes=20))
     slow = report.batches[-1].model_copy(update={"trigger_interval": timedelta(minutes=30)})
     seen = replace(WELL, report=report.model_copy(update={"batches": (slow,)}))
-    assert decide_writer(RUN, seen, NOW, TIMINGS).situation is Situation.RUNNING
+    assert decide_writer(RUN, seen, NOW).situation is Situation.RUNNING
 
 
 ROLLBACK = Goal("lake", NAMES, PLAN, rollback=OLD)
@@ -469,17 +466,17 @@ ROLLBACK = Goal("lake", NAMES, PLAN, rollback=OLD)
 )
 def test_a_document_that_never_ran_is_given_up(exit_status: int, failures: int, rejected: bool) -> None:
     seen = _ended(exit_status, failures=failures, ending=_ending(NOW, "app-0") if failures else None)
-    outcome = decide_writer(ROLLBACK, replace(seen, report=report_of(NOW, batches=0)), NOW, TIMINGS)
+    outcome = decide_writer(ROLLBACK, replace(seen, report=report_of(NOW, batches=0)), NOW)
     assert (outcome.memory.rejected == PLAN.fingerprint) == rejected
 
 
 def test_a_document_that_ran_is_not_given_up() -> None:
-    outcome = decide_writer(ROLLBACK, _ended(2), NOW, TIMINGS)
+    outcome = decide_writer(ROLLBACK, _ended(2), NOW)
     assert outcome.memory.rejected is None
 
 
 def test_a_document_whose_pod_never_starts_is_given_up() -> None:
     pending = replace(POD, phase=PodPhase.PENDING, created_at=LONG_AGO, message="ErrImagePull: no such image")
-    outcome = decide_writer(ROLLBACK, replace(WELL, report=None, driver_pod=pending), NOW, TIMINGS)
+    outcome = decide_writer(ROLLBACK, replace(WELL, report=None, driver_pod=pending), NOW)
     assert outcome.memory.rejected == PLAN.fingerprint
     assert "no such image" in outcome.message
