@@ -65,9 +65,9 @@ def registry_of(reconciler: Reconciler, credentials: Credentials) -> kopf.Operat
         @kopf.on.event(*_resource(kind), registry=registry)
         async def noticed(type: str | None, body: kopf.Body, namespace: str | None, name: str, **_: Any) -> None:
             if type == "DELETED":
-                reconciler.gone(Reference(kind, str(namespace), name), version_of(body))
+                reconciler.cache.remove(Reference(kind, str(namespace), name), version_of(body))
                 return
-            reconciler.saw(kind, dict(body))
+            reconciler.cache.put(kind, dict(body))
             if type is None:
                 reconciler.relisted.set()
 

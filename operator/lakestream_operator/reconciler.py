@@ -11,17 +11,16 @@ from datetime import datetime, timedelta
 
 from lakestream_api import LakeStreamStatus
 from lakestream_operator.adapters.applier import Applier
-from lakestream_operator.adapters.cache import Cache, StreamKey, version_of
+from lakestream_operator.adapters.cache import Cache, StreamKey
 from lakestream_operator.attempts import attempt
 from lakestream_operator.autoscaler import ScalingState, ShardState
 from lakestream_operator.claims import Claimant, claimant_of, contested, held_in, rivals
 from lakestream_operator.clock import Clock
 from lakestream_operator.decide import decide
-from lakestream_operator.errors import NotFoundError, OperatorError
+from lakestream_operator.errors import OperatorError
 from lakestream_operator.metrics import Metrics
-from lakestream_operator.model import Action, Kind, Manifest, Observed, Reference, Refusal, Stream, WriterSeen
-from lakestream_operator.model.refusal import pause_after
-from lakestream_operator.observer import stream_of, trim
+from lakestream_operator.model import Action, Manifest, Observed, Refusal, Stream, WriterSeen
+from lakestream_operator.observer import stream_of
 from lakestream_operator.quotas import is_short
 from lakestream_operator.settings import JobSettings
 from lakestream_operator.status import is_news
@@ -63,20 +62,23 @@ class _Loop:
     shards: ShardState | None = None
     refusals: Mapping[str, Refusal] = field(default_factory=dict)
     """What was refused of it lately."""
+    status_refusal: Refusal | None = None
+    """The same of its status."""
     quotas: tuple[Manifest, ...] = ()
     quotas_at: datetime | None = None
     """When they were asked for."""
-    status_refusal: Refusal | None = None
-    """The same of its status."""
-    failures: int = 0
-    """Cycles in a row that a bug has ended."""
-    failed: tuple[int, str] | None = None
-    """What was asked for in the last one of them: before something else is, it is not tried again too soon."""
+    bug: Refusal | None = None
+    """What has ended the last cycle: before something else is asked for, it is not tried again too soon."""
     task: asyncio.Task[None] | None = None
 
     def wake_by(self, time: datetime) -> None:
         """Look again at that time at the latest."""
         self.wake_at = min(self.wake_at or time, time)
+
+    def end(self) -> None:
+        """At once, whatever it has in hand."""
+        if self.task is not None:
+            self.task.cancel()
 
 
 @dataclass(slots=True)
@@ -101,59 +103,29 @@ class Reconciler:
     """Writes of statuses that are under way."""
     _ending: bool = False
 
-    def saw(self, kind: Kind, manifest: Manifest) -> None:
-        """Take in an object; begin to look after a LakeStream that is new."""
-        if kind is not Kind.LakeStream:
-            self.cache.put(kind, manifest)
-            return
-        key = (manifest["metadata"]["namespace"], manifest["metadata"]["name"])
-        loop = self._loops.get(key)
-        if loop is not None and version_of(manifest) <= version_of(loop.manifest):
-            return
-        trimmed = trim(kind, manifest)
-        if loop is not None and loop.manifest["metadata"]["uid"] == trimmed["metadata"]["uid"]:
-            changed = loop.manifest["metadata"].get("generation") != trimmed["metadata"].get("generation")
-            loop.manifest = trimmed
-            if changed:
-                loop.claimant = claimant_of(stream_of(trimmed))
-                self._claims_changed()
-            self.wake(key)
-            return
-        self._forget(key)
-        if not self._ending:
-            loop = _Loop(trimmed, claimant_of(stream_of(trimmed)))
-            self._loops[key] = loop
-            self._claims_changed()
-            self.wake(key)
-            loop.task = asyncio.create_task(self._run(key, loop), name=f"loop of {key[0]}/{key[1]}")
-
-    def gone(self, reference: Reference, version: int) -> None:
-        """Forget an object that is gone, by that version: what is newer is another one of the name."""
-        if reference.kind is not Kind.LakeStream:
-            self.cache.remove(reference, version)
-            return
-        key = (reference.namespace, reference.name)
-        loop = self._loops.get(key)
-        if loop is not None and version_of(loop.manifest) <= version:
-            self._forget(key)
-
-    def _forget(self, key: StreamKey) -> None:
-        loop = self._loops.pop(key, None)
-        if loop is not None and loop.task is not None:
-            loop.task.cancel()
-            self._claims_changed()
+    def __post_init__(self) -> None:
+        self.cache.wake = self.wake
 
     def wake(self, key: StreamKey) -> None:
-        """Have a LakeStream looked at soon."""
-        loop = self._loops.get(key)
-        if loop is not None:
-            loop.woken_at = loop.woken_at or self.clock()
-            loop.woken.set()
-
-    def versions(self) -> dict[Reference, int]:
-        """The version of each object that is known."""
-        streams = {Reference(Kind.LakeStream, *key): version_of(loop.manifest) for key, loop in self._loops.items()}
-        return streams | self.cache.versions()
+        """Have a LakeStream looked at soon; begin with one that is new, and end with one that is gone."""
+        manifest, loop = self.cache.lakestream(key), self._loops.get(key)
+        if loop is not None and (manifest is None or manifest["metadata"]["uid"] != loop.manifest["metadata"]["uid"]):
+            del self._loops[key]
+            loop.end()
+            self._claims_changed()
+            loop = None
+        if manifest is None or (loop is None and self._ending):
+            return
+        if loop is None:
+            loop = self._loops[key] = _Loop(manifest, claimant_of(stream_of(manifest)))
+            loop.task = asyncio.create_task(self._run(key, loop), name=f"loop of {key[0]}/{key[1]}")
+            self._claims_changed()
+        elif manifest["metadata"].get("generation") != loop.manifest["metadata"].get("generation"):
+            loop.claimant = claimant_of(stream_of(manifest))
+            self._claims_changed()
+        loop.manifest = manifest
+        loop.woken_at = loop.woken_at or self.clock()
+        loop.woken.set()
 
     def statuses(self) -> Iterable[tuple[StreamKey, LakeStreamStatus]]:
         """The statuses as they were written last, for metrics."""
@@ -180,8 +152,7 @@ class Reconciler:
         """End all loops at once, whatever they have in hand."""
         self._ending = True
         for loop in self._loops.values():
-            if loop.task:
-                loop.task.cancel()
+            loop.end()
 
     async def _run(self, key: StreamKey, loop: _Loop) -> None:
         await self.ready.wait()
@@ -194,10 +165,11 @@ class Reconciler:
             loop.busy_since = now = self.clock()
             try:
                 await self._cycle(key, loop, now)
-                loop.failures, loop.failed = 0, None
+                loop.bug = None
             except Exception as error:
                 # A bug that one LakeStream brings to light is not the others' business.
-                logger.exception("the cycle of %s/%s failed; again in %s", *key, self._failed(loop, error))
+                self._failed(loop, error)
+                logger.exception("the cycle of %s/%s failed; again at %s", *key, loop.wake_at)
             finally:
                 loop.busy_since = None
             self.metrics.cycle(began=now, woken=woken_at, ended=self.clock())
@@ -215,18 +187,16 @@ class Reconciler:
                     await loop.woken.wait()
             except TimeoutError:
                 return
-            if self._ending or loop.failed != stream_of(loop.manifest).asked:
+            if self._ending or not loop.bug or loop.bug.about != stream_of(loop.manifest).asked:
                 return
             loop.woken.clear()
 
-    def _failed(self, loop: _Loop, error: Exception) -> timedelta:
-        """Count a bug; returns for how long the loop rests."""
+    def _failed(self, loop: _Loop, error: Exception) -> None:
+        """Count a bug."""
         self.metrics.failed(type(error).__name__)
-        loop.failures += 1
-        loop.failed = stream_of(loop.manifest).asked
-        pause = pause_after(loop.failures, self.chance())
-        loop.wake_at = self.clock() + pause
-        return pause
+        asked = stream_of(loop.manifest).asked
+        loop.bug = Refusal.of(error, asked, loop.bug, self.clock(), self.chance())
+        loop.wake_at = loop.bug.retry_at
 
     async def _cycle(self, key: StreamKey, loop: _Loop, now: datetime) -> None:
         """Look, decide, act."""
@@ -241,10 +211,8 @@ class Reconciler:
         decision = decide(observed, self.job, now, scaling=loop.scaling, shards=loop.shards)
 
         async def act(action: Action) -> None:
-            changed = await self.applier.act(stream, action, now)
+            await self.applier.act(stream, action, now)
             self.metrics.acted(type(action).__name__)
-            if changed is not None:
-                self.saw(Kind.LakeStream, changed)
 
         loop.refusals = await attempt(observed, decision.actions, act, now, self.chance())
         loop.scaling, loop.shards, loop.wake_at = decision.scaling, decision.shards, decision.wake_at
@@ -253,7 +221,7 @@ class Reconciler:
             # What was refused, or is no more, is said at once.
             self.wake(key)
         if decision.status is not None:
-            await self._write(key, loop, stream, decision.status, now)
+            await self._write(loop, stream, decision.status, now)
 
     async def _look_at_quotas(
         self, stream: Stream, loop: _Loop, writers: Mapping[str, WriterSeen], now: datetime
@@ -271,9 +239,7 @@ class Reconciler:
                 level = logging.WARNING if one.told else logging.INFO
                 logger.log(level, "%s/%s %s: %s", *key, name, one.message)
 
-    async def _write(
-        self, key: StreamKey, loop: _Loop, stream: Stream, status: LakeStreamStatus, now: datetime
-    ) -> None:
+    async def _write(self, loop: _Loop, stream: Stream, status: LakeStreamStatus, now: datetime) -> None:
         """Write the status, if it is news."""
         silent = now - loop.status_at if loop.status_at else timedelta.max
         if self._writing >= _STATUSES_AT_ONCE:
@@ -285,20 +251,15 @@ class Reconciler:
             return
         self._writing += 1
         try:
-            written = await self.applier.write_status(stream, status)
-        except NotFoundError:
-            logger.info("%s/%s is gone", *key)
-            self._loops.pop(key, None)
-            raise asyncio.CancelledError from None
+            await self.applier.write_status(stream, status)
         except OperatorError as error:
             loop.status_refusal = Refusal.of(error, stream.asked, loop.status_refusal, now, self.chance())
-            self._refused(key, {}, {"status": loop.status_refusal})
+            self._refused((stream.namespace, stream.name), {}, {"status": loop.status_refusal})
             loop.wake_by(loop.status_refusal.retry_at)
             return
         finally:
             self._writing -= 1
         loop.status_at, loop.status_refusal = now, None
-        self.saw(Kind.LakeStream, written)
 
     def _claims_changed(self) -> None:
         self._claims += 1

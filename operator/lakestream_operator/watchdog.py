@@ -74,7 +74,7 @@ class Watchdog:
         """Let decisions begin once kopf has told of all that there was."""
         for _ in range(_POLLS):
             await asyncio.sleep(_POLL.total_seconds())
-            if self.served.is_set() and not _older(self.reconciler.versions(), self.behind):
+            if self.served.is_set() and not _older(self.reconciler.cache.versions(), self.behind):
                 logger.info("the cluster is known: %d objects of LakeStreams", len(self.reconciler.cache))
                 self.reconciler.ready.set()
                 return
@@ -86,14 +86,14 @@ class Watchdog:
             OperatorError: something could not be listed.
         """
         self.reconciler.relisted.clear()
-        known, there = self.reconciler.versions(), dict[Reference, int]()
+        known, there = self.reconciler.cache.versions(), dict[Reference, int]()
         for kind, selector in WATCHED.items():
             for namespace in self.namespaces or (None,):
                 found, as_of = await self.client.list_versions(kind, namespace, selector)
                 for one in known.keys() - found.keys():
                     if one.kind is kind and namespace in (None, one.namespace):
                         # What is newer than the list was made since.
-                        self.reconciler.gone(one, as_of)
+                        self.reconciler.cache.remove(one, as_of)
                 there |= found
         self.missed = len(_older(known, self.behind) & there.keys()) if self.reconciler.ready.is_set() else 0
         self.behind = {one: there[one] for one in _older(known, there)}

@@ -12,7 +12,7 @@ from datetime import datetime
 from lakestream_api import LakeStreamStatus
 from lakestream_api.names import API_VERSION, KIND, MANAGED_BY, STREAM_LABEL
 from lakestream_operator.adapters.cache import Cache, key_of
-from lakestream_operator.adapters.client import Api, Object
+from lakestream_operator.adapters.client import Api
 from lakestream_operator.errors import (
     ConflictError,
     InvalidError,
@@ -41,8 +41,8 @@ class Applier:
     leads: Callable[[], bool] = lambda: True
     """Whether this replica may act."""
 
-    async def act(self, stream: Stream, action: Action, now: datetime) -> Object | None:
-        """Take one action; returns the LakeStream if that was changed.
+    async def act(self, stream: Stream, action: Action, now: datetime) -> None:
+        """Take one action.
 
         Raises:
             OperatorError: it could not be done; the next cycle decides anew.
@@ -56,10 +56,9 @@ class Applier:
             case Delete(reference, uid):
                 await self._delete(reference, uid)
             case Finalize(present):
-                return await self._finalize(stream, present=present)
+                await self._finalize(stream, present=present)
             case Emit():
                 await self._emit(stream, action, now)
-        return None
 
     async def quotas(self, stream: Stream) -> tuple[Manifest, ...]:
         """The ResourceQuotas of its namespace; none if the operator may not see them."""
@@ -69,7 +68,7 @@ class Applier:
             logger.info("quotas of %s: %s", stream.namespace, error)
             return ()
 
-    async def write_status(self, stream: Stream, status: LakeStreamStatus) -> Object:
+    async def write_status(self, stream: Stream, status: LakeStreamStatus) -> None:
         """Write the LakeStream's status.
 
         Raises:
@@ -77,7 +76,7 @@ class Applier:
         """
         self._check()
         written = status.model_dump(mode="json", by_alias=True)
-        return await self.client.merge(_reference(stream), {"status": written}, subresource="status")
+        await self._merge(stream, {"status": written}, subresource="status")
 
     def _check(self) -> None:
         if not self.leads():
@@ -131,7 +130,7 @@ class Applier:
         else:
             self.cache.remove(reference)
 
-    async def _finalize(self, stream: Stream, *, present: bool) -> Object | None:
+    async def _finalize(self, stream: Stream, *, present: bool) -> None:
         metadata = stream.manifest["metadata"]
         others = [one for one in metadata.get("finalizers", ()) if one != FINALIZER]
         # With the version, so that nothing that another one added in between is taken away.
@@ -141,10 +140,14 @@ class Applier:
                 "finalizers": [*others, FINALIZER] if present else others,
             }
         }
+        await self._merge(stream, patch)
+
+    async def _merge(self, stream: Stream, patch: Manifest, subresource: str = "") -> None:
+        reference = Reference(Kind.LakeStream, stream.namespace, stream.name)
         try:
-            return await self.client.merge(_reference(stream), patch)
+            self.cache.put(Kind.LakeStream, await self.client.merge(reference, patch, subresource))
         except NotFoundError:
-            return None
+            self.cache.remove(reference)
 
     async def _emit(self, stream: Stream, event: Emit, now: datetime) -> None:
         level = logging.WARNING if event.warning else logging.INFO
@@ -178,10 +181,6 @@ def refuse_foreign(stream: Stream, found: Manifest) -> None:
         f" app.kubernetes.io/managed-by={MANAGED_BY}), and nothing of it is changed. Delete or rename it, or give the"
         f" LakeStream or its writer another name.{use if reference.kind is Kind.ServiceAccount else ''}"
     )
-
-
-def _reference(stream: Stream) -> Reference:
-    return Reference(Kind.LakeStream, stream.namespace, stream.name)
 
 
 def _event(stream: Stream, event: Emit, now: datetime, identity: str) -> Manifest:

@@ -28,8 +28,10 @@ WATCHED = {
 
 
 def key_of(manifest: Manifest) -> StreamKey | None:
-    """The LakeStream that an object belongs to, by its labels; none: it is not ours."""
+    """The LakeStream that an object is, or belongs to, by its labels; none: it is not ours."""
     metadata = manifest["metadata"]
+    if manifest["kind"] == Kind.LakeStream.name:
+        return metadata["namespace"], metadata["name"]
     labels = metadata.get("labels") or {}
     ours = labels.get(STREAM_LABEL) and labels.get("app.kubernetes.io/managed-by") == MANAGED_BY
     return (metadata["namespace"], labels[STREAM_LABEL]) if ours else None
@@ -37,7 +39,7 @@ def key_of(manifest: Manifest) -> StreamKey | None:
 
 @dataclass(slots=True)
 class Cache:
-    """The objects of all writers, by LakeStream. Wakes whoever looks after a LakeStream when one changes."""
+    """All LakeStreams and the objects of their writers. Wakes whoever looks after a LakeStream when one changes."""
 
     wake: Callable[[StreamKey], None] = lambda _: None
     _objects: dict[StreamKey, dict[Reference, Manifest]] = field(default_factory=lambda: defaultdict(dict))
@@ -76,12 +78,16 @@ class Cache:
         """The version of each object that is known."""
         return {reference: version_of(self._objects[key][reference]) for reference, key in self._keys.items()}
 
+    def lakestream(self, key: StreamKey) -> Manifest | None:
+        """The LakeStream itself; none: it is gone, or not known yet."""
+        return self._objects.get(key, {}).get(Reference(Kind.LakeStream, *key))
+
     def writers(self, key: StreamKey) -> dict[str, WriterSeen]:
         """All writers of a LakeStream that there are objects of."""
         by_writer: dict[str, list[Manifest]] = defaultdict(list)
-        for manifest in self._objects.get(key, {}).values():
-            writer = manifest["metadata"]["labels"].get(WRITER_LABEL)
-            if writer:
+        for reference, manifest in self._objects.get(key, {}).items():
+            labels = manifest["metadata"].get("labels") or {}
+            if reference.kind is not Kind.LakeStream and (writer := labels.get(WRITER_LABEL)):
                 by_writer[writer].append(manifest)
         return {writer: writer_of(WriterNames(key[1], writer), found) for writer, found in by_writer.items()}
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Self
 
-from lakestream_operator.errors import NameTakenError, OperatorError, RetryLaterError
+from lakestream_operator.errors import NameTakenError, RetryLaterError
 
 FIRST_RETRY = timedelta(seconds=1)
 LAST_RETRY = timedelta(minutes=1)
@@ -42,9 +42,7 @@ class Refusal:
     retry_at: datetime
 
     @classmethod
-    def of(
-        cls, error: OperatorError, about: tuple[int, str], before: Self | None, now: datetime, chance: float
-    ) -> Self:
+    def of(cls, error: Exception, about: tuple[int, str], before: Self | None, now: datetime, chance: float) -> Self:
         """Count one.
 
         Args:

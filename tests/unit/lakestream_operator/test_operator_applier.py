@@ -111,7 +111,7 @@ def test_what_is_deleted_is_forgotten_at_once(api: Any, run: Any, answer: Any) -
     [(["theirs"], True, ["theirs", FINALIZER]), (["theirs", FINALIZER], False, ["theirs"])],
 )
 def test_finalizers_of_others_stay(api: Any, run: Any, before: list[str], present: bool, after: list[str]) -> None:
-    api.on("PATCH", STREAM, (200, lakestream()))
+    api.on("PATCH", STREAM, (200, _stream().manifest))
     _act(api, run, Finalize(present), _stream(finalizers=before))
     assert api.sent("PATCH") == [{"metadata": {"resourceVersion": "3", "finalizers": after}}]
 
@@ -136,7 +136,7 @@ def test_an_event_that_cannot_be_told_stops_nothing(api: Any, run: Any) -> None:
 
 
 def test_a_status_is_written_by_itself(api: Any, run: Any) -> None:
-    api.on("PATCH", f"{STREAM}/status", (200, lakestream()))
+    api.on("PATCH", f"{STREAM}/status", (200, _stream().manifest))
 
     async def writing() -> None:
         async with api.client() as client:

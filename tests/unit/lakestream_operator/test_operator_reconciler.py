@@ -28,6 +28,7 @@ class Applier:
     """Takes down what is to be done."""
 
     def __init__(self) -> None:
+        self.cache = Cache()
         self.acts: list[tuple[str, Any]] = []
         self.statuses: list[tuple[str, LakeStreamStatus]] = []
         self.error: Exception | None = None
@@ -35,7 +36,7 @@ class Applier:
         self.answered: asyncio.Event | None = None
         """When writes of statuses are; none: at once."""
 
-    async def act(self, stream: Stream, action: Any, now: Any) -> Any:
+    async def act(self, stream: Stream, action: Any, now: Any) -> None:
         if self.slow is not None:
             await self.slow.wait()
         if self.error is not None:
@@ -43,16 +44,16 @@ class Applier:
         self.acts.append((stream.name, action))
         if isinstance(action, Finalize):
             metadata = {**stream.manifest["metadata"], "resourceVersion": "2", "finalizers": [FINALIZER]}
-            return {**stream.manifest, "metadata": metadata}
-        return None
+            self.cache.put(Kind.LakeStream, {**stream.manifest, "metadata": metadata})
 
-    async def write_status(self, stream: Stream, status: LakeStreamStatus) -> Any:
+    async def write_status(self, stream: Stream, status: LakeStreamStatus) -> None:
         self.statuses.append((stream.name, status))
         if self.answered is not None:
             await self.answered.wait()
         written = {**stream.manifest, "status": status.model_dump(mode="json", by_alias=True)}
         version = int(written["metadata"]["resourceVersion"]) + 1
-        return {**written, "metadata": {**written["metadata"], "resourceVersion": str(version)}}
+        metadata = {**written["metadata"], "resourceVersion": str(version)}
+        self.cache.put(Kind.LakeStream, {**written, "metadata": metadata})
 
 
 def _manifest(name: str = "orders", version: int = 1, **metadata: Any) -> dict[str, Any]:
@@ -66,7 +67,7 @@ def _reference(name: str) -> Reference:
 
 
 def _reconciler(clock: Any, applier: Applier) -> Reconciler:
-    reconciler = Reconciler(applier, Cache(), JOB, clock, Metrics(CollectorRegistry()), chance=lambda: 0.0)  # type: ignore[arg-type]
+    reconciler = Reconciler(applier, applier.cache, JOB, clock, Metrics(CollectorRegistry()), chance=lambda: 0.0)  # type: ignore[arg-type]
     reconciler.ready.set()
     return reconciler
 
@@ -84,7 +85,7 @@ def applier() -> Applier:
 def test_a_lakestream_is_looked_after_from_the_first_sight(clock: Any, applier: Applier, play: Any) -> None:
     async def looking() -> None:
         reconciler = _reconciler(clock, applier)
-        reconciler.saw(Kind.LakeStream, _manifest())
+        reconciler.cache.put(Kind.LakeStream, _manifest())
         await _until(lambda: applier.statuses)
         await reconciler.close()
 
@@ -109,10 +110,10 @@ def test_nothing_is_decided_before_the_cluster_is_known(clock: Any, applier: App
     async def looking() -> None:
         reconciler = _reconciler(clock, applier)
         reconciler.ready.clear()
-        reconciler.saw(Kind.LakeStream, _manifest())
+        reconciler.cache.put(Kind.LakeStream, _manifest())
         await asyncio.sleep(60)
         assert applier.acts == []
-        reconciler.gone(_reference("orders"), NEWEST)
+        reconciler.cache.remove(_reference("orders"), NEWEST)
 
     play(looking())
 
@@ -121,18 +122,20 @@ def test_a_bug_is_tried_again_later_and_is_nobody_elses(clock: Any, applier: App
     async def looking() -> None:
         reconciler = _reconciler(clock, applier)
         applier.error = KeyError("a bug")
-        reconciler.saw(Kind.LakeStream, _manifest())
+        reconciler.cache.put(Kind.LakeStream, _manifest())
         key = ("lake", "orders")
-        await _until(lambda: reconciler._loops[key].failures == 1)
+        await _until(lambda: reconciler._loops[key].bug)
         assert reconciler._loops[key].wake_at == clock.now + timedelta(seconds=1)
         applier.error = None
-        reconciler.saw(Kind.LakeStream, _manifest("other"))
+        reconciler.cache.put(Kind.LakeStream, _manifest("other"))
         reconciler.wake(key)
         await _until(lambda: {name for name, _ in applier.statuses} == {"other"})
-        assert reconciler._loops[key].failures == 1, "whatever wakes it"
-        reconciler.saw(Kind.LakeStream, _manifest(version=2, generation=2, finalizers=[FINALIZER]))
+        bug = reconciler._loops[key].bug
+        assert bug is not None
+        assert bug.tries == 1, "whatever wakes it"
+        reconciler.cache.put(Kind.LakeStream, _manifest(version=2, generation=2, finalizers=[FINALIZER]))
         await _until(lambda: {name for name, _ in applier.statuses} == {"orders", "other"})
-        assert reconciler._loops[key].failures == 0
+        assert reconciler._loops[key].bug is None
         await reconciler.close()
 
     play(looking())
@@ -141,7 +144,7 @@ def test_a_bug_is_tried_again_later_and_is_nobody_elses(clock: Any, applier: App
 def test_a_status_is_not_written_for_nothing(clock: Any, applier: Applier, play: Any) -> None:
     async def looking() -> None:
         reconciler = _reconciler(clock, applier)
-        reconciler.saw(Kind.LakeStream, _manifest())
+        reconciler.cache.put(Kind.LakeStream, _manifest())
         await _until(lambda: applier.statuses)
         seen = len(applier.statuses)
         for _ in range(2):
@@ -168,7 +171,7 @@ def test_figures_wait_while_the_api_server_is_behind(clock: Any, applier: Applie
             manifest = {**_manifest(name), "status": before.model_dump(mode="json", by_alias=True)}
             stream = stream_of(manifest)
             loop = _Loop(manifest, claimant_of(stream))
-            return asyncio.create_task(reconciler._write(("lake", name), loop, stream, status, clock.now))
+            return asyncio.create_task(reconciler._write(loop, stream, status, clock.now))
 
         applier.answered = asyncio.Event()
         crowd = [write(f"figures-{number}", figures) for number in range(100)]
@@ -194,11 +197,11 @@ def test_of_two_that_name_one_table_the_second_waits_until_the_first_lets_go(
         first, second = _manifest("first"), _manifest("second", creationTimestamp="2026-01-01T00:00:00Z")
         first["metadata"]["creationTimestamp"] = "2025-01-01T00:00:00Z"
         second["spec"]["writers"] = first["spec"]["writers"]
-        reconciler.saw(Kind.LakeStream, second)
-        reconciler.saw(Kind.LakeStream, first)
+        reconciler.cache.put(Kind.LakeStream, second)
+        reconciler.cache.put(Kind.LakeStream, first)
         await _until(lambda: {name for name, _ in applier.statuses} == {"first", "second"})
         assert {name for name, action in applier.acts if isinstance(action, Create)} == {"first"}
-        reconciler.gone(_reference("first"), NEWEST)
+        reconciler.cache.remove(_reference("first"), NEWEST)
         await _until(lambda: ("second", Create) in [(name, type(action)) for name, action in applier.acts])
         await reconciler.close()
 
@@ -209,17 +212,17 @@ def test_an_older_sight_of_a_lakestream_is_passed_over(clock: Any, applier: Appl
     async def looking() -> None:
         reconciler = _reconciler(clock, applier)
         reconciler.ready.clear()
-        reconciler.saw(Kind.LakeStream, _manifest(version=5))
-        reconciler.saw(Kind.LakeStream, _manifest(version=4))
-        assert reconciler.versions() == {_reference("orders"): 5}
-        reconciler.saw(Kind.LakeStream, _manifest(version=7, uid="another"))
+        reconciler.cache.put(Kind.LakeStream, _manifest(version=5))
+        reconciler.cache.put(Kind.LakeStream, _manifest(version=4))
+        assert reconciler.cache.versions() == {_reference("orders"): 5}
+        reconciler.cache.put(Kind.LakeStream, _manifest(version=7, uid="another"))
         # Watches tell of two objects of one name in any order.
-        reconciler.gone(_reference("orders"), 6)
-        reconciler.saw(Kind.LakeStream, _manifest(version=5))
-        assert reconciler.versions() == {_reference("orders"): 7}
+        reconciler.cache.remove(_reference("orders"), 6)
+        reconciler.cache.put(Kind.LakeStream, _manifest(version=5))
+        assert reconciler.cache.versions() == {_reference("orders"): 7}
         assert reconciler._loops["lake", "orders"].manifest["metadata"]["uid"] == "another"
-        reconciler.gone(_reference("orders"), NEWEST)
-        assert reconciler.versions() == {}
+        reconciler.cache.remove(_reference("orders"), NEWEST)
+        assert reconciler.cache.versions() == {}
 
     play(looking())
 
@@ -227,7 +230,7 @@ def test_an_older_sight_of_a_lakestream_is_passed_over(clock: Any, applier: Appl
 def test_a_loop_that_is_cancelled_while_it_is_woken_ends(clock: Any, applier: Applier, play: Any) -> None:
     async def looking() -> None:
         reconciler = _reconciler(clock, applier)
-        reconciler.saw(Kind.LakeStream, _manifest())
+        reconciler.cache.put(Kind.LakeStream, _manifest())
         loop = reconciler._loops["lake", "orders"]
         await _until(lambda: applier.statuses and not loop.woken.is_set() and loop.busy_since is None)
         await asyncio.sleep(5)
@@ -245,7 +248,7 @@ def test_the_end_waits_for_cycles_in_hand(clock: Any, applier: Applier, play: An
     async def looking() -> None:
         applier.slow = asyncio.Event()
         reconciler = _reconciler(clock, applier)
-        reconciler.saw(Kind.LakeStream, _manifest())
+        reconciler.cache.put(Kind.LakeStream, _manifest())
         await _until(lambda: reconciler._loops["lake", "orders"].busy_since)
         closing = asyncio.create_task(reconciler.close())
         await asyncio.sleep(5)
@@ -266,13 +269,13 @@ def test_a_hung_cycle_is_unhealthy(clock: Any, applier: Applier, play: Any) -> N
         applier.slow = asyncio.Event()
         reconciler = _reconciler(clock, applier)
         watchdog = _watchdog(clock, reconciler, None)
-        reconciler.saw(Kind.LakeStream, _manifest())
+        reconciler.cache.put(Kind.LakeStream, _manifest())
         await _until(lambda: reconciler._loops["lake", "orders"].busy_since)
         assert watchdog.problems() == []
         watchdog.done_at = clock.now + timedelta(minutes=6)
         clock.move(6 * 60)
         assert watchdog.problems() == ["a cycle has taken 0:06:00"]
-        reconciler.gone(_reference("orders"), NEWEST)
+        reconciler.cache.remove(_reference("orders"), NEWEST)
 
     play(looking())
 
@@ -284,7 +287,7 @@ def test_health_and_metrics_are_served(clock: Any, applier: Applier, run: Any) -
         reconciler = _reconciler(clock, applier)
         registry = CollectorRegistry()
         registry.register(StreamMetrics(reconciler.statuses))
-        reconciler.saw(Kind.LakeStream, _manifest())
+        reconciler.cache.put(Kind.LakeStream, _manifest())
         await _until(lambda: applier.statuses)
         async with (
             serve_health(0, lambda: problems, list) as health,
@@ -302,7 +305,7 @@ def test_health_and_metrics_are_served(clock: Any, applier: Applier, run: Any) -
             text = await answer.text()
         assert 'lakestream_phase{namespace="lake",phase="Starting",stream="orders"} 1.0' in text
         await reconciler.close()
-        reconciler.gone(_reference("orders"), NEWEST)
+        reconciler.cache.remove(_reference("orders"), NEWEST)
         assert b"orders" not in generate_latest(registry), "one that is gone leaves no series"
 
     run(serving())

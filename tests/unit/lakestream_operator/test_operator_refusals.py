@@ -37,9 +37,8 @@ class Operator:
         self.reconciler = Reconciler(
             Applier(api, cache, "me"), cache, JOB, self.clock, Metrics(CollectorRegistry()), chance=lambda: 0.0
         )
-        cache.wake = self.reconciler.wake
         self.reconciler.ready.set()
-        self.reconciler.saw(Kind.LakeStream, self.lakestream)
+        self.reconciler.cache.put(Kind.LakeStream, self.lakestream)
 
     def clock(self) -> datetime:
         return NOW + timedelta(seconds=asyncio.get_running_loop().time())
@@ -151,7 +150,7 @@ def test_another_spec_is_tried_at_once(play: Any, api: ModelApi) -> None:
         operator.lakestream["spec"]["trigger"]["interval"] = "20s"
         operator.lakestream["metadata"]["generation"] += 1
         api.touch(operator.lakestream)
-        operator.reconciler.saw(Kind.LakeStream, operator.lakestream)
+        operator.reconciler.cache.put(Kind.LakeStream, operator.lakestream)
         await asyncio.sleep(2)
         assert APP in api.objects
 
@@ -180,7 +179,7 @@ def test_a_status_that_is_refused_stops_nothing(play: Any, api: ModelApi) -> Non
     async def script(operator: Operator) -> None:
         operator.lakestream["metadata"]["finalizers"] = ["lakestream.dev/drain"]
         api.touch(operator.lakestream)
-        operator.reconciler.saw(Kind.LakeStream, operator.lakestream)
+        operator.reconciler.cache.put(Kind.LakeStream, operator.lakestream)
         await asyncio.sleep(300)
         assert APP in api.objects
         assert operator.tries("merge status", STREAM) <= 6 + 5

@@ -209,7 +209,7 @@ class Watching:
 
     async def agrees(self) -> None:
         """Return once all that there is is known, and nothing else."""
-        await self.until(lambda: self.reconciler.versions() == self.server.versions())
+        await self.until(lambda: self.reconciler.cache.versions() == self.server.versions())
 
     async def reconnected(self) -> None:
         """Return once all kinds are watched."""
@@ -301,7 +301,7 @@ def test_what_went_in_a_gap_is_found_once_objects_are_listed_anew(watched: Any, 
             await watching.server.start()
         watching.server.cut()
         await watching.until(watching.reconciler.relisted.is_set)
-        known = watching.reconciler.versions
+        known = watching.reconciler.cache.versions
         await watching.until(lambda: known().items() >= watching.server.versions().items())
         # This is what kopf does not tell of. Once it does, the watchdog need not look for it.
         assert POD in known()
@@ -397,9 +397,8 @@ def test_a_look_at_many_namespaces_asks_once_for_what_is_known(clock: Any, run: 
     async def list_versions(kind: Kind, namespace: str, selector: str) -> tuple[dict[Reference, int], int]:
         return ({here: 4} if (kind, namespace) == (here.kind, here.namespace) else {}), 9
 
-    reconciler = SimpleNamespace(
-        versions=versions, gone=lambda *one: gone.append(one), relisted=asyncio.Event(), ready=asyncio.Event()
-    )
+    cache = SimpleNamespace(versions=versions, remove=lambda *one: gone.append(one))
+    reconciler = SimpleNamespace(cache=cache, relisted=asyncio.Event(), ready=asyncio.Event())
     client = SimpleNamespace(list_versions=list_versions)
     watchdog = Watchdog(client, reconciler, ("one", "two", "three"), clock, clock.now)  # type: ignore[arg-type]
     run(watchdog.look())
@@ -442,7 +441,7 @@ def test_whatever_happens_all_that_there_is_is_known_in_the_end(watched: Any, ac
                 case _:
                     getattr(watching.server, verb)(*([reference] if reference else []))
         await watching.reconnected()
-        known = watching.reconciler.versions
+        known = watching.reconciler.cache.versions
         await watching.until(lambda: known().items() >= watching.server.versions().items())
         await watching.watchdog.look()
         await watching.agrees()
