@@ -27,7 +27,7 @@ from lakestream_operator.handlers import watch
 from lakestream_operator.metrics import Metrics, StreamMetrics
 from lakestream_operator.model import Kind, Reference
 from lakestream_operator.reconciler import Reconciler
-from lakestream_operator.settings import LeaderElectionSettings, Settings
+from lakestream_operator.settings import Settings
 from lakestream_operator.watchdog import Watchdog
 
 logger = logging.getLogger(__name__)
@@ -49,80 +49,57 @@ class _Operator:
     watchdog: Watchdog | None = None
     """There once this replica leads."""
 
-    def problems(self) -> list[str]:
-        return self.watchdog.problems() if self.watchdog else []
-
-    def unready(self) -> list[str]:
-        return self.watchdog.unready() if self.watchdog else []
-
     async def run(self) -> None:
         """Wait until this replica leads, then act."""
-        election = self._election(self.settings.leader_election)
-        if election is None:
+        settings = self.settings.leader_election
+        if not settings.enabled:
             await self._lead(lambda: True)
             return
-        if not await self._first(election.acquire()):
-            return
-        holding = asyncio.create_task(election.hold(), name="lease")
-        leading = asyncio.create_task(self._lead(election.leads), name="operator")
-        try:
-            await asyncio.wait((holding, leading), return_when=asyncio.FIRST_COMPLETED)
-            if holding.done():
-                # Another replica may act by now; nothing of this one may be finished.
-                leading.cancel()
-                await asyncio.wait((leading,))
-                holding.result()
-            leading.result()
-        finally:
-            holding.cancel()
-            await election.release()
-
-    def _election(self, settings: LeaderElectionSettings) -> Election | None:
-        if not settings.enabled:
-            return None
-        reference = Reference(
-            Kind.Lease, settings.namespace or os.environ.get(NAMESPACE_VARIABLE, "default"), settings.lease_name
-        )
+        namespace = settings.namespace or os.environ.get(NAMESPACE_VARIABLE, "default")
+        reference = Reference(Kind.Lease, namespace, settings.lease_name)
         duration = timedelta(seconds=settings.duration_seconds)
-        return Election(self.leases, self.clock, reference, self.identity, duration)
-
-    async def _first(self, waiting: Coroutine[None, None, None]) -> bool:
-        """Whether something came about before the process was to end."""
-        task = asyncio.create_task(waiting)
-        stop = asyncio.create_task(self.stop.wait())
-        await asyncio.wait((task, stop), return_when=asyncio.FIRST_COMPLETED)
-        stop.cancel()
-        if not task.done():
-            task.cancel()
-            return False
-        task.result()
-        return True
+        election = Election(self.leases, self.clock, reference, self.identity, duration)
+        await _first_of(election.acquire(), self.stop.wait())
+        if not election.leading:
+            return
+        try:
+            # Where the Lease is lost, another replica may act by now; nothing of this one may be finished.
+            await _first_of(election.hold(), self._lead(election.leads))
+        finally:
+            await election.release()
 
     async def _lead(self, leads: Callable[[], bool]) -> None:
         """Watch and act until the process is to end, or a part of it fails."""
         cache = Cache()
         applier = Applier(self.client, cache, self.identity, leads)
         reconciler = Reconciler(applier, cache, self.settings.job, self.clock, Metrics(self.registry))
-        cache.wake = reconciler.wake
         self.registry.register(StreamMetrics(reconciler.statuses))
         self.watchdog = Watchdog(self.client, reconciler, self.settings.namespaces, self.clock, self.clock())
-        parts = (self.watchdog.run(), self._watch(reconciler, self.watchdog), self.stop.wait())
-        tasks = [asyncio.create_task(one) for one in parts]
-        try:
-            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            for task in done:
-                task.result()
-            await reconciler.close()
-        finally:
-            # Without the Lease, or with a part that failed, nothing that is in hand may be finished.
-            reconciler.cancel()
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+        watching, stopping = self._watch(reconciler, self.watchdog), self._stop(reconciler)
+        # Without the Lease, or with a part that failed, nothing that is in hand may be finished.
+        await _first_of(self.watchdog.run(), watching, stopping, then=reconciler.cancel)
 
     async def _watch(self, reconciler: Reconciler, watchdog: Watchdog) -> None:
         await watchdog.served.wait()
         await watch(reconciler, self.credentials, self.settings.namespaces, self.stop)
+
+    async def _stop(self, reconciler: Reconciler) -> None:
+        await self.stop.wait()
+        await reconciler.close()
+
+
+async def _first_of(*parts: Coroutine[None, None, object], then: Callable[[], object] = lambda: None) -> None:
+    """Run parts until one of them ends, be it by an error, which is raised; then end the others."""
+    tasks = [asyncio.create_task(one) for one in parts]
+    try:
+        done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        then()
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    for task in done:
+        task.result()
 
 
 async def run_controller(settings: Settings) -> None:
@@ -140,7 +117,11 @@ async def run_controller(settings: Settings) -> None:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, operator.stop.set)
-        health = serve_health(settings.health.port, operator.problems, operator.unready)
+        health = serve_health(
+            settings.health.port,
+            lambda: operator.watchdog.problems() if operator.watchdog else [],
+            lambda: operator.watchdog.unready() if operator.watchdog else [],
+        )
         metrics = serve_metrics(settings.metrics.port, operator.registry)
         ports = [await stack.enter_async_context(one) for one in (health, metrics)]
         logger.info("%s serves health on port %d and metrics on port %d", identity, *ports)
