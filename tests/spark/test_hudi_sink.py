@@ -489,7 +489,7 @@ def test_many_remembered_deletes_stay_with_the_executors(
 ) -> None:
     """And out of the plans that Spark keeps of its queries: texts of some ten megabytes a batch would fill the driver's
     memory in minutes."""
-    monkeypatch.setattr(deletes, "_COLLECTED", 10_000)
+    monkeypatch.setattr(deletes, "_COLLECTED", 5_000)
     with opened(spark, upserts(tmp_path, TableType.MERGE_ON_READ)) as sink:
         many = [Order(f"key-{number}", 5, "d") for number in range(20_000)]
         sink.write(ref(0), rows_of(spark, many), replay=False)

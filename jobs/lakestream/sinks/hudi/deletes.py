@@ -47,7 +47,9 @@ _KEY, _ORDERING, _DELETED, _SEEN, _DELETED_AT, _HASH = (
 )
 
 _COLLECTED = 50_000
-"""Deletes of a batch that the driver writes: some megabytes."""
+"""Rows of each task whose deletes the driver collects, to write them: some megabytes."""
+_POSITION = f"(monotonically_increasing_id() & {(1 << 33) - 1})"
+"""Of a row among those of its task."""
 
 _COMMITTER = {
     # A rename is a copy on S3. Nobody looks into a folder before its manifest is there.
@@ -133,8 +135,8 @@ class DeleteGuard:
     def apply(self, rows: DataFrame) -> DataFrame:
         """Remember the deletes of a batch, and leave out what older ones have overtaken.
 
-        One Spark job over the persisted rows finds hashes of all keys, and which of them are deletes; only if a key may
-        have been deleted before, rows are joined with what is remembered.
+        One Spark job over the persisted rows finds hashes of all keys, and the deletes; only if a key may have been
+        deleted before, rows are joined with what is remembered.
         """
         now = self._clock()
         keyed = self._keyed(rows)
@@ -143,14 +145,14 @@ class DeleteGuard:
             read = self._read(rows.sparkSession, self._files.chunks, self._columns(keyed.schema))
             kept = _newest(read.where(sf.col(_SEEN) >= self._oldest(now)))
             self._files.merge(lambda name: self._write(name, kept))
-        found = _collected(keyed.select(sf.xxhash64(_KEY).alias(_HASH), _DELETED))
-        hashes, deleted = found[_HASH].combine_chunks(), found.filter(found[_DELETED])[_HASH].combine_chunks()
-        overtaken = self._overtaken(keyed, now) if self._index.may_have(hashes) else None
-        if len(deleted):
+        given = sf.expr(f"{_DELETED} AND {_POSITION} < {_COLLECTED}")
+        texts = [sf.when(given, sf.col(name)).alias(name) for name in (_KEY, _ORDERING)]
+        found = _collected(keyed.select(sf.xxhash64(_KEY).alias(_HASH), _DELETED, *texts))
+        overtaken = self._overtaken(keyed, now) if self._index.may_have(found[_HASH].combine_chunks()) else None
+        if (deletes := found.filter(found[_DELETED])).num_rows:
             # Before the batch is written: a driver that finds the batch in the table will find its deletes here.
-            deletes = keyed.where(_DELETED).select(_KEY, _ORDERING)
-            self._files.remember(lambda name: self._put(name, deletes, len(deleted), now), now)
-            self._index.add(deleted, now)
+            self._files.remember(lambda name: self._put(name, keyed, deletes, now), now)
+            self._index.add(deletes[_HASH].combine_chunks(), now)
         if overtaken is None:
             return rows
         stale = overtaken.groupBy(_KEY).agg(sf.max(_DELETED_AT).alias(_DELETED_AT))
@@ -194,18 +196,18 @@ class DeleteGuard:
     def _write(self, name: str, deletes: DataFrame, keys: int | None = None) -> int:
         return _write_to(f"{self._data.uri}/{name}", deletes, keys)
 
-    def _put(self, name: str, deletes: DataFrame, count: int, now: float) -> int:
-        """Write the deletes of a batch: by the executors if there are many, and else as one file, for which Spark would
-        take two jobs."""
-        if count > _COLLECTED:
-            return self._write(name, deletes.withColumn(_SEEN, sf.lit(now)), count)
+    def _put(self, name: str, keyed: DataFrame, deletes: pa.Table, now: float) -> int:
+        """Write the deletes of a batch: by the executors if not all were collected, and else as one file, for which
+        Spark would take two jobs, behind the tasks of the batch that is fetched meanwhile."""
+        if deletes[_KEY].null_count:
+            rows = keyed.where(_DELETED).select(_KEY, _ORDERING, sf.lit(now).alias(_SEEN))
+            return self._write(name, rows, deletes.num_rows)
         # The time is added here: Spark compiles a plan with another time in it anew.
-        found = _collected(deletes)
-        seen = pa.repeat(pa.scalar(now, pa.float64()), found.num_rows)
+        seen = pa.repeat(pa.scalar(now, pa.float64()), deletes.num_rows)
         content = io.BytesIO()
-        pq.write_table(found.append_column(_SEEN, seen), content)
+        pq.write_table(deletes.select([_KEY, _ORDERING]).append_column(_SEEN, seen), content)
         self._data.put(f"{name}/deletes.parquet", content.getvalue())
-        return count
+        return int(deletes.num_rows)
 
     def _keyed(self, rows: DataFrame) -> DataFrame:
         return rows.select(
