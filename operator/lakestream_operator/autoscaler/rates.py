@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,8 +11,8 @@ from typing import NamedTuple
 
 from lakestream_operator.autoscaler.state import BatchModel, Sample
 
-_WINDOWS = (1500.0, 900.0, 600.0, 300.0, 180.0)
-"""Seconds of arrival time; the longest whose mean agrees with the last counts."""
+_WINDOWS = (180.0, 300.0, 600.0, 900.0, 1500.0)
+"""Seconds of arrival time; the longest whose mean agrees with the last counts, and with those of all shorter ones."""
 _LATEST, _RECENT = 30.0, 90.0
 _ESTABLISHED = 300.0
 _AGREES = 2.5
@@ -63,18 +64,23 @@ def rate_of(samples: Sequence[Sample], model: BatchModel) -> Rate | None:
     if not known:
         return None
     noise = _noise(known)
-    latest, recent, *means = _means(known, (_LATEST, _RECENT, *reversed(_WINDOWS)))
-    mean, window = next(
-        (
-            (one, seconds)
-            for one, seconds in zip(reversed(means), _WINDOWS, strict=True)
-            if abs(one - recent) <= _AGREES * noise * one
-        ),
-        (recent, _RECENT),
-    )
+    latest, recent, *means = _means(known, (_LATEST, _RECENT, *_WINDOWS))
+    mean, window = _settled(recent, means, noise)
     leap = _leap(known, noise)
     long = window >= _ESTABLISHED and sum(sample.span for sample in known) >= _ESTABLISHED
     return Rate(mean, leap, noise, recent, latest, established=leap is None and long)
+
+
+def _settled(recent: float, means: Sequence[float], noise: float) -> tuple[float, float]:
+    """The mean over as long as the load has been what it is, and how long that is."""
+    mean, window = recent, _RECENT
+    for longer, seconds in zip(means, _WINDOWS, strict=True):
+        # Of more minutes noise leaves less: a mean that moves by more has another load in it.
+        apart = _AGREES * noise * longer * math.sqrt(_BLOCK / window)
+        if abs(longer - recent) > _AGREES * noise * longer or (window > _RECENT and abs(longer - mean) > apart):
+            break
+        mean, window = longer, seconds
+    return mean, window
 
 
 class _Arrival(NamedTuple):

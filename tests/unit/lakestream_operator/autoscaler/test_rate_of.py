@@ -12,8 +12,6 @@ from hypothesis import strategies as st
 from lakestream_operator.autoscaler.rates import Rate, rate_of
 from lakestream_operator.autoscaler.state import BatchModel, Sample
 
-LONG = (True, True, True, True, False)
-"""Of the windows, those that make a rate established."""
 NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 
 
@@ -72,12 +70,23 @@ def test_it_is_the_mean_over_the_longest_time_that_agrees_with_the_last(given: l
         return
     assert rate is not None
     noise, recent = noise_of(arrived), mean(arrived, 90)
-    means = [mean(arrived, 60 * minutes) for minutes in (25, 15, 10, 5, 3)]
-    agreeing = [
-        (one, longer) for one, longer in zip(means, LONG, strict=True) if abs(one - recent) <= 2.5 * noise * one
-    ]
-    rated, long = [*agreeing, (recent, False)][0]
+    rated, long = recent, False
+    for minutes, before in ((3, None), (5, 3), (10, 5), (15, 10), (25, 15)):
+        one = mean(arrived, 60 * minutes)
+        agrees = abs(one - recent) <= 2.5 * noise * one
+        if not agrees or (before and abs(one - rated) > 2.5 * noise * one * math.sqrt(60 / (60 * before))):
+            break
+        rated, long = one, minutes >= 5
     assert (rate.mean, rate.noise, rate.recent) == (rated, noise, recent)
     assert rate.latest == mean(arrived, 30)
     assert rate.established == (long and rate.leap is None and sum(span for _, span in arrived) >= 300)
     assert rate.leap == leap_of(arrived, [sample.batches for sample in given if sample.span > 0], noise)
+
+
+def test_a_minute_of_the_load_before_it_fell_is_not_taken_for_noise() -> None:
+    fell = [Sample(NOW, 1, 60 * rate, 60 * rate * 250, 60.0) for rate in (2500.0, *[970.0, 1030.0] * 7)]
+    rate = rate_of(fell, BatchModel(1.0, 3e-5, 6e-5, size=250.0))
+    assert rate is not None
+    # Over 15 minutes it is 1,100, which would not be far from the last as these minutes go.
+    assert abs(rate.mean - 1000) < 20
+    assert rate.established
