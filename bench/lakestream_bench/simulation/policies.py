@@ -10,6 +10,7 @@ from typing import Protocol
 from lakestream_api import DriverReport
 from lakestream_bench.simulation.world import World, time_of
 from lakestream_operator.autoscaler import ScalingState, ScalingWindow, decide_scale, window_of
+from lakestream_operator.autoscaler.demand import in_whole
 
 
 class Policy(Protocol):
@@ -43,7 +44,7 @@ class LakeStream:
     def recommended(self) -> int | None:
         """Executors that steady times call for; None: nothing is known yet."""
         known = self._state.recommendations
-        return known[-1].executors if known else None
+        return in_whole(known[-1].executors) if known else None
 
     def act(self, world: World) -> None:
         decision = decide_scale(world.scenario.scaling, self._look(world), self._state, time_of(world.now))

@@ -58,8 +58,8 @@ _ROUND = 0.08
 class Demand:
     """What the load calls for, before `minExecutors`, `maxExecutors` and the policy have their say."""
 
-    steady: int
-    """Executors to keep up with what arrives."""
+    steady: float
+    """Executors to keep up with what arrives, in fractions."""
     wanted: int
     """Executors to work off the backlog in time as well."""
     limit: ScalingCondition | None
@@ -140,8 +140,8 @@ def demand(
     files = load.groups * (model.fetch + model.write) / model.write if load.groups else math.inf
     useful = min(load.open_shards, files)
     return Demand(
-        steady=_executors(steady, limits.cores, useful),
-        wanted=_executors(slots, limits.cores, useful),
+        steady=min(steady, useful) / limits.cores,
+        wanted=in_whole(min(slots, useful) / limits.cores),
         limit=_tasks_limit(load, slots, files) or _batch_limit(spec, limits, model, load, rate),
     )
 
@@ -188,12 +188,12 @@ def _largest_batch(limits: BatchLimits, load: Load) -> float:
     return max(1.0, min(limits.max_records, limits.max_bytes / max(load.record_bytes, 1.0)))
 
 
-def _executors(slots: float, cores: int, useful: float) -> int:
-    """Executors with so many slots, as far as these are of use: tasks read whole shards, and write whole file groups.
+def in_whole(executors: float) -> int:
+    """As many as that takes, but for a small part of one.
 
     The last wave of tasks need not be full: what one stage leaves idle in it, the other stage's tasks take.
     """
-    return max(1, math.ceil(min(slots, useful) / cores - _ROUND))
+    return max(1, math.ceil(executors - _ROUND))
 
 
 def _tasks_limit(load: Load, slots: float, files: float) -> ScalingCondition | None:

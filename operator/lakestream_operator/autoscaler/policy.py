@@ -338,9 +338,9 @@ def _changed(state: ScalingState, target: int, rate: float | None, now: datetime
     assert state.target is not None
     before = state.target
     if target <= before:
-        return replace(state, target=target, changed_at=now, raised_at=None, step=None, grown_at=None)
+        return replace(state, target=target, changed_at=now, raised_at=None, step=None, grown_at=None, raised_rate=None)
     step = state.step
     if rate is not None and promise(before, target) >= LEAST_PROMISE:
         step = Step(now, before, target, rate)
     grown = state.grown_at or now
-    return replace(state, target=target, changed_at=now, raised_at=now, step=step, grown_at=grown)
+    return replace(state, target=target, changed_at=now, raised_at=now, raised_rate=rate, step=step, grown_at=grown)

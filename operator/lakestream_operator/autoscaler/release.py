@@ -1,21 +1,25 @@
 """When executors are given back: what was called for lately is remembered for a while.
 
 For `scaleDownAfter`, as a rule. Where the load itself has fallen, and not only a backlog is gone or noise is low, for
-as long as it was high, within bounds.
+as long as it was high, within bounds. What was called for is counted in fractions of executors: whole ones fall by a
+third where the load does by a percent. While it rises, as much more is kept as it will rise by in that time again.
 """
 
 from __future__ import annotations
 
+import statistics
 from dataclasses import replace
 from datetime import datetime, timedelta
 
 from lakestream_api import Scaling
-from lakestream_operator.autoscaler.demand import Demand, clamp
+from lakestream_operator.autoscaler.demand import Demand, clamp, in_whole
 from lakestream_operator.autoscaler.estimate import Load
 from lakestream_operator.autoscaler.state import Recommendation, ScalingState
 
-DOWN_MARGIN = 0.9
-"""Fewer executors only if at most this share of them would do: a change is not worth less."""
+LEAST_FEWER = 0.07
+"""Fewer executors only if they are fewer by this share, and by more than noise: a change is not worth less…"""
+SPARE = 1.04
+"""…and these times as many as will do: who has just enough is behind with the next noise, and called for again."""
 SHORTEST_HOLD = timedelta(seconds=150)
 """For so long at least a need is remembered, and for half of `scaleDownAfter` at most…"""
 FALLEN, FALLEN_NOISE = 0.25, 5.0
@@ -30,7 +34,7 @@ _BUCKET = timedelta(seconds=30)
 def remember(spec: Scaling, state: ScalingState, need: Demand, now: datetime) -> ScalingState:
     """The largest recommendation of each half minute."""
     kept = [known for known in state.recommendations if now - known.at <= spec.scale_down_after + _BUCKET]
-    steady = clamp(spec, need.steady)
+    steady = round(min(need.steady, spec.max_executors), 2)
     if kept and now - kept[-1].at < _BUCKET:
         kept[-1] = replace(kept[-1], executors=max(kept[-1].executors, steady))
     else:
@@ -41,17 +45,26 @@ def remember(spec: Scaling, state: ScalingState, need: Demand, now: datetime) ->
 def fewer(spec: Scaling, state: ScalingState, load: Load, now: datetime) -> int:
     """Fewer, if they would have done for as long as a need is remembered."""
     assert state.target is not None
-    enough = DOWN_MARGIN * state.target
+    enough = (1 - max(LEAST_FEWER, load.rate.noise)) * state.target
     if state.raised_at is not None or not state.recommendations:
         return state.target
     hold = _hold(spec, state, load, enough, now)
     if now - state.recommendations[0].at < hold - _BUCKET or not state.unchanged_for(hold, now):
         return state.target
-    most = max(known.executors for known in state.recommendations if now - known.at <= hold)
+    held = [known for known in state.recommendations if now - known.at <= hold]
+    most = max(known.executors for known in held)
     # One step when the load has settled, not one with each evaluation while it falls.
-    if most > enough or state.recommendations[-1].executors < SETTLED * most:
+    if state.recommendations[-1].executors < SETTLED * most:
         return state.target
-    return clamp(spec, most)
+    target = clamp(spec, in_whole(SPARE * most + _rise(held)))
+    return target if target <= enough else state.target
+
+
+def _rise(held: list[Recommendation]) -> float:
+    """By how much more is called for in as much time again, if the load goes on rising as it did."""
+    middle = held[0].at + (held[-1].at - held[0].at) / 2
+    early, late = ([one.executors for one in held if (one.at > middle) == later] for later in (False, True))
+    return max(0.0, 2 * (statistics.mean(late) - statistics.mean(early))) if late else 0.0
 
 
 def _hold(spec: Scaling, state: ScalingState, load: Load, enough: float, now: datetime) -> timedelta:
@@ -59,7 +72,8 @@ def _hold(spec: Scaling, state: ScalingState, load: Load, enough: float, now: da
     hold, longest = spec.scale_down_after, spec.scale_down_after / 2
     peak = max(known.executors for known in state.recommendations)
     lately = max((one.executors for one in state.recommendations if now - one.at <= SHORTEST_HOLD), default=peak)
-    if lately > (1 - max(FALLEN, FALLEN_NOISE * load.rate.noise)) * peak:
+    least = 1 - max(FALLEN, FALLEN_NOISE * load.rate.noise)
+    if lately > least * peak or (state.raised_rate is not None and load.rate.now > least * state.raised_rate):
         return hold
     if state.grown_at is None:
         return longest

@@ -161,7 +161,8 @@ class Recommendation:
     """What the load alone would have called for at one evaluation."""
 
     at: datetime
-    executors: int
+    executors: float
+    """In fractions: one of three that is not needed any more is no fall by a third."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +177,8 @@ class ScalingState(Remembered):
     """When it was last raised."""
     grown_at: datetime | None = None
     """When it was raised first since it was last lowered."""
+    raised_rate: float | None = None
+    """Records per second that arrived when it was last raised; None: it was lowered since, or the load was not why."""
     evaluated_at: datetime | None = None
     last_batch: int | None = None
     """Number of the newest batch taken in."""

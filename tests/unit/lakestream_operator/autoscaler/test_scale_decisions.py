@@ -275,6 +275,44 @@ def test_what_was_added_stays_for_ten_minutes_unless_the_load_falls_by_a_quarter
     assert fell.executors <= 6
 
 
+def test_one_of_three_executors_that_is_not_needed_is_no_fall_by_a_quarter() -> None:
+    driver = Driver(3)
+    driver.run(900, 34_000)
+    assert driver.executors == 3
+    # 2.1 executors were called for, and 1.9 are.
+    driver.run(540, 31_000)
+    assert driver.executors == 3
+    driver.run(600, 31_000)
+    assert driver.executors == 2
+
+
+def test_nothing_is_given_back_while_the_load_rises_to_what_takes_it_again() -> None:
+    driver = Driver(10)
+    driver.run(300, 137_000)
+    for minute in range(15):
+        driver.run(60, 137_000 + 2_000 * minute)
+    assert {decision.target for decision in driver.decisions} == {10}, "165,000 records/s take ten"
+    even = Driver(10)
+    even.run(1200, 138_000)
+    assert even.executors == 9
+    almost = Driver(10)
+    almost.run(1200, 143_000)
+    assert almost.executors == 10, "nine would have just enough to do, and be too few with the next noise"
+
+
+def test_what_was_added_stays_for_ten_minutes_though_records_become_cheaper() -> None:
+    driver = Driver(5)
+    driver.run(900, 75_000)
+    driver.run(120, 225_000)
+    added = driver.executors
+    assert added >= 12
+    driver.cost = 0.6 * COST
+    driver.run(480, 225_000)
+    assert driver.executors == added
+    driver.run(600, 225_000)
+    assert driver.executors < added
+
+
 def test_load_after_a_night_of_silence_is_no_backlog_and_what_it_costs_is_known() -> None:
     driver = Driver(8)
     driver.run(600, 140_000)
