@@ -16,8 +16,9 @@ from lakestream_operator.autoscaler.demand import Demand, clamp, in_whole
 from lakestream_operator.autoscaler.estimate import Load
 from lakestream_operator.autoscaler.state import Recommendation, ScalingState
 
-LEAST_FEWER = 0.07
-"""Fewer executors only if they are fewer by this share, and by more than noise: a change is not worth less…"""
+LEAST_FEWER, FEWER_NOISE = 0.07, 2.0
+"""Fewer executors only if they are fewer by this share, and by so many standard deviations: a change is not worth
+less…"""
 SPARE = 1.04
 """…and these times as many as will do: who has just enough is behind with the next noise, and called for again."""
 SHORTEST_HOLD = timedelta(seconds=150)
@@ -45,7 +46,7 @@ def remember(spec: Scaling, state: ScalingState, need: Demand, now: datetime) ->
 def fewer(spec: Scaling, state: ScalingState, load: Load, now: datetime) -> int:
     """Fewer, if they would have done for as long as a need is remembered."""
     assert state.target is not None
-    enough = (1 - max(LEAST_FEWER, load.rate.noise)) * state.target
+    enough = (1 - max(LEAST_FEWER, FEWER_NOISE * load.rate.noise)) * state.target
     if state.raised_at is not None or not state.recommendations:
         return state.target
     hold = _hold(spec, state, load, enough, now)
