@@ -291,7 +291,7 @@ def _taken_over(
         _end_all(stop, error)
         raise
     finally:
-        log.close()
+        log.close(through=_hurried(place))
 
 
 def _identity(client: HttpKinesisClient, writer: Writer) -> Identity:
@@ -320,10 +320,12 @@ def _claimed(document: LakeStream, writer: Writer, log: CheckpointLog, place: St
 
 
 def _watch(place: StoreSettings, epoch: int, stop: StopSignal) -> FenceWatch:
-    fence = FenceSettings()
-    # A store of its own that gives up soon: the log's own tries a request for minutes.
-    store = ObstoreLogStore.at(replace(place, patience=fence.interval))
-    return FenceWatch(Fence(store, epoch), partial(_end_at_once, stop), fence)
+    return FenceWatch(Fence(_hurried(place), epoch), partial(_end_at_once, stop), FenceSettings())
+
+
+def _hurried(place: StoreSettings) -> ObstoreLogStore:
+    """The log by a store that gives up soon: its own tries a request for minutes."""
+    return ObstoreLogStore.at(replace(place, patience=FenceSettings().interval))
 
 
 def _end_at_once(stop: StopSignal, error: LakeStreamError) -> None:

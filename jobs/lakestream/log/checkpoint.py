@@ -224,17 +224,20 @@ class CheckpointLog:
             self._entries = [key for key in self._entries if key not in gone]
             self._epochs = [key for key in self._epochs if key not in gone]
 
-    def close(self) -> None:
+    def close(self, through: LogStore | None = None) -> None:
         """Say that this driver writes no more, so that the next one need not wait.
 
         A failure is only logged: the next driver waits a few seconds. Before it is safe to write
         nothing is said, for the marker speaks for the predecessors as well.
+
+        Args:
+            through: the store by other means, which give up soon: whoever ends a driver waits for this.
         """
         if self.seconds_until_safe() > 0:
             return
         body = encode("closed", {"epoch": self.epoch, "closedAt": time_to_json(self._now())})
         try:
-            claim(self._store, closed_key(self.epoch), body)
+            claim(through or self._store, closed_key(self.epoch), body)
         except LakeStreamError as error:
             logger.warning("epoch %d could not be marked as closed: %s", self.epoch, error)
 

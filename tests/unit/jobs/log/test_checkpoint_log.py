@@ -192,6 +192,15 @@ def test_an_end_that_cannot_be_marked_only_costs_the_next_driver_its_wait(
     assert not open_log(store).previous_closed
 
 
+def test_an_epoch_is_marked_as_closed_by_the_means_that_are_given(store: FaultyLogStore) -> None:
+    """The log's own may try for minutes, thrice, and whoever asked the driver to end would wait for it."""
+    log = open_log(store)
+    store.faults = [Fault.LOST_REQUEST] * 3
+    log.close(through=store.store)
+    assert len(store.faults) == 3
+    assert open_log(store.store).previous_closed
+
+
 def test_keeping_nothing_is_refused(store: FaultyLogStore) -> None:
     with pytest.raises(InvalidValueError, match="keep must be at least 1"):
         open_log(store, keep=0)
