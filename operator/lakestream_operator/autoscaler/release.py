@@ -57,8 +57,11 @@ def fewer(spec: Scaling, state: ScalingState, load: Load, now: datetime) -> int:
     # One step when the load has settled, not one with each evaluation while it falls.
     if state.recommendations[-1].executors < SETTLED * most:
         return state.target
-    target = clamp(spec, in_whole(SPARE * most + _rise(held)))
-    return target if target <= enough else state.target
+    kept = SPARE * most + _rise(held)
+    target = clamp(spec, in_whole(kept))
+    # A stream that has gone idle has no fewer than the least, and gives back all others however noisy it was.
+    worth = kept if target == spec.min_executors else target
+    return min(target, state.target) if worth <= enough else state.target
 
 
 def _rise(held: list[Recommendation]) -> float:

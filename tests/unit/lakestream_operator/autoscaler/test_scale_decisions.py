@@ -350,6 +350,15 @@ def test_executors_of_a_stream_that_goes_idle_are_kept_no_longer_than_the_spec_s
     assert driver.now - ended >= timedelta(seconds=45)
 
 
+def test_executors_of_a_stream_that_goes_idle_are_given_back_however_noisy_it_was() -> None:
+    driver = Driver(2, SPEC.model_copy(update={"scale_down_after": timedelta(seconds=30)}))
+    for _ in range(10):
+        driver.run(60, 26_000)
+        driver.run(60, 17_500)
+    assert driver.decisions[-1].target == 2
+    assert driver.idle(180).target == 1
+
+
 def test_executors_of_a_stream_that_goes_idle_are_kept_for_five_minutes_by_default() -> None:
     driver = Driver(8)
     driver.run(600, 140_000)
