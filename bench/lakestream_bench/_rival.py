@@ -20,6 +20,7 @@ import boto3
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import TimestampType
 
+from lakestream.sinks.hudi.options import TUNED
 from lakestream.spark.session import SessionSettings, build_session
 from lakestream_loadgen.events import EVENT_DDL
 
@@ -42,10 +43,7 @@ _HUDI = {
 _TUNED = {
     "hoodie.index.type": "BUCKET",
     "hoodie.bucket.index.num.buckets": "4",
-    "hoodie.metadata.enable": "false",
-    "hoodie.write.markers.type": "DIRECT",
-    "hoodie.embed.timeline.server": "false",
-    "hoodie.parquet.compression.codec": "zstd",
+    **TUNED,
     "hoodie.upsert.shuffle.parallelism": "2",
 }
 """What our sink sets too, as far as the DataSource takes it."""

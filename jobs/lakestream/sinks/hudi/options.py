@@ -27,7 +27,7 @@ def write_options(settings: HudiSettings) -> dict[str, str]:
     """Everything that the table is written with. Of the document's own options, `lakestream_api` has let through those
     that can do no harm."""
     return {
-        **_TUNED,
+        **TUNED,
         **_table(settings),
         **_version(settings),
         **_index(settings),
@@ -46,17 +46,18 @@ def key_generator(settings: HudiSettings) -> str:
     return "SIMPLE" if single else "COMPLEX"
 
 
-_TUNED = {
+TUNED = {
     # Measured with 1,000 rows a batch: the metadata table doubles to triples the time of a commit. It pays with very
     # many files per partition, on a store that lists slowly; then hudi.options can turn it on before the first start.
     "hoodie.metadata.enable": "false",
     # Markers by a server need one started for each commit; plain files cost one small object per file written.
     "hoodie.write.markers.type": "DIRECT",
     "hoodie.embed.timeline.server": "false",
-    # Hudi 1.2.0 takes gzip, which needs a third of the time of a copy-on-write commit for files of the same size. Later
-    # releases take zstd as well with Spark 3.5 and newer (HUDI issue 19684).
+    # Hudi 1.2.0 takes gzip, which needs more CPU for files of the same size. Later releases take zstd as well, with
+    # Spark 3.5 and newer (Hudi's issue 19684).
     "hoodie.parquet.compression.codec": "zstd",
 }
+"""What a document may set otherwise."""
 
 _REQUIRED = {
     # Compaction commits from a second thread of this process.
