@@ -61,7 +61,7 @@ def fewer(spec: Scaling, state: ScalingState, load: Load, now: datetime) -> int:
     target = clamp(spec, in_whole(kept))
     # A stream that has gone idle has no fewer than the least, and gives back all others however noisy it was.
     worth = kept if target == spec.min_executors else target
-    return min(target, state.target) if worth <= enough else state.target
+    return target if worth <= enough else state.target
 
 
 def _rise(held: list[Recommendation]) -> float:

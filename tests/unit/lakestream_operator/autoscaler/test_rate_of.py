@@ -74,7 +74,7 @@ def test_it_is_the_mean_over_the_longest_time_that_agrees_with_the_last(given: l
     for minutes, before in ((3, None), (5, 3), (10, 5), (15, 10), (25, 15)):
         one = mean(arrived, 60 * minutes)
         agrees = abs(one - recent) <= 2.5 * noise * one
-        if not agrees or (before and abs(one - rated) > 2.5 * noise * one * math.sqrt(60 / (60 * before))):
+        if not agrees or (before and abs(one - rated) > 2.5 * noise * one * math.sqrt(1 / before)):
             break
         rated, long = one, minutes >= 5
     assert (rate.mean, rate.noise, rate.recent) == (rated, noise, recent)
