@@ -9,11 +9,16 @@ from lakestream_bench.simulation.run import BOUND, Result, Task, simulate
 from lakestream_bench.simulation.scenarios import SCENARIOS
 from lakestream_bench.simulation.summary import cases
 
+MISSED = pytest.mark.xfail(strict=True, reason="a goal that is missed (docs/autoscaling.md)")
 CHEAP = {
-    *((scenario, shards) for scenario in ("ramp", "resharding", "spot reclaim") for shards in (64, 1_000)),
+    *(
+        (scenario, shards)
+        for scenario in ("ramp", "resharding", "spot reclaim", "compaction")
+        for shards in (64, 1_000)
+    ),
     ("diurnal", 1_000),
 }
-"""Where cost meets its goal."""
+"""Where cost meets its goal, or did before executors were left to spare (*compaction*)."""
 
 
 @cache
@@ -69,7 +74,9 @@ def test_compaction_makes_nobody_late(shards: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("scenario", "shards"), [("cold starts", 64), ("random", 64)])
+@pytest.mark.parametrize(
+    ("scenario", "shards"), [("cold starts", 64), ("random", 64), pytest.param("random", 1_000, marks=MISSED)]
+)
 def test_who_is_behind_is_not_so_for_a_minute(scenario: str, shards: int) -> None:
     assert run(scenario, shards=shards).late_seconds <= 60
 
@@ -97,10 +104,16 @@ FLAPPING = {("ramp", 1_000), ("pauses", 1_000)}
 @pytest.mark.parametrize(
     ("scenario", "shards"),
     [
-        pytest.param(name, shards, marks=() if (name, shards) == ("constant", 64) else pytest.mark.slow)
+        pytest.param(
+            name,
+            shards,
+            marks=[
+                *([] if (name, shards) == ("constant", 64) else [pytest.mark.slow]),
+                *([MISSED] if (name, shards) in FLAPPING else []),
+            ],
+        )
         for name in KEPT
         for shards in (64, 1_000)
-        if (name, shards) not in FLAPPING
     ],
 )
 def test_where_the_load_does_not_turn_no_change_is_taken_back_within_ten_minutes(scenario: str, shards: int) -> None:
@@ -135,7 +148,17 @@ def test_the_goal_is_kept(scenario: str, shards: int) -> None:
     ours, bound = run(scenario, shards=shards), run(scenario, BOUND, shards)
     assert bound.late_seconds == 0
     assert ours.late_seconds <= 60
-    assert ours.executor_seconds <= (1.25 if (scenario, shards) in CHEAP else 1.45) * bound.executor_seconds
+    assert ours.executor_seconds <= 1.45 * bound.executor_seconds
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("scenario", "shards"),
+    [pytest.param(*case, marks=[MISSED] if case[0] == "compaction" else []) for case in sorted(CHEAP)],
+)
+def test_cost_is_a_quarter_above_the_bounds_at_most(scenario: str, shards: int) -> None:
+    bound = run(scenario, BOUND, shards).executor_seconds
+    assert run(scenario, shards=shards).executor_seconds <= 1.25 * bound
 
 
 def test_a_step_that_needs_three_executors_where_there_is_one_is_one_step() -> None:
