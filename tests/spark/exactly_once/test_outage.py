@@ -37,11 +37,16 @@ def test_a_driver_waits_an_outage_out_and_takes_a_new_epoch(
             before = len(read_progress(driver.progress))
             shaky.faults.clear()
             driver.until_committed(before + 2)
-            # One that is to end does not wait for the storage; what it had in hand, if anything, is the next driver's.
-            shaky.faults.add(S3Fault(Effect.CUT))
-            driver.process.terminate()
-            assert driver.wait() in (0, Exit.STORAGE)
-            shaky.faults.clear()
+        driver.process.terminate()
+        assert driver.wait() == 0
         assert {batch.epoch for batch in read_progress(driver.progress)} == {1, 2}
+        with lab.traffic():
+            # One that is to end does not wait for the storage; what it had in hand, if anything, is the next driver's.
+            asked = lab.start()
+            asked.until_committed(1)
+            shaky.faults.add(S3Fault(Effect.CUT))
+            asked.process.terminate()
+            assert asked.wait() in (0, Exit.STORAGE)
+            shaky.faults.clear()
         drain_whole(lab)
     require_exactly_once(lab, spark_on_s3)
