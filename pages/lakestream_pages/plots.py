@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from html import escape
 
 WIDTH, LEFT, RIGHT, TOP, BOTTOM = 760, 64, 12, 22, 34
@@ -116,14 +117,16 @@ class Plane:
         parts = [_opening(self.title, self.height)]
         parts += _axes([(x(tick), tick) for tick in x_ticks], [(y(tick), tick) for tick in y_ticks], self.height)
         parts += _units(self.x_unit, self.y_unit, self.height)
-        for number, point in enumerate(self.points):
+        places = [(x(point.x), y(point.y)) for point in self.points]
+        for point, place in zip(self.points, places, strict=True):
             (left, right), (low, high) = point.x_range, point.y_range
             across = f"M{x(left):.1f} {y(point.y):.1f}H{x(right):.1f}M{x(point.x):.1f} {y(low):.1f}V{y(high):.1f}"
             parts.append(f'<path d="{across}" stroke="{point.color}" fill="none"/>')
             parts.append(f'<circle cx="{x(point.x):.1f}" cy="{y(point.y):.1f}" r="5" fill="{point.color}"/>')
-            # On the side where there is room; above and below in turn, since neighbours may be near.
+            # On the side where there is room, and turned away from the nearest neighbour.
             side, away = ("end", -9) if point.x > 0.7 * x_ticks[-1] else ("start", 9)
-            at = f'x="{x(point.x) + away:.1f}" y="{y(point.y) + (-8 if number % 2 else 17):.1f}"'
+            nearest = min((one for one in places if one is not place), key=partial(math.dist, place), default=place)
+            at = f'x="{x(point.x) + away:.1f}" y="{y(point.y) + (-8 if place[1] < nearest[1] else 17):.1f}"'
             parts.append(f'<text {at} class="title" style="text-anchor:{side}">{escape(point.name)}</text>')
         return "".join([*parts, "</svg>"])
 

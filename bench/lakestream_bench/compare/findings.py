@@ -12,6 +12,7 @@ from lakestream_bench.compare.arms import ARMS
 from lakestream_bench.compare.method import (
     SPARK,
     Freshness,
+    Quarters,
     Spread,
     alone,
     cpu_per_million,
@@ -96,11 +97,13 @@ class ArmFindings:
     repetitions: int
     rows_per_second: Spread
     batch_seconds: Spread
+    batch_seconds_by_quarter: Quarters
     stages: Mapping[str, float]
     """Median seconds of a batch's stages, one repetition with the other."""
     freshness: tuple[Freshness, ...]
     """At each of INTERVALS, from the batch seconds of all repetitions."""
     cpu_per_million: Spread
+    cpu_per_million_by_quarter: Quarters
     write_amplification: Spread
     space_amplification: Spread
     objects_written_per_batch: Spread
@@ -214,12 +217,14 @@ def _arm(scenario: Scenario, name: str, trials: Sequence[Trial], requests: Reque
         repetitions=len(trials),
         rows_per_second=Spread.of(map(rows_per_second, trials)),
         batch_seconds=Spread.of(statistics.median(alone(trial)) for trial in trials),
+        batch_seconds_by_quarter=Quarters.of(trials, lambda trial: statistics.median(alone(trial))),
         stages={
             stage: statistics.median(batch.stages.get(stage, 0.0) for trial in trials for batch in trial.batches)
             for stage in sorted(stages)
         },
         freshness=tuple(freshness(seconds, interval) for interval in INTERVALS),
         cpu_per_million=Spread.of(map(cpu_per_million, trials)),
+        cpu_per_million_by_quarter=Quarters.of(trials, cpu_per_million),
         write_amplification=Spread.of(map(write_amplification, trials)),
         space_amplification=Spread.of(map(space_amplification, ends)),
         objects_written_per_batch=Spread.of(

@@ -75,11 +75,12 @@ def _record(scenario: Scenario, server: LocalKinesis, source: KinesisSettings, p
         made = _FIRST_DAY.timestamp() + batch * scenario.days * _DAY / scenario.batches
         records = [_widened(record, scenario.wider, text) for record in events.take(size, made)]
         tables.append(_acknowledged(server, records, batch))
+        full = server.clock.now()
         server.clock.advance(_APART)
         arrived.append(server.clock.now())
         server.clock.advance(_APART)
         cursors, trim = (plans[-1].cursors, plans[-1].trim) if plans else ((), None)
-        plans.append(_plan(planner, batch, cursors, trim))
+        plans.append(_plan(planner, batch, cursors, trim, full))
     return History(source, tuple(plans), Truth(pa.concat_tables(tables)), tuple(arrived))
 
 
@@ -91,10 +92,13 @@ def _widened(record: Record, letters: int, text: random.Random) -> Record:
     return record._replace(data=record.data.replace(b'"note":"', b'"note":"' + more))
 
 
-def _plan(planner: Planner, batch: int, cursors: tuple[Cursor, ...], trim: Trim | None) -> BatchPlan:
-    # The client learns from answers how far the server's clock has been put forward, so the first plan may see nothing.
+def _plan(planner: Planner, batch: int, cursors: tuple[Cursor, ...], trim: Trim | None, full: datetime) -> BatchPlan:
+    """The plan of all that arrived until `full`."""
+    # The client learns from answers how far the server's clock has been put forward: the first plans may end before
+    # that, with nothing or with a part.
     for _ in range(_ATTEMPTS):
-        if (plan := planner.plan(batch=batch, epoch=1, cursors=cursors, trim=trim)) is not None and plan.caught_up:
+        plan = planner.plan(batch=batch, epoch=1, cursors=cursors, trim=trim)
+        if plan is not None and plan.caught_up and plan.horizon > full:
             return plan
     raise RuntimeError(f"batch {batch} could not be planned as a whole")
 

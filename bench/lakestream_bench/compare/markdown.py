@@ -38,6 +38,7 @@ def _scenario(found: ScenarioFindings) -> str:
     rows = [
         ("events/s, backlog", [arm.rows_per_second.text(",.0f") for arm in found.arms]),
         ("batch, s", [arm.batch_seconds.text(".2f") for arm in found.arms]),
+        ("… by quarter of the batches", [arm.batch_seconds_by_quarter.text(".1f") for arm in found.arms]),
         *(
             (
                 f"freshness p50 / p99, s, a batch every {ages[0].interval:g} s",
@@ -46,6 +47,7 @@ def _scenario(found: ScenarioFindings) -> str:
             for ages in zip(*(arm.freshness for arm in found.arms), strict=True)
         ),
         ("CPU-s per million events", [arm.cpu_per_million.text(",.0f") for arm in found.arms]),
+        ("… by quarter of the batches", [arm.cpu_per_million_by_quarter.text(",.0f") for arm in found.arms]),
         ("write amplification", [arm.write_amplification.text(".2f") for arm in found.arms]),
         ("space amplification", [arm.space_amplification.text(".1f") for arm in found.arms]),
         ("files at the end", [arm.files.text(",.0f") for arm in found.arms]),

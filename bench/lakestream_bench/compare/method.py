@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
@@ -148,6 +148,29 @@ def space_amplification(look: Look) -> float:
 def alone(trial: Trial) -> list[float]:
     """Seconds of each batch if it did not wait for another: its stages, one after the other."""
     return [sum(batch.stages.values()) for batch in trial.batches]
+
+
+@dataclass(frozen=True)
+class Quarters:
+    """A figure of each quarter of the batches, as the table grows: medians of the repetitions."""
+
+    values: tuple[float, ...]
+
+    @classmethod
+    def of(cls, trials: Sequence[Trial], figure: Callable[[Trial], float]) -> Quarters:
+        """A figure of whole trials, of each quarter of theirs."""
+        quarters = zip(*(_in_quarters(trial) for trial in trials), strict=True)
+        return cls(tuple(statistics.median(map(figure, parts)) for parts in quarters))
+
+    def text(self, form: str) -> str:
+        """One behind the other."""
+        return " → ".join(format(value, form) for value in self.values)
+
+
+def _in_quarters(trial: Trial) -> list[Trial]:
+    count = len(trial.batches)
+    ends = [quarter * count // 4 for quarter in range(5)]
+    return [replace(trial, batches=trial.batches[begin:end]) for begin, end in pairwise(ends) if begin < end]
 
 
 def seconds_of(looks: Iterable[Look], kind: str, engine: str = SPARK, *, cold: bool = False) -> list[float]:

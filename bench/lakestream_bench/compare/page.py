@@ -156,6 +156,7 @@ def _freshness(place: int, arm: ArmFindings) -> str:
 _WRITING: tuple[Cell, ...] = (
     ("events/s, backlog", _spread(lambda arm: arm.rows_per_second, ",.0f")),
     ("batch, s", _spread(lambda arm: arm.batch_seconds, ".2f")),
+    ("… by quarter of the batches", lambda arm: arm.batch_seconds_by_quarter.text(".1f")),
     ("of it plan, s", lambda arm: f"{arm.stages.get('plan', 0):.2f}"),
     ("fetch, s", lambda arm: f"{arm.stages.get('fetch', 0):.2f}"),
     ("write, s", lambda arm: f"{arm.stages.get('write', 0):.2f}"),
@@ -164,6 +165,7 @@ _WRITING: tuple[Cell, ...] = (
         for place, interval in enumerate(INTERVALS)
     ),
     ("CPU-s per million events", _spread(lambda arm: arm.cpu_per_million, ",.0f")),
+    ("… by quarter of the batches", lambda arm: arm.cpu_per_million_by_quarter.text(",.0f")),
     ("write amplification", _spread(lambda arm: arm.write_amplification, ".2f")),
     ("space amplification", _spread(lambda arm: arm.space_amplification, ".1f")),
     ("objects written per batch", _spread(lambda arm: arm.objects_written_per_batch, ".1f")),

@@ -31,6 +31,17 @@ def test_points_keep_within_the_plane_with_their_ranges() -> None:
     assert svg.count("text-anchor:end") == 1
 
 
+def test_names_of_neighbours_turn_away_from_each_other() -> None:
+    near = {"low": 1.0, "middle": 1.4, "high": 9.0}
+    for order in (("low", "middle", "high"), ("high", "low", "middle"), ("middle", "high", "low")):
+        points = [Point(name, "red", 4.0, near[name], (4.0, 4.0), (near[name], near[name])) for name in order]
+        svg = Plane("title", "x", "y", points).svg()
+        at = {name: float(y) for y, name in re.findall(r'y="([\d.]+)" class="title"[^>]*>(\w+)<', svg)}
+        circles = dict(zip(order, [float(y) for y in re.findall(r'cy="([\d.]+)"', svg)], strict=True))
+        assert at["middle"] < circles["middle"]
+        assert at["low"] > circles["low"]
+
+
 def test_a_mark_s_words_are_within_the_plot() -> None:
     line = Series("a", "red", [(0, 1), (100, 1)])
     svg = Plot("title", "s", [line], 100, marks=[(20, "load"), (95, "end & all")]).svg()

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakestream_bench.compare.method import Spread, Turn, degradation, freshness, rotated
+from lakestream_bench.compare.method import Quarters, Spread, Turn, alone, degradation, freshness, rotated
+from lakestream_bench.compare.results import Trial
+
+from .made import trial
 
 
 def test_in_each_repetition_another_arm_begins() -> None:
@@ -30,6 +34,24 @@ def test_a_spread_is_told_with_its_range() -> None:
     assert Spread.of([2]).text(".1f") == "2.0"
     with pytest.raises(ValueError, match="nothing to take the median of"):
         Spread.of([])
+
+
+def test_quarters_tell_how_batches_change_as_a_table_grows() -> None:
+    one, other = (
+        replace(trial("cow"), batches=tuple(trial("cow", slower=slower).batches[:9])) for slower in (1.0, 3.0)
+    )
+
+    def sizes(part: Trial) -> float:
+        return sum(batch.records for batch in part.batches)
+
+    assert Quarters.of([one], lambda part: len(part.batches)) == Quarters((2, 2, 2, 3))
+    assert sum(Quarters.of([one], sizes).values) == sizes(one)
+    first = sum(alone(replace(one, batches=one.batches[:2])))
+    found = Quarters.of([one, other, one], lambda part: sum(alone(part)))
+    assert found.values[0] == pytest.approx(first)
+    assert Quarters((0.25, 1.0)).text(".1f") == "0.2 → 1.0"
+    young = replace(one, batches=one.batches[:2])
+    assert len(Quarters.of([young], sizes).values) == 2
 
 
 def test_the_degradation_rate_is_the_mean_relative_step() -> None:
