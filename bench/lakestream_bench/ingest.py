@@ -19,6 +19,7 @@ from lakestream_api import Progress
 from lakestream_bench._ingestion import SHARDS, STREAM, WRITERS, Orders, Trigger, ingest, now
 from lakestream_bench._processes import no_process_left
 from lakestream_bench._telling import Telling
+from lakestream_bench._yardstick import machine_speed
 from lakestream_localkinesis.core.limits import Limits
 from lakestream_localkinesis.testing import local_kinesis
 
@@ -131,13 +132,17 @@ def main() -> int:
     arguments = parser.parse_args()
     backlog: dict[str, Throughput] = {}
     tip: dict[str, Steady] = {}
+    speeds = []
     with tempfile.TemporaryDirectory(prefix="lakestream-bench-") as scratch:
         telling = Telling(2 * len(arguments.writers))
         for kind in arguments.writers:
+            speeds.append(machine_speed())
             with telling.measuring(f"{kind}, from a backlog"):
                 backlog[kind] = throughput(kind, Path(scratch) / f"{kind}-backlog")
             with telling.measuring(f"{kind}, at a steady rate"):
                 tip[kind] = steady(kind, Path(scratch) / f"{kind}-steady")
+    speeds.append(machine_speed())
+    print(f"The machine parsed {min(speeds):,.0f} to {max(speeds):,.0f} MB/s of JSON between the measurements.\n")
     print(f"backlog in batches of {BATCH:,} records, {os.cpu_count()} cores")
     print(f"{'writer':8}{'rows/s':>10}{'batches':>9}{'fetch s':>9}{'write s':>9}{'commit s':>9}")
     for kind, row in backlog.items():
@@ -159,6 +164,7 @@ def main() -> int:
     figures = {
         "measured_at": now(),
         "cores": os.cpu_count(),
+        "machine_speed_mb_per_second": speeds,
         "backlog": {kind: asdict(row) for kind, row in backlog.items()},
         "steady": {kind: asdict(row) for kind, row in tip.items()},
     }
