@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
 from pathlib import Path
 from typing import Any
 
-import pytest
 import yaml
 
 ROOT = Path(__file__).parents[3]
@@ -43,42 +39,24 @@ def test_the_local_lake_outlives_a_run() -> None:
     assert {path.split(".")[0] for path in release["setValues"]} == {"kinesis", "s3"}
 
 
-KUBECTL = """#!/bin/sh
-case "$1 $2" in
-    "get configmaps/lakestream-operator") printf 'job:\\n  image: lakestream/spark:new\\n  env: []\\n' ;;
-    "get sparkapplications") printf "$RUNNING" ;;
-    "patch -n") printf '%s\\n' "$@" >"$PATCHED" ;;
-    "rollout status") ;;
-    *) exit 1 ;;
-esac
-"""
-
-
-@pytest.mark.parametrize(
-    ("running", "patched"),
-    [
-        ("lakestream/spark:old\\nlakestream/spark:new\\n", True),
-        ("lakestream/spark:new\\nlakestream/spark:new\\n", False),
-        ("", False),
-    ],
-    ids=["one is old", "all are new", "none is there"],
-)
-def test_drivers_of_another_image_get_the_new_one_at_once(tmp_path: Path, running: str, *, patched: bool) -> None:
-    (hook,) = _profile("local")["deploy"]["kubectl"]["hooks"]["after"]
-    kubectl, seen = tmp_path / "kubectl", tmp_path / "patched"
-    kubectl.write_text(KUBECTL, "utf-8")
-    kubectl.chmod(0o755)
-    path = f"{tmp_path}{os.pathsep}{os.environ['PATH']}"
-    variables = {"PATH": path, "RUNNING": running, "PATCHED": str(seen)}
-    subprocess.run(hook["host"]["command"], env=variables, check=True, timeout=30)
-    assert seen.exists() is patched
-    if patched:
-        *words, patch = seen.read_text("utf-8").splitlines()
-        assert words == ["patch", "-n", "lake", "lakestreams/orders", "--type=merge", "-p"]
-        assert json.loads(patch) == {"spec": {"kubernetes": {"image": "lakestream/spark:new"}}}
+def test_the_lakestream_names_the_image_that_was_built() -> None:
+    document = _profile("local")
+    (rule,) = document["resourceSelector"]["allow"]
+    assert rule == {"groupKind": "LakeStream.lakestream.dev", "image": [".spec.kubernetes.image"]}
+    (path,) = document["manifests"]["kustomize"]["paths"]
+    kustomization = yaml.safe_load((ROOT / path / "kustomization.yaml").read_text("utf-8"))
+    assert [(ROOT / path / name).resolve() for name in kustomization["resources"]] == [
+        ROOT / "examples/lakestream.yaml"
+    ]
+    (patch,) = kustomization["patches"]
+    (added,) = yaml.safe_load(patch["patch"])
+    assert added == {"op": "add", "path": "/spec/kubernetes/image", "value": "lakestream/spark"}
+    assert added["value"] in {artifact["image"] for artifact in document["build"]["artifacts"]}
 
 
 def test_on_eks_there_is_nothing_local() -> None:
     document = _profile("eks")
     assert [release["name"] for release in document["deploy"]["helm"]["releases"]] == ["lakestream", "loadgen"]
+    names = {release["name"] for release in document["deploy"]["helm"]["releases"]}
+    assert all(names.issuperset(release.get("dependsOn", ())) for release in document["deploy"]["helm"]["releases"])
     assert "lakestream/localkinesis" not in {artifact["image"] for artifact in document["build"]["artifacts"]}
