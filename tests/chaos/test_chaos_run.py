@@ -1,4 +1,4 @@
-"""`make chaos` on a short schedule: resharding, a kill, an edited schema, a driver that freezes under its successor."""
+"""`make chaos` on a short schedule: resharding, a driver that freezes under its successor, an edited schema, a kill."""
 
 from __future__ import annotations
 

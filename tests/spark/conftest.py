@@ -62,16 +62,13 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     session.stop()
 
 
-@pytest.fixture
-def interpreted(spark: SparkSession) -> Iterator[None]:
+@pytest.fixture(name="interpreted")
+def _interpreted(spark: SparkSession) -> Iterator[None]:
     """Queries of a test that asks each of them once, of a few rows, are not compiled."""
-    from quick_spark import INTERPRETED
+    from quick_spark import interpreted
 
-    for name, value in INTERPRETED.items():
-        spark.conf.set(name, value)
-    yield
-    for name in INTERPRETED:
-        spark.conf.unset(name)
+    with interpreted(spark):
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -2,10 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from pyspark.sql import SparkSession
+
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 """Queries, by Spark."""
 JAVA_OPTIONS = "-XX:TieredStopAtLevel=1"
 """Classes, by Java."""
+
+
+@contextmanager
+def interpreted(spark: SparkSession) -> Iterator[None]:
+    """Queries of a session that others share are not compiled meanwhile."""
+    for name, value in INTERPRETED.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name in INTERPRETED:
+            spark.conf.unset(name)
 
 
 def submit_args(*options: str) -> str:

@@ -1,4 +1,4 @@
-"""`lakestream query` by Spark, as a process of its own: on this machine, and on a cluster's executors."""
+"""`lakestream query` by Spark: on this machine, and on a cluster's executors."""
 
 from __future__ import annotations
 
@@ -6,16 +6,20 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from click.testing import Result
 from pyspark.sql import SparkSession
+from typer.testing import CliRunner
 
 from hudi_orders import Order, opened, ref, rows_of, upserts
 from lab.driver import small_cluster
+from lakestream.main import app
+from lakestream.query import hudi_spark
 from lakestream_api import TableType
 from quick_spark import QUICK
 
@@ -53,6 +57,14 @@ def query(*arguments: str, environment: Mapping[str, str] | None = None) -> subp
     )
 
 
+@pytest.fixture
+def ask(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """The same in this process, by a Spark that is there."""
+    monkeypatch.setattr(hudi_spark, "build_session", lambda _: spark)
+    monkeypatch.setattr(hudi_spark, "stop_session", lambda _: None)
+    return lambda *arguments: CliRunner().invoke(app, ["query", *arguments])
+
+
 def test_tasks_read_a_folder_of_any_name_and_write_the_rows_to_one_that_is_empty(table: str, tmp_path: Path) -> None:
     odd = tmp_path / "my [old] #1 'orders' %41"
     shutil.copytree(table.removeprefix("file://"), odd)
@@ -85,13 +97,13 @@ def test_an_executor_of_a_cluster_reads_and_the_driver_prints(table: str, on_clu
     assert done.stdout == "dt,orders,version\n2026-01-01,1,1\n2026-01-02,2,2\n"
 
 
-def test_no_rows_are_an_answer_and_a_wrong_query_is_none(table: str) -> None:
-    none = query(table, "--engine", "spark", "--sql", f"SELECT * FROM ({BY_DAY}) WHERE orders > 9")
-    assert none.returncode == 0, none.stderr
+def test_no_rows_are_an_answer_and_a_wrong_query_is_none(table: str, ask: Callable[..., Result]) -> None:
+    none = ask(table, "--engine", "spark", "--sql", f"SELECT * FROM ({BY_DAY}) WHERE orders > 9")
+    assert none.exit_code == 0, none.stderr
     assert none.stdout.split()[:3] == ["dt", "orders", "version"]
     assert "0 rows of orders" in none.stderr
-    wrong = query(table, "--engine", "spark", "--sql", "SELECT statsu FROM lake")
-    assert wrong.returncode == 2
+    wrong = ask(table, "--engine", "spark", "--sql", "SELECT statsu FROM lake")
+    assert wrong.exit_code == 2
     assert "statsu" in wrong.stderr.splitlines()[-1]
 
 
@@ -99,18 +111,18 @@ def test_no_rows_are_an_answer_and_a_wrong_query_is_none(table: str) -> None:
     "statement",
     [
         "CREATE TABLE mine USING parquet AS SELECT * FROM lake",
-        pytest.param("DELETE FROM lake", marks=pytest.mark.slow),
-        pytest.param("DROP VIEW lake", marks=pytest.mark.slow),
+        "DELETE FROM lake",
+        "DROP VIEW lake",
     ],
 )
-def test_what_is_no_query_is_not_carried_out(table: str, statement: str) -> None:
+def test_what_is_no_query_is_not_carried_out(table: str, ask: Callable[..., Result], statement: str) -> None:
     """The table has one writer, which is not who asks it something."""
-    refused = query(table, "--engine", "spark", "--sql", f"{statement};")
-    assert refused.returncode == 2
+    refused = ask(table, "--engine", "spark", "--sql", f"{statement};")
+    assert refused.exit_code == 2
     assert refused.stderr.splitlines()[-1] == (
         "lakestream: --sql takes a query (SELECT, WITH, FROM, VALUES), and no other statement"
     )
-    assert query(table, "--sql", "SELECT count(*) AS n FROM lake", "-o", "csv").stdout == "n\n3\n"
+    assert ask(table, "--sql", "SELECT count(*) AS n FROM lake", "-o", "csv").stdout == "n\n3\n"
 
 
 def test_who_has_seen_enough_is_told_nothing_of_spark(table: str) -> None:

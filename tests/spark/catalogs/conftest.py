@@ -8,17 +8,32 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from moto_s3 import moto_s3
 from pyspark.sql import SparkSession
 
 from engines.metastore import Metastore, running
 
+BUCKET = "catalogs"
 _DATABASES = count(1)
 
 
+@pytest.fixture(scope="session")
+def s3() -> Iterator[str]:
+    """URL of an S3 server with a bucket."""
+    with moto_s3(BUCKET) as url:
+        yield url
+
+
 @pytest.fixture(scope="session", params=["2.3.9", pytest.param("3.1.3", marks=pytest.mark.slow)])
-def metastore(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Metastore]:
-    """One of the release that is in Spark's jars, and one that many installations have."""
-    with running(tmp_path_factory.mktemp("metastore"), request.param) as started:
+def metastore(request: pytest.FixtureRequest, s3: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Metastore]:
+    """One of the release that is in Spark's jars, and one that many installations have; it reaches S3."""
+    s3a = {
+        "fs.s3a.endpoint": s3,
+        "fs.s3a.endpoint.region": "us-east-1",
+        "fs.s3a.path.style.access": "true",
+        "fs.s3a.aws.credentials.provider": "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider",
+    }
+    with running(tmp_path_factory.mktemp("metastore"), request.param, s3a) as started:
         yield started
 
 

@@ -10,12 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from moto_s3 import moto_s3
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from engines import stock_spark
-from engines.metastore import Metastore, running
+from engines.metastore import Metastore
 from engines.orders import BATCHES, COLUMNS, MORE, WIDER, Written, as_read, hudi_output
 from lakestream.catalogs import hive, keep_catalog
 from lakestream.catalogs.hive import hive_metastore
@@ -169,24 +168,16 @@ def test_what_keeps_a_table_out_is_named(
         elsewhere.keep(set())
 
 
-def test_a_metastore_that_has_s3a_keeps_what_is_on_s3(spark: SparkSession, tmp_path: Path) -> None:
-    with moto_s3("catalogs") as url:
-        s3a = {
-            "fs.s3a.endpoint": url,
-            "fs.s3a.endpoint.region": "us-east-1",
-            "fs.s3a.path.style.access": "true",
-            "fs.s3a.aws.credentials.provider": "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider",
-        }
-        with running(tmp_path, "2.3.9", s3a) as metastore:
-            columns = spark.createDataFrame([], "id string, dt string").schema
-            tables = hudi_tables("orders", "s3a://catalogs/orders", TableType.COPY_ON_WRITE, columns, ("dt",))
-            opened = partial(hive_metastore, spark, metastore.uri, "default")
-            KeptTables(opened, "default", tables, field="catalog.hive.table").keep({"dt=1", "dt=a%3Ab"})
-            with opened() as there:
-                found = there.find("orders")
-                assert found is not None
-                assert found.location == "s3a://catalogs/orders"
-                assert set(there.partitions(found)) == {("1",), ("a:b",)}
+def test_a_metastore_that_has_s3a_keeps_what_is_on_s3(spark: SparkSession, metastore: Metastore, database: str) -> None:
+    columns = spark.createDataFrame([], "id string, dt string").schema
+    tables = hudi_tables("orders", "s3a://catalogs/orders", TableType.COPY_ON_WRITE, columns, ("dt",))
+    opened = partial(hive_metastore, spark, metastore.uri, database)
+    KeptTables(opened, database, tables, field="catalog.hive.table").keep({"dt=1", "dt=a%3Ab"})
+    with opened() as there:
+        found = there.find("orders")
+        assert found is not None
+        assert found.location == "s3a://catalogs/orders"
+        assert set(there.partitions(found)) == {("1",), ("a:b",)}
 
 
 def test_spark_reads_what_was_written_by_the_metastore_alone(

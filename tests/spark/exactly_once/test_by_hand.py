@@ -34,7 +34,7 @@ def test_what_is_asked_for_is_done_whenever_drivers_are_killed(
     lab = labs.make(kind, place)
     lab.document["spec"]["writers"][0]["hudi"]["compaction"] = {"everyCommits": 100}
     lab.stream.put(4)
-    lab.drain()
+    lab.catch_up(spark_on_s3)
     # At its first commit a driver does all of it by itself; at the second one it has taken what was asked for.
     for number, (work, step) in enumerate(
         [
@@ -48,11 +48,11 @@ def test_what_is_asked_for_is_done_whenever_drivers_are_killed(
         with lab.traffic():
             AtStep(step, 2).carry_out(lab)
         lab.stream.put(2)
-        lab.drain()
+        lab.catch_up(spark_on_s3)
         assert f"request {number} (" in (told := table(lab)), told
         assert "was done" in told, f"{told}\n{lab.evidence()}"
     (savepoint,) = table(lab, "savepoint", "list").splitlines()
     require_asked(lab, "savepoint", "delete", savepoint.split()[0])
-    lab.drain()
+    lab.catch_up(spark_on_s3)
     assert table(lab, "savepoint", "list") == ""
     require_exactly_once(lab, spark_on_s3)

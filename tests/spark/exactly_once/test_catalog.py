@@ -6,7 +6,7 @@ import boto3
 import pytest
 from pyspark.sql import SparkSession
 
-from lab.chain import Labs, Table, drain_whole, let_happen
+from lab.chain import Labs, Table, let_happen, take_more
 from lab.links import VISIBLE, plan_kills
 from lab.verdict import require_exactly_once
 from lakestream.sinks.objects import folders_of
@@ -29,7 +29,8 @@ def test_partitions_that_a_killed_driver_did_not_tell_are_told_by_the_next(
         let_happen(lab, plan_kills("mor on s3", 0, VISIBLE))
         # From here on there is a catalog; the first partitions are those of batches that are over.
         lab.document["spec"]["writers"][0]["hudi"]["catalog"] = {"glue": {"database": DATABASE, "table": "orders"}}
-        drain_whole(lab)
+        take_more(lab)
+        lab.catch_up(spark_on_s3)
     with lab.writer.environment():
         place = StoreSettings(LakePath.parse(lab.writer.path), S3Settings("us-east-1", s3))
         partitions = set(folders_of(place, ["dt"]))

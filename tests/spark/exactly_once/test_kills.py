@@ -5,22 +5,19 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from lab.chain import Chain, Labs, Table, run_chain
+from lab.chain import Chain, Labs, Table, let_happen, take_more
 from lab.links import SIGTERM, SIGTERM_FOR_ALL, VISIBLE, Rivals, plan_kills
 from lab.verdict import require_exactly_once
 from lakestream.faults import STEPS
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 
-CHAINS = [
-    Chain(Table.MOR, "folder", (Rivals(), *plan_kills("mor", 0, ("half_read", *VISIBLE)))),
-    Chain(Table.MOR_INSERT, "folder", plan_kills("clustered inserts", 0, VISIBLE)),
-]
-"""The steps at which it is up to the sink or the reader what is there; the longest chain first. The others, which are
-the engine's and the log's, and other tables and places are killed where something else is tested as well: JSON in a
-folder in `test_span`, JSON on S3 in `test_quarantine_replay`, a copy-on-write table in `test_backfill`, one of version
-9 on S3 in `test_catalog`, merge-on-read at all steps in `test_restore`, tables without keys in `test_edited_definition`
-and `test_hudi_kill`. Random instants are for the slow chains below, and for `make chaos`."""
+CHAIN = Chain(Table.MOR, "folder", (Rivals(), *plan_kills("mor", 0, ("half_read", *VISIBLE))))
+"""The steps at which it is up to the sink or the reader what is there. The others, which are the engine's and the
+log's, and other tables and places are killed where something else is tested as well: JSON in a folder in `test_span`,
+JSON on S3 in `test_quarantine_replay`, a copy-on-write table in `test_backfill`, one of version 9 on S3 in
+`test_catalog`, merge-on-read also in `test_restore`, tables without keys in `test_edited_definition` and
+`test_hudi_kill`. Random instants are for the slow chains below, and for `make chaos`."""
 
 ALL_CHAINS = [
     Chain(table, place, (Rivals(), *kills, SIGTERM, SIGTERM_FOR_ALL))
@@ -33,15 +30,14 @@ ALL_CHAINS = [
 def run(chain: Chain, labs: Labs, spark: SparkSession) -> None:
     lab = labs.make(chain.table, chain.place)
     with lab.explained():
-        run_chain(lab, chain.links)
+        let_happen(lab, chain.links)
+        take_more(lab)
+        lab.drain()
     require_exactly_once(lab, spark)
 
 
-@pytest.mark.parametrize("chain", CHAINS, ids=lambda chain: chain.name)
-def test_nothing_is_lost_or_doubled_whenever_a_driver_is_killed(
-    chain: Chain, labs: Labs, spark_on_s3: SparkSession
-) -> None:
-    run(chain, labs, spark_on_s3)
+def test_nothing_is_lost_or_doubled_whenever_a_driver_is_killed(labs: Labs, spark_on_s3: SparkSession) -> None:
+    run(CHAIN, labs, spark_on_s3)
 
 
 @pytest.mark.slow

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from pyspark.sql import SparkSession
 
-from lab.chain import BURSTS, Labs, Table
+from lab.chain import BURSTS, Labs, Table, end_with_all
 from lab.links import Since
-from lab.stream import MAX_RECORDS_PER_BATCH
 from lab.verdict import require_exactly_once
 from lakestream.control.files import read_progress
 
@@ -36,11 +35,7 @@ def test_nothing_is_lost_or_doubled_when_executors_die(
             driver.until_committed(committed + death)
             driver.kill_executors()
             driver.until_committed(committed + death + 2)
-        driver.process.terminate()
-        assert driver.wait() == 0, driver.tail()
-    assert len(lab.drivers) == 1, "one driver lives through all of it"
     lab.stream.put(BURSTS)
-    # What it did not get to, in a few batches.
-    lab.document["spec"]["trigger"]["maxRecordsPerBatch"] = 100 * MAX_RECORDS_PER_BATCH
-    lab.drain()
+    end_with_all(lab)
+    assert len(lab.drivers) == 1, "one driver lives through all of it"
     require_exactly_once(lab, spark)

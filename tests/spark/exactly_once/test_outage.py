@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from chaos.s3 import Effect, S3Fault, S3Faults, S3Proxy
-from lab.chain import Labs, Table, drain_whole
+from lab.chain import Labs, Table, take_more
 from lab.verdict import require_exactly_once
 from lakestream.control.files import read_progress
 from lakestream.exits import Exit
@@ -48,5 +48,6 @@ def test_a_driver_waits_an_outage_out_and_takes_a_new_epoch(
             asked.process.terminate()
             assert asked.wait() in (0, Exit.STORAGE)
             shaky.faults.clear()
-        drain_whole(lab)
+        take_more(lab)
+        lab.catch_up(spark_on_s3)
     require_exactly_once(lab, spark_on_s3)

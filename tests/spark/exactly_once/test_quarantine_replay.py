@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from lab.chain import Lab, Labs, Table
 from lab.lake import commits_of, plans_of
-from lab.links import SIGTERM, VISIBLE, AtStep
+from lab.links import AtStep
 from lab.verdict import require_exactly_once
 from lakestream.faults import STEPS
 from lakestream.main import app
@@ -48,7 +48,7 @@ def run(lab: Lab, spark: SparkSession, kills: Sequence[AtStep] = _KILLS) -> None
     spec = lab.document["spec"]
     mended, spec["transform"] = spec["transform"], HALF_REJECTED
     lab.stream.put(BURSTS)
-    lab.drain()
+    lab.catch_up(spark)
     assert "deleteWhen that the document has, and would be again" in quarantine(lab, "replay")
     spec["transform"] = mended
     assert quarantine(lab, "replay").startswith("replay 1: ")
@@ -57,10 +57,8 @@ def run(lab: Lab, spark: SparkSession, kills: Sequence[AtStep] = _KILLS) -> None
         kill.carry_out(lab)
         assert newest_plan(lab).readmits, f"{kill} was of no replay\n{lab.evidence()}"
         lab.story.append(f"{lab.drivers[-1].name}: {kill}")
-    with lab.traffic():
-        SIGTERM.carry_out(lab)
     lab.stream.put(2)
-    lab.drain()
+    lab.catch_up(spark)
     assert quarantine(lab, "list").endswith("replay 1 is done")
     with lab.writer.environment():
         readmitted = [commit for commit in commits_of(lab.writer) if commit.readmits]
@@ -70,14 +68,15 @@ def run(lab: Lab, spark: SparkSession, kills: Sequence[AtStep] = _KILLS) -> None
     require_exactly_once(lab, spark)
 
 
-# A table of Hudi and the other steps are in test_backfill.py: the two take their files by the same requests and plans.
+# A table of Hudi is in test_backfill.py, which takes files by the same requests and plans, and the other steps in
+# test_span.py; to JSON, whose files are there or not, the step behind this one's last is none of its own.
 @pytest.mark.parametrize(("table", "place"), [(Table.JSON, "s3")])
 def test_what_is_replayed_is_in_the_table_once_whenever_a_driver_is_killed(
     table: Table, place: str, labs: Labs, spark_on_s3: SparkSession
 ) -> None:
     lab = labs.make(table, place)
     with lab.explained():
-        run(lab, spark_on_s3, [kill for kill in _KILLS if kill.step in ("half_read", *VISIBLE)])
+        run(lab, spark_on_s3, [kill for kill in _KILLS if kill.step in ("half_read", "written")])
 
 
 @pytest.mark.slow

@@ -13,7 +13,8 @@ from lab.chain import BURSTS, Lab, Table, end_with_all
 from lab.stream import OrderStream, merge, split
 from lab.verdict import require_exactly_once
 from lakestream.control.files import read_progress
-from lakestream.exits import Exit
+from lakestream.errors import DataLossError
+from lakestream.exits import Exit, exit_of
 from lakestream_api import Progress
 from lakestream_localkinesis.core import shard
 from lakestream_localkinesis.testing import LocalKinesis, local_kinesis
@@ -89,9 +90,9 @@ def test_an_empty_stream_wakes_and_what_is_trimmed_before_it_is_read_is_an_error
     lab.stream.put(2)
     own_server.clock.advance(timedelta(hours=25))
     lab.stream.put(1)
-    lab.start(until_caught_up=True).require_refusal(Exit.DATA_LOSS, "shardId-", "onDataLoss: skip", "retention")
+    with pytest.raises(DataLossError, match=r"shardId-.*onDataLoss: skip.*retention") as told:
+        lab.catch_up(spark_on_s3)
+    assert exit_of(told.value) is Exit.DATA_LOSS
     lab.document["spec"]["source"]["kinesis"]["onDataLoss"] = "skip"
-    lab.drain()
-    last = driver_batches(lab)
+    last = lab.catch_up(spark_on_s3)
     assert sum(batch.records for batch in last) == lab.stream.truth().records
-    lab.close()

@@ -45,9 +45,9 @@ def put_resharded(lab: Lab) -> None:
 def run(lab: Lab, spark: SparkSession, kills: Sequence[Link]) -> None:
     lab.document["spec"]["source"]["kinesis"]["startingPosition"] = "LATEST"
     put_resharded(lab)
-    lab.drain()
+    lab.catch_up(spark)
     lab.stream.put(2)
-    lab.drain()
+    lab.catch_up(spark)
     said = backfill(lab, "--from", "50 minutes ago")
     assert said.startswith("backfill 1: what arrived in "), said
     assert ("is left out: there the writer has begun to read" in said) == (not lab.table.is_snapshot), said
@@ -64,7 +64,7 @@ def run(lab: Lab, spark: SparkSession, kills: Sequence[Link]) -> None:
     # What the killed ones did not get to, in a few batches.
     lab.document["spec"]["trigger"]["maxRecordsPerBatch"] = 100 * MAX_RECORDS_PER_BATCH
     lab.stream.put(2)
-    lab.drain()
+    lab.catch_up(spark)
     with lab.writer.environment():
         commits = commits_of(lab.writer)
     of_span = [commit for commit in commits if commit.of_span]

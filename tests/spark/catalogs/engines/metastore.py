@@ -130,8 +130,8 @@ def _classes(release: str) -> str:
 
 
 @contextmanager
-def running(folder: Path, release: str, hadoop: Mapping[str, str] | None = None) -> Iterator[Metastore]:
-    metastore = Metastore(folder, release, hadoop or {})
+def running(folder: Path, release: str, hadoop: Mapping[str, str]) -> Iterator[Metastore]:
+    metastore = Metastore(folder, release, hadoop)
     metastore.start()
     try:
         yield metastore

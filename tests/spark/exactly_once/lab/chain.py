@@ -14,12 +14,15 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from pyspark.sql import SparkSession
 
-from lab.driver import Driver, DriverError, Ingest, child_environment, small_cluster
+from lab.driver import Driver, DriverError, Ingest, child_environment, small_cluster, tail_of
+from lab.here import ingest_here, log_of
 from lab.lake import Writer, log_listing
 from lab.links import Link
 from lab.stream import MAX_RECORDS_PER_BATCH, OrderStream
 from lakestream.control.files import read_progress
+from lakestream_api import Progress
 from lakestream_loadgen.events import EVENT_DDL
 from lakestream_localkinesis.testing import LocalKinesis
 
@@ -170,6 +173,14 @@ class Lab:
         if status != 0:
             raise DriverError(f"{driver.name} ended with {status}\n{driver.tail()}")
 
+    def catch_up(self, spark: SparkSession) -> list[Progress]:
+        """The same in this process and its Spark, without the start of a driver; gives what is told of its batches."""
+        self.save()
+        began = time.monotonic()
+        batches = ingest_here(self._ingest, spark)
+        self.story.append(f"{len(batches)} batches up to the tip, here, in {time.monotonic() - began:.1f} s")
+        return batches
+
     @contextmanager
     def explained(self) -> Iterator[None]:
         """What fails meanwhile is told with the evidence."""
@@ -181,7 +192,8 @@ class Lab:
     def evidence(self) -> str:
         """What a person would look at."""
         tails = [driver.tail() for driver in self.drivers[-2:]]
-        return "\n".join(["--- what happened", *self.story, log_listing(self.writer), *tails])
+        here = tail_of(log_of(self._ingest))
+        return "\n".join(["--- what happened", *self.story, log_listing(self.writer), *tails, here])
 
     def end(self) -> None:
         """Kill what is left, and start nothing more."""
@@ -224,12 +236,6 @@ class Labs:
             lab.end()
 
 
-def run_chain(lab: Lab, links: Sequence[Link]) -> None:
-    """Let it all happen to one driver after the other, then drain."""
-    let_happen(lab, links)
-    drain_whole(lab)
-
-
 def let_happen(lab: Lab, links: Sequence[Link]) -> None:
     """To one driver after the other."""
     for link in links:
@@ -240,11 +246,10 @@ def let_happen(lab: Lab, links: Sequence[Link]) -> None:
         lab.story.append(f"{lab.drivers[-1].name}: {link}; {time.monotonic() - began:.1f} s")
 
 
-def drain_whole(lab: Lab) -> None:
-    """What the killed ones did not get to, and more, in a few batches."""
+def take_more(lab: Lab) -> None:
+    """What the killed ones did not get to, and more, is read in a few batches."""
     lab.stream.put(BURSTS)
     lab.document["spec"]["trigger"]["maxRecordsPerBatch"] = 100 * MAX_RECORDS_PER_BATCH
-    lab.drain()
 
 
 def end_with_all(lab: Lab) -> None:

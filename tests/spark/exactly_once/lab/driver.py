@@ -142,8 +142,7 @@ class Driver:
 
     def tail(self) -> str:
         """The last lines of the log, for a person."""
-        lines = self.log.read_text(errors="replace").splitlines()[-TAIL_LINES:]
-        return "\n".join([f"--- the last lines of {self.log}", *lines])
+        return tail_of(self.log)
 
     def require_no_jvm(self, seconds: float) -> None:
         """The JVM of an ended driver may not be left after so long, but for one that SIGKILL is on its way to: a busy
@@ -169,6 +168,12 @@ class Driver:
 
     def _executors(self) -> list[psutil.Process]:
         return [process for process in self._jvms() if _EXECUTOR in _command(process)]
+
+
+def tail_of(log: Path) -> str:
+    """Its last lines, for a person; none if there is no log yet."""
+    lines = log.read_text(errors="replace").splitlines()[-TAIL_LINES:] if log.exists() else []
+    return "\n".join([f"--- the last lines of {log}", *lines])
 
 
 def _command(process: psutil.Process) -> list[str]:
