@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Iterator
+from typing import Any
 
 import obstore
 import orjson
@@ -18,6 +19,8 @@ from lakestream.storage import open_store, translated
 
 _HEAD = _FOOT = 64 * 1024
 """Bytes that are read of a file to know what it is."""
+_LOOKED_AT = 100
+"""Lines of them, at most."""
 _PART_BYTES, _PART_ROWS = 4 * 1024 * 1024, 25_000
 """Of JSON lines, and of Parquet."""
 _MOST_COMPRESSED = 128 * 1024 * 1024
@@ -66,8 +69,7 @@ _Cut = tuple[int, int, int, int]
 def _of_lines(file: Found, kind: Format, head: bytes, columns: Collection[str] | None) -> Iterator[_Cut]:
     text = head if kind is Format.JSON else _unpacked(file, kind, head)
     lines = text.splitlines(keepends=True)
-    if len(lines) > 1 or len(head) == file.size:
-        _require_object(file, next((line for line in lines if line.strip()), b"{}"), columns)
+    _require_objects(file, lines if len(head) == file.size else lines[:-1], columns)
     lengths = [len(line) for line in lines[:-1]] or [max(len(text), 1)]
     mean = sum(lengths) / len(lengths)
     if kind is not Format.JSON:
@@ -97,17 +99,25 @@ def _unpacked(file: Found, kind: Format, head: bytes) -> bytes:
     return b"".join(chunks)
 
 
-def _require_object(file: Found, line: bytes, columns: Collection[str] | None) -> None:
+def _require_objects(file: Found, lines: list[bytes], columns: Collection[str] | None) -> None:
+    """Most of the first lines are JSON objects; the others are damaged, which the quarantine is for."""
+    some = [line for line in lines if line.strip()][:_LOOKED_AT]
+    objects = [found for line in some if (found := _object(line)) is not None]
+    if len(objects) * 2 < len(some):
+        raise RequestError(
+            f"{file.path} is neither Parquet nor JSON lines: each line has to be a JSON object, and of the first "
+            f"{len(some)} lines {len(some) - len(objects)} are none: "
+            f"{next(line for line in some if _object(line) is None)[:80].decode(errors='backslashreplace').strip()!r}"
+        )
+    _require_columns(file, list(dict.fromkeys(name for found in objects for name in found)), columns)
+
+
+def _object(line: bytes) -> dict[str, Any] | None:
     try:
         found = orjson.loads(line)
     except ValueError:
-        found = None
-    if not isinstance(found, dict):
-        raise RequestError(
-            f"{file.path} is neither Parquet nor JSON lines: a line has to be a JSON object, and its first one is "
-            f"{line[:80].decode(errors='backslashreplace').strip()!r}"
-        )
-    _require_columns(file, found, columns)
+        return None
+    return found if isinstance(found, dict) else None
 
 
 def _require_columns(file: Found, names: Collection[str], columns: Collection[str] | None) -> None:

@@ -76,7 +76,8 @@ def put_files(lab: Lab) -> str:
     for number in range(3):
         put_lines(lab, f"dt=x/overlapping-{number}.json", lab.stream.lines(100))
         lab.stream.put(1)
-    put_lines(lab, "overlapping.json.gz", lab.stream.lines(50))
+    damaged_first = sorted(lab.stream.lines(50), key=lambda record: not record.malformed)
+    put_lines(lab, "overlapping.json.gz", damaged_first)
     put_parquet(lab, "overlapping.parquet", lab.stream.lines(80))
     put_lines(lab, "disjoint.json", lab.stream.lines(150, prefix="old"))
     path, _ = put(lab, "empty.json", b"")

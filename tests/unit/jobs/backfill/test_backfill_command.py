@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -128,8 +129,9 @@ def test_a_large_file_is_cut(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> Non
 @pytest.mark.parametrize(
     ("name", "content", "why"),
     [
-        ("a.csv", b"order_id\na\n", "a line has to be a JSON object, and its first one is 'order_id'"),
+        ("a.csv", b"order_id\na\n", "has to be a JSON object, and of the first 2 lines 2 are none: 'order_id'"),
         ("a.json", b"[\n{}\n]\n", "neither Parquet nor JSON lines"),
+        ("a.json", b"[\n" + b'{"order_id":"a"},\n' * 999, "of the first 100 lines 100 are none: '['"),
         ("a.json", b'{\n  "order_id": "a"\n}\n', "neither Parquet nor JSON lines"),
         ("a.json", b'{"id":"a"}\n', "a.json is of another table: spec.schema has order_id, version; the file has id"),
         ("a.gz", gzip.compress(b"x\n", mtime=0), "neither Parquet nor JSON lines"),
@@ -143,6 +145,16 @@ def test_what_is_no_file_of_events_is_named(lake: Lake, name: str, content: byte
     assert why in refused
     assert str(lake.folder / "files" / name) in refused
     assert newest_request(lake.store()) is None
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+@pytest.mark.parametrize("damaged", [b'{"order_id":\n', b"\xff\xfe\n", b"[1,2]\n{}\n"])
+def test_damaged_lines_are_a_matter_of_the_quarantine(
+    lake: Lake, damaged: bytes, pack: Callable[[bytes], bytes]
+) -> None:
+    path = lake.put("a", pack(damaged + b'{"order_id":"a"}\n' * 5))
+    assert lake.backfill(path).exit_code == 0
+    assert [Path(part.path).name for part in lake.parts()] == ["a"]
 
 
 def test_parquet_of_another_table_or_with_an_unreadable_column_is_named(lake: Lake) -> None:

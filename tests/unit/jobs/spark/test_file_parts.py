@@ -61,7 +61,7 @@ lines = st.lists(st.binary(max_size=30).filter(lambda line: b"\n" not in line), 
 @pytest.mark.usefixtures("small")
 @given(found=lines, ends=st.booleans())
 def test_each_line_is_read_once_with_its_first_byte(found: list[bytes], ends: bool, pack: object) -> None:
-    found = [b'{"a":1}', *found]
+    found = [*[b"{}"] * len(found), *found]
     content = b"\n".join(found) + (b"\n" if ends else b"")
     expected, at = [], 0
     for line in found:
