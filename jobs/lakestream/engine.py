@@ -62,7 +62,7 @@ class Until(Enum):
     STOPPED = "stopped"
     """Never: SIGTERM or a drain request ends it."""
     CAUGHT_UP = "caught up"
-    """Once a batch has reached the tip of every shard."""
+    """Once all is committed that had arrived when the run began."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +219,7 @@ class Engine(Generic[Rows]):
             if (plan := self._take(until)) is not None:
                 return plan, plan.planned_at
             if self._rests:
-                if until is Until.CAUGHT_UP and self._planner.caught_up_to is not None:
+                if until is Until.CAUGHT_UP and self._planner.missing == timedelta(0):
                     return None, self._due
                 self._clock.wait(self._free, spare)
                 self._stop.wait((self._due - self._clock.now()).total_seconds())
@@ -231,6 +231,8 @@ class Engine(Generic[Rows]):
             # Behind a backlog's batch the next one begins at once.
             self._rests = plan is None or plan.caught_up
             self._may_take = True
+            if until is Until.CAUGHT_UP and (missing := self._planner.missing) is not None:
+                self._due = min(self._due, began + missing)
             if plan is not None:
                 return plan, began
             if (caught_up_to := self._planner.caught_up_to) is not None:

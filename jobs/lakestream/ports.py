@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Generic, Protocol, TypeVar
 
 from lakestream.model import (
@@ -56,6 +56,11 @@ class Planner(Protocol):
     @property
     def caught_up_to(self) -> datetime | None:
         """If the last plan left nothing unread that had arrived before this (Kinesis) time; else None."""
+        ...
+
+    @property
+    def missing(self) -> timedelta | None:
+        """What `caught_up_to` lacks to be behind all that had arrived when the first plan was made; None as that is."""
         ...
 
     def plan(self, *, batch: int, epoch: int, cursors: tuple[Cursor, ...], trim: Trim | None) -> BatchPlan | None:

@@ -7,7 +7,7 @@ import string
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 import orjson
@@ -138,6 +138,11 @@ class RecordedPlanner:
     def caught_up_to(self) -> datetime | None:
         """Behind the last plan there is nothing."""
         return datetime.now(UTC) if self._done else None
+
+    @property
+    def missing(self) -> timedelta | None:
+        """Nothing."""
+        return timedelta(0) if self._done else None
 
     def plan(self, *, batch: int, epoch: int, cursors: tuple[Cursor, ...], trim: Trim | None) -> BatchPlan | None:
         """The next one; only the last one is said to reach the tip, so that the engine waits before none."""

@@ -68,9 +68,9 @@ _Cut = tuple[int, int, int, int]
 
 def _of_lines(file: Found, kind: Format, head: bytes, columns: Collection[str] | None) -> Iterator[_Cut]:
     text = head if kind is Format.JSON else _unpacked(file, kind, head)
-    lines = text.splitlines(keepends=True)
+    lines = text.split(b"\n")
     _require_objects(file, lines if len(head) == file.size else lines[:-1], columns)
-    lengths = [len(line) for line in lines[:-1]] or [max(len(text), 1)]
+    lengths = [len(line) + 1 for line in lines[:-1]] or [max(len(text), 1)]
     mean = sum(lengths) / len(lengths)
     if kind is not Format.JSON:
         if file.size > _MOST_COMPRESSED:

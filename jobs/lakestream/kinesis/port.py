@@ -12,6 +12,9 @@ from lakestream.model import HashKeys, Position
 MAX_RECORDS_PER_CALL = 10_000
 """Limit of GetRecords."""
 
+CLOCK_ERROR = timedelta(seconds=1)
+"""How far behind the server's clock ours may be: its answers tell whole seconds."""
+
 Sleep: TypeAlias = Callable[[float], None]
 """Waits for a number of seconds."""
 Monotonic: TypeAlias = Callable[[], float]
@@ -79,7 +82,8 @@ class KinesisClient(Protocol):
     """
 
     def now(self) -> datetime:
-        """Kinesis time: never ahead of the server's clock, so AT_TIMESTAMP accepts it. Asks Kinesis if it has to."""
+        """Kinesis time: never ahead of the server's clock, so AT_TIMESTAMP accepts it, and no further behind than
+        `CLOCK_ERROR`. Asks Kinesis if it has to."""
 
     def describe_stream_summary(self) -> StreamSummary:
         """Raises StreamNotFoundError."""

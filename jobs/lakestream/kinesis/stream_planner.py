@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 from types import TracebackType
 
 from lakestream.kinesis.planner import Planner
@@ -40,6 +40,11 @@ class StreamPlanner:
     def caught_up_to(self) -> datetime | None:
         """Of the stream, as `Planner.caught_up_to`."""
         return self._stream.caught_up_to
+
+    @property
+    def missing(self) -> timedelta | None:
+        """Of the stream, as `Planner.missing`."""
+        return self._stream.missing
 
     def plan(self, *, batch: int, epoch: int, cursors: Sequence[Cursor], trim: Trim | None) -> BatchPlan | None:
         """The next batch of the stream, as `Planner.plan`."""

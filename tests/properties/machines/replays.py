@@ -201,6 +201,7 @@ class Parts:
     available: int
     spans: dict[int, range]
     caught_up_to: datetime | None = NOW
+    missing: timedelta | None = timedelta(0)
 
     def plan(self, *, batch: int, epoch: int, cursors: tuple[Cursor, ...], trim: Trim | None) -> BatchPlan | None:
         taken = cursors[0].position.sequence if cursors and isinstance(cursors[0], Reading) else 0

@@ -70,6 +70,8 @@ class World:
     """Records of a span that somebody has asked for behind these, one in each batch: 9001 and so on."""
     epoch: int = 0
     now: datetime = START
+    tip: datetime = START
+    """Before it arrived what a run to the tip has to take."""
     spared: list[float] = field(default_factory=list)
     """Seconds for which planning was to wait for the sink, at most."""
 
@@ -123,6 +125,7 @@ class ScriptedPlanner:
     world: World
     learned: list[int] = field(default_factory=list)
     caught_up_to: datetime | None = None
+    missing: timedelta | None = None
 
     def plan(self, *, batch: int, epoch: int, cursors: tuple[Cursor, ...], trim: Trim | None) -> BatchPlan | None:
         # Batches that readmit are numbered too, and take nothing of the stream.
@@ -132,6 +135,7 @@ class ScriptedPlanner:
         assert record == taken, "a batch begins where the one before ended"
         caught_up = record >= self.world.available - 1
         self.caught_up_to = START if caught_up else None
+        self.missing = max(self.world.tip - self.world.now, timedelta(0)) if caught_up else None
         if record >= self.world.available:
             return None
         return replace(plan_of(record, epoch, caught_up=caught_up), batch=batch, read_from=START)
@@ -370,6 +374,19 @@ def test_all_that_was_fetched_is_released(start: Any) -> None:
     driver = start(World(available=5))
     driver.engine.run(Until.CAUGHT_UP)
     assert driver.world.released == driver.world.fetched == 5
+
+
+def test_a_run_to_the_tip_looks_again_for_what_was_too_young_when_it_began(start: Any) -> None:
+    world = World(available=1, tip=START + timedelta(seconds=3))
+    driver = start(world)
+
+    def arrive(step: str) -> None:
+        world.available = 2
+
+    world.on_reach = arrive
+    assert driver.engine.run(Until.CAUGHT_UP) == 2
+    assert driver.stop.waits == [3], "not for the whole interval"
+    assert world.lake == [1, 2]
 
 
 def test_at_the_tip_batches_begin_an_interval_apart(start: Any) -> None:
