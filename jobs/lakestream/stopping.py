@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import logging
 import signal
+import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -17,13 +18,22 @@ class StopSignal:
 
     def __init__(self) -> None:
         self._event = threading.Event()
-        self.is_asked = False
+        self._is_asked = False
+        self._has_signal: Callable[[], bool] = lambda: False
+
+    @property
+    def is_asked(self) -> bool:
         """Whether somebody wants the run to end; else, if it is set, an error does."""
+        return self._is_asked or self._has_signal()
 
     def set(self) -> None:
         """Ask the run to end after the batch in hand."""
-        self.is_asked = True
+        self._is_asked = True
         self._event.set()
+
+    def listen(self, has_signal: Callable[[], bool]) -> None:
+        """Ask this too whether somebody wants the run to end."""
+        self._has_signal = has_signal
 
     def fail(self) -> None:
         """End the run's other threads too, since one has failed."""
@@ -42,7 +52,8 @@ class StopSignal:
 def stop_on_signals(stop: StopSignal) -> Iterator[None]:
     """While entered, the first SIGTERM or SIGINT asks for a stop; a second one ends the process at once.
 
-    Nothing depends on the first: a kill at any instant loses and doubles nothing.
+    Nothing depends on the first: a kill at any instant loses and doubles nothing. Python runs a handler when the main
+    thread is back from what it calls, as a request to a storage that is away; `is_asked` tells before.
     """
 
     def on_signal(number: int, _frame: FrameType | None) -> None:
@@ -50,9 +61,25 @@ def stop_on_signals(stop: StopSignal) -> Iterator[None]:
         stop.set()
         signal.signal(number, signal.SIG_DFL)
 
-    before = {number: signal.signal(number, on_signal) for number in (signal.SIGTERM, signal.SIGINT)}
+    received, sent = socket.socketpair()
+    for end in (received, sent):
+        end.setblocking(False)
+    with received, sent:
+        before = {number: signal.signal(number, on_signal) for number in (signal.SIGTERM, signal.SIGINT)}
+        wakes = signal.set_wakeup_fd(sent.fileno())
+        stop.listen(lambda: not _arrived(received).isdisjoint(before))
+        try:
+            yield
+        finally:
+            stop.listen(lambda: False)
+            signal.set_wakeup_fd(wakes)
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+
+def _arrived(wakes: socket.socket) -> set[int]:
+    """The signals that were told of by this socket."""
     try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+        return {*wakes.recv(1024, socket.MSG_PEEK)}
+    except BlockingIOError:
+        return set()

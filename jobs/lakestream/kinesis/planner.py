@@ -25,7 +25,7 @@ from lakestream.kinesis.lineage import (
     vanished,
     worth_writing,
 )
-from lakestream.kinesis.port import CLOCK_ERROR, IteratorStart, KinesisClient, Shard, Sleep, StreamSummary
+from lakestream.kinesis.port import IteratorStart, KinesisClient, Shard, Sleep, StreamSummary
 from lakestream.kinesis.probe import Before, Behind, Closed, Cut, Ended, Idle, Next, Peek, Prober, Record
 from lakestream.kinesis.rates import Rates
 from lakestream.kinesis.settings import PlannerSettings
@@ -109,7 +109,6 @@ class Planner:
         self._rates = Rates()
         self._tasks: dict[int, int] = {}  # of each batch that is not finished yet
         self._caught_up_to: datetime | None = None
-        self._tip: datetime | None = None  # of the stream, when the first plan was made
 
     def __enter__(self) -> Planner:
         return self
@@ -124,13 +123,6 @@ class Planner:
     def caught_up_to(self) -> datetime | None:
         """If the last call of `plan` left nothing unread that had arrived before this (Kinesis) time; else None."""
         return self._caught_up_to
-
-    @property
-    def missing(self) -> timedelta | None:
-        """What `caught_up_to` lacks to be behind all that had arrived when the first plan was made; None as that is."""
-        if self._caught_up_to is None or self._tip is None:
-            return None
-        return max(self._tip - self._caught_up_to, timedelta(0))
 
     @property
     def shards(self) -> Mapping[str, Shard]:
@@ -169,7 +161,6 @@ class Planner:
         # A fresh listing tells the time too: after a long sleep the one known before would hide a loss.
         self._list(self._client.now(), force=False)
         now = self._client.now()
-        self._tip = self._tip or now + CLOCK_ERROR
         draft, slots = self._open(now, cursors, trim), self._slots()
         nexts = self._peek(draft)
         admission = admit(

@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from types import TracebackType
 
 from lakestream.kinesis.planner import Planner
-from lakestream.kinesis.port import KinesisClient, Sleep
+from lakestream.kinesis.port import CLOCK_ERROR, KinesisClient, Sleep
 from lakestream.kinesis.settings import PlannerSettings
 from lakestream.kinesis.spans import SpanPlanner
 from lakestream.model import BatchCommit, BatchPlan, Cursor, Portion, SpanDue, Trim
@@ -26,6 +26,8 @@ class StreamPlanner:
         sleep: Sleep = time.sleep,
     ) -> None:
         """As `Planner`."""
+        self._client = client
+        self._tip: datetime | None = None  # of the stream, when the first plan was made
         self._stream = Planner(client, settings, slots=slots, sleep=sleep)
         self._spans = SpanPlanner(client, settings, slots=slots, sleep=sleep)
 
@@ -43,11 +45,14 @@ class StreamPlanner:
 
     @property
     def missing(self) -> timedelta | None:
-        """Of the stream, as `Planner.missing`."""
-        return self._stream.missing
+        """What `caught_up_to` lacks to be behind all that had arrived when the first plan was made; None as that is."""
+        if self.caught_up_to is None or self._tip is None:
+            return None
+        return max(self._tip - self.caught_up_to, timedelta(0))
 
     def plan(self, *, batch: int, epoch: int, cursors: Sequence[Cursor], trim: Trim | None) -> BatchPlan | None:
         """The next batch of the stream, as `Planner.plan`."""
+        self._tip = self._tip or self._client.now() + CLOCK_ERROR
         return self._stream.plan(batch=batch, epoch=epoch, cursors=cursors, trim=trim)
 
     def portion(self, due: SpanDue, trim: Trim | None, records: int) -> Portion | None:

@@ -9,7 +9,6 @@ import pytest
 
 from lakestream.errors import DataLossError, ExpiredIteratorError, SettingsError, StreamRecreatedError
 from lakestream.kinesis import Planner, PlannerSettings
-from lakestream.kinesis.port import CLOCK_ERROR
 from lakestream.model import (
     BatchCommit,
     BatchPlan,
@@ -73,19 +72,6 @@ def test_at_the_tip_the_cut_is_behind_the_last_record() -> None:
     assert plan.cursors == (Reading(S0, after(last.sequence), last.arrival, tip_seen=stream.time),)
     assert plan.caught_up
     assert planner.caught_up_to == plan.horizon == stream.time - SETTLE
-
-
-def test_it_tells_when_all_that_was_there_at_first_is_planned() -> None:
-    stream = FakeKinesis()
-    planner = planner_of(stream)
-    assert planner.missing is None
-    stream.put(S0, b"x")
-    plan_of(planner)
-    assert planner.missing == SETTLE + CLOCK_ERROR
-    stream.advance(SETTLE + CLOCK_ERROR)
-    stream.put(S0, b"x")
-    plan_of(planner)
-    assert planner.missing == timedelta(0)
 
 
 def test_records_younger_than_the_settle_time_are_left() -> None:
