@@ -41,7 +41,7 @@ class Batch:
 
 @dataclass(slots=True)
 class Job:
-    """A stage at work: first what is fixed, then core-seconds on so many tasks."""
+    """A stage at work: first what is fixed, then tasks wait for Kinesis's first answer, then so many core-seconds."""
 
     batch: Batch
     began: float
@@ -49,8 +49,10 @@ class Job:
     work: float
     tasks: float
     """That run at once, if there are slots."""
+    waits: float = 0.0
+    """Seconds."""
     speed: float = 1.0
-    """Core-seconds of work done per second and slot; below 1 tasks wait for Kinesis."""
+    """Core-seconds of work done per second and slot; below 1 tasks wait for more of Kinesis's answers."""
     whole: float = 0.0
     """What `work` was at the beginning."""
     ran: float = 0.0

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from lakestream_bench.simulation.costs import BatchCosts, mean_noise
+from lakestream_bench.simulation.shard import ANSWER_BYTES, READ_BYTES, readable_by_each
 from lakestream_bench.simulation.streams import Mishaps, Scenario
-from lakestream_bench.simulation.world import RANGES_AT_ONCE, SHARD_READ_BYTES
 
 Series = NDArray[np.float64]
 
@@ -62,14 +62,12 @@ def bound_of(scenario: Scenario, costs: BatchCosts) -> Bound:
 def work_of(scenario: Scenario, costs: BatchCosts, times: Series) -> Series:
     """Core-seconds that have arrived, and those of compaction that they bring about.
 
-    A task that fetches holds its slot while it waits: it reads from some shards at once, none faster than allowed.
+    None of tasks that wait for a shard: who asks for no more than may be read then does not.
     """
     seconds = times.astype(int)
     compacting = scenario.compaction.share * costs.finish.per_record if scenario.compaction else 0.0
     weight = mean_noise(costs) * np.diff(costs.weight(scenario.records[seconds], scenario.bytes[seconds]))
-    waits = np.diff(scenario.bytes[seconds]) * scenario.consumers / (RANGES_AT_ONCE * SHARD_READ_BYTES)
-    fetching = np.maximum(costs.prepare.per_record * weight, waits)
-    return np.concatenate(([0.0], np.cumsum(fetching + (costs.finish.per_record + compacting) * weight)))
+    return np.concatenate(([0.0], np.cumsum((costs.per_record + compacting) * weight)))
 
 
 def _capacity(scenario: Scenario, times: Series) -> Series:
@@ -88,16 +86,15 @@ def _capacity(scenario: Scenario, times: Series) -> Series:
 
 def _readable(scenario: Scenario, costs: BatchCosts, times: Series) -> Series:
     """Work that Kinesis has given away by each time at most, as the fullest shard allows."""
-    seconds = times[:-1]
-    share = np.array([scenario.share_at(at) for at in seconds])
-    arrived = np.diff(scenario.bytes[times.astype(int)]) * share
-    allowed = STEP * SHARD_READ_BYTES / scenario.consumers
+    arrived = np.array([scenario.share_at(at) for at in times[:-1]]) * np.diff(scenario.bytes[times.astype(int)])
+    others = [readable_by_each(scenario, at, at + STEP) for at in times[:-1].tolist()]
+    allowed = STEP * READ_BYTES - (scenario.consumers - 1) * np.array(others)
     # Without a full shard all of this is far from the limit.
-    if arrived.max(initial=0.0) <= allowed:
+    if (arrived <= allowed).all():
         return np.full(len(times), np.inf)
-    read = _fastest(np.concatenate(([0.0], np.cumsum(arrived))), np.full(len(seconds), allowed / STEP), None)
-    at = np.interp(read, np.concatenate(([0.0], np.cumsum(arrived))), times)
-    return np.asarray(np.interp(at, times, work_of(scenario, costs, times)))
+    came = np.concatenate(([0.0], np.cumsum(arrived)))
+    read = np.minimum(came, _fastest(came, allowed / STEP, None) + ANSWER_BYTES)
+    return np.asarray(np.interp(np.interp(read, came, times), times, work_of(scenario, costs, times)))
 
 
 def _fastest(arrived: Series, capacity: Series, readable: Series | None) -> Series:

@@ -18,10 +18,10 @@ from lakestream_api.report import ExecutorsReport
 from lakestream_bench.simulation.batches import DONE, SERVICES_SHARE, Batch, Job, Meter
 from lakestream_bench.simulation.cluster import Cluster, start_delays
 from lakestream_bench.simulation.costs import BatchCosts, StageCost, noise
+from lakestream_bench.simulation.shard import Shard
 from lakestream_bench.simulation.slices import Slices
 from lakestream_bench.simulation.streams import Mishap, Mishaps, Scenario
 
-SHARD_READ_BYTES = 2_000_000.0
 RECORDS_PER_TASK = 10_000
 RANGES_AT_ONCE = 4
 """Shards that a task asks at once."""
@@ -63,6 +63,7 @@ class World:
         self._reported_at = 0.0
         self._slices = Slices()
         self._pace = Pace()
+        self._shard = Shard(scenario)
         self._number = 0
         self._due = 0.0
         self._rests = True
@@ -140,6 +141,8 @@ class World:
             for job, _, headway in self._at_work():
                 if job.fixed > DONE:
                     times.append(self.now + job.fixed)
+                elif job.waits > DONE:
+                    times.append(self.now + job.waits)
                 elif headway:
                     times.append(self.now + job.work / headway)
         return max(min(times, default=math.inf), self.now)
@@ -154,6 +157,9 @@ class World:
             for job, taken, headway in self._at_work():
                 if job.fixed > DONE:
                     job.fixed -= step
+                elif job.waits > DONE:
+                    job.waits -= step
+                    job.ran += taken * step
                 else:
                     job.work -= headway * step
                     job.ran += taken * step
@@ -265,13 +271,15 @@ class World:
         if cost is not self.costs.prepare:
             return Job(batch, self.now, fixed, work, tasks)
         batch.tasks = tasks
-        # Whole shards are dealt out to tasks, the fullest of which counts. A task asks for some of its shards at once,
-        # and none is read faster than allowed.
+        # Whole shards are dealt out to tasks, the fullest of which counts. A task asks for some of its shards at once.
         each = math.ceil(batch.shards / tasks)
         tasks_worth = min(tasks, 1 / max(batch.share, each / batch.shards))
-        reading = batch.share * batch.bytes / (SHARD_READ_BYTES / self.scenario.consumers)
-        waits = reading * max(1.0, each / RANGES_AT_ONCE)
-        return Job(batch, self.now, fixed, work, tasks_worth, min(1.0, work / tasks_worth / max(waits, 1e-9)))
+        asked = self.now + fixed
+        first, last = self._shard.read(asked, batch.share * batch.bytes)
+        # Between answers there is something to do; and others of a task's shards give their first ones meanwhile.
+        between = (last - first) * math.ceil(each / RANGES_AT_ONCE)
+        speed = min(1.0, work / tasks_worth / between) if between else 1.0
+        return Job(batch, self.now, fixed, work, tasks_worth, first - asked, speed)
 
     @property
     def _slots(self) -> int:
