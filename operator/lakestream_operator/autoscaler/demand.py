@@ -6,9 +6,9 @@ A batch of `n` records on `p` task slots follows the one before after
     F = c₁ + w₁·n        W = c₂ + w₂·n
 
 seconds, if the pipeline never rests: while one batch is written the next is fetched, on the same cores. `r` is how long
-Kinesis takes to give away the batch's share of the fullest shard; `t` tasks hold their slots meanwhile. No more than
-`g` tasks write a batch that touches `g` file groups. What is fixed, `a`, is hidden behind the other stage's work, but
-for the share `s` of a batch that is its longer stage.
+a batch may wait for the fullest shard (see `waiting`); `t` tasks hold their slots meanwhile. No more than `g` tasks
+write a batch that touches `g` file groups. What is fixed, `a`, is hidden behind the other stage's work, but for the
+share `s` of a batch that is its longer stage.
 
 Steady: a batch of `n = λ·P` records each `P` seconds. The fewest executors are wanted on which
 
@@ -18,7 +18,8 @@ Steady: a batch of `n = λ·P` records each `P` seconds. The fewest executors ar
 where `a` alone takes up more than half of `U·I` (batches then grow until it does not), and `M/λ` where the largest
 batch allowed has room for less than what arrives in an interval.
 
-Behind, batches of `n = R·P` records are to be worked off with `T ≤ 0.97·P`, by cores that do not rest.
+Behind, batches of `n = R·P` records are to be worked off with `T ≤ 0.97·P`, by cores that do not rest. What of `r` lies
+before Kinesis's first answer is added to `F/p` there: nobody who waits for it has anything to do.
 
 More than `g·(w₁ + w₂)/w₂` slots are of no use: while `g` of them write a batch, the others have read the next one.
 """
@@ -31,7 +32,7 @@ from dataclasses import dataclass
 from lakestream_api import Scaling
 from lakestream_operator.autoscaler.estimate import Load
 from lakestream_operator.autoscaler.inputs import BatchLimits
-from lakestream_operator.autoscaler.samples import RANGES_AT_ONCE, parallelism
+from lakestream_operator.autoscaler.samples import RANGES_AT_ONCE, parallelism, waiting
 from lakestream_operator.autoscaler.state import BatchModel, LimitReason, ScalingCondition
 
 _LEAST_SHARE = 0.1
@@ -136,7 +137,8 @@ def demand(
         if load.shard_load > 0:
             # Shards are read side by side: when the fullest is at its limit, so is the stream.
             reading = min(reading, max(rate, FULL * load.rate.now / load.shard_load))
-        slots = max(slots, _slots(model, load, reading * seconds, seconds, _reading(load, reading) * seconds, FULL))
+        shard = _reading(load, reading) * seconds
+        slots = max(slots, _slots(model, load, reading * seconds, seconds, shard, FULL, behind=True))
     files = load.groups * (model.fetch + model.write) / model.write if load.groups else math.inf
     useful = min(load.open_shards, files)
     return Demand(
@@ -151,23 +153,30 @@ def _reading(load: Load, rate: float) -> float:
     return load.shard_load * rate / load.rate.now if load.rate.now > 0 else load.shard_load
 
 
-def _seconds(model: BatchModel, load: Load, records: float, slots: float, reading: float) -> tuple[float, float]:
-    """`(H + w₂·n)/p`, and `T`."""
+def _seconds(
+    model: BatchModel, load: Load, records: float, slots: float, reading: float, *, behind: bool = False
+) -> tuple[float, float]:
+    """`B`, and `T`."""
     if records <= 0:
         return 0.0, 0.0
     tasks = max(1.0, min(slots, parallelism(records, math.ceil(slots), load.open_shards)))
     # Whole shards are dealt out to tasks, each of which asks for some at once.
     each = math.ceil(load.open_shards / tasks)
-    waits = reading * max(1.0, each / RANGES_AT_ONCE)
-    held = min(load.open_shards / each, load.even_shards) * waits
+    holding = min(load.open_shards / each, load.even_shards)
+    first, between = waiting(reading, load.consumers)
+    between *= max(1.0, each / RANGES_AT_ONCE)
+    # Who is behind asks as soon as others do, and has nothing to do meanwhile; at the tip that is rare.
+    idle, waits = (first, between) if behind else (0.0, first + between)
     fetch, write = model.fetching(records), model.writing(records)
     writing = write / (min(tasks, load.groups) if load.groups else tasks)
-    stage = model.longest_stage * (model.fixed + max(fetch / tasks, waits) + writing)
-    busy = (max(fetch, held) + write + model.services * records) / tasks
-    return busy, max(busy, waits, writing, stage)
+    stage = model.longest_stage * (model.fixed + idle + max(fetch / tasks, waits) + writing)
+    busy = (holding * idle + max(fetch, holding * waits) + write + model.services * records) / tasks
+    return busy, max(busy, idle + waits, writing, stage)
 
 
-def _slots(model: BatchModel, load: Load, records: float, seconds: float, reading: float, share: float) -> float:
+def _slots(
+    model: BatchModel, load: Load, records: float, seconds: float, reading: float, share: float, *, behind: bool = False
+) -> float:
     """The fewest task slots that so many records keep busy for that share of the seconds at most."""
     if records <= 0:
         return 0.0  # there is no batch
@@ -177,7 +186,7 @@ def _slots(model: BatchModel, load: Load, records: float, seconds: float, readin
     most = min(_MOST_WAITING * least, float(load.open_shards), files * (model.fetch + model.write))
     slots = least
     while slots <= most:
-        busy, whole = _seconds(model, load, records, slots, reading)
+        busy, whole = _seconds(model, load, records, slots, reading, behind=behind)
         if busy <= share * seconds * (1 + _ROUNDING) and whole <= FULL * seconds:
             return slots
         slots = max(slots + 1, _FINE * slots)

@@ -11,7 +11,7 @@ from lakestream_operator.autoscaler.state import Block, LimitReason, Sample, Sca
 BATCHES = 8
 """That have run with the step before it is judged; their median is good to a few percent of noisy batches."""
 BOUND_BATCHES = 2
-"""That wait for a shard, from which on a step is not judged."""
+"""That may have waited for a shard, from which on a step is not judged."""
 COMPLETE = 0.95
 """Of the executors of a step have come when it is complete: of many, one comes minutes later."""
 LEAST_PROMISE = 0.2
@@ -37,7 +37,7 @@ def judge(state: ScalingState, load: Load, now: datetime) -> tuple[ScalingState,
         return state, None
     after = [sample for sample in state.samples if sample.at > step.at and sample.executors >= COMPLETE * step.after]
     if sum(sample.batches for sample in after if sample.shard_bound) >= BOUND_BATCHES:
-        # What waits for a shard tells nothing of executors.
+        # What waits for a shard tells nothing of executors, and takes more core-seconds with more slots.
         return replace(state, step=None), None
     after = [sample for sample in after if _tells(sample)]
     if sum(sample.batches for sample in after) < BATCHES:

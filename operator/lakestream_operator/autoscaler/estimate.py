@@ -51,6 +51,8 @@ class Load:
     open_shards: int
     shard_load: float
     """What the fullest shard gets per second, as a share of what may be read from it."""
+    consumers: int = 1
+    """Writers that read the stream."""
     even_shards: float = math.inf
     """As many shards as full as the fullest would get what all get together; infinite: not known."""
     groups: int = 0
@@ -194,6 +196,7 @@ def load_of(state: ScalingState, window: ScalingWindow, now: datetime) -> Load |
         open_shards=max(1, newest.open_shards),
         # Of so many bytes as come now, not of the last seconds' noise.
         shard_load=rate.now * size * reading / sum(sample.bytes for sample in recent) if reading > 0 else 0.0,
+        consumers=window.consumers,
         even_shards=read / reading if reading > 0 else math.inf,
         groups=max(sample.groups for sample in came[-FEW:]),
         fullest_shard=window.fullest_shard,

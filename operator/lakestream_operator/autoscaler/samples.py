@@ -13,6 +13,8 @@ from lakestream_operator.autoscaler.state import Sample, ScalingState
 
 SHARD_READ_BYTES = 2_000_000.0
 """Per second, what Kinesis lets all polling consumers together read from a shard."""
+_ANSWER_SECONDS = 5.0
+"""That the largest answer, 10 MB, takes at this rate; it comes at once, and keeps the next one waiting."""
 RECORDS_PER_TASK = 10_000
 """The data plane's planner makes no more tasks than a batch has records for."""
 RANGES_AT_ONCE = 4
@@ -24,8 +26,8 @@ _FINE = timedelta(minutes=4)
 """Younger samples are single batches, but for very short ones; older ones are put together."""
 _SHORT, _LONG = 5.0, 60.0
 """Seconds of arrival time that a sample covers at least, while it is young and later."""
-_BOUND = 0.75
-"""Share of fetching tasks' time that the fullest shard's read limit accounts for, from which on they wait for it."""
+_BOUND = 0.25
+"""Share of fetching tasks' time that waiting for the fullest shard may account for, from which on they may have."""
 _LEAST_RATE = 1e-6
 """Records per second; less is none."""
 
@@ -92,7 +94,7 @@ def _sample(batch: BatchSummary, window: ScalingWindow) -> Sample:
         longest=max(seconds.prepare, seconds.finish),
         executors=batch.executors,
         reading=reading,
-        shard_bound=0 < fetch <= slots * reading / _BOUND,
+        shard_bound=0 < fetch <= slots * sum(waiting(reading, window.consumers)) / _BOUND,
         groups=batch.file_groups or 0,
     )
 
@@ -104,6 +106,16 @@ def _span(batch: BatchSummary) -> float:
 
 def _reading(largest: int, window: ScalingWindow) -> float:
     return largest * window.consumers / SHARD_READ_BYTES
+
+
+def waiting(reading: float, consumers: int) -> tuple[float, float]:
+    """Seconds that a batch may wait for a shard's first answer, and from there to its last one.
+
+    `reading` is how long Kinesis takes to give as much to all consumers. An answer of up to 10 MB comes at once, and
+    keeps whoever asks next waiting until it is paid off.
+    """
+    answer = min(reading / consumers, _ANSWER_SECONDS)
+    return (consumers - 1) * answer, reading - consumers * answer
 
 
 def _merged(samples: Sequence[Sample], now: datetime) -> list[Sample]:

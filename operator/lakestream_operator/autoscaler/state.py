@@ -120,9 +120,9 @@ class Sample:
     """Seconds of the longer stage."""
     executors: int = 0
     reading: float = 0.0
-    """Seconds that the shard that gave most took to be read, as fast as Kinesis allows."""
+    """Seconds in which Kinesis gives as much as the shard that gave most to each consumer of it."""
     shard_bound: bool = False
-    """Whether that is what fetching took, whatever the executors."""
+    """Whether a part of what fetching took may be waiting for it, whatever the executors."""
     groups: int = 0
     """File groups that a batch was written to, at most; 0: no bound."""
 
