@@ -53,7 +53,7 @@ from lakestream.spark.pipeline import Pipeline
 from lakestream.spark.session import build_session, instances_of, kill_jvm, stop_session
 from lakestream.spark.tasktime import TaskTime
 from lakestream.spark.uploads import abort_uploads
-from lakestream.stopping import StopSignal, stop_on_signals
+from lakestream.stopping import StopSignal, ended_by_signals, stop_on_signals
 from lakestream.storage import LakePath, S3Settings, StorageUnavailableError, StoreSettings
 from lakestream.takeover import await_predecessors
 from lakestream_api import HudiOutput, LakeStream, Writer, advice
@@ -280,7 +280,8 @@ def _end_all(stop: StopSignal, error: LakeStreamError) -> None:
 def _taken_over(
     place: StoreSettings, identity: Identity, control: DriverControl, stop: StopSignal
 ) -> Iterator[CheckpointLog]:
-    log = CheckpointLog.open(ObstoreLogStore.at(place), identity)
+    with ended_by_signals():  # for nothing is in hand yet, and a storage that is away holds the main thread up
+        log = CheckpointLog.open(ObstoreLogStore.at(place), identity)
     try:
         logger.info("epoch %d of checkpoint %s at %s", log.epoch, log.checkpoint, place.path)
         control.took_over(log.epoch)

@@ -12,6 +12,8 @@ from types import FrameType
 
 logger = logging.getLogger(__name__)
 
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
 
 class StopSignal:
     """Set once, seen by every thread, and waited for instead of sleeping."""
@@ -64,17 +66,31 @@ def stop_on_signals(stop: StopSignal) -> Iterator[None]:
     received, sent = socket.socketpair()
     for end in (received, sent):
         end.setblocking(False)
-    with received, sent:
-        before = {number: signal.signal(number, on_signal) for number in (signal.SIGTERM, signal.SIGINT)}
+    with received, sent, _handled(on_signal):
         wakes = signal.set_wakeup_fd(sent.fileno())
-        stop.listen(lambda: not _arrived(received).isdisjoint(before))
+        stop.listen(lambda: not _arrived(received).isdisjoint(_SIGNALS))
         try:
             yield
         finally:
             stop.listen(lambda: False)
             signal.set_wakeup_fd(wakes)
-            for number, handler in before.items():
-                signal.signal(number, handler)
+
+
+@contextmanager
+def ended_by_signals() -> Iterator[None]:
+    """While entered, a signal ends the process at once, whatever holds the main thread up."""
+    with _handled(signal.SIG_DFL):
+        yield
+
+
+@contextmanager
+def _handled(handler: Callable[[int, FrameType | None], None] | signal.Handlers) -> Iterator[None]:
+    before = {number: signal.signal(number, handler) for number in _SIGNALS}
+    try:
+        yield
+    finally:
+        for number, former in before.items():
+            signal.signal(number, former)
 
 
 def _arrived(wakes: socket.socket) -> set[int]:

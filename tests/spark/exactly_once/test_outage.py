@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from random import Random
+from signal import SIGTERM
 
 import pytest
 from pyspark.sql import SparkSession
@@ -51,3 +52,13 @@ def test_a_driver_waits_an_outage_out_and_takes_a_new_epoch(
         take_more(lab)
         lab.catch_up(spark_on_s3)
     require_exactly_once(lab, spark_on_s3)
+
+
+def test_who_waits_for_the_storage_with_nothing_in_hand_ends_at_once(shaky: S3Proxy, labs: Labs) -> None:
+    lab = labs.make(Table.JSON, "s3", s3=shaky.url)
+    shaky.faults.add(S3Fault(Effect.CUT))
+    with lab.explained():
+        driver = lab.start()
+        driver.until(lambda: shaky.faults.struck > 1, "a request for its log")
+        driver.process.terminate()
+        assert driver.wait(60) == -SIGTERM

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from lakestream.stopping import StopSignal, stop_on_signals
+from lakestream.stopping import StopSignal, ended_by_signals, stop_on_signals
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -22,6 +22,14 @@ def test_a_signal_asks_for_the_end(number: signal.Signals) -> None:
         assert signal.getsignal(number) is signal.SIG_DFL, "a second one ends the process at once"
     assert signal.getsignal(number) is before
     assert stop.is_asked
+
+
+def test_where_nothing_is_in_hand_it_ends_the_process() -> None:
+    with stop_on_signals(StopSignal()):
+        asks = signal.getsignal(signal.SIGTERM)
+        with ended_by_signals():
+            assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+        assert signal.getsignal(signal.SIGTERM) is asks
 
 
 def test_an_error_does_not() -> None:
