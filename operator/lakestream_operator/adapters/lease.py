@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -18,6 +19,9 @@ from lakestream_operator.errors import ConflictError, LeadershipLostError, NotFo
 from lakestream_operator.model import Kind, Reference
 
 logger = logging.getLogger(__name__)
+
+_LOOK = 1.0
+"""Seconds between two looks of a replica that waits: for so long nobody acts after a leader that ended in order."""
 
 
 def _monotonic() -> float:
@@ -48,7 +52,7 @@ class Election:
     async def acquire(self) -> None:
         """Return once this replica leads."""
         while not await self._attempt(self._seconds):
-            await asyncio.sleep(self._seconds / 5)
+            await asyncio.sleep(_LOOK)
         self.leading = True
         logger.info("%s leads by %s", self.identity, self.reference)
 
@@ -70,11 +74,18 @@ class Election:
 
     async def release(self) -> None:
         """Let another replica lead at once."""
-        if not self.leading or self._lease is None:
+        if not self.leading:
             return
         self.leading = False
         try:
-            await self.client.replace({**self._lease, "spec": {**self._lease["spec"], "holderIdentity": ""}})
+            # Read anew, since the renewal that was under way may have arrived; and once more, if it arrives only now.
+            for _ in range(2):
+                lease = await self.client.get(self.reference)
+                if lease["spec"].get("holderIdentity") != self.identity:
+                    return
+                with suppress(ConflictError):
+                    await self.client.replace({**lease, "spec": {**lease["spec"], "holderIdentity": ""}})
+                    return
         except OperatorError as error:
             logger.info("%s was not released, and runs out: %s", self.reference, error)
 

@@ -27,6 +27,8 @@ class Leases:
         self.lease: Any = None
         self.down = False
         self.hangs = False
+        self.says_nothing = False
+        """What is written is taken, but not answered."""
 
     async def get(self, _: Reference) -> Any:
         await self._answer()
@@ -55,6 +57,8 @@ class Leases:
         version = int((self.lease or manifest)["metadata"].get("resourceVersion", 0)) + 1
         self.lease = deepcopy(manifest)
         self.lease["metadata"]["resourceVersion"] = str(version)
+        if self.says_nothing:
+            await asyncio.Event().wait()
         return deepcopy(self.lease)
 
 
@@ -98,6 +102,52 @@ def test_a_leader_that_ends_in_order_makes_room_at_once(play: Any) -> None:
         await first.release()
         assert not first.leads()
         assert await second._attempt(15)
+
+    play(electing())
+
+
+def test_a_replica_that_waits_leads_within_a_second_of_the_lease_being_free(play: Any) -> None:
+    leases = Leases()
+    first, second = _election(leases, "first"), _election(leases, "second")
+
+    async def electing() -> None:
+        await first.acquire()
+        waiting = asyncio.create_task(second.acquire())
+        await asyncio.sleep(3.1)
+        await first.release()
+        async with asyncio.timeout(1):
+            await waiting
+
+    play(electing())
+
+
+def test_a_leader_that_ends_in_the_middle_of_a_renewal_makes_room_too(play: Any) -> None:
+    leases = Leases()
+    first, second = _election(leases, "first"), _election(leases, "second")
+
+    async def electing() -> None:
+        await first.acquire()
+        leases.says_nothing = True
+        holding = asyncio.create_task(first.hold())
+        await asyncio.sleep(4)
+        holding.cancel()
+        leases.says_nothing = False
+        await first.release()
+        assert await second._attempt(15)
+
+    play(electing())
+
+
+def test_a_lease_that_another_one_has_is_not_released(play: Any) -> None:
+    leases = Leases()
+    first, second = _election(leases, "first"), _election(leases, "second")
+
+    async def electing() -> None:
+        await first.acquire()
+        leases.lease["spec"]["holderIdentity"] = ""
+        assert await second._attempt(15)
+        await first.release()
+        assert leases.lease["spec"]["holderIdentity"] == "second"
 
     play(electing())
 
