@@ -10,9 +10,13 @@ import yaml
 ROOT = Path(__file__).parents[3]
 
 
-def _profile(name: str) -> dict[str, Any]:
-    """The configuration with the patches of a profile, which are JSON patches without copies and tests."""
-    document: dict[str, Any] = yaml.safe_load((ROOT / "skaffold.yaml").read_text("utf-8"))
+def _profile(name: str) -> list[dict[str, Any]]:
+    """The configurations in their order, with the patches of a profile."""
+    return [_patched(each, name) for each in yaml.safe_load_all((ROOT / "skaffold.yaml").read_text("utf-8"))]
+
+
+def _patched(document: dict[str, Any], name: str) -> dict[str, Any]:
+    """With the patches of a profile, which are JSON patches without copies and tests."""
     (profile,) = (each for each in document["profiles"] if each["name"] == name)
     for patch in profile["patches"]:
         *way, last = patch["path"].strip("/").split("/")
@@ -27,8 +31,21 @@ def _profile(name: str) -> dict[str, Any]:
     return document
 
 
+def _releases(document: dict[str, Any]) -> list[str]:
+    return [release["name"] for release in document["deploy"]["helm"]["releases"]]
+
+
+def test_drivers_do_not_wait_for_the_load() -> None:
+    lake, load = _profile("local")
+    assert _releases(lake) == ["local-aws", "lakestream"]
+    assert "kubectl" in lake["deploy"], "the LakeStream is applied behind these"
+    assert _releases(load) == ["loadgen"]
+    assert [artifact["image"] for artifact in load["build"]["artifacts"]] == ["lakestream/loadgen"]
+
+
 def test_the_local_lake_outlives_a_run() -> None:
-    (release,) = (each for each in _profile("local")["deploy"]["helm"]["releases"] if each["name"] == "local-aws")
+    lake, _ = _profile("local")
+    (release,) = (each for each in lake["deploy"]["helm"]["releases"] if each["name"] == "local-aws")
     assert release["upgradeOnChange"] is False
     values = yaml.safe_load((ROOT / "charts/local-aws/values.yaml").read_text("utf-8"))
     for path, value in release["setValues"].items():
@@ -40,7 +57,7 @@ def test_the_local_lake_outlives_a_run() -> None:
 
 
 def test_the_lakestream_names_the_image_that_was_built() -> None:
-    document = _profile("local")
+    document, _ = _profile("local")
     (rule,) = document["resourceSelector"]["allow"]
     assert rule == {"groupKind": "LakeStream.lakestream.dev", "image": [".spec.kubernetes.image"]}
     (path,) = document["manifests"]["kustomize"]["paths"]
@@ -55,8 +72,11 @@ def test_the_lakestream_names_the_image_that_was_built() -> None:
 
 
 def test_on_eks_there_is_nothing_local() -> None:
-    document = _profile("eks")
-    assert [release["name"] for release in document["deploy"]["helm"]["releases"]] == ["lakestream", "loadgen"]
-    names = {release["name"] for release in document["deploy"]["helm"]["releases"]}
-    assert all(names.issuperset(release.get("dependsOn", ())) for release in document["deploy"]["helm"]["releases"])
-    assert "lakestream/localkinesis" not in {artifact["image"] for artifact in document["build"]["artifacts"]}
+    lake, load = _profile("eks")
+    assert _releases(lake) == ["lakestream"]
+    assert _releases(load) == ["loadgen"]
+    assert not {"manifests", "resourceSelector"} & set(lake)
+    assert "kubectl" not in lake["deploy"]
+    assert {artifact["image"] for artifact in lake["build"]["artifacts"]} == {"lakestream/spark", "lakestream/operator"}
+    (release,) = load["deploy"]["helm"]["releases"]
+    assert "valuesFiles" not in release
