@@ -59,7 +59,7 @@ def ingest(
     file: File,
     writer: Annotated[str, typer.Option(help="Name of the writer to run, one of spec.writers.")],
     until_caught_up: Annotated[
-        bool, typer.Option("--until-caught-up", help="End once the tip of every shard is reached.")
+        bool, typer.Option("--until-caught-up", help="End once all that had arrived is committed.")
     ] = False,
     cores: Annotated[
         int | None, typer.Option(min=1, help="Task slots of local Spark. Default: all cores of the machine.")
