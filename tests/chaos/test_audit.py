@@ -20,12 +20,13 @@ from chaos.audit import Found, Verdict, judge, read_json, read_quarantine
 from chaos.events import Events, Fate, Row, Sent
 from chaos.ledger import Truth, Where
 from chaos.poison import landed, poison
+from chaos.setting import Sink
 
 
 def _truth(events: int) -> Truth:
     chance = Random(7)
     supply = Events(chance)
-    records = list(supply.take(events)) + [poison(kind, chance, supply.fresh(), hudi=False) for kind in landed()]
+    records = list(supply.take(events)) + [poison(kind, chance, supply.fresh(), Sink.JSON) for kind in landed()]
     return Truth({("shardId-0", 100 + number, 0): sent for number, sent in enumerate(records)}, ())
 
 

@@ -64,8 +64,8 @@ def test_what_needs_s3_or_executors_happens_only_there() -> None:
 @pytest.mark.parametrize("kind", POISON)
 def test_poison_is_bytes_and_says_what_has_to_become_of_it(kind: str) -> None:
     chance = Random(kind)
-    for hudi in (True, False):
-        record = poison(kind, chance, Events(chance).fresh(), hudi=hudi)
+    for sink in Sink:
+        record = poison(kind, chance, Events(chance).fresh(), sink)
         assert isinstance(record.data, bytes)
         assert (record.row is None) == (record.fate is Fate.QUARANTINE)
 

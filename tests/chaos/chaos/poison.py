@@ -13,6 +13,7 @@ from random import Random
 from typing import TypeAlias
 
 from chaos.events import Event, Fate, Row, Sent, encoded
+from chaos.setting import Sink
 
 Bytes: TypeAlias = Callable[[Random, Event], bytes]
 
@@ -26,13 +27,20 @@ class Poison:
     in_hudi: Fate = Fate.QUARANTINE
     change: Callable[[Row], Row] = lambda row: row
     """What a table shows of it, made of what it shows of the thing itself; where it may be a row."""
+    in_inserts: Fate | None = None
+    """In a Hudi table that keeps every record, whatever its key; None: as in one kept by key."""
     landed: bool = True
 
+    def fate(self, sink: Sink) -> Fate:
+        if not sink.is_hudi:
+            return self.in_json
+        return self.in_hudi if sink.is_keyed else self.in_inserts or self.in_hudi
 
-def poison(kind: str, chance: Random, thing: Event, *, hudi: bool) -> Sent:
+
+def poison(kind: str, chance: Random, thing: Event, sink: Sink) -> Sent:
     """One record of a kind."""
     entry = POISON[kind]
-    fate = entry.in_hudi if hudi else entry.in_json
+    fate = entry.fate(sink)
     row = None if fate is Fate.QUARANTINE else entry.change(thing.row())
     return Sent(kind, thing.id, entry.make(chance, thing), fate, row)
 
@@ -122,7 +130,9 @@ POISON: Mapping[str, Poison] = {
     "a large record": _row(_with(note="n" * 200_000), _set(note="n" * 200_000)),
     # Hudi cannot take these, and one of them must not stop it.
     "an empty key": Poison(_with(id="", site=""), in_json=Fate.ROW, change=_set(id="", site="")),
-    "a key that says null": Poison(_with(id="__null__"), in_json=Fate.ROW, change=_set(id="__null__")),
+    "a key that says null": Poison(
+        _with(id="__null__"), in_json=Fate.ROW, in_inserts=Fate.ROW, change=_set(id="__null__")
+    ),
     "a key with separators": Poison(
         lambda chance, thing: encoded(replace(thing, id=f"{thing.id},site:x", site="y:z,").fields()),
         Fate.ROW,

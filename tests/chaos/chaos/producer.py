@@ -17,6 +17,7 @@ from chaos.events import Events, Sent
 from chaos.kpl import aggregate
 from chaos.ledger import Ledger, Put
 from chaos.poison import landed, poison
+from chaos.setting import Sink
 
 if TYPE_CHECKING:
     from mypy_boto3_kinesis import KinesisClient
@@ -45,7 +46,7 @@ class Producer:
         batches: Callable[[], int],
         *,
         burst: int,
-        hudi: bool,
+        sink: Sink,
         auto: bool,
     ) -> None:
         """Make a producer.
@@ -56,7 +57,7 @@ class Producer:
             chance: all records follow from it.
             batches: how many the drivers have committed so far.
             burst: records that are put at a time.
-            hudi: whether the records are for a Hudi table.
+            sink: what they are for.
             auto: whether the stream places records itself.
         """
         self.ledger = Ledger()
@@ -67,7 +68,7 @@ class Producer:
         self._batches = batches
         self._bursts = 0
         self._burst = burst
-        self._hudi = hudi
+        self._sink = sink
         self._auto = auto
         self._hash_keys: dict[str, range] = {}
         self._poisons = cycle(chance.sample(landed(), len(landed())))
@@ -135,7 +136,7 @@ class Producer:
         return Put(key, aggregate(keyed), tuple(members), strays)
 
     def _poison(self, kind: str) -> Put:
-        record = poison(kind, self._chance, self._events.fresh(), hudi=self._hudi)
+        record = poison(kind, self._chance, self._events.fresh(), self._sink)
         return Put(record.partition_key, record.data, (record,))
 
     def _put(self, new: Sequence[Put]) -> None:

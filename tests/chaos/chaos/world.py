@@ -90,8 +90,8 @@ class World:
         self.document = _document(setting, self.root, kinesis.endpoint)
         self._create_stream()
         data = Random(chance.randrange(2**32))
-        hudi, auto = setting.sink.is_hudi, setting.auto
-        self.producer = Producer(self.client, STREAM, data, self._batches, burst=setting.burst, hudi=hudi, auto=auto)
+        sink, burst, auto = setting.sink, setting.burst, setting.auto
+        self.producer = Producer(self.client, STREAM, data, self._batches, burst=burst, sink=sink, auto=auto)
 
     @property
     def driver(self) -> Driver | None:
