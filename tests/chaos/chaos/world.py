@@ -262,6 +262,7 @@ class World:
         master = "--master local-cluster[2,1,512]"
         return {
             "JAVA_HOME": str(self._tools.java_home),
+            "PYSPARK_PYTHON": sys.executable,
             "SPARK_HOME": str(home),
             "SPARK_LOCAL_IP": "127.0.0.1",
             "PYSPARK_SUBMIT_ARGS": f"{master} {_INTERPRETED} {_SMALL_PARTS} {options} pyspark-shell",
