@@ -130,6 +130,7 @@ class Freeze(Ending):
         return cls(round(chance.uniform(0, 1.5), 3), chance.random() < 0.7, chance.choice((0, 1, 2)))
 
     def end(self, world: World, driver: Driver) -> None:
+        await_own_takeover(driver)
         if self.aimed:
             await_commit(world, driver)
         time.sleep(self.seconds / 4 if self.aimed else self.seconds)
@@ -154,6 +155,7 @@ class Rival(Ending):
         return cls(round(chance.uniform(0, 2.0), 3))
 
     def end(self, world: World, driver: Driver) -> None:
+        await_own_takeover(driver)
         time.sleep(self.seconds)
         rival = world.start()
         await_takeover(world, rival, 1)
@@ -174,6 +176,11 @@ def await_commit(world: World, driver: Driver) -> None:
     if world.setting.sink.is_hudi and "://" not in world.root:
         before = begun()
         driver.until(lambda: begun() - before, AIM_SECONDS)
+
+
+def await_own_takeover(driver: Driver) -> None:
+    """Wait until a driver has an epoch: one without would take a higher one than whoever is to succeed it."""
+    driver.until(lambda: driver.has_logged(OWNS_THE_LOG), START_SECONDS)
 
 
 def await_takeover(world: World, successor: Driver, batches: int, logged: str = OWNS_THE_LOG) -> None:
