@@ -1,17 +1,34 @@
-"""A driver begins anew in its place: an end to all that it had under way, but its pod and its memory of why stay."""
+"""A driver begins anew in its place: an end to all that it had under way, but its pod and its memory of why stay.
+
+What passes by itself is waited out so: a storage that does not answer, and one, or Kinesis, that denies a request. For
+rights are not known everywhere at once: what was allowed just now is denied here and there for seconds to a minute. A
+right that is missing for good is denied for longer.
+"""
 
 from __future__ import annotations
 
 import logging
 import os
 import sys
+import time
+from datetime import timedelta
 
+from lakestream.errors import AccessDeniedError
+from lakestream.exits import Exit
 from lakestream.stopping import StopSignal
 
 logger = logging.getLogger(__name__)
 
+DENIED_FOR = timedelta(minutes=5)
+"""From the first denial until it is believed: several times what a right takes to be known, and enough for somebody who
+has read the warning to mend a policy. Batches that go on begin it again."""
+PAUSE = timedelta(seconds=10)
+"""Before a driver that was denied something asks again."""
+
 _WHY = "LAKESTREAM_BEGUN_ANEW"
 """Environment variable, which outlives the program: why, until that has helped."""
+_DENIED = "LAKESTREAM_DENIED_SINCE"
+"""The same of the first denial, if there was one: seconds of the machine's clock that nobody sets."""
 
 
 def why_begun_anew() -> str:
@@ -19,20 +36,54 @@ def why_begun_anew() -> str:
     return os.environ.get(_WHY, "")
 
 
+def would_end_with() -> Exit:
+    """The status of a driver that has begun anew, if that does not help."""
+    return Exit.PERMANENT if _DENIED in os.environ else Exit.STORAGE
+
+
+def pause(stop: StopSignal) -> None:
+    """Give a denial some time to pass, before anything is asked for again."""
+    if _DENIED in os.environ:
+        stop.wait(PAUSE.total_seconds())
+
+
 def batches_go_on() -> None:
     """It has helped; the next time it may again."""
-    os.environ.pop(_WHY, None)
+    for name in (_WHY, _DENIED):
+        os.environ.pop(name, None)
 
 
-def begin_anew(why: str, stop: StopSignal) -> None:
-    """Run this program, with its arguments, from its beginning. Threads, connections and memory are gone at once.
+def outlast_outage(why: str, stop: StopSignal) -> None:
+    """Run this program anew because of a storage that does not answer.
 
-    Returns if it is to end anyway, for the program would not know; and if it has been done, and no batch has gone on
-    since: then whoever starts drivers decides, and counts.
+    Returns if it is to end anyway; and if it has begun anew, and no batch has gone on since: then whoever starts
+    drivers decides, and counts.
     """
-    if stop.is_asked or why_begun_anew():
+    if not (stop.is_asked or why_begun_anew()):
+        logger.error("%s", why)
+        _begin_anew(why)
+
+
+def outlast_denial(denied: AccessDeniedError, stop: StopSignal) -> None:
+    """Run this program anew because of a request that was denied.
+
+    Returns if it is to end anyway; and if requests have been denied for so long that it is not going to pass.
+    """
+    since = float(os.environ.setdefault(_DENIED, str(time.monotonic())))
+    left = since + DENIED_FOR.total_seconds() - time.monotonic()
+    if stop.is_asked or left <= 0:
         return
+    logger.warning(
+        "%s. A right that was given just now is not known everywhere at once: this is tried again for %.0f s, and "
+        "then ends the driver",
+        str(denied).rstrip("."),
+        left,
+    )
+    _begin_anew(f"{denied}")
+
+
+def _begin_anew(why: str) -> None:
+    """Run this program, with its arguments, from its beginning. Threads, connections and memory are gone at once."""
     os.environ[_WHY] = why
-    logger.error("%s", why)
     logging.shutdown()
     os.execv(sys.executable, sys.orig_argv)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry
 
 from lakestream import places, settings
-from lakestream.anew import begin_anew, why_begun_anew
+from lakestream.anew import pause, why_begun_anew, would_end_with
 from lakestream.by_hand import ByHand, Tended
 from lakestream.catalogs import Cataloged, keep_catalog
 from lakestream.control import (
@@ -30,9 +30,10 @@ from lakestream.control import (
     PrometheusProgress,
     serve_metrics,
 )
+from lakestream.endings import denials_outlasted, end_all, end_at_once
 from lakestream.engine import Engine, Until
 from lakestream.errors import DataLossError, KinesisRejectedError, LakeStreamError, RangeError, StreamRecreatedError
-from lakestream.exits import Exit, exit_of, leave_message
+from lakestream.exits import Exit, exit_of
 from lakestream.kinesis import HttpKinesisClient, KinesisSettings, StreamPlanner, read_ranges
 from lakestream.kinesis.lineage import trim_at
 from lakestream.log import CheckpointLog, Fence, FenceSettings, FenceWatch, Identity, ObstoreLogStore
@@ -47,10 +48,10 @@ from lakestream.sinks.json_files import JsonSink
 from lakestream.sinks.owner import Owner, TableClaim
 from lakestream.sinks.quarantine import Quarantine
 from lakestream.spark.executors import SparkExecutorPool
-from lakestream.spark.failures import SPARK_ERRORS, in_our_words
+from lakestream.spark.failures import spark_errors_in_our_words
 from lakestream.spark.fetch import SparkFetcher
 from lakestream.spark.pipeline import Pipeline
-from lakestream.spark.session import build_session, instances_of, kill_jvm, stop_session
+from lakestream.spark.session import build_session, instances_of, stop_session
 from lakestream.spark.tasktime import TaskTime
 from lakestream.spark.uploads import abort_uploads
 from lakestream.stopping import StopSignal, ended_by_signals, stop_on_signals
@@ -58,6 +59,7 @@ from lakestream.storage import LakePath, S3Settings, StorageUnavailableError, St
 from lakestream.takeover import await_predecessors
 from lakestream_api import HudiOutput, LakeStream, Writer, advice
 from lakestream_api.names import WriterNames
+from lakestream_api.report import Failure
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -100,7 +102,8 @@ def run(document: LakeStream, writer_name: str, run_settings: RunSettings) -> in
     with ExitStack() as stack:
         stack.enter_context(stop_on_signals(stop))
         control = _control(stack, WriterNames(document.metadata.name, writer.name), stop)
-        with _told(control):
+        with _told(control), denials_outlasted(stop):
+            pause(stop)
             # A driver may be asked to stop as soon as it has been made.
             done = 0 if stop.is_set() else _ingest(document, writer, run_settings, control, stop)
         logger.info("ended after %d batches", done)
@@ -121,7 +124,7 @@ def _ingest(
         claim = _claimed(document, writer, log, place)
         stack.enter_context(_watch(place, log.epoch, stop))
         stack.enter_context(_told_if_recreated(client, identity))
-        stack.enter_context(_spark_errors_in_our_words())
+        stack.enter_context(spark_errors_in_our_words())
         spark = build_session(
             settings.session_settings(document, writer, s3, run_settings.cores, executors=control.executors)
         )
@@ -189,7 +192,7 @@ class _Parts:
     def engine(self, definition: Definition) -> Iterator[Engine[DataFrame]]:
         """The engine of one definition, with a sink that is ready for it."""
         with ExitStack() as stack:
-            stack.enter_context(_spark_errors_in_our_words())
+            stack.enter_context(spark_errors_in_our_words())
             sink = self.sink(definition)
             by_hand = None
             if isinstance(sink, HudiSink) and isinstance(self.restores, Restorer):
@@ -252,7 +255,9 @@ def _control(stack: ExitStack, names: WriterNames, stop: StopSignal) -> DriverCo
         return NoControl()
     maps = ConfigMaps.in_cluster(os.environ, pod.namespace)
     stack.callback(maps.close)
-    return stack.enter_context(PodControl(pod, names, maps, stop, awaits=why_begun_anew()))
+    why = why_begun_anew()
+    awaits = Failure.of(would_end_with(), why) if why else None
+    return stack.enter_context(PodControl(pod, names, maps, stop, awaits=awaits))
 
 
 @contextmanager
@@ -269,13 +274,6 @@ def _told(control: DriverControl) -> Iterator[None]:
     control.ended()
 
 
-def _end_all(stop: StopSignal, error: LakeStreamError) -> None:
-    """End all that this process is at. A program that begins anew is as good as gone; so where the storage is merely
-    away, nobody has to start a driver: this one may go on, and takes another epoch when the storage is back."""
-    if kill_jvm() and isinstance(error, StorageUnavailableError):
-        begin_anew(f"{error}", stop)
-
-
 @contextmanager
 def _taken_over(
     place: StoreSettings, identity: Identity, control: DriverControl, stop: StopSignal
@@ -289,7 +287,7 @@ def _taken_over(
             control.forget_executors()
         yield log
     except StorageUnavailableError as error:
-        _end_all(stop, error)
+        end_all(stop, error)
         raise
     finally:
         log.close(through=_hurried(place))
@@ -321,34 +319,12 @@ def _claimed(document: LakeStream, writer: Writer, log: CheckpointLog, place: St
 
 
 def _watch(place: StoreSettings, epoch: int, stop: StopSignal) -> FenceWatch:
-    return FenceWatch(Fence(_hurried(place), epoch), partial(_end_at_once, stop), FenceSettings())
+    return FenceWatch(Fence(_hurried(place), epoch), partial(end_at_once, stop), FenceSettings())
 
 
 def _hurried(place: StoreSettings) -> ObstoreLogStore:
     """The log by a store that gives up soon: its own tries a request for minutes."""
     return ObstoreLogStore.at(replace(place, patience=FenceSettings().interval))
-
-
-def _end_at_once(stop: StopSignal, error: LakeStreamError) -> None:
-    """Another driver writes from now on, so this process must be gone within the time that it waits.
-
-    An orderly stop could wait for a Hudi commit, which is just what must not come any more. Left to itself, the JVM
-    finds the pipe from this process closed, and takes up to 12 s to end.
-    """
-    _end_all(stop, error)
-    logger.error("%s", error)
-    leave_message(str(error))
-    logging.shutdown()
-    os._exit(exit_of(error))
-
-
-@contextmanager
-def _spark_errors_in_our_words() -> Iterator[None]:
-    try:
-        yield
-    except SPARK_ERRORS as error:
-        logger.debug("Spark failed", exc_info=True)
-        raise in_our_words(error) from error
 
 
 def _job(document: LakeStream, writer: Writer, run_settings: RunSettings) -> Job:

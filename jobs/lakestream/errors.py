@@ -30,6 +30,11 @@ class OutcomeUnknownError(LakeStreamError):
     """The request may have taken effect although no answer came."""
 
 
+class AccessDeniedError(PermanentError):
+    """S3 or Kinesis denies a request; the message says which one. What was allowed just now is denied for some time
+    yet, so that a driver believes it only after a while (`anew`)."""
+
+
 class InvalidValueError(PermanentError, ValueError):
     """A value breaks an invariant of its type; the message quotes field and value."""
 
@@ -120,6 +125,10 @@ class KinesisError(LakeStreamError):
 
 class KinesisRejectedError(KinesisError, PermanentError):
     """A request that Kinesis will never accept: denied, malformed, unknown operation."""
+
+
+class KinesisDeniedError(KinesisRejectedError, AccessDeniedError):
+    """A right on the stream or on its key is missing, or Kinesis does not know the credentials."""
 
 
 class StreamNotFoundError(KinesisRejectedError):

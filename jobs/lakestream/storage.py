@@ -31,7 +31,7 @@ from obstore.exceptions import (
 )
 from obstore.store import LocalStore, S3Store
 
-from lakestream.errors import PermanentError, RetryLaterError
+from lakestream.errors import AccessDeniedError, PermanentError, RetryLaterError
 
 if TYPE_CHECKING:
     from botocore.credentials import Credentials
@@ -42,6 +42,10 @@ LakeStore: TypeAlias = LocalStore | S3Store
 
 class StorageError(PermanentError):
     """A path that cannot be a lake, or a store that refuses us."""
+
+
+class StorageDeniedError(StorageError, AccessDeniedError):
+    """S3 denies a request, or does not know the credentials."""
 
 
 class StorageUnavailableError(RetryLaterError):
@@ -282,11 +286,13 @@ def _key(given: str, path: str) -> str:
 
 
 def _denied(what: str, error: BaseException) -> StorageError | StorageUnavailableError:
+    """A folder's rights are what they are at once, unlike those of S3."""
     said = _first_line(error)
     if "RequestTimeTooSkewed" in said:
         return StorageUnavailableError(f"{what}: the clock of this machine is wrong: {said}")
-    check = "who may read and write there" if "(os error" in said else "the credentials and the policy"
-    return StorageError(f"{what}: access denied; check {check}: {said}")
+    if "(os error" in said:
+        return StorageError(f"{what}: access denied; check who may read and write there: {said}")
+    return StorageDeniedError(f"{what}: access denied; check the credentials and the policy: {said}")
 
 
 def _first_line(error: BaseException) -> str:

@@ -110,7 +110,7 @@ class PodControl:
         maps: Maps,
         stop: StopSignal,
         *,
-        awaits: str = "",
+        awaits: Failure | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """Make it; entering it as a context begins.
@@ -120,7 +120,7 @@ class PodControl:
             names: of the writer's objects.
             maps: where orders and report are.
             stop: is set by an order to drain.
-            awaits: what the driver waits for, which has to be there before it takes over; empty: nothing.
+            awaits: what the driver waits for, and how it ends if that does not come.
             now: the driver's clock.
         """
         self._names = names
@@ -142,7 +142,7 @@ class PodControl:
             updated_at=began,
             state=DriverState.STARTING,
             executors=ExecutorsReport(target=0, registered=0),
-            failure=Failure.of(Exit.STORAGE, awaits) if awaits else None,
+            failure=awaits,
         )
         self._state = first.state
         self._reporter = DriverReporter(first, self._write_report, look=self._look, lives=self._lives, now=now)
@@ -173,7 +173,7 @@ class PodControl:
 
     def took_over(self, epoch: int) -> None:
         """The checkpoint is ours."""
-        self._reporter.update(epoch=epoch, failure=None)
+        self._reporter.update(epoch=epoch)
 
     def forget_executors(self) -> None:
         """Remove what there is of the executors of a JVM that is gone: another one gives its own the same names.
@@ -189,7 +189,8 @@ class PodControl:
         self._resharder = Resharder(stream, lambda told: self._reporter.update(resharding=told))
         self._stack.callback(self._resharder.close)
         self._obey(self._orders.control)
-        self._enter(DriverState.RUNNING)
+        self._state = DriverState.RUNNING
+        self._reporter.update(state=self._state, failure=None)
 
     def between_batches(self) -> None:
         """To be called by the thread that writes: now executors may be given up."""

@@ -14,6 +14,7 @@ from pybase64 import b64decode
 
 from lakestream.errors import (
     ExpiredIteratorError,
+    KinesisDeniedError,
     KinesisError,
     KinesisRejectedError,
     KinesisUnavailableError,
@@ -44,6 +45,9 @@ _ERRORS: dict[str, type[KinesisError]] = {
     # AWS answers these two when a token has just run out; the next attempt signs with a fresh one.
     "ExpiredTokenException": KinesisUnavailableError,
     "RequestExpired": KinesisUnavailableError,
+    "AccessDeniedException": KinesisDeniedError,
+    "KMSAccessDeniedException": KinesisDeniedError,
+    "UnrecognizedClientException": KinesisDeniedError,
 }
 
 

@@ -25,7 +25,7 @@ from datetime import datetime, timedelta
 from types import TracebackType
 from typing import Self
 
-from lakestream.errors import CheckpointGoneError, FencedError, LakeStreamError, PermanentError, SinkError
+from lakestream.errors import CheckpointGoneError, FencedError, LakeStreamError, SinkError
 from lakestream.log.layout import EPOCHS, closed_key, epoch_key, number_of
 from lakestream.log.store import LogStore, claim
 from lakestream.model.codec import encode, time_to_json
@@ -179,7 +179,7 @@ class FenceWatch:
         for thread in self._threads:
             # A look that hangs must not hold up the end of the process; the threads are daemons.
             thread.join(timeout=self._settings.interval.total_seconds())
-        if isinstance(error, SinkError) and not isinstance(error, PermanentError):
+        if isinstance(error, SinkError):
             self._tell_of_outage(error)
 
     def look(self) -> None:

@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
+import logging
 import re
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
-from lakestream import errors
-from lakestream.errors import LakeStreamError, PermanentError, SinkError
+from lakestream.errors import AccessDeniedError, LakeStreamError, SinkError
+
+logger = logging.getLogger(__name__)
 
 SPARK_ERRORS = (PySparkException, Py4JError, ConnectionError)
 """What PySpark raises, whatever went wrong; py4j lets through what its sockets say of a JVM that is gone."""
 
 # The last line of the traceback that Python workers send along.
-_RAISED = re.compile(r"lakestream\.[\w.]*?\.?(\w+Error): (.+)")
+_RAISED = re.compile(r"(lakestream\.[\w.]+)\.(\w+Error): (.+)")
 # Py4J puts a colon before the first.
 _CAUSE = re.compile(r"^(?:Caused by: |: )?([\w.$]+(?:Exception|Error)): (.+)$", re.MULTILINE)
 
 _SHUT_DOWN = "cancelled because SparkContext was shut down"
 """What jobs in hand are told by a JVM that ends itself, as one does that is out of memory."""
-
-
-class SinkDeniedError(SinkError, PermanentError):
-    """The storage of a table denies a sink what it needs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,16 @@ WRITER = Remedy(
 )
 
 
+@contextmanager
+def spark_errors_in_our_words() -> Iterator[None]:
+    """Of all that is done in it."""
+    try:
+        yield
+    except SPARK_ERRORS as error:
+        logger.debug("Spark failed", exc_info=True)
+        raise in_our_words(error) from error
+
+
 def in_our_words(error: BaseException, remedy: Remedy = WRITER) -> LakeStreamError:
     """The error that an executor raised, if it is one of ours; else the innermost cause that Spark tells of."""
     ended = SinkError(
@@ -65,8 +76,8 @@ def in_our_words(error: BaseException, remedy: Remedy = WRITER) -> LakeStreamErr
         text = str(error)
     except SPARK_ERRORS:  # the text is asked of the JVM
         return ended
-    for name, message in reversed(_RAISED.findall(text)):
-        kind = getattr(errors, name, None)
+    for module, name, message in reversed(_RAISED.findall(text)):
+        kind = getattr(sys.modules.get(module), name, None)
         if isinstance(kind, type) and issubclass(kind, LakeStreamError):
             return kind(message.strip())
     if _SHUT_DOWN in text:
@@ -74,7 +85,7 @@ def in_our_words(error: BaseException, remedy: Remedy = WRITER) -> LakeStreamErr
     causes = _CAUSE.findall(text)
     # S3A's, with path and request; what is beneath it does not tell of what.
     if denied := next((message for kind, message in causes if kind.endswith(".AccessDeniedException")), None):
-        return SinkDeniedError(f"the storage denies access: {denied.strip()}. {remedy.rights}")
+        return AccessDeniedError(f"the storage denies access: {denied.strip()}. {remedy.rights}")
     if causes:
         kind, message = causes[-1]
         if kind.endswith("OutOfMemoryError"):

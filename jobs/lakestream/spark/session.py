@@ -109,19 +109,18 @@ def stop_session(spark: SparkSession) -> None:
         logger.warning("the JVM of Spark is gone")
 
 
-def kill_jvm() -> bool:
-    """SIGKILL to the JVM, if there is one. Executors and Python workers end when they find it gone.
-
-    Returns:
-        Whether this program can start another: it is our child, on a cluster too; but spark-submit, run by hand, is our
-        parent.
-    """
+def owns_jvm() -> bool:
+    """Whether this program can start another JVM: it is our child, on a cluster too; but spark-submit, run by hand, is
+    our parent."""
     gateway = SparkContext._gateway
-    if gateway is None:
-        return True
-    process = gateway.proc
-    os.kill(os.getppid() if process is None else process.pid, signal.SIGKILL)
-    return process is not None
+    return gateway is None or gateway.proc is not None
+
+
+def kill_jvm() -> None:
+    """SIGKILL to the JVM, if there is one. Executors and Python workers end when they find it gone."""
+    gateway = SparkContext._gateway
+    if gateway is not None:
+        os.kill(os.getppid() if gateway.proc is None else gateway.proc.pid, signal.SIGKILL)
 
 
 def _start_jvm(conf: SparkConf) -> None:

@@ -21,11 +21,17 @@ class Behaviour(Enum):
     DEAF = "commits batches and does not listen"
     UNSCHEDULABLE = "its pod never runs"
     AWAITS_STORAGE = "has begun anew, and waits for its storage"
+    AWAITS_RIGHT = "has begun anew, and waits for a right"
 
 
 _EXITS = {
     Behaviour.CRASHES: (1, "the stream cannot be reached"),
     Behaviour.REFUSES: (2, "spec.schema: no such type"),
+}
+
+_AWAITED = {
+    Behaviour.AWAITS_STORAGE: (6, "the storage of the checkpoint does not answer: http://s3:9000"),
+    Behaviour.AWAITS_RIGHT: (3, "the storage denies access: s3a://lake/orders: 403"),
 }
 
 
@@ -84,9 +90,8 @@ class Driver:
             self.report = self._first(now)
             self._due = now + timedelta(seconds=10)
             return
-        if self.behaviour is Behaviour.AWAITS_STORAGE:
-            away = Failure.of(6, "the storage of the checkpoint does not answer: http://s3:9000")
-            self.report = self._first(now).model_copy(update={"epoch": None, "failure": away})
+        if (awaited := _AWAITED.get(self.behaviour)) is not None:
+            self.report = self._first(now).model_copy(update={"epoch": None, "failure": Failure.of(*awaited)})
             return
         drain = control.drain if control and self.behaviour is not Behaviour.DEAF else None
         if self.terminated or drain is not None:

@@ -7,9 +7,15 @@ from datetime import datetime, timedelta
 from lakestream_api import DriverState, format_duration
 from lakestream_operator.model import Application, DriverPod, Memory, PodPhase, WriterSeen
 from lakestream_operator.writers import timings
+from lakestream_operator.writers.failures import Exit
 from lakestream_operator.writers.outcome import Outcome, Situation
 
 _SECOND = timedelta(seconds=1)
+_AWAITED: dict[int, tuple[str, str]] = {
+    Exit.STORAGE: ("StorageUnavailable", "It goes on when the storage answers."),
+    Exit.PERMANENT: ("AccessDenied", "It is tried again for five minutes, and goes on when it is allowed."),
+}
+"""Reason and prospect of a driver that waits before it starts, by the status that it ends with if that is in vain."""
 
 
 def heard_at(seen: WriterSeen, pod: DriverPod) -> datetime:
@@ -48,8 +54,8 @@ def judge(app: Application, pod: DriverPod | None, seen: WriterSeen, memory: Mem
         )
         return Outcome(Situation.STALLED, "NoProgress", memory, message)
     if report is not None and report.failure is not None and report.state is DriverState.STARTING:
-        message = f"{report.failure.message.rstrip('.')}. It goes on when the storage answers."
-        return Outcome(Situation.STALLED, "StorageUnavailable", memory, message)
+        reason, prospect = _AWAITED[report.failure.exit]
+        return Outcome(Situation.STALLED, reason, memory, f"{report.failure.message.rstrip('.')}. {prospect}")
     if report is None or not report.has_worked:
         since = pod.started_at or pod.created_at
         message = f"The driver has run since {since:%T} UTC and has not committed a batch yet."

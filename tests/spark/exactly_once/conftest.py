@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from random import Random
 
 import pytest
 from moto_s3 import moto_s3
 from pyspark.sql import SparkSession
 
+from chaos.s3 import S3Faults, S3Proxy
 from lab.chain import Labs
 from lakestream_localkinesis.testing import LocalKinesis, local_kinesis
 
@@ -26,6 +28,13 @@ def s3() -> Iterator[str]:
     """URL of an S3 server with a bucket."""
     with moto_s3(BUCKET) as url:
         yield url
+
+
+@pytest.fixture
+def shaky(s3: str) -> Iterator[S3Proxy]:
+    """The S3 server, behind a proxy that can fail; it does not yet."""
+    with S3Proxy(s3, S3Faults(Random(1))) as proxy:
+        yield proxy
 
 
 @pytest.fixture(scope="session")

@@ -2,27 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from random import Random
 from signal import SIGTERM
 
 import pytest
 from pyspark.sql import SparkSession
 
-from chaos.s3 import Effect, S3Fault, S3Faults, S3Proxy
+from chaos.s3 import Effect, S3Fault, S3Proxy
 from lab.chain import Labs, Table, take_more
 from lab.verdict import require_exactly_once
 from lakestream.control.files import read_progress
 from lakestream.exits import Exit
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
-
-
-@pytest.fixture
-def shaky(s3: str) -> Iterator[S3Proxy]:
-    """The S3 server, behind a proxy that can fail; it does not yet."""
-    with S3Proxy(s3, S3Faults(Random(1))) as proxy:
-        yield proxy
 
 
 def test_a_driver_waits_an_outage_out_and_takes_a_new_epoch(

@@ -11,7 +11,7 @@ import pytest
 
 _PROGRAM = """
 import os, sys
-from lakestream.anew import batches_go_on, begin_anew, why_begun_anew
+from lakestream.anew import batches_go_on, outlast_outage, why_begun_anew
 from lakestream.stopping import StopSignal
 
 with open(sys.argv[1], "a") as lives:
@@ -23,7 +23,7 @@ if "asked to end" in sys.argv:
     stop.set()
 if "failed" in sys.argv:
     stop.fail()
-begin_anew("S3 does not answer", stop)
+outlast_outage("S3 does not answer", stop)
 sys.exit(6)
 """
 
@@ -39,3 +39,47 @@ def test_a_process_begins_anew_with_its_arguments_and_again_only_if_that_helped(
     first, *others = told.read_text().splitlines()
     assert first == f"{process.pid} {[argument]} "
     assert others == [f"{process.pid} {[argument]} S3 does not answer"] * (lives - 1)
+
+
+_DENIED = """
+import sys, time
+from datetime import timedelta
+from lakestream import anew
+from lakestream.errors import AccessDeniedError
+from lakestream.stopping import StopSignal
+
+anew.DENIED_FOR, anew.PAUSE = timedelta(seconds=0.9), timedelta(seconds=0.3)
+stop = StopSignal()
+if "asked to end" in sys.argv:
+    stop.set()
+began = time.monotonic()
+anew.pause(stop)
+paused = time.monotonic() - began
+with open(sys.argv[1], "a") as lives:
+    lives.write(f"{anew.why_begun_anew()}|{paused >= 0.3}|{anew.would_end_with().name}\\n")
+if "allowed later" in sys.argv and sum(1 for _ in open(sys.argv[1])) == 2:
+    anew.batches_go_on()
+    assert not anew.why_begun_anew()
+    sys.exit(0)
+anew.outlast_denial(AccessDeniedError("s3a://lake/x: 403."), stop)
+sys.exit(3)
+"""
+
+
+@pytest.mark.parametrize(
+    ("argument", "status", "least", "most"),
+    [("denied", 3, 2, 4), ("allowed later", 0, 2, 2), ("asked to end", 3, 1, 1)],
+)
+def test_who_is_denied_something_asks_again_for_a_while_with_pauses(
+    argument: str, status: int, least: int, most: int, tmp_path: Path
+) -> None:
+    told = tmp_path / "lives"
+    command = [sys.executable, "-c", _DENIED, str(told), argument]
+    process = subprocess.run(
+        command, env={**os.environ, "LAKESTREAM_BEGUN_ANEW": ""}, stderr=subprocess.PIPE, text=True, check=False
+    )
+    assert process.returncode == status, process.stderr
+    first, *others = told.read_text().splitlines()
+    assert first == "|False|STORAGE"
+    assert set(others) <= {"s3a://lake/x: 403.|True|PERMANENT"}
+    assert least <= 1 + len(others) <= most

@@ -8,13 +8,15 @@ from pathlib import Path
 
 import obstore
 import pytest
-from obstore.exceptions import GenericError, PermissionDeniedError
+from obstore.exceptions import GenericError, PermissionDeniedError, UnauthenticatedError
 from obstore.store import LocalStore, S3Store
 
+from lakestream.errors import AccessDeniedError
 from lakestream.storage import (
     LakePath,
     S3Settings,
     Scheme,
+    StorageDeniedError,
     StorageError,
     StorageUnavailableError,
     StoreSettings,
@@ -153,7 +155,8 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("theirs", "ours"),
     [
-        (PermissionDeniedError("403"), StorageError),
+        (PermissionDeniedError("403"), StorageDeniedError),
+        (UnauthenticatedError("401"), StorageDeniedError),
         (ValueError("bad path"), StorageError),
         (GenericError("timeout\n\nDebug source:\n…"), StorageUnavailableError),
         (OSError("disk full"), StorageUnavailableError),
@@ -176,7 +179,7 @@ def test_foreign_errors_become_ours_with_their_cause(theirs: Exception, ours: ty
         ),
         (
             "403 Forbidden: <?xml version='1.0'?>\n<Error><Code>AccessDenied</Code></Error>",
-            StorageError,
+            StorageDeniedError,
             "list x: access denied; check the credentials and the policy: GET /lake: 403 Forbidden: AccessDenied",
         ),
         (
@@ -193,12 +196,17 @@ def test_what_s3_says_to_a_listing_is_told(answer: str, ours: type[Exception], s
 
 
 @pytest.mark.parametrize(
-    ("theirs", "what"),
+    ("theirs", "what", "may_pass"),
     [
-        ("Object at location /lake/x: Permission denied (os error 13)", "check who may read and write there: Object"),
-        ("The operation lacked the necessary privileges: 403", "check the credentials and the policy: The"),
+        (
+            "Object at location /lake/x: Permission denied (os error 13)",
+            "check who may read and write there: Object",
+            False,
+        ),
+        ("The operation lacked the necessary privileges: 403", "check the credentials and the policy: The", True),
     ],
 )
-def test_what_is_denied_is_told_with_what_to_check(theirs: str, what: str) -> None:
-    with pytest.raises(StorageError, match=f"put x: access denied; {what}"), translated("put x"):
+def test_what_is_denied_is_told_with_what_to_check(theirs: str, what: str, may_pass: bool) -> None:
+    with pytest.raises(StorageError, match=f"put x: access denied; {what}") as caught, translated("put x"):
         raise PermissionDeniedError(theirs)
+    assert isinstance(caught.value, AccessDeniedError) is may_pass

@@ -302,15 +302,31 @@ def test_failures_outlive_the_memory_of_them() -> None:
     assert cluster.status.writers[0].restarts >= before
 
 
-def test_an_outage_of_the_storage_is_told_while_it_lasts_and_restarts_nothing() -> None:
+@pytest.mark.parametrize(
+    ("behaviour", "reason", "message"),
+    [
+        (
+            Behaviour.AWAITS_STORAGE,
+            "StorageUnavailable",
+            "Writer json: the storage of the checkpoint does not answer: http://s3:9000. It goes on",
+        ),
+        (
+            Behaviour.AWAITS_RIGHT,
+            "AccessDenied",
+            "Writer json: the storage denies access: s3a://lake/orders: 403. It is tried again for five minutes",
+        ),
+    ],
+)
+def test_what_a_driver_waits_for_is_told_while_it_lasts_and_restarts_nothing(
+    behaviour: Behaviour, reason: str, message: str
+) -> None:
     cluster = _running()
     uids, (driver,) = _uids(cluster), cluster.running()
-    driver.behaviour = Behaviour.AWAITS_STORAGE
+    driver.behaviour = behaviour
     cluster.advance(MINUTE)
-    assert _says(cluster, ConditionType.READY) == (False, "StorageUnavailable")
-    assert _says(cluster, ConditionType.DEGRADED) == (True, "StorageUnavailable")
-    told = _condition(cluster, ConditionType.DEGRADED).message
-    assert told.startswith("Writer json: the storage of the checkpoint does not answer: http://s3:9000. It goes on")
+    assert _says(cluster, ConditionType.READY) == (False, reason)
+    assert _says(cluster, ConditionType.DEGRADED) == (True, reason)
+    assert _condition(cluster, ConditionType.DEGRADED).message.startswith(message)
     driver.behaviour = Behaviour.WELL
     cluster.advance(MINUTE)
     assert _says(cluster, ConditionType.DEGRADED) == (False, "AsExpected")

@@ -38,7 +38,7 @@ from lakestream.sinks.hudi.table import (
     require_same_table,
     with_version,
 )
-from lakestream.spark.failures import SPARK_ERRORS, in_our_words
+from lakestream.spark.failures import SPARK_ERRORS, spark_errors_in_our_words
 from lakestream.spark.tasktime import SERVICES_POOL
 
 logger = logging.getLogger(__name__)
@@ -377,10 +377,8 @@ def _in_our_words(work: Callable[[], object]) -> Callable[[], None]:
     """Work whose errors name their cause, as Py4J's do not."""
 
     def run() -> None:
-        try:
+        with spark_errors_in_our_words():
             work()
-        except SPARK_ERRORS as error:
-            raise in_our_words(error) from error
 
     return run
 

@@ -116,7 +116,10 @@ class S3Fails(Fault):
 
 @dataclass(frozen=True)
 class DeletingForbidden(Fault):
-    """The driver's role may not delete from S3 any more: nothing is cleaned or expires, and batches go on."""
+    """The driver's role may not delete from S3 any more: nothing is cleaned or expires, and batches go on.
+
+    A table cannot be made so: then the right comes after some requests, which drivers wait for.
+    """
 
     phase = Phase.DURING
     weight = 3
@@ -131,7 +134,8 @@ class DeletingForbidden(Fault):
 
     def strike(self, world: World) -> None:
         assert world.proxy is not None  # it suits S3 alone
-        world.proxy.faults.add(S3Fault(Effect.FORBID, "delete"))
+        is_made = any(driver.batches for driver in world.drivers)
+        world.proxy.faults.add(S3Fault(Effect.FORBID, "delete", times=None if is_made else 3))
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from lab.driver import Ingest
 from lab.ingest import hudi_settings
-from lakestream import app, settings
+from lakestream import app, endings, settings
 from lakestream.command import load
 from lakestream.control.files import read_progress
 from lakestream_api import Progress
@@ -49,7 +49,8 @@ def ingest_here(ingest: Ingest, spark: SparkSession) -> list[Progress]:
         # The JVM is the tests' own.
         patch.setattr(app, "build_session", lambda _: spark)
         patch.setattr(app, "stop_session", lambda _: None)
-        patch.setattr(app, "kill_jvm", lambda: False)
+        patch.setattr(endings, "kill_jvm", lambda: None)
+        patch.setattr(endings, "owns_jvm", lambda: False)
         app.run(load(ingest.document), ingest.writer, run_settings)
     return read_progress(progress)[before:]
 

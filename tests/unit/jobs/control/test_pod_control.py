@@ -19,7 +19,7 @@ from lakestream.stopping import StopSignal
 from lakestream.testing.logs import EPOCH_TIME, ManualClock
 from lakestream_api.control import Control
 from lakestream_api.names import WriterNames
-from lakestream_api.report import DriverReport, DriverState, ExecutorsReport, Resharding
+from lakestream_api.report import DriverReport, DriverState, ExecutorsReport, Failure, Resharding
 
 NAMES = WriterNames("orders", "hudi")
 POD = Pod("orders-hudi-driver", "1234", "lake")
@@ -289,13 +289,16 @@ def test_elsewhere_nobody_gives_orders() -> None:
     assert nobody.executors is None
 
 
-def test_what_a_driver_waits_for_is_told_until_it_takes_over() -> None:
+def test_what_a_driver_waits_for_is_told_until_it_runs() -> None:
     cluster = Cluster()
-    with PodControl(POD, NAMES, cluster, StopSignal(), awaits="S3 does not answer", now=ManualClock()) as control:
+    away = Failure.of(Exit.STORAGE, "S3 does not answer")
+    with PodControl(POD, NAMES, cluster, StopSignal(), awaits=away, now=ManualClock()) as control:
         assert cluster.reported(lambda report: report.failure and report.failure.message == "S3 does not answer")
         assert (cluster.reports[-1].state, cluster.reports[-1].epoch) == (DriverState.STARTING, None)
         control.took_over(2)
-        assert cluster.reported(lambda report: report.epoch == 2 and report.failure is None)
+        assert cluster.reported(lambda report: report.epoch == 2 and report.failure == away)
+        control.running(Pool(), 1, Stream())
+        assert cluster.reported(lambda report: report.state is DriverState.RUNNING and report.failure is None)
 
 
 def test_executors_of_a_jvm_that_is_gone_are_removed_by_what_spark_and_the_operator_label_them_with() -> None:

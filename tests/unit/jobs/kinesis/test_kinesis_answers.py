@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 from pybase64 import b64decode
 
 from lakestream.errors import (
+    AccessDeniedError,
     ExpiredIteratorError,
+    KinesisDeniedError,
     KinesisError,
     KinesisRejectedError,
     KinesisUnavailableError,
@@ -236,7 +238,9 @@ def test_who_places_records(strategy: str, by_key: bool) -> None:
         (400, {"__type": "ResourceInUseException"}, KinesisUnavailableError, RetryLaterError, "ResourceInUse"),
         (400, {"__type": "a.b#ResourceNotFoundException"}, StreamNotFoundError, PermanentError, "ResourceNotFound"),
         (400, {"__type": "ProvisionedThroughputExceededException:x"}, ThrottledError, RetryLaterError, "Provisioned"),
-        (400, {"__type": "AccessDeniedException", "Message": "no"}, KinesisRejectedError, PermanentError, "no"),
+        (400, {"__type": "AccessDeniedException", "Message": "no"}, KinesisDeniedError, AccessDeniedError, "no"),
+        (400, {"__type": "UnrecognizedClientException"}, KinesisDeniedError, PermanentError, "Unrecognized"),
+        (400, {"__type": "ValidationException"}, KinesisRejectedError, PermanentError, "Validation"),
         (400, {"__type": "ExpiredTokenException"}, KinesisUnavailableError, RetryLaterError, "ExpiredToken"),
         (500, {"__type": "Whatever"}, KinesisUnavailableError, RetryLaterError, "Whatever"),
         (503, "<html>busy</html>", KinesisUnavailableError, RetryLaterError, "HTTP 503.*busy"),

@@ -6,9 +6,10 @@ import pytest
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkRuntimeError
 
-from lakestream.errors import DataLossError, SinkError
+from lakestream.errors import AccessDeniedError, DataLossError, SinkError
 from lakestream.exits import Exit, exit_of
-from lakestream.spark.failures import SPARK_ERRORS, Remedy, SinkDeniedError, in_our_words
+from lakestream.spark.failures import SPARK_ERRORS, Remedy, in_our_words
+from lakestream.storage import StorageDeniedError
 
 
 class Unspeakable(Py4JError):
@@ -51,6 +52,17 @@ def test_an_error_of_ours_that_an_executor_raised_is_that_error_again() -> None:
     assert (type(said), str(said)) == (DataLossError, "shardId-000000000001: gone")
 
 
+def test_an_error_of_the_storage_that_an_executor_met_is_that_error_again() -> None:
+    text = (
+        "Job aborted …\nTraceback …\nlakestream.storage.StorageDeniedError: put dt=2026-01-31/x: access denied; check "
+        "the credentials and the policy: 403\n\tat org.apache.spark"
+    )
+    said = in_our_words(Py4JError(text))
+    assert isinstance(said, StorageDeniedError)
+    assert exit_of(said) is Exit.PERMANENT
+    assert str(said).startswith("put dt=2026-01-31/x: access denied")
+
+
 def test_of_several_causes_the_innermost_is_told() -> None:
     text = "An error occurred\norg.apache.spark.SparkException: Job aborted\nCaused by: java.io.IOException: disk full"
     assert str(in_our_words(Py4JError(text))) == "a Spark job failed: IOException: disk full"
@@ -87,7 +99,7 @@ def test_what_s3_denies_is_named_and_left_to_a_person() -> None:
         "software.amazon.awssdk.services.s3.model.S3Exception: Access Denied (Service: S3, Status Code: 403)"
     )
     said = in_our_words(Py4JError(text))
-    assert type(said) is SinkDeniedError
+    assert type(said) is AccessDeniedError
     assert exit_of(said) is Exit.PERMANENT
     assert str(said).startswith(
         "the storage denies access: s3a://lake/orders/dt=2026-01-31/f_0.parquet: Writing Object"
