@@ -72,3 +72,13 @@ def test_what_the_stream_has_lost_may_be_missing_where_a_driver_has_told_of_it()
     # Nobody has seen its shard: what tells of that time tells of it.
     unseen = Told((losses[1],), frozenset({"another"}))
     assert ledger.settle([], {}, gone, unseen).skippable == {("s", 0, 0), ("s", 1, 0)}
+
+
+def test_what_was_gone_before_the_first_batch_is_nobodys() -> None:
+    noon = datetime(2026, 1, 31, 12, tzinfo=UTC)
+    ledger = Ledger()
+    for number in range(2):
+        ledger.acknowledge("s", number, _put(b"%d" % number))
+    gone = [Stored("s", number, b"%d" % number, noon + timedelta(minutes=number)) for number in range(2)]
+    truth = ledger.settle([], {}, gone, Told(shards=frozenset("s"), begins=noon + timedelta(minutes=1)))
+    assert truth.skippable == {("s", 0, 0)}

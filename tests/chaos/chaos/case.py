@@ -7,7 +7,7 @@ import shutil
 import time
 import traceback
 from collections import Counter
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -172,7 +172,7 @@ def _await_one_more(driver: Driver) -> bool:
 
 def _audit(made: World, lake: Lake, result: Result) -> None:
     copied = made.lake()
-    told = read_told(copied / "checkpoint" / WRITER / "commits")
+    told = replace(read_told(copied / "checkpoint" / WRITER / "commits"), begins=made.begins)
     truth = made.producer.ledger.settle(made.stored(), made.hash_keys(), made.trimmed, told, made.readings)
     result.faults += truth.faults
     table = copied / "table"

@@ -62,10 +62,12 @@ class Told:
     losses: tuple[Loss, ...] = ()
     shards: frozenset[str] = frozenset()
     """That it knows of."""
+    begins: datetime = _LONG_AGO
+    """What came before this and is gone was gone before the first batch: a table begins with what there is."""
 
     def covers(self, record: Stored) -> bool:
         """Whether a record may have been skipped. A shard that came and went unseen is told of by its descendants."""
-        return any(
+        return record.arrival < self.begins or any(
             loss.since <= record.arrival < loss.until
             for loss in self.losses
             if loss.shard == record.shard or record.shard not in self.shards

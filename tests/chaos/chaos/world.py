@@ -74,6 +74,8 @@ class World:
         self._hash_keys: dict[str, range] = {}
         self.trimmed: list[Stored] = []
         """What the stream had, and has no more."""
+        self.begins = kinesis.clock.now()
+        """What the stream had before this it lost before the first batch."""
         self.readings = 1
         """How often a record may have been read: once by the stream, and by each span that was asked for."""
         self.stressed = False
@@ -173,6 +175,8 @@ class World:
             kept = self.client.describe_stream_summary(StreamName=STREAM)["StreamDescriptionSummary"]
             self.hash_keys()
             self.trimmed += self.stored()
+            if not self._batches():
+                self.begins = self.kinesis.clock.now()
             self.kinesis.clock.advance(3600 * (kept["RetentionPeriodHours"] + 1))
 
     def calm(self) -> None:
