@@ -124,6 +124,9 @@ class Trimmed(Fault):
 
     def strike(self, world: World) -> None:
         world.document["spec"]["source"]["kinesis"]["onDataLoss"] = "skip"
+        if world.driver is not None:
+            # A successor that lives on was started to fail at a loss.
+            world.driver.end()
         world.trim()
 
 
