@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.resources import as_file, files
 from pathlib import Path
+from typing import Any
 
 from py4j.protocol import Py4JError
 from pyspark import SparkConf, SparkContext
@@ -64,6 +65,8 @@ def build_session(settings: SessionSettings) -> SparkSession:
     """
     conf = _on_cluster(settings) if settings.cores is None else _on_this_machine(settings, settings.cores)
     spark = SparkSession.builder.config(conf=conf).getOrCreate()
+    if settings.cores is not None:
+        _keep_no_checksums(spark)
     logger.info("Spark %s is there: %s", spark.version, spark.sparkContext.applicationId)
     return spark
 
@@ -93,6 +96,14 @@ def _on_cluster(settings: SessionSettings) -> SparkConf:
     conf = SparkConf(loadDefaults=True).setAppName(settings.app_name)
     given = dict(conf.getAll())
     return conf.setAll(list({**cluster_conf(java), **given, **common_conf(settings), **settings.conf}.items()))
+
+
+def _keep_no_checksums(spark: SparkSession) -> None:
+    """Have Hadoop keep no checksum beside each file on a folder: to make one it starts a process, and a commit of Hudi
+    some fifteen. Of a file that is written anew it removes the one that others have left."""
+    jvm: Any = spark._jvm
+    files = jvm.org.apache.hadoop.fs.FileSystem.get(jvm.java.net.URI("file:///"), spark._jsc.hadoopConfiguration())
+    files.setWriteChecksum(False)
 
 
 def instances_of(spark: SparkSession) -> int:
