@@ -12,6 +12,9 @@ import math
 from collections import deque
 from datetime import UTC, datetime, timedelta
 
+from lakestream.kinesis.rates import Covered, Rates
+from lakestream.kinesis.rates import Pace as Quickness
+from lakestream.kinesis.settings import PlannerSettings
 from lakestream.pacing import Pace
 from lakestream_api import BatchSummary, CoreSeconds, DriverReport, DriverState, FetchedBatch, StageSeconds
 from lakestream_api.report import ExecutorsReport
@@ -19,7 +22,6 @@ from lakestream_bench.simulation.batches import DONE, SERVICES_SHARE, Batch, Job
 from lakestream_bench.simulation.cluster import Cluster, start_delays
 from lakestream_bench.simulation.costs import BatchCosts, StageCost, noise
 from lakestream_bench.simulation.shard import Shard
-from lakestream_bench.simulation.slices import Slices
 from lakestream_bench.simulation.streams import Mishap, Mishaps, Scenario
 
 RECORDS_PER_TASK = 10_000
@@ -44,6 +46,16 @@ def time_of(seconds: float) -> datetime:
     return _EPOCH + timedelta(seconds=seconds)
 
 
+def _settings(scenario: Scenario) -> PlannerSettings:
+    trigger = scenario.spec.trigger
+    return PlannerSettings(
+        "LATEST",
+        interval=trigger.interval,
+        max_records=trigger.max_records_per_batch,
+        max_bytes=trigger.max_bytes_per_batch,
+    )
+
+
 class World:
     """One run of a scenario. `run` goes on to a time; between, a policy looks at it and calls `aim` or `restart`."""
 
@@ -61,7 +73,8 @@ class World:
         self._fetched: FetchedBatch | None = None
         self._idle_at: float | None = None
         self._reported_at = 0.0
-        self._slices = Slices()
+        self._settings = _settings(scenario)
+        self._rates = Rates()
         self._pace = Pace()
         self._shard = Shard(scenario)
         self._number = 0
@@ -239,7 +252,8 @@ class World:
             self.position = max(self.position, newest)
             self._idle_at = self.now
             return
-        horizon = min(newest, first + self._slices.next(self.scenario, self.position, self._slots))
+        covers = self._rates.slice(self._settings, self.scenario.shards_at(self.position), self._slots)
+        horizon = min(newest, first + covers.total_seconds())
         reshard = next((at for at in self.scenario.resharded_at if self.position < at < horizon), None)
         # Children begin in a batch behind the one that has read their parents to the end.
         horizon = horizon if reshard is None else reshard
@@ -261,7 +275,6 @@ class World:
         self._number += 1
         self.position = horizon
         self._prepare = self._job(batch, self.costs.prepare, batch.number * 2)
-        self._slices.planned(batch)
 
     def _job(self, batch: Batch, cost: StageCost, index: int) -> Job:
         factor = float(self._noise[index % len(self._noise)])
@@ -295,7 +308,9 @@ class World:
         self._batches.append(self._summary(batch, job))
         self._served = 0.0
         longest = max(batch.prepare_seconds, self.now - job.began)
-        self._slices.worked(longest, batch.records / longest / batch.tasks)
+        quickness = Quickness(longest, batch.records / longest / batch.tasks)
+        span = timedelta(seconds=max(batch.horizon - batch.base, 1e-3))
+        self._rates = self._rates.after(Covered(span, batch.records, batch.bytes, quickness))
         self._pace = self._pace.after(batch.prepare_seconds, self.now - job.began)
         self._compact(job.whole)
         if self._draining:

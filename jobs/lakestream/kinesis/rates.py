@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from lakestream.kinesis.settings import PlannerSettings
@@ -47,6 +47,18 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True)
+class Covered:
+    """What a batch had of the stream."""
+
+    span: timedelta
+    """Of arrival time."""
+    records: float
+    bytes: float
+    pace: Pace | None
+    """None: it is not known."""
+
+
+@dataclass(frozen=True, slots=True)
 class Rates:
     """Records and bytes per second of *arrival* time, as the last batches had them; recent ones count more.
 
@@ -70,13 +82,18 @@ class Rates:
             return self
         span = max(commit.horizon - commit.base, _LEAST)
         seconds = span.total_seconds()
-        return Rates(
-            records=self.records * _MEMORY + commit.records,
-            bytes=self.bytes * _MEMORY + commit.bytes,
-            seconds=self.seconds * _MEMORY + seconds,
-            last=span,
-            by_shard={**self.by_shard, **{s.shard_id: s.records / seconds for s in commit.shards}},
-            paces=(*self.paces, *_pace(commit, tasks))[-_PACES:],
+        by_shard = {**self.by_shard, **{s.shard_id: s.records / seconds for s in commit.shards}}
+        return replace(self.after(Covered(span, commit.records, commit.bytes, _pace(commit, tasks))), by_shard=by_shard)
+
+    def after(self, batch: Covered) -> Rates:
+        """The rates once this batch is known too, but for those of single shards."""
+        return replace(
+            self,
+            records=self.records * _MEMORY + batch.records,
+            bytes=self.bytes * _MEMORY + batch.bytes,
+            seconds=self.seconds * _MEMORY + batch.span.total_seconds(),
+            last=batch.span,
+            paces=(*self.paces, *([batch.pace] if batch.pace else []))[-_PACES:],
         )
 
     def slice(self, settings: PlannerSettings, shards: int, slots: int = 1) -> timedelta:
@@ -121,12 +138,12 @@ class Rates:
         return self.by_shard.get(shard_id, math.inf) * span.total_seconds() <= _FEW
 
 
-def _pace(commit: BatchCommit, tasks: int) -> tuple[Pace, ...]:
-    """What no work was done in does not count: waiting for table services, or on purpose. Empty: it is not known."""
+def _pace(commit: BatchCommit, tasks: int) -> Pace | None:
+    """What no work was done in does not count: waiting for table services, or on purpose. None: it is not known."""
     waits = sum(commit.sink.seconds.get(stage, 0.0) for stage in (TABLE_SERVICES, PAUSE)) if commit.sink else 0.0
     prepare = commit.seconds.get("plan", 0.0) + commit.seconds.get("fetch", 0.0)
     seconds = max(prepare, commit.seconds.get("write", 0.0) - waits)
-    return (Pace(seconds, commit.records / seconds / tasks),) if seconds > 0 and commit.records else ()
+    return Pace(seconds, commit.records / seconds / tasks) if seconds > 0 and commit.records else None
 
 
 def _floor(seconds: float) -> timedelta:
