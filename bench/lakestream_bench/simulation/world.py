@@ -48,12 +48,8 @@ def time_of(seconds: float) -> datetime:
 
 def _settings(scenario: Scenario) -> PlannerSettings:
     trigger = scenario.spec.trigger
-    return PlannerSettings(
-        "LATEST",
-        interval=trigger.interval,
-        max_records=trigger.max_records_per_batch,
-        max_bytes=trigger.max_bytes_per_batch,
-    )
+    records, size = trigger.max_records_per_batch, trigger.max_bytes_per_batch
+    return PlannerSettings("LATEST", interval=trigger.interval, max_records=records, max_bytes=size)
 
 
 class World:
