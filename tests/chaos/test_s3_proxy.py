@@ -131,3 +131,17 @@ def test_a_fault_befalls_what_it_is_meant_for(
     assert faults.strikes(S3Request(method, path, query, headers)) is not None
     assert faults.strikes(S3Request(method, path, query, headers)) is None
     assert faults.struck == 1
+
+
+def test_what_was_for_good_is_for_so_many_requests_more_once_it_is_bounded() -> None:
+    faults = S3Faults(Random(1))
+    for fault in (
+        S3Fault(Effect.FORBID, "delete"),
+        S3Fault(Effect.FORBID, "delete", times=1),
+        S3Fault(Effect.CUT, "read"),
+    ):
+        faults.add(fault)
+    faults.bound(Effect.FORBID, 2)
+    delete, read = (S3Request(method, "/b/k", "", {}) for method in ("DELETE", "GET"))
+    assert [faults.strikes(delete) is not None for _ in range(4)] == [True, True, True, False]
+    assert all(faults.strikes(read) for _ in range(4))

@@ -23,7 +23,7 @@ from chaos.events import DELETES, KEY, ORDERING, PARTITION, SCHEMA
 from chaos.ledger import Stored
 from chaos.producer import Producer, hash_keys_of
 from chaos.resharding import Resharding
-from chaos.s3 import S3Faults, S3Proxy, S3Server
+from chaos.s3 import AWAITED, Effect, S3Faults, S3Proxy, S3Server
 from chaos.setting import Place, Setting, Sink
 from lakestream_localkinesis.testing import LocalKinesis, local_kinesis
 
@@ -106,7 +106,12 @@ class World:
             self._story.write(f"{time.monotonic() - self._began:8.1f} s  {text}\n")
 
     def start(self, *, crash_at: str | None = None, drain: bool = False) -> Driver:
-        """Start a driver with the document as it is now."""
+        """Start a driver with the document as it is now.
+
+        What it finds open it undoes first, for which it needs the right to delete.
+        """
+        if self.proxy is not None:
+            self.proxy.faults.bound(Effect.FORBID, AWAITED)
         number = len(self.drivers) + 1
         path = self.folder / f"driver-{number:02d}.yaml"
         path.write_text(yaml.safe_dump(self.document, sort_keys=False))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Self
 
 from chaos.faults.base import Fault, Phase
 from chaos.processes import Part
-from chaos.s3 import Effect, S3Fault
+from chaos.s3 import AWAITED, Effect, S3Fault
 from chaos.setting import Place, Setting
 
 if TYPE_CHECKING:
@@ -118,7 +118,8 @@ class S3Fails(Fault):
 class DeletingForbidden(Fault):
     """The driver's role may not delete from S3 any more: nothing is cleaned or expires, and batches go on.
 
-    A table cannot be made so: then the right comes after some requests, which drivers wait for.
+    A table cannot be made so, nor can a driver that starts undo what another one left: then the right comes after some
+    requests, which drivers wait for.
     """
 
     phase = Phase.DURING
@@ -135,7 +136,7 @@ class DeletingForbidden(Fault):
     def strike(self, world: World) -> None:
         assert world.proxy is not None  # it suits S3 alone
         is_made = any(driver.batches for driver in world.drivers)
-        world.proxy.faults.add(S3Fault(Effect.FORBID, "delete", times=None if is_made else 3))
+        world.proxy.faults.add(S3Fault(Effect.FORBID, "delete", times=None if is_made else AWAITED))
 
 
 @dataclass(frozen=True)

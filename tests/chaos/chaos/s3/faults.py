@@ -29,6 +29,10 @@ class Effect(StrEnum):
     """It gets no answer, and takes effect when it is released."""
 
 
+AWAITED = 3
+"""Requests that are denied before a right comes that a driver cannot do without, and waits for."""
+
+
 @dataclass(frozen=True)
 class S3Request:
     """What a fault goes by."""
@@ -91,6 +95,14 @@ class S3Faults:
         with self._lock:
             self._faults.append(fault)
             self._left.append(fault.times)
+
+    def bound(self, effect: Effect, times: int) -> None:
+        """Have what was switched on with this effect befall so many more requests at most."""
+        with self._lock:
+            for number, fault in enumerate(self._faults):
+                if fault.effect is effect:
+                    left = self._left[number]
+                    self._left[number] = times if left is None else min(left, times)
 
     def clear(self) -> None:
         with self._lock:
