@@ -11,11 +11,9 @@ from lakestream_operator.writers.failures import Exit
 from lakestream_operator.writers.outcome import Outcome, Situation
 
 _SECOND = timedelta(seconds=1)
-_AWAITED: dict[int, tuple[str, str]] = {
-    Exit.STORAGE: ("StorageUnavailable", "It goes on when the storage answers."),
-    Exit.PERMANENT: ("AccessDenied", "It is tried again for five minutes, and goes on when it is allowed."),
-}
-"""Reason and prospect of a driver that waits before it starts, by the status that it ends with if that is in vain."""
+_AWAY = ("StorageUnavailable", "It goes on when the storage answers.")
+_DENIED = ("AccessDenied", "It is tried again for five minutes, and goes on when it is allowed.")
+"""Reason and prospect of a driver that waits before it starts."""
 
 
 def heard_at(seen: WriterSeen, pod: DriverPod) -> datetime:
@@ -54,7 +52,7 @@ def judge(app: Application, pod: DriverPod | None, seen: WriterSeen, memory: Mem
         )
         return Outcome(Situation.STALLED, "NoProgress", memory, message)
     if report is not None and report.failure is not None and report.state is DriverState.STARTING:
-        reason, prospect = _AWAITED[report.failure.exit]
+        reason, prospect = _DENIED if report.failure.exit == Exit.PERMANENT else _AWAY
         return Outcome(Situation.STALLED, reason, memory, f"{report.failure.message.rstrip('.')}. {prospect}")
     if report is None or not report.has_worked:
         since = pod.started_at or pod.created_at
