@@ -93,7 +93,7 @@ class Rates:
             bytes=self.bytes * _MEMORY + batch.bytes,
             seconds=self.seconds * _MEMORY + batch.span.total_seconds(),
             last=batch.span,
-            paces=(*self.paces, *([batch.pace] if batch.pace else []))[-_PACES:],
+            paces=(*self.paces, batch.pace)[-_PACES:] if batch.pace else self.paces,
         )
 
     def slice(self, settings: PlannerSettings, shards: int, slots: int = 1) -> timedelta:

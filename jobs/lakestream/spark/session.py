@@ -99,8 +99,8 @@ def _on_cluster(settings: SessionSettings) -> SparkConf:
 
 
 def _keep_no_checksums(spark: SparkSession) -> None:
-    """Have Hadoop keep no checksum beside each file on a folder: to make one it starts a process, and a commit of Hudi
-    some fifteen. Of a file that is written anew it removes the one that others have left."""
+    """Have Hadoop keep no checksum beside each file on a folder: to make one it starts a process. Of a file that is
+    written anew it removes the one that others have left."""
     jvm: Any = spark._jvm
     files = jvm.org.apache.hadoop.fs.FileSystem.get(jvm.java.net.URI("file:///"), spark._jsc.hadoopConfiguration())
     files.setWriteChecksum(False)
