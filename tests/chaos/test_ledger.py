@@ -9,6 +9,8 @@ from chaos.events import Fate, Sent
 from chaos.kpl import aggregate, hash_key
 from chaos.ledger import Ledger, Loss, Put, Stored, Told
 
+NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
 
 def _put(data: bytes) -> Put:
     return Put("key", data, (Sent("noise", "key", data, Fate.QUARANTINE, None),))
@@ -56,14 +58,18 @@ def test_members_that_belong_to_another_shard_do_not_count_in_an_aggregate_with_
     assert [sub for _, _, sub in ledger.settle(stream, {}).sent] == [0, 1, 2]
 
 
-def test_what_the_stream_has_lost_may_be_missing_where_a_driver_has_told_of_it() -> None:
-    noon = datetime(2026, 1, 31, 12, tzinfo=UTC)
+def _trimmed(*, acknowledged: int) -> tuple[Ledger, list[Stored]]:
+    """A ledger, and its first two records, of noon and a minute later, which the stream has lost."""
     ledger = Ledger()
-    for number in range(3):
+    for number in range(acknowledged):
         ledger.acknowledge("s", number, _put(b"%d" % number))
-    gone = [Stored("s", number, b"%d" % number, noon + timedelta(minutes=number)) for number in range(2)]
-    losses = (Loss("s", noon, noon + timedelta(minutes=1)), Loss("another", noon, noon + timedelta(hours=1)))
-    truth = ledger.settle([Stored("s", 2, b"2", noon)], {}, gone, Told(losses, frozenset({"s", "another"})))
+    return ledger, [Stored("s", number, b"%d" % number, NOON + timedelta(minutes=number)) for number in range(2)]
+
+
+def test_what_the_stream_has_lost_may_be_missing_where_a_driver_has_told_of_it() -> None:
+    ledger, gone = _trimmed(acknowledged=3)
+    losses = (Loss("s", NOON, NOON + timedelta(minutes=1)), Loss("another", NOON, NOON + timedelta(hours=1)))
+    truth = ledger.settle([Stored("s", 2, b"2", NOON)], {}, gone, Told(losses, frozenset({"s", "another"})))
     assert truth.faults == ()
     assert list(truth.sent) == [("s", 0, 0), ("s", 1, 0), ("s", 2, 0)]
     assert truth.skippable == {("s", 0, 0)}
@@ -75,10 +81,6 @@ def test_what_the_stream_has_lost_may_be_missing_where_a_driver_has_told_of_it()
 
 
 def test_what_was_gone_before_the_first_batch_is_nobodys() -> None:
-    noon = datetime(2026, 1, 31, 12, tzinfo=UTC)
-    ledger = Ledger()
-    for number in range(2):
-        ledger.acknowledge("s", number, _put(b"%d" % number))
-    gone = [Stored("s", number, b"%d" % number, noon + timedelta(minutes=number)) for number in range(2)]
-    truth = ledger.settle([], {}, gone, Told(shards=frozenset("s"), begins=noon + timedelta(minutes=1)))
+    ledger, gone = _trimmed(acknowledged=2)
+    truth = ledger.settle([], {}, gone, Told(shards=frozenset("s"), begins=NOON + timedelta(minutes=1)))
     assert truth.skippable == {("s", 0, 0)}

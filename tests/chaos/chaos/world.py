@@ -93,7 +93,7 @@ class World:
         self._create_stream()
         data = Random(chance.randrange(2**32))
         sink, burst, auto = setting.sink, setting.burst, setting.auto
-        self.producer = Producer(self.client, STREAM, data, self._batches, burst=burst, sink=sink, auto=auto)
+        self.producer = Producer(self.client, STREAM, data, self.batches, burst=burst, sink=sink, auto=auto)
 
     @property
     def driver(self) -> Driver | None:
@@ -180,7 +180,7 @@ class World:
             kept = self.client.describe_stream_summary(StreamName=STREAM)["StreamDescriptionSummary"]
             self.hash_keys()
             self.trimmed += self.stored()
-            if not self._batches():
+            if not self.batches():
                 self.begins = self.kinesis.clock.now()
             self.kinesis.clock.advance(3600 * (kept["RetentionPeriodHours"] + 1))
 
@@ -233,7 +233,8 @@ class World:
         )
         self.client.get_waiter("stream_exists").wait(StreamName=STREAM, WaiterConfig={"Delay": 1})
 
-    def _batches(self) -> int:
+    def batches(self) -> int:
+        """That all drivers together have committed."""
         return sum(driver.batches for driver in self.drivers)
 
     def _environment(self) -> dict[str, str]:

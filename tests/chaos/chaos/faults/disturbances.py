@@ -135,8 +135,7 @@ class DeletingForbidden(Fault):
 
     def strike(self, world: World) -> None:
         assert world.proxy is not None  # it suits S3 alone
-        is_made = any(driver.batches for driver in world.drivers)
-        world.proxy.faults.add(S3Fault(Effect.FORBID, "delete", times=None if is_made else AWAITED))
+        world.proxy.faults.add(S3Fault(Effect.FORBID, "delete", times=None if world.batches() else AWAITED))
 
 
 @dataclass(frozen=True)
