@@ -26,6 +26,7 @@ from lakestream.errors import (
 from lakestream.kinesis import answers
 from lakestream.kinesis.clock import KinesisClock
 from lakestream.kinesis.connections import Connections
+from lakestream.kinesis.pages import arrival_time
 from lakestream.kinesis.port import IteratorStart, Monotonic, RecordPage, Shard, Sleep, StreamSummary
 from lakestream.kinesis.retry import Backoff
 from lakestream.kinesis.settings import KinesisSettings
@@ -83,7 +84,10 @@ class HttpKinesisClient:
         return self._call("GetShardIterator", request, answers.shard_iterator)
 
     def get_records(self, iterator: str, limit: int) -> RecordPage:
-        return self._call("GetRecords", {"ShardIterator": iterator, "Limit": limit}, answers.record_page)
+        page = self._call("GetRecords", {"ShardIterator": iterator, "Limit": limit}, answers.record_page)
+        if page.arrivals:
+            self._clock.observe_arrival(arrival_time(page.arrivals[-1]), self._monotonic())
+        return page
 
     def update_shard_count(self, shards: int) -> None:
         """Have the stream resharded evenly. Asked once only: what it is refused for lasts, as do its ten times a day.

@@ -1,4 +1,4 @@
-"""Kinesis time, told from the `Date` of its answers."""
+"""Kinesis time, told from the `Date` of its answers, and from the arrival times in them."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from threading import Lock
 
 _EPOCH = datetime.fromtimestamp(0, UTC)
 _WINDOW = 60.0
+_DATE_STEP = timedelta(seconds=1)
 
 
 class KinesisClock:
@@ -14,7 +15,8 @@ class KinesisClock:
 
     `Date` has whole seconds: the server's time was at least that when the answer left. Added to
     the local monotonic time since, it stays a lower bound, and the best of many answers is exact to
-    a few milliseconds. Bounds older than one to two minutes are forgotten, so that two clocks that
+    a few milliseconds: if they do not all come at the same part of a second, as those of batches every second do. A
+    record's arrival is a lower bound as well, in milliseconds. Bounds older than one to two minutes are forgotten, so that two clocks that
     run at different speeds do not drift apart by more than milliseconds.
     """
 
@@ -31,6 +33,15 @@ class KinesisClock:
             if received - self._window_start > _WINDOW:
                 self._previous, self._current, self._window_start = self._current, None, received
             self._current = offset if self._current is None else max(offset, self._current)
+
+    def observe_arrival(self, arrival: datetime, received: float) -> None:
+        """Take note of the last arrival time of an answer whose `Date` has been observed.
+
+        One that the `Date` puts into the future is of a clock that is wrong, and tells nothing.
+        """
+        known = self.now(received)
+        if known is not None and known < arrival < known + _DATE_STEP:
+            self.observe(arrival, received)
 
     def now(self, monotonic: float) -> datetime | None:
         """The bound at a local monotonic time, in whole milliseconds; None before the first answer."""

@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from datetime import timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -122,6 +123,22 @@ def test_a_request_that_kinesis_refuses(server: LocalKinesis, consume: Consume) 
     client = consume("refusing").client
     with pytest.raises(KinesisRejectedError):
         client.get_records("not an iterator", 1)
+
+
+def test_the_time_is_told_between_whole_seconds(server: LocalKinesis, consume: Consume) -> None:
+    """Each answer of a driver with a batch a second comes at the same part of a second."""
+    server.create_stream("told", shards=1)
+    server.clock.freeze()
+    server.clock.advance(1.9 - server.clock.now().microsecond / 1e6)
+    settings, local = KinesisSettings("told", server.region, server.endpoint), ManualClock()
+    client = HttpKinesisClient(settings, monotonic=local.monotonic)
+    [shard] = client.list_shards()
+    assert server.clock.now() - client.now() > timedelta(seconds=0.8)
+    server.client().put_record(StreamName="told", Data=b"{}", PartitionKey="k")
+    client.get_records(client.get_shard_iterator(shard.shard_id, None), 1)
+    assert abs(server.clock.now() - client.now()) <= timedelta(milliseconds=2)
+    client.close()
+    server.clock.resume()
 
 
 def test_what_an_executor_runs(server: LocalKinesis, consume: Consume) -> None:

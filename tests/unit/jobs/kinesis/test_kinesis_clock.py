@@ -43,6 +43,32 @@ def test_many_answers_make_it_exact() -> None:
     assert abs(now - (T0 + timedelta(seconds=2.5))) <= timedelta(milliseconds=8)
 
 
+@given(ages=st.lists(st.integers(0, 5_000), min_size=1, max_size=30))
+def test_an_arrival_makes_it_as_exact_as_the_record_was_young(ages: list[int]) -> None:
+    """Milliseconds from a record's arrival to the answer that it comes with: one answer a second, always at its end."""
+    clock = KinesisClock()
+    for second, age in enumerate(ages):
+        answered = T0 + timedelta(seconds=second + 0.9)
+        clock.observe(T0 + timedelta(seconds=second), second + 0.9)
+        clock.observe_arrival(answered - timedelta(milliseconds=age), second + 0.9)
+        now = clock.now(second + 0.9)
+        assert now is not None
+        assert timedelta(0) <= answered - now <= timedelta(milliseconds=min(*ages[: second + 1], 900) + 1)
+
+
+def test_an_arrival_that_the_date_puts_into_the_future_tells_nothing() -> None:
+    clock = KinesisClock()
+    clock.observe(T0, 0.0)
+    clock.observe_arrival(T0 + timedelta(seconds=1), 0.0)
+    assert clock.now(0.0) == T0
+
+
+def test_an_arrival_alone_tells_nothing() -> None:
+    clock = KinesisClock()
+    clock.observe_arrival(T0, 0.0)
+    assert clock.now(0.0) is None
+
+
 def test_a_jump_forward_is_followed_at_once() -> None:
     clock = KinesisClock()
     clock.observe(T0, 0.0)
