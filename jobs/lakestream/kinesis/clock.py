@@ -15,9 +15,10 @@ class KinesisClock:
 
     `Date` has whole seconds: the server's time was at least that when the answer left. Added to
     the local monotonic time since, it stays a lower bound, and the best of many answers is exact to
-    a few milliseconds: if they do not all come at the same part of a second, as those of batches every second do. A
-    record's arrival is a lower bound as well, in milliseconds. Bounds older than one to two minutes are forgotten, so that two clocks that
-    run at different speeds do not drift apart by more than milliseconds.
+    a few milliseconds, unless all come at the same part of a second, as those of a batch every
+    second do. So a record's arrival counts as well, which has milliseconds. Bounds older than one to
+    two minutes are forgotten, so that two clocks that run at different speeds do not drift apart by
+    more than milliseconds.
     """
 
     def __init__(self) -> None:

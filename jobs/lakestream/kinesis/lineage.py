@@ -100,27 +100,27 @@ def parents_of(shard_id: str, shards: Shards) -> tuple[str, ...]:
     return shards[shard_id].parents if shard_id in shards else ()
 
 
-def ended(cursors: Iterable[Cursor], until: datetime, settle: timedelta, shards: Shards) -> tuple[Cursor, ...]:
+def ended(cursors: Iterable[Cursor], until: datetime, late: timedelta, shards: Shards) -> tuple[Cursor, ...]:
     """The cursors, and in place of those of shards that have nothing more of a span that they are finished; children of
     these have nothing older than its end.
 
     Args:
         cursors: sorted by shard.
         until: end of the span, an arrival time.
-        settle: so long after a time a shard may still get records that arrived before it.
+        late: so long after a time a shard may still get records that arrived before it.
         shards: as ListShards tells them.
     """
     of_shards = {cursor.shard_id: cursor for cursor in cursors}
-    done = {shard_id: until for shard_id, cursor in of_shards.items() if _has_ended(cursor, until, settle)}
+    done = {shard_id: until for shard_id, cursor in of_shards.items() if _has_ended(cursor, until, late)}
     return tuple(finish(of_shards, done, shards).values())
 
 
-def _has_ended(cursor: Cursor, until: datetime, settle: timedelta) -> bool:
+def _has_ended(cursor: Cursor, until: datetime, late: timedelta) -> bool:
     match cursor:
         case Reading(position=position) if not position.after:
             return cursor.arrival >= until  # it stands at the first record behind the span
         case Reading(tip_seen=seen) | Unpinned(unread_since=seen):
-            return seen is not None and seen >= until + settle
+            return seen is not None and seen >= until + late
     return False
 
 

@@ -58,9 +58,9 @@ class PlannerSettings:
     """`onDataLoss: skip`, as in KinesisSettings."""
     drop_misplaced: bool = True
     """`misplacedRecords: drop`: leave out user records of KPL aggregates that belong to another shard."""
-    settle: timedelta = timedelta(milliseconds=250)
-    """Records younger than this are left to the next batch: a time too near to now could be in the
-    future of the server that answers. Exactness does not depend on it."""
+    settle: timedelta = timedelta(milliseconds=100)
+    """Records younger than this are left to the next batch: a time too near to now could be in the future of the server
+    that answers, whose clock is not that of the others to the millisecond. Exactness does not depend on it."""
     refresh: timedelta = timedelta(seconds=60)
     """How often ListShards and DescribeStreamSummary are asked without another reason."""
     heartbeat: timedelta = timedelta(minutes=10)

@@ -18,6 +18,8 @@ logger = logging.getLogger(__name__)
 
 _BYTES = 32 * 1024 * 1024
 """That a batch aims at, so that the stream does not wait long."""
+_LATE = timedelta(seconds=1)
+"""So long after a time a shard may still get records that arrived before it. A span can wait for them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +84,8 @@ class SpanPlanner:
         Raises:
             StreamRecreatedError, StreamNotFoundError, KinesisError: as the stream's planner.
         """
-        settle, until = self._settings.settle, due.span.until
-        if self._client.now() < until + settle:
+        until = due.span.until
+        if self._client.now() < until + _LATE:
             return None
         progress = due.progress or SpanProgress(trim=trim)
         while True:
@@ -92,7 +94,7 @@ class SpanPlanner:
             if plan is None:
                 return None
             progress = SpanProgress(
-                cursors=ended(plan.cursors, until, settle, planner.shards),
+                cursors=ended(plan.cursors, until, _LATE, planner.shards),
                 trim=plan.trim,
                 reached=plan.horizon,
                 lost=progress.lost + tuple(_within(loss, due.span) for loss in plan.losses),

@@ -24,7 +24,7 @@ from lakestream.model import (
 )
 from lakestream.testing.fake_kinesis import START, FakeKinesis
 
-SETTLE = timedelta(milliseconds=250)
+SETTLE = PlannerSettings("TRIM_HORIZON").settle
 S0, S1, S2 = (f"shardId-{i:012d}" for i in range(3))
 
 
