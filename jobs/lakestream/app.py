@@ -207,13 +207,14 @@ class _Parts:
                 stack.callback(keeper.close)
             self.running()
             times = TaskTime(self.spark)
+            table = Cataloged(sink, keeper)
             reporter = ProgressReporter(
                 self.job,
                 self.publishers,
                 core_seconds=times.written,
                 executors=lambda: _executors(self.spark),
                 kinesis_now=self.client.now,
-                table=Cataloged(sink, keeper),
+                table=table,
                 quarantine=self.quarantine,
             )
             yield Engine(
@@ -222,7 +223,7 @@ class _Parts:
                 planner=self.planner,
                 fetcher=SparkFetcher(self.spark, self.source, pipeline, self.quarantine.store, read_ranges),
                 output=SparkOutput(sink, self.quarantine, self.claim),
-                observer=RunObserver(reporter, self.control, keeper, by_hand, times),
+                observer=RunObserver(reporter, self.control, keeper, by_hand, times, table),
                 stop=self.stop,
             )
 

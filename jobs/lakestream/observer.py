@@ -10,7 +10,7 @@ from lakestream.anew import batches_go_on
 from lakestream.by_hand import ByHand
 from lakestream.catalogs import CatalogKeeper
 from lakestream.control import DriverControl, ProgressReporter
-from lakestream.model import BatchCommit, BatchPlan, ShardStats
+from lakestream.model import BatchCommit, BatchPlan, ShardStats, Upkeep
 from lakestream.spark.tasktime import TaskTime
 
 
@@ -23,6 +23,7 @@ class RunObserver:
     keeper: CatalogKeeper | None
     by_hand: ByHand | None
     times: TaskTime
+    table: Upkeep
 
     def committed(self, commit: BatchCommit, arrivals: tuple[datetime, ...]) -> None:
         if self.keeper is not None and commit.sink is not None:
@@ -40,6 +41,7 @@ class RunObserver:
 
     def between_batches(self) -> None:
         self.control.between_batches()
+        self.table.tend()
         if self.by_hand is not None:
             self.by_hand.between_batches()
 

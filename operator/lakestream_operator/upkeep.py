@@ -58,6 +58,6 @@ def _service(one: TableService) -> Failing:
     return Failing(
         reason,
         f"{one.name} has failed {one.failing} times in a row{since}, {one.behind_commits:,} commits wait for it: "
-        f"{consequence}. Batches go on. Mend what the error names; it is tried again with later commits, the catalog "
-        f"every five minutes. The error: {one.error}",
+        f"{consequence}. Batches go on. Mend what the error names; it is tried again within ten minutes, the catalog "
+        f"within five. The error: {one.error}",
     )

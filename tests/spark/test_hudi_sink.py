@@ -31,7 +31,7 @@ from lakestream.query.question import Asked, NetChanges
 from lakestream.query.spans import comparison_of
 from lakestream.query.target import Kind, Target
 from lakestream.sinks.contract import BatchRef
-from lakestream.sinks.hudi import HudiSettings, HudiSink, delete_files, deletes
+from lakestream.sinks.hudi import HudiSettings, HudiSink, delete_files, deletes, services
 from lakestream.sinks.hudi.client import HudiClient, Written
 from lakestream.sinks.hudi.clock import ClockBehindError
 from lakestream.sinks.hudi.metaclient import HudiTable, instants_in
@@ -346,8 +346,9 @@ def test_a_clock_that_is_behind_the_newest_commit_writes_nothing(
 
 
 def test_a_failing_compaction_is_told_and_keeps_neither_batches_nor_cleaning_from_going_on(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr(services, "_FIRST_RETRY", timedelta(0))
     settings = replace(
         upserts(tmp_path, TableType.MERGE_ON_READ), partition_by=(), delete_when=None, buckets=1, compact_every=1
     )
@@ -369,9 +370,13 @@ def test_a_failing_compaction_is_told_and_keeps_neither_batches_nor_cleaning_fro
         assert base.name in compaction.error or "parquet" in compaction.error.lower()
         assert (cleaning.failing, cleaning.completed, archiving.failing, archiving.completed) == (0, 4, 0, 4)
         base.write_bytes(content)
-        write(4)
-        compaction = sink.services[0]
+        # No batch comes, and it is mended nevertheless.
+        sink.tend()
+        sink.finish_services()
+        compaction, cleaning, _ = sink.services
         assert (compaction.failing, compaction.failed, compaction.behind) == (0, 2, 0)
+        assert cleaning.completed == 4
+        write(4)
         assert snapshot(spark, settings) == {"a": 4, **{f"k{batch}": 1 for batch in range(5)}}
         # Only the compaction knows how large a bucket has become.
         sink.write(ref(5), rows_of(spark, [Order(f"n{n}", 1) for n in range(1_000)]), replay=False)

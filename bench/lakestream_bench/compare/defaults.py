@@ -46,6 +46,9 @@ class DefaultsSink:
         """The first write makes the table."""
         self.columns = output
 
+    def tend(self) -> None:
+        """Hudi's defaults do all of it with a batch."""
+
     def partitions(self) -> tuple[str, ...]:
         """Nobody asks this sink."""
         return ()

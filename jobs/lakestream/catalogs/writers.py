@@ -67,7 +67,7 @@ def tables_of(
 
 @dataclass(frozen=True, slots=True)
 class Cataloged:
-    """What a table says of itself, and how its catalog is kept."""
+    """A table beside its batches, and how its catalog is kept."""
 
     sink: Sink
     keeper: CatalogKeeper | None
@@ -86,3 +86,7 @@ class Cataloged:
     def largest_file(self) -> int:
         """The sink's."""
         return self.sink.largest_file
+
+    def tend(self) -> None:
+        """The sink; the keeper tends the catalog by itself."""
+        self.sink.tend()

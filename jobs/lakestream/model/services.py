@@ -47,7 +47,7 @@ def in_a_line(error: BaseException) -> str:
 
 
 class Upkeep(Protocol):
-    """What a table says of itself, beside its batches; a sink is one."""
+    """A table beside its batches: what it says of itself, and what has to be done for it; a sink is one."""
 
     @property
     def services(self) -> tuple[ServiceStatus, ...]:
@@ -62,4 +62,9 @@ class Upkeep(Protocol):
     @property
     def largest_file(self) -> int:
         """Bytes of the largest file written since the driver's start that later batches add to; 0: there is none."""
+        ...
+
+    def tend(self) -> None:
+        """Try again what has failed of this work, if its time has come. Between two batches, and about every second
+        while there are none, by the thread that writes them; raises nothing."""
         ...

@@ -108,6 +108,9 @@ class JsonSink:
         """None grows: each batch writes its own."""
         return 0
 
+    def tend(self) -> None:
+        """Files need no upkeep."""
+
     def refusal(self, output: StructType) -> Column | None:
         """Why a row can be in no partition; None without partitions.
 

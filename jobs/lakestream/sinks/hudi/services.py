@@ -5,10 +5,10 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from lakestream.model import ServiceStatus, in_a_line
 
@@ -20,6 +20,8 @@ reading and compacting more expensive, and waiting is what slows the producer of
 _LONGEST_PAUSE = 30.0
 """Seconds. Batches grow while they wait, and each leaves one log file per bucket, however large it is. More would only
 add to the lag: a stream goes on, whatever becomes of its compaction."""
+_FIRST_RETRY = timedelta(seconds=30)
+_LAST_RETRY = timedelta(minutes=10)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,10 +49,18 @@ def pause_of(behind: int, every: int) -> float:
     return 0.0 if overdue < 0 else min(2.0 ** min(overdue, 10), _LONGEST_PAUSE)
 
 
+def retry_after(failures: int) -> timedelta:
+    """How long a service that failed so often in a row waits for a round of its own, from the last failure on: an
+    outage of the storage is over before it counts as two failures, and what goes on costs little.
+    """
+    return min(_FIRST_RETRY * 2.0 ** min(failures - 1, 10), _LAST_RETRY)
+
+
 class TableServices:
     """Runs a round of services in a thread of its own, each time that enough commits have come.
 
-    Services fail apart: one that does keeps none of the others from running, and is tried again in the next round.
+    Services fail apart: one that does keeps none of the others from running. It is tried again in the next round, and
+    by itself before, once `retry_after` has passed: a stream that rests has no next round.
     """
 
     def __init__(
@@ -71,6 +81,7 @@ class TableServices:
         self._changed = threading.Condition()
         self._since = every - 1
         self._status = {service.name: ServiceStatus(service.name) for service in services}
+        self._retry_at: dict[str, datetime] = {}
         self._round: tuple[Service, ...] | None = None
         self._closed = False
         self._thread = threading.Thread(target=self._run, name="table-services", daemon=True)
@@ -89,10 +100,20 @@ class TableServices:
             self._status = {name: replace(one, behind=one.behind + 1) for name, one in self._status.items()}
             if self._round is not None or self._since < self._every:
                 return
-        planned = tuple(service for service in self._services if self._planned(service))
+            self._since = 0
+        self._begin(self._services)
+
+    def tend(self) -> None:
+        """Begin a round of the services whose time to be tried again has come, if no round runs.
+
+        To be called between two batches, as `committed`; also while there are none to write.
+        """
+        now = self._now()
         with self._changed:
-            self._round, self._since = planned, 0
-            self._changed.notify_all()
+            due = [service for service in self._services if self._retry_at.get(service.name, now) < now]
+            if self._round is not None or not due:
+                return
+        self._begin(due)
 
     def begin(self, service: Service) -> Future[None] | None:
         """Begin a round of this one service, which somebody has asked for; None: a round runs.
@@ -104,10 +125,7 @@ class TableServices:
                 return None
         done: Future[None] = Future()
         asked = replace(service, run=_telling(done, service.run), plan=service.plan and _failing(done, service.plan))
-        if self._planned(asked):
-            with self._changed:
-                self._round = (asked,)
-                self._changed.notify_all()
+        self._begin((asked,))
         return done
 
     def throttle(self) -> float:
@@ -152,6 +170,12 @@ class TableServices:
                 self._round = None
                 self._changed.notify_all()
 
+    def _begin(self, services: Iterable[Service]) -> None:
+        planned = tuple(service for service in services if self._planned(service))
+        with self._changed:
+            self._round = planned
+            self._changed.notify_all()
+
     def _planned(self, service: Service) -> bool:
         if service.plan is None:
             return True
@@ -170,15 +194,17 @@ class TableServices:
             self._tell_failure(service, error)
             return
         seconds = time.monotonic() - began
-        self._tell(service, lambda one: one.completed_again(seconds, one.behind - seen.behind))
+        with self._changed:
+            one = self._status[service.name]
+            self._status[service.name] = one.completed_again(seconds, one.behind - seen.behind)
+            self._retry_at.pop(service.name, None)
 
     def _tell_failure(self, service: Service, error: Exception) -> None:
         logger.warning("%s failed; ingestion goes on: %s", service.name, in_a_line(error), exc_info=error)
-        self._tell(service, lambda one: one.failed_again(error, self._now()))
-
-    def _tell(self, service: Service, change: Callable[[ServiceStatus], ServiceStatus]) -> None:
+        now = self._now()
         with self._changed:
-            self._status = {**self._status, service.name: change(self._status[service.name])}
+            failed = self._status[service.name] = self._status[service.name].failed_again(error, now)
+            self._retry_at[service.name] = now + retry_after(failed.failing)
 
 
 def _failing(done: Future[None], work: Callable[[], object]) -> Callable[[], None]:

@@ -186,10 +186,10 @@ class HudiSink:
             case Work.CLEANING:
                 return self._services.begin(self._cleaning())
             case Work.SAVEPOINT:
-                _in_our_words(lambda: self._save(request.comment))()
+                spark_errors_in_our_words()(lambda: self._save(request.comment))()
             case Work.SAVEPOINT_DELETION:
                 assert self._client is not None
-                _in_our_words(partial(self._client.delete_savepoint, request.instant))()
+                spark_errors_in_our_words()(partial(self._client.delete_savepoint, request.instant))()
             case Work.RESTORE:
                 return None  # done while no sink is open
         done: Future[None] = Future()
@@ -203,6 +203,11 @@ class HudiSink:
         for part in (self._guard, self._client, self._beside):
             if part is not None:
                 part.close()
+
+    def tend(self) -> None:
+        """Try again what failed beside the batches."""
+        if self._services is not None:
+            self._services.tend()
 
     @property
     def services(self) -> tuple[ServiceStatus, ...]:
@@ -316,7 +321,7 @@ class HudiSink:
         if not self._settings.plans_between_commits:
             return Service("compaction", run, slows=True)
         assert self._client is not None
-        plan = _in_our_words(partial(self._client.schedule_compaction, every))
+        plan = spark_errors_in_our_words()(partial(self._client.schedule_compaction, every))
         return Service("compaction", run, slows=True, plan=plan)
 
     def _clustering(self) -> Service:
@@ -338,7 +343,7 @@ class HudiSink:
         def run() -> None:
             # A property of the thread.
             self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", SERVICES_POOL)
-            _in_our_words(work)()
+            spark_errors_in_our_words()(work)()
 
         return run
 
@@ -371,16 +376,6 @@ class HudiSink:
     def _measure(self, stats: Iterable[WriteStat]) -> None:
         if self._settings.has_buckets:
             self._largest_file = max(self._largest_file, largest_file(stats))
-
-
-def _in_our_words(work: Callable[[], object]) -> Callable[[], None]:
-    """Work whose errors name their cause, as Py4J's do not."""
-
-    def run() -> None:
-        with spark_errors_in_our_words():
-            work()
-
-    return run
 
 
 class _StopClock:

@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from lakestream.sinks.hudi.services import Service, TableServices, pause_of
+from lakestream.sinks.hudi.services import Service, TableServices, pause_of, retry_after
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -130,6 +130,70 @@ def test_services_fail_apart_and_are_tried_again_and_fail_nothing() -> None:
     assert (compaction.failing, compaction.failed, compaction.completed) == (0, 2, 1)
     assert (compaction.error, compaction.failing_since, compaction.behind) == ("", None, 0)
     assert cleaning.failing == 3
+
+
+def test_what_failed_is_tried_again_by_itself_where_no_commit_comes() -> None:
+    """An outage of a storage that a stream rests after: two services met it, and the third did not."""
+    now = [NOON]
+    ran: list[str] = []
+    out = {"compaction", "cleaning"}
+
+    def service(name: str) -> Service:
+        def work() -> None:
+            ran.append(name)
+            if name in out:
+                raise OSError("connection refused")
+
+        return Service(name, work if name != "compaction" else lambda: None, work if name == "compaction" else None)
+
+    names = ["compaction", "cleaning", "archiving"]
+    services = TableServices([service(name) for name in names], every=10, now=lambda: now[0])
+
+    def after(seconds: float) -> list[str]:
+        ran.clear()
+        now[0] += timedelta(seconds=seconds)
+        services.tend()
+        services.drain()
+        return list(ran)
+
+    assert after(0) == [], "nothing has failed"
+    services.committed()
+    services.drain()
+    assert ran == names
+    assert after(30) == []
+    assert after(1) == ["compaction", "cleaning"], "half a minute has passed"
+    out.remove("compaction")
+    assert after(60) == []
+    assert after(1) == ["compaction", "cleaning"], "and a whole one from there"
+    compaction, cleaning, archiving = services.status
+    assert (compaction.failing, compaction.failed, compaction.completed, compaction.behind) == (0, 2, 1, 0)
+    assert (cleaning.failing, cleaning.behind, archiving.completed) == (3, 1, 1)
+    out.clear()
+    assert after(600) == ["cleaning"]
+    assert after(3600) == []
+    services.close()
+
+
+def test_what_failed_is_not_begun_beside_a_round_that_runs() -> None:
+    now = [NOON]
+    rounds = Rounds()
+    rounds.error = OSError()
+    services = TableServices([Service("cleaning", rounds)], every=1, now=lambda: now[0])
+    rounds.let(1)
+    services.committed()
+    services.drain()
+    services.committed()
+    now[0] += timedelta(hours=1)
+    services.tend()
+    rounds.let(1)
+    services.drain()
+    services.close()
+    assert [one.failed for one in services.status] == [2]
+
+
+@pytest.mark.parametrize(("failures", "seconds"), [(1, 30), (2, 60), (3, 120), (5, 480), (6, 600), (1_000_000, 600)])
+def test_what_keeps_failing_is_tried_ever_less_often(failures: int, seconds: float) -> None:
+    assert retry_after(failures) == timedelta(seconds=seconds)
 
 
 def test_ingestion_waits_for_a_round_that_it_is_far_ahead_of() -> None:
