@@ -23,9 +23,12 @@ def run(*command: str, stdin: str | None = None, seconds: float = 120) -> str:
     """What a command prints.
 
     Raises:
-        CommandError: it failed.
+        CommandError: it failed, or took longer than `seconds`.
     """
-    done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False, timeout=seconds)
+    try:
+        done = subprocess.run(command, input=stdin, capture_output=True, text=True, check=False, timeout=seconds)
+    except subprocess.TimeoutExpired as error:
+        raise CommandError(f"{' '.join(command)}: not done after {seconds:.0f} s") from error
     if done.returncode:
         raise CommandError(f"{' '.join(command)}: status {done.returncode}\n{done.stdout}{done.stderr}")
     return done.stdout

@@ -16,18 +16,19 @@ def findings(namespaces: list[str]) -> str:
 
 def _of(kubectl: Kubectl) -> Iterator[str]:
     yield f"=== namespace {kubectl.namespace}"
-    for arguments in (
-        ("get", "lakestreams,sparkapplications,pods", "-o", "wide"),
-        ("get", "events", "--sort-by=.lastTimestamp"),
-    ):
-        yield f"--- kubectl {' '.join(arguments)}"
-        yield _tail(_try(kubectl, *arguments), 60)
+    # The cause first: of a long text the end may be cut off.
     for stream in _items(kubectl, "lakestreams"):
         yield f"--- LakeStream {stream['metadata']['name']}"
         for condition in stream.get("status", {}).get("conditions", []):
             yield "    {type}={status} {reason}: {message}".format_map({"reason": "", "message": "", **condition})
         for writer in stream.get("status", {}).get("writers", []):
             yield f"    {writer}"
+    for arguments in (
+        ("get", "lakestreams,sparkapplications,pods", "-o", "wide"),
+        ("get", "events", "--sort-by=.metadata.creationTimestamp"),
+    ):
+        yield f"--- kubectl {' '.join(arguments)}"
+        yield _tail(_try(kubectl, *arguments), 60)
     for pod in _items(kubectl, "pods"):
         name = pod["metadata"]["name"]
         yield f"--- pod {name}: {pod['status'].get('phase')} {pod['status'].get('message', '')}"

@@ -8,10 +8,13 @@ from contextlib import contextmanager
 
 from cluster.commands import Kubectl, Object, run
 from cluster.installation import IMAGES
+from cluster.waiting import eventually
 from lakestream_api.quantities import parse_size
 
 _LEFT = 64 << 20
 """Bytes that stay free: less than any pod of ours asks for."""
+_OUT = 120.0
+"""Seconds that a pod may take to end."""
 
 
 @contextmanager
@@ -19,6 +22,7 @@ def full(namespace: str) -> Iterator[None]:
     """While entered, no node has memory for another pod: pods of `namespace` that do nothing have asked for it."""
     kubectl = Kubectl(namespace)
     names = []
+    eventually("pods that are on their way out are gone", lambda: not _ending(), _OUT, _ending)
     try:
         for number, (node, free) in enumerate(_free_memory().items()):
             if free > _LEFT:
@@ -30,12 +34,21 @@ def full(namespace: str) -> Iterator[None]:
             kubectl.delete("pod", name, "--grace-period=0", "--force")
 
 
+def _pods() -> list[Object]:
+    pods: list[Object] = json.loads(run("kubectl", "get", "pods", "-A", "-o", "json"))["items"]
+    return pods
+
+
+def _ending() -> list[str]:
+    """Pods that still have their memory, and give it back in a moment."""
+    return [pod["metadata"]["name"] for pod in _pods() if "deletionTimestamp" in pod["metadata"]]
+
+
 def _free_memory() -> dict[str, int]:
     """Bytes of each node that no pod has asked for."""
     nodes = json.loads(run("kubectl", "get", "nodes", "-o", "json"))["items"]
-    pods = json.loads(run("kubectl", "get", "pods", "-A", "-o", "json"))["items"]
     free = {node["metadata"]["name"]: parse_size(node["status"]["allocatable"]["memory"]) for node in nodes}
-    for pod in pods:
+    for pod in _pods():
         node = pod["spec"].get("nodeName")
         if node in free and pod["status"]["phase"] not in ("Succeeded", "Failed"):
             free[node] -= sum(_memory(container) for container in pod["spec"]["containers"])
