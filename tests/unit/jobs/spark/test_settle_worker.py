@@ -21,6 +21,14 @@ settle_worker()
 assert not zips() and gc.get_freeze_count() <= frozen
 """
 
+OF_A_DAEMON = """
+import gc
+gc.freeze()
+gc.get_freeze_count = None  # it counts all that is frozen, which would take a task longer than its records
+from lakestream.spark.worker import settle_worker
+settle_worker()
+"""
+
 
 def test_modules_in_zips_are_forgotten_and_found_again(tmp_path: Path) -> None:
     with ZipFile(tmp_path / "code.zip", "w") as archive:
@@ -28,4 +36,9 @@ def test_modules_in_zips_are_forgotten_and_found_again(tmp_path: Path) -> None:
         archive.writestr("inside/more.py", "")
     code = f"import sys; sys.path.insert(0, {str(tmp_path / 'code.zip')!r})\n{CODE}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_its_daemon_froze_is_not_counted_by_each_task() -> None:
+    done = subprocess.run([sys.executable, "-c", OF_A_DAEMON], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
