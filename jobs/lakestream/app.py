@@ -201,6 +201,9 @@ class _Parts:
                 stack.callback(by_hand.settle)
             stack.callback(sink.close)
             pipeline = Pipeline.of(self.spark, definition.schema, definition.transform, sink.refusal)
+            # Spark would plan anew behind each stage, and give what is kept in memory a job of its own: 15 ms a batch.
+            shuffles = isinstance(sink, HudiSink) or not pipeline.is_by_row
+            self.spark.conf.set("spark.sql.adaptive.enabled", str(shuffles).lower())
             sink.prepare(pipeline.output)
             keeper = keep_catalog(self.writer.output, sink, self.spark, self.s3)
             if keeper is not None:

@@ -54,6 +54,24 @@ def test_rows_are_counted_and_made_by_the_same_rules(
 
 
 @pytest.mark.parametrize(
+    ("sql", "by_row"),
+    [
+        (None, True),
+        ("SELECT *, date_format(at, 'yyyy-MM-dd') AS dt FROM events WHERE n > 1", True),
+        ("SELECT id, part FROM (SELECT * FROM events) e LATERAL VIEW explode(sequence(1, n)) parts AS part", True),
+        ("SELECT id, count(*) AS n FROM events GROUP BY id", False),
+        ("SELECT DISTINCT id FROM events", False),
+        ("SELECT id, n FROM events ORDER BY n", False),
+        ("SELECT id, row_number() OVER (PARTITION BY id ORDER BY _sequence_number, _sub_sequence) FROM events", False),
+        ("SELECT a.id FROM events a JOIN events b ON a.id = b.id", False),
+        ("SELECT id FROM events WHERE n IN (SELECT max(n) FROM events)", False),
+    ],
+)
+def test_a_query_that_makes_each_row_of_one_event_is_known(spark: SparkSession, sql: str | None, by_row: bool) -> None:
+    assert Pipeline.of(spark, DDL, sql).is_by_row is by_row
+
+
+@pytest.mark.parametrize(
     ("sql", "found"),
     [
         ("SELECT * FROM events", {"1": ["a"], "2": ["b"]}),

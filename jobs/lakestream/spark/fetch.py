@@ -13,8 +13,9 @@ from pyspark.sql import DataFrame, SparkSession
 from lakestream.kinesis import KinesisSettings, read_ranges
 from lakestream.model import BatchPlan, ShardStats
 from lakestream.ports import Fetched
+from lakestream.spark.events import REASON
 from lakestream.spark.findings import FindingReader, Findings
-from lakestream.spark.pipeline import Pipeline
+from lakestream.spark.pipeline import Pipeline, count_few
 from lakestream.spark.read import read_backfill, read_batch, read_readmitted
 from lakestream.spark.tallies import QUANTILES, Tallies, Tally
 from lakestream.storage import StoreSettings
@@ -55,7 +56,7 @@ class SparkFetcher:
         typed = typed.persist(StorageLevel.MEMORY_AND_DISK_DESER)
         divided = pipeline.divide(typed)
         if len(self._tallies.of(plan.batch)) < len(plan.parts or plan.tasks):
-            typed.count()  # a transform need not look at every record
+            count_few(typed.where(f"{REASON} IS NOT NULL"))  # a transform need not look at every record
         tallies = [tally for task in self._tallies.of(plan.batch).values() for tally in task]
         rejected = sum(tally.rejected for tally in tallies) + divided.refused
         return Fetched(

@@ -15,7 +15,7 @@ from lakestream.spark.events import REASON, ROW, events_schema
 from lakestream.spark.origin import ORIGIN, with_origin
 from lakestream.spark.parse import IDENTITY, RECORD, good_events, parse_schema, quoted, rejected_records
 from lakestream.spark.repeatable import why_not_repeatable
-from lakestream.spark.transform import VIEW, require_query, transform
+from lakestream.spark.transform import VIEW, is_by_row, require_query, transform
 
 Guard: TypeAlias = Callable[[StructType], Column | None]
 """Says, of rows with these columns, why a sink cannot take one: a column of text, null for rows that it can take. None:
@@ -46,6 +46,8 @@ class Pipeline:
     """`spec.transform`."""
     output: StructType
     """Columns that the sink gets."""
+    is_by_row: bool
+    """Each row is made of one record, so that nothing is shuffled."""
     refusal: Column | None = None
     """Of the sink, for rows of `output`."""
 
@@ -70,7 +72,13 @@ class Pipeline:
         if sql is not None and (reason := why_not_repeatable(rows, sql)) is not None:
             raise SchemaError(f"spec.transform: {reason}")
         _require_distinct(rows.columns)
-        return cls(schema=schema, sql=sql, output=rows.schema, refusal=None if guard is None else guard(rows.schema))
+        return cls(
+            schema=schema,
+            sql=sql,
+            output=rows.schema,
+            is_by_row=sql is None or is_by_row(rows),
+            refusal=None if guard is None else guard(rows.schema),
+        )
 
     @property
     def of_table(self) -> Pipeline:
@@ -92,7 +100,7 @@ class Pipeline:
         if self.refusal is None:
             return Divided(rows, rejected, 0)
         refused = rows.withColumn(_WHY, self.refusal).where(sf.col(_WHY).isNotNull())
-        if not (refusals := refused.count()):
+        if not (refusals := count_few(refused)):
             return Divided(rows, rejected, 0)
         traced = with_origin(rows) if self.sql else events.select("*", *map(_as_origin, IDENTITY, ORIGIN))
         if traced is None:
@@ -104,6 +112,14 @@ class Pipeline:
         found = records.select(_WHY, *(sf.col(at).alias(name) for name, at in zip(IDENTITY, ORIGIN, strict=True)))
         poison = typed.join(found, [*IDENTITY]).withColumn(REASON, sf.col(_WHY)).selectExpr(*RECORD)
         return Divided(accepted, rejected.unionByName(poison), records.count())
+
+
+def count_few(rows: DataFrame) -> int:
+    """How many there are of what mostly there is none of; one job, of one stage.
+
+    `DataFrame.count` shuffles a number from each task: a second stage, and all planned again in between.
+    """
+    return int(rows.selectExpr("1")._jdf.collectAsList().size())
 
 
 def _as_origin(name: str, origin: str) -> Column:

@@ -1,6 +1,7 @@
 """The optional SQL of the document: `SELECT … FROM events`."""
 
 import threading
+from typing import Any
 
 from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
@@ -9,6 +10,9 @@ from lakestream.errors import SchemaError
 from lakestream.spark.parse import first_line, jvm
 
 VIEW = "events"
+
+_BY_ROW = {"Filter", "Generate", "Project", "SubqueryAlias"}
+"""Operators of Catalyst that make rows of one row each."""
 
 _view = threading.Lock()
 """The name of a view is the session's: while one thread has its SQL analysed, no other may take the name."""
@@ -51,3 +55,21 @@ def require_query(spark: SparkSession, sql: str) -> None:
     command = jvm(spark).java.lang.Class.forName("org.apache.spark.sql.catalyst.plans.logical.Command")
     if command.isInstance(plan) or "InsertInto" in plan.nodeName():
         raise SchemaError(f"spec.transform: write one SELECT … FROM {VIEW}, not {sql.strip()[:80]!r}")
+
+
+def is_by_row(rows: DataFrame) -> bool:
+    """Whether `transform` made each row of one event, for all that its plan tells: then it shuffles nothing.
+
+    Args:
+        rows: of a query; without one they are the events.
+    """
+    return _is_by_row(rows._jdf.queryExecution().analyzed())
+
+
+def _is_by_row(plan: Any) -> bool:
+    kind = plan.getClass().getSimpleName()
+    if kind == "View":
+        return True  # the events
+    if kind not in _BY_ROW or not plan.subqueries().isEmpty():
+        return False
+    return _is_by_row(plan.children().apply(0))
