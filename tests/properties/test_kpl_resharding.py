@@ -98,7 +98,7 @@ def read_all(stream: FakeKinesis, *, drop_misplaced: bool) -> tuple[list[int], i
     plan: BatchPlan | None = None
     with Planner(stream, settings, slots=lambda: 2, sleep=stream.sleep) as planner:
         until = stream.time
-        while planner.caught_up_to is None or planner.caught_up_to < until:
+        while planner.caught_up_to is None or planner.caught_up_to <= until:
             stream.sleep(1)
             cursors = plan.cursors if plan else ()
             following = planner.plan(batch=plan.batch + 1 if plan else 0, epoch=1, cursors=cursors)

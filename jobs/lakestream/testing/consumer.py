@@ -72,8 +72,8 @@ class Consumer:
         return rows
 
     def catch_up(self, until: datetime) -> None:
-        """Batches until all is read that had arrived before a (Kinesis) time."""
-        while self.planner.caught_up_to is None or self.planner.caught_up_to < until:
+        """Batches until all is read that had arrived by a (Kinesis) time, in that very millisecond too."""
+        while self.planner.caught_up_to is None or self.planner.caught_up_to <= until:
             plan = self.plan()
             if plan is not None:
                 rows = [(piece.shard_id, *row) for piece in plan.ranges for row in self.read(piece)]

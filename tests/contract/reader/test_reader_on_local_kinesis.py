@@ -96,6 +96,18 @@ def test_an_empty_stream_gives_nothing_and_wakes(server: LocalKinesis, stream: s
     consumer.require_exactly(server.records(stream))
 
 
+def test_what_arrives_in_the_very_millisecond_that_is_waited_for_is_read(
+    server: LocalKinesis, stream: str, consume: Consume
+) -> None:
+    server.clock.freeze()
+    put(server, stream, 10)
+    until = server.clock.now()
+    server.clock.resume()
+    consumer = consume(stream)
+    consumer.catch_up(until)
+    consumer.require_exactly(server.records(stream))
+
+
 def test_splits_and_merges_under_load(server: LocalKinesis, stream: str, consume: Consume) -> None:
     consumer = consume(stream)
     for change in (split, merge, split, split, merge):
