@@ -8,9 +8,9 @@ READY := .venv/.ready
 UV := $(BIN)/python tools/uv.py
 SPARK_OPERATOR := charts/lakestream/charts/spark-operator-2.5.0.tgz
 
-# Settings of `make demo`, such as EVENTS=5000 SHARDS=8 TABLE=cow DURATION=2m LAKE=s3.
-DEMO_OPTIONS := $(foreach name,events shards table duration lake,\
-	$(if $($(shell echo $(name) | tr a-z A-Z)),--$(name) $($(shell echo $(name) | tr a-z A-Z))))
+# $(call options,NAMES): of the settings that are given, such as EVENTS=5000, the options of the same names.
+options = $(strip $(foreach name,$(1),$(if $($(shell echo $(name) | tr a-z A-Z)),\
+	--$(name) $($(shell echo $(name) | tr a-z A-Z)))))
 
 # Processes that run tests side by side: one more than there are cores, since some tests wait for others' processes.
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
@@ -43,7 +43,7 @@ jars: setup ## Fetch the Java libraries of Spark on this machine and prepare a f
 	$(BIN)/lakestream jars
 
 demo: jars ## Run everything on this machine for a minute and audit it: EVENTS= SHARDS= TABLE=cow|mor DURATION= LAKE=s3
-	$(BIN)/lakestream demo $(strip $(DEMO_OPTIONS))
+	$(BIN)/lakestream demo $(call options,events shards table duration lake)
 
 check: lint ## Lint, and run all tests without Spark side by side: the inner loop
 	$(BIN)/pytest -m "not spark and not slow and not charts" --ignore tests/spark --ignore tests/charts \
@@ -54,9 +54,8 @@ test: check spark ## Check, then run the tests with Spark
 spark: jars ## Run the tests with Spark, but not the slow ones
 	$(BIN)/pytest $(SPARK_TESTS) -m "spark and not slow" --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
-chaos: jars ## Random faults against real drivers, audited: HOURS= SEED=, or CASE= to replay one (see docs/chaos.md)
-	PYTHONPATH=tests/servers:tests/chaos $(BIN)/python -m chaos $(if $(HOURS),--hours $(HOURS)) $(if $(SEED),--seed $(SEED)) \
-		$(if $(CASE),--replay $(CASE))
+chaos: jars ## Random faults against real drivers, audited: HOURS= SEED= LIVES= VOLUME=, or CASE= to replay one (docs/chaos.md)
+	PYTHONPATH=tests/servers:tests/chaos $(BIN)/python -m chaos $(call options,hours seed lives volume) $(if $(CASE),--replay $(CASE))
 
 e2e: setup $(SPARK_OPERATOR) ## Run the end-to-end tests on kubectl's current cluster, which has the images (see CONTRIBUTING.md)
 	$(BIN)/pytest tests/e2e --with-e2e

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -24,6 +25,15 @@ def test_the_same_seed_is_the_same_schedule() -> None:
 def test_a_schedule_comes_back_from_its_json() -> None:
     for scenario in SCENARIOS:
         assert Scenario.from_json(json.loads(json.dumps(scenario.to_json()))) == scenario
+
+
+def test_longer_and_larger_scenarios_come_back_too_and_are_on_the_same_settings() -> None:
+    for number in range(20):
+        scenario = draw_scenario("seed", number, lives=9, volume=30)
+        assert Scenario.from_json(json.loads(json.dumps(scenario.to_json()))) == scenario
+        assert len(scenario.lives) == 9
+        shards = SCENARIOS[number].setting.shards
+        assert scenario.setting == replace(SCENARIOS[number].setting, volume=30, shards=4 * shards)
 
 
 def test_a_few_scenarios_meet_every_sink_and_many_every_fault() -> None:

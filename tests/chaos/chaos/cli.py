@@ -38,6 +38,8 @@ def main() -> int:
     parser.add_argument("--seed", default=None, help="any text; the same seed is the same schedule")
     parser.add_argument("--first", type=int, default=0, help="number of the first scenario")
     parser.add_argument("--scenarios", type=int, default=None, help="run at most so many")
+    parser.add_argument("--lives", type=int, default=None, help="drivers of each scenario, instead of three or four")
+    parser.add_argument("--volume", type=int, default=1, help="bursts of records that come at a time")
     parser.add_argument(
         "--replay", type=Path, default=None, help="run the schedule in this case's folder, and only that"
     )
@@ -51,7 +53,8 @@ def main() -> int:
             name = f"replay-{arguments.replay.name.removeprefix('replay-')}"
         else:
             numbers = count(arguments.first)
-            scenarios = (draw_scenario(seed, number) for number in numbers)
+            size = {"lives": arguments.lives, "volume": arguments.volume}
+            scenarios = (draw_scenario(seed, number, **size) for number in numbers)
             name = seed
         run = Run(arguments.out, Path(scratch), name, is_replay=arguments.replay is not None)
         until = time.monotonic() + 3600 * arguments.hours

@@ -17,7 +17,7 @@ from chaos.events import Events, Sent
 from chaos.kpl import aggregate
 from chaos.ledger import Ledger, Put
 from chaos.poison import landed, poison
-from chaos.setting import Sink
+from chaos.setting import Setting
 
 if TYPE_CHECKING:
     from mypy_boto3_kinesis import KinesisClient
@@ -28,6 +28,8 @@ PAUSE_SECONDS = 0.7
 BURSTS_AHEAD = 12
 BURSTS_PER_BATCH = 4
 """More are not put than drivers come to read, however slow the machine is."""
+MOST_ENTRIES = 500
+"""Of a PutRecords."""
 AGGREGATES = 2
 """Of each burst, in parts of `AGGREGATED` user records."""
 AGGREGATED = 5
@@ -44,10 +46,7 @@ class Producer:
         stream: str,
         chance: Random,
         batches: Callable[[], int],
-        *,
-        burst: int,
-        sink: Sink,
-        auto: bool,
+        setting: Setting,
     ) -> None:
         """Make a producer.
 
@@ -56,9 +55,7 @@ class Producer:
             stream: exists.
             chance: all records follow from it.
             batches: how many the drivers have committed so far.
-            burst: records that are put at a time.
-            sink: what they are for.
-            auto: whether the stream places records itself.
+            setting: what the records are for, and how many come.
         """
         self.ledger = Ledger()
         self._client = client
@@ -67,9 +64,7 @@ class Producer:
         self._events = Events(chance)
         self._batches = batches
         self._bursts = 0
-        self._burst = burst
-        self._sink = sink
-        self._auto = auto
+        self._setting = setting
         self._hash_keys: dict[str, range] = {}
         self._poisons = cycle(chance.sample(landed(), len(landed())))
         self._lock = threading.Lock()
@@ -104,7 +99,7 @@ class Producer:
         """Put a burst of events, with aggregates and poison among them."""
         with self._lock:
             self._bursts += 1
-            events = list(self._events.take(self._burst))
+            events = list(self._events.take(self._setting.burst))
             split = len(events) - min(AGGREGATES * AGGREGATED, len(events) // 2)
             puts = [Put(event.partition_key, event.data, (event,)) for event in events[:split]]
             rest = events[split:]
@@ -125,10 +120,20 @@ class Producer:
     def _run(self) -> None:
         try:
             while not self._stop.wait(PAUSE_SECONDS):
-                if self._bursts < BURSTS_AHEAD + BURSTS_PER_BATCH * self._batches():
-                    self.burst()
+                self._put_some()
         except BaseException as error:  # noqa: BLE001 - told by `stop`, in the thread that decides
             self._failure = error
+
+    def _put_some(self) -> None:
+        """As many bursts as come at a time, unless drivers are behind by too many, or the stream takes no more."""
+        for _ in range(self._setting.volume):
+            if self._bursts >= self._setting.volume * (BURSTS_AHEAD + BURSTS_PER_BATCH * self._batches()):
+                return
+            if len(self._throttled) < MOST_ENTRIES:
+                self.burst()
+            else:
+                with self._lock:
+                    self._put([])
 
     def _aggregate(self, members: Sequence[Sent], *, strays: bool) -> Put:
         key = members[0].partition_key
@@ -136,14 +141,16 @@ class Producer:
         return Put(key, aggregate(keyed), tuple(members), strays)
 
     def _poison(self, kind: str) -> Put:
-        record = poison(kind, self._chance, self._events.fresh(), self._sink)
+        record = poison(kind, self._chance, self._events.fresh(), self._setting.sink)
         return Put(record.partition_key, record.data, (record,))
 
     def _put(self, new: Sequence[Put]) -> None:
         """One PutRecords. What was throttled is put again, as it has taken no effect; what got no answer never is."""
-        puts, self._throttled = [*self._throttled, *new][:500], [*self._throttled, *new][500:]
+        puts, self._throttled = [*self._throttled, *new][:MOST_ENTRIES], [*self._throttled, *new][MOST_ENTRIES:]
         entries: list[PutRecordsRequestEntryTypeDef] = [
-            {"Data": put.data} if self._auto and number % 4 else {"Data": put.data, "PartitionKey": put.partition_key}
+            {"Data": put.data}
+            if self._setting.auto and number % 4
+            else {"Data": put.data, "PartitionKey": put.partition_key}
             for number, put in enumerate(puts)
         ]
         if not entries:
@@ -166,7 +173,7 @@ class Producer:
 
     def _again(self, put: Put, shard: str) -> list[Put]:
         """The members that came into another shard's aggregate, to be put once more, as the KPL does."""
-        if not put.strays or self._auto:
+        if not put.strays or self._setting.auto:
             return []
         with suppress(BotoCoreError, ClientError):
             # Refused, it is as if this producer ended here: the members are in no shard that they belong to.

@@ -55,8 +55,15 @@ class Scenario:
         return cls(fields["seed"], made, tuple(_life(life) for life in fields["lives"]))
 
 
-def draw_scenario(seed: str, number: int) -> Scenario:
-    """The scenario of that number; the same for the same seed."""
+def draw_scenario(seed: str, number: int, *, lives: int | None = None, volume: int = 1) -> Scenario:
+    """The scenario of that number; the same for the same seed.
+
+    Args:
+        seed: any text.
+        number: of the scenario.
+        lives: drivers, instead of as many as chance has it.
+        volume: bursts of records at a time; more than one come to a stream of four times the shards.
+    """
     own = f"{seed}/{number}"
     chance = Random(own)
     sinks = list(Sink)
@@ -65,11 +72,13 @@ def draw_scenario(seed: str, number: int) -> Scenario:
         sink=sinks[(number + sum(map(ord, seed))) % len(sinks)],
         place=chance.choices(list(Place), (5, 4))[0],
         cluster=chance.random() < 0.12,
-        shards=chance.choice((1, 2, 3)),
+        shards=chance.choice((1, 2, 3)) * (1 if volume == 1 else 4),
         burst=chance.choice((20, 60, 200)),
         auto=chance.random() < 0.12,
+        volume=volume,
     )
-    return Scenario(own, setting, tuple(_draw_life(chance, setting) for _ in range(chance.randint(*LIVES))))
+    drawn = chance.randint(*LIVES)
+    return Scenario(own, setting, tuple(_draw_life(chance, setting) for _ in range(lives or drawn)))
 
 
 def _draw_life(chance: Random, setting: Setting) -> Life:

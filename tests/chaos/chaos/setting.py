@@ -45,6 +45,8 @@ class Setting:
     """Records that the producer puts at a time."""
     auto: bool = False
     """Whether the stream is on demand and places records itself; most then have no partition key."""
+    volume: int = 1
+    """Bursts that come at a time."""
 
     def __str__(self) -> str:
         more = [", with executors"] * self.cluster + [", placed by the stream"] * self.auto

@@ -92,8 +92,7 @@ class World:
         self.document = _document(setting, self.root, kinesis.endpoint)
         self._create_stream()
         data = Random(chance.randrange(2**32))
-        sink, burst, auto = setting.sink, setting.burst, setting.auto
-        self.producer = Producer(self.client, STREAM, data, self.batches, burst=burst, sink=sink, auto=auto)
+        self.producer = Producer(self.client, STREAM, data, self.batches, setting)
 
     @property
     def driver(self) -> Driver | None:
@@ -302,7 +301,7 @@ def _document(setting: Setting, root: str, endpoint: str) -> dict[str, Any]:
         "spec": {
             "source": {"kinesis": {"stream": STREAM, "region": "us-east-1", "endpoint": endpoint}},
             "schema": SCHEMA,
-            "trigger": {"interval": "200ms", "maxRecordsPerBatch": 4 * setting.burst},
+            "trigger": {"interval": "200ms", "maxRecordsPerBatch": 4 * setting.burst * setting.volume},
             "writers": [{"name": WRITER, **_output(setting.sink, f"{root}/table")}],
             "checkpoint": f"{root}/checkpoint",
             "resources": {"driver": {"cores": 1, "memory": "1g"}},
