@@ -17,6 +17,7 @@ import yaml
 
 from lakestream.control import read_progress
 from lakestream_api import Progress
+from lakestream_bench._counting_s3 import CountingS3
 from lakestream_bench._processes import ended, failure
 from lakestream_loadgen.events import EVENT_DDL, EventMix, OrderEvents
 from lakestream_localkinesis.testing import LocalKinesis
@@ -111,10 +112,10 @@ class Orders:
         raise RuntimeError(f"{len(records)} records were refused {_ATTEMPTS} times")
 
 
-def document(server: LocalKinesis, lake: Path, kind: str, trigger: Trigger) -> str:
+def document(server: LocalKinesis, lake: str, kind: str, trigger: Trigger) -> str:
     """A LakeStream with one writer, `kind`, whose name is the kind's."""
     [(sink, settings)] = WRITERS[kind].items()
-    output = {"path": str(lake / kind), **settings, **(_HUDI if sink == "hudi" else {})}
+    output = {"path": f"{lake}/{kind}", **settings, **(_HUDI if sink == "hudi" else {})}
     return yaml.safe_dump(
         {
             "apiVersion": "lakestream.dev/v1alpha1",
@@ -126,7 +127,7 @@ def document(server: LocalKinesis, lake: Path, kind: str, trigger: Trigger) -> s
                 "transform": "SELECT *, date_format(created_at, 'yyyy-MM-dd') AS dt FROM events",
                 "trigger": {"interval": trigger.interval, "maxRecordsPerBatch": trigger.max_records},
                 "writers": [{"name": kind, sink: output}],
-                "checkpoint": str(lake / "checkpoint"),
+                "checkpoint": f"{lake}/checkpoint",
                 "resources": {"driver": {"memory": "3g"}},
             },
         }
@@ -145,13 +146,15 @@ class Ingestion:
         """What it has committed so far, without heartbeats."""
         return [batch for batch in read_progress(self.progress_file) if batch.records]
 
-    def wait_for_first(self) -> None:
-        """Wait until a batch is committed."""
-        deadline = time.monotonic() + START_SECONDS
-        while not self.batches():
+    def wait_for(self, batches: int) -> None:
+        """Wait until so many batches are committed, and for each no longer than for a start."""
+        done, deadline = len(self.batches()), time.monotonic() + START_SECONDS
+        while done < batches:
             if self.process.poll() is not None or time.monotonic() > deadline:
-                raise failure("no first batch", self.log)
+                raise failure(f"{done} of {batches} batches", self.log)
             time.sleep(0.2)
+            if (more := len(self.batches())) > done:
+                done, deadline = more, time.monotonic() + START_SECONDS
 
     def finish(self, timeout: float = 600) -> list[Progress]:
         """Wait until it has ended by itself."""
@@ -169,18 +172,20 @@ def ingest(
     *,
     until_caught_up: bool,
     slots: int | None = None,
+    s3: CountingS3 | None = None,
 ) -> Iterator[Ingestion]:
     """Run one writer on so many task slots, or all cores; it is drained at the end of the block.
 
-    In a folder that has been used it goes on where that run was.
+    In a folder that has been used it goes on where that run was. The lake is in it, or in the bucket of an S3 server.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    (folder / "lakestream.yaml").write_text(document(server, folder, kind, trigger))
+    lake = str(folder) if s3 is None else s3.lake
+    (folder / "lakestream.yaml").write_text(document(server, lake, kind, trigger))
     progress, log = folder / "progress.jsonl", folder / "log"
     command = [sys.executable, "-m", "lakestream.main", "ingest", "-f", str(folder / "lakestream.yaml")]
     command += ["--writer", kind, "--progress-file", str(progress), *(["--until-caught-up"] if until_caught_up else [])]
     command += [] if slots is None else ["--cores", str(slots)]
-    environment = {**os.environ, **server.environment()}
+    environment = {**os.environ, **server.environment(), **({} if s3 is None else s3.environment())}
     with log.open("wb") as output, ended(subprocess.Popen(command, stderr=output, env=environment)) as process:
         yield Ingestion(process, progress, log)
 

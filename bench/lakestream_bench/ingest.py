@@ -1,4 +1,4 @@
-"""End to end, from Kinesis to committed: rows per second from a backlog, and freshness at a steady load.
+"""End to end, from Kinesis to committed: rows per second from a backlog, freshness at a steady load, requests to S3.
 
 The local Kinesis and the producer run on the same cores as Spark.
 """
@@ -11,11 +11,12 @@ import os
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from lakestream_api import Progress
+from lakestream_bench._counting_s3 import counting_s3
 from lakestream_bench._ingestion import SHARDS, STREAM, WRITERS, Orders, Trigger, ingest, now
 from lakestream_bench._processes import no_process_left
 from lakestream_bench._telling import Telling
@@ -34,6 +35,12 @@ STEADY_SECONDS = 60.0
 STEADY_INTERVAL = {"json": "1s", "cow": "1s", "mor": "1s"}
 STEADY_WARM_UP = 20.0
 """Seconds; the first batches also wait for Spark to start."""
+
+S3_SECONDS = 0.015
+"""That the S3 server takes longer for each request than it does by itself, as S3 has to be reached."""
+S3_BATCH = 10_000
+S3_WARM_UP = 4
+"""Batches that are not counted: the first one makes the table."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +95,7 @@ def steady(kind: str, folder: Path) -> Steady:
         orders = Orders(server)
         with ingest(server, folder, kind, Trigger(STEADY_INTERVAL[kind]), until_caught_up=False) as run:
             orders.put(SHARDS)
-            run.wait_for_first()
+            run.wait_for(1)
             for _ in orders.stream(STEADY_RATE, STEADY_WARM_UP):
                 pass
             warm, began = len(run.batches()), time.monotonic()
@@ -105,6 +112,36 @@ def steady(kind: str, folder: Path) -> Steady:
         freshness_p50_seconds=_weighted(batches, "p50_seconds", 0.5),
         freshness_p99_seconds=_weighted(batches, "p99_seconds", 0.99),
     )
+
+
+@dataclass(frozen=True)
+class OnS3:
+    """A backlog worked off in batches near `S3_BATCH` records, into a lake on S3."""
+
+    batches: int
+    """Counted ones: from one compaction to the next."""
+    batch_seconds: float
+    """Work per batch, median."""
+    requests: Mapping[str, float]
+    """Per batch, by kind; those of table services among them."""
+
+
+def on_s3(kind: str, folder: Path) -> OnS3:
+    """As `throughput`, but into S3."""
+    wanted = S3_WARM_UP + COUNTED
+    with local_kinesis(limits=Limits.none()) as server, counting_s3(S3_SECONDS) as s3:
+        server.create_stream(STREAM, shards=SHARDS)
+        server.clock.freeze()
+        Orders(server).fill((wanted + 1) * S3_BATCH)
+        server.clock.resume()
+        with ingest(server, folder, kind, Trigger("1s", S3_BATCH), until_caught_up=False, s3=s3) as run:
+            run.wait_for(S3_WARM_UP)
+            s3.counted.take()
+            before = len(run.batches())
+            run.wait_for(wanted)
+            counts, batches = s3.counted.take(), run.batches()[before:]
+    seconds = sorted(batch.seconds.total for batch in batches)[len(batches) // 2]
+    return OnS3(len(batches), seconds, {name: count / len(batches) for name, count in counts.items()})
 
 
 def _stages(batches: Sequence[Progress]) -> dict[str, float]:
@@ -125,22 +162,25 @@ def _weighted(batches: Sequence[Progress], name: str, quantile: float) -> float:
 
 
 def main() -> int:
-    """Print two tables, write the figures."""
+    """Print three tables, write the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True, help="gets the figures as JSON")
     parser.add_argument("--writers", nargs="+", choices=list(WRITERS), default=list(WRITERS))
     arguments = parser.parse_args()
     backlog: dict[str, Throughput] = {}
     tip: dict[str, Steady] = {}
+    s3: dict[str, OnS3] = {}
     speeds = []
     with tempfile.TemporaryDirectory(prefix="lakestream-bench-") as scratch:
-        telling = Telling(2 * len(arguments.writers))
+        telling = Telling(3 * len(arguments.writers))
         for kind in arguments.writers:
             speeds.append(machine_speed())
             with telling.measuring(f"{kind}, from a backlog"):
                 backlog[kind] = throughput(kind, Path(scratch) / f"{kind}-backlog")
             with telling.measuring(f"{kind}, at a steady rate"):
                 tip[kind] = steady(kind, Path(scratch) / f"{kind}-steady")
+            with telling.measuring(f"{kind}, into S3"):
+                s3[kind] = on_s3(kind, Path(scratch) / f"{kind}-s3")
     speeds.append(machine_speed())
     print(f"The machine parsed {min(speeds):,.0f} to {max(speeds):,.0f} MB/s of JSON between the measurements.\n")
     print(f"backlog in batches of {BATCH:,} records, {os.cpu_count()} cores")
@@ -161,12 +201,20 @@ def main() -> int:
             f"{at_tip.batches:>9}{at_tip.batch_seconds:>9.2f}"
             f"{at_tip.freshness_p50_seconds:>10.2f}s{at_tip.freshness_p99_seconds:>10.2f}s"
         )
+    print(
+        f"\nS3, {1000 * S3_SECONDS:.0f} ms more for each request: batches of {S3_BATCH:,} records, requests per batch"
+    )
+    print(f"{'writer':8}{'batches':>9}{'batch s':>9}{'requests':>10}")
+    for kind, lake in s3.items():
+        kinds = ", ".join(f"{count:.1f} {name}" for name, count in lake.requests.items())
+        print(f"{kind:8}{lake.batches:>9}{lake.batch_seconds:>9.2f}{sum(lake.requests.values()):>10.1f}  {kinds}")
     figures = {
         "measured_at": now(),
         "cores": os.cpu_count(),
         "machine_speed_mb_per_second": speeds,
         "backlog": {kind: asdict(row) for kind, row in backlog.items()},
         "steady": {kind: asdict(row) for kind, row in tip.items()},
+        "s3": {kind: asdict(row) for kind, row in s3.items()},
     }
     arguments.out.write_text(json.dumps(figures, indent=2) + "\n")
     return 0

@@ -5,18 +5,11 @@ Nothing is timed here: the server (moto) is far slower than S3, and runs on the 
 
 from __future__ import annotations
 
-import logging
-import threading
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from enum import StrEnum
-from typing import TYPE_CHECKING, Any
-from urllib.parse import parse_qs
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from lakestream.model import BatchCommit
-from lakestream.storage import S3Settings
+from lakestream_bench._counting_s3 import CountingS3
 from lakestream_bench.compare.arms import Arm
 from lakestream_bench.compare.history import History
 from lakestream_bench.compare.queries import queries, right_answer
@@ -29,93 +22,8 @@ from lakestream_bench.compare.truth import WrongAnswerError, differences, subjec
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-BUCKET = "compare"
 BATCHES = 11
 """The first one, which makes the table, and all up to the next compaction, which is counted with them."""
-
-
-class RequestKind(StrEnum):
-    """As S3 prices them."""
-
-    PUT = "PUT"
-    POST = "POST"
-    LIST = "LIST"
-    GET = "GET"
-    HEAD = "HEAD"
-    DELETE = "DELETE"
-
-
-def kind_of(method: str, path: str, query: str) -> RequestKind | None:
-    """The kind of a request in path style; None: a method that S3 has not.
-
-    Args:
-        method: of HTTP.
-        path: `/bucket/key`.
-        query: behind the `?`.
-    """
-    _, _, key = path.lstrip("/").partition("/")
-    if method == "GET" and not key and not parse_qs(query, keep_blank_values=True).keys() & {"location", "versioning"}:
-        return RequestKind.LIST
-    return RequestKind.__members__.get(method)
-
-
-@dataclass
-class Counted:
-    """A WSGI application that counts what it hands on."""
-
-    application: Callable[..., Iterable[bytes]]
-    _counts: Counter[str] = field(default_factory=Counter)
-    _lock: threading.Lock = field(default_factory=threading.Lock)
-
-    def __call__(self, environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-        kind = kind_of(environ["REQUEST_METHOD"], environ["PATH_INFO"], environ.get("QUERY_STRING", ""))
-        if kind is not None:
-            with self._lock:
-                self._counts[kind.value] += 1
-        return self.application(environ, start_response)
-
-    def take(self) -> Mapping[str, int]:
-        """Counts since the last call."""
-        with self._lock:
-            counts, self._counts = self._counts, Counter()
-        return dict(sorted(counts.items()))
-
-
-@dataclass(frozen=True)
-class CountingS3:
-    """A running S3 server."""
-
-    settings: S3Settings
-    counted: Counted
-
-
-@contextmanager
-def counting_s3() -> Iterator[CountingS3]:
-    """A server with an empty bucket on a free loopback port, until the block ends."""
-    import boto3
-    from moto.moto_server.werkzeug_app import DomainDispatcherApplication, create_backend_app
-    from werkzeug.serving import make_server
-
-    # A line for each request otherwise.
-    logging.getLogger("werkzeug").setLevel(logging.WARNING)
-    counted = Counted(DomainDispatcherApplication(create_backend_app))
-    server = make_server("127.0.0.1", 0, counted, threaded=True)
-    thread = threading.Thread(target=server.serve_forever, name="counting-s3", daemon=True)
-    thread.start()
-    endpoint = f"http://127.0.0.1:{server.server_port}"
-    try:
-        client = boto3.client(
-            "s3",
-            endpoint_url=endpoint,
-            region_name="us-east-1",
-            aws_access_key_id="local",
-            aws_secret_access_key="local",
-        )
-        client.create_bucket(Bucket=BUCKET)
-        yield CountingS3(S3Settings("us-east-1", endpoint), counted)
-    finally:
-        server.shutdown()
-        thread.join()
 
 
 def count_requests(spark: SparkSession, scenario: Scenario, arm: Arm, history: History, s3: CountingS3) -> Requests:
@@ -124,7 +32,7 @@ def count_requests(spark: SparkSession, scenario: Scenario, arm: Arm, history: H
     Raises:
         WrongAnswerError: an answer was not right.
     """
-    table = f"s3a://{BUCKET}/{scenario.name}-{arm.name}/table"
+    table = f"{s3.lake}/{scenario.name}-{arm.name}/table"
     plans = history.plans[:BATCHES]
     instants: list[str | None] = []
 

@@ -16,13 +16,14 @@ from typing import TYPE_CHECKING
 from lakestream.errors import LakeStreamError
 from lakestream.spark.failures import SPARK_ERRORS
 from lakestream.spark.session import SessionSettings, build_session, stop_session
+from lakestream_bench._counting_s3 import CountingS3, counting_s3
 from lakestream_bench._ingestion import now
 from lakestream_bench.compare.arms import ARMS
 from lakestream_bench.compare.history import History, recorded
 from lakestream_bench.compare.looking import Looker
 from lakestream_bench.compare.machine import setup
 from lakestream_bench.compare.method import Turn, rotated
-from lakestream_bench.compare.requests import CountingS3, count_requests, counting_s3
+from lakestream_bench.compare.requests import count_requests
 from lakestream_bench.compare.results import Results, Setup, Trial, TrialStore
 from lakestream_bench.compare.scenarios import Scenario
 from lakestream_bench.compare.trial import run_trial

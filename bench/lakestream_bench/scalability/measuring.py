@@ -67,7 +67,7 @@ def measure(slots: int, setting: Setting, folder: Path, at_least: float) -> Meas
         trigger = Trigger(f"{setting.interval_seconds}s", 1_000_000)
         with ingest(server, folder, setting.writer, trigger, until_caught_up=False, slots=slots) as run:
             orders.put(SHARDS)
-            run.wait_for_first()
+            run.wait_for(1)
             _hold(orders, WARM_UP_RATE, WARM_UP_SECONDS)
             _drain(orders, run)
 

@@ -6,10 +6,11 @@ from datetime import UTC, datetime
 
 import pytest
 
+from lakestream_bench._counting_s3 import Counted, RequestKind, kind_of
 from lakestream_bench.compare import arms, scenarios
 from lakestream_bench.compare.arms import ARMS, JSON, Writer
 from lakestream_bench.compare.queries import Kind, View, newest, queries
-from lakestream_bench.compare.requests import BATCHES, Counted, RequestKind, kind_of
+from lakestream_bench.compare.requests import BATCHES
 from lakestream_bench.compare.scenarios import SCENARIOS
 from lakestream_bench.compare.tables import Moment, TableCommit, moment_of, since_compaction
 from lakestream_bench.compare.trial import document
