@@ -183,6 +183,20 @@ def main() -> int:
                 s3[kind] = on_s3(kind, Path(scratch) / f"{kind}-s3")
     speeds.append(machine_speed())
     print(f"The machine parsed {min(speeds):,.0f} to {max(speeds):,.0f} MB/s of JSON between the measurements.\n")
+    _show(backlog, tip, s3)
+    figures = {
+        "measured_at": now(),
+        "cores": os.cpu_count(),
+        "machine_speed_mb_per_second": speeds,
+        "backlog": {kind: asdict(row) for kind, row in backlog.items()},
+        "steady": {kind: asdict(row) for kind, row in tip.items()},
+        "s3": {kind: asdict(row) for kind, row in s3.items()},
+    }
+    arguments.out.write_text(json.dumps(figures, indent=2) + "\n")
+    return 0
+
+
+def _show(backlog: Mapping[str, Throughput], tip: Mapping[str, Steady], s3: Mapping[str, OnS3]) -> None:
     print(f"backlog in batches of {BATCH:,} records, {os.cpu_count()} cores")
     print(f"{'writer':8}{'rows/s':>10}{'batches':>9}{'fetch s':>9}{'write s':>9}{'commit s':>9}")
     for kind, row in backlog.items():
@@ -208,16 +222,6 @@ def main() -> int:
     for kind, lake in s3.items():
         kinds = ", ".join(f"{count:.1f} {name}" for name, count in lake.requests.items())
         print(f"{kind:8}{lake.batches:>9}{lake.batch_seconds:>9.2f}{sum(lake.requests.values()):>10.1f}  {kinds}")
-    figures = {
-        "measured_at": now(),
-        "cores": os.cpu_count(),
-        "machine_speed_mb_per_second": speeds,
-        "backlog": {kind: asdict(row) for kind, row in backlog.items()},
-        "steady": {kind: asdict(row) for kind, row in tip.items()},
-        "s3": {kind: asdict(row) for kind, row in s3.items()},
-    }
-    arguments.out.write_text(json.dumps(figures, indent=2) + "\n")
-    return 0
 
 
 if __name__ == "__main__":
