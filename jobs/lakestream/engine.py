@@ -300,7 +300,7 @@ class Engine(Generic[Rows]):
             epoch=self._log.epoch,
             committed_at=written,
             sink=sink,
-            quarantined=batch.fetched.rejected_count if batch.fetched else 0,
+            quarantined=sum(entry.rows for entry in rejects),
             rejects=rejects,
             shards=batch.fetched.shards if batch.fetched else (),
             seconds={**batch.seconds, "write": _seconds(began, written)},
