@@ -179,8 +179,6 @@ class Restorer:
                 f"{lost.shard_id} has to be read again from {unread_since(lost):%Y-%m-%d %H:%M:%S} UTC on, and the "
                 f"stream retains {trim.retention}"
             )
-        if (replay := self._log.undone_behind(back.standing).twice) is not None:
-            raise RestoreError(f"{replay} takes records from quarantine that come again from the stream")
 
     def _undo(self, plan: BatchPlan, restore: Restore) -> None:
         # Before the lake changes, as before each batch.

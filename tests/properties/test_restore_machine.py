@@ -108,6 +108,9 @@ class RestoreMachine(ReplayMachine):
 
         return Restorer(log, Restorable(self, log, life), self.definition, trim, Patient(), lambda: NOW)
 
+    def is_taken_out(self, batch: int) -> bool:
+        return self.place.find(batch) is None
+
     def undo(self, gone: set[int], plan: BatchPlan) -> None:
         """What a restore takes out of the table comes again, or is left out."""
         assert plan.restore is not None
@@ -121,6 +124,8 @@ class RestoreMachine(ReplayMachine):
             again |= {record for record in asked if (number, (record - asked.start) // 2) >= taken}
         for number, asked in self.spans.items():
             again |= {record for record in asked if record >= asked.start + in_span(number, asked, plan.taken)}
+        for number, parts in self.replayed.items():
+            again |= {record for part, records in enumerate(parts) if (number, part) >= taken for record in records}
         self.left_out -= again
 
     def is_restoring(self) -> bool:

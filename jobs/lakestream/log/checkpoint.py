@@ -26,10 +26,10 @@ from lakestream.log.layout import (
     unpack,
 )
 from lakestream.log.manifest import BATCHES_PER_MANIFEST, BatchFiles, Manifest
-from lakestream.log.requests import Requests
 from lakestream.log.services import ServiceRequests
 from lakestream.log.standings import forget_standing, keep_standing
 from lakestream.log.store import LogStore, claim
+from lakestream.log.taking import Requests
 from lakestream.log.undone import Undone, undone_behind
 from lakestream.model import BatchCommit, BatchPlan, Portion, SpanDue, Standing, Taken
 from lakestream.model.codec import encode, time_to_json

@@ -39,6 +39,8 @@ class BatchFiles:
     """As in the commit."""
     readmits: tuple[str, ...] = ()
     """As in the commit."""
+    undone_behind: int | None = None
+    """Of a restore that has the stream read again: the newest batch that it left. None: it undid nothing."""
 
     def __post_init__(self) -> None:
         require_count("batch", self.batch)
@@ -47,22 +49,25 @@ class BatchFiles:
     @classmethod
     def of(cls, commit: BatchCommit) -> BatchFiles:
         files = () if commit.sink is None else commit.sink.files
-        return cls(commit.batch, commit.committed_at, files, commit.rejects, commit.rejected_by, commit.readmits)
+        back = commit.restore.batch if commit.restore and commit.restore.rereads else None
+        return cls(commit.batch, commit.committed_at, files, commit.rejects, commit.rejected_by, commit.readmits, back)
 
     @property
     def says_nothing(self) -> bool:
-        """Whether the batch neither wrote nor took any object."""
-        return not (self.files or self.rejects or self.readmits)
+        """Whether the batch neither wrote nor took any object, nor had others that did undone."""
+        return not (self.files or self.rejects or self.readmits) and self.undone_behind is None
 
     def to_row(self) -> list[Any]:
         files, rejects = ([entry.to_row() for entry in entries] for entries in (self.files, self.rejects))
         return [self.batch, time_to_json(self.committed_at), files, rejects]
 
     @classmethod
-    def from_row(cls, row: list[Any], rejected_by: str, readmits: Iterable[str]) -> BatchFiles:
+    def from_row(
+        cls, row: list[Any], rejected_by: str, readmits: Iterable[str], undone_behind: int | None
+    ) -> BatchFiles:
         batch, committed_at, *entries = row
         files, rejects = (tuple(FileEntry.from_row(entry) for entry in one) for one in entries)
-        return cls(batch, required_time(committed_at), files, rejects, rejected_by, tuple(readmits))
+        return cls(batch, required_time(committed_at), files, rejects, rejected_by, tuple(readmits), undone_behind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +87,7 @@ class Manifest:
         # Apart from the batches' rows, which earlier releases read as well.
         rejected_by = {str(one.batch): one.rejected_by for one in self.batches if one.rejected_by}
         readmits = {str(one.batch): one.readmits for one in self.batches if one.readmits}
+        undone = {str(one.batch): one.undone_behind for one in self.batches if one.undone_behind is not None}
         return encode(
             "manifest",
             {
@@ -89,6 +95,7 @@ class Manifest:
                 "batches": [one.to_row() for one in self.batches],
                 **({"rejectedBy": rejected_by} if rejected_by else {}),
                 **({"readmits": readmits} if readmits else {}),
+                **({"undoneBehind": undone} if undone else {}),
             },
         )
 
@@ -98,11 +105,12 @@ class Manifest:
 
         def build(fields: dict[str, Any]) -> Manifest:
             rejected_by, readmits = fields.get("rejectedBy", {}), fields.get("readmits", {})
+            undone = fields.get("undoneBehind", {})
             batches = ((row, str(row[0])) for row in fields["batches"])
             return cls(
                 fields["first"],
                 tuple(
-                    BatchFiles.from_row(row, rejected_by.get(batch, ""), readmits.get(batch, ()))
+                    BatchFiles.from_row(row, rejected_by.get(batch, ""), readmits.get(batch, ()), undone.get(batch))
                     for row, batch in batches
                 ),
             )
@@ -144,11 +152,18 @@ def committed_files(store: LogStore) -> Iterator[BatchFiles]:
 def without_readmitted(batches: Iterable[BatchFiles]) -> tuple[BatchFiles, ...]:
     """Batches with what is still in quarantine of them: files that later ones took are left out of `rejects`.
 
+    What an undone batch took is there again, where it is to be read again: its rows are in the table no more, and it is
+    open whether the request that took it takes it once more.
+
     Args:
         batches: all, as `committed_files` tells them.
     """
     known = tuple(batches)
-    taken = {path for one in known for path in one.readmits}
+    taken: dict[str, int] = {}
+    for one in known:
+        if one.undone_behind is not None:
+            taken = {path: by for path, by in taken.items() if by <= one.undone_behind}
+        taken |= dict.fromkeys(one.readmits, one.batch)
     return tuple(
         replace(one, rejects=tuple(entry for entry in one.rejects if entry.path not in taken)) for one in known
     )

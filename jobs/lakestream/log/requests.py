@@ -1,4 +1,4 @@
-"""Requests to take something into the table beside the stream, and how a driver carries them out.
+"""Requests to take something into the table beside the stream.
 
     replays/000000000003.json.gz          the third, with the files, or parts of files, that it names, or its span
     replays/000000000003.cancelled.json   what is not taken of it yet is not to be taken any more
@@ -11,22 +11,16 @@ carried out is in plans and commits (`Taken`).
 
 from __future__ import annotations
 
-import logging
-import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from lakestream.errors import CorruptLogError, InvalidValueError, LakeStreamError, RequestError
-from lakestream.log.documents import is_for
+from lakestream.errors import CorruptLogError, InvalidValueError, RequestError
 from lakestream.log.layout import COMMITS, REQUESTS, cancelled_key, number_of, pack, request_key, unpack
 from lakestream.log.store import LogStore, claim
-from lakestream.model import BatchCommit, FileEntry, FilePart, Part, Portion, Span, SpanDue, SpanProgress, Taken
+from lakestream.model import BatchCommit, FileEntry, FilePart, Part, Span, SpanProgress, Taken
 from lakestream.model.codec import decode, encode, require_utc, required_time, time_to_json
-from lakestream.storage import ObjectNotFoundError
-
-logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,124 +247,3 @@ def next_number(store: LogStore) -> int:
     if last is not None and not last.is_done:
         raise RequestError(f"{last}. One goes on at a time: wait until it is done")
     return 1 if last is None else last.request.number + 1
-
-
-_BYTES = 32 * 1024 * 1024
-"""Of the files that a batch takes, as stored, compressed; the first one always fits."""
-_PARTS = 1_000
-"""That a batch takes."""
-_TASK_RECORDS, _TASK_PARTS = 5_000, 100
-"""A task ends with the part that reaches the one, or with as many as the other."""
-
-_LOOK_SECONDS = 10.0
-"""Between two looks for a new request, or whether the one that goes on is cancelled. Each is one GET: 8,640 a day."""
-
-
-class Requests:
-    """The requests of one writer, as its driver sees them."""
-
-    def __init__(self, store: LogStore, epoch: int, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._store = store
-        self._epoch = epoch
-        self._monotonic = monotonic
-        self._request: Request | None = None
-        self._looked = -_LOOK_SECONDS
-        self._said = ""
-
-    def next(self, behind: Taken | None, definition: str, records: int) -> Portion | SpanDue | None:
-        """What the next batch takes, or the span that it takes something of; None: nothing for now.
-
-        It does not raise for what is wrong with a request or the store: the stream goes on, and the log says why.
-
-        Args:
-            behind: how far the batch before is.
-            definition: digest of what batches are made by; what it has rejected it would reject again.
-            records: so many at most, but for the first part.
-        """
-        if behind is None or behind.is_done:
-            number, taken = (behind.request if behind else 0) + 1, 0
-        else:
-            number, taken = behind.request, behind.parts
-        if self._looks(number) and self._is_cancelled(number):
-            logger.warning("request %d is cancelled: no more is taken of it", number)
-            return Portion((), Taken(number, taken, taken, _closed(number, behind)))
-        request = self._request
-        if request is None or request.number != number:
-            return None
-        if not is_for(request.definition, request.epoch, definition=definition, epoch=self._epoch):
-            self._say(f"{request} waits for a driver with the document that it was asked for with")
-            return None
-        if request.span is not None:
-            return SpanDue(number, request.span, _progress(number, behind))
-        if request.parts[taken].rejected_by == definition:
-            self._say(
-                f"{request} waits for another schema or transform: those of this driver have rejected its records"
-            )
-            return None
-        tasks = cut(request.parts[taken:], definition, records)
-        return Portion(tasks, Taken(number, taken + sum(map(len, tasks)), len(request.parts)))
-
-    def _looks(self, number: int) -> bool:
-        """Look for the request, if it is time to look for anything; whether there is one, as far as is known then."""
-        now = self._monotonic()
-        if now - self._looked < _LOOK_SECONDS:
-            return False
-        self._looked = now
-        if self._request is not None and self._request.number == number:
-            return True
-        try:
-            self._request = read_request(self._store, number)
-        except ObjectNotFoundError:
-            return False
-        except LakeStreamError as error:
-            self._say(f"request {number} cannot be read, and has to wait: {error}")
-            return True
-        what = self._request.span or f"{self._request.records} records"
-        logger.info("%s: %s are taken between the batches of the stream", self._request, what)
-        return True
-
-    def _is_cancelled(self, number: int) -> bool:
-        try:
-            self._store.get(cancelled_key(number))
-        except ObjectNotFoundError:
-            return False
-        except LakeStreamError as error:
-            self._say(f"nobody knows whether request {number} is cancelled: {error}")
-            return False
-        return True
-
-    def _say(self, text: str) -> None:
-        if text != self._said:
-            logger.warning("%s", text)
-        self._said = text
-
-
-def _progress(number: int, behind: Taken | None) -> SpanProgress | None:
-    return behind.span if behind is not None and behind.request == number else None
-
-
-def _closed(number: int, behind: Taken | None) -> SpanProgress | None:
-    progress = _progress(number, behind)
-    return progress and replace(progress, cursors=())
-
-
-def cut(requested: Sequence[Requested], definition: str, most_records: int) -> tuple[tuple[Part, ...], ...]:
-    """The first of these, as many as a batch takes, by task. Pure.
-
-    Args:
-        requested: the first has not been rejected by the definition.
-        definition: digest; a file that it has rejected ends the batch.
-        most_records: of the batch, but for the first part.
-    """
-    tasks: list[list[Part]] = []
-    records = size = rows = 0
-    for number, one in enumerate(requested[:_PARTS]):
-        records, size = records + one.part.rows, size + one.part.bytes
-        if number and (one.rejected_by == definition or records > most_records or size > _BYTES):
-            break
-        if not tasks or rows >= _TASK_RECORDS or len(tasks[-1]) >= _TASK_PARTS:
-            tasks.append([])
-            rows = 0
-        tasks[-1].append(one.part)
-        rows += one.part.rows
-    return tuple(map(tuple, tasks))

@@ -8,7 +8,7 @@ from lakestream.log.layout import REQUESTS, cancelled_key, number_of
 from lakestream.log.manifest import committed_files
 from lakestream.log.requests import Request, read_request
 from lakestream.log.store import LogStore
-from lakestream.model import FileEntry, Standing
+from lakestream.model import Standing
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,15 +19,6 @@ class Undone:
     """Paths of what they have in quarantine; read again, their records are rejected again, or not."""
     requests: tuple[Request, ...]
     """Replays and backfills of which something is taken again, or for the first time."""
-
-    @property
-    def twice(self) -> Request | None:
-        """A replay of records that come again from the stream as well; None: there is none."""
-        rejects = set(self.rejects)
-        for request in self.requests:
-            if any(isinstance(one.part, FileEntry) and one.part.path in rejects for one in request.parts):
-                return request
-        return None
 
 
 def undone_behind(store: LogStore, standing: Standing) -> Undone:

@@ -151,11 +151,6 @@ def _standing(log: _Log, version: Version, batch: int, now: datetime, *, rereads
             f"{lost.shard_id} would have to be read again from {'' if since is None else show(since)} on, and the "
             f"stream retains {trim.retention}: records are gone. Go back less far; or {instead}"
         )
-    if (replay := log.undone.twice) is not None:
-        raise SettingsError(
-            f"{replay} takes quarantined records of batches that are undone: they would come from the stream and from "
-            f"the quarantine. Go back to before or after both; or {instead}"
-        )
     return known
 
 

@@ -10,7 +10,7 @@ from obstore.store import MemoryStore
 from lakestream.errors import CorruptLogError
 from lakestream.log import BatchFiles, CheckpointLog, ObstoreLogStore, committed_files, without_readmitted
 from lakestream.log.layout import COMMITS, MANIFESTS
-from lakestream.model import BatchCommit, BatchPlan, FileEntry, Taken
+from lakestream.model import BatchCommit, BatchPlan, FileEntry, Restore, Taken
 from lakestream.testing.logs import ORDERS, commit_of, plan_of
 
 
@@ -61,5 +61,23 @@ def test_files_of_the_quarantine_need_a_request_and_no_ranges() -> None:
 
 def test_a_manifest_of_a_release_before_is_read() -> None:
     old = BatchFiles.of(commit_of(plan_of(3, 1), 1, files=1))
-    assert BatchFiles.from_row(old.to_row(), "", ()) == old
+    assert BatchFiles.from_row(old.to_row(), "", (), None) == old
     assert len(old.to_row()) == 4, "as earlier releases read it"
+
+
+@pytest.mark.parametrize("batches", [4, 20])
+@pytest.mark.parametrize(("back", "rereads"), [(1, True), (1, False), (2, True)])
+def test_what_an_undone_batch_took_is_in_quarantine_again_if_it_is_to_come_again(
+    batches: int, back: int, rereads: bool
+) -> None:
+    """Or else a record would be nowhere, when the request that took it has been cancelled."""
+    store = ObstoreLogStore(MemoryStore())
+    a_log_with_a_replay(store, batches)
+    log = CheckpointLog.open(store, ORDERS, keep=2)
+    plan = plan_of(batches, log.epoch)
+    plan = replace(plan, ranges=(), restore=Restore(1, "20260101000000000", back, rereads))
+    log.put_plan(plan)
+    log.put_commit(BatchCommit.of(plan, epoch=log.epoch, committed_at=plan.planned_at))
+    log.expire()
+    (first, *_) = without_readmitted(committed_files(store))
+    assert [entry.path for entry in first.rejects] == (["b0.parquet"] if rereads and back < 2 else [])

@@ -14,7 +14,7 @@ from obstore.store import MemoryStore
 from lakestream.errors import CorruptLogError, InvalidValueError, RequestError
 from lakestream.log import ObstoreLogStore, Request, Requested, cancel_request, newest_request, next_number, put_request
 from lakestream.log.layout import batch_key, commit_key, pack, request_key
-from lakestream.log.requests import Requests, cut
+from lakestream.log.taking import Requests, cut
 from lakestream.model import (
     BatchCommit,
     FileEntry,
@@ -23,6 +23,7 @@ from lakestream.model import (
     Loss,
     Portion,
     Reading,
+    Restore,
     Span,
     SpanDue,
     SpanProgress,
@@ -60,9 +61,30 @@ def taken_of(store: ObstoreLogStore) -> Taken:
     return state.taken
 
 
+def put_commit(
+    store: ObstoreLogStore, batch: int, rejects: str = "", readmits: str = "", back: int | None = None
+) -> None:
+    """A batch that has rejected some files of the quarantine, taken others out of it, or undone all behind another."""
+    made = BatchCommit.of(plan_of(batch, 1), epoch=1, committed_at=EPOCH_TIME)
+    made = replace(
+        made,
+        rejects=tuple(FileEntry(name, 10, 100, "") for name in rejects),
+        readmits=tuple(readmits),
+        restore=None if back is None else Restore(1, "20260101000000000", back, rereads=True),
+    )
+    store.create(commit_key(batch), pack(made.to_json()))
+
+
 @pytest.fixture
 def store() -> ObstoreLogStore:
     return ObstoreLogStore(MemoryStore())
+
+
+@pytest.fixture
+def quarantined(store: ObstoreLogStore) -> ObstoreLogStore:
+    """The store of a log whose first batch has rejected four files."""
+    put_commit(store, 0, rejects="abcd")
+    return store
 
 
 files = st.builds(
@@ -98,11 +120,11 @@ def test_a_file_larger_than_the_limits_is_a_batch_of_its_own() -> None:
     assert names(cut([a_file("a", rows=99), a_file("b")], NEW, 10)) == [["a"]]
 
 
-def test_requests_are_carried_out_in_order_and_each_file_once(store: ObstoreLogStore) -> None:
-    put_request(store, request(1, a_file("a"), a_file("b"), a_file("c")))
-    put_request(store, request(2, a_file("d")))
+def test_requests_are_carried_out_in_order_and_each_file_once(quarantined: ObstoreLogStore) -> None:
+    put_request(quarantined, request(1, a_file("a"), a_file("b"), a_file("c")))
+    put_request(quarantined, request(2, a_file("d")))
     clock = ManualClock()
-    requests, seen, behind = Requests(store, ASKED, clock.monotonic), [], None
+    requests, seen, behind = Requests(quarantined, ASKED, clock.monotonic), [], None
     for _ in range(4):
         found = requests.next(behind, NEW, 10)
         seen += taken_in(found)
@@ -113,19 +135,47 @@ def test_requests_are_carried_out_in_order_and_each_file_once(store: ObstoreLogS
     assert requests.next(behind, NEW, 10) is None
 
 
-def test_another_driver_goes_on_where_the_one_before_was(store: ObstoreLogStore) -> None:
-    put_request(store, request(1, a_file("a"), a_file("b"), a_file("c")))
-    found = Requests(store, ASKED).next(Taken(1, 1, 3), NEW, MANY)
+def test_another_driver_goes_on_where_the_one_before_was(quarantined: ObstoreLogStore) -> None:
+    put_request(quarantined, request(1, a_file("a"), a_file("b"), a_file("c")))
+    found = Requests(quarantined, ASKED).next(Taken(1, 1, 3), NEW, MANY)
     assert taken_in(found) == ["b", "c"]
     assert found is not None
     assert found.taken == Taken(1, 3, 3)
 
 
-def test_a_request_waits_for_another_definition_than_the_one_that_rejected(
-    store: ObstoreLogStore, caplog: pytest.LogCaptureFixture
+def test_files_that_are_in_quarantine_no_more_are_left_out(
+    quarantined: ObstoreLogStore, caplog: pytest.LogCaptureFixture
 ) -> None:
-    put_request(store, request(1, a_file("a", rejected_by=OLD)))
-    requests = Requests(store, ASKED + 1)
+    """They are in the table by another request, or come again from the stream."""
+    put_commit(quarantined, 1, rejects="e", readmits="bd")
+    put_commit(quarantined, 2, readmits="e", back=0)  # so the second batch is undone, and what it rejected comes again
+    put_request(quarantined, request(1, *map(a_file, "abecd")))
+    requests = Requests(quarantined, ASKED)
+    first = requests.next(None, NEW, 20)
+    assert (taken_in(first), first and first.taken) == (["a", "b"], Taken(1, 2, 5))
+    with caplog.at_level(logging.WARNING):
+        second = requests.next(Taken(1, 2, 5), NEW, 20)
+    assert (taken_in(second), second and second.taken) == (["c", "d"], Taken(1, 5, 5))
+    assert "replay 1: 1 of its files are in quarantine no more" in caplog.text
+    put_commit(quarantined, 3, readmits="abcd")
+    assert Requests(quarantined, ASKED).next(Taken(1, 1, 5), NEW, 20) == Portion((), Taken(1, 5, 5)), "it is done"
+
+
+def test_of_a_table_that_was_taken_back_a_request_takes_again_what_is_there_again(quarantined: ObstoreLogStore) -> None:
+    put_request(quarantined, request(1, *map(a_file, "ab")))
+    put_commit(quarantined, 1, readmits="a")
+    requests = Requests(quarantined, ASKED)
+    assert taken_in(requests.next(Taken(1, 1, 2), NEW, MANY)) == ["b"]
+    put_commit(quarantined, 2, readmits="b")
+    put_commit(quarantined, 3, back=0)
+    assert taken_in(requests.next(None, NEW, MANY)) == ["a", "b"]
+
+
+def test_a_request_waits_for_another_definition_than_the_one_that_rejected(
+    quarantined: ObstoreLogStore, caplog: pytest.LogCaptureFixture
+) -> None:
+    put_request(quarantined, request(1, a_file("a", rejected_by=OLD)))
+    requests = Requests(quarantined, ASKED + 1)
     with caplog.at_level(logging.WARNING):
         assert [requests.next(None, OLD, MANY) for _ in range(3)] == [None] * 3
     assert [record.message for record in caplog.records] == [
@@ -135,22 +185,24 @@ def test_a_request_waits_for_another_definition_than_the_one_that_rejected(
 
 
 def test_a_driver_of_an_earlier_document_leaves_a_request_to_the_next_one(
-    store: ObstoreLogStore, caplog: pytest.LogCaptureFixture
+    quarantined: ObstoreLogStore, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Also what it has not rejected itself: it would take it to quarantine again, and the mended one come too late."""
-    put_request(store, request(1, a_file("a", rejected_by="an older one")))
+    put_request(quarantined, request(1, a_file("a", rejected_by="an older one")))
     with caplog.at_level(logging.WARNING):
-        assert Requests(store, ASKED).next(None, OLD, MANY) is None
+        assert Requests(quarantined, ASKED).next(None, OLD, MANY) is None
     assert "replay 1 waits for a driver with the document that it was asked for with" in caplog.text
-    assert taken_in(Requests(store, ASKED).next(None, NEW, MANY)) == ["a"], "it was started with that document already"
-    assert taken_in(Requests(store, ASKED + 1).next(None, "edited once more", MANY)) == ["a"]
+    assert taken_in(Requests(quarantined, ASKED).next(None, NEW, MANY)) == ["a"], (
+        "it was started with that document already"
+    )
+    assert taken_in(Requests(quarantined, ASKED + 1).next(None, "edited once more", MANY)) == ["a"]
 
 
-def test_the_store_is_asked_now_and_then_only(store: ObstoreLogStore) -> None:
+def test_the_store_is_asked_now_and_then_only(quarantined: ObstoreLogStore) -> None:
     clock = ManualClock()
-    requests = Requests(store, ASKED, clock.monotonic)
+    requests = Requests(quarantined, ASKED, clock.monotonic)
     assert requests.next(None, NEW, MANY) is None
-    put_request(store, request(1, a_file("a")))
+    put_request(quarantined, request(1, a_file("a")))
     assert requests.next(None, NEW, MANY) is None
     clock.advance(10)
     assert taken_in(requests.next(None, NEW, MANY)) == ["a"]
@@ -234,6 +286,7 @@ def test_no_more_is_taken_of_a_request_that_is_cancelled(store: ObstoreLogStore,
     store.create(commit_key(0), pack(replace(commit, taken=Taken(1, taken, taken)).to_json()))
     assert str(newest_request(store)) == f"backfill 1 was cancelled: {taken} of its 3 parts were taken"
     assert next_number(store) == 2
+    put_commit(store, 1, rejects="b")
     put_request(store, request(2, a_file("b")))
     clock.advance(10)
     assert taken_in(requests.next(Taken(1, taken, taken), NEW, 5)) == ["b"]
