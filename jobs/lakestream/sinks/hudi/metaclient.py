@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import re
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from datetime import UTC, datetime, tzinfo
 from typing import Any
 
@@ -17,7 +17,6 @@ from lakestream.sinks.hudi.clock import newest_time
 from lakestream.sinks.hudi.options import key_generator, merge_mode
 from lakestream.sinks.hudi.settings import HudiSettings
 from lakestream.sinks.hudi.stats import BATCH, CHECKPOINT, WriteStat, batch_of
-from lakestream.sinks.hudi.table import kept_properties
 from lakestream_api import TableVersion
 
 logger = logging.getLogger(__name__)
@@ -66,10 +65,10 @@ class HudiTable:
         """`hoodie.properties`."""
         return dict(self.meta_client().getTableConfig().getProps())
 
-    def keep_layout(self) -> None:
-        """Write into the table's properties what Hudi does not, and readers or we ourselves need."""
+    def keep(self, kept: Mapping[str, str]) -> None:
+        """Write these into the table's properties."""
         properties = self.jvm.java.util.Properties()
-        for name, value in kept_properties(self.settings).items():
+        for name, value in kept.items():
             properties.setProperty(name, value)
         self.hudi.common.table.HoodieTableConfig.update(self.storage(), self.path(".hoodie"), properties)
 

@@ -31,7 +31,7 @@ from lakestream.sinks.hudi.services import Service, TableServices
 from lakestream.sinks.hudi.settings import HudiSettings
 from lakestream.sinks.hudi.stats import WriteStat, largest_file, marks, sink_commit
 from lakestream.sinks.hudi.table import (
-    LAYOUT,
+    kept_properties,
     marks_deletes,
     require_columns,
     require_evolution,
@@ -118,8 +118,8 @@ class HudiSink:
         else:
             table.create(columns)
             logger.info("created the %s table %s", settings.table_type.value, settings.path)
-        if LAYOUT not in properties:
-            table.keep_layout()
+        if kept := kept_properties(settings, properties):
+            table.keep(kept)
         self._roll_back(columns)
         self._open(columns)
 

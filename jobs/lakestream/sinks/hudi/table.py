@@ -30,17 +30,23 @@ _ORDERED_BY = "hoodie.table.precombine.field"
 """The ordering field, as releases of Hudi before 1.1 call it. Without it Hudi 0.15 merges log files by the order in
 which they were written; Hudi 1.2.0 writes the new name alone, also to tables that are for the old ones."""
 
+_BOOTSTRAPPED_FROM, _HAS_BOOTSTRAP = "hoodie.bootstrap.base.path", "hoodie.bootstrap.index.enable"
+"""Whether base files may be in another place that the table was made from. Hudi's default is yes: it looks for an index
+of them whenever it looks at the table, six times a commit, with two requests to S3 each."""
+
 _VERSION = "hoodie.table.version"
 
 _ANEW = "Set it back; or, to write a new table, give another path and another spec.checkpoint"
 
 
-def kept_properties(settings: HudiSettings) -> dict[str, str]:
-    """Properties of a table (`hoodie.properties`) that Hudi itself does not write."""
+def kept_properties(settings: HudiSettings, found: Mapping[str, str]) -> dict[str, str]:
+    """Properties (`hoodie.properties`) that Hudi itself does not write, but for those that a table has."""
     properties = {LAYOUT: settings.layout}
+    if _BOOTSTRAPPED_FROM not in found:
+        properties[_HAS_BOOTSTRAP] = "false"
     if settings.version is TableVersion.SIX and settings.ordering_field is not None:
         properties[_ORDERED_BY] = settings.ordering_field
-    return properties
+    return {name: value for name, value in properties.items() if name not in found}
 
 
 def with_version(found: Mapping[str, str], settings: HudiSettings) -> HudiSettings:

@@ -226,11 +226,20 @@ def test_versions_of_deletes_in_log_files_keep_their_type() -> None:
 
 
 def test_older_readers_are_told_what_orders_versions() -> None:
-    six, nine = (kept_properties(settings(table_version=version)) for version in TableVersion)
-    assert six == {LAYOUT: "bucket:4", "hoodie.table.precombine.field": "version"}
-    assert nine == {LAYOUT: "bucket:4"}
+    six, nine = (kept_properties(settings(table_version=version), {}) for version in TableVersion)
+    kept = {LAYOUT: "bucket:4", "hoodie.bootstrap.index.enable": "false"}
+    assert six == {**kept, "hoodie.table.precombine.field": "version"}
+    assert nine == kept
     inserts = settings(operation=Operation.INSERT, ordering_field=None)
-    assert kept_properties(inserts) == {LAYOUT: "free"}
+    assert kept_properties(inserts, {}) == {**kept, LAYOUT: "free"}
+
+
+def test_a_table_gets_the_properties_that_it_lacks() -> None:
+    ours = {LAYOUT: "bucket:4", "hoodie.table.precombine.field": "version"}
+    assert kept_properties(ORDERS, ours) == {"hoodie.bootstrap.index.enable": "false"}
+    of_others = {"hoodie.bootstrap.base.path": "s3a://before", "hoodie.table.precombine.field": "version"}
+    assert kept_properties(ORDERS, of_others) == {LAYOUT: "bucket:4"}
+    assert kept_properties(ORDERS, kept_properties(ORDERS, {})) == {}
 
 
 def test_a_table_that_has_the_delete_mark_keeps_it() -> None:
