@@ -39,7 +39,7 @@ class BatchFiles:
     """As in the commit."""
     readmits: tuple[str, ...] = ()
     """As in the commit."""
-    undone_behind: int | None = None
+    back_to: int | None = None
     """Of a restore that has the stream read again: the newest batch that it left. None: it undid nothing."""
 
     def __post_init__(self) -> None:
@@ -49,25 +49,25 @@ class BatchFiles:
     @classmethod
     def of(cls, commit: BatchCommit) -> BatchFiles:
         files = () if commit.sink is None else commit.sink.files
-        back = commit.restore.batch if commit.restore and commit.restore.rereads else None
-        return cls(commit.batch, commit.committed_at, files, commit.rejects, commit.rejected_by, commit.readmits, back)
+        back_to = commit.restore.batch if commit.restore and commit.restore.rereads else None
+        return cls(
+            commit.batch, commit.committed_at, files, commit.rejects, commit.rejected_by, commit.readmits, back_to
+        )
 
     @property
     def says_nothing(self) -> bool:
         """Whether the batch neither wrote nor took any object, nor had others that did undone."""
-        return not (self.files or self.rejects or self.readmits) and self.undone_behind is None
+        return not (self.files or self.rejects or self.readmits) and self.back_to is None
 
     def to_row(self) -> list[Any]:
         files, rejects = ([entry.to_row() for entry in entries] for entries in (self.files, self.rejects))
         return [self.batch, time_to_json(self.committed_at), files, rejects]
 
     @classmethod
-    def from_row(
-        cls, row: list[Any], rejected_by: str, readmits: Iterable[str], undone_behind: int | None
-    ) -> BatchFiles:
+    def from_row(cls, row: list[Any], rejected_by: str, readmits: Iterable[str], back_to: int | None) -> BatchFiles:
         batch, committed_at, *entries = row
         files, rejects = (tuple(FileEntry.from_row(entry) for entry in one) for one in entries)
-        return cls(batch, required_time(committed_at), files, rejects, rejected_by, tuple(readmits), undone_behind)
+        return cls(batch, required_time(committed_at), files, rejects, rejected_by, tuple(readmits), back_to)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class Manifest:
         # Apart from the batches' rows, which earlier releases read as well.
         rejected_by = {str(one.batch): one.rejected_by for one in self.batches if one.rejected_by}
         readmits = {str(one.batch): one.readmits for one in self.batches if one.readmits}
-        undone = {str(one.batch): one.undone_behind for one in self.batches if one.undone_behind is not None}
+        back = {str(one.batch): one.back_to for one in self.batches if one.back_to is not None}
         return encode(
             "manifest",
             {
@@ -95,7 +95,7 @@ class Manifest:
                 "batches": [one.to_row() for one in self.batches],
                 **({"rejectedBy": rejected_by} if rejected_by else {}),
                 **({"readmits": readmits} if readmits else {}),
-                **({"undoneBehind": undone} if undone else {}),
+                **({"backTo": back} if back else {}),
             },
         )
 
@@ -105,12 +105,12 @@ class Manifest:
 
         def build(fields: dict[str, Any]) -> Manifest:
             rejected_by, readmits = fields.get("rejectedBy", {}), fields.get("readmits", {})
-            undone = fields.get("undoneBehind", {})
+            back = fields.get("backTo", {})
             batches = ((row, str(row[0])) for row in fields["batches"])
             return cls(
                 fields["first"],
                 tuple(
-                    BatchFiles.from_row(row, rejected_by.get(batch, ""), readmits.get(batch, ()), undone.get(batch))
+                    BatchFiles.from_row(row, rejected_by.get(batch, ""), readmits.get(batch, ()), back.get(batch))
                     for row, batch in batches
                 ),
             )
@@ -161,8 +161,8 @@ def without_readmitted(batches: Iterable[BatchFiles]) -> tuple[BatchFiles, ...]:
     known = tuple(batches)
     taken: dict[str, int] = {}
     for one in known:
-        if one.undone_behind is not None:
-            taken = {path: by for path, by in taken.items() if by <= one.undone_behind}
+        if one.back_to is not None:
+            taken = {path: by for path, by in taken.items() if by <= one.back_to}
         taken |= dict.fromkeys(one.readmits, one.batch)
     return tuple(
         replace(one, rejects=tuple(entry for entry in one.rejects if entry.path not in taken)) for one in known
