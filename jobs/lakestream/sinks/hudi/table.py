@@ -32,7 +32,7 @@ which they were written; Hudi 1.2.0 writes the new name alone, also to tables th
 
 _BOOTSTRAPPED_FROM, _HAS_BOOTSTRAP = "hoodie.bootstrap.base.path", "hoodie.bootstrap.index.enable"
 """Whether base files may be in another place that the table was made from. Hudi's default is yes: it looks for an index
-of them whenever it looks at the table, six times a commit, with two requests to S3 each."""
+of them whenever it looks at the table, several times a commit, with two requests to S3 each."""
 
 _VERSION = "hoodie.table.version"
 
