@@ -17,7 +17,6 @@ def describe_stream_summary(account: Account, fields: Fields, now_ms: int) -> An
     summary = {
         **describe_identity(stream),
         **describe_settings(stream),
-        "StreamId": stream.id,
         "OpenShardCount": len(stream.open_shards()),
         "ConsumerCount": len(stream.consumers),
         "MaxRecordSizeInKiB": stream.max_record_bytes // KIB,

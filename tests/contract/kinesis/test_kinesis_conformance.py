@@ -75,6 +75,15 @@ def test_shards_tile_the_key_space(endpoint: Endpoint, new_stream: NewStream):
     assert [end + 1 for _, end in ranges[:-1]] == [start for start, _ in ranges[1:]]
 
 
+def test_a_stream_is_found_by_what_its_summary_calls_it(endpoint: Endpoint, new_stream: NewStream):
+    stream = new_stream(2)
+    summary = endpoint.client.describe_stream_summary(StreamName=stream)["StreamDescriptionSummary"]
+    # KCL names a stream by a StreamId that it was told, of which SDKs make a host, whatever endpoint they were given.
+    told = {"StreamId": summary["StreamId"]} if "StreamId" in summary else {}
+
+    assert len(shards(endpoint, stream, **told)) == 2
+
+
 def test_keys_are_routed_by_their_md5(endpoint: Endpoint, new_stream: NewStream):
     stream = new_stream(4)
     known = {shard["ShardId"]: shard["HashKeyRange"] for shard in shards(endpoint, stream)}
