@@ -9,8 +9,8 @@ from pyspark.sql import SparkSession
 
 INTERPRETED = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
 """Queries, by Spark."""
-JAVA_OPTIONS = "-XX:TieredStopAtLevel=1"
-"""Classes, by Java."""
+JAVA_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:MetaspaceSize=256m"
+"""Classes, by Java; nor is all of the heap collected because there are many of them."""
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import timedelta
+from functools import cache
 
 import numpy as np
 
@@ -23,6 +24,7 @@ _SMALL, _CORES = 256, 4
 _SEED = 11
 
 
+@cache
 def demand(shards: int, costs: BatchCosts, interval: float, goal: float) -> Demand:
     """The fewest slots that keep the goal when each of the shards takes all the records that it may."""
     rate = shards * SHARD_WRITE_RECORDS
@@ -31,6 +33,7 @@ def demand(shards: int, costs: BatchCosts, interval: float, goal: float) -> Dema
     return Demand(shards, rate, executors * scenario.cores)
 
 
+@cache
 def capacity(slots: int, shards: int, costs: BatchCosts, interval: float, goal: float) -> Capacity:
     """The highest load, in hundreds of records per second, at which so many executors of a slot each keep the goal."""
 

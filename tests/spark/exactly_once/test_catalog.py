@@ -7,7 +7,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lab.chain import Labs, Table, let_happen, take_more
-from lab.links import VISIBLE, plan_kills
+from lab.links import AtStep
 from lab.verdict import require_exactly_once
 from lakestream.sinks.objects import folders_of
 from lakestream.storage import LakePath, S3Settings, StoreSettings
@@ -26,7 +26,7 @@ def test_partitions_that_a_killed_driver_did_not_tell_are_told_by_the_next(
     glue.create_database(DatabaseInput={"Name": DATABASE})
     lab = labs.make(Table.MOR_9, "s3")
     with lab.explained():
-        let_happen(lab, plan_kills("mor on s3", 0, VISIBLE))
+        let_happen(lab, [AtStep("sink_committed", 1)])
         # From here on there is a catalog; the first partitions are those of batches that are over.
         lab.document["spec"]["writers"][0]["hudi"]["catalog"] = {"glue": {"database": DATABASE, "table": "orders"}}
         take_more(lab)

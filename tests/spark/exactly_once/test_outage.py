@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 def test_a_driver_waits_an_outage_out_and_takes_a_new_epoch(
     shaky: S3Proxy, labs: Labs, spark_on_s3: SparkSession
 ) -> None:
-    lab = labs.make(Table.MOR, "s3", s3=shaky.url)
+    lab = labs.make(Table.JSON, "s3", s3=shaky.url)
     with lab.explained():
         with lab.traffic():
             driver = lab.start()
