@@ -187,7 +187,7 @@ def _slots(
     slots = least
     while slots <= most:
         busy, whole = _seconds(model, load, records, slots, reading, behind=behind)
-        if busy <= share * seconds * (1 + _ROUNDING) and whole <= FULL * seconds:
+        if busy <= share * seconds * (1 + _ROUNDING) and whole <= FULL * seconds * (1 - _ROUNDING):
             return slots
         slots = max(slots + 1, _FINE * slots)
     return least
