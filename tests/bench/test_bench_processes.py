@@ -13,6 +13,8 @@ from pathlib import Path
 import psutil
 import pytest
 
+from lab.family import alive
+
 DEADLINE = 120.0
 ALL = ("lakestream_bench", "kinesis_servers")
 ONE = ("lakestream_bench.kinesis_servers", "--out", "figures.json", "--seconds", "600")
@@ -39,10 +41,6 @@ def until(condition: Callable[[], bool]) -> None:
 
 def family(process: subprocess.Popen[str]) -> list[psutil.Process]:
     return psutil.Process(process.pid).children(recursive=True)
-
-
-def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
-    return [process for process in processes if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
 
 
 @contextmanager

@@ -15,6 +15,7 @@ from pathlib import Path
 import psutil
 import pytest
 
+from lab.family import alive
 from lakestream_demo.errors import ChildFailedError, InterruptedDemoError
 from lakestream_demo.interrupt import Interrupt
 from lakestream_demo.processes import Child, Command, Supervisor
@@ -63,10 +64,6 @@ def says(child: Child, text: str) -> Callable[[], bool]:
 def family(child: Child) -> list[psutil.Process]:
     process = psutil.Process(child.process.pid)
     return [process, *process.children(recursive=True)]
-
-
-def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
-    return [process for process in processes if process.is_running() and process.status() != psutil.STATUS_ZOMBIE]
 
 
 def test_leaving_ends_children_and_grandchildren(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ import orjson
 import psutil
 import pytest
 
+from lab.family import alive
 from lakestream_demo.reaper import TOKEN_VARIABLE
 from quick_spark import QUICK
 
@@ -62,17 +63,6 @@ def run_of(demo: subprocess.Popen[str]) -> list[psutil.Process]:
     tokens = {token for child in children if (token := token_of(child))}
     assert tokens
     return [*children, *(process for process in psutil.process_iter() if token_of(process) in tokens)]
-
-
-def alive(processes: list[psutil.Process]) -> list[psutil.Process]:
-    return [process for process in processes if _is_alive(process)]
-
-
-def _is_alive(process: psutil.Process) -> bool:
-    try:
-        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:  # between the two
-        return False
 
 
 def has_log(out: Path, name: str) -> Callable[[], bool]:

@@ -39,10 +39,15 @@ class Family:
         """Wait until all have ended; returns those that have not, and forgets the others."""
         deadline = time.monotonic() + seconds
         # Not psutil's wait_procs, which fails where a thread has the number of a dead process by now.
-        while (alive := [process for process in self.members if _runs(process)]) and time.monotonic() < deadline:
+        while (left := alive(self.members)) and time.monotonic() < deadline:
             time.sleep(_PAUSE)
-        self._members = {process.pid: process for process in alive}
-        return alive
+        self._members = {process.pid: process for process in left}
+        return left
+
+
+def alive(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
+    """Those that are not dead."""
+    return [process for process in processes if _runs(process)]
 
 
 def _runs(process: psutil.Process) -> bool:
