@@ -68,8 +68,8 @@ class HeldRequest(Ending):
         for landed in proxy.release():
             world.tell(f"landed late: {landed}")
             world.counts["requests landed late"] += 1
-            # A plan or commit that comes after the successor has listed the log is told when it writes its own.
-            successor.hurt |= "/checkpoint/" in landed
+            # The log of which the successor has a list by now has one more: it ends when it writes its own.
+            successor.hurt |= target in ("plan", "log commit")
         if self.frozen:
             driver.thaw()
             require_gone(world, driver)
