@@ -6,13 +6,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from lab.chain import Chain, Labs, Table, let_happen, take_more
-from lab.links import SIGTERM, SIGTERM_FOR_ALL, Rivals, plan_kills
+from lab.links import SIGTERM, SIGTERM_FOR_ALL, AtStep, Rivals, plan_kills
 from lab.verdict import require_exactly_once
 from lakestream.faults import STEPS
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1200)]
 
-CHAIN = Chain(Table.MOR, "folder", (Rivals(), *plan_kills("mor", 0, ("half_read",))))
+CHAIN = Chain(Table.MOR, "folder", (Rivals(), AtStep("half_read", 3)))
 """The other steps, other tables and places are killed where something else is tested as well: merge-on-read in
 `test_restore`, JSON in a folder in `test_span`, JSON on S3 in `test_quarantine_replay`, a copy-on-write table in
 `test_backfill`, one of version 9 on S3 in `test_catalog`, tables without keys in `test_edited_definition` and
