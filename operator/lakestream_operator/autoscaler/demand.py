@@ -12,13 +12,13 @@ share `s` of a batch that is its longer stage.
 
 Steady: a batch of `n = λ·P` records each `P` seconds. The fewest executors are wanted on which
 
-    B ≤ U′·P        T ≤ 0.97·P
+    B ≤ U′·P        T < 0.97·P
 
 `U′` is the target utilization `U`, or what noise leaves of it (see `target_of`). `P` is the trigger interval; longer
 where `a` alone takes up more than half of `U·I` (batches then grow until it does not), and `M/λ` where the largest
 batch allowed has room for less than what arrives in an interval.
 
-Behind, batches of `n = R·P` records are to be worked off with `T ≤ 0.97·P`, by cores that do not rest. What of `r` lies
+Behind, batches of `n = R·P` records are to be worked off with `T < 0.97·P`, by cores that do not rest. What of `r` lies
 before Kinesis's first answer is added to `F/p` there: nobody who waits for it has anything to do.
 
 More than `g·(w₁ + w₂)/w₂` slots are of no use: while `g` of them write a batch, the others have read the next one.
@@ -49,6 +49,7 @@ FULL = 0.97
 _MOST_WAITING = 3.0
 """Times the slots that the work alone would take: more are not worth having, only to wait for shards side by side."""
 _ROUNDING = 1e-9
+"""What differs by less from a limit is at it, which `B` may be and `T` may not: no last digit decides."""
 _FINE = 1.02
 """Steps in which slots are looked for."""
 _ROUND = 0.08

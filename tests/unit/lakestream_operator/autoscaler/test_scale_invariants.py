@@ -118,7 +118,7 @@ def test_more_load_never_wants_fewer_executors(one: float, other: float, share: 
 
 
 @given(st.floats(1, 3e5), st.floats(1, 20), st.floats(1, 20))
-@example(rate=252_270.0, one=10.828125, other=11.0).via("what fills its time to the last digit is no more than full")
+@example(rate=252_270.0, one=10.828125, other=11.0).via("both fill their time, but for a last digit")
 def test_a_larger_backlog_never_wants_fewer_executors(rate: float, one: float, other: float) -> None:
     wanted = [
         demand(Scaling(), LIMITS, MODEL, _load(rate), rate=rate, reading=times * rate).wanted
