@@ -21,8 +21,7 @@ settings.register_profile("same", settings.get_profile("all"), derandomize=True)
 settings.register_profile("many", settings.get_profile("all"), max_examples=2_000)
 settings.load_profile("same" if os.environ.get("CI") else "all")
 
-# What is imported and collected stays: to look through it again and again, as Python does by itself, is a tenth of the
-# time of the tests without Spark.
+# What is imported and collected stays, and need not be looked through again and again, as Python does by itself.
 gc.set_threshold(100_000, 50, 100)
 
 E2E = Path(__file__).parent / "e2e"
