@@ -56,6 +56,8 @@ def test_faults_come_where_they_can_and_in_their_order() -> None:
             times = [after for after, _ in life.during]
             assert times == sorted(times)
             assert all(after <= life.batches for after in times)
+            if life.ending.is_early:
+                assert (life.during, life.batches) == ((), 0)
 
 
 @pytest.mark.parametrize("name", FAULTS)

@@ -88,6 +88,8 @@ def _draw_life(chance: Random, setting: Setting) -> Life:
     timed = sorted(((chance.randint(0, batches), fault) for fault in during), key=lambda pair: pair[0])
     (ending,) = _draw(chance, setting, Phase.ENDING, 1)
     assert isinstance(ending, Ending)
+    if ending.is_early:
+        return Life(before, (), 0, ending)
     return Life(before, tuple(timed), batches, ending)
 
 

@@ -71,6 +71,11 @@ class Ending(Fault):
         """The step that the driver has to be started with to die there."""
         return None
 
+    @property
+    def is_early(self) -> bool:
+        """Whether it comes before a batch, so that nothing else happens to this driver."""
+        return False
+
     def strike(self, world: World) -> None:
         driver = world.driver
         if driver is not None:

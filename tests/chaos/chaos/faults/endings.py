@@ -86,6 +86,32 @@ class Kill(Ending):
 
 
 @dataclass(frozen=True)
+class KillInRecovery(Ending):
+    """SIGKILL to all of it between its takeover and its first batch: what one driver left, several come to undo."""
+
+    seconds: float
+    """From the takeover to the kill; on a machine of its own a driver reads the stream after some six."""
+
+    weight = 8
+    group = "kills"
+
+    @classmethod
+    def draw(cls, chance: Random) -> Self:
+        return cls(round(chance.uniform(0, 8.0), 3))
+
+    @property
+    def is_early(self) -> bool:
+        return True
+
+    def end(self, world: World, driver: Driver) -> None:
+        await_own_takeover(driver)
+        status = driver.wait(self.seconds)
+        if status is not None and not (status in (FAILED, STORAGE) and driver.hurt):
+            world.faults.append(f"{driver.name} ended with {status} as it took over: {driver.last_word()}")
+        driver.end()
+
+
+@dataclass(frozen=True)
 class Terminate(Ending):
     """SIGTERM: it ends the batch in hand, with status 0."""
 
