@@ -1,22 +1,24 @@
 """What the price above the bound is made of."""
 
-from dataclasses import astuple
+from dataclasses import astuple, replace
 
 import numpy as np
 import pytest
 
 from lakestream_bench.simulation.attribution import executors_at_work, looking_back, parts_of
 from lakestream_bench.simulation.costs import load_costs
-from lakestream_bench.simulation.run import Task, scenario_of, simulate
+from lakestream_bench.simulation.run import Task, play, scenario_of
+from lakestream_bench.simulation.scenarios import HOUR
 
 COSTS = load_costs("mor")
 
 
 def test_the_parts_are_all_that_is_paid() -> None:
     task = Task("resharding", 64, "LakeStream", "mor", None)
-    scenario = scenario_of(task, COSTS)
+    whole = scenario_of(task, COSTS)
+    scenario = replace(whole, rate=whole.rate[:HOUR], record_bytes=whole.record_bytes[:HOUR])
     parts = parts_of(scenario, COSTS, executors_at_work(scenario, COSTS))
-    assert sum(astuple(parts)) == pytest.approx(simulate(task).executor_seconds)
+    assert sum(astuple(parts)) == pytest.approx(play(task, scenario, COSTS).executor_seconds)
     assert parts.room == pytest.approx(parts.work * (1 / 0.9 - 1))
 
 

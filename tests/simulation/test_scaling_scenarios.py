@@ -21,9 +21,11 @@ CHEAP = {
 """Where cost meets its goal."""
 
 
-@cache
+played = cache(simulate)
+
+
 def run(scenario: str, policy: str = "LakeStream", shards: int = 64) -> Result:
-    return simulate(Task(scenario, shards, policy, "mor", None))
+    return played(Task(scenario, shards, policy, "mor", None))
 
 
 def cost(scenario: str, policy: str = "LakeStream") -> float:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import copy
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
-from typing import Any
+from typing import Any, TypeVar
 
 from lakestream_operator.errors import (
     ConflictError,
@@ -20,6 +20,7 @@ from lakestream_operator.errors import (
 from lakestream_operator.model import Kind, Manifest, Reference
 
 Object = dict[str, Any]
+_Json = TypeVar("_Json")
 
 
 class Mood(Enum):
@@ -50,7 +51,7 @@ class ModelApi:
 
     async def list_all(self, kind: Kind, namespace: str | None) -> list[Object]:
         found = [one for one in self.objects if one.kind is kind and namespace in (None, one.namespace)]
-        return [copy.deepcopy(self.objects[one]) for one in found]
+        return [_sent(self.objects[one]) for one in found]
 
     async def create(self, manifest: Manifest) -> Object:
         reference = Reference.of(manifest)
@@ -74,7 +75,7 @@ class ModelApi:
                 return self.admit(manifest)
             if uid and uid != live["metadata"]["uid"]:
                 raise InvalidError(422, "metadata.uid: field is immutable")
-            before = copy.deepcopy(live)
+            before = _sent(live)
             _merge(live, manifest)
             if live != before:
                 self.touch(live)
@@ -108,7 +109,7 @@ class ModelApi:
 
     def admit(self, manifest: Manifest) -> Object:
         """Take in a new object."""
-        made = copy.deepcopy(dict(manifest))
+        made = _sent(dict(manifest))
         self._version += 1
         made["metadata"] |= {
             "uid": f"uid-{self._version}",
@@ -148,10 +149,16 @@ class ModelApi:
             refusal = RetryLaterError(f"{verb} {reference}: {mood.value}")
         if refusal is not None:
             raise refusal
-        answer = copy.deepcopy(effect())
+        answer = _sent(effect())
         if mood is Mood.SWALLOWS:
             raise RetryLaterError(f"{verb} {reference}: {mood.value}")
         return answer
+
+
+def _sent(value: _Json) -> _Json:
+    """As it comes out at the other end of the wire."""
+    received: _Json = json.loads(json.dumps(value))
+    return received
 
 
 def _merge(live: Object, wanted: Mapping[str, Any]) -> None:
@@ -159,4 +166,4 @@ def _merge(live: Object, wanted: Mapping[str, Any]) -> None:
         if isinstance(value, Mapping) and isinstance(live.get(key), dict):
             _merge(live[key], value)
         else:
-            live[key] = copy.deepcopy(value)
+            live[key] = _sent(value)
