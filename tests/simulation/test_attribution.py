@@ -8,7 +8,7 @@ import pytest
 from lakestream_bench.simulation.attribution import executors_at_work, looking_back, parts_of
 from lakestream_bench.simulation.costs import load_costs
 from lakestream_bench.simulation.run import Task, play, scenario_of
-from lakestream_bench.simulation.scenarios import HOUR
+from lakestream_bench.simulation.scenarios import MINUTE
 
 COSTS = load_costs("mor")
 
@@ -16,7 +16,8 @@ COSTS = load_costs("mor")
 def test_the_parts_are_all_that_is_paid() -> None:
     task = Task("resharding", 64, "LakeStream", "mor", None)
     whole = scenario_of(task, COSTS)
-    scenario = replace(whole, rate=whole.rate[:HOUR], record_bytes=whole.record_bytes[:HOUR])
+    end = int(whole.resharded_at[0]) + 15 * MINUTE
+    scenario = replace(whole, rate=whole.rate[:end], record_bytes=whole.record_bytes[:end])
     parts = parts_of(scenario, COSTS, executors_at_work(scenario, COSTS))
     assert sum(astuple(parts)) == pytest.approx(play(task, scenario, COSTS).executor_seconds)
     assert parts.room == pytest.approx(parts.work * (1 / 0.9 - 1))

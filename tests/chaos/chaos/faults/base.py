@@ -65,16 +65,13 @@ class Ending(Fault):
     """A fault that a driver's life ends with; another one may live on afterwards."""
 
     phase = Phase.ENDING
+    is_early: ClassVar[bool] = False
+    """Whether it waits for no batch, so that nothing else happens to this driver."""
 
     @property
     def crash_at(self) -> str | None:
         """The step that the driver has to be started with to die there."""
         return None
-
-    @property
-    def is_early(self) -> bool:
-        """Whether it comes before a batch, so that nothing else happens to this driver."""
-        return False
 
     def strike(self, world: World) -> None:
         driver = world.driver

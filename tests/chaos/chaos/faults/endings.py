@@ -87,21 +87,21 @@ class Kill(Ending):
 
 @dataclass(frozen=True)
 class KillInRecovery(Ending):
-    """SIGKILL to all of it between its takeover and its first batch: what one driver left, several come to undo."""
+    """SIGKILL to all of it soon after its takeover: what one driver left, several come to undo.
+
+    One that has succeeded a frozen driver, or a rival, has done that already, and dies at an instant.
+    """
 
     seconds: float
     """From the takeover to the kill; on a machine of its own a driver reads the stream after some six."""
 
     weight = 8
     group = "kills"
+    is_early = True
 
     @classmethod
     def draw(cls, chance: Random) -> Self:
         return cls(round(chance.uniform(0, 8.0), 3))
-
-    @property
-    def is_early(self) -> bool:
-        return True
 
     def end(self, world: World, driver: Driver) -> None:
         await_own_takeover(driver)
