@@ -137,6 +137,9 @@ class HudiClient:
 
     def rollback_failed_writes(self) -> None:
         """Undo the commits that were begun and not completed. Only for a client with the EAGER policy."""
+        if self._table.settings.counts_log_files:
+            for instant in self._table.pending_deltas():
+                self._hold_log_names(instant)
         self._client.rollbackFailedWrites(self._table.meta_client())
 
     def roll_back(self, instant: str) -> None:
@@ -151,6 +154,24 @@ class HudiClient:
     def close(self) -> None:
         """Stop the client's heartbeats."""
         self._client.close()
+
+    def _hold_log_names(self, instant: str) -> None:
+        """Make the log files that a commit may have written, or may yet, and that are not there.
+
+        Their names tell their number, and not their commit. The next commit would give one of its files the name of
+        one that is missing, and lose it when that one comes, late. Of a file that is there Hudi has a block tell that
+        its commit was rolled back, in a file behind it; and that holds for what comes in its place.
+        """
+        config, markers = self._client.getConfig(), self._hudi.table.marker
+        engine = self._hudi.client.common.HoodieSparkEngineContext(self._spark._jsc)
+        table = self._hudi.table.HoodieSparkTable.create(config, engine, self._table.meta_client())
+        found = markers.MarkerBasedRollbackUtils.getAllMarkerPaths(
+            table, engine, instant, config.getRollbackParallelism()
+        )
+        for marker in found:
+            file = markers.WriteMarkers.stripMarkerSuffix(marker)
+            if self._hudi.common.fs.FSUtils.isLogFile(self._table.path(file)):
+                self._table.create_empty(file)
 
     def _as_json(self, stats: Any) -> list[WriteStat]:
         found: list[WriteStat] = json.loads(self._hudi.common.util.JsonUtils.toString(stats))

@@ -22,6 +22,7 @@ from lakestream_api import TableVersion
 logger = logging.getLogger(__name__)
 
 _INSTANT = re.compile(r"\[(?:==>)?(\d+)__")
+_NAME = re.compile(r"([^/]+), length=\d+, isDirectory=")
 
 
 class HudiTable:
@@ -121,8 +122,19 @@ class HudiTable:
         return [str(path) for path in found if path]
 
     def names_in(self, partition: str) -> list[str]:
-        """Names of all files of a partition, also those that readers do not see (yet)."""
-        return [entry.getPath().getName() for entry in self.storage().listDirectEntries(self.path(partition))]
+        """Names of all files of a partition, also those that readers do not see (yet); none if there is no such one."""
+        storage, folder = self.storage(), self.path(partition)
+        # By one call, as `instants_in`.
+        return _NAME.findall(storage.listDirectEntries(folder).toString()) if storage.exists(folder) else []
+
+    def create_empty(self, file: str) -> None:
+        """An empty file, by its path in the table, if there is none."""
+        if not self.storage().exists(self.path(file)):
+            self.storage().create(self.path(file), True).close()
+
+    def delete(self, file: str) -> None:
+        """The file, by its path in the table; none is no error."""
+        self.storage().deleteFile(self.path(file))
 
     def commits_since(self, time: datetime) -> int:
         """How many commits, compactions included, have begun since the first one that was completed at that time or
@@ -164,6 +176,11 @@ class HudiTable:
         """Compactions in the timeline that were completed before they began, by the store's clock."""
         done = self.meta_client().getActiveTimeline().getCommitTimeline().filterCompletedInstants().getInstants()
         return [one.requestedTime() for one in done if one.getCompletionTime() < one.requestedTime()]
+
+    def pending_deltas(self) -> list[str]:
+        """Instants of delta commits that were begun, but not completed."""
+        pending = self.meta_client().getActiveTimeline().getDeltaCommitTimeline().filterInflightsAndRequested()
+        return [instant.requestedTime() for instant in pending.getInstants()]
 
     def pending_compactions(self) -> list[str]:
         """Instants of compactions that were planned, and perhaps begun, but not completed; oldest first."""

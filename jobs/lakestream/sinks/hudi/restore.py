@@ -82,7 +82,7 @@ class RestorableTable:
         table = self._table()
         self._end_rollbacks(table)
         forget_since(self._spark, SideFiles(table, "deletes"), table.time_of(instant).timestamp())
-        remember(SideFiles(table, "rolled-back"), table.batches(after=instant))
+        remember(table, table.batches(after=instant))
         reach("written")
         with closing(self._client(table)) as client:
             client.restore(instant)

@@ -8,10 +8,12 @@ such a request from arriving, at any time; so the table's timeline is looked thr
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import json
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from lakestream.sinks.hudi.late_files import LateFiles
 from lakestream.sinks.hudi.metaclient import HudiTable, SideFiles, instants_in
 
 _KEPT = 1_000
@@ -20,19 +22,28 @@ _KEPT = 1_000
 _COMMITS = ("commit", "deltacommit")
 """Actions whose instants end with their rollback. That of a compaction is begun again under the same instant."""
 
+_CLUSTERINGS = ("clustering", "replacecommit")
+"""As compactions; but what is begun again writes other files. That of a compaction are the same."""
+
 
 _UNDONE = 100
 """Commits of a restore that are remembered, the newest: a request that is still on its way is of a driver that has died
 lately."""
 
 
-def remember(names: SideFiles, undone: Sequence[str]) -> None:
+def rolled_back(table: HudiTable) -> SideFiles:
+    """Where the instants of these commits are kept, as names of empty files."""
+    return SideFiles(table, "rolled-back")
+
+
+def remember(table: HudiTable, undone: Sequence[str]) -> None:
     """Write down that commits are none, whatever becomes of them.
 
     Args:
-        names: as `Rollbacks` keeps them.
+        table: that they are commits of.
         undone: instants, oldest first.
     """
+    names = rolled_back(table)
     known = set(names.list())
     for instant in undone[-_UNDONE:]:
         if instant not in known:
@@ -46,11 +57,13 @@ class Rollbacks:
     their names are kept in files of ours as well.
     """
 
-    def __init__(self, table: HudiTable, names: SideFiles) -> None:
+    def __init__(self, table: HudiTable) -> None:
         self._table = table
         self._client = table.meta_client()
         self._plan_of = table.hudi.table.action.rollback.RollbackUtils.getRollbackPlan
-        self._names = names
+        self._names = names = rolled_back(table)
+        self.late = LateFiles(table, SideFiles(table, "late-files"))
+        """What these commits may have written, and has not come."""
         self._seen: set[str] = set()
         kept = sorted(names.list())
         for name in kept[:-_KEPT]:
@@ -77,9 +90,19 @@ class Rollbacks:
     def _learn(self, rollback: Any) -> None:
         if (name := str(rollback.requestedTime())) in self._seen:
             return
-        undone = self._plan_of(self._client, rollback).getInstantToRollback()
-        instant = str(undone.getCommitTime())
-        if undone.getAction() in _COMMITS and instant not in self.instants:
+        plan = json.loads(self._plan_of(self._client, rollback).toString())
+        undone = plan["instantToRollback"]
+        instant, action = undone["commitTime"], undone["action"]
+        if action in _COMMITS and instant not in self.instants:
             self._names.put(instant, b"")
             self.instants.add(instant)
+        if action in (*_COMMITS, *_CLUSTERINGS):
+            self.late.expect(name, _deleted(plan))
         self._seen.add(name)
+
+
+def _deleted(plan: Mapping[str, Any]) -> list[str]:
+    """The files that a rollback deletes, by their paths in the table."""
+    requests = plan["RollbackRequests"]
+    names = [(one["partitionPath"], file.rpartition("/")[2]) for one in requests for file in one["filesToBeDeleted"]]
+    return [f"{partition}/{name}" if partition else name for partition, name in names]

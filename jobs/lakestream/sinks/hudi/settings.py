@@ -90,6 +90,11 @@ class HudiSettings:
         return self.merges_on_read and self.version is TableVersion.SIX
 
     @property
+    def counts_log_files(self) -> bool:
+        """Whether log files of a file group are told apart by their number alone, and not by their commit."""
+        return self.merges_on_read and self.version is TableVersion.SIX
+
+    @property
     def upserts(self) -> bool:
         """Whether the table has one row per key."""
         return self.operation is Operation.UPSERT

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from datetime import UTC, datetime
@@ -30,6 +29,7 @@ from lakestream.sinks.hudi.rows import refusal
 from lakestream.sinks.hudi.services import Service, TableServices
 from lakestream.sinks.hudi.settings import HudiSettings
 from lakestream.sinks.hudi.stats import WriteStat, largest_file, marks, sink_commit
+from lakestream.sinks.hudi.stopclock import StopClock
 from lakestream.sinks.hudi.table import (
     kept_properties,
     marks_deletes,
@@ -84,7 +84,8 @@ class HudiSink:
         1. The table is made, without its layout.     A kill leaves a table without commits, of this same kind.
         2. The layout is written down.
         3. Commits that were begun and not completed are rolled back; the engine has made sure that no other driver
-           is still writing them. Those that were completed after their rollback are rolled back once more.
+           is still writing them. Those that were completed after their rollback are rolled back once more, and files
+           that came after it are deleted.
 
         Raises:
             SettingsError: a column that a setting names does not exist, or `deleteWhen` is no condition.
@@ -148,7 +149,7 @@ class HudiSink:
         assert self._client is not None  # prepare comes first
         assert self._services is not None
         assert self._rollbacks is not None
-        clock = _StopClock()
+        clock = StopClock()
         clock.seconds["wait"] = self._services.throttle()
         clock.seconds["pause"] = self._services.pause()
         clock.lap()
@@ -271,6 +272,13 @@ class HudiSink:
             shared = SharedBucket.found_in(str(error))
             if shared is None:
                 raise
+            assert self._rollbacks is not None
+            if late := self._rollbacks.late.sweep(all_of_them=True):
+                raise SinkError(
+                    f"a file came after its commit was rolled back, and Hudi has refused the batch because of it: "
+                    f"{', '.join(late)} of the table {self._settings.path}. It is deleted, and the next start writes "
+                    "the batch again"
+                ) from error
             raise SinkError(shared.told(self._settings.path, self._table.names_in(shared.partition))) from error
 
     def _require_kept(self, ref: BatchRef, instant: str) -> None:
@@ -302,8 +310,9 @@ class HudiSink:
             self._guard.load(self._spark, SideFiles(self._table, "tombstones"))
         self._client = HudiClient(self._table, self._options, columns)
         self._beside = HudiClient(self._table, self._options, columns)
-        self._rollbacks = Rollbacks(self._table, SideFiles(self._table, "rolled-back"))
+        self._rollbacks = Rollbacks(self._table)
         self._bury()
+        self._rollbacks.late.sweep()
         services = [
             self._cleaning(),
             Service("archiving", self._in_pool(self._beside.archive)),
@@ -348,8 +357,12 @@ class HudiSink:
         return run
 
     def _clean(self) -> None:
-        """Delete what was replaced longer ago than it is to be kept; archiving goes by the same count of commits."""
+        """Delete what came after its rollback, and what was replaced longer ago than it is to be kept.
+
+        Archiving goes by the same count of commits."""
         assert self._beside is not None
+        assert self._rollbacks is not None
+        self._rollbacks.late.sweep()
         self._beside.retain(self._table.commits_since(datetime.now(UTC) - self._settings.retain))
         self._beside.clean()
 
@@ -376,17 +389,3 @@ class HudiSink:
     def _measure(self, stats: Iterable[WriteStat]) -> None:
         if self._settings.has_buckets:
             self._largest_file = max(self._largest_file, largest_file(stats))
-
-
-class _StopClock:
-    """Time by stage."""
-
-    def __init__(self) -> None:
-        self.seconds: dict[str, float] = {}
-        self._since = time.monotonic()
-
-    def lap(self, stage: str | None = None) -> None:
-        now = time.monotonic()
-        if stage is not None:
-            self.seconds[stage] = now - self._since
-        self._since = now

@@ -1,0 +1,123 @@
+"""Files that come after their commit was rolled back.
+
+Hudi deletes what a commit has written when it rolls it back, and does not look again. A request that was on its way, or
+that a frozen process goes on with, brings a file after that. Readers pass over it as long as they know that its commit
+is none, which they tell by the active timeline: what began before that counts as committed. So the file's rows turn up
+when the commits of its time are archived, a second time if they were inserted; and with the bucket index the table
+refuses writes, for a bucket has two file groups.
+
+Which files may come is in the plan of the rollback, by names that no other commit uses. So they are looked for again
+and again, and deleted.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections import defaultdict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from lakestream.sinks.hudi.metaclient import HudiTable, SideFiles
+
+logger = logging.getLogger(__name__)
+
+_PERIOD = timedelta(days=1)
+"""For which files are looked for. A request is under way for minutes; a process that is frozen for longer finds its
+connections closed, and is ended by its driver, or as its driver, soon after it wakes."""
+
+_KEPT = 100
+"""Rollbacks whose files are looked for, the newest: each is a driver that was killed within a commit."""
+
+
+_LATER = 2
+"""How many times as long after the rollback as the last time is the next. What came late is so deleted no later than
+that many times as long after the rollback as it took to come, and a day is a dozen looks."""
+
+
+@dataclass(slots=True)
+class _Rollback:
+    at: datetime
+    files: Sequence[str]
+    looked_at: datetime
+
+    def is_due(self, now: datetime) -> bool:
+        return now - self.at >= min(_LATER * (self.looked_at - self.at), _PERIOD)
+
+
+class LateFiles:
+    """The files of a table that may come late. `expect` is for the thread that commits; `sweep` may run beside it."""
+
+    def __init__(
+        self, table: HudiTable, names: SideFiles, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
+        """Remember what earlier drivers expected.
+
+        Args:
+            table: the table.
+            names: remembers; a file for each rollback, since Hudi archives its own.
+            now: the clock that instants are made by.
+        """
+        self._table = table
+        self._names = names
+        self._now = now
+        self._rollbacks: dict[str, _Rollback] = {}
+        kept = sorted(names.list())
+        for name in kept[:-_KEPT]:
+            names.delete(name)
+        for name in kept[-_KEPT:]:
+            # One that was cut short is of a rollback that is in the timeline yet.
+            if content := names.get(name):
+                self._remember(name, json.loads(content))
+
+    def expect(self, rollback: str, files: Sequence[str]) -> None:
+        """Look for files from now on.
+
+        Args:
+            rollback: instant.
+            files: that it deletes: paths in the table.
+        """
+        if not files or rollback in self._rollbacks or self._table.time_of(rollback) < self._now() - _PERIOD:
+            return
+        self._names.put(rollback, json.dumps([*files]).encode())
+        self._remember(rollback, files)
+
+    def sweep(self, *, all_of_them: bool = False) -> list[str]:
+        """Delete what has come: one listing for each partition that is looked at.
+
+        Args:
+            all_of_them: and not only the files of rollbacks whose turn it is.
+
+        Returns:
+            What was deleted: paths in the table.
+        """
+        now = self._now()
+        deleted: list[str] = []
+        by_partition: dict[str, set[str]] = defaultdict(set)
+        for name, rollback in list(self._rollbacks.items()):
+            if not (all_of_them or rollback.is_due(now)):
+                continue
+            for file in rollback.files:
+                partition, _, file_name = file.rpartition("/")  # partitions may be nested, or none
+                by_partition[partition].add(file_name)
+            rollback.looked_at = now
+            if now - rollback.at >= _PERIOD:
+                del self._rollbacks[name]
+                self._names.delete(name)
+        for partition, files in by_partition.items():
+            for file_name in sorted(files.intersection(self._table.names_in(partition))):
+                file = f"{partition}/{file_name}".lstrip("/")
+                self._table.delete(file)
+                deleted.append(file)
+                logger.warning(
+                    "deleted %s of the table %s, which came after its commit was rolled back: from a driver or "
+                    "executor that was frozen, or by a request that was long on its way",
+                    file,
+                    self._table.settings.path,
+                )
+        return deleted
+
+    def _remember(self, rollback: str, files: Sequence[str]) -> None:
+        at = self._table.time_of(rollback)
+        self._rollbacks[rollback] = _Rollback(at, files, looked_at=at)

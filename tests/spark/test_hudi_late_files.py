@@ -1,0 +1,141 @@
+"""Files that come when their commit was rolled back: a request was long on its way, or a process was frozen."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from hudi_orders import Order, opened, ref, rows_of, snapshot, upserts
+from lakestream.errors import SinkError
+from lakestream.log import ServiceRequest, Work
+from lakestream.sinks.hudi import HudiSettings, late_files
+from lakestream.sinks.hudi.client import HudiClient
+from lakestream.sinks.hudi.metaclient import HudiTable
+from lakestream.sinks.hudi.options import write_options
+from lakestream_api import Operation, TableType, TableVersion
+
+pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("interpreted")]
+
+QUICK_ONES = {
+    (TableType.COPY_ON_WRITE, TableVersion.NINE, Operation.INSERT),
+    (TableType.MERGE_ON_READ, TableVersion.SIX, Operation.UPSERT),
+}
+"""Both types, versions and operations; the rest is for the slow tests."""
+
+
+class OnTheirWay:
+    """The files of a commit whose driver dies before it has completed it, and before they arrive."""
+
+    def __init__(self, spark: SparkSession, settings: HudiSettings, orders: list[Order]) -> None:
+        self._folder = Path(settings.path.removeprefix("file://"))
+        client = HudiClient(HudiTable(spark, settings), write_options(settings), rows_of(spark, []).schema)
+        before = {*self._data()}
+        client.write(client.start(), rows_of(spark, orders))
+        client.close()
+        self._content = {path: path.read_bytes() for path in {*self._data()} - before}
+        assert self._content
+        for path in self._content:
+            path.unlink()
+
+    def land(self) -> None:
+        for path, content in self._content.items():
+            path.write_bytes(content)
+
+    @property
+    def are_there(self) -> bool:
+        return any(path.exists() for path in self._content)
+
+    def _data(self) -> Iterator[Path]:
+        return (path for path in self._folder.glob("dt=*/*") if path.name != ".hoodie_partition_metadata")
+
+
+def rows(spark: SparkSession, settings: HudiSettings) -> list[tuple[str, int]]:
+    found = spark.read.format("hudi").load(settings.path).select("order_id", "version").collect()
+    return sorted((row.order_id, row.version) for row in found)
+
+
+def test_a_late_log_file_does_not_take_the_place_of_a_committed_one(spark: SparkSession, tmp_path: Path) -> None:
+    settings = replace(upserts(tmp_path, TableType.MERGE_ON_READ, TableVersion.SIX), delete_when=None, compact_every=9)
+    batches = [[Order("a", 1)], [Order("a", 2)], [Order("a", 3)], [Order("a", 4)]]
+    with opened(spark, settings) as sink:
+        for number in (0, 1):
+            sink.write(ref(number), rows_of(spark, batches[number]), replay=False)
+    late = OnTheirWay(spark, settings, batches[2])
+    with opened(spark, settings) as sink:
+        sink.write(ref(2), rows_of(spark, [*batches[2], *batches[3]]), replay=True)
+        late.land()
+        assert snapshot(spark, settings) == {"a": 4}
+        sink.finish_services()
+        # Compacted, and read behind the block that rolls back what is in the late file.
+        sink.begin(ServiceRequest(1, datetime.now(UTC), Work.COMPACTION))
+        sink.finish_services()
+        assert not [one for one in sink.services if one.failed]
+        sink.write(ref(3), rows_of(spark, [Order("b", 1)]), replay=False)
+        assert snapshot(spark, settings) == {"a": 4, "b": 1}
+
+
+@pytest.mark.parametrize(
+    ("table_type", "version", "operation"),
+    [
+        pytest.param(*case, marks=() if case in QUICK_ONES else pytest.mark.slow)
+        for case in itertools.product(TableType, TableVersion, Operation)
+    ],
+)
+def test_files_that_come_after_their_rollback_are_deleted(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    table_type: TableType,
+    version: TableVersion,
+    operation: Operation,
+) -> None:
+    settings = replace(upserts(tmp_path, table_type, version), delete_when=None, operation=operation)
+    with opened(spark, settings):
+        pass
+    # Nothing was committed before, so that readers take these files for committed at once, and not only when the
+    # commits of their time are archived.
+    late = OnTheirWay(spark, settings, [Order("a", 1), Order("b", 1)])
+    with opened(spark, settings) as sink:
+        monkeypatch.setattr(late_files, "_LATER", 1_000_000)
+        sink.write(ref(0), rows_of(spark, [Order("a", 1), Order("b", 1)]), replay=True)
+        sink.finish_services()
+        late.land()
+        assert rows(spark, settings) == [("a", 1), ("a", 1), ("b", 1), ("b", 1)]
+        monkeypatch.setattr(late_files, "_LATER", 0)
+        sink.begin(ServiceRequest(1, datetime.now(UTC), Work.CLEANING))
+        sink.finish_services()
+        assert not late.are_there
+        assert "which came after its commit was rolled back" in caplog.text
+        assert rows(spark, settings) == [("a", 1), ("b", 1)]
+    late.land()
+    with opened(spark, settings) as sink:
+        assert not late.are_there
+        sink.write(ref(1), rows_of(spark, [Order("a", 2), Order("b", 2)]), replay=False)
+    kept = [("a", 2), ("b", 2)] if settings.upserts else [("a", 1), ("a", 2), ("b", 1), ("b", 2)]
+    assert rows(spark, settings) == kept
+
+
+def test_a_batch_that_is_refused_for_a_late_file_is_written_by_the_next_start(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = replace(upserts(tmp_path, TableType.COPY_ON_WRITE), delete_when=None, buckets=1)
+    with opened(spark, settings):
+        pass
+    late = OnTheirWay(spark, settings, [Order("a", 1)])
+    with opened(spark, settings) as sink:
+        monkeypatch.setattr(late_files, "_LATER", 1_000_000)
+        sink.write(ref(0), rows_of(spark, [Order("a", 1)]), replay=True)
+        late.land()
+        with pytest.raises(SinkError, match=r"a file came after its commit was rolled back.*the next start writes"):
+            sink.write(ref(1), rows_of(spark, [Order("a", 2)]), replay=False)
+    with opened(spark, settings) as sink:
+        assert sink.find(ref(1)) is None
+        sink.write(ref(1), rows_of(spark, [Order("a", 2)]), replay=True)
+    assert snapshot(spark, settings) == {"a": 2}
