@@ -24,6 +24,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
@@ -70,8 +71,11 @@ class Clock:
     """Time as the engine sees it. Tests drive it."""
 
     now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
+    """What plans and commits are dated by. It may be set, also back."""
     wait: Callable[[threading.Event, float], object] = field(default=threading.Event.wait)
     """For an event, so many seconds at most."""
+    monotonic: Callable[[], float] = field(default=time.monotonic)
+    """Seconds: what is waited for and measured by."""
 
 
 @dataclass(slots=True)
@@ -120,7 +124,7 @@ class Engine(Generic[Rows]):
         self._replays: deque[BatchPlan] = deque()
         self._behind: BatchPlan | BatchCommit | None = None
         self._may_take = False
-        self._due = self._clock.now()
+        self._due = self._clock.monotonic()
         self._rests = False
         self._pace = Pace()
         self._free = threading.Event()
@@ -187,7 +191,7 @@ class Engine(Generic[Rows]):
 
     def _prepare(self, until: Until | None, spare: float) -> _Prepared[Rows] | None:
         """Steps 1 and 2 of the next batch, at the tip after so many seconds. None: there will be no next one."""
-        began = self._clock.now()
+        began = self._clock.monotonic()
         if replay := bool(self._replays):
             plan: BatchPlan | None = self._replays.popleft()
         elif until is None:
@@ -200,9 +204,9 @@ class Engine(Generic[Rows]):
         if plan is None:
             return None
         self._behind = plan
-        planned = self._clock.now()
+        planned = self._clock.monotonic()
         fetched = None if plan.is_heartbeat else self._fetch(plan)
-        seconds = {"plan": _seconds(began, planned), "fetch": _seconds(planned, self._clock.now())}
+        seconds = {"plan": planned - began, "fetch": self._clock.monotonic() - planned}
         return _Prepared(plan, fetched, replay, seconds)
 
     def _fetch(self, plan: BatchPlan) -> Fetched[Rows]:
@@ -211,28 +215,30 @@ class Engine(Generic[Rows]):
         self._observer.fetched(plan, fetched.shards)
         return fetched
 
-    def _next_plan(self, until: Until, spare: float) -> tuple[BatchPlan | None, datetime]:
-        """Wait until a batch is due and there is something to do; the second value is when planning began."""
+    def _next_plan(self, until: Until, spare: float) -> tuple[BatchPlan | None, float]:
+        """Wait until a batch is due and there is something to do; the second value is when planning began, by the
+        monotonic clock."""
         while True:
             if self._yields():
                 return None, self._due
+            began = self._clock.monotonic()
             if (plan := self._take(until)) is not None:
-                return plan, plan.planned_at
+                return plan, began
             if self._rests:
                 if until is Until.CAUGHT_UP and self._planner.missing == timedelta(0):
                     return None, self._due
                 self._clock.wait(self._free, spare)
-                self._stop.wait((self._due - self._clock.now()).total_seconds())
+                self._stop.wait(self._due - self._clock.monotonic())
             if self._stop.is_set() or self._yields():
                 return None, self._due
-            began = self._clock.now()
-            self._due = began + self._settings.interval
+            began = self._clock.monotonic()
+            self._due = began + self._settings.interval.total_seconds()
             plan = self._plan()
             # Behind a backlog's batch the next one begins at once.
             self._rests = plan is None or plan.caught_up
             self._may_take = True
             if until is Until.CAUGHT_UP and (missing := self._planner.missing) is not None:
-                self._due = min(self._due, began + missing)
+                self._due = min(self._due, began + missing.total_seconds())
             if plan is not None:
                 return plan, began
             if (caught_up_to := self._planner.caught_up_to) is not None:
@@ -254,8 +260,8 @@ class Engine(Generic[Rows]):
     def _take(self, until: Until) -> BatchPlan | None:
         """A batch of what somebody has asked for. One after each batch of the stream, which must not wait long; while
         the stream rests, any number."""
-        behind, now = self._behind, self._clock.now()
-        rests = self._rests and (until is Until.CAUGHT_UP or now < self._due)
+        behind = self._behind
+        rests = self._rests and (until is Until.CAUGHT_UP or self._clock.monotonic() < self._due)
         if behind is None or self._stop.is_set() or not (self._may_take or rests):
             return None
         self._may_take = False
@@ -269,7 +275,7 @@ class Engine(Generic[Rows]):
         return BatchPlan(
             batch=behind.batch + 1,
             epoch=self._log.epoch,
-            planned_at=now,
+            planned_at=self._clock.now(),
             base=None,
             horizon=behind.horizon,
             caught_up=behind.caught_up,
@@ -285,7 +291,7 @@ class Engine(Generic[Rows]):
 
     def _finish(self, batch: _Prepared[Rows]) -> None:
         """Steps 3 to 5."""
-        began = self._clock.now()
+        began = self._clock.monotonic()
         sink: SinkCommit | None = None
         rejects: tuple[FileEntry, ...] = ()
         if batch.fetched is not None:
@@ -293,6 +299,7 @@ class Engine(Generic[Rows]):
                 rejects, sink = self._write(batch, batch.fetched)
             finally:
                 _release(batch)
+        seconds = {**batch.seconds, "write": self._clock.monotonic() - began}
         written = self._clock.now()
         reach("sink_committed")
         commit = BatchCommit.of(
@@ -303,7 +310,7 @@ class Engine(Generic[Rows]):
             quarantined=sum(entry.rows for entry in rejects),
             rejects=rejects,
             shards=batch.fetched.shards if batch.fetched else (),
-            seconds={**batch.seconds, "write": _seconds(began, written)},
+            seconds=seconds,
         ).finding(batch.fetched.findings() if batch.fetched else ())
         if rejects:
             commit = replace(commit, rejected_by=self._settings.definition.digest)
@@ -314,7 +321,7 @@ class Engine(Generic[Rows]):
         self._observer.committed(commit, batch.fetched.arrivals if batch.fetched else ())
         self._log.expire()
         if batch.fetched is not None and not batch.plan.is_requested:
-            self._pace = self._pace.after(sum(batch.seconds.values()), _seconds(began, self._clock.now()))
+            self._pace = self._pace.after(sum(batch.seconds.values()), self._clock.monotonic() - began)
 
     def _write(self, batch: _Prepared[Rows], fetched: Fetched[Rows]) -> tuple[tuple[FileEntry, ...], SinkCommit]:
         # The last look before the lake changes: a sink without a lock of its own trusts in it.
@@ -340,10 +347,6 @@ class Engine(Generic[Rows]):
                 f"spec.quarantine.maxFraction {self._settings.max_rejected:g} allows. Nothing of it was written. "
                 "Mend the producer and spec.schema, or raise the limit to keep such records in quarantine."
             )
-
-
-def _seconds(start: datetime, end: datetime) -> float:
-    return (end - start).total_seconds()
 
 
 def _release(batch: _Prepared[Rows]) -> None:

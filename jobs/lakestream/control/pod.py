@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -29,7 +30,7 @@ from lakestream_api.report import DriverReport, DriverState, ExecutorsReport, Fa
 
 logger = logging.getLogger(__name__)
 
-_LIFE = timedelta(minutes=10)
+_LIFE = 600.0
 """For so long a driver counts as alive after a sign of life: one write to the lake may take long."""
 _FIRST_WAIT, _LONGEST_WAIT = 0.5, 30.0
 """Seconds before the control ConfigMap is followed again; doubled with each failure."""
@@ -112,6 +113,7 @@ class PodControl:
         *,
         awaits: Failure | None = None,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """Make it; entering it as a context begins.
 
@@ -122,6 +124,7 @@ class PodControl:
             stop: is set by an order to drain.
             awaits: what the driver waits for, and how it ends if that does not come.
             now: the driver's clock.
+            monotonic: seconds, by a clock that nobody sets.
         """
         self._names = names
         self._maps = maps
@@ -130,9 +133,11 @@ class PodControl:
         self._scaler: ExecutorScaler | None = None
         self._resharder: Resharder | None = None
         self._now = now
+        self._monotonic = monotonic
         self._drain: str | None = None
         self._caught_up_at: datetime | None = None
-        self._alive_at = began = now()
+        self._alive_at = monotonic()
+        began = now()
         first = DriverReport(
             stream=names.stream,
             writer=names.writer,
@@ -194,13 +199,14 @@ class PodControl:
 
     def between_batches(self) -> None:
         """To be called by the thread that writes: now executors may be given up."""
-        self._alive_at = self._now()
+        self._alive_at = self._monotonic()
         if self._scaler is not None:
             self._scaler.between_batches()
 
     def idle(self) -> None:
         """The driver has looked, and there is nothing to read."""
-        self._alive_at = self._caught_up_at = self._now()
+        self._alive_at = self._monotonic()
+        self._caught_up_at = self._now()
 
     def fetched(self, batch: FetchedBatch) -> None:
         """Say what the batch that is to be written next has, with the next report."""
@@ -242,8 +248,8 @@ class PodControl:
     def _lives(self) -> bool:
         """Whether batches have gone on, or Spark has, within some minutes. A driver that starts has as long."""
         if self._scaler is not None and self._scaler.has_worked():
-            self._alive_at = self._now()
-        return self._now() - self._alive_at < _LIFE
+            self._alive_at = self._monotonic()
+        return self._monotonic() - self._alive_at < _LIFE
 
     def _obey(self, control: Control) -> None:
         if control.drain is not None and control.drain != self._drain:

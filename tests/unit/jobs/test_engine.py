@@ -72,8 +72,13 @@ class World:
     now: datetime = START
     tip: datetime = START
     """Before it arrived what a run to the tip has to take."""
+    set_by: timedelta = timedelta(0)
+    """What the machine's clock was set forward by, or back."""
     spared: list[float] = field(default_factory=list)
     """Seconds for which planning was to wait for the sink, at most."""
+
+    def monotonic(self) -> float:
+        return (self.now - START).total_seconds()
 
     def wait(self, sink_is_free: threading.Event, seconds: float) -> None:
         """Until the sink is free."""
@@ -313,11 +318,30 @@ def start(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Driver]:
             output=TransactionalOutput(world),
             observer=told,
             stop=stop,
-            clock=Clock(lambda: world.now, world.wait),
+            clock=Clock(lambda: world.now + world.set_by, world.wait, world.monotonic),
         )
         return Driver(world, engine, stop, planner, told)
 
     return _start
+
+
+@pytest.mark.parametrize("hours", [-6, 6])
+def test_a_clock_that_is_set_delays_and_hurries_nothing(start: Any, hours: int) -> None:
+    world = World(available=1)
+    driver = start(world)
+
+    def set_clock(step: str) -> None:
+        if step == "committed":
+            world.set_by += timedelta(hours=hours)
+            world.available = 3
+        if len(world.lake) == 3:
+            driver.stop.set()
+
+    world.on_reach = set_clock
+    driver.engine.run()
+    assert world.lake == [1, 2, 3]
+    assert all(seconds <= 10 for seconds in driver.stop.waits)
+    assert all(0 <= seconds <= 10 for commit in driver.told.commits for seconds in commit.seconds.values())
 
 
 def test_a_backlog_is_worked_off_without_waiting(start: Any) -> None:

@@ -64,7 +64,12 @@ class TableServices:
     """
 
     def __init__(
-        self, services: Sequence[Service], every: int, *, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+        self,
+        services: Sequence[Service],
+        every: int,
+        *,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """Start the thread.
 
@@ -73,15 +78,17 @@ class TableServices:
                 on.
             every: commits between two rounds. The first is due at the first commit: a driver that is killed again and
                 again before `every` commits must not leave a backlog that nobody works off.
-            now: the driver's clock.
+            now: the driver's clock: when a service failed.
+            monotonic: seconds, by a clock that nobody sets: when it is tried again.
         """
         self._services = tuple(services)
         self._every = every
         self._now = now
+        self._monotonic = monotonic
         self._changed = threading.Condition()
         self._since = every - 1
         self._status = {service.name: ServiceStatus(service.name) for service in services}
-        self._retry_at: dict[str, datetime] = {}
+        self._retry_at: dict[str, float] = {}
         self._round: tuple[Service, ...] | None = None
         self._closed = False
         self._thread = threading.Thread(target=self._run, name="table-services", daemon=True)
@@ -108,7 +115,7 @@ class TableServices:
 
         To be called between two batches, as `committed`; also while there are none to write.
         """
-        now = self._now()
+        now = self._monotonic()
         with self._changed:
             due = [service for service in self._services if self._retry_at.get(service.name, now) < now]
             if self._round is not None or not due:
@@ -201,10 +208,9 @@ class TableServices:
 
     def _tell_failure(self, service: Service, error: Exception) -> None:
         logger.warning("%s failed; ingestion goes on: %s", service.name, in_a_line(error), exc_info=error)
-        now = self._now()
         with self._changed:
-            failed = self._status[service.name] = self._status[service.name].failed_again(error, now)
-            self._retry_at[service.name] = now + retry_after(failed.failing)
+            failed = self._status[service.name] = self._status[service.name].failed_again(error, self._now())
+            self._retry_at[service.name] = self._monotonic() + retry_after(failed.failing).total_seconds()
 
 
 def _failing(done: Future[None], work: Callable[[], object]) -> Callable[[], None]:

@@ -111,7 +111,8 @@ def orders(text: str) -> dict[str, str]:
 
 
 def control_of(cluster: Cluster, stop: StopSignal | None = None, clock: ManualClock | None = None) -> PodControl:
-    return PodControl(POD, NAMES, cluster, stop or StopSignal(), now=clock or ManualClock())
+    clock = clock or ManualClock()
+    return PodControl(POD, NAMES, cluster, stop or StopSignal(), now=clock, monotonic=clock.monotonic)
 
 
 @pytest.mark.parametrize(
@@ -274,6 +275,16 @@ def test_life_is_a_batch_or_a_look_within_ten_minutes() -> None:
     assert not control._lives()
     control.between_batches()
     assert control._lives()
+
+
+@pytest.mark.parametrize("hours", [-6, 6])
+def test_life_does_not_go_by_a_clock_that_somebody_sets(hours: int) -> None:
+    wall, clock = ManualClock(), ManualClock()
+    control = PodControl(POD, NAMES, Cluster(), StopSignal(), now=wall, monotonic=clock.monotonic)
+    wall.advance(hours * 3600)
+    assert control._lives()
+    clock.advance(601)
+    assert not control._lives()
 
 
 @pytest.mark.parametrize("lacking", [*ENVIRONMENT, None])

@@ -134,7 +134,7 @@ def test_services_fail_apart_and_are_tried_again_and_fail_nothing() -> None:
 
 def test_what_failed_is_tried_again_by_itself_where_no_commit_comes() -> None:
     """An outage of a storage that a stream rests after: two services met it, and the third did not."""
-    now = [NOON]
+    seconds_since = [0.0]
     ran: list[str] = []
     out = {"compaction", "cleaning"}
 
@@ -147,11 +147,11 @@ def test_what_failed_is_tried_again_by_itself_where_no_commit_comes() -> None:
         return Service(name, work if name != "compaction" else lambda: None, work if name == "compaction" else None)
 
     names = ["compaction", "cleaning", "archiving"]
-    services = TableServices([service(name) for name in names], every=10, now=lambda: now[0])
+    services = TableServices([service(name) for name in names], every=10, monotonic=lambda: seconds_since[0])
 
     def after(seconds: float) -> list[str]:
         ran.clear()
-        now[0] += timedelta(seconds=seconds)
+        seconds_since[0] += seconds
         services.tend()
         services.drain()
         return list(ran)
@@ -175,15 +175,15 @@ def test_what_failed_is_tried_again_by_itself_where_no_commit_comes() -> None:
 
 
 def test_what_failed_is_not_begun_beside_a_round_that_runs() -> None:
-    now = [NOON]
+    seconds_since = [0.0]
     rounds = Rounds()
     rounds.error = OSError()
-    services = TableServices([Service("cleaning", rounds)], every=1, now=lambda: now[0])
+    services = TableServices([Service("cleaning", rounds)], every=1, monotonic=lambda: seconds_since[0])
     rounds.let(1)
     services.committed()
     services.drain()
     services.committed()
-    now[0] += timedelta(hours=1)
+    seconds_since[0] += 3600
     services.tend()
     rounds.let(1)
     services.drain()
