@@ -9,6 +9,7 @@ import time
 import uuid
 import zlib
 from collections.abc import Callable
+from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -19,7 +20,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from pyspark.sql import Row, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 
 from hudi_orders import CHECKPOINT, COLUMNS, TABLES, Order, fold, opened, ref, rows_of, snapshot, upserts
 from lakestream.errors import SettingsChangedError, SettingsError, SinkError
@@ -32,6 +33,7 @@ from lakestream.query.spans import comparison_of
 from lakestream.query.target import Kind, Target
 from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.hudi import HudiSettings, HudiSink, delete_files, deletes, services
+from lakestream.sinks.hudi import client as client_module
 from lakestream.sinks.hudi.client import HudiClient, Written
 from lakestream.sinks.hudi.clock import ClockBehindError
 from lakestream.sinks.hudi.metaclient import HudiTable, instants_in
@@ -691,6 +693,38 @@ def test_a_delete_names_the_rows_that_hudi_takes_for_one(
     wanted = spark.sql(rows.format(version=4, op="u")).selectExpr("cast(at as string) as at", "nullif(dt, '') as dt")
     assert found.count() == wanted.distinct().count() - 1
     assert len({key for key, dt in kept if dt is None}) == len({key for key, dt in kept if dt == "x"}) - 1
+
+
+def test_a_table_that_was_begun_with_records_of_avro_has_the_same_keys(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """All types that keys may have of which a copy-on-write table's records are not made Avro."""
+    settings = replace(
+        upserts(tmp_path, TableType.COPY_ON_WRITE), record_key=("a", "b", "c", "d"), partition_by=("e", "f", "g"),
+        delete_when=None,
+    )  # fmt: skip
+    keys = (
+        "'a b/c,d' as a, 9007199254740993L as b, cast(-7 as smallint) as c, date'1850-01-31' as d, "
+        "date'2026-01-31' as e, true as f, cast(null as int) as g"
+    )
+
+    def orders(version: int) -> DataFrame:
+        more = "array(named_struct('sku', 's', 'price', 1.10)) as items, map('k', timestamp'1900-01-01') as times"
+        return spark.sql(f"select {keys}, {version}L as version, {more}")
+
+    def write(number: int) -> list[Row]:
+        with closing(HudiSink(spark, settings)) as sink:
+            sink.prepare(orders(0).schema)
+            sink.write(ref(number), orders(number), replay=False)
+        return spark.read.format("hudi").load(settings.path).collect()
+
+    with monkeypatch.context() as patch:
+        patch.setattr(client_module, "record_options", lambda *_: {})
+        (before,) = write(1)
+    (after,) = write(2)
+    assert (before.version, after.version) == (1, 2)
+    assert after["_hoodie_record_key"] == before["_hoodie_record_key"]
+    assert (after.items, after.times) == (before.items, before.times)
 
 
 def test_odd_partitions_and_keys_of_several_columns(spark: SparkSession, tmp_path: Path) -> None:

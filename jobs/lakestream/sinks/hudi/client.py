@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 from lakestream.errors import SinkError
 from lakestream.sinks.hudi.metaclient import HudiTable
 from lakestream.sinks.hudi.newest import nullable
-from lakestream.sinks.hudi.options import retention
+from lakestream.sinks.hudi.options import record_options, retention
 from lakestream.sinks.hudi.stats import WriteStat
 
 _RECORDS = "org.apache.hudi.HoodieCreateRecordUtils$"
@@ -46,7 +46,8 @@ class HudiClient:
         self._action = "deltacommit" if table.settings.merges_on_read else "commit"
         operation = table.settings.operation.value.upper()
         self._operation = getattr(self._hudi.common.model.WriteOperationType, operation)
-        scala = table.jvm.org.apache.spark.api.python.PythonUtils.toScalaMap({**options, "path": table.settings.path})
+        given = {**record_options(table.settings, columns), **options, "path": table.settings.path}
+        scala = table.jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(given)
         self._parameters = self._hudi.HoodieWriterUtils.parametersWithWriteDefaults(scala)
         java = table.jvm.scala.collection.JavaConverters.mapAsJavaMapConverter(self._parameters).asJava()
         self._client = self._hudi.DataSourceUtils.createHoodieClient(

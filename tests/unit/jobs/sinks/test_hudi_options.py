@@ -2,8 +2,9 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from pyspark.sql.types import BinaryType, DataType, DateType, LongType, StringType, StructType, TimestampType
 
-from lakestream.sinks.hudi.options import key_generator, retention, write_options
+from lakestream.sinks.hudi.options import key_generator, record_options, retention, write_options
 from lakestream.sinks.hudi.settings import HudiSettings
 from lakestream_api import HudiOutput, IndexType, Operation, TableType, TableVersion
 from lakestream_api.hudi_options import NAMES, problem_of_option
@@ -161,3 +162,21 @@ def test_the_layout_that_a_table_cannot_change() -> None:
     assert ORDERS.layout == "bucket:4"
     assert settings(index=IndexType.BLOOM).layout == "free"
     assert settings(operation=Operation.INSERT).layout == "free"
+
+
+@pytest.mark.parametrize(
+    ("key", "partition", "table_type", "as_spark"),
+    [
+        (StringType(), DateType(), TableType.COPY_ON_WRITE, True),
+        (LongType(), StringType(), TableType.COPY_ON_WRITE, True),
+        (StringType(), StringType(), TableType.MERGE_ON_READ, False),
+        (TimestampType(), StringType(), TableType.COPY_ON_WRITE, False),
+        (StringType(), TimestampType(), TableType.COPY_ON_WRITE, False),
+        (BinaryType(), StringType(), TableType.COPY_ON_WRITE, False),
+    ],
+)
+def test_rows_are_not_made_avro_where_that_changes_neither_keys_nor_log_files(
+    key: DataType, partition: DataType, table_type: TableType, as_spark: bool
+) -> None:
+    columns = StructType().add("order_id", key).add("version", TimestampType()).add("dt", partition)
+    assert bool(record_options(settings(table_type=table_type), columns)) == as_spark
