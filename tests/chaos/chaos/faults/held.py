@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 _HOLD_SECONDS = 45.0
 _HOLD_BATCHES = 8
 """That may be committed without such a request, before one is not waited for any more."""
+_KINDS = ("hudi commit", "hudi commit", "timeline", "log commit", "plan", "data", "data", "complete", "delete")
 _LANDINGS = (OWNS_THE_LOG, "lakestream.app: reading the stream", "")
 """What the successor has logged by then: that it owns the log; that it has undone what was not complete. Empty: it has
 committed a batch."""
@@ -42,7 +43,7 @@ class HeldRequest(Ending):
 
     @classmethod
     def draw(cls, chance: Random) -> Self:
-        target = chance.choice(("hudi commit", "hudi commit", "timeline", "log commit", "plan", "data", "complete"))
+        target = chance.choice(_KINDS)
         return cls(target, chance.random() < 0.4, chance.randrange(len(_LANDINGS)))
 
     def end(self, world: World, driver: Driver) -> None:
