@@ -36,6 +36,7 @@ from lakestream.sinks.hudi import HudiSettings, HudiSink, delete_files, deletes,
 from lakestream.sinks.hudi import client as client_module
 from lakestream.sinks.hudi.client import HudiClient, Written
 from lakestream.sinks.hudi.clock import ClockBehindError
+from lakestream.sinks.hudi.delete_files import Chunk
 from lakestream.sinks.hudi.metaclient import HudiTable, instants_in
 from lakestream.sinks.hudi.options import write_options
 from lakestream.sinks.hudi.stats import marks
@@ -473,6 +474,8 @@ def test_deletes_outlive_the_driver_and_are_forgotten_in_time(spark: SparkSessio
     (kept / "0000000001.000-half").mkdir()
     (kept / "0000000001.000-half.json").write_bytes(b'{"name":"000')
     (kept / "0000000002.000-data").mkdir()
+    # And of one whose request was so long on its way that its data was removed meanwhile.
+    (kept / "0000000003.000-late.json").write_bytes(orjson.dumps(Chunk("0000000003.000-late", 7, time.time(), False)))
     earlier = kept.parent / "tombstones"
     earlier.mkdir()
     tombstone = orjson.dumps({"order_id": "old", "dt": Order("old", 1).row[3]}).decode()

@@ -86,6 +86,9 @@ class DeleteFiles:
         names = set(self._files.list())
         manifests = sorted(name for name in names if name.endswith(_MANIFEST))
         found = {name: _decode(self._files.get(name)) for name in manifests}
+        # Without its data, one came when its driver was gone, by a request that was long on its way. Its data was
+        # removed as what a kill had left, and its batch is written again, with its deletes.
+        found = {name: chunk if chunk and chunk.name in names else None for name, chunk in found.items()}
         self.chunks = tuple(chunk for chunk in found.values() if chunk is not None)
         for name in manifests:
             if found[name] is None:

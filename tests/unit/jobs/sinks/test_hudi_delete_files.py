@@ -153,6 +153,25 @@ def test_a_merge_that_is_cut_off_loses_none(effect: int) -> None:
     assert {chunk.name for chunk in driver.kept.chunks} == folder.data.keys()
 
 
+@pytest.mark.parametrize("merged", [False, True])
+def test_a_manifest_that_comes_when_its_data_was_removed_is_none(merged: bool) -> None:
+    """A driver dies with the request on its way; its successor finds data that no manifest names."""
+    folder = Folder()
+    dead = Driver.started(folder)
+    dead.batch({"a": 0.0}, 0.0)
+    if merged:
+        dead.kept.merge(lambda name: folder.write(name, {"a": 0.0}))
+    else:
+        dead.kept.remember(lambda name: folder.write(name, {"b": 1.0}), 1.0)
+    late = max(folder.files)
+    content = folder.files.pop(late)
+    Driver.started(folder).batch({"a": 0.0, "b": 1.0}, 2.0)
+    folder.put(late, content)
+    successor = Driver.started(folder)
+    assert successor.known(2.0) == {"a": 0.0, "b": 1.0}
+    assert late not in folder.files
+
+
 def test_files_that_cannot_be_removed_stop_nobody() -> None:
     folder = Folder(keeps_all=True)
     driver = Driver.started(folder)
