@@ -20,6 +20,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from lakestream.sinks.hudi.metaclient import HudiTable, SideFiles
+from lakestream.spark.failures import SPARK_ERRORS, in_our_words
 
 logger = logging.getLogger(__name__)
 
@@ -27,7 +28,7 @@ _PERIOD = timedelta(days=1)
 """For which files are looked for. A request is under way for minutes; a process that is frozen for longer finds its
 connections closed, and is ended by its driver, or as its driver, soon after it wakes."""
 
-_KEPT = 100
+_KEPT = 30
 """Rollbacks whose files are looked for, the newest: each is a driver that was killed within a commit."""
 
 
@@ -65,7 +66,7 @@ class LateFiles:
         self._rollbacks: dict[str, _Rollback] = {}
         kept = sorted(names.list())
         for name in kept[:-_KEPT]:
-            names.delete(name)
+            self._forget(name)
         for name in kept[-_KEPT:]:
             # One that was cut short is of a rollback that is in the timeline yet.
             if content := names.get(name):
@@ -104,19 +105,38 @@ class LateFiles:
             rollback.looked_at = now
             if now - rollback.at >= _PERIOD:
                 del self._rollbacks[name]
-                self._names.delete(name)
+                self._forget(name)
         for partition, files in by_partition.items():
             for file_name in sorted(files.intersection(self._table.names_in(partition))):
-                file = f"{partition}/{file_name}".lstrip("/")
-                self._table.delete(file)
-                deleted.append(file)
-                logger.warning(
-                    "deleted %s of the table %s, which came after its commit was rolled back: from a driver or "
-                    "executor that was frozen, or by a request that was long on its way",
-                    file,
-                    self._table.settings.path,
-                )
+                file = f"{partition}/{file_name}" if partition else file_name
+                if self._delete(file):
+                    deleted.append(file)
         return deleted
+
+    def _delete(self, file: str) -> bool:
+        """Whether it could be deleted. A right that is missing is no reason to write no more."""
+        came = (
+            f"{file} of the table {self._table.settings.path} came after its commit was rolled back: from a driver or "
+            "executor that was frozen, or by a request that was long on its way"
+        )
+        try:
+            self._table.delete(file)
+        except SPARK_ERRORS as error:
+            logger.error(
+                "%s. It cannot be deleted: %s. Delete it, or its rows may be read once the commits of its time are "
+                "archived",
+                came,
+                in_our_words(error),
+            )
+            return False
+        logger.warning("%s. It is deleted", came)
+        return True
+
+    def _forget(self, rollback: str) -> None:
+        try:
+            self._names.delete(rollback)
+        except SPARK_ERRORS as error:
+            logger.warning("what late files are called stays written down: %s", in_our_words(error))
 
     def _remember(self, rollback: str, files: Sequence[str]) -> None:
         at = self._table.time_of(rollback)

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
+from py4j.protocol import Py4JError
 
 from lakestream.sinks.hudi.clock import newest_time
 from lakestream.sinks.hudi.late_files import LateFiles
@@ -27,6 +28,7 @@ class Stored:
         self.names: dict[str, bytes] = {}
         self.listed: list[str] = []
         self.now = BEGIN
+        self.is_kept = False
 
     def time_of(self, instant: str) -> datetime:
         time = newest_time(instant, UTC)
@@ -38,6 +40,8 @@ class Stored:
         return [name for at, _, name in (file.rpartition("/") for file in self.files) if at == partition]
 
     def delete(self, file: str) -> None:
+        if self.is_kept:
+            raise Py4JError("AccessDenied")
         self.files.remove(file) if file in self.files else self.names.pop(file)
 
     def put(self, name: str, content: bytes) -> None:
@@ -124,10 +128,10 @@ def test_what_need_not_be_looked_for_is_not_remembered(stored: Stored, ago: time
 
 def test_the_newest_rollbacks_are_kept(stored: Stored) -> None:
     late = stored.opened()
-    for second in range(120):
+    for second in range(50):
         late.expect(instant(BEGIN + timedelta(seconds=second)), FILES)
     stored.opened()
-    assert sorted(stored.names) == [instant(BEGIN + timedelta(seconds=second)) for second in range(20, 120)]
+    assert sorted(stored.names) == [instant(BEGIN + timedelta(seconds=second)) for second in range(20, 50)]
 
 
 def test_names_that_were_cut_short_are_learned_again(stored: Stored) -> None:
@@ -136,3 +140,13 @@ def test_names_that_were_cut_short_are_learned_again(stored: Stored) -> None:
     late.expect(instant(BEGIN), FILES)
     stored.files = {FILES[0]}
     assert late.sweep() == [FILES[0]]
+
+
+def test_who_may_delete_nothing_goes_on_and_says_what_to_do(stored: Stored, caplog: pytest.LogCaptureFixture) -> None:
+    stored.opened().expect(instant(BEGIN), FILES)
+    stored.files, stored.is_kept = {FILES[0]}, True
+    stored.now += timedelta(hours=25)
+    late = stored.opened()
+    assert late.sweep() == []
+    assert f"{FILES[0]} of the table s3://lake/orders came after its commit was rolled back" in caplog.text
+    assert "AccessDenied. Delete it" in caplog.text
