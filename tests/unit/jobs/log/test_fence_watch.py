@@ -59,6 +59,22 @@ class FailingStore(ObstoreLogStore):
         return super().list(folder, after)
 
 
+@dataclass
+class SlowStore(ObstoreLogStore):
+    """Memory whose answers take six seconds to come."""
+
+    script: Script
+    memory: MemoryStore
+
+    def __post_init__(self) -> None:
+        super().__init__(self.memory)
+
+    def list(self, folder: str, after: str | None = None) -> list[str]:
+        found = super().list(folder, after)
+        self.script.seconds += 6
+        return found
+
+
 def watch(store: FailingStore, script: Script, *, looks: bool = True) -> list[tuple[float, LakeStreamError]]:
     lost: list[tuple[float, LakeStreamError]] = []
     epoch = take_epoch(store, "a", EPOCH_TIME)
@@ -99,6 +115,23 @@ def test_a_checkpoint_that_is_gone_is_noticed_by_the_next_look() -> None:
     assert second == 10
     assert isinstance(error, CheckpointGoneError)
     assert "epochs/000000000001.json, which it wrote, is gone" in str(error)
+
+
+def test_a_look_counts_from_when_it_was_begun() -> None:
+    """What it saw may be as old as that: the answer was six seconds on its way."""
+    store, script = FailingStore(), Script()
+    epoch = take_epoch(store, "a", EPOCH_TIME)
+    lost: list[float] = []
+    watch = FenceWatch(
+        Fence(SlowStore(script, store.memory), epoch.number),
+        lambda error: lost.append(script.seconds),
+        SETTINGS,
+        clock=script.clock,
+        wait=script.wait,
+    )
+    script.at[8] = watch.look
+    watch.keep_time()
+    assert lost == [8 + 10]
 
 
 def test_a_store_that_fails_for_less_than_the_patience_is_borne() -> None:
