@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import shutil
@@ -282,6 +283,35 @@ def test_a_batch_whose_commit_somebody_rolls_back_is_not_taken_for_written(
             sink.write(ref(0), rows_of(spark, [Order("a", 1)]), replay=False)
     with opened(spark, settings) as sink:
         assert sink.find(ref(0)) is None
+
+
+@TABLES
+def test_a_clock_that_is_ahead_of_the_stores_does_not_undo_what_is_being_written(
+    spark: SparkSession,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    table_type: TableType,
+    version: TableVersion,
+) -> None:
+    """A heartbeat is the time of an object, by the store's clock; cleaning compares it with this machine's."""
+    settings = replace(upserts(tmp_path, table_type, version), delete_when=None)
+    complete = HudiClient.commit
+
+    def commit(client: HudiClient, written: Written, batch: dict[str, str]) -> None:
+        heartbeat = tmp_path / "orders" / ".hoodie" / ".heartbeat" / written.instant
+        assert heartbeat.exists()
+        os.utime(heartbeat, (time.time() - 3 * 3600,) * 2)
+        sink.begin(ServiceRequest(1, datetime.now(UTC), Work.CLEANING))
+        sink.finish_services()
+        complete(client, written, batch)
+
+    with opened(spark, settings) as sink, monkeypatch.context() as patch:
+        sink.write(ref(0), rows_of(spark, [Order("a", 1)]), replay=False)
+        sink.finish_services()
+        patch.setattr(HudiClient, "commit", commit)
+        sink.write(ref(1), rows_of(spark, [Order("a", 2)]), replay=False)
+        assert not [one for one in sink.services if one.failed]
+    assert snapshot(spark, settings) == {"a": 2}
 
 
 @TABLES

@@ -75,6 +75,10 @@ _REQUIRED = {
     "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",
     "hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.InProcessLockProvider",
     "hoodie.clean.failed.writes.policy": "LAZY",
+    # A day in place of two minutes, after which cleaning takes the commit that is being written for one of a driver
+    # that died, and undoes it: a heartbeat has the time of the store, and its age is told by this machine's clock. Who
+    # may write is up to our log.
+    "hoodie.client.heartbeat.tolerable.misses": "1440",
     # A batch whose rows were all overtaken still leaves its mark.
     "hoodie.allow.empty.commit": "true",
     "hoodie.combine.before.upsert": "true",
