@@ -36,7 +36,7 @@ from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.hudi import HudiSettings, HudiSink, delete_files, deletes, services
 from lakestream.sinks.hudi import client as client_module
 from lakestream.sinks.hudi.client import HudiClient, Written
-from lakestream.sinks.hudi.clock import ClockBehindError
+from lakestream.sinks.hudi.clock import ClockBehindError, CommitClock
 from lakestream.sinks.hudi.delete_files import Chunk
 from lakestream.sinks.hudi.metaclient import HudiTable, instants_in
 from lakestream.sinks.hudi.options import write_options
@@ -283,6 +283,38 @@ def test_a_batch_whose_commit_somebody_rolls_back_is_not_taken_for_written(
             sink.write(ref(0), rows_of(spark, [Order("a", 1)]), replay=False)
     with opened(spark, settings) as sink:
         assert sink.find(ref(0)) is None
+
+
+@VERSIONS
+def test_a_clock_that_is_set_back_amidst_a_batch_ends_it(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: TableVersion
+) -> None:
+    """Hudi itself would wait until the time of its last instant has come, and say nothing."""
+    settings = replace(upserts(tmp_path, TableType.MERGE_ON_READ, version), delete_when=None)
+    ahead = timedelta(0)
+    with opened(spark, settings) as sink, monkeypatch.context() as patch:
+        patch.setattr(sink, "_clock", CommitClock(settings.path, lambda: datetime.now(UTC) + ahead))
+        sink.write(ref(0), rows_of(spark, [Order("a", 1)]), replay=False)
+        sink.finish_services()
+        write = HudiClient.write
+
+        def set_back(client: HudiClient, instant: str, rows: DataFrame) -> Written:
+            nonlocal ahead
+            written = write(client, instant, rows)
+            ahead = timedelta(hours=-6)
+            return written
+
+        patch.setattr(HudiClient, "write", set_back)
+        with pytest.raises(ClockBehindError, match="s behind"):
+            sink.write(ref(1), rows_of(spark, [Order("a", 2)]), replay=False)
+        asked = sink.begin(ServiceRequest(1, datetime.now(UTC), Work.CLEANING))
+        assert asked is not None
+        with pytest.raises(ClockBehindError, match="s behind"):
+            asked.result(60)
+    with opened(spark, settings) as sink:
+        assert sink.find(ref(1)) is None
+        sink.write(ref(1), rows_of(spark, [Order("a", 2)]), replay=True)
+    assert snapshot(spark, settings) == {"a": 2}
 
 
 @TABLES

@@ -160,9 +160,9 @@ class HudiTable:
         times = begun if self.settings.version is TableVersion.SIX else instants.getInstants().toString()
         return newest_time(times, _zone(client))
 
-    def time_of(self, instant: str) -> datetime:
-        """When it was begun."""
-        time = newest_time(instant, _zone(self.meta_client()))
+    def time_of(self, instant: str, client: Any = None) -> datetime:
+        """When it was begun. `client`: a meta client of the table, if one is at hand."""
+        time = newest_time(instant, _zone(client or self.meta_client()))
         assert time is not None  # an instant is a time
         return time
 

@@ -91,6 +91,12 @@ _REQUIRED = {
     "hoodie.archive.automatic": "false",
 }
 
+ALONE = {
+    "hoodie.write.concurrency.mode": "SINGLE_WRITER",
+    "hoodie.clean.failed.writes.policy": "EAGER",
+}
+"""For who knows that nobody else writes: what a dead driver has left is undone, whatever its heartbeat says."""
+
 
 def _table(settings: HudiSettings) -> dict[str, str]:
     options = {

@@ -19,7 +19,7 @@ from lakestream.faults import reach
 from lakestream.sinks.hudi.client import HudiClient
 from lakestream.sinks.hudi.deletes import forget_since
 from lakestream.sinks.hudi.metaclient import HudiTable, SideFiles
-from lakestream.sinks.hudi.options import write_options
+from lakestream.sinks.hudi.options import ALONE, write_options
 from lakestream.sinks.hudi.rollbacks import remember
 from lakestream.sinks.hudi.settings import HudiSettings
 from lakestream.sinks.hudi.table import with_version
@@ -28,13 +28,12 @@ from lakestream_api import TableVersion
 
 logger = logging.getLogger(__name__)
 
-_ALONE = {
-    # What a dead driver has left is undone whatever its heartbeat says.
-    "hoodie.write.concurrency.mode": "SINGLE_WRITER",
-    "hoodie.clean.failed.writes.policy": "EAGER",
-}
 # The eager policy insists on the newest commit going first, and a compaction goes by when it was completed.
-_AMIDST = {**_ALONE, "hoodie.clean.failed.writes.policy": "LAZY"}
+_AMIDST = {
+    **ALONE,
+    "hoodie.clean.failed.writes.policy": "LAZY",
+    "hoodie.client.heartbeat.tolerable.misses": "2",
+}
 
 
 class RestorableTable:
@@ -105,7 +104,7 @@ class RestorableTable:
         """Undo what a dead driver was writing. Of a restore that was cut off, end what it was undoing, by the plan that
         it had: the commit is half gone, and another plan would go by what is left of it."""
         undoing = table.undoing()
-        with closing(self._client(table, _ALONE if undoing is None else _AMIDST)) as client:
+        with closing(self._client(table, ALONE if undoing is None else _AMIDST)) as client:
             client.rollback_failed_writes()
             if table.settings.version is TableVersion.NINE:
                 # Hudi passes over a clustering that is half undone: a pending one is another action there than the

@@ -87,6 +87,10 @@ class Rollbacks:
                 self._learn(rollback)
         return sorted(self.instants.intersection(instants_in(timeline.getCommitsTimeline().filterCompletedInstants())))
 
+    def time_of(self, instant: str) -> datetime:
+        """When an instant was begun."""
+        return self._table.time_of(instant, self._client)
+
     def _learn(self, rollback: Any) -> None:
         if (name := str(rollback.requestedTime())) in self._seen:
             return

@@ -10,7 +10,7 @@ from functools import partial
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from pyspark.sql.types import BooleanType, StringType, StructField, StructType
+from pyspark.sql.types import BooleanType, StructType
 
 from lakestream.errors import SettingsError, SinkError
 from lakestream.faults import reach
@@ -23,7 +23,7 @@ from lakestream.sinks.hudi.clock import CommitClock, require_seen
 from lakestream.sinks.hudi.deletes import IS_DELETED, DeleteGuard, comparable, is_deleted, require_predicate
 from lakestream.sinks.hudi.metaclient import HudiTable, SideFiles
 from lakestream.sinks.hudi.newest import newest
-from lakestream.sinks.hudi.options import write_options
+from lakestream.sinks.hudi.options import ALONE, write_options
 from lakestream.sinks.hudi.rollbacks import Rollbacks
 from lakestream.sinks.hudi.rows import refusal
 from lakestream.sinks.hudi.services import Service, TableServices
@@ -36,17 +36,13 @@ from lakestream.sinks.hudi.table import (
     require_columns,
     require_evolution,
     require_same_table,
+    with_meta_columns,
     with_version,
 )
 from lakestream.spark.failures import SPARK_ERRORS, spark_errors_in_our_words
 from lakestream.spark.tasktime import SERVICES_POOL
 
 logger = logging.getLogger(__name__)
-
-_META_COLUMNS = tuple(
-    StructField(f"_hoodie_{name}", StringType())
-    for name in ("commit_time", "commit_seqno", "record_key", "partition_path", "file_name")
-)
 
 
 class HudiSink:
@@ -108,7 +104,7 @@ class HudiSink:
         found = table.columns() if exists else None
         self._marks_deletes = marks_deletes(found, settings)
         columns = self._with_mark(output)
-        self._columns = StructType([*_META_COLUMNS, *table.as_stored(columns).fields])
+        self._columns = with_meta_columns(table.as_stored(columns))
         if exists:
             require_same_table(properties, settings)
             if found is not None:
@@ -161,6 +157,8 @@ class HudiSink:
         written = self._written(self._client, instant, self._marked(newest(kept, self._settings)))
         clock.lap("write")
         reach("written")
+        # It may have been set back meanwhile. Hudi waits, without a word, until it has come to its own last instant.
+        self._clock.require_after(self._rollbacks.time_of(instant))
         self._client.commit(written, marks(ref.batch, ref.checkpoint))
         clock.lap("commit")
         self._require_kept(ref, instant)
@@ -257,9 +255,7 @@ class HudiSink:
         return rows.withColumn(IS_DELETED, deleted)
 
     def _roll_back(self, columns: StructType) -> None:
-        # One that died a moment ago still has a fresh heartbeat, which the LAZY policy would wait for.
-        eager = {"hoodie.write.concurrency.mode": "SINGLE_WRITER", "hoodie.clean.failed.writes.policy": "EAGER"}
-        client = HudiClient(self._table, {**self._options, **eager}, columns)
+        client = HudiClient(self._table, {**self._options, **ALONE}, columns)
         try:
             client.rollback_failed_writes()
         finally:
@@ -330,7 +326,7 @@ class HudiSink:
         if not self._settings.plans_between_commits:
             return Service("compaction", run, slows=True)
         assert self._client is not None
-        plan = spark_errors_in_our_words()(partial(self._client.schedule_compaction, every))
+        plan = self._in_time(partial(self._client.schedule_compaction, every))
         return Service("compaction", run, slows=True, plan=plan)
 
     def _clustering(self) -> Service:
@@ -349,12 +345,24 @@ class HudiSink:
             self._client.savepoint(comment, batches[-1])
 
     def _in_pool(self, work: Callable[[], None]) -> Callable[[], None]:
+        in_time = self._in_time(work)
+
         def run() -> None:
             # A property of the thread.
             self._spark.sparkContext.setLocalProperty("spark.scheduler.pool", SERVICES_POOL)
-            spark_errors_in_our_words()(work)()
+            in_time()
 
         return run
+
+    def _in_time(self, work: Callable[[], object]) -> Callable[[], None]:
+        """Work that makes instants, with a clock that is fit for it."""
+
+        def run() -> None:
+            assert self._rollbacks is not None
+            self._clock.require_after(self._rollbacks.newest)
+            work()
+
+        return spark_errors_in_our_words()(run)
 
     def _clean(self) -> None:
         """Delete what came after its rollback, and what was replaced longer ago than it is to be kept.

@@ -14,6 +14,8 @@ from pyspark.sql.types import (
     IntegerType,
     LongType,
     MapType,
+    StringType,
+    StructField,
     StructType,
 )
 
@@ -202,3 +204,9 @@ def _same(has: DataType, now: DataType) -> bool:
 def marks_deletes(table: StructType | None, settings: HudiSettings) -> bool:
     """Whether rows get the column `_hoodie_is_deleted`: once a table has it, it is there to stay."""
     return settings.delete_when is not None or (table is not None and IS_DELETED in table.names)
+
+
+def with_meta_columns(columns: StructType) -> StructType:
+    """Columns behind those that Hudi adds to each table."""
+    meta = ("commit_time", "commit_seqno", "record_key", "partition_path", "file_name")
+    return StructType([*(StructField(f"_hoodie_{name}", StringType()) for name in meta), *columns.fields])
