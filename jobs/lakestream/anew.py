@@ -12,6 +12,7 @@ import os
 import sys
 import time
 from datetime import timedelta
+from uuid import uuid4
 
 from lakestream.errors import AccessDeniedError
 from lakestream.exits import Exit
@@ -31,9 +32,27 @@ _DENIED = "LAKESTREAM_DENIED_SINCE"
 """The same of the first denial, if there was one: seconds of the machine's clock that nobody sets."""
 
 
+_OWNER = "LAKESTREAM_OWNER"
+_EPOCH = "LAKESTREAM_EPOCH"
+"""The same of the driver's id, and of the last epoch that it has taken."""
+
+
 def why_begun_anew() -> str:
     """Empty: this driver was started by somebody, or batches have gone on since."""
     return os.environ.get(_WHY, "")
+
+
+def owner_and_epoch() -> tuple[str, int]:
+    """An id of this driver, and the epoch that it had; 0: none. Who was started by somebody is a new driver."""
+    if not why_begun_anew():
+        os.environ[_OWNER] = uuid4().hex
+        os.environ.pop(_EPOCH, None)
+    return os.environ[_OWNER], int(os.environ.get(_EPOCH, "0"))
+
+
+def has_taken(epoch: int) -> None:
+    """Remember the epoch: if this driver begins anew, it is not to take over from who has taken over from it."""
+    os.environ[_EPOCH] = str(epoch)
 
 
 def would_end_with() -> Exit:

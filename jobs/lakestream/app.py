@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from prometheus_client import CollectorRegistry
 
 from lakestream import places, settings
-from lakestream.anew import pause, why_begun_anew, would_end_with
+from lakestream.anew import has_taken, owner_and_epoch, pause, why_begun_anew, would_end_with
 from lakestream.by_hand import ByHand, Tended
 from lakestream.catalogs import Cataloged, keep_catalog
 from lakestream.control import (
@@ -283,7 +283,9 @@ def _taken_over(
     place: StoreSettings, identity: Identity, control: DriverControl, stop: StopSignal
 ) -> Iterator[CheckpointLog]:
     with ended_by_signals():  # for nothing is in hand yet, and a storage that is away holds the main thread up
-        log = CheckpointLog.open(ObstoreLogStore.at(place), identity)
+        owner, had = owner_and_epoch()
+        log = CheckpointLog.open(ObstoreLogStore.at(place), identity, owner=owner, had=had)
+    has_taken(log.epoch)
     try:
         logger.info("epoch %d of checkpoint %s at %s", log.epoch, log.checkpoint, place.path)
         control.took_over(log.epoch)

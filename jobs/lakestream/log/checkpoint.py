@@ -100,6 +100,8 @@ class CheckpointLog:
         store: LogStore,
         identity: Identity,
         *,
+        owner: str | None = None,
+        had: int = 0,
         fence: FenceSettings = FenceSettings(),  # noqa: B008 - frozen
         now: Callable[[], datetime] = _now,
         monotonic: Callable[[], float] = time.monotonic,
@@ -110,11 +112,14 @@ class CheckpointLog:
         Args:
             store: the writer's part of the checkpoint.
             identity: what it must belong to.
+            owner: an id of the driver that no other has; one that begins anew keeps it.
+            had: the epoch that such a driver had; 0: none.
             fence: how drivers tell each other apart in time.
             now: the time.
             keep: how many commits and epochs stay, and how many batches are in a manifest.
 
         Raises:
+            FencedError: another driver has taken over from the epoch that this one had.
             IdentityMismatchError: it belongs to another stream or to other settings.
             CorruptLogError: an object cannot be decoded, or a plan is missing.
             StorageError, StorageUnavailableError, OutcomeUnknownError: of the store.
@@ -122,7 +127,7 @@ class CheckpointLog:
         if keep < 1:
             raise InvalidValueError(f"keep must be at least 1, got {keep}")
         checkpoint = claim_identity(store, identity)
-        epoch = take_epoch(store, uuid4().hex, now())
+        epoch = take_epoch(store, owner or uuid4().hex, now(), had)
         # Counted from after the epoch became visible, by one clock only, that nobody sets: the store's and the
         # predecessor's may differ from ours.
         safe_at = monotonic() + (0.0 if epoch.previous_closed else fence.wait.total_seconds())

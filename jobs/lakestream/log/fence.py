@@ -28,8 +28,8 @@ from typing import Self
 from lakestream.errors import CheckpointGoneError, FencedError, LakeStreamError, SinkError
 from lakestream.log.layout import EPOCHS, closed_key, epoch_key, number_of
 from lakestream.log.store import LogStore, claim
-from lakestream.model.codec import encode, time_to_json
-from lakestream.storage import StorageUnavailableError
+from lakestream.model.codec import decode, encode, time_to_json
+from lakestream.storage import ObjectNotFoundError, StorageUnavailableError
 
 logger = logging.getLogger(__name__)
 
@@ -64,21 +64,38 @@ class Epoch:
     """What is in `epochs/`, this one included."""
 
 
-def take_epoch(store: LogStore, owner: str, now: datetime) -> Epoch:
+def take_epoch(store: LogStore, owner: str, now: datetime, had: int = 0) -> Epoch:
     """Take the next epoch; of several drivers that start at once, each gets its own.
 
     Args:
         store: of the log.
-        owner: an id of this start that no other has; tells a lost answer from a lost race.
+        owner: an id of this driver that no other has; tells a lost answer from a lost race.
         now: written down for the reader of the log; nothing is decided by it.
+        had: the epoch that this driver had before it began anew; 0: it has just been started.
+
+    Raises:
+        FencedError: another driver has taken over from that one.
     """
     while True:
         keys = store.list(EPOCHS)
         last = _newest(keys)
+        if 0 < had < last and owner_of(store, last) != owner:
+            raise FencedError(
+                f"epoch {last} has taken over from this driver's epoch {had} before it has begun anew; "
+                "it stops without writing. Run one driver per writer and checkpoint."
+            )
         key = epoch_key(last + 1)
         body = encode("epoch", {"epoch": last + 1, "owner": owner, "startedAt": time_to_json(now)})
         if claim(store, key, body):
             return Epoch(last + 1, last == 0 or closed_key(last) in keys, (*keys, key))
+
+
+def owner_of(store: LogStore, epoch: int) -> str | None:
+    """The id of the driver that has taken an epoch; None: it has expired since it was listed."""
+    try:
+        return decode("epoch", store.get(epoch_key(epoch)), lambda fields: str(fields["owner"]))
+    except ObjectNotFoundError:
+        return None
 
 
 def newest_epoch(store: LogStore) -> int:

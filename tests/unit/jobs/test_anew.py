@@ -41,6 +41,29 @@ def test_a_process_begins_anew_with_its_arguments_and_again_only_if_that_helped(
     assert others == [f"{process.pid} {[argument]} S3 does not answer"] * (lives - 1)
 
 
+_DRIVER = """
+import sys
+from lakestream.anew import has_taken, outlast_outage, owner_and_epoch
+from lakestream.stopping import StopSignal
+
+owner, had = owner_and_epoch()
+with open(sys.argv[1], "a") as lives:
+    lives.write(f"{owner} {had}\\n")
+has_taken(had + 7)
+outlast_outage("S3 does not answer", StopSignal())
+"""
+
+
+def test_who_begins_anew_is_the_driver_that_it_was_and_who_is_started_a_new_one(tmp_path: Path) -> None:
+    told = tmp_path / "lives"
+    for _ in range(2):
+        command = [sys.executable, "-c", _DRIVER, str(told)]
+        assert subprocess.run(command, env={**os.environ, "LAKESTREAM_BEGUN_ANEW": ""}, check=False).returncode == 0
+    owners, epochs = zip(*(line.split() for line in told.read_text().splitlines()), strict=True)
+    assert epochs == ("0", "7") * 2
+    assert owners[0] == owners[1] != owners[2] == owners[3]
+
+
 _DENIED = """
 import sys, time
 from datetime import timedelta

@@ -315,3 +315,21 @@ def test_a_commit_that_is_gone_without_a_manifest_is_an_error(store: FaultyLogSt
     listed = patch.object(reader, "list", lambda folder, after=None: keys if folder == "commits" else [])
     with listed, pytest.raises(ObjectNotFoundError, match=COMMIT):
         list(committed_files(reader))
+
+
+@pytest.mark.parametrize(
+    ("taken_by", "had", "epoch"),
+    [(["a", "b"], 0, 3), (["a"], 1, 2), (["a", "a"], 1, 3), (["a", "b"], 1, None)],
+    ids=["a new driver", "nobody since", "a lost answer", "a successor"],
+)
+def test_a_driver_that_begins_anew_does_not_take_over_from_its_successor(
+    taken_by: list[str], had: int, epoch: int | None
+) -> None:
+    store = ObstoreLogStore(MemoryStore())
+    for owner in taken_by:
+        CheckpointLog.open(store, ORDERS, owner=owner)
+    if epoch is not None:
+        assert CheckpointLog.open(store, ORDERS, owner="a", had=had).epoch == epoch
+        return
+    with pytest.raises(FencedError, match="epoch 2 has taken over from this driver's epoch 1 before it has begun anew"):
+        CheckpointLog.open(store, ORDERS, owner="a", had=had)
