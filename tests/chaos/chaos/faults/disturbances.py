@@ -210,9 +210,9 @@ class WorkersDie(Fault):
         return cls(round(chance.uniform(0, 1.0), 3))
 
     def strike(self, world: World) -> None:
-        if world.driver is not None:
-            time.sleep(self.seconds)
-            world.driver.kill(Part.WORKERS)
+        if (driver := world.driver) is not None:
+            time.sleep(self.seconds)  # in which it may end
+            driver.kill(Part.WORKERS)
 
 
 @dataclass(frozen=True)
@@ -234,9 +234,9 @@ class ExecutorsDie(Fault):
         return cls(round(chance.uniform(0, 2.0), 3))
 
     def strike(self, world: World) -> None:
-        if world.driver is not None:
+        if (driver := world.driver) is not None:
             time.sleep(self.seconds)
-            world.driver.kill(Part.EXECUTORS)
+            driver.kill(Part.EXECUTORS)
 
 
 IN_PARTS = (40, 300_000)

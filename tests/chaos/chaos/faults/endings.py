@@ -75,7 +75,8 @@ class Kill(Ending):
         if self.aimed:
             await_commit(world, driver)
         time.sleep(self.seconds / 4 if self.aimed else self.seconds)
-        driver.kill(Part[self.part])
+        # A driver that has just been started has no JVM yet.
+        driver.until(lambda: driver.kill(Part[self.part]), START_SECONDS)
         if (status := driver.wait(END_SECONDS)) is None:
             world.faults.append(
                 f"stuck: {driver.name} did not end within {END_SECONDS:.0f} s of its {self.part}'s death"
