@@ -45,9 +45,9 @@ def why_begun_anew() -> str:
 def owner_and_epoch() -> tuple[str, int]:
     """An id of this driver, and the epoch that it had; 0: none. Who was started by somebody is a new driver."""
     if not why_begun_anew():
-        os.environ[_OWNER] = uuid4().hex
-        os.environ.pop(_EPOCH, None)
-    return os.environ[_OWNER], int(os.environ.get(_EPOCH, "0"))
+        for name in (_OWNER, _EPOCH):
+            os.environ.pop(name, None)
+    return os.environ.setdefault(_OWNER, uuid4().hex), int(os.environ.get(_EPOCH, "0"))
 
 
 def has_taken(epoch: int) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -46,6 +47,8 @@ import sys
 from lakestream.anew import has_taken, outlast_outage, owner_and_epoch
 from lakestream.stopping import StopSignal
 
+if "denied at once" in sys.argv:
+    outlast_outage("Kinesis does not answer", StopSignal())
 owner, had = owner_and_epoch()
 with open(sys.argv[1], "a") as lives:
     lives.write(f"{owner} {had}\\n")
@@ -62,6 +65,14 @@ def test_who_begins_anew_is_the_driver_that_it_was_and_who_is_started_a_new_one(
     owners, epochs = zip(*(line.split() for line in told.read_text().splitlines()), strict=True)
     assert epochs == ("0", "7") * 2
     assert owners[0] == owners[1] != owners[2] == owners[3]
+
+
+def test_a_driver_may_begin_anew_before_it_is_anyone(tmp_path: Path) -> None:
+    told = tmp_path / "lives"
+    command = [sys.executable, "-c", _DRIVER, str(told), "denied at once"]
+    assert subprocess.run(command, env={**os.environ, "LAKESTREAM_BEGUN_ANEW": ""}, check=False).returncode == 0
+    (only,) = told.read_text().splitlines()
+    assert re.fullmatch(r"\w+ 0", only)
 
 
 _DENIED = """
