@@ -8,12 +8,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-import hudi
-import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from hudi_orders import Order, opened, ref, rows_of, snapshot, upserts
+from hudi_orders import Order, TakenAway, all_rows, all_rows_by_hudi_rs, opened, ref, rows_of, snapshot, upserts
 from lakestream.errors import SinkError
 from lakestream.log import ServiceRequest, Work
 from lakestream.sinks.hudi import HudiSettings, late_files
@@ -31,7 +29,7 @@ QUICK_ONES = {
 """Both types, versions and operations; the rest is for the slow tests."""
 
 
-class OnTheirWay:
+class OnTheirWay(TakenAway):
     """The files of a commit whose driver dies before it has completed it, and before they arrive."""
 
     def __init__(self, spark: SparkSession, settings: HudiSettings, orders: list[Order]) -> None:
@@ -40,32 +38,10 @@ class OnTheirWay:
         before = {*self._data()}
         client.write(client.start(), rows_of(spark, orders))
         client.close()
-        self._content = {path: path.read_bytes() for path in {*self._data()} - before}
-        assert self._content
-        for path in self._content:
-            path.unlink()
-
-    def land(self) -> None:
-        for path, content in self._content.items():
-            path.write_bytes(content)
-
-    @property
-    def are_there(self) -> bool:
-        return any(path.exists() for path in self._content)
+        super().__init__({*self._data()} - before)
 
     def _data(self) -> Iterator[Path]:
         return (path for path in self._folder.glob("dt=*/*") if path.name != ".hoodie_partition_metadata")
-
-
-def rows(spark: SparkSession, settings: HudiSettings) -> list[tuple[str, int]]:
-    found = spark.read.format("hudi").load(settings.path).select("order_id", "version").collect()
-    return sorted((row.order_id, row.version) for row in found)
-
-
-def by_hudi_rs(settings: HudiSettings) -> dict[str, int]:
-    found = pa.Table.from_batches(hudi.HudiTable(settings.path).read(hudi.HudiReadOptions())).to_pylist()
-    assert len({row["order_id"] for row in found}) == len(found)
-    return {row["order_id"]: row["version"] for row in found}
 
 
 def test_a_late_log_file_does_not_take_the_place_of_a_committed_one(spark: SparkSession, tmp_path: Path) -> None:
@@ -78,9 +54,11 @@ def test_a_late_log_file_does_not_take_the_place_of_a_committed_one(spark: Spark
     with opened(spark, settings) as sink:
         sink.write(ref(2), rows_of(spark, [*batches[2], *batches[3]]), replay=True)
         # With a file that is empty, and then with one whose rows are rolled back.
-        assert snapshot(spark, settings) == by_hudi_rs(settings) == {"a": 4}
+        assert snapshot(spark, settings) == {"a": 4}
+        assert all_rows_by_hudi_rs(settings) == [("a", 4)]
         late.land()
-        assert snapshot(spark, settings) == by_hudi_rs(settings) == {"a": 4}
+        assert snapshot(spark, settings) == {"a": 4}
+        assert all_rows_by_hudi_rs(settings) == [("a", 4)]
         sink.finish_services()
         # Compacted, and read behind the block that rolls back what is in the late file.
         sink.begin(ServiceRequest(1, datetime.now(UTC), Work.COMPACTION))
@@ -117,19 +95,19 @@ def test_files_that_come_after_their_rollback_are_deleted(
         sink.write(ref(0), rows_of(spark, [Order("a", 1), Order("b", 1)]), replay=True)
         sink.finish_services()
         late.land()
-        assert rows(spark, settings) == [("a", 1), ("a", 1), ("b", 1), ("b", 1)]
+        assert all_rows(spark, settings) == [("a", 1), ("a", 1), ("b", 1), ("b", 1)]
         monkeypatch.setattr(late_files, "_LATER", 0)
         sink.begin(ServiceRequest(1, datetime.now(UTC), Work.CLEANING))
         sink.finish_services()
         assert not late.are_there
         assert "came after its commit was rolled back" in caplog.text
-        assert rows(spark, settings) == [("a", 1), ("b", 1)]
+        assert all_rows(spark, settings) == [("a", 1), ("b", 1)]
     late.land()
     with opened(spark, settings) as sink:
         assert not late.are_there
         sink.write(ref(1), rows_of(spark, [Order("a", 2), Order("b", 2)]), replay=False)
     kept = [("a", 2), ("b", 2)] if settings.upserts else [("a", 1), ("a", 2), ("b", 1), ("b", 2)]
-    assert rows(spark, settings) == kept
+    assert all_rows(spark, settings) == kept
 
 
 def test_a_batch_that_is_refused_for_a_late_file_is_written_by_the_next_start(

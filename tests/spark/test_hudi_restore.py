@@ -8,12 +8,22 @@ from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
 
-import hudi
-import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-from hudi_orders import CHECKPOINT, COLUMNS, TABLES, Order, fold, opened, ref, rows_of, upserts
+from hudi_orders import (
+    CHECKPOINT,
+    COLUMNS,
+    TABLES,
+    Order,
+    all_rows,
+    all_rows_by_hudi_rs,
+    fold,
+    opened,
+    ref,
+    rows_of,
+    upserts,
+)
 from lakestream.errors import RestoreError
 from lakestream.log import ServiceRequest, Work
 from lakestream.query.hudi_folder import HudiFolder
@@ -48,11 +58,9 @@ def instant_of(sink: HudiSink, batch: int) -> str:
 
 def seen(spark: SparkSession, settings: HudiSettings) -> list[tuple[str, int]]:
     """The rows, which Spark and hudi-rs agree on."""
-    rows = [(row.order_id, row.version) for row in spark.read.format("hudi").load(settings.path).collect()]
-    found = hudi.HudiTable(settings.path).read(hudi.HudiReadOptions())
-    others = [(row["order_id"], row["version"]) for row in pa.Table.from_batches(found).to_pylist()] if found else []
-    assert sorted(rows) == sorted(others)
-    return sorted(rows)
+    rows = all_rows(spark, settings)
+    assert rows == all_rows_by_hudi_rs(settings)
+    return rows
 
 
 def state(batches: Iterable[Sequence[Order]]) -> list[tuple[str, int]]:

@@ -23,7 +23,20 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import DataFrame, Row, SparkSession
 
-from hudi_orders import CHECKPOINT, COLUMNS, TABLES, Order, fold, opened, ref, rows_of, snapshot, upserts
+from hudi_orders import (
+    CHECKPOINT,
+    COLUMNS,
+    TABLES,
+    Order,
+    TakenAway,
+    all_rows,
+    fold,
+    opened,
+    ref,
+    rows_of,
+    snapshot,
+    upserts,
+)
 from lakestream.errors import SettingsChangedError, SettingsError, SinkError
 from lakestream.log import ServiceRequest, Work
 from lakestream.query.hudi_folder import HudiFolder
@@ -183,7 +196,7 @@ def test_what_a_dead_driver_had_not_committed_is_undone(
     dead.close()
 
 
-class LateCommit:
+class LateCommit(TakenAway):
     """A commit whose last request arrives late; all else of it is there."""
 
     def __init__(self, settings: HudiSettings, instant: str, commit: Callable[[], None]) -> None:
@@ -196,18 +209,7 @@ class LateCommit:
         self.instant = instant
         names = re.compile(rf"{instant}(_\d+)?\.(delta)?commit")
         files = timeline_folder(folder.parent).iterdir()
-        self._files = {path: path.read_bytes() for path in files if names.fullmatch(path.name)}
-        assert self._files
-        for path in self._files:
-            path.unlink()
-
-    def land(self) -> None:
-        for path, content in self._files.items():
-            path.write_bytes(content)
-
-    @property
-    def is_completed(self) -> bool:
-        return any(path.exists() for path in self._files)
+        super().__init__(path for path in files if names.fullmatch(path.name))
 
 
 @TABLES
@@ -231,7 +233,7 @@ def test_a_commit_that_lands_after_its_rollback_is_none(
         table = HudiTable(spark, settings)
         completed = table.meta_client().getActiveTimeline().getCommitsTimeline().filterCompletedInstants()
         assert late.instant not in instants_in(completed)
-        assert not late.is_completed
+        assert not late.are_there
 
     with opened(spark, settings) as sink:
         sink.write(ref(0), rows_of(spark, batches[0]), replay=False)
@@ -893,11 +895,6 @@ def inserts(path: Path, table_type: TableType, version: TableVersion, **more: An
     return replace(
         settings, operation=Operation.INSERT, ordering_field=None, delete_when=None, cluster_into=64 << 20, **more
     )
-
-
-def all_rows(spark: SparkSession, settings: HudiSettings) -> list[tuple[str, int]]:
-    found = spark.read.format("hudi").load(settings.path).collect()
-    return sorted((row.order_id, row.version) for row in found)
 
 
 @TABLES

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
+import hudi
+import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
@@ -86,6 +88,37 @@ def snapshot(spark: SparkSession, settings: HudiSettings) -> dict[str, int]:
     assert len(versions) == len(found), "a key has two rows"
     assert all(row.note == f"{row.order_id}@{row.version}" for row in found)
     return versions
+
+
+def all_rows(spark: SparkSession, settings: HudiSettings) -> list[tuple[str, int]]:
+    """Key and version of all rows, by Spark."""
+    found = spark.read.format("hudi").load(settings.path).collect()
+    return sorted((row.order_id, row.version) for row in found)
+
+
+def all_rows_by_hudi_rs(settings: HudiSettings) -> list[tuple[str, int]]:
+    """The same by another engine."""
+    found = hudi.HudiTable(settings.path).read(hudi.HudiReadOptions())
+    rows = pa.Table.from_batches(found).to_pylist() if found else []
+    return sorted((row["order_id"], row["version"]) for row in rows)
+
+
+class TakenAway:
+    """Files that are not there, and come late."""
+
+    def __init__(self, files: Iterable[Path]) -> None:
+        self._content = {path: path.read_bytes() for path in files}
+        assert self._content
+        for path in self._content:
+            path.unlink()
+
+    def land(self) -> None:
+        for path, content in self._content.items():
+            path.write_bytes(content)
+
+    @property
+    def are_there(self) -> bool:
+        return any(path.exists() for path in self._content)
 
 
 def fold(orders: Iterable[Order]) -> dict[str, int]:

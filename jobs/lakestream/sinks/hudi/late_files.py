@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from lakestream.sinks.hudi.metaclient import HudiTable, SideFiles
+from lakestream.sinks.hudi.metaclient import HudiTable, SideFiles, forget, keep_newest
 from lakestream.spark.failures import SPARK_ERRORS, in_our_words
 
 logger = logging.getLogger(__name__)
@@ -31,10 +31,9 @@ connections closed, and is ended by its driver, or as its driver, soon after it 
 _KEPT = 30
 """Rollbacks whose files are looked for, the newest: each is a driver that was killed within a commit."""
 
-
 _LATER = 2
 """How many times as long after the rollback as the last time is the next. What came late is so deleted no later than
-that many times as long after the rollback as it took to come, and a day is a dozen looks."""
+that many times as long after the rollback as it took to come, and a day is fewer than twenty looks."""
 
 
 @dataclass(slots=True)
@@ -51,26 +50,29 @@ class LateFiles:
     """The files of a table that may come late. `expect` is for the thread that commits; `sweep` may run beside it."""
 
     def __init__(
-        self, table: HudiTable, names: SideFiles, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+        self,
+        table: HudiTable,
+        names: SideFiles,
+        time_of: Callable[[str], datetime],
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
     ) -> None:
         """Remember what earlier drivers expected.
 
         Args:
             table: the table.
             names: remembers; a file for each rollback, since Hudi archives its own.
+            time_of: when an instant was begun.
             now: the clock that instants are made by.
         """
         self._table = table
         self._names = names
+        self._time_of = time_of
         self._now = now
         self._rollbacks: dict[str, _Rollback] = {}
-        kept = sorted(names.list())
-        for name in kept[:-_KEPT]:
-            self._forget(name)
-        for name in kept[-_KEPT:]:
+        for name in keep_newest(names, _KEPT):
             # One that was cut short is of a rollback that is in the timeline yet.
             if content := names.get(name):
-                self._remember(name, json.loads(content))
+                self._remember(name, json.loads(content), time_of(name))
 
     def expect(self, rollback: str, files: Sequence[str]) -> None:
         """Look for files from now on.
@@ -79,10 +81,10 @@ class LateFiles:
             rollback: instant.
             files: that it deletes: paths in the table.
         """
-        if not files or rollback in self._rollbacks or self._table.time_of(rollback) < self._now() - _PERIOD:
+        if not files or rollback in self._rollbacks or (at := self._time_of(rollback)) < self._now() - _PERIOD:
             return
         self._names.put(rollback, json.dumps([*files]).encode())
-        self._remember(rollback, files)
+        self._remember(rollback, files, at)
 
     def sweep(self, *, all_of_them: bool = False) -> list[str]:
         """Delete what has come: one listing for each partition that is looked at.
@@ -100,17 +102,15 @@ class LateFiles:
             if not (all_of_them or rollback.is_due(now)):
                 continue
             for file in rollback.files:
-                partition, _, file_name = file.rpartition("/")  # partitions may be nested, or none
-                by_partition[partition].add(file_name)
+                by_partition[file.rpartition("/")[0]].add(file)  # partitions may be nested, or none
             rollback.looked_at = now
             if now - rollback.at >= _PERIOD:
                 del self._rollbacks[name]
-                self._forget(name)
+                forget(self._names, name)
         for partition, files in by_partition.items():
-            for file_name in sorted(files.intersection(self._table.names_in(partition))):
-                file = f"{partition}/{file_name}" if partition else file_name
-                if self._delete(file):
-                    deleted.append(file)
+            there = set(self._table.names_in(partition))
+            came = sorted(file for file in files if file.rpartition("/")[2] in there)
+            deleted += filter(self._delete, came)
         return deleted
 
     def _delete(self, file: str) -> bool:
@@ -132,12 +132,5 @@ class LateFiles:
         logger.warning("%s. It is deleted", came)
         return True
 
-    def _forget(self, rollback: str) -> None:
-        try:
-            self._names.delete(rollback)
-        except SPARK_ERRORS as error:
-            logger.warning("what late files are called stays written down: %s", in_our_words(error))
-
-    def _remember(self, rollback: str, files: Sequence[str]) -> None:
-        at = self._table.time_of(rollback)
+    def _remember(self, rollback: str, files: Sequence[str], at: datetime) -> None:
         self._rollbacks[rollback] = _Rollback(at, files, looked_at=at)

@@ -17,6 +17,7 @@ from lakestream.sinks.hudi.clock import newest_time
 from lakestream.sinks.hudi.options import key_generator, merge_mode
 from lakestream.sinks.hudi.settings import HudiSettings
 from lakestream.sinks.hudi.stats import BATCH, CHECKPOINT, WriteStat, batch_of
+from lakestream.spark.failures import SPARK_ERRORS, in_our_words
 from lakestream_api import TableVersion
 
 logger = logging.getLogger(__name__)
@@ -302,6 +303,22 @@ class SideFiles:
 
     def _path(self, name: str) -> Any:
         return self._table.path(f"{self._folder}/{name}")
+
+
+def keep_newest(names: SideFiles, most: int) -> list[str]:
+    """The newest of files that are named after instants, oldest first; those before them are deleted."""
+    found = sorted(names.list())
+    for name in found[:-most]:
+        forget(names, name)
+    return found[-most:]
+
+
+def forget(names: SideFiles, name: str) -> None:
+    """Delete a file that is not needed any more. What stays, where nobody may, stops nothing."""
+    try:
+        names.delete(name)
+    except SPARK_ERRORS as error:
+        logger.warning("%s, which is not needed any more, cannot be deleted: %s", name, in_our_words(error))
 
 
 def instants_in(timeline: Any) -> set[str]:

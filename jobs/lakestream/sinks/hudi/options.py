@@ -136,8 +136,8 @@ makes microseconds or a time in milliseconds, of bytes their digits or the addre
 def record_options(settings: HudiSettings, columns: StructType) -> dict[str, str]:
     """As what rows go through Hudi: as Avro, or as Spark has them.
 
-    To be made Avro and back is a quarter of the CPU of a batch that rewrites its partition. Log files would have their
-    rows as Parquet otherwise, which not all readers of version 6 take.
+    To be made Avro and back is much of the CPU of a batch that rewrites its partition (docs/benchmarks.md). Log files
+    would have their rows as Parquet otherwise, which not all readers of version 6 take.
     """
     named = [columns[name].dataType for name in (*settings.record_key, *settings.partition_by)]
     if settings.merges_on_read or not all(isinstance(type, _SAME_NAMES) for type in named):

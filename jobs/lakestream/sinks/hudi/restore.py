@@ -28,7 +28,8 @@ from lakestream_api import TableVersion
 
 logger = logging.getLogger(__name__)
 
-# The eager policy insists on the newest commit going first, and a compaction goes by when it was completed.
+# The eager policy insists on the newest commit going first, and a compaction goes by when it was completed. The
+# lazy one goes by heartbeats, with Hudi's own patience.
 _AMIDST = {
     **ALONE,
     "hoodie.clean.failed.writes.policy": "LAZY",

@@ -14,7 +14,7 @@ from datetime import datetime
 from typing import Any
 
 from lakestream.sinks.hudi.late_files import LateFiles
-from lakestream.sinks.hudi.metaclient import HudiTable, SideFiles, instants_in
+from lakestream.sinks.hudi.metaclient import HudiTable, SideFiles, instants_in, keep_newest
 
 _KEPT = 1_000
 """Rolled back instants that are remembered; each is a driver that was killed."""
@@ -24,7 +24,6 @@ _COMMITS = ("commit", "deltacommit")
 
 _CLUSTERINGS = ("clustering", "replacecommit")
 """As compactions; but what is begun again writes other files. That of a compaction are the same."""
-
 
 _UNDONE = 100
 """Commits of a restore that are remembered, the newest: a request that is still on its way is of a driver that has died
@@ -62,13 +61,10 @@ class Rollbacks:
         self._client = table.meta_client()
         self._plan_of = table.hudi.table.action.rollback.RollbackUtils.getRollbackPlan
         self._names = names = rolled_back(table)
-        self.late = LateFiles(table, SideFiles(table, "late-files"))
+        self.late = LateFiles(table, SideFiles(table, "late-files"), self.time_of)
         """What these commits may have written, and has not come."""
         self._seen: set[str] = set()
-        kept = sorted(names.list())
-        for name in kept[:-_KEPT]:
-            names.delete(name)
-        self.instants = set(kept[-_KEPT:])
+        self.instants = set(keep_newest(names, _KEPT))
         """The instants of these commits, as of the last look."""
         self.newest: datetime | None = None
         """Time of the newest instant of any kind, as of the last look."""

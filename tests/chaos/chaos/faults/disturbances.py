@@ -210,9 +210,7 @@ class WorkersDie(Fault):
         return cls(round(chance.uniform(0, 1.0), 3))
 
     def strike(self, world: World) -> None:
-        if (driver := world.driver) is not None:
-            time.sleep(self.seconds)  # in which it may end
-            driver.kill(Part.WORKERS)
+        _kill_soon(world, Part.WORKERS, self.seconds)
 
 
 @dataclass(frozen=True)
@@ -234,9 +232,14 @@ class ExecutorsDie(Fault):
         return cls(round(chance.uniform(0, 2.0), 3))
 
     def strike(self, world: World) -> None:
-        if (driver := world.driver) is not None:
-            time.sleep(self.seconds)
-            driver.kill(Part.EXECUTORS)
+        _kill_soon(world, Part.EXECUTORS, self.seconds)
+
+
+def _kill_soon(world: World, part: Part, seconds: float) -> None:
+    """Kill some processes of the driver that lives now, which may have ended by then."""
+    if (driver := world.driver) is not None:
+        time.sleep(seconds)
+        driver.kill(part)
 
 
 IN_PARTS = (40, 300_000)

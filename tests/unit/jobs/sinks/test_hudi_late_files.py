@@ -55,7 +55,7 @@ class Stored:
 
     def opened(self) -> LateFiles:
         """As by a driver that starts."""
-        return LateFiles(cast(HudiTable, self), cast(SideFiles, self), lambda: self.now)
+        return LateFiles(cast(HudiTable, self), cast(SideFiles, self), self.time_of, lambda: self.now)
 
 
 @pytest.fixture(name="stored")
