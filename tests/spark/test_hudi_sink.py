@@ -268,6 +268,53 @@ def test_a_commit_that_lands_after_its_rollback_is_none(
         require(4)
 
 
+@TABLES
+def test_a_commit_that_a_dead_driver_begins_late_does_not_stay_begun(
+    spark: SparkSession, tmp_path: Path, table_type: TableType, version: TableVersion
+) -> None:
+    """Nothing after it could be cleaned or archived, and in version 6 nothing compacted."""
+    settings = replace(upserts(tmp_path, table_type, version), delete_when=None)
+    with opened(spark, settings) as sink:
+        sink.write(ref(0), rows_of(spark, [Order("a", 1)]), replay=False)
+    dead = HudiClient(HudiTable(spark, settings), write_options(settings), rows_of(spark, []).schema)
+    instant = dead.start()
+    dead.close()
+    late = TakenAway(path for path in timeline_folder(tmp_path / "orders").iterdir() if path.name.startswith(instant))
+    with opened(spark, settings) as sink:
+        late.land()
+        for batch in range(1, 4):
+            sink.write(ref(batch), rows_of(spark, [Order("a", batch + 1)]), replay=False)
+            sink.finish_services()
+        assert not late.are_there
+        assert not [one for one in sink.services if one.failed]
+    assert snapshot(spark, settings) == {"a": 4}
+
+
+@VERSIONS
+def test_a_compaction_that_a_dead_driver_has_begun_is_done_at_once(
+    spark: SparkSession, tmp_path: Path, version: TableVersion
+) -> None:
+    """Hudi refuses it for as long as that driver's heartbeat is new."""
+    settings = replace(upserts(tmp_path, TableType.MERGE_ON_READ, version), delete_when=None, compact_every=9)
+    with opened(spark, settings) as sink:
+        for batch in range(2):
+            sink.write(ref(batch), rows_of(spark, [Order("a", batch + 1)]), replay=False)
+    dead = HudiClient(HudiTable(spark, settings), write_options(settings), rows_of(spark, []).schema)
+    instant = dead.schedule_compaction(every=1)
+    assert instant is not None
+    dead.close()
+    (timeline_folder(tmp_path / "orders") / f"{instant}.compaction.inflight").touch()
+    heartbeat = tmp_path / "orders" / ".hoodie" / ".heartbeat" / instant
+    heartbeat.parent.mkdir(exist_ok=True)
+    heartbeat.touch()
+    with opened(spark, settings) as sink:
+        sink.write(ref(2), rows_of(spark, [Order("a", 3)]), replay=False)
+        sink.finish_services()
+        assert not [one for one in sink.services if one.failed]
+        assert not HudiTable(spark, settings).pending_compactions()
+    assert snapshot(spark, settings) == {"a": 3}
+
+
 def test_a_batch_whose_commit_somebody_rolls_back_is_not_taken_for_written(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -327,14 +374,14 @@ def test_a_clock_that_is_ahead_of_the_stores_does_not_undo_what_is_being_written
     table_type: TableType,
     version: TableVersion,
 ) -> None:
-    """A heartbeat is the time of an object, by the store's clock; cleaning compares it with this machine's."""
+    """Cleaning would do so: to Hudi a writer lives for as long as an object is new, by the clock of this machine."""
     settings = replace(upserts(tmp_path, table_type, version), delete_when=None)
     complete = HudiClient.commit
 
     def commit(client: HudiClient, written: Written, batch: dict[str, str]) -> None:
         heartbeat = tmp_path / "orders" / ".hoodie" / ".heartbeat" / written.instant
-        assert heartbeat.exists()
-        os.utime(heartbeat, (time.time() - 3 * 3600,) * 2)
+        if heartbeat.exists():
+            os.utime(heartbeat, (time.time() - 3 * 3600,) * 2)
         sink.begin(ServiceRequest(1, datetime.now(UTC), Work.CLEANING))
         sink.finish_services()
         complete(client, written, batch)

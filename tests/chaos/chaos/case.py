@@ -159,6 +159,7 @@ def _drain(made: World) -> None:
             why = f"ended with {driver.status}: {driver.last_word()}"
         made.faults.append(f"stuck: the drain by {driver.name} {why}")
         driver.end()
+    made.faults += [f"{driver.name}, with nothing wrong: {failure}" for failure in driver.failed_services()]
     for one in made.drivers:
         if left := one.left(BURIAL_SECONDS):
             made.faults.append(f"{one.name} left processes behind: {left}")

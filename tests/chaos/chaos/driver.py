@@ -18,6 +18,7 @@ FENCED = 4
 FAILED, STORAGE = 1, 6
 """The documented statuses of one that may be started again; the second one's storage did not answer."""
 TAIL_LINES = 60
+SERVICE_FAILED = " failed; ingestion goes on: "
 
 
 def crowding() -> float:
@@ -126,6 +127,11 @@ class Driver:
     def last_word(self) -> str:
         """The last line of its log."""
         return (self.log.read_text(errors="replace").splitlines() or [""])[-1]
+
+    def failed_services(self) -> list[str]:
+        """What it has logged of table services that failed; not of those that wait for the store's clock, as told."""
+        lines = self.log.read_text(errors="replace").splitlines()
+        return [line for line in lines if SERVICE_FAILED in line and "by the clock of its store" not in line]
 
     def tail(self) -> str:
         lines = self.log.read_text(errors="replace").splitlines()[-TAIL_LINES:]

@@ -18,7 +18,7 @@ from pyspark.sql.types import StructType
 from lakestream.errors import SinkError
 from lakestream.sinks.hudi.metaclient import HudiTable
 from lakestream.sinks.hudi.newest import nullable
-from lakestream.sinks.hudi.options import record_options, retention
+from lakestream.sinks.hudi.options import FAILED_WRITES, record_options, retention
 from lakestream.sinks.hudi.stats import WriteStat
 
 _RECORDS = "org.apache.hudi.HoodieCreateRecordUtils$"
@@ -53,8 +53,11 @@ class HudiClient:
         self._client = self._hudi.DataSourceUtils.createHoodieClient(
             table.spark._jsc, self._schema.toString(), table.settings.path, table.settings.table, java
         )
+        config = self._client.getConfig()
         # For records, whose ordering value the parameters ask for; but to find the newest of a key is done by then.
-        self._client.getConfig().setValue("hoodie.combine.before.upsert", "false")
+        config.setValue("hoodie.combine.before.upsert", "false")
+        # The builder makes it LAZY of any other, for writers that share a table.
+        config.setValue(FAILED_WRITES, given[FAILED_WRITES])
 
     def start(self) -> str:
         """Begin a commit; returns its instant."""
@@ -97,7 +100,11 @@ class HudiClient:
         return str(planned.get()) if planned.isPresent() else None
 
     def compact(self, instant: str) -> list[WriteStat]:
-        """Run a planned compaction, also one that was begun by a driver that died, and commit it; what it wrote."""
+        """Run a planned compaction, also one that was begun by a driver that died, and commit it; what it wrote.
+
+        To Hudi that driver is alive for as long as its heartbeat is new, and the compaction would be refused.
+        """
+        self._table.delete(f".hoodie/.heartbeat/{instant}")
         metadata = self._client.compact(instant, True).getCommitMetadata()
         return self._as_json(metadata.get().getWriteStats()) if metadata.isPresent() else []
 
@@ -138,41 +145,43 @@ class HudiClient:
 
     def rollback_failed_writes(self) -> None:
         """Undo the commits that were begun and not completed. Only for a client with the EAGER policy."""
-        if self._table.settings.counts_log_files:
-            for instant in self._table.pending_deltas():
-                self._hold_log_names(instant)
+        self._hold_log_names()
         self._client.rollbackFailedWrites(self._table.meta_client())
 
     def roll_back(self, instant: str) -> None:
-        """Undo a commit, also a completed one that others followed.
+        """Undo a commit, also a completed one that others followed, or one of a driver that died.
 
         Raises:
             SinkError: there is no such commit.
         """
+        self._hold_log_names()
         if not self._client.rollback(instant):
             raise SinkError(f"Hudi did not roll back {instant}")
 
     def close(self) -> None:
-        """Stop the client's heartbeats."""
+        """Give up what the client holds."""
         self._client.close()
 
-    def _hold_log_names(self, instant: str) -> None:
-        """Make the log files that a commit may have written, or may yet, and that are not there.
+    def _hold_log_names(self) -> None:
+        """Make the log files that pending commits may have written, or may yet, and that are not there.
 
         Their names tell their number, and not their commit. The next commit would give one of its files the name of
         one that is missing, and lose it when that one comes, late. Of a file that is there Hudi has a block tell that
         its commit was rolled back, in a file behind it; and that holds for what comes in its place.
         """
+        if not self._table.settings.counts_log_files:
+            return
         config, markers = self._client.getConfig(), self._hudi.table.marker
         engine = self._hudi.client.common.HoodieSparkEngineContext(self._spark._jsc)
         table = self._hudi.table.HoodieSparkTable.create(config, engine, self._table.meta_client())
-        found = markers.MarkerBasedRollbackUtils.getAllMarkerPaths(
-            table, engine, instant, config.getRollbackParallelism()
-        )
-        for marker in found:
-            file = markers.WriteMarkers.stripMarkerSuffix(marker)
-            if self._hudi.common.fs.FSUtils.isLogFile(self._table.path(file)):
-                self._table.create_empty(file)
+        for instant in self._table.pending_commits():
+            found = markers.MarkerBasedRollbackUtils.getAllMarkerPaths(
+                table, engine, instant, config.getRollbackParallelism()
+            )
+            for marker in found:
+                file = markers.WriteMarkers.stripMarkerSuffix(marker)
+                if self._hudi.common.fs.FSUtils.isLogFile(self._table.path(file)):
+                    self._table.create_empty(file)
 
     def _as_json(self, stats: Any) -> list[WriteStat]:
         found: list[WriteStat] = json.loads(self._hudi.common.util.JsonUtils.toString(stats))

@@ -178,10 +178,10 @@ class HudiTable:
         done = self.meta_client().getActiveTimeline().getCommitTimeline().filterCompletedInstants().getInstants()
         return [one.requestedTime() for one in done if one.getCompletionTime() < one.requestedTime()]
 
-    def pending_deltas(self) -> list[str]:
-        """Instants of delta commits that were begun, but not completed."""
-        pending = self.meta_client().getActiveTimeline().getDeltaCommitTimeline().filterInflightsAndRequested()
-        return [instant.requestedTime() for instant in pending.getInstants()]
+    def pending_commits(self, timeline: Any = None) -> list[str]:
+        """Instants of commits of batches that were begun, but not completed; oldest first. `timeline`: the active one,
+        if it is at hand."""
+        return sorted(instants_in(self._commits(timeline).filterInflightsAndRequested()))
 
     def pending_compactions(self) -> list[str]:
         """Instants of compactions that were planned, and perhaps begun, but not completed; oldest first."""
@@ -195,10 +195,7 @@ class HudiTable:
 
     def batches(self, after: str = "") -> list[str]:
         """Instants of the completed commits of batches in the active timeline that began after one, oldest first."""
-        timeline = self.meta_client().getActiveTimeline()
-        # Of a merge-on-read table, a `commit` is a compaction.
-        commits = timeline.getDeltaCommitTimeline() if self.settings.merges_on_read else timeline.getCommitTimeline()
-        return sorted(one for one in instants_in(commits.filterCompletedInstants()) if one > after)
+        return sorted(one for one in instants_in(self._commits().filterCompletedInstants()) if one > after)
 
     def batch_at(self, instant: str, checkpoint: str) -> int | None:
         """The batch of a completed commit in the active timeline; None: there is no such commit of the checkpoint."""
@@ -245,6 +242,11 @@ class HudiTable:
         """A StoragePath in the table's folder."""
         base = self.settings.path
         return self.hudi.storage.StoragePath(f"{base}/{below}" if below else base)
+
+    def _commits(self, timeline: Any = None) -> Any:
+        """Those of batches; of a merge-on-read table, a `commit` is a compaction."""
+        timeline = timeline or self.meta_client().getActiveTimeline()
+        return timeline.getDeltaCommitTimeline() if self.settings.merges_on_read else timeline.getCommitTimeline()
 
     def _completed(self, timeline: Any, undone: Set[str]) -> Iterator[tuple[Any, str]]:
         commits = timeline.getCommitsTimeline().filterCompletedInstants()

@@ -70,15 +70,16 @@ TUNED = {
 }
 """What a document may set otherwise."""
 
+FAILED_WRITES = "hoodie.clean.failed.writes.policy"
+
 _REQUIRED = {
     # Compaction commits from a second thread of this process.
     "hoodie.write.concurrency.mode": "OPTIMISTIC_CONCURRENCY_CONTROL",
     "hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.InProcessLockProvider",
-    "hoodie.clean.failed.writes.policy": "LAZY",
-    # A day in place of two minutes, after which cleaning takes the commit that is being written for one of a driver
-    # that died, and undoes it: a heartbeat has the time of the store, and its age is told by this machine's clock. Who
-    # may write is up to our log.
-    "hoodie.client.heartbeat.tolerable.misses": "1440",
+    # Whether a writer is alive Hudi tells by its heartbeat, an object with the time of the store, whose age is told by
+    # this machine's clock: with two minutes' difference cleaning undoes the very commit that is being written. Who may
+    # write is up to our log, and what a dead driver has begun is undone by the sink.
+    FAILED_WRITES: "NEVER",
     # A batch whose rows were all overtaken still leaves its mark.
     "hoodie.allow.empty.commit": "true",
     "hoodie.combine.before.upsert": "true",
@@ -93,7 +94,7 @@ _REQUIRED = {
 
 ALONE = {
     "hoodie.write.concurrency.mode": "SINGLE_WRITER",
-    "hoodie.clean.failed.writes.policy": "EAGER",
+    FAILED_WRITES: "EAGER",
 }
 """For who knows that nobody else writes: what a dead driver has left is undone, whatever its heartbeat says."""
 

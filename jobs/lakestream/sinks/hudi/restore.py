@@ -19,7 +19,7 @@ from lakestream.faults import reach
 from lakestream.sinks.hudi.client import HudiClient
 from lakestream.sinks.hudi.deletes import forget_since
 from lakestream.sinks.hudi.metaclient import HudiTable, SideFiles
-from lakestream.sinks.hudi.options import ALONE, write_options
+from lakestream.sinks.hudi.options import ALONE, FAILED_WRITES, write_options
 from lakestream.sinks.hudi.rollbacks import remember
 from lakestream.sinks.hudi.settings import HudiSettings
 from lakestream.sinks.hudi.table import with_version
@@ -28,13 +28,8 @@ from lakestream_api import TableVersion
 
 logger = logging.getLogger(__name__)
 
-# The eager policy insists on the newest commit going first, and a compaction goes by when it was completed. The
-# lazy one goes by heartbeats, with Hudi's own patience.
-_AMIDST = {
-    **ALONE,
-    "hoodie.clean.failed.writes.policy": "LAZY",
-    "hoodie.client.heartbeat.tolerable.misses": "2",
-}
+# The eager policy insists on the newest commit going first, and a compaction goes by when it was completed.
+_AMIDST = {**ALONE, FAILED_WRITES: "LAZY"}
 
 
 class RestorableTable:

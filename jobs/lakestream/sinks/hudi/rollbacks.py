@@ -4,6 +4,8 @@ Hudi looks whether a commit is still there, and then completes it by a request o
 between the two, or dies with that request on its way, may so complete a commit that its successor has rolled back in
 the meantime: the timeline then has a completed commit, with the mark of a batch, whose files are gone. Nothing can keep
 such a request from arriving, at any time; so the table's timeline is looked through at the start and after each commit.
+
+The request that begins a commit may come as late. It would stay begun, and nothing later be cleaned or archived.
 """
 
 from __future__ import annotations
@@ -70,10 +72,11 @@ class Rollbacks:
         """Time of the newest instant of any kind, as of the last look."""
 
     def look(self) -> list[str]:
-        """Look through the timeline: one listing, and a file for each rollback that is new.
+        """Look through the timeline, while no batch is written: one listing, and a file for each rollback that is new.
 
         Returns:
-            Those that are completed nevertheless, oldest first.
+            The commits that have to be rolled back, oldest first: those that are completed nevertheless, and those that
+            a dead driver has begun.
         """
         timeline = self._client.reloadActiveTimeline()
         self.newest = self._table.newest_time(self._client)
@@ -81,7 +84,8 @@ class Rollbacks:
         if not self._seen.issuperset(instants_in(rollbacks)):
             for rollback in rollbacks.getInstants():
                 self._learn(rollback)
-        return sorted(self.instants.intersection(instants_in(timeline.getCommitsTimeline().filterCompletedInstants())))
+        late = self.instants.intersection(instants_in(timeline.getCommitsTimeline().filterCompletedInstants()))
+        return sorted(late.union(self._table.pending_commits(timeline)))
 
     def time_of(self, instant: str) -> datetime:
         """When an instant was begun."""

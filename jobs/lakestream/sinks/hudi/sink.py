@@ -134,7 +134,7 @@ class HudiSink:
         2. An instant is begun.
         3. Files are written. A kill leaves an instant that readers do not see, and `prepare` rolls it back.
         4. The instant is completed, with the batch in its metadata: now it is visible, and `find` finds it.
-        5. Instants that were rolled back and are completed now are rolled back once more.
+        5. Instants that dead drivers have begun or, after their rollback, completed meanwhile are rolled back.
         6. Compaction and cleaning begin if they are due.
 
         Raises:
@@ -287,14 +287,13 @@ class HudiSink:
             )
 
     def _bury(self) -> None:
-        """Roll back once more what was completed after its rollback."""
+        """Roll back once more what was completed after its rollback; and what a dead driver has begun."""
         assert self._client is not None
         assert self._rollbacks is not None
         for instant in self._rollbacks.look():
             logger.error(
-                "the commit %s of the table %s was rolled back, and completed after that: by a driver that was frozen, "
-                "or a request that was long on its way. It is rolled back once more; its batch has another commit, or "
-                "gets one",
+                "the commit %s of the table %s was begun, or completed after its rollback, by a request of a driver "
+                "that is no more. It is rolled back; its batch has another commit, or gets one",
                 instant,
                 self._settings.path,
             )
