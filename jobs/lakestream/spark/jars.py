@@ -1,7 +1,8 @@
 """The jars that Spark runs on, in one folder of a cache that all applications and checkouts share.
 
-Those of `ivy.xml`, resolved once with the Ivy that Spark ships, and PySpark's own, but for its Hadoop, whose place is
-taken. `<cache>/<fingerprint>/*.jar` is there in whole or not at all: it is filled under another name and renamed.
+Those of `ivy.xml`, resolved once with the Ivy that Spark ships; PySpark's own, but for its Hadoop, whose place is
+taken; and one that keeps some of Hadoop's defaults away. `<cache>/<fingerprint>/*.jar` is there in whole or not at all:
+it is filled under another name and renamed.
 
 In an image there is no need for a cache: `python -m lakestream.spark.jars` puts the jars among those of PySpark.
 """
@@ -12,6 +13,7 @@ import os
 import shutil
 import subprocess
 import tempfile
+import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.resources import files
@@ -24,6 +26,13 @@ from lakestream.spark.java import java_home
 
 _RESOLVE_TIMEOUT_SECONDS = 900
 """140 MB in some 40 jars; one minute over a good connection."""
+
+
+_NO_DEFAULTS = "empty-hadoop-defaults.jar"
+"""Comes before Hadoop's own jars by name, and so on the class path."""
+_EMPTY = dict.fromkeys(("mapred-default.xml", "yarn-default.xml"), "<configuration/>")
+"""Neither runs here, and theirs are two thirds of the Hadoop configuration that Hudi sends along with each stage, and
+that each of its tasks reads."""
 
 
 class JarsUnavailableError(RetryLaterError):
@@ -48,7 +57,8 @@ def ensure_jars(cache: Path | None = None) -> Path:
     """
     cache = cache or jars_cache()
     ivy_file = files("lakestream.spark").joinpath("ivy.xml").read_bytes()
-    folder = cache / hashlib.sha256(ivy_file + pyspark.__version__.encode()).hexdigest()[:12]
+    made_of = ivy_file + pyspark.__version__.encode() + repr(sorted(_EMPTY.items())).encode()
+    folder = cache / hashlib.sha256(made_of).hexdigest()[:12]
     if folder.is_dir():
         return folder
     cache.mkdir(parents=True, exist_ok=True)
@@ -87,6 +97,9 @@ def _resolve(cache: Path, ivy_file: bytes, folder: Path) -> None:
     for jar in spark_jars().glob("*.jar"):
         if not jar.name.startswith("hadoop-client-"):
             _link(jar, partial / jar.name)
+    with zipfile.ZipFile(partial / _NO_DEFAULTS, "w") as archive:
+        for name, content in _EMPTY.items():
+            archive.writestr(zipfile.ZipInfo(name), content)
     partial.rename(folder)
     shutil.rmtree(ivy_cache, ignore_errors=True)
 

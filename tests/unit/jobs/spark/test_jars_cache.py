@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import xml.etree.ElementTree as ET
+import zipfile
 from importlib.resources import files
 from pathlib import Path
 
@@ -44,8 +45,8 @@ def theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-THEIRS = {"annotations-17.0.0.jar", "ivy-2.5.3.jar"}
-"""What stays of them."""
+THEIRS = {"annotations-17.0.0.jar", "ivy-2.5.3.jar", "empty-hadoop-defaults.jar"}
+"""What stays of them, and what is added."""
 
 
 def install(folder: Path, body: str) -> None:
@@ -102,7 +103,10 @@ def test_every_version_is_pinned_and_hadoop_is_of_one_version() -> None:
 def test_in_an_image_our_hadoop_is_the_only_one(theirs: Path, tmp_path: Path) -> None:
     install(tmp_path, 'for jar in hadoop-client-api-3.4.2 annotations-2.35.4; do echo new > "$folder/$jar.jar"; done')
     install_jars(theirs)
-    found = {jar.stem: jar.read_text().strip() for jar in theirs.iterdir()}
+    (added,) = theirs.glob("empty-*.jar")
+    with zipfile.ZipFile(added) as archive:
+        assert {archive.read(name) for name in archive.namelist()} == {b"<configuration/>"}
+    found = {jar.stem: jar.read_text().strip() for jar in theirs.iterdir() if jar != added}
     assert found == {
         "hadoop-client-api-3.4.2": "new",
         "annotations-2.35.4": "new",
