@@ -171,10 +171,13 @@ class HudiClient:
         """
         if not self._table.settings.counts_log_files:
             return
+        meta_client = self._table.meta_client()
+        if not (pending := self._table.pending_commits(meta_client.getActiveTimeline())):
+            return
         config, markers = self._client.getConfig(), self._hudi.table.marker
         engine = self._hudi.client.common.HoodieSparkEngineContext(self._spark._jsc)
-        table = self._hudi.table.HoodieSparkTable.create(config, engine, self._table.meta_client())
-        for instant in self._table.pending_commits():
+        table = self._hudi.table.HoodieSparkTable.create(config, engine, meta_client)
+        for instant in pending:
             found = markers.MarkerBasedRollbackUtils.getAllMarkerPaths(
                 table, engine, instant, config.getRollbackParallelism()
             )

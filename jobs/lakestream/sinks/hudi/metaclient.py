@@ -178,9 +178,8 @@ class HudiTable:
         done = self.meta_client().getActiveTimeline().getCommitTimeline().filterCompletedInstants().getInstants()
         return [one.requestedTime() for one in done if one.getCompletionTime() < one.requestedTime()]
 
-    def pending_commits(self, timeline: Any = None) -> list[str]:
-        """Instants of commits of batches that were begun, but not completed; oldest first. `timeline`: the active one,
-        if it is at hand."""
+    def pending_commits(self, timeline: Any) -> list[str]:
+        """Instants of commits of batches in an active timeline that were begun, but not completed; oldest first."""
         return sorted(instants_in(self._commits(timeline).filterInflightsAndRequested()))
 
     def pending_compactions(self) -> list[str]:
@@ -195,7 +194,8 @@ class HudiTable:
 
     def batches(self, after: str = "") -> list[str]:
         """Instants of the completed commits of batches in the active timeline that began after one, oldest first."""
-        return sorted(one for one in instants_in(self._commits().filterCompletedInstants()) if one > after)
+        commits = self._commits(self.meta_client().getActiveTimeline())
+        return sorted(one for one in instants_in(commits.filterCompletedInstants()) if one > after)
 
     def batch_at(self, instant: str, checkpoint: str) -> int | None:
         """The batch of a completed commit in the active timeline; None: there is no such commit of the checkpoint."""
@@ -243,9 +243,8 @@ class HudiTable:
         base = self.settings.path
         return self.hudi.storage.StoragePath(f"{base}/{below}" if below else base)
 
-    def _commits(self, timeline: Any = None) -> Any:
+    def _commits(self, timeline: Any) -> Any:
         """Those of batches; of a merge-on-read table, a `commit` is a compaction."""
-        timeline = timeline or self.meta_client().getActiveTimeline()
         return timeline.getDeltaCommitTimeline() if self.settings.merges_on_read else timeline.getCommitTimeline()
 
     def _completed(self, timeline: Any, undone: Set[str]) -> Iterator[tuple[Any, str]]:
