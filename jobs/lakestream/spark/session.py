@@ -152,6 +152,9 @@ def java_options(archive: Path) -> list[str]:
         # To measure objects, Hudi's JOL would start four more JVMs that try, in vain, to attach to this one.
         "-Djol.skipDynamicAttach=true",
         "-Djol.skipHotspotSAAttach=true",
+        # Until Java 17.0.11 the helper that starts a process waits for ever if its JVM is killed, and has the JVM's
+        # connections: a dead driver seems alive to its executors (JDK-8307990). This way there is no helper.
+        "-Djdk.lang.Process.launchMechanism=VFORK",
         *archive_options(archive),
     ]
 
