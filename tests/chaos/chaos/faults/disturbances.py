@@ -135,7 +135,8 @@ class DeletingForbidden(Fault):
 
     def strike(self, world: World) -> None:
         assert world.proxy is not None  # it suits S3 alone
-        world.proxy.faults.add(S3Fault(Effect.FORBID, "delete", times=None if world.batches() else AWAITED))
+        works = world.driver is not None and world.driver.batches
+        world.proxy.faults.add(S3Fault(Effect.FORBID, "delete", times=None if works else AWAITED))
 
 
 @dataclass(frozen=True)

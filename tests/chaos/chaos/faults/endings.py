@@ -49,8 +49,11 @@ class CrashAt(Ending):
     def end(self, world: World, driver: Driver) -> None:
         driver.hurt = True
         if driver.wait(START_SECONDS) is None:
-            world.tell(f"{driver.name} never came to {self.step}")
-            driver.kill()
+            world.tell(f"{driver.name} has not come to {self.step}: calm")
+            world.calm()
+            if driver.wait(START_SECONDS) is None:
+                world.faults.append(f"stuck: {driver.name} never came to {self.step}")
+                driver.end()
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,56 @@
+"""What a fault does to a world goes by the driver that is there."""
+
+from __future__ import annotations
+
+from random import Random
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from chaos.driver import Driver
+from chaos.faults.disturbances import DeletingForbidden
+from chaos.faults.endings import CrashAt
+from chaos.s3 import AWAITED, S3Faults, S3Request
+from chaos.world import World
+
+DELETE = S3Request("DELETE", "/chaos/table/.hoodie/1.commit.requested", "", {})
+MANY = 10 * AWAITED
+
+
+class _Hanging:
+    """A driver that goes on after some calms, if ever, and then dies at its step."""
+
+    name = "driver-01"
+
+    def __init__(self, calms: int) -> None:
+        self.left = calms
+        self.ended = False
+
+    def wait(self, seconds: float) -> int | None:
+        return None if self.left > 0 else -9
+
+    def end(self) -> None:
+        self.ended = True
+
+
+@pytest.mark.parametrize(("batches", "denied"), [(None, AWAITED), (0, AWAITED), (1, MANY)])
+def test_only_a_driver_that_works_can_do_without_the_right_to_delete(batches: int | None, denied: int) -> None:
+    faults = S3Faults(Random(1))
+    driver = None if batches is None else SimpleNamespace(batches=batches)
+    DeletingForbidden().strike(cast(World, SimpleNamespace(proxy=SimpleNamespace(faults=faults), driver=driver)))
+    assert sum(faults.strikes(DELETE) is not None for _ in range(MANY)) == denied
+
+
+@pytest.mark.parametrize(("calms", "stuck"), [(0, False), (1, False), (2, True)])
+def test_a_driver_that_never_comes_to_its_step_though_all_is_calm_is_stuck(calms: int, stuck: bool) -> None:
+    driver, told, faults = _Hanging(calms), list[str](), list[str]()
+
+    def calm() -> None:
+        driver.left -= 1
+
+    world = SimpleNamespace(tell=told.append, calm=calm, faults=faults)
+    CrashAt("half_read", 1).end(cast(World, world), cast(Driver, driver))
+    assert bool(told) == (calms > 0)
+    assert (faults == ["stuck: driver-01 never came to half_read"]) == stuck
+    assert driver.ended == stuck
