@@ -1,7 +1,11 @@
-"""Changes of the spec while events flow: what can be taken up in place restarts nothing, the rest is drained first."""
+"""Changes of the spec while events flow: what can be taken up in place restarts nothing, the rest is drained first.
+
+Meanwhile the stream is read once more from its beginning: a request outlives the drivers that work on it.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,9 +17,10 @@ from cluster.commands import Kubectl, Object
 from cluster.installation import LAKE
 from cluster.lake import Lake
 from cluster.load import start_load, stop_load
-from cluster.stream import WRITERS, Stream
-from cluster.waiting import steadily
+from cluster.stream import DOCUMENT, STARTS, WRITERS, Stream
+from cluster.waiting import eventually, steadily
 from lakestream_api import ConditionType, Phase
+from lakestream_loadgen.audit import read_json_lake
 
 pytestmark = pytest.mark.timeout(1200)
 
@@ -33,6 +38,21 @@ def drivers(orders: Stream) -> dict[str, str]:
 def generations(orders: Stream) -> list[tuple[str, int]]:
     found = [orders.application(writer) for writer in WRITERS]
     return [(item["metadata"]["uid"], item["metadata"]["generation"]) for item in found if item]
+
+
+@pytest.fixture(scope="module", autouse=True)
+def asked_again(orders: Stream, lake: Lake, events: None, s3: dict[str, str]) -> int:
+    """A span is asked for, from before the first record up to now; how many records there are in it, at least."""
+    records = read_json_lake(lake.json).num_rows
+    told = backfill(orders, "span", "--from", "2 hours ago")
+    assert told.startswith("backfill 1: what arrived in orders from "), told
+    return records
+
+
+def backfill(orders: Stream, *arguments: str) -> str:
+    """What `lakestream backfill` says in the driver's pod."""
+    pod = orders.names("hudi").driver_pod
+    return orders.kubectl.run("exec", pod, "--", "lakestream", "backfill", *arguments, *DOCUMENT, "--writer", "hudi")
 
 
 @pytest.fixture(scope="module")
@@ -99,6 +119,15 @@ def test_an_unreadable_schema_is_a_condition_and_not_a_crash_loop(bad: Stream) -
         10,
         lambda: bad.driver("json"),
     )
+
+
+def test_the_stream_was_read_once_more_beside_all_that(orders: Stream, asked_again: int) -> None:
+    def records() -> int | None:
+        done = re.search(r"^backfill 1 is done: .*, ([\d,]+) records$", backfill(orders, "status"), re.M)
+        return int(done[1].replace(",", "")) if done else None
+
+    read = eventually("the span is read", records, STARTS, lambda: backfill(orders, "status"))
+    assert read >= asked_again > 1000
 
 
 def test_nothing_was_lost_or_doubled(orders: Stream, lake: Lake, spark: SparkSession, scratch: Path) -> None:

@@ -17,6 +17,8 @@ STARTS = 240.0
 
 WRITERS = ("hudi", "json")
 """Those of the example."""
+DOCUMENT = ("-f", "/etc/lakestream/document/lakestream.yaml")
+"""The LakeStream as a driver's pod has it, for commands there."""
 SETTLED = timedelta(seconds=5)
 """Records younger than this may be left for the next batch; the clock of the cluster is taken to be this one."""
 
