@@ -306,7 +306,9 @@ class World:
         longest = max(batch.prepare_seconds, self.now - job.began)
         quickness = Quickness(longest, batch.records / longest / batch.tasks)
         span = timedelta(seconds=max(batch.horizon - batch.base, 1e-3))
-        self._rates = self._rates.after(Covered(span, batch.records, batch.bytes, quickness))
+        fullest = batch.share * batch.bytes
+        covered = Covered(span, batch.records, batch.bytes, fullest, batch.caught_up, quickness)
+        self._rates = self._rates.after(covered)
         self._pace = self._pace.after(batch.prepare_seconds, self.now - job.began)
         self._compact(job.whole)
         if self._draining:

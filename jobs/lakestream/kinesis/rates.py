@@ -34,6 +34,13 @@ _FIXED = 3.0
 batches would only pay it more often."""
 _PACES = 10
 """Batches that are looked back to for it."""
+_LATE = 2.0
+"""Trigger intervals whose arrivals are one batch, if the one before has left nothing: one that comes late, and would
+have to be followed by what it leaves."""
+_ANSWER = 0.8 * 10_000_000
+"""Bytes of a shard that come in one answer, which has up to 10 MB; less, as a rate is what was before. What is beyond
+comes five seconds later ("subsequent calls made within the next 5 seconds throw an exception", developer guide of
+Kinesis Data Streams, quotas and limits), and a task waits for it with its slot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +61,10 @@ class Covered:
     """Of arrival time."""
     records: float
     bytes: float
+    fullest: float
+    """Bytes of the shard that had most."""
+    caught_up: bool
+    """Whether it had all that there was."""
     pace: Pace | None
     """None: it is not known."""
 
@@ -71,6 +82,10 @@ class Rates:
     """Decayed sums over batches; a rate is a ratio of two."""
     last: timedelta = timedelta(0)
     """Arrival time that the last batch covered."""
+    fullest: float = 0.0
+    """Bytes per second of the shard that had most in that."""
+    is_behind: bool = False
+    """Whether the last batch has left something."""
     by_shard: Mapping[str, float] = field(default_factory=dict)
     """Records per second in the last batch that had the shard."""
     paces: tuple[Pace, ...] = ()
@@ -83,7 +98,9 @@ class Rates:
         span = max(commit.horizon - commit.base, _LEAST)
         seconds = span.total_seconds()
         by_shard = {**self.by_shard, **{s.shard_id: s.records / seconds for s in commit.shards}}
-        return replace(self.after(Covered(span, commit.records, commit.bytes, _pace(commit, tasks))), by_shard=by_shard)
+        fullest = max((s.bytes for s in commit.shards), default=0)
+        covered = Covered(span, commit.records, commit.bytes, fullest, commit.caught_up, _pace(commit, tasks))
+        return replace(self.after(covered), by_shard=by_shard)
 
     def after(self, batch: Covered) -> Rates:
         """The rates once this batch is known too, but for those of single shards."""
@@ -93,6 +110,8 @@ class Rates:
             bytes=self.bytes * _MEMORY + batch.bytes,
             seconds=self.seconds * _MEMORY + batch.span.total_seconds(),
             last=batch.span,
+            fullest=batch.fullest / batch.span.total_seconds(),
+            is_behind=not batch.caught_up,
             paces=(*self.paces, batch.pace)[-_PACES:] if batch.pace else self.paces,
         )
 
@@ -110,19 +129,42 @@ class Rates:
         )
         grown = max(_GROWTH * self.last.total_seconds(), full)
         capped = max(_MAX_BURST * full, _SHORT.total_seconds())
-        manageable = self._manageable(settings, min(slots, shards))
-        return max(_floor(min(wanted, grown, capped, manageable)), _LEAST)
+        tasks = min(slots, shards)
+        fit = min(wanted, grown, capped, self._manageable(settings, tasks), self._at_once(settings, tasks))
+        return max(_floor(fit), _LEAST)
 
     def _manageable(self, settings: PlannerSettings, tasks: int) -> float:
-        """Seconds of arrival time whose records so many tasks work on in time, by the best of the last batches.
+        """Seconds of arrival time whose records so many tasks work on in time.
 
         What others took beyond it was fixed cost or chance: a small batch, or one that a busy machine held up.
         """
-        if not self.paces or self.records <= 0:
+        if not self.paces:
             return math.inf
-        quickest = min(pace.seconds for pace in self.paces)
-        allowed = max(_OVERLOADED * settings.interval.total_seconds(), _FIXED * quickest)
-        return allowed * tasks * max(pace.records for pace in self.paces) * self.seconds / self.records
+        return self._done_in(max(_OVERLOADED * settings.interval.total_seconds(), _FIXED * self._quickest), tasks)
+
+    def _at_once(self, settings: PlannerSettings, tasks: int) -> float:
+        """Seconds of arrival time of which the fullest shard gives all at once.
+
+        But for no less than what arrives while a batch is at work, or a backlog would stay; nor than what is worked
+        on in a trigger interval, as so often everybody can have a batch; nor, at the tip, than what a late one finds.
+        """
+        if not self.paces or self.fullest <= 0:
+            return math.inf
+        interval = settings.interval.total_seconds()
+        at_the_tip = 0.0 if self.is_behind else _LATE * interval
+        arrive = _OVERLOADED * self._quickest
+        return max(_ANSWER / self.fullest, at_the_tip, arrive, self._done_in(interval, tasks))
+
+    @property
+    def _quickest(self) -> float:
+        """Seconds of it, of the last batches."""
+        return min(pace.seconds for pace in self.paces)
+
+    def _done_in(self, seconds: float, tasks: int) -> float:
+        """Seconds of arrival time whose records so many tasks work on in that time, by the best of the last batches."""
+        if self.records <= 0:
+            return math.inf
+        return seconds * tasks * max(pace.records for pace in self.paces) * self.seconds / self.records
 
     def expect(self, shard_id: str, span: timedelta) -> int:
         """Estimate of the records of a shard in a span of arrival time; 0: no idea."""

@@ -114,6 +114,56 @@ def test_small_batches_that_a_busy_machine_holds_up_do_not_become_ever_smaller()
         assert rates.slice(hurried, 4) >= seconds(1.5)
 
 
+def crowded(span: float, longest: float, per_second: int = 1_000, *, caught_up: bool = False) -> BatchCommit:
+    """A batch of records of 1,000 bytes from two shards, three quarters of them from the one."""
+    records = round(per_second * span)
+    batch = replace(taking(records, span, longest), bytes=records * 1_000, caught_up=caught_up)
+    stats = batch.shards[0]
+    full = replace(stats, records=records * 3 // 4, bytes=records * 750)
+    rest = replace(stats, shard_id="s-1", records=records // 4, bytes=records * 250)
+    return replace(batch, shards=(full, rest))
+
+
+LARGE = replace(SETTINGS, max_records=10**6, max_bytes=10**9, interval=seconds(2))
+
+
+def test_a_backlogs_batch_has_what_the_fullest_shard_gives_in_one_answer() -> None:
+    # Of 750,000 bytes a second 8 MB, of the 10 MB that one answer has.
+    assert Rates().observe(crowded(20, 4), tasks=2).slice(LARGE, 2, slots=2) == seconds(10.666)
+
+
+def test_at_the_tip_what_arrives_in_two_intervals_is_one_batch_however_full_a_shard_is() -> None:
+    slow = replace(LARGE, interval=seconds(12))
+    at_tip, behind = (Rates().observe(crowded(12, 11, caught_up=caught_up), tasks=2) for caught_up in (True, False))
+    assert at_tip.slice(slow, 2, slots=2) == seconds(24)
+    # 1.5 times what the batch took.
+    assert behind.slice(slow, 2, slots=2) == seconds(16.5)
+
+
+def test_a_batch_whose_work_is_mostly_fixed_covers_more_than_it_takes() -> None:
+    # Ten seconds of arrivals would take twelve of work again.
+    assert Rates().observe(crowded(20, 12), tasks=2).slice(LARGE, 2, slots=2) == seconds(18)
+
+
+def test_a_batch_is_not_cut_short_of_a_trigger_intervals_work() -> None:
+    # 20 s of arrivals were done in one second: 40 s in an interval.
+    assert Rates().observe(crowded(20, 1), tasks=2).slice(LARGE, 2, slots=2) == seconds(40)
+
+
+@given(st.floats(0.2, 60), st.floats(0.05, 0.6), st.integers(1, 2_000), st.integers(1, 64))
+def test_a_backlog_is_worked_off_whatever_of_a_batch_is_fixed(
+    fixed: float, share: float, per_second: int, slots: int
+) -> None:
+    """If what arrives in a second is done in less than one, a batch comes to cover more time than it takes."""
+    rates, settings = Rates(), replace(LARGE, max_records=10**9, max_bytes=10**12)
+    span, longest = 10.0, fixed + share * 10.0
+    for _ in range(40):
+        rates = rates.observe(crowded(span, longest, per_second), tasks=min(slots, 2))
+        span = rates.slice(settings, 2, slots).total_seconds()
+        longest = fixed + share * span
+    assert span > longest
+
+
 def test_what_a_batch_waits_for_is_not_its_work() -> None:
     waited = Rates().observe(taking(8_000, 10, 8)).observe(taking(8_000, 10, 8, waited=100))
     assert waited.slice(SETTINGS, 4) == Rates().observe(taking(8_000, 10, 8)).slice(SETTINGS, 4)
