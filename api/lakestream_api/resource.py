@@ -96,7 +96,8 @@ class Trigger(ApiModel):
     some are throttled."""
 
     max_records_per_batch: int = Field(default=500_000, ge=1, le=1_000_000_000)
-    """Records that a batch comes near to when there is a backlog."""
+    """Records that a batch of a backlog comes near to at most. It has fewer where they would take longer than one and a
+    half intervals, or where a shard would be asked for more than the 10 MB that it gives at once."""
 
     max_bytes_per_batch: Annotated[Size, AfterValidator(_batch_bytes)] = Field(
         default=256 << 20,
@@ -108,7 +109,7 @@ class Trigger(ApiModel):
             )
         ),
     )
-    """Bytes of record data that a batch comes near to when there is a backlog; at least `1Mi`."""
+    """Bytes of record data that a batch of a backlog comes near to at most; at least `1Mi`."""
 
 
 class Quarantine(ApiModel):

@@ -34,7 +34,7 @@ _FIXED = 3.0
 batches would only pay it more often."""
 _PACES = 10
 """Batches that are looked back to for it."""
-_LATE = 2.0
+_LATE = 1.75
 """Trigger intervals whose arrivals are one batch, if the one before has left nothing: one that comes late, and would
 have to be followed by what it leaves."""
 _ANSWER = 0.8 * 10_000_000

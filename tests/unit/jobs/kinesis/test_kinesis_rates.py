@@ -132,10 +132,10 @@ def test_a_backlogs_batch_has_what_the_fullest_shard_gives_in_one_answer() -> No
     assert Rates().observe(crowded(20, 4), tasks=2).slice(LARGE, 2, slots=2) == seconds(10.666)
 
 
-def test_at_the_tip_what_arrives_in_two_intervals_is_one_batch_however_full_a_shard_is() -> None:
+def test_at_the_tip_what_a_late_batch_finds_is_one_batch_however_full_a_shard_is() -> None:
     slow = replace(LARGE, interval=seconds(12))
     at_tip, behind = (Rates().observe(crowded(12, 11, caught_up=caught_up), tasks=2) for caught_up in (True, False))
-    assert at_tip.slice(slow, 2, slots=2) == seconds(24)
+    assert at_tip.slice(slow, 2, slots=2) == seconds(21)
     # 1.5 times what the batch took.
     assert behind.slice(slow, 2, slots=2) == seconds(16.5)
 
