@@ -5,14 +5,10 @@ from __future__ import annotations
 import logging
 import time
 from bisect import bisect_left
-from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import lru_cache
-from itertools import islice
-from typing import TypeVar
 
 import pyarrow as pa
 
@@ -21,15 +17,17 @@ from lakestream.kinesis.batches import record_batch
 from lakestream.kinesis.client import HttpKinesisClient
 from lakestream.kinesis.pages import arrival_micros, pages
 from lakestream.kinesis.port import MAX_RECORDS_PER_CALL, KinesisClient, Monotonic, RecordPage, Sleep
+from lakestream.kinesis.prefetch import in_order
 from lakestream.kinesis.probe import Record
 from lakestream.kinesis.settings import KinesisSettings
 from lakestream.model import Finding, Loss, ShardRange, after, at
 
 log = logging.getLogger(__name__)
-Part = TypeVar("Part")
 
 _RANGES_AT_ONCE = 4
-"""Ranges of one task that are asked for at once; each holds at most one page, 10 MB, ahead of Spark."""
+"""Ranges of one task that are read at once: most of the time that a full shard takes is waiting for its next answer."""
+_AHEAD_BYTES = 16 * 1024 * 1024
+"""That each of them holds ahead of Spark: one full answer, 10 MB, as columns."""
 _MARGIN = 1.25
 """Ask for so many times the records that are expected: a second call costs more than some records too many."""
 _LEAST_LIMIT = 100
@@ -51,7 +49,11 @@ def read_ranges(settings: KinesisSettings, ranges: Sequence[ShardRange]) -> Iter
         KinesisError: Kinesis did not answer.
     """
     reader = RangeReader(_client(settings), settings)
-    return in_order([reader.read(piece) for piece in ranges], _RANGES_AT_ONCE)
+    return in_order(map(reader.read, ranges), at_once=_RANGES_AT_ONCE, size=_size, most=_AHEAD_BYTES)
+
+
+def _size(part: pa.RecordBatch | Finding) -> int:
+    return 0 if isinstance(part, Finding) else int(part.nbytes)
 
 
 @lru_cache(maxsize=4)
@@ -214,22 +216,3 @@ def _next_limit(piece: ShardRange, page: RecordPage) -> int:
     if span <= 0 or rest <= 0:
         return MAX_RECORDS_PER_CALL
     return _limit(max(1, len(page) * rest // span))
-
-
-def in_order(parts: Iterable[Iterator[Part]], ahead: int) -> Iterator[Part]:
-    """What all parts give, part by part, while what the next `ahead` parts give next is being fetched."""
-    coming = iter(parts)
-    pool = ThreadPoolExecutor(ahead, thread_name_prefix="reader")
-    try:
-        running: deque[tuple[Iterator[Part], Future[Part | None]]] = deque(
-            (part, pool.submit(next, part, None)) for part in islice(coming, ahead)
-        )
-        while running:
-            part, future = running.popleft()
-            while (given := future.result()) is not None:
-                future = pool.submit(next, part, None)
-                yield given
-            running.extend((part, pool.submit(next, part, None)) for part in islice(coming, 1))
-    finally:
-        # Not waited for: a task that Spark ends early must not hang on a call that is being retried.
-        pool.shutdown(wait=False, cancel_futures=True)

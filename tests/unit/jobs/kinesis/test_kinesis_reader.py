@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
@@ -13,7 +12,6 @@ import pytest
 from lakestream.errors import DataLossError, ExpiredIteratorError, KinesisAnswerError, RangeError
 from lakestream.kinesis import KinesisSettings, RangeReader, RecordPage
 from lakestream.kinesis.port import IteratorStart
-from lakestream.kinesis.reader import in_order
 from lakestream.model import Finding, Loss, ShardRange, after, at
 from lakestream.testing.fake_kinesis import FakeKinesis, FakeRecord
 
@@ -246,39 +244,3 @@ def test_no_more_is_asked_for_than_the_range_should_hold() -> None:
     limits.clear()
     assert len(numbers(reader_of(stream).read(replace(piece, expected_records=0)))) == 500
     assert limits == [10_000]
-
-
-def batch_of(value: int) -> pa.RecordBatch:
-    return pa.RecordBatch.from_pydict({"data": [b"%d" % value]})
-
-
-def test_batches_come_in_order_although_they_are_fetched_ahead() -> None:
-    other_began = threading.Event()
-
-    def slow() -> Iterator[pa.RecordBatch]:
-        yield batch_of(0)
-        assert other_began.wait(60), "the second range is not fetched while the first one is read"
-        yield batch_of(1)
-
-    def quick() -> Iterator[pa.RecordBatch]:
-        other_began.set()
-        yield batch_of(2)
-        yield batch_of(3)
-
-    def empty() -> Iterator[pa.RecordBatch]:
-        yield from ()
-
-    parts = [slow(), quick(), empty(), iter([batch_of(4)]), iter([batch_of(5)])]
-    assert numbers(in_order(parts, ahead=2)) == [0, 1, 2, 3, 4, 5]
-    assert numbers(in_order([], ahead=2)) == []
-
-
-def test_an_error_of_any_range_ends_the_task() -> None:
-    def broken() -> Iterator[pa.RecordBatch]:
-        yield batch_of(1)
-        raise RangeError("broken")
-
-    batches = in_order([iter([batch_of(0)]), broken()], ahead=2)
-    assert numbers(iter([next(batches), next(batches)])) == [0, 1]
-    with pytest.raises(RangeError):
-        next(batches)
