@@ -42,8 +42,8 @@ def generations(orders: Stream) -> list[tuple[str, int]]:
 
 @pytest.fixture(scope="module", autouse=True)
 def asked_again(orders: Stream, lake: Lake, events: None, s3: dict[str, str]) -> int:
-    """A span is asked for, from before the first record up to now, within the hour for which the table remembers deletes;
-    how many records there are in it, at least."""
+    """A span is asked for, from before the first record up to now, within the hour for which the table remembers
+    deletes; how many records there are in it, at least."""
     records = read_json_lake(lake.json).num_rows
     told = backfill(orders, "span", "--from", "50 minutes ago")
     assert told.startswith("backfill 1: what arrived in orders from "), told
