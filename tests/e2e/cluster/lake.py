@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +12,9 @@ from lakestream_loadgen.audit import audit, compare, fold, read_json_lake, read_
 from lakestream_loadgen.audit.report import report_text
 from lakestream_loadgen.content import EVENT_SCHEMA
 from lakestream_loadgen.ledger import read_ledger
+
+_PLACE = ["shard_id", "sequence_number", "sub_sequence", "data"]
+"""Of a record in quarantine."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,10 @@ class Lake:
         assert verdict.ok, text
         assert compared.ok, text
         assert len(rows) > 0, "the JSON table is empty"
-        assert quarantines[0].num_rows == quarantines[1].num_rows, "the two writers quarantined different records"
+        json, hudi = (Counter(zip(*one.select(_PLACE).to_pydict().values(), strict=True)) for one in quarantines)
+        assert json.keys() == hudi.keys(), "the two writers quarantined different records"
+        # What test_3_changes.py has had read once more is there twice (docs/backfill.md).
+        assert max(hudi.values(), default=1) <= 2, hudi.most_common(3)
         return text
 
     def table(self, spark: SparkSession) -> DataFrame:
