@@ -55,8 +55,7 @@ class _Ahead(Generic[Part]):
         self._parts = parts
         self._size = size
         self._most = most
-        self._held: deque[Part] = deque()
-        self._bytes = 0
+        self._held: deque[tuple[Part, int]] = deque()
         self._error: BaseException | None = None
         self._is_read = False
         self._is_left = False
@@ -79,11 +78,13 @@ class _Ahead(Generic[Part]):
         """Keep a part, and wait until there is room for another one like it; False if nobody wants that."""
         size = self._size(part)
         with self._changed:
-            self._held.append(part)
-            self._bytes += size
+            self._held.append((part, size))
             self._changed.notify_all()
-            self._changed.wait_for(lambda: self._is_left or not self._held or self._bytes + size <= self._most)
+            self._changed.wait_for(lambda: self._is_left or self._has_room(size))
             return not self._is_left
+
+    def _has_room(self, size: int) -> bool:
+        return not self._held or sum(held for _, held in self._held) + size <= self._most
 
     def given(self) -> Iterator[Part]:
         """All parts, as they come."""
@@ -97,8 +98,7 @@ class _Ahead(Generic[Part]):
             self._changed.wait_for(lambda: self._held or self._is_read)
             if not self._held:
                 return None
-            part = self._held.popleft()
-            self._bytes -= self._size(part)
+            part, _ = self._held.popleft()
             self._changed.notify_all()
             return part
 
