@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
@@ -27,32 +27,45 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Claimant:
-    """A LakeStream, and what it names."""
+    """A LakeStream, what it names, and what its drivers have."""
 
     namespace: str
     name: str
     age: tuple[str, str]
     """Earlier ones first; of two of one second, any, but always the same."""
     places: tuple[Place, ...]
+    """That its spec names; none if that cannot be read."""
+    held: tuple[Place, ...] = ()
+    """That its drivers have, by the documents that they were given: also if the spec does not name them any more."""
+
+    @property
+    def claims(self) -> tuple[Place, ...]:
+        """All that nobody else may be started on."""
+        named = {place.folder for place in self.places}
+        return *self.places, *(place for place in self.held if place.folder not in named)
+
+    def has(self, place: Place) -> bool:
+        """Whether drivers of it have that place."""
+        return any(place.folder == one.folder for one in self.held)
 
 
-def claimant_of(stream: Stream) -> Claimant:
-    """A LakeStream's claims; one whose spec cannot be read makes none."""
+def claimant_of(stream: Stream, held: tuple[Place, ...] = ()) -> Claimant:
+    """A LakeStream's claims."""
     try:
         places = places_of(wanted_of(stream).stream)
     except InvalidDocumentError:
         places = ()
     created = stream.manifest["metadata"].get("creationTimestamp", "")
-    return Claimant(stream.namespace, stream.name, (created, stream.uid), places)
+    return Claimant(stream.namespace, stream.name, (created, stream.uid), places, held)
 
 
-def held_in(documents: Iterable[str | None]) -> frozenset[str]:
-    """Folders of the places that drivers with these documents have."""
-    folders: set[str] = set()
+def held_in(documents: Iterable[str | None]) -> tuple[Place, ...]:
+    """The places that drivers with these documents have."""
+    places: list[Place] = []
     for document in filter(None, documents):
         with suppress(InvalidDocumentError):
-            folders.update(place.folder for place in places_of(plan_of(document).stream))
-    return frozenset(folders)
+            places += places_of(plan_of(document).stream)
+    return tuple(places)
 
 
 def places_of(stream: LakeStream) -> tuple[Place, ...]:
@@ -68,24 +81,23 @@ def places_of(stream: LakeStream) -> tuple[Place, ...]:
 
 
 def rivals(me: Claimant, others: Iterable[Claimant]) -> tuple[Claimant, ...]:
-    """Those of the others that name a place in one of its own, or one that holds it."""
+    """Those of the others that claim a place in one that it names, or one that holds it."""
     return tuple(other for other in others if any(_shared(me, other)))
 
 
-def contested(me: Claimant, others: Iterable[Claimant], held_by: Callable[[Claimant], frozenset[str]]) -> str:
+def contested(me: Claimant, others: Iterable[Claimant]) -> str:
     """What a LakeStream names that is another one's; or empty.
 
-    A place is his whose drivers have it already, in a document that they were given; else his who is older.
+    A place is his whose drivers have it already; else his who is older.
 
     Args:
         me: the LakeStream.
-        others: all others.
-        held_by: folders of the places that somebody's drivers have.
+        others: all others, or at least its `rivals`.
     """
     problems = []
     for other in others:
         for mine, how, theirs in _shared(me, other):
-            if not _is_first(me, mine, other, theirs, held_by):
+            if not _is_first(me, mine, other, theirs):
                 problems.append(
                     f"{mine.field}: {mine.location} {how} {theirs.what} of the LakeStream "
                     f"{other.namespace}/{other.name}, {theirs.location}. Give each a folder of its own; "
@@ -95,16 +107,14 @@ def contested(me: Claimant, others: Iterable[Claimant], held_by: Callable[[Claim
 
 
 def _shared(me: Claimant, other: Claimant) -> Iterator[tuple[Place, str, Place]]:
-    """Places of both that are one, or of which one lies in the other."""
-    for mine, theirs in product(me.places, other.places):
+    """What one names and the other claims that is one place, or of which one lies in the other."""
+    for mine, theirs in product(me.places, other.claims):
         if mine.folder.startswith(theirs.folder):
             yield mine, "is" if mine.folder == theirs.folder else "lies in", theirs
         elif theirs.folder.startswith(mine.folder):
             yield mine, "holds", theirs
 
 
-def _is_first(
-    me: Claimant, mine: Place, other: Claimant, theirs: Place, held_by: Callable[[Claimant], frozenset[str]]
-) -> bool:
-    i_hold, they_hold = mine.folder in held_by(me), theirs.folder in held_by(other)
+def _is_first(me: Claimant, mine: Place, other: Claimant, theirs: Place) -> bool:
+    i_hold, they_hold = me.has(mine), other.has(theirs)
     return i_hold if i_hold != they_hold else me.age < other.age

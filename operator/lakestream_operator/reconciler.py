@@ -6,7 +6,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
 from lakestream_api import LakeStreamStatus
@@ -46,8 +46,8 @@ class _Loop:
     manifest: Manifest
     """The LakeStream, as it was seen last."""
     claimant: Claimant
-    rivals: tuple[Claimant, ...] = ()
-    """Others that name what it names."""
+    rivals: tuple[StreamKey, ...] = ()
+    """Others that claim what it names."""
     compared: int = -1
     """The claims of all that they are of."""
     contested: str = ""
@@ -117,15 +117,14 @@ class Reconciler:
         if manifest is None or (loop is None and self._ending):
             return
         if loop is None:
-            loop = self._loops[key] = _Loop(manifest, claimant_of(stream_of(manifest)))
+            loop = self._loops[key] = _Loop(manifest, self._claimant(key, manifest))
             loop.task = asyncio.create_task(self._run(key, loop), name=f"loop of {key[0]}/{key[1]}")
             self._claims_changed()
         elif manifest["metadata"].get("generation") != loop.manifest["metadata"].get("generation"):
-            loop.claimant = claimant_of(stream_of(manifest))
+            loop.claimant = self._claimant(key, manifest)
             self._claims_changed()
         loop.manifest = manifest
-        loop.woken_at = loop.woken_at or self.clock()
-        loop.woken.set()
+        self._look_soon(loop)
 
     def statuses(self) -> Iterable[tuple[StreamKey, LakeStreamStatus]]:
         """The statuses as they were written last, for metrics."""
@@ -156,6 +155,9 @@ class Reconciler:
 
     async def _run(self, key: StreamKey, loop: _Loop) -> None:
         await self.ready.wait()
+        loop.claimant = self._claimant(key, loop.manifest)
+        # Before anybody decides, all who waited know now what their drivers have.
+        await asyncio.sleep(0)
         while True:
             await self._rest(loop)
             if self._ending:
@@ -201,11 +203,8 @@ class Reconciler:
     async def _cycle(self, key: StreamKey, loop: _Loop, now: datetime) -> None:
         """Look, decide, act."""
         stream = stream_of(loop.manifest)
-        if loop.compared != self._claims:
-            others = (other.claimant for other_key, other in self._loops.items() if other_key != key)
-            loop.rivals, loop.compared = rivals(loop.claimant, others), self._claims
-        loop.contested = contested(loop.claimant, loop.rivals, self._held)
         writers = self.cache.writers(key)
+        self._look_at_claims(key, loop, writers)
         await self._look_at_quotas(stream, loop, writers, now)
         observed = Observed(stream, writers, loop.contested, loop.refusals, loop.quotas)
         decision = decide(observed, self.job, now, scaling=loop.scaling, shards=loop.shards)
@@ -222,6 +221,21 @@ class Reconciler:
             self.wake(key)
         if decision.status is not None:
             await self._write(loop, stream, decision.status, now)
+
+    def _look_at_claims(self, key: StreamKey, loop: _Loop, writers: Mapping[str, WriterSeen]) -> None:
+        """Find out whether it names what is another one's, and let others know what is not its own any more."""
+        before = loop.claimant
+        loop.claimant = replace(before, held=held_in(seen.document for seen in writers.values()))
+        if loop.claimant.claims != before.claims:
+            self._claims_changed()
+        elif loop.claimant.held != before.held:
+            self._look_at_contested()
+        if loop.compared != self._claims:
+            others = {other_key: other.claimant for other_key, other in self._loops.items() if other_key != key}
+            found = rivals(loop.claimant, others.values())
+            loop.rivals = tuple((one.namespace, one.name) for one in found)
+            loop.compared = self._claims
+        loop.contested = contested(loop.claimant, [self._loops[rival].claimant for rival in loop.rivals])
 
     async def _look_at_quotas(
         self, stream: Stream, loop: _Loop, writers: Mapping[str, WriterSeen], now: datetime
@@ -263,11 +277,17 @@ class Reconciler:
 
     def _claims_changed(self) -> None:
         self._claims += 1
-        for key, loop in self._loops.items():
-            if loop.contested:
-                self.wake(key)
+        self._look_at_contested()
 
-    def _held(self, claimant: Claimant) -> frozenset[str]:
-        """What the drivers of a LakeStream have, by the documents that they were given."""
-        writers = self.cache.writers((claimant.namespace, claimant.name))
-        return held_in(seen.document for seen in writers.values())
+    def _look_at_contested(self) -> None:
+        for loop in self._loops.values():
+            if loop.contested:
+                self._look_soon(loop)
+
+    def _look_soon(self, loop: _Loop) -> None:
+        loop.woken_at = loop.woken_at or self.clock()
+        loop.woken.set()
+
+    def _claimant(self, key: StreamKey, manifest: Manifest) -> Claimant:
+        documents = (seen.document for seen in self.cache.writers(key).values())
+        return claimant_of(stream_of(manifest), held_in(documents))

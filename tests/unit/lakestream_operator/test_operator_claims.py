@@ -27,12 +27,12 @@ def writing(name: str, path: str, created: str = "2026-01-01T00:00:00Z") -> dict
     return manifest(name, created, writers=[{"name": "json", "json": {"path": path}}])
 
 
-def claimant(made: dict[str, Any]) -> Claimant:
-    return claimant_of(stream_of(made))
+def claimant(made: dict[str, Any], *documents: str | None) -> Claimant:
+    return claimant_of(stream_of(made), held_in(documents))
 
 
-def nothing(_: Claimant) -> frozenset[str]:
-    return frozenset()
+def documents_of(made: dict[str, Any]) -> list[str]:
+    return [plan.document for plan in wanted_of(stream_of(made)).plans.values()]
 
 
 OLD = writing("old", "s3a://lake/orders")
@@ -62,8 +62,8 @@ LATER = "2026-01-02T00:00:00Z"
     ],
 )
 def test_the_younger_one_is_told_of_both(young: dict[str, Any], said: str) -> None:
-    assert contested(claimant(OLD), [claimant(young)], nothing) == ""
-    problem = contested(claimant(young), [claimant(OLD)], nothing)
+    assert contested(claimant(OLD), [claimant(young)]) == ""
+    problem = contested(claimant(young), [claimant(OLD)])
     assert said in problem
     assert "LakeStream lake/old" in problem
     assert "Give each a folder of its own" in problem
@@ -86,43 +86,51 @@ def test_the_younger_one_is_told_of_both(young: dict[str, Any], said: str) -> No
     ],
 )
 def test_places_apart_are_nobodys_business(young: dict[str, Any]) -> None:
-    assert contested(claimant(young), [claimant(OLD)], nothing) == ""
-    assert contested(claimant(OLD), [claimant(young)], nothing) == ""
+    assert contested(claimant(young), [claimant(OLD)]) == ""
+    assert contested(claimant(OLD), [claimant(young)]) == ""
 
 
 def test_folders_of_pods_are_the_pods_own() -> None:
     old, young = (claimant(writing(name, "/data/orders")) for name in ("old", "young"))
-    assert contested(young, [old], nothing) == ""
+    assert contested(young, [old]) == ""
 
 
 def test_who_writes_a_place_already_is_not_ousted_by_an_older_one_that_comes_to_name_it() -> None:
-    young = writing("young", "s3a://lake/orders", LATER)
-    documents = [plan.document for plan in wanted_of(stream_of(young)).plans.values()]
+    made = writing("young", "s3a://lake/orders", LATER)
+    young, old = claimant(made, *documents_of(made)), claimant(OLD, None, "no: document")
+    assert contested(young, [old]) == ""
+    assert "LakeStream lake/young" in contested(old, [young])
 
-    def held(one: Claimant) -> frozenset[str]:
-        return held_in(documents) if one.name == "young" else held_in([None, "no: document"])
 
-    assert contested(claimant(young), [claimant(OLD)], held) == ""
-    assert "LakeStream lake/young" in contested(claimant(OLD), [claimant(young)], held)
+@pytest.mark.parametrize(
+    "now",
+    [
+        pytest.param(manifest("old", writers=[]), id="cannot be read"),
+        pytest.param(writing("old", "s3a://lake/another"), id="names another"),
+    ],
+)
+def test_what_its_drivers_have_stays_ones_own_whatever_the_spec_has_become(now: dict[str, Any]) -> None:
+    old, young = claimant(now, *documents_of(OLD)), claimant(writing("young", "s3a://lake/orders", LATER))
+    problem = contested(young, [old])
+    assert "s3a://lake/orders is the table of writer json of the LakeStream lake/old" in problem
+    assert contested(old, [young]) == ""
+    assert contested(young, [claimant(now)]) == ""
 
 
 def test_of_any_number_exactly_one_gets_the_place() -> None:
     for holders in itertools.product([False, True], repeat=3):
         ages = ["2026-01-01T00:00:00Z", "2026-01-01T00:00:00Z", LATER]
-        streams = [claimant(writing(f"s{one}", "s3a://lake/orders", age)) for one, age in enumerate(ages)]
-
-        def held(one: Claimant, holders: tuple[bool, ...] = holders) -> frozenset[str]:
-            has = holders[int(one.name[1])]
-            return frozenset(place.folder for place in one.places) if has else frozenset()
-
-        free = [one for one in streams if not contested(one, [other for other in streams if other is not one], held)]
+        made = [writing(f"s{one}", "s3a://lake/orders", age) for one, age in enumerate(ages)]
+        documents = [documents_of(one) if holds else [] for one, holds in zip(made, holders, strict=True)]
+        streams = [claimant(one, *held) for one, held in zip(made, documents, strict=True)]
+        free = [one for one in streams if not contested(one, [other for other in streams if other is not one])]
         assert len(free) == 1
         assert free[0] is streams[holders.index(True) if any(holders) else 0]
 
 
 def test_one_that_names_anothers_place_is_not_started_and_says_so(clock: Any) -> None:
     young = stream_of(writing("young", "s3a://lake/orders", LATER))
-    problem = contested(claimant_of(young), [claimant(OLD)], nothing)
+    problem = contested(claimant_of(young), [claimant(OLD)])
     decision = decide(Observed(young, {}, problem), JOB, clock.now)
     assert not [action for action in decision.actions if isinstance(action, Create)]
     assert decision.status is not None

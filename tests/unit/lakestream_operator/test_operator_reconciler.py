@@ -189,20 +189,98 @@ def test_figures_wait_while_the_api_server_is_behind(clock: Any, applier: Applie
     play(writing())
 
 
+async def _two_on_one_table(clock: Any, applier: Applier) -> Reconciler:
+    """The second one is not started; its copy of the first one's spec has the table and the checkpoint of that."""
+    reconciler = _reconciler(clock, applier)
+    first, second = _manifest("first"), _manifest("second", creationTimestamp="2026-01-01T00:00:00Z")
+    first["metadata"]["creationTimestamp"] = "2025-01-01T00:00:00Z"
+    second["spec"] = first["spec"]
+    reconciler.cache.put(Kind.LakeStream, second)
+    reconciler.cache.put(Kind.LakeStream, first)
+    await _until(lambda: {name for name, _ in applier.statuses} == {"first", "second"})
+    assert _created(applier) == {"first"}
+    return reconciler
+
+
+def _created(applier: Applier) -> set[str]:
+    return {name for name, action in applier.acts if isinstance(action, Create)}
+
+
+def _edited(reconciler: Reconciler, name: str, spec: dict[str, Any] | None = None, **metadata: Any) -> None:
+    """What a person's edit brings."""
+    known = reconciler.cache.lakestream(("lake", name))
+    assert known is not None
+    version = str(int(known["metadata"]["resourceVersion"]) + 1)
+    changed = {**known["metadata"], "generation": 2, "resourceVersion": version, **metadata}
+    reconciler.cache.put(Kind.LakeStream, {**known, "metadata": changed, "spec": {**known["spec"], **(spec or {})}})
+
+
 def test_of_two_that_name_one_table_the_second_waits_until_the_first_lets_go(
     clock: Any, applier: Applier, play: Any
 ) -> None:
     async def looking() -> None:
-        reconciler = _reconciler(clock, applier)
-        first, second = _manifest("first"), _manifest("second", creationTimestamp="2026-01-01T00:00:00Z")
-        first["metadata"]["creationTimestamp"] = "2025-01-01T00:00:00Z"
-        second["spec"]["writers"] = first["spec"]["writers"]
-        reconciler.cache.put(Kind.LakeStream, second)
-        reconciler.cache.put(Kind.LakeStream, first)
-        await _until(lambda: {name for name, _ in applier.statuses} == {"first", "second"})
-        assert {name for name, action in applier.acts if isinstance(action, Create)} == {"first"}
+        reconciler = await _two_on_one_table(clock, applier)
         reconciler.cache.remove(_reference("first"), NEWEST)
-        await _until(lambda: ("second", Create) in [(name, type(action)) for name, action in applier.acts])
+        await _until(lambda: "second" in _created(applier))
+        await reconciler.close()
+
+    play(looking())
+
+
+def test_one_that_waits_for_anothers_table_can_be_deleted_and_others_come_and_go(
+    clock: Any, applier: Applier, play: Any
+) -> None:
+    async def looking() -> None:
+        reconciler = await _two_on_one_table(clock, applier)
+        _edited(reconciler, "second", deletionTimestamp="2026-01-03T00:00:00Z")
+        await _until(lambda: ("second", Finalize(present=False)) in applier.acts)
+        third = _manifest("third")
+        third["spec"]["writers"] = [{"name": "json", "json": {"path": "s3a://lake/third"}}]
+        third["spec"]["checkpoint"] = "s3a://lake/_checkpoints/third"
+        reconciler.cache.put(Kind.LakeStream, third)
+        await _until(lambda: "third" in _created(applier))
+        await reconciler.close()
+
+    play(looking())
+
+
+def test_one_that_waits_for_anothers_table_is_started_on_the_one_that_it_is_given(
+    clock: Any, applier: Applier, play: Any
+) -> None:
+    async def looking() -> None:
+        reconciler = await _two_on_one_table(clock, applier)
+        own = {"writers": [{"name": "own", "json": {"path": "s3a://lake/second"}}]}
+        _edited(reconciler, "second", own)
+        await _until(lambda: "second" in _created(applier))
+        await reconciler.close()
+
+    play(looking())
+    applied = [action.manifest for name, action in applier.acts if name == "second" and isinstance(action, Apply)]
+    documents = [one["data"]["lakestream.yaml"] for one in applied if "lakestream.yaml" in one.get("data", {})]
+    assert documents
+    assert all("s3a://lake/second" in one for one in documents)
+
+
+def test_a_spec_that_cannot_be_read_gives_no_table_away_that_its_driver_writes(
+    clock: Any, applier: Applier, play: Any
+) -> None:
+    async def looking() -> None:
+        reconciler = await _two_on_one_table(clock, applier)
+        given = next(
+            action.manifest
+            for name, action in applier.acts
+            if name == "first" and isinstance(action, Apply) and "lakestream.yaml" in action.manifest.get("data", {})
+        )
+        document = {**given["metadata"], "uid": "document", "resourceVersion": "1"}
+        reconciler.cache.put(Kind.ConfigMap, {**given, "metadata": document})
+        told = len(applier.statuses)
+        _edited(reconciler, "first", {"kubernetes": {"sparkConf": {"spark.speculation": "true"}}})
+        await _until(lambda: "first" in {name for name, _ in applier.statuses[told:]})
+        await asyncio.sleep(1)
+        assert _created(applier) == {"first"}
+        # Its driver is gone, and what it was given.
+        reconciler.cache.remove(Reference.of(given), NEWEST)
+        await _until(lambda: "second" in _created(applier))
         await reconciler.close()
 
     play(looking())
