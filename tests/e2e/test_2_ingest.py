@@ -15,7 +15,7 @@ from cluster.installation import IMAGES, LAKE, ROOT, SYSTEM
 from cluster.lake import Lake
 from cluster.load import RELEASE, load
 from cluster.notes import commands_of, typed
-from cluster.stream import DOCUMENT, STARTS, WRITERS, Stream
+from cluster.stream import STARTS, WRITERS, Stream
 from cluster.waiting import eventually
 from lakestream_api import ConditionType, Phase
 from lakestream_loadgen.audit import fold, read_json_lake
@@ -108,12 +108,9 @@ def test_a_query_as_an_application_writes_what_the_events_come_to(
         kubectl.run("exec", orders.names("hudi").driver_pod, "--", "lakestream", *again)
 
 
-def test_what_a_table_is_can_be_asked_in_a_drivers_pod(orders: Stream, kubectl: Kubectl) -> None:
-    driver = orders.names("hudi").driver_pod
-    document = (*DOCUMENT, "--writer", "hudi")
-    told = kubectl.run("exec", driver, "--", "lakestream", "table", *document)
-    assert "orders_hudi  s3a://lake/orders_hudi\nHudi " in told
-    assert "nobody has asked" in kubectl.run("exec", driver, "--", "lakestream", "backfill", "status", *document)
+def test_what_a_table_is_can_be_asked_in_a_drivers_pod(orders: Stream) -> None:
+    assert "orders_hudi  s3a://lake/orders_hudi\nHudi " in orders.command("hudi", "table")
+    assert "nobody has asked" in orders.command("hudi", "backfill", "status")
 
 
 def test_what_the_notes_say_first_can_be_typed() -> None:

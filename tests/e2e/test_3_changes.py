@@ -17,7 +17,7 @@ from cluster.commands import Kubectl, Object
 from cluster.installation import LAKE
 from cluster.lake import Lake
 from cluster.load import start_load, stop_load
-from cluster.stream import DOCUMENT, STARTS, WRITERS, Stream
+from cluster.stream import STARTS, WRITERS, Stream
 from cluster.waiting import eventually, steadily
 from lakestream_api import ConditionType, Phase
 from lakestream_loadgen.audit import read_json_lake
@@ -45,15 +45,9 @@ def asked_again(orders: Stream, lake: Lake, events: None, s3: dict[str, str]) ->
     """A span is asked for, from before the first record up to now, within the hour for which the table remembers
     deletes; how many records there are in it, at least."""
     records = read_json_lake(lake.json).num_rows
-    told = backfill(orders, "span", "--from", "50 minutes ago")
+    told = orders.command("hudi", "backfill", "span", "--from", "50 minutes ago")
     assert told.startswith("backfill 1: what arrived in orders from "), told
     return records
-
-
-def backfill(orders: Stream, *arguments: str) -> str:
-    """What `lakestream backfill` says in the driver's pod."""
-    pod = orders.names("hudi").driver_pod
-    return orders.kubectl.run("exec", pod, "--", "lakestream", "backfill", *arguments, *DOCUMENT, "--writer", "hudi")
 
 
 @pytest.fixture(scope="module")
@@ -123,11 +117,14 @@ def test_an_unreadable_schema_is_a_condition_and_not_a_crash_loop(bad: Stream) -
 
 
 def test_the_stream_was_read_once_more_beside_all_that(orders: Stream, asked_again: int) -> None:
+    def status() -> str:
+        return orders.command("hudi", "backfill", "status")
+
     def records() -> int | None:
-        done = re.search(r"^backfill 1 is done: .*, ([\d,]+) records$", backfill(orders, "status"), re.M)
+        done = re.search(r"^backfill 1 is done: .*, ([\d,]+) records$", status(), re.M)
         return int(done[1].replace(",", "")) if done else None
 
-    read = eventually("the span is read", records, STARTS, lambda: backfill(orders, "status"))
+    read = eventually("the span is read", records, STARTS, status)
     assert read >= asked_again > 1000
 
 

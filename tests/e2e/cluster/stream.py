@@ -17,8 +17,8 @@ STARTS = 240.0
 
 WRITERS = ("hudi", "json")
 """Those of the example."""
-DOCUMENT = ("-f", "/etc/lakestream/document/lakestream.yaml")
-"""The LakeStream as a driver's pod has it, for commands there."""
+_DOCUMENT = "/etc/lakestream/document/lakestream.yaml"
+"""The LakeStream as a driver's pod has it."""
 SETTLED = timedelta(seconds=5)
 """Records younger than this may be left for the next batch; the clock of the cluster is taken to be this one."""
 
@@ -52,6 +52,11 @@ class Stream:
     def driver(self, writer: str) -> Object | None:
         """The driver's pod."""
         return self.kubectl.get("pod", self.names(writer).driver_pod)
+
+    def command(self, writer: str, *arguments: str) -> str:
+        """What `lakestream` says of a writer in its driver's pod."""
+        pod = self.names(writer).driver_pod
+        return self.kubectl.run("exec", pod, "--", "lakestream", *arguments, "-f", _DOCUMENT, "--writer", writer)
 
     def driver_uid(self, writer: str) -> str:
         pod = self.driver(writer)
