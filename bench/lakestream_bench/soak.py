@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import statistics
 import sys
 import tempfile
@@ -29,6 +30,9 @@ MOST_SECONDS = 10
 """For a batch; a driver that takes longer is given up."""
 RATE = 500
 """Records per second; small batches, whose cost is the fixed one."""
+_COLLECT = "--conf spark.cleaner.periodicGC.interval=30s pyspark-shell"
+"""Spark has the JVM collect all garbage every so often, 30 minutes by default; what is left then is in use."""
+_COLLECTED = re.compile(r"Pause Full \(System\.gc\(\)\) \d+M->(\d+)M")
 
 
 @dataclass(frozen=True)
@@ -37,6 +41,8 @@ class Sample:
 
     resident_mebibytes: float
     """Of Python, the JVM and its workers together."""
+    heap_mebibytes: int
+    """Of the JVM's heap, after the last full collection."""
     connections: int
     files: int
     """Open ones, of Python and the JVM."""
@@ -65,7 +71,8 @@ def soak(kind: str, folder: Path, wanted: int) -> Soak:
     with local_kinesis() as server:
         server.create_stream(STREAM, shards=SHARDS)
         orders = Orders(server)
-        with ingest(server, folder, kind, Trigger("200ms"), until_caught_up=False) as run:
+        collecting = {"JAVA_TOOL_OPTIONS": f"-Xlog:gc:file={folder}/gc-%p.log", "PYSPARK_SUBMIT_ARGS": _COLLECT}
+        with ingest(server, folder, kind, Trigger("200ms"), until_caught_up=False, more=collecting) as run:
             first: Sample | None = None
             due = 0.0
             for passed in orders.stream(RATE, seconds=MOST_SECONDS * wanted):
@@ -98,10 +105,18 @@ def _sample(run: Ingestion, folder: Path, kind: str) -> Sample:
     log = folder / "checkpoint" / kind
     return Sample(
         resident_mebibytes=sum(process.memory_info().rss for process in family) / 2**20,
+        heap_mebibytes=_heap(folder),
         connections=sum(len(process.net_connections()) for process in family),
         files=sum(process.num_fds() for process in family),
         log_objects=sum(1 for name in ("batches", "commits", "epochs") for _ in (log / name).iterdir()),
     )
+
+
+def _heap(folder: Path) -> int:
+    collected = [size for log in folder.glob("gc-*.log") for size in _COLLECTED.findall(log.read_text())]
+    if not collected:
+        raise RuntimeError(f"no full collection is in {folder}/gc-*.log")
+    return int(collected[-1])
 
 
 def main() -> int:
@@ -120,12 +135,21 @@ def main() -> int:
             with telling.measuring(f"{kind}, {arguments.batches} batches"):
                 results[kind] = soak(kind, Path(scratch) / kind, arguments.batches)
     print(f"{arguments.batches} batches at {RATE} records/s; at batch {WARM_UP + WINDOW} and at the end")
-    print(f"{'writer':8}{'batch s':>16}{'memory MiB':>16}{'connections':>14}{'files':>12}{'log objects':>14}")
+    columns = (
+        ("batch s", 16),
+        ("memory MiB", 16),
+        ("heap MiB", 14),
+        ("connections", 14),
+        ("files", 12),
+        ("log objects", 14),
+    )
+    print(f"{'writer':8}" + "".join(name.rjust(width) for name, width in columns))
     for kind, result in results.items():
         first, last = result.first, result.last
         print(
             f"{kind:8}{result.first_batch_seconds:>7.2f} → {result.last_batch_seconds:.2f}"
             f"{first.resident_mebibytes:>9.0f} → {last.resident_mebibytes:.0f}"
+            f"{first.heap_mebibytes:>9} → {last.heap_mebibytes}"
             f"{first.connections:>7} → {last.connections}{first.files:>7} → {last.files}"
             f"{first.log_objects:>7} → {last.log_objects}"
         )
