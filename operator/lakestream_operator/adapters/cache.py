@@ -54,9 +54,13 @@ class Cache:
         if key is None:
             self.remove(reference)
             return
-        known = self._objects[key].get(reference)
+        before = self._keys.get(reference, key)
+        known = self._objects[before].get(reference)
         if known is not None and version_of(trimmed) <= version_of(known):
             return
+        if before != key:
+            # Somebody has given it another label.
+            self.remove(reference)
         self._objects[key][reference] = trimmed
         self._keys[reference] = key
         self.wake(key)

@@ -29,14 +29,21 @@ worth waiting for."""
 SETTLED = 0.65
 """The newest recommendation is at least this share of the largest when a falling load has settled."""
 _BUCKET = timedelta(seconds=30)
-"""Of recommendations that are remembered as one."""
+"""Of recommendations that are remembered as one; more where they are remembered for long."""
+_BUCKETS = 240
+"""Some 15 KB. They are in an annotation, and Kubernetes allows an object 256 KiB of all annotations together."""
+
+
+def _bucket(spec: Scaling) -> timedelta:
+    return max(_BUCKET, spec.scale_down_after / _BUCKETS)
 
 
 def remember(spec: Scaling, state: ScalingState, need: Demand, now: datetime) -> ScalingState:
-    """The largest recommendation of each half minute."""
-    kept = [known for known in state.recommendations if now - known.at <= spec.scale_down_after + _BUCKET]
+    """The largest recommendation of each half minute, or of more time, so that they are not too many."""
+    bucket = _bucket(spec)
+    kept = [known for known in state.recommendations if now - known.at <= spec.scale_down_after + bucket]
     steady = round(min(need.steady, spec.max_executors), 2)
-    if kept and now - kept[-1].at < _BUCKET:
+    if kept and now - kept[-1].at < bucket:
         kept[-1] = replace(kept[-1], executors=max(kept[-1].executors, steady))
     else:
         kept.append(Recommendation(now, steady))
@@ -50,7 +57,7 @@ def fewer(spec: Scaling, state: ScalingState, load: Load, now: datetime) -> int:
     if state.raised_at is not None or not state.recommendations:
         return state.target
     hold = _hold(spec, state, load, enough, now)
-    if now - state.recommendations[0].at < hold - _BUCKET or not state.unchanged_for(hold, now):
+    if now - state.recommendations[0].at < hold - _bucket(spec) or not state.unchanged_for(hold, now):
         return state.target
     held = [known for known in state.recommendations if now - known.at <= hold]
     most = max(known.executors for known in held)

@@ -23,6 +23,8 @@ from lakestream_operator.autoscaler import (
     ScalingWindow,
     decide_scale,
 )
+from lakestream_operator.autoscaler.demand import Demand
+from lakestream_operator.autoscaler.release import remember
 from lakestream_operator.testing.documents import batch_of
 
 START = datetime(2026, 1, 5, 12, tzinfo=UTC)
@@ -195,6 +197,17 @@ def test_a_short_spike_is_remembered_for_no_longer_than_it_was() -> None:
     assert driver.executors > 10
     driver.run(300, 75_000)
     assert driver.executors <= 6
+
+
+def test_a_need_that_is_remembered_for_days_fits_into_an_annotation() -> None:
+    spec = SPEC.model_copy(update={"scale_down_after": timedelta(days=3)})
+    state, now = ScalingState(target=12), START
+    while now < START + timedelta(days=4):
+        state = remember(spec, state, Demand(12.34, 13, None), now)
+        now += timedelta(minutes=1, seconds=1)
+    assert state.recommendations[0].at <= now - spec.scale_down_after
+    # Of the 256 KiB of all annotations together.
+    assert len(state.to_json()) < 32 * 1024
 
 
 def test_what_arrives_is_seen_before_it_is_committed() -> None:
