@@ -12,6 +12,8 @@ from lakestream_loadgen.errors import LedgerError
 from lakestream_loadgen.storage import Folder
 
 SUFFIX = ".ledger"
+PART_BYTES = 8 * 2**20
+"""At most of a part: after an outage of the store there is much to ship, and little memory to do it with."""
 
 
 class LedgerShipper:
@@ -34,14 +36,13 @@ class LedgerShipper:
         return sum(self._ship(path) for path in sorted(self._source.glob(f"*{SUFFIX}")))
 
     def _ship(self, path: Path) -> int:
-        offset = self._shipped.get(path.name, 0)
+        begin = offset = self._shipped.get(path.name, 0)
         with path.open("rb") as file:
             file.seek(offset)
-            data = file.read()
-        if data:
-            self._target.write(f"{path.name}/{offset:020d}", data)
-            self._shipped[path.name] = offset + len(data)
-        return len(data)
+            while data := file.read(PART_BYTES):
+                self._target.write(f"{path.name}/{offset:020d}", data)
+                offset = self._shipped[path.name] = offset + len(data)
+        return offset - begin
 
 
 def parts_of(sizes: dict[str, int]) -> dict[str, dict[int, int]]:

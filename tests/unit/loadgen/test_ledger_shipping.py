@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakestream_loadgen.errors import LedgerError
+from lakestream_loadgen.errors import LakeError, LedgerError
 from lakestream_loadgen.ledger import LedgerShipper, LedgerWriter, Outcome, Settled, read_ledger
-from lakestream_loadgen.ledger.shipping import join, parts_of
+from lakestream_loadgen.ledger.shipping import PART_BYTES, join, parts_of
 from lakestream_loadgen.records import Record
 from lakestream_loadgen.storage import Folder
 
@@ -45,6 +45,33 @@ def test_another_shipper_goes_on_where_the_parts_end(tmp_path: Path, target: Fol
     writer.close()
     assert len(target.names()) == len(RECORDS)
     assert read_ledger(target.location)["event_id"].to_pylist() == [record.event_id for record in RECORDS]
+
+
+def test_much_is_shipped_in_small_parts_and_gone_on_with_where_it_failed(tmp_path: Path) -> None:
+    class Failing:
+        def __init__(self) -> None:
+            self.parts: dict[str, int] = {}
+            self.left = 2
+
+        def sizes(self) -> dict[str, int]:
+            return {}
+
+        def write(self, name: str, data: bytes) -> None:
+            if not self.left:
+                raise LakeError("it is away")
+            self.left -= 1
+            self.parts[name] = len(data)
+
+    target = Failing()
+    with (tmp_path / "t.ledger").open("wb") as ledger:
+        ledger.truncate(3 * PART_BYTES + 17)
+    shipper = LedgerShipper(tmp_path, target)  # type: ignore[arg-type]
+    with pytest.raises(LakeError):
+        shipper.ship()
+    target.left = 9
+    assert shipper.ship() == PART_BYTES + 17
+    sizes = [PART_BYTES, PART_BYTES, PART_BYTES, 17]
+    assert target.parts == {f"t.ledger/{number * PART_BYTES:020d}": size for number, size in enumerate(sizes)}
 
 
 def test_a_missing_part_is_an_error_that_names_it(tmp_path: Path, target: Folder) -> None:
