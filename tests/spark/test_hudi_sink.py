@@ -252,6 +252,11 @@ def test_a_commit_that_lands_after_its_rollback_is_none(
         late.land()
         sink.write(ref(2), rows_of(spark, batches[2]), replay=False)
         require(3)
+    # The driver dies as it rolls that back, which others have followed.
+    max(timeline_folder(tmp_path / "orders").glob("*.rollback")).unlink()
+    late.land()
+    with opened(spark, settings):
+        require(3)
     # When there is no driver, and Hudi has archived the rollbacks.
     for path in timeline_folder(tmp_path / "orders").glob("*rollback*"):
         path.unlink()
@@ -286,6 +291,10 @@ def test_a_commit_that_a_dead_driver_begins_late_does_not_stay_begun(
             sink.finish_services()
         assert not late.are_there
         assert not [one for one in sink.services if one.failed]
+    # Its successor has died, too.
+    late.land()
+    with opened(spark, settings):
+        assert not late.are_there
     assert snapshot(spark, settings) == {"a": 4}
 
 

@@ -143,10 +143,17 @@ class HudiClient:
         """Move old instants out of the active timeline."""
         self._client.archive()
 
-    def rollback_failed_writes(self) -> None:
-        """Undo the commits that were begun and not completed. Only for a client with the EAGER policy."""
+    def end_rollbacks(self) -> None:
+        """Go on with rollbacks that were cut off. Only for a client that is alone."""
         self._hold_log_names()
+        # By the policy NEVER these are all.
         self._client.rollbackFailedWrites(self._table.meta_client())
+
+    def roll_back_pending(self) -> None:
+        """Undo the commits that were begun and not completed, the newest first. Only for a client that is alone."""
+        self.end_rollbacks()
+        for instant in reversed(self._table.pending_commits(self._table.meta_client().getActiveTimeline())):
+            self.roll_back(instant)
 
     def roll_back(self, instant: str) -> None:
         """Undo a commit, also a completed one that others followed, or one of a driver that died.

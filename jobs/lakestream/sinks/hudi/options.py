@@ -78,7 +78,8 @@ _REQUIRED = {
     "hoodie.write.lock.provider": "org.apache.hudi.client.transaction.lock.InProcessLockProvider",
     # Whether a writer is alive Hudi tells by its heartbeat, an object with the time of the store, whose age is told by
     # this machine's clock: with two minutes' difference cleaning undoes the very commit that is being written. Who may
-    # write is up to our log, and what a dead driver has begun is undone by the sink.
+    # write is up to our log, and what a dead driver has begun is undone by the sink. Not EAGER either: that refuses to
+    # undo what others have followed, and every start would fail once a request of a dead driver has come late.
     FAILED_WRITES: "NEVER",
     # A batch whose rows were all overtaken still leaves its mark.
     "hoodie.allow.empty.commit": "true",
@@ -92,11 +93,8 @@ _REQUIRED = {
     "hoodie.archive.automatic": "false",
 }
 
-ALONE = {
-    "hoodie.write.concurrency.mode": "SINGLE_WRITER",
-    FAILED_WRITES: "EAGER",
-}
-"""For who knows that nobody else writes: what a dead driver has left is undone, whatever its heartbeat says."""
+ALONE = {"hoodie.write.concurrency.mode": "SINGLE_WRITER"}
+"""For who knows that nobody else writes: a rollback that was cut off is gone on with, whatever its heartbeat says."""
 
 
 def _table(settings: HudiSettings) -> dict[str, str]:

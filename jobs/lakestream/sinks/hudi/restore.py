@@ -19,7 +19,7 @@ from lakestream.faults import reach
 from lakestream.sinks.hudi.client import HudiClient
 from lakestream.sinks.hudi.deletes import forget_since
 from lakestream.sinks.hudi.metaclient import HudiTable, SideFiles
-from lakestream.sinks.hudi.options import ALONE, FAILED_WRITES, write_options
+from lakestream.sinks.hudi.options import ALONE, write_options
 from lakestream.sinks.hudi.rollbacks import remember
 from lakestream.sinks.hudi.settings import HudiSettings
 from lakestream.sinks.hudi.table import with_version
@@ -27,9 +27,6 @@ from lakestream.spark.failures import SPARK_ERRORS, in_our_words
 from lakestream_api import TableVersion
 
 logger = logging.getLogger(__name__)
-
-# The eager policy insists on the newest commit going first, and a compaction goes by when it was completed.
-_AMIDST = {**ALONE, FAILED_WRITES: "LAZY"}
 
 
 class RestorableTable:
@@ -100,8 +97,11 @@ class RestorableTable:
         """Undo what a dead driver was writing. Of a restore that was cut off, end what it was undoing, by the plan that
         it had: the commit is half gone, and another plan would go by what is left of it."""
         undoing = table.undoing()
-        with closing(self._client(table, ALONE if undoing is None else _AMIDST)) as client:
-            client.rollback_failed_writes()
+        with closing(self._client(table, ALONE)) as client:
+            if undoing is None:
+                client.roll_back_pending()
+            else:
+                client.end_rollbacks()
             if table.settings.version is TableVersion.NINE:
                 # Hudi passes over a clustering that is half undone: a pending one is another action there than the
                 # completed one of the restore's plan. It would be taken up again, on files of commits that are gone.

@@ -257,7 +257,7 @@ class HudiSink:
     def _roll_back(self, columns: StructType) -> None:
         client = HudiClient(self._table, {**self._options, **ALONE}, columns)
         try:
-            client.rollback_failed_writes()
+            client.roll_back_pending()
         finally:
             client.close()
 
