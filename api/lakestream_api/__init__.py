@@ -70,6 +70,7 @@ from lakestream_api.status import (
 )
 from lakestream_api.windows import Cron, ExcludedWindow, ScheduledExecutors
 from lakestream_api.writers import (
+    DELETES_REMEMBERED,
     Compression,
     HudiCleaning,
     HudiClustering,
@@ -85,6 +86,7 @@ from lakestream_api.writers import (
 )
 
 __all__ = [
+    "DELETES_REMEMBERED",
     "BatchSummary",
     "Catalog",
     "Compression",

@@ -1,5 +1,6 @@
 """Where the rows go: a writer is one independent application with one output."""
 
+from datetime import timedelta
 from enum import IntEnum, StrEnum
 from typing import Annotated, Self
 
@@ -11,6 +12,10 @@ from lakestream_api.cel import fixed, rule, rules
 from lakestream_api.fields import Column, Columns, Location, Sql, WriterName
 from lakestream_api.hudi_options import OWNED, REFUSED, problem_of_option
 from lakestream_api.quantities import Size
+
+DELETES_REMEMBERED = timedelta(hours=1)
+"""How long a table remembers that a key was deleted, so that an older version that comes later does not bring it back.
+Kinesis keeps the order of a partition key, so lateness is that of a producer's retries: seconds to minutes."""
 
 _ONE_TABLE = "is fixed once the table exists; add a writer with another name and path instead"
 
@@ -282,6 +287,11 @@ class HudiOutput(ApiModel):
         if self.operation is Operation.INSERT and self.delete_when is not None:
             raise problem_at("deleteWhen", "deletes nothing with operation insert; remove it or use upsert")
         return self
+
+    @property
+    def deletes_remembered(self) -> timedelta | None:
+        """How long the table remembers that a key was deleted; None: records delete nothing."""
+        return None if self.delete_when is None else DELETES_REMEMBERED
 
 
 class JsonOutput(ApiModel):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -80,12 +80,12 @@ def files(
 
         document = load(file)
         chosen = document.writer(writer)
-        if not despite_deletes:
-            _require_no_deletes(chosen)
         s3 = S3Settings.from_environment(os.environ, document.spec.source.kinesis.region)
         table = LakePath.parse(chosen.output.path)
         places = (for_command(StoreSettings(LakePath.parse(path), s3)) for path in paths)
         found = [one for place in places for one in find_files(place, table)]
+        if not despite_deletes:
+            _require_no_deletes(chosen)
         columns = columns_of(document.spec.event_schema)
         request = ask(
             ObstoreLogStore.at(for_command(checkpoint_place(document, chosen, s3))),
@@ -148,7 +148,7 @@ def span(
                 keeps_every_row=_keeps_every_row(chosen),
                 again=again,
                 may_lose=source.skip_losses,
-                deletes_known_for=None if despite_deletes else _deletes_known_for(chosen),
+                deletes_known_for=None if despite_deletes or chosen.hudi is None else chosen.hudi.deletes_remembered,
             ),
         )
         _tell_span(asked, source.stream, f"lakestream ingest -f {file} --writer {writer}")
@@ -177,18 +177,12 @@ def _keeps_every_row(writer: Writer) -> bool:
     return writer.hudi is None or writer.hudi.operation is not Operation.UPSERT
 
 
-def _deletes_known_for(writer: Writer) -> timedelta | None:
-    if writer.hudi is None or writer.hudi.delete_when is None:
-        return None
-    return timedelta(hours=writer.hudi.cleaning.retain_hours)
-
-
 def _require_no_deletes(writer: Writer) -> None:
-    if writer.hudi is not None and writer.hudi.delete_when is not None:
+    if writer.hudi is not None and (known_for := writer.hudi.deletes_remembered) is not None:
         raise RequestError(
-            f"the table remembers deletes for {writer.hudi.cleaning.retain_hours:g} h (hudi.cleaning.retainHours): "
-            "keys that were deleted before, and are in these files, would be there again. Give --despite-deletes if "
-            "there are none, if the files hold the deletes as well, or if that does no harm"
+            f"the table remembers deletes for {known_for.total_seconds() / 3600:g} h: keys that were deleted before, "
+            "and are in these files, would be there again. Give --despite-deletes if there are none, if the files hold "
+            "the deletes as well, or if that does no harm"
         )
 
 

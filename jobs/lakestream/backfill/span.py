@@ -196,7 +196,7 @@ def _require_known_deletes(span: Span, now: datetime, known_for: timedelta) -> N
     hours = f"{known_for.total_seconds() / 3600:g} h"
     if span.since < now - known_for:
         raise RequestError(
-            f"the table remembers deletes for {hours} (hudi.cleaning.retainHours): keys that were deleted before, and "
-            "have an earlier version in the span, would be there again. Give --despite-deletes if there are none, if "
-            f"the span has the deletes as well (it ends within the last {hours}), or if that does no harm"
+            f"the table remembers deletes for {hours}: keys that were deleted before, and have an earlier version in "
+            "the span, would be there again. Give --despite-deletes if there are none, if the span has the deletes as "
+            f"well (it ends within the last {hours}), or if that does no harm"
         )

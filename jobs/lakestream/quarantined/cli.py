@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -103,9 +103,7 @@ def replay(
         s3 = S3Settings.from_environment(os.environ, document.spec.source.kinesis.region)
         place = for_command(checkpoint_place(document, chosen, s3))
         definition = settings.definition(document, chosen)
-        known_for = None
-        if not despite_deletes and chosen.hudi is not None and chosen.hudi.delete_when is not None:
-            known_for = timedelta(hours=chosen.hudi.cleaning.retain_hours)
+        known_for = None if despite_deletes or chosen.hudi is None else chosen.hudi.deletes_remembered
         asked = ask(place, definition, datetime.now(UTC), deletes_known_for=known_for)
         request = asked.request
         typer.echo(

@@ -86,8 +86,8 @@ def _require_known_deletes(since: datetime, now: datetime, known_for: timedelta)
     if since < now - known_for:
         raise RequestError(
             f"the first of these records arrived at {show(since.replace(microsecond=0))}, and the table remembers "
-            f"deletes for {known_for.total_seconds() / 3600:g} h (hudi.cleaning.retainHours): keys that were deleted "
-            "since would be there again. Give --despite-deletes if none was, or if that does no harm"
+            f"deletes for {known_for.total_seconds() / 3600:g} h: keys that were deleted since would be there again. "
+            "Give --despite-deletes if none was, or if that does no harm"
         )
 
 

@@ -324,8 +324,6 @@ def _output(sink: Sink, path: str) -> dict[str, Any]:
     if sink is Sink.MOR_INSERT:
         hudi["clustering"] = {}
     if sink.is_keyed:
-        # For so long deletes are remembered, by the clock of a scenario that may take hours.
-        hudi["cleaning"] = {"retainHours": 12}
         hudi |= {"operation": "upsert", "orderingField": ORDERING, "deleteWhen": DELETES}
         hudi |= {"index": {"type": "bucket", "buckets": 2}}
     return {"hudi": hudi}

@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from lakestream.sinks.hudi.deletes import DeleteRule
 from lakestream.storage import LakePath
-from lakestream_api import HudiOutput, IndexType, Operation, TableType, TableVersion
+from lakestream_api import DELETES_REMEMBERED, HudiOutput, IndexType, Operation, TableType, TableVersion
 
 _GLOBAL = (IndexType.GLOBAL_SIMPLE, IndexType.GLOBAL_BLOOM)
 
@@ -44,9 +44,8 @@ class HudiSettings:
     """How long the cleaner keeps files that newer ones have replaced."""
     options: Mapping[str, str] = field(default_factory=dict)
     """The document's own `hoodie.*` options."""
-    tombstones: timedelta = timedelta(hours=1)
-    """How long a deleted key is remembered, so that an older version of it that arrives later does not bring it back.
-    Kinesis keeps the order of a partition key, so lateness is that of a producer's retries: seconds to minutes."""
+    tombstones: timedelta = DELETES_REMEMBERED
+    """How long a deleted key is remembered."""
 
     @classmethod
     def of(cls, output: HudiOutput, table: str) -> HudiSettings:

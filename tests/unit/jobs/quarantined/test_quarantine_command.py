@@ -204,7 +204,8 @@ def test_records_older_than_the_deletes_that_a_table_remembers_are_refused(tmp_p
     (tmp_path / "orders.yaml").write_text(
         DOCUMENT.format(lake=tmp_path).replace(
             f"json: {{path: {tmp_path}/json}}",
-            f"hudi: {{path: {tmp_path}/json, recordKey: [order_id], orderingField: order_id, deleteWhen: 'true'}}",
+            f"hudi: {{path: {tmp_path}/json, recordKey: [order_id], orderingField: order_id, deleteWhen: 'true', "
+            "cleaning: {retainHours: 24}}",
         )
     )
     kept.batch(0, [(b"{", "not JSON")])
