@@ -51,6 +51,8 @@ class Pace:
     """That its longer stage took: so often there can be a batch."""
     records: float
     """Per second and task."""
+    waits: float
+    """Seconds that it waited besides, for table services or on purpose."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,14 +147,15 @@ class Rates:
     def _at_once(self, settings: PlannerSettings, tasks: int) -> float:
         """Seconds of arrival time of which the fullest shard gives all at once.
 
-        But for no less than what arrives while a batch is at work, or a backlog would stay; nor than what is worked
-        on in a trigger interval, as so often everybody can have a batch; nor, at the tip, than what a late one finds.
+        But for no less than what arrives while a batch is at work or waits, or a backlog would stay; nor than what is
+        worked on in a trigger interval, as so often everybody can have a batch; nor, at the tip, than what a late one
+        finds.
         """
         if not self.paces or self.fullest <= 0:
             return math.inf
         interval = settings.interval.total_seconds()
         at_the_tip = 0.0 if self.is_behind else _LATE * interval
-        arrive = _OVERLOADED * self._quickest
+        arrive = _OVERLOADED * self._quickest + self.paces[-1].waits
         return max(_ANSWER / self.fullest, at_the_tip, arrive, self._done_in(interval, tasks))
 
     @property
@@ -185,7 +188,7 @@ def _pace(commit: BatchCommit, tasks: int) -> Pace | None:
     waits = sum(commit.sink.seconds.get(stage, 0.0) for stage in (TABLE_SERVICES, PAUSE)) if commit.sink else 0.0
     prepare = commit.seconds.get("plan", 0.0) + commit.seconds.get("fetch", 0.0)
     seconds = max(prepare, commit.seconds.get("write", 0.0) - waits)
-    return Pace(seconds, commit.records / seconds / tasks) if seconds > 0 and commit.records else None
+    return Pace(seconds, commit.records / seconds / tasks, waits) if seconds > 0 and commit.records else None
 
 
 def _floor(seconds: float) -> timedelta:
