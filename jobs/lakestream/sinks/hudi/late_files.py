@@ -96,21 +96,22 @@ class LateFiles:
             What was deleted: paths in the table.
         """
         now = self._now()
-        deleted: list[str] = []
+        due = {name: one for name, one in list(self._rollbacks.items()) if all_of_them or one.is_due(now)}
         by_partition: dict[str, set[str]] = defaultdict(set)
-        for name, rollback in list(self._rollbacks.items()):
-            if not (all_of_them or rollback.is_due(now)):
-                continue
+        for rollback in due.values():
             for file in rollback.files:
                 by_partition[file.rpartition("/")[0]].add(file)  # partitions may be nested, or none
-            rollback.looked_at = now
-            if now - rollback.at >= _PERIOD:
-                del self._rollbacks[name]
-                forget(self._names, name)
+        came: list[str] = []
         for partition, files in by_partition.items():
             there = set(self._table.names_in(partition))
-            came = sorted(file for file in files if file.rpartition("/")[2] in there)
-            deleted += filter(self._delete, came)
+            came += sorted(file for file in files if file.rpartition("/")[2] in there)
+        deleted = list(filter(self._delete, came))
+        left = set(came).difference(deleted)
+        # Of a look that failed the next one is no later, and what it should have deleted is not forgotten.
+        for name, rollback in due.items():
+            rollback.looked_at = now
+            if now - rollback.at >= _PERIOD and left.isdisjoint(rollback.files) and self._rollbacks.pop(name, None):
+                forget(self._names, name)
         return deleted
 
     def _delete(self, file: str) -> bool:

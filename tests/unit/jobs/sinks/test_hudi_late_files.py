@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from contextlib import nullcontext
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import cast
@@ -29,6 +30,7 @@ class Stored:
         self.listed: list[str] = []
         self.now = BEGIN
         self.is_kept = False
+        self.is_away = False
 
     def time_of(self, instant: str) -> datetime:
         time = newest_time(instant, UTC)
@@ -36,6 +38,8 @@ class Stored:
         return time
 
     def names_in(self, partition: str) -> list[str]:
+        if self.is_away:
+            raise Py4JError("503")
         self.listed.append(partition)
         return [name for at, _, name in (file.rpartition("/") for file in self.files) if at == partition]
 
@@ -98,6 +102,20 @@ def test_a_day_takes_a_dozen_looks_and_what_comes_late_is_there_no_longer_than_i
     assert all(later <= 2 * sooner for sooner, later in itertools.pairwise(looks))
     # A last look when the day is over, or soon after it; then it is forgotten.
     assert looks[-1] >= 86_400
+    assert not stored.names
+
+
+@pytest.mark.parametrize("trouble", ["is_away", "is_kept"])
+def test_what_the_last_look_could_not_delete_is_not_forgotten(stored: Stored, trouble: str) -> None:
+    late = stored.opened()
+    late.expect(instant(BEGIN), FILES)
+    stored.now += timedelta(hours=25)
+    stored.files = {FILES[0]}
+    setattr(stored, trouble, True)
+    with pytest.raises(Py4JError) if trouble == "is_away" else nullcontext():
+        assert late.sweep() == []
+    setattr(stored, trouble, False)
+    assert late.sweep(all_of_them=trouble == "is_kept") == [FILES[0]]
     assert not stored.names
 
 
