@@ -304,7 +304,7 @@ class World:
         self._batches.append(self._summary(batch, job))
         self._served = 0.0
         longest = max(batch.prepare_seconds, self.now - job.began)
-        quickness = Quickness(longest, batch.records / longest / batch.tasks)
+        quickness = Quickness(longest, batch.records / longest / batch.tasks, waits=0.0)
         span = timedelta(seconds=max(batch.horizon - batch.base, 1e-3))
         fullest = batch.share * batch.bytes
         covered = Covered(span, batch.records, batch.bytes, fullest, batch.caught_up, quickness)

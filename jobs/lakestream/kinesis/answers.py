@@ -48,7 +48,10 @@ _ERRORS: dict[str, type[KinesisError]] = {
     "AccessDeniedException": KinesisDeniedError,
     "KMSAccessDeniedException": KinesisDeniedError,
     "UnrecognizedClientException": KinesisDeniedError,
+    "InvalidSignatureException": KinesisDeniedError,
 }
+_CLOCK_IS_WRONG = ("Signature expired", "Signature not yet current")
+"""What AWS says of a signature whose time is more than five minutes off, in an InvalidSignatureException."""
 
 
 class _Record(msgspec.Struct, gc=False):
@@ -206,6 +209,9 @@ def error(status: int, body: bytes) -> KinesisError:
     except (ValueError, AttributeError):
         code, message = "", body[:200].decode(errors="replace")
     kind = _ERRORS.get(code)
-    if kind is None:
+    if code == "InvalidSignatureException" and any(said in message for said in _CLOCK_IS_WRONG):
+        # The next attempt is signed by the time of this answer.
+        kind = KinesisUnavailableError
+    elif kind is None:
         kind = KinesisUnavailableError if status >= 500 else KinesisRejectedError
     return kind(f"{code or f'HTTP {status}'}: {message}")

@@ -118,7 +118,9 @@ class HttpKinesisClient:
         fixed = {"content-type": "application/x-amz-json-1.1", "x-amz-target": f"Kinesis_20131202.{operation}"}
         try:
             frozen = self._credentials.get_frozen_credentials()
-            headers = self._signer.sign(frozen, datetime.now(UTC), fixed, body)
+            # Kinesis refuses a time that is five minutes off its own, which it tells with that.
+            now = self._clock.now(self._monotonic()) or datetime.now(UTC)
+            headers = self._signer.sign(frozen, now, fixed, body)
             response = self._connections.post(headers, body)
         except BotoCoreError as error:
             raise KinesisUnavailableError(f"no credentials for {operation}: {error}") from error

@@ -7,7 +7,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
@@ -76,6 +76,15 @@ def test_nobody_listens(consume: Consume) -> None:
 
 
 @contextmanager
+def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    """The URL of a server."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as http:
+        Thread(target=http.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{http.server_port}"
+        http.shutdown()
+
+
+@contextmanager
 def answering(*bodies: bytes) -> Iterator[str]:
     """The URL of a server that has these answers, the last one for ever, all with status 200."""
     left = list(bodies)
@@ -92,10 +101,8 @@ def answering(*bodies: bytes) -> Iterator[str]:
         def log_request(self, *_: object) -> None:
             pass
 
-    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as http:
-        Thread(target=http.serve_forever, daemon=True).start()
-        yield f"http://127.0.0.1:{http.server_port}"
-        http.shutdown()
+    with serving(Handler) as url:
+        yield url
 
 
 HTML = b"<html>Please log in</html>"
@@ -116,6 +123,43 @@ def test_answers_of_something_else(consume: Consume) -> None:
         client_of(url).get_records("A", 1)
     with answering(b"{}") as url, pytest.raises(KinesisAnswerError, match=r"'Records' is missing.*endpoint.*proxy"):
         client_of(url).get_records("A", 1)
+
+
+@contextmanager
+def ahead_by(minutes: int) -> Iterator[str]:
+    """The URL of a server whose clock is ahead, and which refuses signatures of another time, as AWS does."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def date_time_string(self, timestamp: float | None = None) -> str:
+            return super().date_time_string(time.time() + 60 * minutes)
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            signed = datetime.strptime(f"{self.headers['X-Amz-Date']}+0000", "%Y%m%dT%H%M%SZ%z").timestamp()
+            is_in_time = abs(time.time() + 60 * minutes - signed) < 300
+            body = EMPTY_PAGE if is_in_time else EXPIRED
+            self.send_response(200 if is_in_time else 400)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_request(self, *_: object) -> None:
+            pass
+
+    with serving(Handler) as url:
+        yield url
+
+
+EXPIRED = b'{"__type":"InvalidSignatureException","message":"Signature expired: 20260131T120000Z is now earlier than"}'
+
+
+def test_a_clock_that_is_wrong_does_not_keep_a_driver_from_reading(consume: Consume) -> None:
+    clock = ManualClock()
+    with ahead_by(12) as url:
+        settings = KinesisSettings("any", "eu-west-1", url, patience=10.0)
+        client = HttpKinesisClient(settings, sleep=clock.advance, monotonic=clock.monotonic)
+        assert len(client.get_records("A", 1)) == 0
+        client.close()
 
 
 def test_a_request_that_kinesis_refuses(server: LocalKinesis, consume: Consume) -> None:

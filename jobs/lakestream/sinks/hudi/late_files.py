@@ -110,7 +110,8 @@ class LateFiles:
         # Of a look that failed the next one is no later, and what it should have deleted is not forgotten.
         for name, rollback in due.items():
             rollback.looked_at = now
-            if now - rollback.at >= _PERIOD and left.isdisjoint(rollback.files) and self._rollbacks.pop(name, None):
+            if now - rollback.at >= _PERIOD and left.isdisjoint(rollback.files) and name in self._rollbacks:
+                del self._rollbacks[name]
                 forget(self._names, name)
         return deleted
 
