@@ -197,6 +197,24 @@ class TrimmedHistory(History):
         self.sleep_long(31)
         self.stream.retention = max(self.stream.retention, timedelta(hours=hours))
 
+    @rule(shard=st.integers(0, 99))
+    @precondition(lambda self: self.plans and len(self.stream.shards) < 12)
+    def lower_retention(self, shard: int) -> None:
+        """As people do to save: what is older is gone at once, also if shards have just been listed."""
+        # One that was lowered and is raised again between two plans nobody can see.
+        for retention in (self.stream.retention, timedelta(days=7)):
+            self.stream.retention = retention
+            self.pass_time(61.0)
+            self.plan()
+        self.put(shard, 1, 0)
+        for child in self.stream.split(self.stream.open_shards()[0]):
+            self.stream.put(child, b"x")
+        self.stream.advance(timedelta(hours=25))
+        self.plan()
+        self.stream.retention = timedelta(hours=24)
+        self.stream.advance(timedelta(0))
+        self.plan()
+
     def judge(self) -> None:
         faults = delivery_faults(self._wanted(), [s for batch in self.batches for _, s in batch])
         missing = set(faults.pop("missing", []))

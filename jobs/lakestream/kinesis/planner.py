@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from types import TracebackType
 
-from lakestream.errors import DataLossError, KinesisAnswerError, StreamNotFoundError, StreamRecreatedError
+from lakestream.errors import DataLossError, KinesisAnswerError, StreamNotFoundError
 from lakestream.kinesis.admission import Admission, admit, assign_tasks
 from lakestream.kinesis.crew import Crew
 from lakestream.kinesis.lineage import (
@@ -19,16 +19,18 @@ from lakestream.kinesis.lineage import (
     first_cursors,
     may_be_trimmed,
     place,
+    retained_since,
     start_ready,
     trim_at,
     unread_since,
     vanished,
     worth_writing,
 )
-from lakestream.kinesis.port import IteratorStart, KinesisClient, Shard, Sleep, StreamSummary
+from lakestream.kinesis.listing import Listing, Listings
+from lakestream.kinesis.port import IteratorStart, KinesisClient, Shard, Sleep
 from lakestream.kinesis.probe import Before, Behind, Closed, Cut, Ended, Idle, Next, Peek, Prober, Record
 from lakestream.kinesis.rates import Rates
-from lakestream.kinesis.settings import PlannerSettings
+from lakestream.kinesis.settings import LEAST_RETENTION, PlannerSettings
 from lakestream.model import (
     BatchCommit,
     BatchPlan,
@@ -47,15 +49,6 @@ from lakestream.model import (
 )
 
 log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class _Listing:
-    """What ListShards and DescribeStreamSummary said, and when."""
-
-    shards: dict[str, Shard]
-    summary: StreamSummary
-    at: datetime
 
 
 @dataclass(slots=True)
@@ -104,7 +97,7 @@ class Planner:
         self._slots = slots
         self._prober = Prober(client, sleep)
         self._crew = Crew(settings.threads, "planner")
-        self._listing: _Listing | None = None
+        self._listings = Listings(client, settings.refresh)
         self._known: dict[str, tuple[IteratorStart, Peek]] = {}
         self._rates = Rates()
         self._tasks: dict[int, int] = {}  # of each batch that is not finished yet
@@ -127,7 +120,7 @@ class Planner:
     @property
     def shards(self) -> Mapping[str, Shard]:
         """As they were last listed; none before the first plan."""
-        return self._listing.shards if self._listing else {}
+        return self._listings.newest.shards if self._listings.newest else {}
 
     def observe(self, commit: BatchCommit) -> None:
         """Learn from a finished batch how much the next ones should cover."""
@@ -152,14 +145,14 @@ class Planner:
                 return self._plan(batch, epoch, cursors, trim)
             except StreamNotFoundError:
                 # A closed shard was dropped with its last records since it was listed, unless the stream is gone.
-                known = self._listing
-                if known is None or self._list(self._client.now(), force=True).shards.keys() == known.shards.keys():
+                known = self._listings.newest
+                if known is None or self._listings.anew(self._client.now()).shards.keys() == known.shards.keys():
                     raise
 
     def _plan(self, batch: int, epoch: int, cursors: Sequence[Cursor], trim: Trim | None) -> BatchPlan | None:
         self._caught_up_to = None
         # A fresh listing tells the time too: after a long sleep the one known before would hide a loss.
-        self._list(self._client.now(), force=False)
+        self._listings.at(self._client.now())
         now = self._client.now()
         draft, slots = self._open(now, cursors, trim), self._slots()
         nexts = self._peek(draft)
@@ -195,7 +188,7 @@ class Planner:
     # Step 1
 
     def _open(self, now: datetime, cursors: Sequence[Cursor], known: Trim | None) -> _Draft:
-        listing = self._list(now, force=False)
+        listing = self._listings.at(now)
         trim = trim_at(known, now, listing.summary.retention)
         span = self._settings.span
         if not cursors:
@@ -207,18 +200,7 @@ class Planner:
         draft.cursors = start_ready(draft.cursors, listing.shards)
         return draft
 
-    def _list(self, now: datetime, *, force: bool) -> _Listing:
-        old = self._listing
-        if old is not None and not force and now - old.at < self._settings.refresh:
-            return old
-        summary = self._client.describe_stream_summary()
-        shards = {shard.shard_id: shard for shard in self._client.list_shards()}
-        if old is not None and summary.created_at != old.summary.created_at:
-            raise StreamRecreatedError.of(summary.arn, old.summary.created_at, summary.created_at)
-        self._listing = _Listing(shards, summary, now)
-        return self._listing
-
-    def _take_in(self, draft: _Draft, listing: _Listing) -> None:
+    def _take_in(self, draft: _Draft, listing: Listing) -> None:
         """Bring the draft's cursors up to date with a listing: new shards, and vanished ones."""
         for cursor in vanished(draft.cursors, listing.shards):
             since = cursor.unread_since
@@ -237,6 +219,7 @@ class Planner:
         started = [c for c in draft.cursors.values() if isinstance(c, Unpinned | Reading)]
         peeks = self._crew.ask(lambda cursor: self._peek_at(cursor, draft), started)
         # What was trimmed while Kinesis was asked is missing in its answers, too.
+        self._look_at_retention(draft, started)
         draft.trim = self._trim_by_now(draft)
         floor = draft.trim.floor
         self._known = {c.shard_id: (place(c), _lasting(peek)) for c, peek in zip(started, peeks, strict=True)}
@@ -253,8 +236,16 @@ class Planner:
         self._finish(draft, ended)
         return nexts
 
+    def _look_at_retention(self, draft: _Draft, started: Iterable[Unpinned | Reading]) -> None:
+        """Where it matters, since records are old enough, ask whether it was lowered since shards were listed."""
+        floor = retained_since(self._client.now(), LEAST_RETENTION)
+        if any(
+            may_be_trimmed(cursor, floor) for cursor in started if isinstance(cursor, Unpinned) or cursor.position.after
+        ):
+            self._listings.look_at_retention(draft.now)
+
     def _trim_by_now(self, draft: _Draft) -> Trim:
-        retention = self._list(draft.now, force=False).summary.retention
+        retention = self._listings.at(draft.now).summary.retention
         return trim_at(draft.trim, self._client.now(), retention)
 
     def _peek_at(self, cursor: Unpinned | Reading, draft: _Draft) -> Peek:
@@ -288,14 +279,14 @@ class Planner:
         """Finish the closed shards that have nothing left, as soon as their children are known."""
         ready = self._closable(draft, ended)
         draft.is_complete &= len(ready) == len(ended)
-        draft.cursors = finish(draft.cursors, {s: ended[s] for s in ready}, self._list(draft.now, force=False).shards)
+        draft.cursors = finish(draft.cursors, {s: ended[s] for s in ready}, self._listings.at(draft.now).shards)
 
     def _closable(self, draft: _Draft, ended: Iterable[str]) -> set[str]:
         """Those of the ended shards whose end and children ListShards shows; asks it again if need be."""
         ended = set(ended)
-        ready = finishable(ended, self._list(draft.now, force=False).shards)
+        ready = finishable(ended, self._listings.at(draft.now).shards)
         if ready != ended:
-            listing = self._list(draft.now, force=True)
+            listing = self._listings.anew(draft.now)
             self._take_in(draft, listing)
             ready = finishable(ended, listing.shards)
         return ready
@@ -316,7 +307,7 @@ class Planner:
                 ranges.append(self._range(draft, cursor, first, cut, horizon))
             else:
                 draft.is_complete = False
-        shards = self._list(draft.now, force=False).shards
+        shards = self._listings.at(draft.now).shards
         draft.cursors = finish(draft.cursors, {s: closed[s] for s in closable}, shards)
         return ranges
 
@@ -325,7 +316,8 @@ class Planner:
         if cut is None:
             is_short = self._rates.are_few(shard_id, horizon - found.record.arrival)
             cut = self._prober.cut(shard_id, found.record, horizon, is_short=is_short)
-        if isinstance(cut, Behind) and cut.record.arrival < self._trim_by_now(draft).floor:
+        floor = max(self._trim_by_now(draft).floor, retained_since(self._client.now(), LEAST_RETENTION))
+        if isinstance(cut, Behind) and cut.record.arrival < floor:
             # Nothing behind the last record, or nothing any more? While that one is there, the first.
             match self._prober.peek(shard_id, at(cut.record.sequence)):
                 case Next(record) if record.sequence == cut.record.sequence:
@@ -365,13 +357,13 @@ class Planner:
         )
 
     def _hash_keys(self, draft: _Draft, shard_id: str) -> HashKeys | None:
-        listing = self._list(draft.now, force=False)
+        listing = self._listings.at(draft.now)
         if not (self._settings.drop_misplaced and listing.summary.places_by_key):
             return None
         return listing.shards[shard_id].hash_keys
 
     def _ending(self, shard_id: str, first: Record) -> int:
-        ending = self._listing.shards[shard_id].ending_sequence if self._listing else None
+        ending = self.shards[shard_id].ending_sequence
         if ending is None or ending < first.sequence:
             raise KinesisAnswerError.of(
                 "ListShards", f"{shard_id} is closed with EndingSequenceNumber {ending}, but holds {first.sequence}"

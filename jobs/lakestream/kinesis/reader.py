@@ -19,7 +19,7 @@ from lakestream.kinesis.pages import arrival_micros, pages
 from lakestream.kinesis.port import MAX_RECORDS_PER_CALL, KinesisClient, Monotonic, RecordPage, Sleep
 from lakestream.kinesis.prefetch import in_order
 from lakestream.kinesis.probe import Record
-from lakestream.kinesis.settings import KinesisSettings
+from lakestream.kinesis.settings import LEAST_RETENTION, KinesisSettings
 from lakestream.model import Finding, Loss, ShardRange, after, at
 
 log = logging.getLogger(__name__)
@@ -139,7 +139,7 @@ class RangeReader:
     def _may_have_lost(self, piece: ShardRange, last: Record) -> bool:
         """Whether records behind the last one may have been trimmed before the next call: they were not while that one
         is there."""
-        if self._client.now() - last.arrival < self._settings.retention - _TRIM_MARGIN:
+        if self._client.now() - last.arrival < min(self._settings.retention, LEAST_RETENTION) - _TRIM_MARGIN:
             return False
         again = pages(self._client, piece.shard_id, at(last.sequence), limit=lambda: 1, sleep=self._sleep)
         page = next((page for page in again if page.sequences or page.at_tip), None)

@@ -12,6 +12,9 @@ from lakestream.model import Span
 StartingPosition: TypeAlias = Literal["TRIM_HORIZON", "LATEST"] | datetime
 """Where a new checkpoint starts; a time stands for AT_TIMESTAMP."""
 
+LEAST_RETENTION = timedelta(hours=24)
+"""The shortest that Kinesis allows. A longer one may be lowered to it at any time; what is older is gone at once."""
+
 
 @dataclass(frozen=True, slots=True)
 class KinesisSettings:
@@ -23,9 +26,9 @@ class KinesisSettings:
     """URL of the endpoint; None: AWS_ENDPOINT_URL_KINESIS, AWS_ENDPOINT_URL, else that of the region."""
     skip_losses: bool = False
     """`onDataLoss: skip`: go on behind records that were trimmed before they were read, instead of failing."""
-    retention: timedelta = timedelta(hours=24)
-    """Of the stream when the batch was planned: readers of records that are nearly as old see whether they are
-    overtaken. The default is the shortest that Kinesis allows."""
+    retention: timedelta = LEAST_RETENTION
+    """Of the stream when the batch was planned: readers of records that are nearly as old, or as the least retention is
+    long, see whether they are overtaken."""
     patience: float = 120.0
     """Seconds for which throttling, server errors, or a tip that comes before a range's end are waited out."""
     timeout: float = 10.0

@@ -410,6 +410,32 @@ def test_a_retention_that_was_raised_meanwhile_hides_no_loss() -> None:
     assert plan_of(planner_of(stream), plan.cursors, 2, plan.trim).losses == ()
 
 
+def test_a_retention_that_was_lowered_a_moment_ago_hides_no_loss() -> None:
+    """What is older is gone at once, and the shards need not be listed anew for that."""
+    for skip in (False, True):
+        stream = FakeKinesis(retention=timedelta(days=7))
+        stream.put(S0, b"read")
+        stream.advance(seconds(5))
+        children = stream.split(S0)
+        lost = [stream.put(child, b"lost") for child in children]
+        stream.advance(timedelta(days=3))
+        for child in children:
+            stream.put(child, b"left")
+        stream.advance(seconds(1))
+        planner = planner_of(stream, skip_losses=skip)
+        before = plan_of(planner)
+        assert [piece.closes_shard for piece in before.ranges] == [True]
+        stream.retention = timedelta(days=1)
+        stream.advance(seconds(2))
+        if not skip:
+            with pytest.raises(DataLossError, match="shardId-"):
+                planner.plan(batch=1, epoch=7, cursors=before.cursors, trim=before.trim)
+            continue
+        told = plan_of(planner, before.cursors, 1, before.trim).losses
+        assert {loss.shard_id for loss in told} == set(children)
+        assert all(loss.since <= record.arrival < loss.until for loss, record in zip(told, lost, strict=True))
+
+
 def test_losses_can_be_skipped_and_are_written_down() -> None:
     stream = FakeKinesis()
     cursors, _, since = losing(stream)

@@ -216,6 +216,27 @@ def test_trimming_that_overtakes_who_reads(trimmed_by_then: int, lost: list[int]
         assert [n for n in range(10) for loss in found if loss.start <= at(records[n].sequence) < loss.end] == lost  # type: ignore[operator]
 
 
+def test_a_retention_that_is_lowered_while_a_range_is_read_hides_no_loss() -> None:
+    stream, records = filled()
+    stream.retention = timedelta(days=7)
+    stream.advance(timedelta(days=3))
+    left = stream.put(S0, b"left")
+    stream.page_size = 4
+    piece = range_of(records[0], left)
+    reader = RangeReader(
+        stream,
+        KinesisSettings("fake", "eu-west-1", retention=stream.retention),
+        sleep=stream.sleep,
+        monotonic=stream.monotonic,
+    )
+    parts = reader.read(piece)
+    assert numbers(iter([next(parts)])) == [0, 1, 2, 3]
+    stream.retention = timedelta(days=1)
+    stream.advance(timedelta(seconds=1))
+    with pytest.raises(DataLossError, match=f"reading was overtaken behind {records[3].sequence}"):
+        list(parts)
+
+
 def test_a_shard_that_is_gone_is_loss() -> None:
     stream, records = filled()
     stream.shards[S0].is_listed = False
