@@ -367,7 +367,7 @@ class ReplayMachine(RuleBasedStateMachine):
         assert state is None or state.is_done or not state.request.is_backfill
 
     def drive(self, life: Life) -> None:
-        log = CheckpointLog.open(self.store, ORDERS, now=lambda: NOW)
+        log = CheckpointLog.open(self.store, ORDERS, now=lambda: NOW, monotonic=lambda: 0.0)
         pending = log.pending_plans()
         before = {b.batch: self.place.visible(b.batch) for b in pending if self.place.find(b.batch) is not None}
 
