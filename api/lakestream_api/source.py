@@ -1,17 +1,21 @@
 """Where the records come from."""
 
+import json
 import re
+from contextlib import suppress
+from datetime import datetime
 from enum import StrEnum
 from typing import Annotated, Self
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, AwareDatetime, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import AfterValidator, AwareDatetime, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from lakestream_api.base import ApiModel, problem_at
 from lakestream_api.cel import fixed, rule, rules, text_schema
 
 _STREAM = re.compile(r"[a-zA-Z0-9_.-]{1,128}")
 _REGION = re.compile(r"[a-z]{2,}(-[a-z]+)+-\d+")
+_TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})")
 _ONE_STREAM = "is fixed: the checkpoint counts this stream's records; make another LakeStream for another stream"
 
 
@@ -55,8 +59,18 @@ def _region(name: str) -> str:
 def _endpoint(url: str) -> str:
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(f"{url!r} is not an endpoint; write a URL as in http://127.0.0.1:4566")
+        raise ValueError(f"{url!r} is not an endpoint; write a URL as in http://127.0.0.1:4567")
     return url.rstrip("/")
+
+
+def _time(given: object) -> object:
+    """Pydantic takes digits, in quotes or not, for seconds or milliseconds since 1970."""
+    if isinstance(given, datetime):
+        return given
+    with suppress(ValueError):
+        if isinstance(given, str) and _TIME.fullmatch(given):
+            return datetime.fromisoformat(given)
+    raise ValueError(f'is {json.dumps(given)}; must be a time with its zone, as in "2026-01-31T06:00:00Z"')
 
 
 class Shards(ApiModel):
@@ -130,7 +144,7 @@ class KinesisSource(ApiModel):
             AfterValidator(_endpoint),
             WithJsonSchema(
                 text_schema(
-                    rule("self.matches('^(?i)https?://[^/:]')", "write a URL as in http://127.0.0.1:4566"), most=512
+                    rule("self.matches('^(?i)https?://[^/:]')", "write a URL as in http://127.0.0.1:4567"), most=512
                 )
             ),
         ]
@@ -148,10 +162,11 @@ class KinesisSource(ApiModel):
     timestamp: (
         Annotated[
             AwareDatetime,
+            BeforeValidator(_time),
             WithJsonSchema(
                 text_schema(
                     rule(
-                        r"self.matches(r'^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$')",
+                        f"self.matches(r'^{_TIME.pattern}$')",
                         'write a time with its zone, as in "2026-01-31T06:00:00Z"',
                     ),
                     most=64,
