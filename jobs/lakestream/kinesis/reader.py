@@ -116,7 +116,7 @@ class RangeReader:
                 yield batch
             if count < len(page) or (count and after(int(page.sequences[count - 1])) >= piece.end):
                 return
-            if self._is_out_of_patience(progress, page):
+            if self._is_out_of_patience(piece, progress, page):
                 self._end_early(piece, progress, is_closed=False)
                 return
             progress.limit = _next_limit(piece, page)
@@ -145,11 +145,14 @@ class RangeReader:
         page = next((page for page in again if page.sequences or page.at_tip), None)
         return page is None or not page.sequences or int(page.sequences[0]) != last.sequence
 
-    def _is_out_of_patience(self, progress: _Progress, page: RecordPage) -> bool:
-        """Whether the shard has had nothing behind the last record for too long, although the range goes on."""
+    def _is_out_of_patience(self, piece: ShardRange, progress: _Progress, page: RecordPage) -> bool:
+        """Whether the shard has had nothing behind the last record for too long, although the range goes on. Where all of
+        that is older than the stream keeps it, there is nothing to wait for."""
         if page.sequences or not page.at_tip:
             progress.tip_since = None
             return False
+        if self._client.now() - piece.end_arrival > self._settings.retention + _TRIM_MARGIN:
+            return True
         now = self._monotonic()
         progress.tip_since = now if progress.tip_since is None else progress.tip_since
         return now - progress.tip_since >= self._settings.patience

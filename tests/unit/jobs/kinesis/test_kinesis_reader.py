@@ -185,6 +185,20 @@ def test_a_range_that_was_trimmed_altogether(left: int) -> None:
     assert lost.until > records[6].arrival
 
 
+def test_what_is_older_than_the_stream_keeps_it_is_not_waited_for() -> None:
+    stream, records = filled()
+    stream.retention = timedelta(hours=24)
+    stream.advance(timedelta(hours=25))
+    begun = stream.monotonic()
+    assert losses(reader_of(stream, skip=True).read(range_of(records[2], records[6])))
+    assert stream.monotonic() - begun < 5
+    # Of younger records Kinesis might still come to tell.
+    stream.advance(timedelta(hours=-5))
+    begun = stream.monotonic()
+    assert losses(reader_of(stream, skip=True).read(range_of(records[2], records[6])))
+    assert stream.monotonic() - begun >= 30
+
+
 @pytest.mark.parametrize("closed", [False, True])
 @pytest.mark.parametrize(
     ("trimmed_by_then", "lost"), [(2, []), (3, []), (7, [4, 5, 6]), (9, [4, 5, 6, 7, 8]), (10, [4, 5, 6, 7, 8, 9])]
