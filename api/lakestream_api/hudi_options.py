@@ -194,7 +194,8 @@ _PLACE = (
 )
 _SLOTS = "LakeStream sets it to the task slots of each batch"
 _DATASOURCE = "only Hudi's Spark data source and its tools heed it, and LakeStream writes through Hudi's client"
-_SYNC = f"{_DATASOURCE}; sync the table with a catalog by a tool of its own, as Hudi's HiveSyncTool"
+_SYNC = f"{_DATASOURCE}; set catalog.glue or catalog.hive instead, which keep a catalog up to date"
+_SYNC_BY_TOOL = f"{_DATASOURCE}; sync the table with such a catalog by a tool of Hudi's"
 _REMOVES = "it removes or rewrites data beside the batches, which LakeStream knows nothing of"
 _CLUSTERS = "LakeStream merges the small files of tables of inserts itself, by clustering.targetFileSize"
 _OTHER = "LakeStream does not use what it is about"
@@ -262,7 +263,7 @@ REFUSED: Mapping[str, str] = MappingProxyType(
         "hoodie.datasource.hive_sync.": _SYNC,
         "hoodie.datasource.meta.sync.": _SYNC,
         "hoodie.datasource.meta_sync.": _SYNC,
-        "hoodie.gcp.bigquery.": _SYNC,
+        "hoodie.gcp.bigquery.": _SYNC_BY_TOOL,
         "hoodie.meta.sync.": _SYNC,
         "hoodie.meta_sync.": _SYNC,
         "hoodie.datasource.": _DATASOURCE,

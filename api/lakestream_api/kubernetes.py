@@ -162,7 +162,7 @@ class Pod(ApiModel):
     """What the scheduler is told of a pod besides `spec.resources`."""
 
     core_request: Cpu | None = None
-    """CPU that is reserved, as in `500m` or `2`; without it, `spec.resources` cores."""
+    """CPU that is reserved, as in `"500m"` or `"2"`; without it, `spec.resources` cores."""
 
     core_limit: Cpu | None = None
     """CPU that is never exceeded; without it, none."""

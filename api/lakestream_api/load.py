@@ -135,10 +135,9 @@ _WANTED = {
     "float_type": "a number, without quotes",
     "bool_type": "true or false",
     "tuple_type": "a list; begin each entry with '-'",
-    "dict_type": "a mapping of names to texts",
+    "dict_type": "a mapping",
     "model_type": "a mapping of fields",
     "model_attributes_type": "a mapping of fields",
-    "timezone_aware": 'a time with its zone, as in "2026-01-31T06:00:00Z"',
     "finite_number": "a finite number",
 }
 _LIMITS = {
@@ -159,8 +158,6 @@ def _message(detail: ErrorDetails, context: Mapping[str, Any]) -> str:
         return str(context["error"])
     if kind in ("literal_error", "enum"):
         return f"is {_shown(given)}; choose {context['expected']}"
-    if kind.startswith("datetime"):
-        return f"is {_shown(given)}; must be {_WANTED['timezone_aware']}"
     if kind in _WANTED:
         return f"is {_shown(given)}; must be {_WANTED[kind]}"
     if kind in _LIMITS:

@@ -30,7 +30,7 @@ this page, and the API server refuses what is not valid. Folders must be on S3 t
 
 - A **duration** has hours, minutes, seconds and milliseconds: `500ms`, `10s`, `5m`, `1h30m`.
 - A **size** is a number of bytes, or has a unit of `Ki`, `Mi`, `Gi` or `Ti`: `256Mi`.
-- **CPU** is cores, or thousandths of a core: `2`, `1.5`, `500m`.
+- **CPU** is cores, or thousandths of a core, in quotes: `"2"`, `"1.5"`, `"500m"`.
 - **Memory** is written as the JVM does: `512m`, `2g`.
 - A **time** has a time zone: `"2026-01-31T06:00:00Z"`.
 """
@@ -113,6 +113,8 @@ def _type(field: FieldInfo, path: str) -> str:
         return "memory"
     if _is(Cpu, field):
         return "CPU"
+    if get_args(plain) == (str, Any):
+        return "mapping"
     bounds = [f"{sign} {getattr(rule, name):,}" for rule, name, sign in _bounds(field)]
     return " ".join([_TYPES[get_origin(plain) or plain], ", ".join(bounds)]).strip()
 

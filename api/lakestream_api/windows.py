@@ -176,4 +176,4 @@ class ScheduledExecutors(_Window):
     """A time at which there are so many executors at least; it comes again and again."""
 
     executors: int = Field(ge=1, le=10_000)
-    """Executors to have by its beginning, and until its end: from `minExecutors` to `maxExecutors`."""
+    """Executors to have by its beginning, and until its end: `maxExecutors` at most."""

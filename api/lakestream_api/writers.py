@@ -100,7 +100,7 @@ class HudiIndex(ApiModel):
 
     expected_partition_size: Size | None = None
     """What a full partition of the table will take up, with the `bucket` index: the table gets a
-    bucket for each GiB of it, and at least 4. Fixed once the table exists."""
+    bucket for each GiB of it, at least 4 and at most 10,000. Fixed once the table exists."""
 
     buckets: int | None = Field(default=None, ge=1, le=_MOST_BUCKETS)
     """Files per partition with the `bucket` index, if not by `expectedPartitionSize`; 4 without
@@ -122,17 +122,19 @@ class HudiIndex(ApiModel):
 
 
 class HudiCompaction(ApiModel):
-    """Compaction of a MERGE_ON_READ table; runs beside ingestion."""
+    """When table services run, beside ingestion: compaction of a MERGE_ON_READ table, and the cleaning and archiving of
+    any."""
 
     every_commits: int = Field(default=10, ge=1, le=10_000)
-    """Delta commits after which log files are merged into base files."""
+    """Commits between two rounds: log files are merged into base files, small files of inserts into larger ones
+    (`clustering`), replaced files are cleaned, and old commits archived."""
 
 
 class HudiClustering(ApiModel):
     """Merging of the small files of a table of inserts; runs beside ingestion."""
 
     target_file_size: Size = Field(default=128 * 2**20, ge=2**20, le=2**40)
-    """Files below half of it are merged into files of about this size, in all partitions."""
+    """Files below half of it are merged into files of about this size, `1Mi` to `1Ti`, in all partitions."""
 
 
 class HudiCleaning(ApiModel):
@@ -251,7 +253,7 @@ class HudiOutput(ApiModel):
     """How upserts find the file that holds a key."""
 
     compaction: HudiCompaction = HudiCompaction()
-    """Compaction of a MERGE_ON_READ table."""
+    """When table services run."""
 
     clustering: HudiClustering | None = None
     """Merging of the small files of a table of inserts. With it (`{}` will do) a batch only writes

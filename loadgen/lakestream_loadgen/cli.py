@@ -30,6 +30,9 @@ class _LocustCommand(TyperGroup):
         return args
 
     def invoke(self, ctx: Any) -> NoReturn:
+        # Locust tells of its own options, and ends, before it has looked at ours.
+        if {"-h", "--help"}.intersection(ctx.args):
+            os.execv(sys.executable, [sys.executable, "-m", "lakestream_loadgen.options"])
         # Replaced rather than started: signals, and the exit status, are then Locust's own.
         locustfile = Path(__file__).with_name("locustfile.py")
         # Locust would serve its page, which starts load without asking who you are, on all interfaces.
