@@ -144,6 +144,13 @@ def test_a_stream_that_does_not_exist_is_said_and_fails(kinesis: LocalKinesis, t
     assert "none: records failed" in output
 
 
+def test_help_has_our_options_beside_those_of_locust(kinesis: LocalKinesis) -> None:
+    status, printed = run_load(kinesis, "--help")
+    assert status == 0
+    assert "--zipf" in printed
+    assert "--spawn-rate" in printed
+
+
 def test_wrong_settings_end_at_once_with_their_name(kinesis: LocalKinesis) -> None:
     status, output = run_load(kinesis, "--malformed", "1.5")
     assert status == 1

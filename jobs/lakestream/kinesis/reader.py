@@ -146,8 +146,10 @@ class RangeReader:
         return page is None or not page.sequences or int(page.sequences[0]) != last.sequence
 
     def _is_out_of_patience(self, piece: ShardRange, progress: _Progress, page: RecordPage) -> bool:
-        """Whether the shard has had nothing behind the last record for too long, although the range goes on. Where all of
-        that is older than the stream keeps it, there is nothing to wait for."""
+        """Whether the shard has had nothing behind the last record for too long, although the range goes on.
+
+        Where all of the range is older than the stream keeps it, there is nothing to wait for.
+        """
         if page.sequences or not page.at_tip:
             progress.tip_since = None
             return False
