@@ -21,7 +21,7 @@ _INTRODUCTION = """\
 <!-- Written from the models in api/ by `make docs`; changes here are lost. -->
 
 One document describes a stream and the tables that it keeps fresh. A job is given the very document that
-Kubernetes is given; [examples/orders.yaml](../examples/orders.yaml) is one for a laptop,
+Kubernetes is given; [examples/laptop.yaml](../examples/laptop.yaml) is one for a laptop,
 [examples/lakestream.yaml](../examples/lakestream.yaml) one for a cluster, and `lakestream validate -f FILE` checks one
 and names each problem by its path.
 
