@@ -1,0 +1,129 @@
+"""LakeStreams that come to name one place, in any order, as their specs are edited, spoilt and deleted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from datetime import UTC, datetime
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from prometheus_client import CollectorRegistry
+
+from lakestream_api import LakeStreamStatus
+from lakestream_operator.adapters.cache import Cache
+from lakestream_operator.metrics import Metrics
+from lakestream_operator.model import Apply, Create, Delete, Finalize, Kind, Reference, Stream
+from lakestream_operator.observer import FINALIZER
+from lakestream_operator.reconciler import Reconciler
+from lakestream_operator.testing import lakestream
+from lakestream_operator.testing.cluster import JOB
+
+NAMES, PLACES = ("a", "b", "c"), ("one", "two")
+
+
+class Api:
+    """Makes of each action what the API server would. There is no Spark Operator: what is created stays as it is."""
+
+    def __init__(self) -> None:
+        self.cache = Cache()
+        self._version = 0
+        self.most: Counter[str] = Counter()
+        """Of each place, how many LakeStreams had an application for it at once."""
+
+    def put(self, manifest: Any) -> None:
+        self._version += 1
+        metadata = {"uid": f"uid {self._version}", "creationTimestamp": "2026-01-01T00:00:00Z", **manifest["metadata"]}
+        metadata |= {"resourceVersion": str(self._version)}
+        self.cache.put(Kind[manifest["kind"]], {**manifest, "metadata": metadata})
+
+    def remove(self, reference: Reference) -> None:
+        self._version += 1
+        self.cache.remove(reference, self._version)
+
+    async def act(self, stream: Stream, action: Any, now: Any) -> None:
+        match action:
+            case Apply(manifest):
+                self.put(manifest)
+            case Create(manifest):
+                self.put({**manifest, "metadata": {"generation": 1, **manifest["metadata"]}})
+                for place in PLACES:
+                    self.most[place] = max(self.most[place], len(self.written(place)))
+            case Delete(reference):
+                self.remove(reference)
+            case Finalize(present=True):
+                metadata = {**stream.manifest["metadata"], "finalizers": [FINALIZER]}
+                self.put({**stream.manifest, "metadata": metadata})
+            case Finalize(present=False):
+                self._collect(stream.name)
+
+    def _collect(self, name: str) -> None:
+        """Kubernetes's garbage collection."""
+        for one in self.cache.versions():
+            if one.name == name or one.name.startswith(f"{name}-"):
+                self.remove(one)
+
+    async def write_status(self, stream: Stream, status: LakeStreamStatus) -> None:
+        self.put({**stream.manifest, "status": status.model_dump(mode="json", by_alias=True)})
+
+    def written(self, place: str) -> set[str]:
+        """The LakeStreams that have an application for a place."""
+        applications = [one.name for one in self.cache.versions() if one.kind is Kind.SparkApplication]
+        return {name for name in NAMES if f"{name}-{place}" in applications}
+
+    def wants(self, name: str, place: str) -> bool:
+        """Whether the spec of a LakeStream that stays can be read, and names a place."""
+        found = self.cache.lakestream(("lake", name))
+        if found is None or "deletionTimestamp" in found["metadata"] or found["spec"]["kubernetes"]:
+            return False
+        return bool(found["spec"]["writers"][0]["name"] == place)
+
+    # What people do.
+
+    def edit(self, name: str, what: str) -> None:
+        known = self.cache.lakestream(("lake", name))
+        if what == "gone":
+            if known is not None and not known["metadata"].get("finalizers"):
+                self._collect(name)
+            elif known is not None:
+                gone = {"deletionTimestamp": "2026-01-01T00:00:00Z", "generation": 99}
+                self.put({**known, "metadata": {**known["metadata"], **gone}})
+            return
+        made = known or lakestream(name)
+        if known is None:
+            made["metadata"] |= {"uid": f"uid of {name}", "generation": 0}
+        spec = {**made["spec"], "checkpoint": f"s3a://lake/_checkpoints/{name}", "kubernetes": {}}
+        if what in PLACES:
+            spec["writers"] = [{"name": what, "json": {"path": f"s3a://lake/{what}"}}]
+        else:
+            spec["kubernetes"] = {"sparkConf": {"spark.speculation": "true"}}
+        if "deletionTimestamp" not in made["metadata"]:
+            generation = made["metadata"]["generation"] + 1
+            self.put({**made, "spec": spec, "metadata": {**made["metadata"], "generation": generation}})
+
+
+@settings(max_examples=settings().max_examples // 3, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    edits=st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from([*PLACES, "invalid", "gone"])), max_size=12),
+    hurried=st.booleans(),
+)
+def test_each_place_has_one_writer_and_nobody_waits_for_nothing(
+    play: Any, edits: list[tuple[str, str]], hurried: bool
+) -> None:
+    api = Api()
+
+    async def living() -> None:
+        now = datetime(2026, 1, 3, tzinfo=UTC)
+        reconciler = Reconciler(api, api.cache, JOB, lambda: now, Metrics(CollectorRegistry()), chance=lambda: 0.0)  # type: ignore[arg-type]
+        reconciler.ready.set()
+        for name, what in edits:
+            api.edit(name, what)
+            await asyncio.sleep(0 if hurried else 5)
+        await asyncio.sleep(30)
+        reconciler.cancel()
+
+    play(living())
+    assert max(api.most.values(), default=0) <= 1
+    for place in PLACES:
+        assert api.written(place) or not any(api.wants(name, place) for name in NAMES)
