@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -41,8 +42,13 @@ class Backoff:
     _told_at: float | None = None
     """When the log last said so."""
 
-    def call(self, attempt: Callable[[], T]) -> T:
-        """Repeat what is throttled or not answered, until it succeeds or patience ends; nonsense, a few times only."""
+    def call(self, attempt: Callable[[], T], not_before: float = -math.inf) -> T:
+        """Repeat what is throttled or not answered, until it succeeds or patience ends; nonsense, a few times only.
+
+        Args:
+            attempt: is repeated.
+            not_before: time of the clock until which an attempt that is throttled will be so again.
+        """
         began = self.clock()
         deadline = began + self.patience
         bound = self.first
@@ -53,6 +59,8 @@ class Backoff:
             except (ThrottledError, KinesisUnavailableError, KinesisAnswerError) as error:
                 nonsense += isinstance(error, KinesisAnswerError)
                 wait = self.uniform(0, bound)
+                if isinstance(error, ThrottledError) and (known := not_before - self.clock()) > 0:
+                    wait = known
                 if self.clock() + wait > deadline or nonsense == TRIES_OF_NONSENSE:
                     raise
                 self._tell(began, error)

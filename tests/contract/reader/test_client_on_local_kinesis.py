@@ -185,6 +185,36 @@ def test_the_time_is_told_between_whole_seconds(server: LocalKinesis, consume: C
     server.clock.resume()
 
 
+def test_a_full_shard_is_asked_when_it_gives_again(consume: Consume) -> None:
+    with local_kinesis() as limited:
+        limited.create_stream("full", shards=1)
+        limited.clock.freeze()
+        for number in range(24):
+            limited.client().put_record(StreamName="full", Data=bytes(900_000), PartitionKey=f"{number}")
+            limited.clock.advance(1.0)
+        waits: list[float] = []
+        local = ManualClock()
+
+        def sleep(seconds: float) -> None:
+            waits.append(seconds)
+            limited.clock.advance(seconds)
+            local.advance(seconds)
+
+        settings = KinesisSettings("full", limited.region, limited.endpoint)
+        client = HttpKinesisClient(settings, sleep=sleep, monotonic=local.monotonic)
+        [shard] = client.list_shards()
+        iterator, read = client.get_shard_iterator(shard.shard_id, None), 0
+        while read < 24:
+            page = client.get_records(iterator, 10_000)
+            read += len(page)
+            assert page.next_iterator is not None
+            iterator = page.next_iterator
+        client.close()
+    # Eleven records are those of 4.7 s. A wait that grows by chance would take seconds more.
+    assert sum(waits) == pytest.approx(2 * 11 * 900_000 / 2**21, abs=0.5)
+    assert len(waits) <= 4
+
+
 def test_what_an_executor_runs(server: LocalKinesis, consume: Consume) -> None:
     """Settings and ranges travel as pickles; aggregates come out unpacked."""
     both = aggregate([("k", None, b"u1"), ("k", None, b"u2")])

@@ -54,6 +54,19 @@ def test_what_passes_is_repeated(error: Exception) -> None:
     assert time.waits == time.bounds
 
 
+def test_a_shard_that_is_blocked_is_asked_when_it_is_free() -> None:
+    time = Time()
+    time.now = 100.0
+    assert time.backoff().call(failing(1, ThrottledError("t")), not_before=104.7) == "done"
+    assert time.waits == pytest.approx([4.7])
+    # Then somebody else was quicker; what is no throttling knows of no time; and one that has come counts no more.
+    assert time.backoff().call(failing(3, ThrottledError("t")), not_before=105.0) == "done"
+    assert time.waits[1:] == pytest.approx([0.3, 0.2, 0.4])
+    assert time.backoff().call(failing(1, KinesisUnavailableError("u")), not_before=200.0) == "done"
+    assert time.backoff().call(failing(1, ThrottledError("t")), not_before=99.0) == "done"
+    assert time.waits[4:] == [0.1, 0.1]
+
+
 @pytest.mark.parametrize("error", [KinesisRejectedError("r"), ExpiredIteratorError("e"), ValueError()])
 def test_the_rest_is_raised_at_once(error: Exception) -> None:
     time = Time()
