@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -173,14 +173,10 @@ def ingest(
     until_caught_up: bool,
     slots: int | None = None,
     s3: CountingS3 | None = None,
-    more: Mapping[str, str] | None = None,
 ) -> Iterator[Ingestion]:
     """Run one writer on so many task slots, or all cores; it is drained at the end of the block.
 
     In a folder that has been used it goes on where that run was. The lake is in it, or in the bucket of an S3 server.
-
-    Args:
-        more: to its environment.
     """
     folder.mkdir(parents=True, exist_ok=True)
     lake = str(folder) if s3 is None else s3.lake
@@ -189,7 +185,7 @@ def ingest(
     command = [sys.executable, "-m", "lakestream.main", "ingest", "-f", str(folder / "lakestream.yaml")]
     command += ["--writer", kind, "--progress-file", str(progress), *(["--until-caught-up"] if until_caught_up else [])]
     command += [] if slots is None else ["--cores", str(slots)]
-    environment = {**os.environ, **server.environment(), **({} if s3 is None else s3.environment()), **(more or {})}
+    environment = {**os.environ, **server.environment(), **({} if s3 is None else s3.environment())}
     with log.open("wb") as output, ended(subprocess.Popen(command, stderr=output, env=environment)) as process:
         yield Ingestion(process, progress, log)
 

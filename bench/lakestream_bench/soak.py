@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import re
 import statistics
 import sys
 import tempfile
@@ -16,6 +15,7 @@ import psutil
 
 from lakestream_api import Progress
 from lakestream_bench._ingestion import SHARDS, STREAM, WRITERS, Ingestion, Orders, Trigger, ingest, now
+from lakestream_bench._jvm import heap_after_collection
 from lakestream_bench._processes import no_process_left
 from lakestream_bench._telling import Telling
 from lakestream_localkinesis.testing import local_kinesis
@@ -30,9 +30,6 @@ MOST_SECONDS = 10
 """For a batch; a driver that takes longer is given up."""
 RATE = 500
 """Records per second; small batches, whose cost is the fixed one."""
-_COLLECT = "--conf spark.cleaner.periodicGC.interval=30s pyspark-shell"
-"""Spark has the JVM collect all garbage every so often, 30 minutes by default; what is left then is in use."""
-_COLLECTED = re.compile(r"Pause Full \(System\.gc\(\)\) \d+M->(\d+)M")
 
 
 @dataclass(frozen=True)
@@ -41,8 +38,8 @@ class Sample:
 
     resident_mebibytes: float
     """Of Python, the JVM and its workers together."""
-    heap_mebibytes: int
-    """Of the JVM's heap, after the last full collection."""
+    heap_mebibytes: float
+    """In use of the JVM's heap, once all garbage was collected."""
     connections: int
     files: int
     """Open ones, of Python and the JVM."""
@@ -71,8 +68,7 @@ def soak(kind: str, folder: Path, wanted: int) -> Soak:
     with local_kinesis() as server:
         server.create_stream(STREAM, shards=SHARDS)
         orders = Orders(server)
-        collecting = {"JAVA_TOOL_OPTIONS": f"-Xlog:gc:file={folder}/gc-%p.log", "PYSPARK_SUBMIT_ARGS": _COLLECT}
-        with ingest(server, folder, kind, Trigger("200ms"), until_caught_up=False, more=collecting) as run:
+        with ingest(server, folder, kind, Trigger("200ms"), until_caught_up=False) as run:
             first: Sample | None = None
             due = 0.0
             for passed in orders.stream(RATE, seconds=MOST_SECONDS * wanted):
@@ -105,18 +101,11 @@ def _sample(run: Ingestion, folder: Path, kind: str) -> Sample:
     log = folder / "checkpoint" / kind
     return Sample(
         resident_mebibytes=sum(process.memory_info().rss for process in family) / 2**20,
-        heap_mebibytes=_heap(folder),
+        heap_mebibytes=sum(heap_after_collection(one.pid) for one in family if one.name() == "java"),
         connections=sum(len(process.net_connections()) for process in family),
         files=sum(process.num_fds() for process in family),
         log_objects=sum(1 for name in ("batches", "commits", "epochs") for _ in (log / name).iterdir()),
     )
-
-
-def _heap(folder: Path) -> int:
-    collected = [size for log in folder.glob("gc-*.log") for size in _COLLECTED.findall(log.read_text())]
-    if not collected:
-        raise RuntimeError(f"no full collection is in {folder}/gc-*.log")
-    return int(collected[-1])
 
 
 def main() -> int:
@@ -149,7 +138,7 @@ def main() -> int:
         print(
             f"{kind:8}{result.first_batch_seconds:>7.2f} → {result.last_batch_seconds:.2f}"
             f"{first.resident_mebibytes:>9.0f} → {last.resident_mebibytes:.0f}"
-            f"{first.heap_mebibytes:>9} → {last.heap_mebibytes}"
+            f"{first.heap_mebibytes:>9.0f} → {last.heap_mebibytes:.0f}"
             f"{first.connections:>7} → {last.connections}{first.files:>7} → {last.files}"
             f"{first.log_objects:>7} → {last.log_objects}"
         )
