@@ -92,7 +92,7 @@ class Trigger(ApiModel):
     )
     """Time between the beginnings of two batches, `200ms` to `1h`. While there is a backlog,
     the next batch begins at once. A shard answers five reads a second, of all consumers
-    together, and a writer may take two of them for a batch: below `400ms` for each writer,
+    together, and a writer mostly takes two of them for a batch: below `400ms` for each writer,
     some are throttled."""
 
     max_records_per_batch: int = Field(default=500_000, ge=1, le=1_000_000_000)

@@ -10,5 +10,5 @@ __all__ = ["locustfile"]  # which adds ours
 
 if __name__ == "__main__":
     parser = get_parser(default_config_files=[])
-    parser.prog = "lakestream load"
+    parser.usage = "lakestream load [options] [UserClass ...]"
     parser.print_help()

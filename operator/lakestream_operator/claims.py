@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 
 from lakestream_api import InvalidDocumentError, LakeStream
 from lakestream_api.fields import comparable
-from lakestream_operator.model import Stream
+from lakestream_operator.model import Stream, WriterSeen
 from lakestream_operator.render import plan_of, wanted_of
 
 
@@ -35,37 +35,52 @@ class Claimant:
     """Earlier ones first; of two of one second, any, but always the same."""
     places: tuple[Place, ...]
     """That its spec names; none if that cannot be read."""
-    held: tuple[Place, ...] = ()
-    """That its drivers have, by the documents that they were given: also if the spec does not name them any more."""
+    given: tuple[Place, ...] = ()
+    """That its drivers were given, by their documents, though there may be none of them now: it was there first."""
+    driven: tuple[Place, ...] = ()
+    """The same of drivers that there are: they write there also if the spec does not name that any more."""
 
     @property
     def claims(self) -> tuple[Place, ...]:
         """All that nobody else may be started on."""
         named = {place.folder for place in self.places}
-        return *self.places, *(place for place in self.held if place.folder not in named)
+        return *self.places, *(place for place in self.driven if place.folder not in named)
+
+    def having(self, writers: Iterable[WriterSeen]) -> Claimant:
+        """The same one, with these drivers."""
+        given: list[Place] = []
+        driven: list[Place] = []
+        for seen in writers:
+            places = _places_in(seen.document)
+            given += places
+            driven += places if seen.application or seen.driver_pod else ()
+        return replace(self, given=tuple(given), driven=tuple(driven))
 
     def has(self, place: Place) -> bool:
-        """Whether drivers of it have that place."""
-        return any(place.folder == one.folder for one in self.held)
+        """Whether drivers of it were given that place."""
+        return any(place.folder == one.folder for one in self.given)
 
 
-def claimant_of(stream: Stream, held: tuple[Place, ...] = ()) -> Claimant:
-    """A LakeStream's claims."""
+def claimant_of(stream: Stream, writers: Iterable[WriterSeen] = ()) -> Claimant:
+    """A LakeStream's claims.
+
+    Args:
+        stream: it.
+        writers: what there is of its writers, also of those that it has no more.
+    """
     try:
         places = places_of(wanted_of(stream).stream)
     except InvalidDocumentError:
         places = ()
     created = stream.manifest["metadata"].get("creationTimestamp", "")
-    return Claimant(stream.namespace, stream.name, (created, stream.uid), places, held)
+    return Claimant(stream.namespace, stream.name, (created, stream.uid), places).having(writers)
 
 
-def held_in(documents: Iterable[str | None]) -> tuple[Place, ...]:
-    """The places that drivers with these documents have."""
-    places: list[Place] = []
-    for document in filter(None, documents):
-        with suppress(InvalidDocumentError):
-            places += places_of(plan_of(document).stream)
-    return tuple(places)
+def _places_in(document: str | None) -> tuple[Place, ...]:
+    """Those that a driver with that document writes."""
+    with suppress(InvalidDocumentError):
+        return places_of(plan_of(document).stream) if document else ()
+    return ()
 
 
 def places_of(stream: LakeStream) -> tuple[Place, ...]:

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import random
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from lakestream_api import LakeStreamStatus
@@ -14,7 +14,7 @@ from lakestream_operator.adapters.applier import Applier
 from lakestream_operator.adapters.cache import Cache, StreamKey
 from lakestream_operator.attempts import attempt
 from lakestream_operator.autoscaler import ScalingState, ShardState
-from lakestream_operator.claims import Claimant, claimant_of, contested, held_in, rivals
+from lakestream_operator.claims import Claimant, claimant_of, contested, rivals
 from lakestream_operator.clock import Clock
 from lakestream_operator.decide import decide
 from lakestream_operator.errors import OperatorError
@@ -126,6 +126,13 @@ class Reconciler:
         loop.manifest = manifest
         self._look_soon(loop)
 
+    def begin(self) -> None:
+        """Let decisions begin: all that there is is known by now."""
+        for key, loop in self._loops.items():
+            loop.claimant = self._claimant(key, loop.manifest)
+        self._claims_changed()
+        self.ready.set()
+
     def statuses(self) -> Iterable[tuple[StreamKey, LakeStreamStatus]]:
         """The statuses as they were written last, for metrics."""
         for key, loop in self._loops.items():
@@ -155,9 +162,6 @@ class Reconciler:
 
     async def _run(self, key: StreamKey, loop: _Loop) -> None:
         await self.ready.wait()
-        loop.claimant = self._claimant(key, loop.manifest)
-        # Before anybody decides, all who waited know now what their drivers have.
-        await asyncio.sleep(0)
         while True:
             await self._rest(loop)
             if self._ending:
@@ -224,18 +228,18 @@ class Reconciler:
 
     def _look_at_claims(self, key: StreamKey, loop: _Loop, writers: Mapping[str, WriterSeen]) -> None:
         """Find out whether it names what is another one's, and let others know what is not its own any more."""
-        before = loop.claimant
-        loop.claimant = replace(before, held=held_in(seen.document for seen in writers.values()))
+        before, loop.claimant = loop.claimant, loop.claimant.having(writers.values())
         if loop.claimant.claims != before.claims:
             self._claims_changed()
-        elif loop.claimant.held != before.held:
+        elif loop.claimant.given != before.given:
             self._look_at_contested()
         if loop.compared != self._claims:
             others = {other_key: other.claimant for other_key, other in self._loops.items() if other_key != key}
             found = rivals(loop.claimant, others.values())
             loop.rivals = tuple((one.namespace, one.name) for one in found)
             loop.compared = self._claims
-        loop.contested = contested(loop.claimant, [self._loops[rival].claimant for rival in loop.rivals])
+        others_now = [self._claimant(rival, self._loops[rival].manifest) for rival in loop.rivals]
+        loop.contested = contested(loop.claimant, others_now)
 
     async def _look_at_quotas(
         self, stream: Stream, loop: _Loop, writers: Mapping[str, WriterSeen], now: datetime
@@ -289,5 +293,4 @@ class Reconciler:
         loop.woken.set()
 
     def _claimant(self, key: StreamKey, manifest: Manifest) -> Claimant:
-        documents = (seen.document for seen in self.cache.writers(key).values())
-        return claimant_of(stream_of(manifest), held_in(documents))
+        return claimant_of(stream_of(manifest), self.cache.writers(key).values())

@@ -76,7 +76,7 @@ class Watchdog:
             await asyncio.sleep(_POLL.total_seconds())
             if self.served.is_set() and not _older(self.reconciler.cache.versions(), self.behind):
                 logger.info("the cluster is known: %d objects of LakeStreams", len(self.reconciler.cache))
-                self.reconciler.ready.set()
+                self.reconciler.begin()
                 return
 
     async def look(self) -> None:

@@ -113,7 +113,7 @@ class HttpKinesisClient:
         if page.next_iterator is None or blocked < _WORTH_KNOWING:
             return
         if len(self._free_at) >= _MOST_KNOWN:  # of ranges that ended with such a page
-            self._free_at = {one: at for one, at in self._free_at.items() if at > began}
+            self._free_at = {one: at for one, at in list(self._free_at.items()) if at > began}
         self._free_at[page.next_iterator] = began + blocked
 
     def update_shard_count(self, shards: int) -> None:

@@ -6,6 +6,7 @@ part. A part is never changed, so that any object store will do, and whoever shi
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 from lakestream_loadgen.errors import LedgerError
@@ -38,8 +39,10 @@ class LedgerShipper:
     def _ship(self, path: Path) -> int:
         begin = offset = self._shipped.get(path.name, 0)
         with path.open("rb") as file:
+            # What is appended meanwhile is the next call's: this one would have no end.
+            end = file.seek(0, os.SEEK_END)
             file.seek(offset)
-            while data := file.read(PART_BYTES):
+            while data := file.read(min(PART_BYTES, end - offset)):
                 self._target.write(f"{path.name}/{offset:020d}", data)
                 offset = self._shipped[path.name] = offset + len(data)
         return offset - begin

@@ -59,7 +59,7 @@ def fewer(spec: Scaling, state: ScalingState, load: Load, now: datetime) -> int:
     hold = _hold(spec, state, load, enough, now)
     if now - state.recommendations[0].at < hold - _bucket(spec) or not state.unchanged_for(hold, now):
         return state.target
-    held = [known for known in state.recommendations if now - known.at <= hold]
+    held = [known for known in state.recommendations if now - known.at <= hold] or [state.recommendations[-1]]
     most = max(known.executors for known in held)
     # One step when the load has settled, not one with each evaluation while it falls.
     if state.recommendations[-1].executors < SETTLED * most:

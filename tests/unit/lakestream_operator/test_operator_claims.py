@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import itertools
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from lakestream_operator.claims import Claimant, claimant_of, contested, held_in
+from lakestream_operator.claims import Claimant, claimant_of, contested
 from lakestream_operator.decide import decide
-from lakestream_operator.model import Create, Observed
+from lakestream_operator.model import Create, DriverPod, Observed, PodPhase, WriterSeen
 from lakestream_operator.observer import FINALIZER, stream_of
 from lakestream_operator.render import wanted_of
 from lakestream_operator.testing import lakestream
@@ -27,14 +28,17 @@ def writing(name: str, path: str, created: str = "2026-01-01T00:00:00Z") -> dict
     return manifest(name, created, writers=[{"name": "json", "json": {"path": path}}])
 
 
-def claimant(made: dict[str, Any], *documents: str | None) -> Claimant:
-    return claimant_of(stream_of(made), held_in(documents))
+def claimant(made: dict[str, Any], *documents: str | None, running: bool = True) -> Claimant:
+    """Of one whose writers have these documents, and a driver or not."""
+    pod = DriverPod("pod", "uid", NOW, None, PodPhase.RUNNING, None, None, "") if running else None
+    return claimant_of(stream_of(made), [WriterSeen(document=one, driver_pod=pod) for one in documents])
 
 
 def documents_of(made: dict[str, Any]) -> list[str]:
     return [plan.document for plan in wanted_of(stream_of(made)).plans.values()]
 
 
+NOW = datetime(2026, 1, 3, tzinfo=UTC)
 OLD = writing("old", "s3a://lake/orders")
 LATER = "2026-01-02T00:00:00Z"
 
@@ -115,6 +119,22 @@ def test_what_its_drivers_have_stays_ones_own_whatever_the_spec_has_become(now: 
     assert "s3a://lake/orders is the table of writer json of the LakeStream lake/old" in problem
     assert contested(old, [young]) == ""
     assert contested(young, [claimant(now)]) == ""
+    # Of one that is suspended nobody writes there.
+    assert contested(young, [claimant(now, *documents_of(OLD), running=False)]) == ""
+
+
+def test_of_two_that_name_one_place_a_suspended_one_was_there_first() -> None:
+    suspended = claimant(OLD, *documents_of(OLD), running=False)
+    older = claimant(writing("older", "s3a://lake/orders", "2025-01-01T00:00:00Z"))
+    assert contested(suspended, [older]) == ""
+    assert contested(older, [suspended])
+
+
+def test_two_that_are_suspended_can_change_their_places() -> None:
+    young = writing("young", "s3a://lake/young", LATER)
+    changed = claimant(writing("old", "s3a://lake/young"), *documents_of(OLD), running=False)
+    other = claimant(writing("young", "s3a://lake/orders", LATER), *documents_of(young), running=False)
+    assert contested(changed, [other]) == contested(other, [changed]) == ""
 
 
 def test_of_any_number_exactly_one_gets_the_place() -> None:

@@ -271,15 +271,17 @@ def test_a_spec_that_cannot_be_read_gives_no_table_away_that_its_driver_writes(
             for name, action in applier.acts
             if name == "first" and isinstance(action, Apply) and "lakestream.yaml" in action.manifest.get("data", {})
         )
-        document = {**given["metadata"], "uid": "document", "resourceVersion": "1"}
-        reconciler.cache.put(Kind.ConfigMap, {**given, "metadata": document})
+        (created,) = (action.manifest for _, action in applier.acts if isinstance(action, Create))
+        stored = {"uid": "uid", "resourceVersion": "1", "generation": 1, "creationTimestamp": "2026-01-01T00:00:00Z"}
+        for made in (given, created):
+            reconciler.cache.put(Kind[made["kind"]], {**made, "metadata": {**made["metadata"], **stored}})
         told = len(applier.statuses)
         _edited(reconciler, "first", {"kubernetes": {"sparkConf": {"spark.speculation": "true"}}})
         await _until(lambda: "first" in {name for name, _ in applier.statuses[told:]})
         await asyncio.sleep(1)
         assert _created(applier) == {"first"}
-        # Its driver is gone, and what it was given.
-        reconciler.cache.remove(Reference.of(given), NEWEST)
+        # Its driver is gone.
+        reconciler.cache.remove(Reference.of(created), NEWEST)
         await _until(lambda: "second" in _created(applier))
         await reconciler.close()
 

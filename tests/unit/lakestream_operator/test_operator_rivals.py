@@ -26,8 +26,9 @@ NAMES, PLACES = ("a", "b", "c"), ("one", "two")
 class Api:
     """Makes of each action what the API server would. There is no Spark Operator: what is created stays as it is."""
 
-    def __init__(self) -> None:
+    def __init__(self, latency: float) -> None:
         self.cache = Cache()
+        self._latency = latency
         self._version = 0
         self.most: Counter[str] = Counter()
         """Of each place, how many LakeStreams had an application for it at once."""
@@ -43,6 +44,7 @@ class Api:
         self.cache.remove(reference, self._version)
 
     async def act(self, stream: Stream, action: Any, now: Any) -> None:
+        await asyncio.sleep(self._latency)
         match action:
             case Apply(manifest):
                 self.put(manifest)
@@ -65,6 +67,7 @@ class Api:
                 self.remove(one)
 
     async def write_status(self, stream: Stream, status: LakeStreamStatus) -> None:
+        await asyncio.sleep(self._latency)
         self.put({**stream.manifest, "status": status.model_dump(mode="json", by_alias=True)})
 
     def written(self, place: str) -> set[str]:
@@ -107,11 +110,12 @@ class Api:
 @given(
     edits=st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from([*PLACES, "invalid", "gone"])), max_size=12),
     hurried=st.booleans(),
+    latency=st.sampled_from([0.0, 0.0, 0.1]),
 )
 def test_each_place_has_one_writer_and_nobody_waits_for_nothing(
-    play: Any, edits: list[tuple[str, str]], hurried: bool
+    play: Any, edits: list[tuple[str, str]], hurried: bool, latency: float
 ) -> None:
-    api = Api()
+    api = Api(latency)
 
     async def living() -> None:
         now = datetime(2026, 1, 3, tzinfo=UTC)

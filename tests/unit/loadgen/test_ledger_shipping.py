@@ -74,6 +74,22 @@ def test_much_is_shipped_in_small_parts_and_gone_on_with_where_it_failed(tmp_pat
     assert target.parts == {f"t.ledger/{number * PART_BYTES:020d}": size for number, size in enumerate(sizes)}
 
 
+def test_what_is_appended_while_it_is_shipped_waits_for_the_next_time(tmp_path: Path) -> None:
+    source = tmp_path / "t.ledger"
+    source.write_bytes(b"sent")
+
+    class Slow:
+        def sizes(self) -> dict[str, int]:
+            return {}
+
+        def write(self, name: str, data: bytes) -> None:
+            with source.open("ab") as growing:
+                growing.write(b"more")
+
+    shipper = LedgerShipper(tmp_path, Slow())  # type: ignore[arg-type]
+    assert [shipper.ship() for _ in range(3)] == [4, 4, 4]
+
+
 def test_a_missing_part_is_an_error_that_names_it(tmp_path: Path, target: Folder) -> None:
     for offset, data in ((0, b"abc"), (5, b"f")):
         target.write(f"t.ledger/{offset:020d}", data)

@@ -101,17 +101,18 @@ class LateFiles:
         for rollback in due.values():
             for file in rollback.files:
                 by_partition[file.rpartition("/")[0]].add(file)  # partitions may be nested, or none
-        came: list[str] = []
+        deleted: list[str] = []
+        left: set[str] = set()
         for partition, files in by_partition.items():
             there = set(self._table.names_in(partition))
-            came += sorted(file for file in files if file.rpartition("/")[2] in there)
-        deleted = list(filter(self._delete, came))
-        left = set(came).difference(deleted)
+            came = sorted(file for file in files if file.rpartition("/")[2] in there)
+            deleted += filter(self._delete, came)
+            left |= set(came).difference(deleted)
         # Of a look that failed the next one is no later, and what it should have deleted is not forgotten.
         for name, rollback in due.items():
             rollback.looked_at = now
-            if now - rollback.at >= _PERIOD and left.isdisjoint(rollback.files) and name in self._rollbacks:
-                del self._rollbacks[name]
+            over = now - rollback.at >= _PERIOD and left.isdisjoint(rollback.files)
+            if over and self._rollbacks.pop(name, None) is not None:
                 forget(self._names, name)
         return deleted
 

@@ -351,8 +351,9 @@ def test_a_stream_that_went_idle_behind_a_backlog_gives_its_executors_back() -> 
     assert driver.idle(3000).target == 1
 
 
-def test_executors_of_a_stream_that_goes_idle_are_kept_no_longer_than_the_spec_says() -> None:
-    driver = Driver(8, SPEC.model_copy(update={"scale_down_after": timedelta(seconds=30)}))
+@pytest.mark.parametrize("after", [10, 30])
+def test_executors_of_a_stream_that_goes_idle_are_kept_no_longer_than_the_spec_says(after: int) -> None:
+    driver = Driver(8, SPEC.model_copy(update={"scale_down_after": timedelta(seconds=after)}))
     driver.run(75, 140_000)
     assert driver.decisions[-1].target == 8
     ended = driver.now
