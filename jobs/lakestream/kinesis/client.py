@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import math
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -25,6 +24,7 @@ from lakestream.errors import (
     SettingsError,
 )
 from lakestream.kinesis import answers
+from lakestream.kinesis.busy import BusyShards
 from lakestream.kinesis.clock import KinesisClock
 from lakestream.kinesis.connections import Connections
 from lakestream.kinesis.pages import arrival_time
@@ -36,13 +36,6 @@ from lakestream.model import Position
 
 log = logging.getLogger(__name__)
 T = TypeVar("T")
-
-_SHARD_BYTES_PER_SECOND = 2 * 2.0**20
-"""That a shard gives, to all who poll it. A page may have the bytes of five seconds, for which all of them then wait
-("subsequent calls made within the next 5 seconds throw an exception", developer guide, quotas and limits)."""
-_WORTH_KNOWING = 0.5
-"""Seconds; a few attempts fill less."""
-_MOST_KNOWN = 1_000
 
 
 class HttpKinesisClient:
@@ -64,8 +57,7 @@ class HttpKinesisClient:
         self._backoff = Backoff(settings.patience, sleep, monotonic)
         self._monotonic = monotonic
         self._clock = KinesisClock()
-        self._free_at: dict[str, float] = {}
-        """Of iterators, the monotonic time until which their shards give nothing."""
+        self._shards = BusyShards()
 
     def close(self) -> None:
         self._connections.close()
@@ -91,7 +83,9 @@ class HttpKinesisClient:
 
     def get_shard_iterator(self, shard_id: str, start: IteratorStart) -> str:
         request = {"StreamName": self._stream, "ShardId": shard_id, **_iterator_fields(start)}
-        return self._call("GetShardIterator", request, answers.shard_iterator)
+        iterator = self._call("GetShardIterator", request, answers.shard_iterator)
+        self._shards.of(iterator, shard_id)
+        return iterator
 
     def get_records(self, iterator: str, limit: int) -> RecordPage:
         began = 0.0
@@ -101,20 +95,11 @@ class HttpKinesisClient:
             began = self._monotonic()
             return self._once("GetRecords", {"ShardIterator": iterator, "Limit": limit}, answers.record_page)
 
-        page = self._backoff.call(ask, self._free_at.pop(iterator, -math.inf))
-        self._keep_in_mind(page, began)
+        page = self._backoff.call(ask, self._shards.free_at(iterator))
+        self._shards.gave(iterator, page, began)
         if page.arrivals:
             self._clock.observe_arrival(arrival_time(page.arrivals[-1]), self._monotonic())
         return page
-
-    def _keep_in_mind(self, page: RecordPage, began: float) -> None:
-        """When the shard answers again, after a page that it took at once from what it may give in some seconds."""
-        blocked = sum(map(len, page.data)) / _SHARD_BYTES_PER_SECOND
-        if page.next_iterator is None or blocked < _WORTH_KNOWING:
-            return
-        if len(self._free_at) >= _MOST_KNOWN:  # of ranges that ended with such a page
-            self._free_at = {one: at for one, at in list(self._free_at.items()) if at > began}
-        self._free_at[page.next_iterator] = began + blocked
 
     def update_shard_count(self, shards: int) -> None:
         """Have the stream resharded evenly. Asked once only: what it is refused for lasts, as do its ten times a day.

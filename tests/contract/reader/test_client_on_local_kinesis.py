@@ -12,10 +12,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
 
+import pyarrow as pa
 import pytest
 
 from lakestream.errors import KinesisAnswerError, KinesisRejectedError, KinesisUnavailableError, SettingsError
-from lakestream.kinesis import HttpKinesisClient, KinesisSettings, PlannerSettings, read_ranges
+from lakestream.kinesis import HttpKinesisClient, KinesisSettings, PlannerSettings, RangeReader, read_ranges
+from lakestream.model import ShardRange, after, at
 from lakestream.testing.consumer import Consume, Consumer
 from lakestream.testing.kpl import aggregate
 from lakestream.testing.logs import ManualClock
@@ -185,7 +187,9 @@ def test_the_time_is_told_between_whole_seconds(server: LocalKinesis, consume: C
     server.clock.resume()
 
 
-def test_a_full_shard_is_asked_when_it_gives_again(consume: Consume) -> None:
+@contextmanager
+def full_shard() -> Iterator[tuple[LocalKinesis, HttpKinesisClient, ManualClock, list[float]]]:
+    """24 records of 900 kB in one shard, within Kinesis's limits, and a client whose waits are written down."""
     with local_kinesis() as limited:
         limited.create_stream("full", shards=1)
         limited.clock.freeze()
@@ -202,6 +206,16 @@ def test_a_full_shard_is_asked_when_it_gives_again(consume: Consume) -> None:
 
         settings = KinesisSettings("full", limited.region, limited.endpoint)
         client = HttpKinesisClient(settings, sleep=sleep, monotonic=local.monotonic)
+        yield limited, client, local, waits
+        client.close()
+
+
+BLOCKED = 11 * 900_000 / 2**21
+"""Seconds after a page of eleven such records. A wait that grows by chance would take a third more."""
+
+
+def test_a_full_shard_is_asked_when_it_gives_again(consume: Consume) -> None:
+    with full_shard() as (_, client, _, waits):
         [shard] = client.list_shards()
         iterator, read = client.get_shard_iterator(shard.shard_id, None), 0
         while read < 24:
@@ -209,10 +223,25 @@ def test_a_full_shard_is_asked_when_it_gives_again(consume: Consume) -> None:
             read += len(page)
             assert page.next_iterator is not None
             iterator = page.next_iterator
-        client.close()
-    # Eleven records are those of 4.7 s. A wait that grows by chance would take seconds more.
-    assert sum(waits) == pytest.approx(2 * 11 * 900_000 / 2**21, abs=0.5)
+    assert sum(waits) == pytest.approx(2 * BLOCKED, abs=0.5)
     assert len(waits) <= 4
+
+
+def test_a_range_older_than_a_day_is_read_as_quickly(consume: Consume) -> None:
+    """Whether trimming overtakes it, as retention may have been lowered, is asked when the shard gives again, too."""
+    with full_shard() as (limited, client, local, waits):
+        limited.client().increase_stream_retention_period(StreamName="full", RetentionPeriodHours=168)
+        records = list(limited.records("full"))
+        limited.clock.advance(30 * 3600)
+        numbers = [int(record.sequence_number) for record in records]
+        begin, end = at(numbers[0]), after(numbers[-1])
+        times = records[0].arrival, records[-1].arrival
+        piece = ShardRange(records[0].shard_id, begin, end, numbers[0], *times, False, 24, 0)
+        settings = KinesisSettings("full", limited.region, limited.endpoint, retention=timedelta(days=7))
+        reader = RangeReader(client, settings, sleep=local.advance, monotonic=local.monotonic)
+        assert sum(part.num_rows for part in reader.read(piece) if isinstance(part, pa.RecordBatch)) == 24
+    # Five calls a second are the other limit.
+    assert 2 * BLOCKED - 0.5 < sum(waits) < 2.6 * BLOCKED
 
 
 def test_what_an_executor_runs(server: LocalKinesis, consume: Consume) -> None:
