@@ -241,7 +241,8 @@ class Engine(Generic[Rows]):
                 self._due = min(self._due, began + missing.total_seconds())
             if plan is not None:
                 return plan, began
-            if (caught_up_to := self._planner.caught_up_to) is not None:
+            # While a batch is at the sink, nobody knows whether batches go on.
+            if (caught_up_to := self._planner.caught_up_to) is not None and self._free.is_set():
                 self._observer.idle(caught_up_to)
 
     def _plan(self) -> BatchPlan | None:
@@ -301,15 +302,17 @@ class Engine(Generic[Rows]):
                 _release(batch)
         seconds = {**batch.seconds, "write": self._clock.monotonic() - began}
         written = self._clock.now()
+        shards = batch.fetched.shards if batch.fetched else ()
         reach("sink_committed")
         commit = BatchCommit.of(
             batch.plan,
             epoch=self._log.epoch,
             committed_at=written,
             sink=sink,
-            quarantined=sum(entry.rows for entry in rejects),
+            # Of records that a transform takes together, rows are kept: there may be more of them.
+            quarantined=min(sum(entry.rows for entry in rejects), sum(stats.records for stats in shards)),
             rejects=rejects,
-            shards=batch.fetched.shards if batch.fetched else (),
+            shards=shards,
             seconds=seconds,
         ).finding(batch.fetched.findings() if batch.fetched else ())
         if rejects:

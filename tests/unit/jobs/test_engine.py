@@ -59,6 +59,8 @@ class World:
     lake: list[int] = field(default_factory=list)
     visible: dict[int, SinkCommit] = field(default_factory=dict)
     rejected: dict[int, list[int]] = field(default_factory=dict)
+    rows_rejected: int = 1
+    """Of each record that is: a transform may make several."""
     die_at: str = ""
     on_reach: Callable[[str], object] | None = None
     table_is_gone: bool = False
@@ -244,7 +246,9 @@ class TransactionalOutput:
 
     def quarantined(self, plan: BatchPlan) -> tuple[FileEntry, ...]:
         rejected = self.world.rejected.get(plan.batch)
-        return (FileEntry(f"b{plan.batch}.parquet", len(rejected), 10, ""),) if rejected else ()
+        return (
+            (FileEntry(f"b{plan.batch}.parquet", len(rejected) * self.world.rows_rejected, 10, ""),) if rejected else ()
+        )
 
     def find(self, plan: BatchPlan) -> SinkCommit | None:
         return self.world.visible.get(plan.batch)
@@ -392,6 +396,30 @@ def test_a_look_that_finds_nothing_is_told(start: Any) -> None:
     driver = start(world)
     driver.engine.run(Until.CAUGHT_UP)
     assert driver.told.idles == [START]
+
+
+def test_a_look_that_finds_nothing_while_a_batch_is_written_tells_nothing(start: Any) -> None:
+    """What the batch needs may be denied for good: it must not be forgotten since when."""
+    world = World(available=1, die_at="write")
+    with pytest.raises(Died):
+        start(world).engine.run(Until.CAUGHT_UP)
+    driver, looked = start(world), threading.Event()
+    plan = driver.planner.plan
+
+    def look(**behind: Any) -> BatchPlan | None:
+        found: BatchPlan | None = plan(**behind)
+        looked.set()
+        return found
+
+    def deny(step: str) -> None:
+        if step == "write":
+            assert looked.wait(60)
+            raise Died(step)
+
+    driver.planner.plan, world.on_reach = look, deny
+    with pytest.raises(Died):
+        driver.engine.run(Until.CAUGHT_UP)
+    assert driver.told.idles == []
 
 
 def test_all_that_was_fetched_is_released(start: Any) -> None:
@@ -572,6 +600,17 @@ def test_unusable_records_go_to_quarantine_and_are_counted(start: Any) -> None:
         ["b0.parquet"],
         ["b1.parquet"],
     ]
+
+
+@pytest.mark.parametrize("step", ["", "sink_committed"])
+def test_more_rows_of_a_transform_may_be_unusable_than_there_are_records(start: Any, step: str) -> None:
+    world = World(available=2, rows_rejected=3, die_at=step)
+    if step:
+        with pytest.raises(Died):
+            start(world, rejected=1).engine.run(Until.CAUGHT_UP)
+    start(world, rejected=1).engine.run(Until.CAUGHT_UP)
+    assert [commit.quarantined for commit in world.commits.values()] == [1, 1]
+    assert [[entry.rows for entry in commit.rejects] for commit in world.commits.values()] == [[3], [3]]
 
 
 def test_too_many_unusable_records_fail_the_batch_before_anything_is_written(start: Any) -> None:
