@@ -6,6 +6,7 @@ lost unseen. So the place from which on it was not read is a record as well, wit
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,6 +33,9 @@ from lakestream.storage import (
     translated,
 )
 
+_BLANKS = b" \t\r\n"
+"""That JSON allows around an object."""
+_WHOLE = re.compile(r"-?\d{1,100}", re.ASCII)
 _RECORDS = 10_000
 """Of a batch, as from Kinesis at most."""
 _CHUNK = 1024 * 1024
@@ -116,19 +120,30 @@ def _grouped(records: Iterator[tuple[int, bytes]]) -> Iterator[tuple[list[int], 
 def _with_folders(part: FilePart, data: list[bytes], literals: Mapping[str, bool]) -> list[bytes]:
     """The records with the columns of the file's folder; a column of its own comes behind, and counts."""
     given = [
-        orjson.dumps(name) + b":" + (value.encode() if literals[name] else orjson.dumps(value))
+        orjson.dumps(name) + b":" + (_literal(value) if literals[name] else orjson.dumps(value))
         for name, value in part.folders
         if name in literals
     ]
     if not given:
         return data
     front = b"{" + b",".join(given)
-    return [front + _behind(record) if record.startswith(b"{") else record for record in data]
+    return [front + _behind(record) if record.lstrip(_BLANKS).startswith(b"{") else record for record in data]
+
+
+def _literal(value: str) -> bytes:
+    """A folder's text as JSON, of a column of numbers or booleans; what is none is a text, which the schema refuses."""
+    if _WHOLE.fullmatch(value):
+        return str(int(value)).encode()  # month=07
+    try:
+        orjson.loads(value)
+    except orjson.JSONDecodeError:
+        return orjson.dumps(value)
+    return value.encode()
 
 
 def _behind(record: bytes) -> bytes:
-    rest = record[1:]
-    return rest if rest.lstrip().startswith(b"}") else b"," + rest
+    rest = record.lstrip(_BLANKS)[1:]
+    return rest if rest.lstrip(_BLANKS).startswith(b"}") else b"," + rest
 
 
 @dataclass(frozen=True)

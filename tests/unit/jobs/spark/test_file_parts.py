@@ -125,6 +125,15 @@ def test_a_folder_gives_the_columns_that_records_have_not(tmp_path: Path) -> Non
     ]
 
 
+def test_numbers_of_folders_have_leading_zeros_and_objects_blanks_before_them(tmp_path: Path) -> None:
+    folder = tmp_path / "month=07" / "n=-012" / "x=1.50" / "ok=true" / "bad=0x7"
+    folder.mkdir(parents=True)
+    (folder / "a.json").write_bytes(b'{"a":1}\n \t{"a":2}\n')
+    found = [data for _, data, _ in records(parts_of(tmp_path), month=True, n=True, x=True, ok=True, bad=True)]
+    front = b'{"month":7,"n":-12,"x":1.50,"ok":true,"bad":"0x7",'
+    assert found == [front + b'"a":1}', front + b'"a":2}']
+
+
 def changed(path: Path) -> None:
     path.write_bytes(path.read_bytes().replace(b"1", b"2"))
 
