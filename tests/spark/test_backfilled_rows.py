@@ -53,7 +53,9 @@ Fetch = Callable[..., Fetched[DataFrame]]
 def fetch(spark: SparkSession, kinesis: KinesisSettings, pipeline: Pipeline, nowhere: StoreSettings) -> Fetch:
     """The rows that files are taken as, of a table."""
 
-    def fetched(path: Path | str, *, is_table: bool = True, gone: bool = False) -> Fetched[DataFrame]:
+    def fetched(
+        path: Path | str, *, is_table: bool = True, gone: bool = False, by: Pipeline = pipeline
+    ) -> Fetched[DataFrame]:
         place = replace(nowhere, path=LakePath.parse(str(path)))
         found = find_files(place, LakePath.parse("/elsewhere"))
         parts = [part for file in found for part in parts_of(file, None, is_table=is_table)]
@@ -61,7 +63,7 @@ def fetch(spark: SparkSession, kinesis: KinesisSettings, pipeline: Pipeline, now
         if gone:
             Path(path).unlink()
         plan = BatchPlan(0, 1, time, None, time, True, (), (), parts=(tuple(parts),), taken=Taken(1, 1, 1))
-        return SparkFetcher(spark, kinesis, pipeline, nowhere).fetch(plan)
+        return SparkFetcher(spark, kinesis, by, nowhere).fetch(plan)
 
     return fetched
 
@@ -94,6 +96,20 @@ def test_rows_of_json_files_come_back_as_they_were(written: list[Row], fetch: Fe
     assert found.rejected_count == 0
     assert sorted_rows(found.rows) == written
     assert len(written) == len(RECORDS)
+    found.release()
+
+
+@pytest.mark.parametrize("column", ["_arrival - t AS found", "map(1, id) AS found", "NULL AS found"])
+def test_rows_of_a_table_with_a_column_that_is_not_read_from_json_are_kept(
+    spark: SparkSession, fetch: Fetch, tmp_path: Path, column: str
+) -> None:
+    """The request stands in a plan by now: a driver that failed on it would do so for ever."""
+    (tmp_path / "a.json").write_bytes(b'{"id":"a"}\n{"id":"b","found":null}\n')
+    found = fetch(tmp_path, by=Pipeline.of(spark, DDL, f"SELECT id, {column} FROM events"))
+    assert (found.rejected_count, found.rows.count()) == (2, 0)
+    reasons = {row["_reason"] for row in found.rejected.collect()}
+    assert len(reasons) == 1
+    assert "column found: a value of " in reasons.pop()
     found.release()
 
 

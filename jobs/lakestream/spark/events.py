@@ -15,6 +15,7 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import types as st
+from pyspark.sql.pandas.types import to_arrow_type
 
 from lakestream.spark.columns import column_of, columns_of
 from lakestream.spark.exact import MISSING, RecordError, exact_reader
@@ -54,7 +55,12 @@ def typed(
         schema: of the records.
         of_table: they are rows of a table, which has a column for everything.
     """
-    reader, names = EventReader(schema), events_schema(schema, of_table=of_table).names
+    names = events_schema(schema, of_table=of_table).names
+    # The columns of a table are of any type that a transform makes; those of a schema have been looked at.
+    if of_table and (why := _unreadable(schema)) is not None:
+        yield from (_refused(batch, schema, names, why) for batch in batches)
+        return
+    reader = EventReader(schema)
     for batch in batches:
         data, partition_key, sequence_number, sub_sequence, shard_id, arrival, *given = batch.columns
         events = reader.read(data.to_pylist())
@@ -63,6 +69,25 @@ def typed(
             reasons = pc.coalesce(reasons, _lacking_columns(events.rescued))
         metadata = [events.rescued, shard_id, sequence_number, sub_sequence, arrival, partition_key]
         yield pa.RecordBatch.from_arrays([*events.columns, *metadata, data, reasons], names)
+
+
+def _unreadable(schema: st.StructType) -> str | None:
+    """Why no record can be read by a schema; None: it can."""
+    for field in schema.fields:
+        try:
+            exact_reader(st.StructType([field]))
+        except TypeError as error:
+            return f"column {field.name}: {error}"
+    return None
+
+
+def _refused(batch: pa.RecordBatch, schema: st.StructType, names: list[str], why: str) -> pa.RecordBatch:
+    data, partition_key, sequence_number, sub_sequence, shard_id, arrival, *given = batch.columns
+    count = batch.num_rows
+    columns = [pa.nulls(count, to_arrow_type(field.dataType)) for field in schema.fields]
+    metadata = [pa.nulls(count, pa.string()), shard_id, sequence_number, sub_sequence, arrival, partition_key]
+    reasons = pc.coalesce(*given, pa.repeat(pa.scalar(why, pa.string()), count))
+    return pa.RecordBatch.from_arrays([*columns, *metadata, data, reasons], names)
 
 
 def _lacking_columns(rescued: pa.StringArray) -> pa.StringArray:
