@@ -22,6 +22,10 @@ if TYPE_CHECKING:
     from obstore import ObjectMeta
 
 
+_OF_TABLES = ("/.hoodie/hoodie.properties", f"/{JSON_SIDE}/{KEY}")
+"""How the keys end that tables have, of Hudi and of a JSON writer, behind their folders."""
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """A file."""
@@ -52,7 +56,7 @@ def find_files(place: StoreSettings, not_in: LakePath) -> list[Found]:
         not_in: the table that is written, whose files cannot be meant.
 
     Raises:
-        RequestError: there is nothing; or it is a Hudi table, or the table that is written.
+        RequestError: there is nothing; or it is a Hudi table, or the table that is written, or has tables in it.
         StorageError, StorageUnavailableError: of the store.
     """
     path = place.path
@@ -87,8 +91,19 @@ def _metas(place: StoreSettings) -> Iterator[ObjectMeta]:
                 listed = [] if path.scheme is Scheme.FOLDER else obstore.list(store, path.key).collect()
         below = len(path.key) + 1 if path.key else 0
         for meta in sorted(listed, key=lambda meta: meta["path"]):
+            _require_no_table_in(path, meta["path"][below:])
             if not any(name.startswith(("_", ".")) for name in meta["path"][below:].split("/")):
                 yield meta
+
+
+def _require_no_table_in(path: LakePath, key: str) -> None:
+    """Raise an error if a key below a folder says that there is a table in it: that has more files than it has rows."""
+    for marker in _OF_TABLES:
+        if key.endswith(marker):
+            raise RequestError(
+                f"{path} has the table {path / key.removesuffix(marker)} in it, whose files are not what it has now. "
+                "Name that table, or the other folders, by themselves"
+            )
 
 
 def _found(place: StoreSettings, meta: ObjectMeta) -> Found:

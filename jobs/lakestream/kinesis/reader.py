@@ -153,11 +153,16 @@ class RangeReader:
         if page.sequences or not page.at_tip:
             progress.tip_since = None
             return False
-        if self._client.now() - piece.end_arrival > self._settings.retention + _TRIM_MARGIN:
+        if self._is_trimmed(piece):
             return True
         now = self._monotonic()
         progress.tip_since = now if progress.tip_since is None else progress.tip_since
         return now - progress.tip_since >= self._settings.patience
+
+    def _is_trimmed(self, piece: ShardRange) -> bool:
+        """Whether the stream keeps nothing of the range any more, also if its retention was raised since."""
+        age = self._client.now() - piece.end_arrival - _TRIM_MARGIN
+        return age > self._settings.retention and age > self._client.describe_stream_summary().retention
 
     def _end_early(self, piece: ShardRange, progress: _Progress, *, is_closed: bool) -> None:
         """Nothing comes any more. Right only where the end of a closed shard is the planned end."""

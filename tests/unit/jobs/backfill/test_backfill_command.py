@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -186,6 +187,11 @@ def test_a_wrong_path_is_named(lake: Lake) -> None:
     (lake.folder / "other" / "dt=1" / "x.parquet").touch()
     for path in (lake.folder / "other", lake.folder / "other" / "dt=1", lake.folder / "other" / "dt=1" / "x.parquet"):
         assert f"{lake.folder}/other is a Hudi table" in lake.refused(path)
+    assert f"{lake.folder} has the table {lake.folder}/other in it" in lake.refused(lake.folder)
+    shutil.rmtree(lake.folder / "other")
+    (lake.folder / "lake" / "json" / "_lakestream").mkdir(parents=True)
+    (lake.folder / "lake" / "json" / "_lakestream" / "owner").touch()
+    assert f"has the table {lake.folder}/lake/json in it" in lake.refused(lake.folder / "lake")
 
 
 def test_a_compressed_file_that_no_task_can_read_is_refused(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
