@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,6 +18,8 @@ from lakestream.query.question import TABLE
 _ANSWER = "answer"
 _ROWS = 10_000
 """Of a batch that is handed on."""
+_OF_VALUES = frozenset({"generate_series", "range", "unnest"})
+"""Table functions that read nothing but their arguments."""
 
 ENGINE = f"DuckDB {duckdb.__version__}"
 
@@ -29,7 +31,7 @@ Read = Callable[[Sequence[str]], pa.RecordBatchReader]
 def answered(sql: str, schema: pa.Schema, read: Read) -> Iterator[pa.RecordBatchReader]:
     """The answer to a query, all of it: what fails at a row has left no half of it behind.
 
-    The table is brought into DuckDB first, as far as its columns are named (it goes to disk where memory ends): a
+    The table is brought into DuckDB first, as far as its columns are needed (it goes to disk where memory ends): a
     query may go through it several times, a stream of batches only once.
 
     Args:
@@ -133,8 +135,8 @@ def _first_line(message: str) -> str:
 def columns_of(connection: duckdb.DuckDBPyConnection, sql: str, columns: Sequence[str]) -> tuple[str, ...]:
     """Which of a table's columns a query may need.
 
-    A column that is needed is named somewhere in the query, or is meant by a star. So all that has the name of a column
-    counts, whatever it is: one column too many costs a little, and none is missing.
+    A column that is needed is named somewhere in the query, or something there may mean columns without their names.
+    All that has the name of a column counts, whatever it is: one column too many costs a little, and none is missing.
 
     Raises:
         SqlError: not one query.
@@ -147,22 +149,61 @@ def columns_of(connection: duckdb.DuckDBPyConnection, sql: str, columns: Sequenc
         raise SqlError(f"--sql: {tree['error_message']}, in: {sql}")
     if len(tree["statements"]) != 1:
         raise SqlError(f"--sql takes one query, and there are {len(tree['statements'])}")
-    words: set[str] = set()
-    if not _walk(tree["statements"][0], words):
+    nodes, words = _parts_of(tree["statements"][0])
+    if _mean_all(nodes):
         return tuple(columns)
     return tuple(name for name in columns if name.lower() in words)
 
 
-def _walk(node: Any, words: set[str]) -> bool:
-    """Collect all texts in a tree, in lower case; False if columns are meant without being named."""
+def _parts_of(tree: Any) -> tuple[list[dict[str, Any]], set[str]]:
+    """All nodes of a tree, and all texts in it, in lower case."""
+    nodes: list[dict[str, Any]] = []
+    words: set[str] = set()
+    left = [tree]
+    while left:
+        match left.pop():
+            case dict() as node:
+                nodes.append(node)
+                left += [*node.keys(), *node.values()]
+            case list() as children:
+                left += children
+            case str() as text:
+                words.add(text.lower())
+    return nodes, words
+
+
+def _mean_all(nodes: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether columns may be meant without being named."""
+    known = {TABLE}
+    rows: set[str] = set()
+    for node in nodes:
+        match node:
+            case {"cte_map": {"map": tables}}:
+                known |= {table["key"].lower() for table in tables}
+            case {"type": "BASE_TABLE", "alias": alias, "table_name": name}:
+                rows.add((alias or name).lower())
+    return any(_means_all(node, known, rows) for node in nodes)
+
+
+def _means_all(node: Mapping[str, Any], known: Set[str], rows: Set[str]) -> bool:
+    """Whether columns may be meant by one node.
+
+    Args:
+        node: of a query.
+        known: names of the table, and of what the query itself defines.
+        rows: names that stand for a whole row.
+    """
     match node:
-        case {"class": "STAR"} | {"ref_type": "NATURAL"}:
-            return False
-        case dict():
-            return _walk([*node.keys(), *node.values()], words)
-        case list():
-            named = [_walk(child, words) for child in node]  # all of them, for their words
-            return all(named)
-        case str():
-            words.add(node.lower())
-    return True
+        case {"class": "STAR" | "POSITIONAL_REFERENCE"} | {"ref_type": "NATURAL"}:
+            return True
+        case {"type": "PIVOT"}:  # it groups by all columns that it does not name
+            return True
+        case {"type": "BASE_TABLE", "column_name_alias": [_, *_]}:  # they have other names, by their places
+            return True
+        case {"class": "COLUMN_REF", "column_names": [*_, name]}:
+            return name.lower() in rows
+        case {"type": "BASE_TABLE", "table_name": name}:  # of the catalog, which tells the columns
+            return name.lower() not in known
+        case {"type": "TABLE_FUNCTION", "function": {"function_name": name}}:  # it may take a table's name, or SQL
+            return name.lower() not in _OF_VALUES
+    return False

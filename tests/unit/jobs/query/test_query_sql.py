@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import duckdb
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from lakestream.query.errors import SqlError, UnreadableError
 from lakestream.query.sql import answered, connected, do, fill
 
 LAKE = pa.table({"a": [1, 2], "b": ["x", "y"], "Odd name": [1.5, None]})
+ALIKE = pa.table({"a": [1, 1, 1], "b": ["x", "y", None]})
+"""Rows that the first column alone does not tell apart."""
 
 
 class Reading:
@@ -18,14 +23,27 @@ class Reading:
 
     columns: list[str]
 
+    def __init__(self, table: pa.Table = LAKE) -> None:
+        self.table = table
+
     def __call__(self, columns: Sequence[str]) -> pa.RecordBatchReader:
         self.columns = list(columns)
-        return LAKE.select(self.columns).to_reader()
+        return self.table.select(self.columns).to_reader()
 
 
-def rows_of(sql: str) -> list[tuple[object, ...]]:
-    with answered(sql, LAKE.schema, Reading()) as rows:
+def rows_of(sql: str, table: pa.Table = LAKE) -> list[tuple[object, ...]]:
+    with answered(sql, table.schema, Reading(table)) as rows:
         return [tuple(row.values()) for row in rows.read_all().to_pylist()]
+
+
+def rows_of_all(sql: str, table: pa.Table) -> list[tuple[object, ...]] | None:
+    """What DuckDB answers that has the whole table; None if it refuses."""
+    with connected() as connection:
+        fill(connection, "lake", table.to_reader())
+        try:
+            return do(connection, sql)
+        except duckdb.Error:
+            return None
 
 
 @pytest.mark.parametrize(
@@ -47,12 +65,94 @@ def test_queries(sql: str, rows: list[tuple[object, ...]]) -> None:
 
 
 @pytest.mark.parametrize(
+    "sql",
+    [
+        # A row as one value.
+        "SELECT count(DISTINCT lake) FROM lake",
+        "SELECT max(lake) FROM lake",
+        "SELECT to_json(t) FROM lake t",
+        "SELECT DISTINCT T FROM lake t",
+        "SELECT temp.main.lake FROM lake",
+        "SELECT count(*) FROM lake GROUP BY lake",
+        "SELECT a FROM lake WHERE lake = (SELECT max(l) FROM lake l)",
+        "SELECT count(*) FROM (SELECT unnest(l) FROM lake l) GROUP BY ALL",
+        "SELECT i.b FROM (SELECT max(lake) AS i FROM lake)",
+        "WITH lake AS (SELECT 1 AS a, lake FROM lake) SELECT count(DISTINCT lake) FROM lake",
+        # By their places.
+        "SELECT #2 FROM lake",
+        "SELECT t.y FROM lake t(x, y)",
+        "SELECT count(DISTINCT y) FROM lake t(x, y)",
+        # By all columns that are not named.
+        'SELECT "1" FROM lake PIVOT (count(*) FOR a IN (1))',
+        "SELECT count(*) FROM lake PIVOT (count(*) FOR a IN (1))",
+        "SELECT v FROM lake UNPIVOT INCLUDE NULLS (v FOR n IN (b))",
+        "UNPIVOT (SELECT a, b FROM lake) ON COLUMNS(*)::text INTO NAME n VALUE v",
+        # By a pattern, or as what a star leaves.
+        "SELECT COLUMNS('b') FROM lake",
+        "SELECT COLUMNS(lambda name: name <> 'a') FROM lake",
+        "SELECT COALESCE(*COLUMNS('b')) FROM lake",
+        "SELECT * LIKE 'b' FROM lake",
+        "SELECT count(DISTINCT s) FROM (SELECT * EXCLUDE (a) FROM lake) s",
+        "SELECT * REPLACE (2 AS a) FROM lake",
+        "SELECT * RENAME (a AS c) FROM lake",
+        # In a text, or from the catalog.
+        "SELECT count(*) FROM query('SELECT DISTINCT b FROM lake')",
+        "SELECT count(DISTINCT t) FROM query_table('lake') t",
+        "SELECT count(*) FROM (DESCRIBE lake)",
+        "SELECT count(*) FROM pragma_table_info('lake')",
+        "SELECT column_name FROM information_schema.columns WHERE table_name = 'lake'",
+    ],
+)
+def test_a_query_that_means_columns_without_naming_them_has_all_of_them(sql: str) -> None:
+    rows = rows_of_all(sql, ALIKE)
+    assert rows is not None
+    assert sorted(rows_of(sql, ALIKE), key=repr) == sorted(rows, key=repr)
+
+
+@settings(max_examples=settings().max_examples // 4)
+@given(
+    st.sampled_from(
+        ("t", "lake", "a", "x", "n", "t.a", "t.x", "#1", "#2", "COLUMNS('^[bn]')", "t.* EXCLUDE (a)", "b.b")
+    ),
+    st.sampled_from(("{}", "DISTINCT {}", "count({})", "count(DISTINCT {})", "to_json({})", "max({}) AS x")),
+    st.sampled_from(
+        (
+            "lake",
+            "lake t",
+            "lake AS b",
+            "lake t(x)",
+            "lake t(b, a)",
+            "lake PIVOT (count(*) AS n FOR a IN (1 AS x)) t",
+            "lake UNPIVOT (x FOR n IN (b)) t",
+            "(SELECT lake AS x FROM lake) t",
+            "(SELECT a, count(*) AS n FROM lake GROUP BY a) t",
+            "lake t JOIN lake b USING (b)",
+            "lake t NATURAL JOIN lake b",
+            "query('FROM lake') t",
+        )
+    ),
+)
+def test_an_answer_is_that_of_the_whole_table(value: str, form: str, source: str) -> None:
+    sql = f"SELECT {form.format(value)} FROM {source}"
+    rows = rows_of_all(sql, ALIKE)
+    if rows is None:
+        with pytest.raises(SqlError):
+            rows_of(sql, ALIKE)
+    else:
+        assert sorted(rows_of(sql, ALIKE), key=repr) == sorted(rows, key=repr)
+
+
+@pytest.mark.parametrize(
     ("sql", "read"),
     [
         ("SELECT b FROM lake WHERE a > 1", ["a", "b"]),
         ('SELECT sum("odd name") FROM lake', ["Odd name"]),
         ("SELECT * FROM lake", ["a", "b", "Odd name"]),
         ("SELECT count(*) FROM lake", ["a"]),
+        ("SELECT b, count(*) AS n FROM lake t GROUP BY t.b ORDER BY n", ["b"]),
+        ("WITH r AS (SELECT b AS n FROM lake) SELECT r.n, i FROM r, unnest([1, 2]) u(i)", ["b"]),
+        ("SELECT list_transform([b], lambda n: upper(n)) FROM lake", ["b"]),
+        ("SELECT lake FROM lake", ["a", "b", "Odd name"]),
     ],
 )
 def test_only_columns_that_are_named_are_read(sql: str, read: list[str]) -> None:
