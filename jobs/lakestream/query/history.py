@@ -18,7 +18,7 @@ class Version:
     name: str
     """Hudi's instant, or the number of the batch."""
     at: datetime
-    """When the commit was completed: from then on it was seen."""
+    """When the commit was completed: from then on it was seen. Not earlier than that of the version before."""
 
     def __str__(self) -> str:
         return f"{self.name} ({show(self.at)})"

@@ -108,8 +108,8 @@ class _Lines:
         origins = [
             pa.array(self._paths, pa.string()),
             *(pa.array([one.get(name) for one in values], pa.string()) for name in partitions),
-            pa.array([file.batch.batch for file in files.values()], pa.int64()),
-            pa.array([file.batch.committed_at for file in files.values()], pa.timestamp("us", tz="UTC")),
+            pa.array([file.batch for file in files.values()], pa.int64()),
+            pa.array([file.at for file in files.values()], pa.timestamp("us", tz="UTC")),
         ]
         connection.register("origins", pa.table(origins, [_FILE, *partitions, BATCH, COMMITTED_AT]))
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from datetime import datetime
 from functools import cached_property
+from itertools import accumulate
 
 from lakestream.log import ObstoreLogStore, committed_files
 from lakestream.log.layout import BATCHES, unpack
@@ -37,7 +39,9 @@ _KEEPS_COLUMNS = re.compile(
 class CommittedFile:
     """One file of a committed batch."""
 
-    batch: BatchFiles
+    batch: int
+    at: datetime
+    """When the batch was committed, as its version has it."""
     entry: FileEntry
 
 
@@ -66,7 +70,9 @@ class JsonLog:
     @cached_property
     def history(self) -> History:
         """The batches that wrote files; those that a release before the manifests has expired are not known."""
-        versions = tuple(Version(str(batch.batch), batch.committed_at) for batch in self.batches)
+        # In the order in which they were made: the clock of a driver may be behind that of the one before it.
+        times = accumulate((batch.committed_at for batch in self.batches), max)
+        versions = tuple(Version(str(batch.batch), time) for batch, time in zip(self.batches, times, strict=True))
         return History(versions, kind="batch", kinds="batches")
 
     @property
@@ -80,17 +86,20 @@ class JsonLog:
             return ()
         names = None if span.commits is None else {version.name for version in span.commits}
         last = int(span.last.name)
-        return tuple(
-            CommittedFile(batch, entry)
-            for batch in self.batches
-            for entry in batch.files
-            if batch.batch <= last and (names is None or str(batch.batch) in names)
-        )
+        return tuple(file for file in self._files if file.batch <= last and (names is None or str(file.batch) in names))
 
     @property
     def newest_files(self) -> tuple[CommittedFile, ...]:
         """The files of the last batch that wrote any."""
-        return tuple(CommittedFile(batch, entry) for batch in self.batches[-1:] for entry in batch.files)
+        return tuple(file for file in self._files if file.batch == self.batches[-1].batch)
+
+    @cached_property
+    def _files(self) -> tuple[CommittedFile, ...]:
+        return tuple(
+            CommittedFile(batch.batch, version.at, entry)
+            for batch, version in zip(self.batches, self.history.versions, strict=True)
+            for entry in batch.files
+        )
 
     @property
     def declared(self) -> dict[str, str]:

@@ -40,7 +40,8 @@ def comparison_of(question: NetChanges, history: History, now: datetime) -> Comp
     is_first = history.begins and isinstance(question.since, datetime) and question.since < history.versions[0].at
     before = None if is_first else history.as_of(question.since, "--since", now)
     after = history.newest() if question.until is None else history.as_of(question.until, "--until", now)
-    if before is not None and after is not None and after.at < before.at:
+    order = history.versions.index
+    if before is not None and after is not None and order(after) < order(before):
         raise SettingsError("--until is before --since: give the earlier moment to --since")
     return Comparison(before, after)
 
@@ -63,9 +64,11 @@ def span_of(question: Snapshot | ReadOptimized | Changes, history: History, now:
             if until is None:
                 return Span(after[-1] if after else None, after)
             last = history.as_of(until, "--until", now)
-            commits = tuple(version for version in after if version.at <= last.at)
-            if not commits and last not in history.versions[: len(history.versions) - len(after)][-1:]:
+            # By their places: several may have one time.
+            begin, end = len(history.versions) - len(after), history.versions.index(last) + 1
+            if end < begin:
                 raise SettingsError("--until is before --since: give the earlier moment to --since")
+            commits = history.versions[begin:end]
             return Span(last if commits else None, commits)
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import TypeAlias
 
 import pytest
@@ -10,10 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakestream.errors import SettingsError
+from lakestream.log.manifest import BatchFiles
+from lakestream.model import FileEntry
 from lakestream.query.history import History, Version
+from lakestream.query.json_log import JsonLog
 from lakestream.query.moments import Commit
 from lakestream.query.question import Changes, NetChanges, ReadOptimized, Snapshot, ask
 from lakestream.query.spans import Span, comparison_of, span_of
+from lakestream.storage import LakePath, S3Settings, StoreSettings
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 NOW = START + timedelta(hours=1)
@@ -115,6 +121,67 @@ def test_spans_of_time_put_together_are_the_whole(count: int, middle: float, sta
     whole = span_of(Changes(minute(start)), history, NOW)
     assert (first.commits or ()) + (second.commits or ()) == whole.commits
     assert whole == Span(whole.commits[-1] if whole.commits else None, whole.commits)
+
+
+def json_log(times: Sequence[datetime]) -> JsonLog:
+    """Of batches from 1 on that a driver has committed when its clock said so."""
+    place = StoreSettings(LakePath.parse("/lake/orders"), S3Settings("eu-west-1"))
+    files = [(FileEntry(f"b{number}.json.gz", 1, 1, ""),) for number in range(1, len(times) + 1)]
+    batches = tuple(BatchFiles(number, at, files[number - 1], ()) for number, at in enumerate(times, 1))
+    return JsonLog(place, batches, None)
+
+
+CLOCKS = st.lists(st.integers(0, 60).map(minute), min_size=1, max_size=8)
+
+
+def position(history: History, moment: datetime) -> int:
+    """Of the version that was seen at a moment; -1 before the first."""
+    if moment < history.versions[0].at:
+        return -1
+    return history.versions.index(history.as_of(moment, "--at", NOW))
+
+
+@given(CLOCKS, st.lists(st.integers(0, 7)))
+def test_spans_by_name_put_together_are_the_whole_whatever_the_clock_said(
+    times: list[datetime], cuts: list[int]
+) -> None:
+    history = json_log(times).history
+    names = [Commit(str(cut + 1)) for cut in sorted(cut % len(times) for cut in [0, *cuts])]
+    parts = [span_of(Changes(first, last), history, NOW) for first, last in pairwise(names)]
+    parts.append(span_of(Changes(names[-1]), history, NOW))
+    assert [version for part in parts for version in part.commits or ()] == list(history.versions[1:])
+
+
+@given(CLOCKS, st.lists(st.floats(0, 60).map(minute), min_size=2).map(sorted))
+def test_what_was_seen_only_grows_whatever_the_clock_said(times: list[datetime], moments: list[datetime]) -> None:
+    history = json_log(times).history
+    seen = [position(history, moment) for moment in moments]
+    assert seen == sorted(seen)
+    for moment, until in zip(seen, moments, strict=True):
+        # From any commit to a time: what was seen then, and not before.
+        for since in range(moment + 1):
+            found = span_of(Changes(Commit(str(since + 1)), until), history, NOW)
+            assert found.commits == history.versions[since + 1 : moment + 1]
+
+
+def test_batches_after_a_clock_that_was_fast_are_in_their_spans() -> None:
+    """Batches 4 and 5 were committed on a node that is 12 minutes fast."""
+    log = json_log([minute(number) for number in (0, 0.5, 1, 12, 13, 2, 3, 4, 5, 6, 7, 8)])
+    assert span(Changes(Commit("3"), Commit("10")), log.history) == ("10", ["4", "5", "6", "7", "8", "9", "10"])
+    assert span(Snapshot(minute(5)), log.history) == span(Snapshot(minute(8)), log.history) == ("3", None)
+    assert span(Snapshot(minute(13)), log.history) == ("12", None)
+    files = log.files(span_of(Snapshot(), log.history, NOW))
+    assert [file.at for file in files] == [version.at for version in log.history.versions], "as --at has it"
+
+
+def test_commits_of_one_time_are_told_apart_by_their_order() -> None:
+    history = History(tuple(Version(name, minute(1)) for name in ("a", "b", "c")))
+    assert span(Changes(Commit("a"), Commit("b")), history) == ("b", ["b"])
+    assert span(Changes(Commit("b"), Commit("b")), history) == (None, [])
+    with pytest.raises(SettingsError, match="--until is before --since"):
+        span(Changes(Commit("c"), Commit("a")), history)
+    with pytest.raises(SettingsError, match="--until is before --since"):
+        comparison_of(NetChanges(Commit("b"), Commit("a")), history, NOW)
 
 
 @pytest.mark.parametrize(
