@@ -18,6 +18,9 @@ DEFAULT_SHARDS = 1000
 MOST_SHARDS = 10_000
 TOKEN_LIFETIME_MS = 300_000
 
+NOT_WITH_TOKEN = ("StreamName", "StreamARN", "StreamCreationTimestamp", "ExclusiveStartShardId", "ShardFilter")
+"""What a NextToken stands for already; of several that are given, the first is named."""
+
 FILTER_TYPE = Text(
     choices=("AFTER_SHARD_ID", "AT_TRIM_HORIZON", "FROM_TRIM_HORIZON", "AT_LATEST", "AT_TIMESTAMP", "FROM_TIMESTAMP")
 )
@@ -102,8 +105,9 @@ def _new_filter(
 
 def _continued(account: Account, fields: Fields, token: str, now_ms: int) -> Listing:
     fields.check()
-    if fields.names() & {"StreamName", "StreamCreationTimestamp", "ExclusiveStartShardId", "ShardFilter"}:
-        raise InvalidArgumentException("NextToken and StreamName cannot be provided together.")
+    for name in NOT_WITH_TOKEN:
+        if name in fields.names():
+            raise InvalidArgumentException(f"NextToken and {name} cannot be provided together.")
     match account.sealer.open(token):
         case ["shards", str(name), str(ident), int(after), str(kind), int(filter_after), int(filter_ms), int(at)]:
             if now_ms - at > TOKEN_LIFETIME_MS:

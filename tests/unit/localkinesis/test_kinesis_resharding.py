@@ -205,11 +205,27 @@ def test_list_shards_comes_in_pages_that_expire(api: Api):
     assert [indices(page["Shards"]) for page in (first, second, third)] == [[0, 1], [2, 3], [4]]
     assert "NextToken" not in third
     assert indices(api.shards("orders", ExclusiveStartShardId=name(3))) == [4]
-    both = api.refused("ListShards", NextToken=first["NextToken"], StreamName="orders")
-    assert both.message == "NextToken and StreamName cannot be provided together."
     api.clock.advance(300_001)
     assert api.refused("ListShards", NextToken=first["NextToken"]).code == "ExpiredNextTokenException"
     assert api.refused("ListShards", NextToken="forged").code == "InvalidArgumentException"
+
+
+def test_a_token_of_list_shards_goes_with_nothing_that_it_stands_for(api: Api):
+    api.call("CreateStream", StreamName="orders", ShardCount=2)
+    token = api.call("ListShards", StreamName="orders", MaxResults=1)["NextToken"]
+    given = {
+        "StreamName": "orders",
+        "StreamARN": api.application.account.arn("orders"),
+        "StreamCreationTimestamp": 1_700_000_000,
+        "ExclusiveStartShardId": name(0),
+        "ShardFilter": {"Type": "AT_LATEST"},
+    }
+    while given:
+        refused = api.refused("ListShards", NextToken=token, **given)
+        assert refused.code == "InvalidArgumentException"
+        # With several of them the first is named.
+        assert refused.message == f"NextToken and {next(iter(given))} cannot be provided together."
+        del given[next(iter(given))]
 
 
 def test_list_shards_tells_streams_of_one_name_apart(orders: Api):
