@@ -11,14 +11,15 @@ from lakestream_localkinesis.operations.answer import (
     describe_shard,
 )
 
-DEFAULT_SHARDS = 100
-MOST_SHARDS = 10_000
+PAGE_SHARDS = 100
+MOST_ASKED = 10_000
+"""More may be asked for than a page has."""
 
 
 def describe_stream(account: Account, fields: Fields, now_ms: int) -> Answer:
     """The stream and a page of its shards, oldest first."""
     name = fields.stream_name(account)
-    limit = fields.optional_integer("Limit", most=MOST_SHARDS) or DEFAULT_SHARDS
+    limit = min(fields.optional_integer("Limit", most=MOST_ASKED) or PAGE_SHARDS, PAGE_SHARDS)
     after = fields.optional_text("ExclusiveStartShardId", SHARD_ID)
     fields.check()
     stream = account.stream(name, now_ms)

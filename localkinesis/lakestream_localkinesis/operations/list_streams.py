@@ -9,14 +9,15 @@ from lakestream_localkinesis.errors import InvalidArgumentException
 from lakestream_localkinesis.fields import STREAM_NAME, Fields, Text
 from lakestream_localkinesis.operations.answer import Answer, describe_identity
 
-DEFAULT_STREAMS = 100
-MOST_STREAMS = 10_000
+PAGE_STREAMS = 100
+MOST_ASKED = 10_000
+"""More may be asked for than a page has."""
 NEXT_TOKEN = Text(shortest=1, longest=1_048_576)
 
 
 def list_streams(account: Account, fields: Fields, now_ms: int) -> Answer:
     """A page of the account's streams by name."""
-    limit = fields.optional_integer("Limit", most=MOST_STREAMS) or DEFAULT_STREAMS
+    limit = min(fields.optional_integer("Limit", most=MOST_ASKED) or PAGE_STREAMS, PAGE_STREAMS)
     after = fields.optional_text("ExclusiveStartStreamName", STREAM_NAME)
     token = fields.optional_text("NextToken", NEXT_TOKEN)
     fields.check()

@@ -120,6 +120,21 @@ def test_streams_are_listed_in_pages(api: Api):
     assert api.refused("ListStreams", NextToken="forged").code == "InvalidArgumentException"
 
 
+def test_a_call_lists_a_hundred_however_many_more_it_asks_for(api: Api):
+    api.call("CreateStream", StreamName="s000", ShardCount=101)
+    for number in range(1, 101):
+        api.call("CreateStream", StreamName=f"s{number:03}", ShardCount=1)
+
+    described = api.call("DescribeStream", StreamName="s000", Limit=10_000)["StreamDescription"]
+    listed = api.call("ListStreams", Limit=10_000)
+
+    assert (len(described["Shards"]), described["HasMoreShards"]) == (100, True)
+    assert (len(listed["StreamNames"]), listed["HasMoreStreams"]) == (100, True)
+    assert api.call("ListStreams", NextToken=listed["NextToken"], Limit=101)["StreamNames"] == ["s100"]
+    for operation, fields in (("DescribeStream", {"StreamName": "s000"}), ("ListStreams", {})):
+        assert api.refused(operation, **fields, Limit=10_001).code == "ValidationException"
+
+
 def test_retention_is_bounded_and_trims(api: Api):
     api.call("CreateStream", StreamName="orders", ShardCount=1)
     api.put("orders", b"old")
