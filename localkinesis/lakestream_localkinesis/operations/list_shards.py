@@ -134,13 +134,9 @@ def _filter(stream: Stream, chosen: ShardFilter, now_ms: int) -> list[Shard]:
         case "AT_LATEST":
             return [shard for shard in shards if shard.is_open]
         case "AT_TRIM_HORIZON" | "AT_TIMESTAMP":
-            return [shard for shard in shards if shard.created_ms <= at_ms and _open_past(shard, at_ms)]
+            return [shard for shard in shards if shard.created_ms <= at_ms and _retained(shard, at_ms)]
         case _:
             return [shard for shard in shards if _retained(shard, at_ms)]
-
-
-def _open_past(shard: Shard, at_ms: int) -> bool:
-    return shard.closed_ms is None or shard.closed_ms > at_ms
 
 
 def _retained(shard: Shard, from_ms: int) -> bool:

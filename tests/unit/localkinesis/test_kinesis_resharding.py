@@ -183,11 +183,15 @@ def test_the_filters_of_list_shards(orders: Api):
     assert listed("AFTER_SHARD_ID", ShardId=name(2)) == [3, 4]
     assert listed("AT_TIMESTAMP", Timestamp=start_s) == [0, 1]
     assert listed("AT_TIMESTAMP", Timestamp=start_s - 9999) == [0, 1]
-    assert listed("AT_TIMESTAMP", Timestamp=start_s + 3600) == [1, 2, 3]
-    assert listed("AT_TIMESTAMP", Timestamp=start_s + 7200) == [1, 4]
+    # Who closed at that time is among those that were open then, as are its children.
+    assert listed("AT_TIMESTAMP", Timestamp=start_s + 3600) == [0, 1, 2, 3]
+    assert listed("AT_TIMESTAMP", Timestamp=start_s + 3600.001) == [1, 2, 3]
+    assert listed("AT_TIMESTAMP", Timestamp=start_s + 7200) == [1, 2, 3, 4]
     assert listed("FROM_TIMESTAMP", Timestamp=start_s + 3601) == [1, 2, 3, 4]
     assert listed("FROM_TIMESTAMP", Timestamp=start_s + 7201) == [1, 4]
-    orders.clock.advance(22 * HOUR_MS + HOUR_MS // 2)  # the horizon is between the split and the merge
+    orders.clock.advance(22 * HOUR_MS)  # the horizon is at the split
+    assert listed("AT_TRIM_HORIZON") == [0, 1, 2, 3]
+    orders.clock.advance(HOUR_MS // 2)  # the horizon is between the split and the merge
     assert listed("AT_TRIM_HORIZON") == [1, 2, 3]
     assert indices(orders.shards("orders")) == [1, 2, 3, 4]
     orders.clock.advance(HOUR_MS)
