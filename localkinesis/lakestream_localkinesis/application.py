@@ -78,7 +78,7 @@ class Application:
         Raises:
             StartupError: the folder cannot be used.
         """
-        journal = Journal(data, settings) if data else None
+        journal = Journal(data, settings, SystemClock().now_ms()) if data else None
         account = journal.account if journal else Account(settings)
         machine = SystemClock(journal.last_ms if journal else 0)
         if machine.ahead_ms:

@@ -186,7 +186,11 @@ class Shard:
         self._arrivals += [batch.arrival_ms] * count
         self._sizes_before += batch.sizes_before[:-1]
         self._records += batch.records
-        self.count_before(batch.before + count, batch.sizes_before[-1])
+        self.skip(batch)
+
+    def skip(self, batch: Batch) -> None:
+        """Count records as `extend` does, and keep none."""
+        self.count_before(batch.before + len(batch.records), batch.sizes_before[-1])
 
     def close(self, now_ms: int) -> None:
         """End the shard: it takes no more records."""

@@ -52,9 +52,15 @@ class Journal:
     """An account that outlives its server."""
 
     def __init__(
-        self, path: Path, settings: AccountSettings, *, segment_bytes: int = SEGMENT_BYTES, write: Write = os.write
+        self,
+        path: Path,
+        settings: AccountSettings,
+        now_ms: int,
+        *,
+        segment_bytes: int = SEGMENT_BYTES,
+        write: Write = os.write,
     ) -> None:
-        """Take a folder, and read what is in it.
+        """Take a folder, and read what is in it and retained now.
 
         Raises:
             StartupError: somebody else has the folder, it cannot be used, or it is damaged.
@@ -63,7 +69,7 @@ class Journal:
         self._segment_bytes = segment_bytes
         try:
             self.account = Account(settings, TokenSealer(self._folder.key()))
-            replay = Replay(self.account)
+            replay = Replay(self.account, now_ms)
             self._closed = replay.read(self._folder)
             self.last_ms = replay.last_ms
             """The latest time that was written down; 0 in a new folder."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import logging
+import math
+from contextlib import suppress
 from pathlib import Path
 
 from lakestream_localkinesis.core.account import Account
 from lakestream_localkinesis.core.state import update_stream
-from lakestream_localkinesis.core.stream import Stream
+from lakestream_localkinesis.core.stream import HOUR_MS, Stream
 from lakestream_localkinesis.errors import StartupError
 from lakestream_localkinesis.journal.entries import (
     VERSION,
@@ -24,12 +26,15 @@ logger = logging.getLogger(__name__)
 
 
 class Replay:
-    """Fills an account that has nothing yet."""
+    """Fills an account that has nothing yet with what is retained now: a folder may have more than fits in memory."""
 
-    def __init__(self, account: Account) -> None:
+    def __init__(self, account: Account, now_ms: int) -> None:
         self.last_ms = 0
+        self._now_ms = now_ms
         self._account = account
         self._streams: dict[str, Stream] = {}
+        self._horizons: dict[str, int] = {}
+        """Before when records are gone, by the ids of the streams that there are in the end."""
 
     def read(self, folder: Folder) -> list[Segment]:
         """Read all segments in their order, and cut off what a write left that was cut short.
@@ -38,11 +43,17 @@ class Replay:
             StartupError: a segment is damaged, or is that of another account.
         """
         segments = folder.segments()
+        self._horizons = self._horizons_of(segments)
         for segment in segments[:-1]:
             self._read(segment, is_last=False)
         if segments and not self._read(segments[-1], is_last=True):
             segments.pop().path.unlink()
         return segments
+
+    def _horizons_of(self, segments: list[Segment]) -> dict[str, int]:
+        """By what the journal ends with: retention may have grown since a record arrived."""
+        found = (retention for retention in map(_last_retention, reversed(segments)) if retention is not None)
+        return {ident: self._now_ms - hours * HOUR_MS for ident, hours in next(found, {}).items()}
 
     def _read(self, segment: Segment, *, is_last: bool) -> int:
         """Bytes of the segment that are whole."""
@@ -78,7 +89,10 @@ class Replay:
                 shard = self._streams[entry.stream].shards[entry.shard]
                 if entry.batch.before != shard.appended:
                     raise ValueError(f"{shard.id} has {shard.appended} records, not {entry.batch.before}")
-                shard.extend(entry.batch)
+                if entry.at_ms >= self._horizons.get(entry.stream, math.inf):
+                    shard.extend(entry.batch)
+                else:
+                    shard.skip(entry.batch)
                 segment.newest_ms[entry.stream] = entry.at_ms
             case Changed():
                 for ident in entry.gone:
@@ -110,6 +124,22 @@ class Replay:
                 f"{settings.id} in {settings.region}: start it with --account {head.account} --region {head.region}, "
                 "or give it another folder"
             )
+
+
+def _last_retention(segment: Segment) -> dict[str, int] | None:
+    """Hours of the streams that a segment ends with, by their ids; None if it does not even begin.
+
+    What is damaged is told when all is read.
+    """
+    hours: dict[str, int] | None = None
+    with suppress(FrameError, LookupError, TypeError, ValueError), segment.path.open("rb") as file:
+        for _, entry in read_entries(file, segment.size):
+            if isinstance(entry, Arrived):
+                continue
+            gone = entry.gone if isinstance(entry, Changed) else ()
+            hours = {ident: kept for ident, kept in (hours or {}).items() if ident not in gone}
+            hours |= {state["id"]: state["retention_hours"] for state in entry.streams}
+    return hours
 
 
 def _damaged(path: Path, offset: int) -> StartupError:

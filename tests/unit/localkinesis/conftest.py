@@ -177,7 +177,8 @@ class Host:
         """End the server that runs, if any, and start the next."""
         self.stop()
         chosen = settings or AccountSettings(limits=Limits.none())
-        self._running = Journal(self.folder, chosen, segment_bytes=segment_bytes, write=self.disk.write)
+        now_ms = self.clock.now_ms()
+        self._running = Journal(self.folder, chosen, now_ms, segment_bytes=segment_bytes, write=self.disk.write)
         faults = FaultPlan()
         control = Control(self.clock, faults)
         return Api(Application(self._running.account, self.clock, control, self._running), self.clock, faults)

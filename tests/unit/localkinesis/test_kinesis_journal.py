@@ -306,13 +306,13 @@ def test_without_a_damaged_segment_the_others_go_on(host: Host):
 def test_a_folder_is_one_servers(host: Host):
     host.start()
     with pytest.raises(StartupError, match=rf"data is in use by another server \(process {os.getpid()} on "):
-        Journal(host.folder, SETTINGS)
+        Journal(host.folder, SETTINGS, START_MS)
 
 
 def test_a_folder_that_is_none_is_told(tmp_path: Path):
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(StartupError, match="file cannot be used for the data"):
-        Journal(tmp_path / "file", SETTINGS)
+        Journal(tmp_path / "file", SETTINGS, START_MS)
 
 
 def test_another_account_or_region_is_refused(host: Host):
@@ -389,7 +389,7 @@ def test_time_goes_on_from_the_last_that_was_written(host: Host):
     api.clock.advance(HOUR_MS)
     api.application.settle()
     host.stop()
-    journal = Journal(host.folder, SETTINGS)
+    journal = Journal(host.folder, SETTINGS, START_MS)
     journal.close()
     assert journal.last_ms == START_MS + HOUR_MS
 

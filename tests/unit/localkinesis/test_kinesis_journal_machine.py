@@ -97,7 +97,8 @@ class JournalMachine(RuleBasedStateMachine):
 
     def start(self) -> None:
         self.bytes_left = None
-        self.journal = Journal(self.folder, SETTINGS, segment_bytes=SEGMENT_BYTES, write=self.write)
+        now_ms = self.clock.now_ms()
+        self.journal = Journal(self.folder, SETTINGS, now_ms, segment_bytes=SEGMENT_BYTES, write=self.write)
         control = Control(self.clock, FaultPlan())
         self.application = Application(self.journal.account, self.clock, control, self.journal)
 
