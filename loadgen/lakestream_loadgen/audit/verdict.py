@@ -116,10 +116,9 @@ def _arrivals(lake: pa.Table, quarantine: pa.Table | None) -> pa.Table:
 def _quarantined(quarantine: pa.Table) -> pa.Table:
     # The bytes need not be UTF-8; the pattern is ASCII, and as binary it is looked for byte by byte.
     found = pc.extract_regex(quarantine["data"].cast(pa.binary()), _EVENT_ID)
-    event_id = pc.struct_field(found, "event_id")
     return pa.table(
         {
-            "event_id": event_id.cast(pa.string()),
+            "event_id": _text(pc.struct_field(found, "event_id")),
             "shard_id": quarantine["shard_id"],
             "sequence_number": quarantine["sequence_number"],
             "sub_sequence": quarantine["sub_sequence"],
@@ -127,6 +126,21 @@ def _quarantined(quarantine: pa.Table) -> pa.Table:
             "quarantined": np.ones(len(quarantine), dtype=np.bool_),
         }
     )
+
+
+def _text(values: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Bytes as text; null, as no event is called, where they are not UTF-8."""
+    try:
+        return values.cast(pa.string())
+    except pa.ArrowInvalid:
+        return pa.chunked_array([[_decoded(value) for value in values.to_pylist()]], pa.string())
+
+
+def _decoded(value: bytes | None) -> str | None:
+    try:
+        return None if value is None else value.decode()
+    except UnicodeDecodeError:
+        return None
 
 
 class _Audit:

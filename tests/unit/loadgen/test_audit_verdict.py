@@ -145,6 +145,18 @@ def test_events_of_nobody_are_unexpected() -> None:
     assert wrong(judge([], arrived)) == {Kind.UNEXPECTED: 60}
 
 
+def test_an_id_that_is_not_utf_8_is_nobodys() -> None:
+    entries, arrived = intact()
+    record = Record("größe", "k", '{"event_id":"größe", cut'.encode(), malformed=True)
+    entries.append(entry(record, 400))
+    arrived.append(Arrived(record, 400))
+    assert judge(entries, arrived).ok
+    strange = Arrived(Record("x", "k", b'{"event_id":"t-\xff"}', malformed=True), 500)
+    verdict = judge(entries, [*arrived, strange])
+    assert wrong(verdict) == {Kind.UNEXPECTED: 1}
+    assert [(finding.event_id, finding.sequence_number) for finding in verdict.findings] == [(None, "500")]
+
+
 def test_retries_of_the_producer_are_not_ours() -> None:
     entries, arrived = intact()
     entries[GOOD]["attempts"] = 3
