@@ -5,11 +5,12 @@
             payload: an Arrow record batch, zstd
 
 Integers are little-endian. SENT rows are numbered through the file from 0; SETTLED rows refer to them.
-A file may end within a frame (the writer was killed); a bad checksum anywhere else is damage.
+A file may end within a frame or the header (the writer was killed); a bad checksum anywhere else is damage.
 """
 
 from __future__ import annotations
 
+import json
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ _VERSION = 1
 _HEADER = struct.Struct("<8sII")
 _HEAD = struct.Struct("<BIII")
 _CRC = struct.Struct("<I")
+_BODY_START = b'{"version":'
 _CODEC = pa.Codec("zstd", compression_level=1)
 
 
@@ -102,6 +104,22 @@ def encode_frame(kind: FrameKind, batch: pa.RecordBatch) -> bytes:
     payload: bytes = _CODEC.compress(plain, asbytes=True)
     head = _HEAD.pack(kind, len(payload), plain.size, crc32(payload))
     return head + _CRC.pack(crc32(head)) + payload
+
+
+def ends_in_header(data: bytes) -> bool:
+    """Whether a file ends before its header does: nothing was noted in it."""
+    if len(data) < _HEADER.size:
+        return _MAGIC.startswith(data[: len(_MAGIC)])
+    magic, length, _ = _HEADER.unpack_from(data)
+    body = data[_HEADER.size :]
+    if magic != _MAGIC or len(body) >= length or body[: len(_BODY_START)] != _BODY_START[: len(body)]:
+        return False
+    try:
+        json.JSONDecoder().raw_decode(body.decode(errors="replace"))
+    except ValueError:
+        return True
+    # All of it is there, so the length is wrong.
+    return False
 
 
 def decode_header(data: bytes, name: str) -> tuple[LedgerHeader, int]:

@@ -17,6 +17,7 @@ from lakestream_loadgen.ledger.format import (
     Outcome,
     decode_frames,
     decode_header,
+    ends_in_header,
 )
 from lakestream_loadgen.ledger.shipping import SUFFIX, join, parts_of
 from lakestream_loadgen.storage import Folder
@@ -41,12 +42,15 @@ def read_ledger(location: str, *, stream: str | None = None) -> pa.Table:
     tables = []
     for name in names:
         data = join(folder, name, shipped[name]) if name in shipped else folder.read(name)
+        if ends_in_header(data):
+            logger.warning("%s ends within its header, after %d bytes: it has no entries", name, len(data))
+            continue
         header, start = decode_header(data, name)
         if stream is None or header.stream == stream:
             tables.append(decode_ledger(data, start, name))
-    if not tables:
+    if not tables and stream is not None:
         raise LedgerError(f"no ledger of stream {stream!r} under {location}")
-    return pa.concat_tables(tables)
+    return pa.concat_tables([LEDGER_SCHEMA.empty_table(), *tables])
 
 
 def decode_ledger(data: bytes, start: int, name: str) -> pa.Table:

@@ -40,7 +40,12 @@ class LedgerWriter:
         except FileExistsError as error:
             raise LedgerError(f"{self.path} exists: two workers, or two runs, with the prefix {prefix!r}") from error
         self._rows = 0
-        self._append(encode_header(LedgerHeader(stream, prefix)))
+        try:
+            self._append(encode_header(LedgerHeader(stream, prefix)))
+        except BaseException:
+            self._file.close()
+            self.path.unlink()
+            raise
 
     def sent(self, records: Sequence[Record]) -> int:
         """Note that ``records`` are about to be sent; returns the row number of the first."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from pathlib import Path
 from zlib import crc32
 
@@ -10,7 +11,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lakestream_loadgen.errors import LakeError, LedgerError
-from lakestream_loadgen.ledger import LedgerWriter, Outcome, Settled, read_ledger
+from lakestream_loadgen.ledger import LEDGER_SCHEMA, LedgerWriter, Outcome, Settled, read_ledger
 from lakestream_loadgen.records import Record
 
 RECORDS = [Record(f"t-{number}", "k", b"data %d" % number, malformed=number == 1) for number in range(4)]
@@ -64,12 +65,67 @@ def test_a_cut_file_keeps_its_whole_frames(tmp_path_factory: pytest.TempPathFact
     folder = tmp_path_factory.mktemp("ledger")
     path = write(folder)
     whole = path.read_bytes()
-    body = whole.index(b'"prefix":"t-w0"}') + len(b'"prefix":"t-w0"}')
-    cut = data.draw(st.integers(body, len(whole)))
+    cut = data.draw(st.integers(header_end(whole), len(whole)))
     path.write_bytes(whole[:cut])
     ids = read_ledger(str(folder))["event_id"].to_pylist()
     assert ids in ([], ["t-0", "t-1", "t-2"], ["t-0", "t-1", "t-2", "t-3"])
     assert cut < len(whole) or len(ids) == 4
+
+
+def header_end(whole: bytes) -> int:
+    return whole.index(b'"prefix":"t-w0"}') + len(b'"prefix":"t-w0"}')
+
+
+@pytest.mark.parametrize("stream", [None, "orders"])
+def test_a_file_that_ends_within_its_header_has_no_entries(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, stream: str | None
+) -> None:
+    path = write(tmp_path)
+    whole = path.read_bytes()
+    cut = tmp_path / "t-w1.ledger"
+    for length in range(header_end(whole)):
+        cut.write_bytes(whole[:length])
+        caplog.clear()
+        assert len(read_ledger(str(tmp_path), stream=stream)) == 4
+        assert f"t-w1.ledger ends within its header, after {length} bytes: it has no entries" in caplog.text
+    path.unlink()
+    assert read_ledger(str(tmp_path)) == LEDGER_SCHEMA.empty_table()
+
+
+def test_a_shipped_file_that_ends_within_its_header_has_no_entries(tmp_path: Path) -> None:
+    part = write(tmp_path).read_bytes()[:10]
+    (tmp_path / "t-w1.ledger").mkdir()
+    (tmp_path / "t-w1.ledger" / f"{0:020d}").write_bytes(part)
+    assert len(read_ledger(str(tmp_path))) == 4
+
+
+def test_a_header_that_is_not_merely_short_is_damaged(tmp_path: Path) -> None:
+    path = write(tmp_path)
+    whole = path.read_bytes()
+    length_at, body_at = 8, 16
+    for damaged in (
+        whole[:length_at] + b"\xff\xff" + whole[length_at + 2 :],  # longer than the file
+        whole[:body_at] + b"[" + whole[body_at + 1 : header_end(whole) - 1],  # short too, but of something else
+        whole[:body_at] + b"[" + whole[body_at + 1 :],
+        b"LSL?",
+        bytes(4),
+    ):
+        path.write_bytes(damaged)
+        with pytest.raises(LedgerError, match=r"not a ledger file|header is damaged"):
+            read_ledger(str(tmp_path))
+
+
+@pytest.mark.parametrize("free", [0, 5])
+def test_a_writer_that_cannot_begin_leaves_no_file(tmp_path: Path, free: int) -> None:
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (free, limits[1]))
+    try:
+        with pytest.raises((OSError, LedgerError)):
+            LedgerWriter(tmp_path, stream="orders", prefix="t-w0")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert list(tmp_path.iterdir()) == []
+    write(tmp_path)
 
 
 @given(st.data())
