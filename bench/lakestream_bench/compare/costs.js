@@ -31,7 +31,7 @@ function streamModes(lines, inputs) {
   return {on_demand: onDemand, least_shards: least, provisioned, even_shards: even};
 }
 function rivals(cpu, inputs) {
-  const gigabytes = inputs.events_per_second * Math.ceil(inputs.event_bytes / 5120) * 5120 * 730 * 3600 / 1e9;
+  const gigabytes = inputs.events_per_second * Math.ceil(inputs.event_bytes / 5120) * 5120 * 730 * 3600 / 2 ** 30;
   const busy = (cpu.event * inputs.events_per_second + cpu.batch / inputs.batch_seconds) / inputs.utilization;
   return [gigabytes * inputs.firehose_gb,
     (Math.max(1, Math.ceil(busy)) + 1) * inputs.flink_kpu_hour * 730,

@@ -20,7 +20,8 @@ from lakestream_operator.autoscaler.shard_policy import SHARD_WRITE_BYTES, SHARD
 HOURS_PER_MONTH = 730.0
 DAYS_PER_MONTH = HOURS_PER_MONTH / 24
 _SECONDS_PER_MONTH = HOURS_PER_MONTH * 3600
-_GB = 1e9
+_GB = 2**30
+"""As AWS bills it."""
 
 
 class Price(BaseModel):
@@ -253,7 +254,7 @@ class Bill:
     """Dollars for the queries."""
     by_source: Mapping[str, float]
     per_terabyte: float
-    """Dollars per terabyte of records taken in, without queries."""
+    """Dollars per terabyte (10¹² bytes) of records taken in, without queries."""
     per_thousand_queries: float
 
     @property

@@ -54,17 +54,23 @@ def test_what_is_no_price_file_is_refused(tmp_path: Path) -> None:
         load_prices(file)
 
 
+def test_a_price_by_the_gb_says_how_many_bytes_that_is() -> None:
+    by_size = [price for price in PRICES.prices if price.unit.startswith("GB")]
+    assert [price.name for price in by_size] == ["kinesis_gb_in", "kinesis_gb_out", "s3_gb_month", "firehose_gb"]
+    assert all(price.unit.startswith("GB (2³⁰ bytes) ") for price in by_size)
+
+
 def test_a_bill_by_hand() -> None:
     load = Load(events_per_second=1_000, event_bytes=512, retention_days=10, queries_per_day=0, batch_seconds=60)
     found = bill(MOR, load, PRICES)
     seconds = 730 * 3600
     # In by whole kibibytes, out by bytes, and the stream.
-    kinesis = 1e3 * seconds * (1024 * 0.08 + 512 * 0.04) / 1e9 + 730 * 0.04
+    kinesis = 1e3 * seconds * (1024 * 0.08 + 512 * 0.04) / 2**30 + 730 * 0.04
     assert found.by_source["Kinesis"] == pytest.approx(kinesis)
     cpu_seconds = seconds * (1e3 * 40e-6 + 1 / 60)
     assert found.by_source["writing: CPU"] == pytest.approx(cpu_seconds / 3600 / 0.6 * 0.0408)
     assert found.by_source["writing: requests"] == pytest.approx(seconds / 60 / 1e3 * (20 * 0.005 + 30 * 0.0004))
-    assert found.by_source["storage"] == pytest.approx(1e3 * 0.45 * 10 * 86_400 * 150 / 1e9 * 0.023)
+    assert found.by_source["storage"] == pytest.approx(1e3 * 0.45 * 10 * 86_400 * 150 / 2**30 * 0.023)
     assert found.asking == 0
     assert found.keeping == pytest.approx(sum(found.by_source.values()))
     assert found.per_terabyte == pytest.approx(found.keeping / (1e3 * 512 * seconds / 1e12))
@@ -84,7 +90,7 @@ def test_a_bill_of_a_provisioned_stream_by_hand() -> None:
 def test_records_are_billed_by_whole_kibibytes_on_demand() -> None:
     dollars = [bill(MOR, Load(event_bytes=size), PRICES).by_source["Kinesis"] for size in (1_024, 1_025)]
     seconds = 730 * 3600
-    assert dollars[1] - dollars[0] == pytest.approx(1e3 * seconds * (1_024 * 0.08 + 0.04) / 1e9)
+    assert dollars[1] - dollars[0] == pytest.approx(1e3 * seconds * (1_024 * 0.08 + 0.04) / 2**30)
 
 
 @given(rate=st.floats(0, 1e6), size=st.floats(1, 1e6))
@@ -150,6 +156,6 @@ def test_what_a_load_cannot_be_is_refused() -> None:
 
 def test_small_records_count_five_kibibytes_with_firehose_and_flink_has_one_unit_more() -> None:
     firehose, flink, glue = rivals(Load(events_per_second=1_000, event_bytes=345), PRICES, MOR)
-    assert firehose.dollars == pytest.approx(1e3 * 5120 * 730 * 3600 / 1e9 * 0.029)
+    assert firehose.dollars == pytest.approx(1e3 * 5120 * 730 * 3600 / 2**30 * 0.029)
     assert flink.dollars == pytest.approx(2 * 0.11 * 730)
     assert glue.dollars == pytest.approx(2 * 0.44 * 730)
