@@ -10,7 +10,11 @@ from typing import Any
 import pytest
 import yaml
 
+from lakestream_localkinesis.core.stream import DEFAULT_RETENTION_HOURS
+
 CHARTS = Path(__file__).parents[3] / "charts"
+# Memory of the local Kinesis for an order of the load, measured by hand.
+RECORD_BYTES = 766
 REFERENCE = runpy.run_path(str(CHARTS / "reference.py"))
 NAMES: list[str] = REFERENCE["NAMES"]
 
@@ -90,6 +94,17 @@ def test_schema_and_values_have_the_same_keys(chart: str) -> None:
     opaque = {value.path for value in REFERENCE["values_of"](chart)}
     compare(yaml.safe_load((CHARTS / chart / "values.yaml").read_text("utf-8")), root, "")
     assert different == {}
+
+
+def test_all_that_is_retained_of_the_local_load_fits_into_the_local_kinesis() -> None:
+    """With or without a runTime, which begins anew with each start of the master."""
+    load = yaml.safe_load((CHARTS / "loadgen/ci/local-aws.yaml").read_text("utf-8"))["load"]
+    kinesis = yaml.safe_load((CHARTS / "local-aws/values.yaml").read_text("utf-8"))["kinesis"]
+    limit = kinesis["resources"]["limits"]["memory"]
+    assert limit.endswith("Gi")
+    retained = load["events"] * DEFAULT_RETENTION_HOURS * 3600 * RECORD_BYTES
+    # Up to an eighth of what is there may be past its retention already.
+    assert retained * 8 / 7 < int(limit.removesuffix("Gi")) * 2**30
 
 
 def test_the_lock_of_dependencies_is_in_line_with_them() -> None:
