@@ -298,6 +298,29 @@ def test_a_commit_that_a_dead_driver_begins_late_does_not_stay_begun(
     assert snapshot(spark, settings) == {"a": 4}
 
 
+@TABLES
+def test_the_beginning_of_a_commit_that_comes_after_its_rollback_does_not_stay(
+    spark: SparkSession, tmp_path: Path, table_type: TableType, version: TableVersion
+) -> None:
+    settings = replace(upserts(tmp_path, table_type, version), delete_when=None)
+    with opened(spark, settings) as sink:
+        sink.write(ref(0), rows_of(spark, [Order("a", 1)]), replay=False)
+    dead = HudiClient(HudiTable(spark, settings), write_options(settings), rows_of(spark, []).schema)
+    instant = dead.start()
+    dead.write(instant, rows_of(spark, [Order("a", 2)]))
+    dead.close()
+    files = timeline_folder(tmp_path / "orders").iterdir()
+    late = TakenAway(path for path in files if path.name.startswith(instant) and path.suffix == ".inflight")
+    with opened(spark, settings) as sink:
+        late.land()
+        sink.write(ref(1), rows_of(spark, [Order("a", 3)]), replay=False)
+        assert not late.are_there
+    late.land()
+    with opened(spark, settings):
+        assert not late.are_there
+    assert snapshot(spark, settings) == {"a": 3}
+
+
 @VERSIONS
 def test_a_compaction_that_a_dead_driver_has_begun_is_done_at_once(
     spark: SparkSession, tmp_path: Path, version: TableVersion

@@ -162,6 +162,8 @@ class HudiClient:
             SinkError: there is no such commit.
         """
         self._hold_log_names()
+        # Of what came late there may be the beginning alone, and Hudi fails to delete a request that is not there.
+        self._table.create_in_timeline(f"{instant}.{self._action}.requested")
         if not self._client.rollback(instant):
             raise SinkError(f"Hudi did not roll back {instant}")
 

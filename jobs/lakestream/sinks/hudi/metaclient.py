@@ -130,8 +130,16 @@ class HudiTable:
 
     def create_empty(self, file: str) -> None:
         """An empty file, by its path in the table, if there is none."""
-        if not self.storage().exists(self.path(file)):
-            self.storage().create(self.path(file), True).close()
+        self._create(self.path(file))
+
+    def create_in_timeline(self, name: str) -> None:
+        """An empty file of the active timeline, if there is none of that name."""
+        self._create(self.hudi.storage.StoragePath(self.meta_client().getTimelinePath(), name))
+
+    def _create(self, path: Any) -> None:
+        storage = self.storage()
+        if not storage.exists(path):
+            storage.create(path, True).close()
 
     def delete(self, file: str) -> None:
         """The file, by its path in the table; none is no error."""
