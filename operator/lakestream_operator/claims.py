@@ -38,7 +38,10 @@ class Claimant:
     given: tuple[Place, ...] = ()
     """That its drivers were given, by their documents, though there may be none of them now: it was there first."""
     driven: tuple[Place, ...] = ()
-    """The same of drivers that there are: they write there also if the spec does not name that any more."""
+    """The same of drivers that there are or will be again: they write there also if the spec does not name that any
+    more."""
+    goes_on: bool = True
+    """Whether a driver that ends is started again."""
 
     @property
     def claims(self) -> tuple[Place, ...]:
@@ -53,7 +56,7 @@ class Claimant:
         for seen in writers:
             places = _places_in(seen.document)
             given += places
-            driven += places if seen.application or seen.driver_pod else ()
+            driven += places if self.goes_on or seen.application or seen.driver_pod else ()
         return replace(self, given=tuple(given), driven=tuple(driven))
 
     def has(self, place: Place) -> bool:
@@ -73,7 +76,8 @@ def claimant_of(stream: Stream, writers: Iterable[WriterSeen] = ()) -> Claimant:
     except InvalidDocumentError:
         places = ()
     created = stream.manifest["metadata"].get("creationTimestamp", "")
-    return Claimant(stream.namespace, stream.name, (created, stream.uid), places).having(writers)
+    goes_on = not (stream.suspended or stream.deleting)
+    return Claimant(stream.namespace, stream.name, (created, stream.uid), places, goes_on=goes_on).having(writers)
 
 
 def _places_in(document: str | None) -> tuple[Place, ...]:

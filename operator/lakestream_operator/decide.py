@@ -73,7 +73,7 @@ def decide(
     findings = Findings(
         writers=_shown(observed, writers),
         problems=problems if begun else "",
-        suspended=_suspended(observed) and begun and not stream.deleting,
+        suspended=observed.stream.suspended and begun and not stream.deleting,
         poisoned=_poisoned(wanted, writers),
         refusal=refusal if refusal and refusal.told else None,
     )
@@ -117,11 +117,6 @@ def _read(observed: Observed) -> tuple[Wanted | None, str]:
         return None, " ".join(f"{one}." for one in error.problems)
 
 
-def _suspended(observed: Observed) -> bool:
-    """Whether all is to stop: said clearly enough even if the rest of the spec is invalid."""
-    return (observed.stream.manifest.get("spec") or {}).get("suspend") is True
-
-
 def _goals(observed: Observed, wanted: Wanted | None) -> dict[str, Goal]:
     """Of the writers that the spec has, and of those that there are objects of."""
     names = dict.fromkeys([*(wanted.plans if wanted else ()), *observed.writers])
@@ -137,7 +132,7 @@ def _goal(observed: Observed, wanted: Wanted | None, name: str) -> Goal | None:
         return goal(names, None, Stop.DELETED)
     if wanted is not None and name not in wanted.plans:
         return goal(names, None, Stop.REMOVED)
-    if _suspended(observed):
+    if observed.stream.suspended:
         return goal(names, None, Stop.SUSPENDED)
     if wanted is None:
         # With a spec that says nothing sensible, what was wanted before goes on.

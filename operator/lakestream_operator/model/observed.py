@@ -138,6 +138,11 @@ class Stream:
     """Value of the annotation that asks for a restart, or empty."""
 
     @property
+    def suspended(self) -> bool:
+        """Whether all is to stop: said clearly enough even if the rest of the spec is invalid."""
+        return (self.manifest.get("spec") or {}).get("suspend") is True
+
+    @property
     def owner_reference(self) -> dict[str, Any]:
         """Of its objects: lets Kubernetes delete what the LakeStream leaves behind."""
         return {

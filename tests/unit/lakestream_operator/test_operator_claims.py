@@ -29,7 +29,7 @@ def writing(name: str, path: str, created: str = "2026-01-01T00:00:00Z") -> dict
 
 
 def claimant(made: dict[str, Any], *documents: str | None, running: bool = True) -> Claimant:
-    """Of one whose writers have these documents, and a driver or not."""
+    """Of one whose writers have these documents, and a driver or, if it is suspended, perhaps none."""
     pod = DriverPod("pod", "uid", NOW, None, PodPhase.RUNNING, None, None, "") if running else None
     return claimant_of(stream_of(made), [WriterSeen(document=one, driver_pod=pod) for one in documents])
 
@@ -119,21 +119,29 @@ def test_what_its_drivers_have_stays_ones_own_whatever_the_spec_has_become(now: 
     assert "s3a://lake/orders is the table of writer json of the LakeStream lake/old" in problem
     assert contested(old, [young]) == ""
     assert contested(young, [claimant(now)]) == ""
-    # Of one that is suspended nobody writes there.
-    assert contested(young, [claimant(now, *documents_of(OLD), running=False)]) == ""
+    # A driver that has ended is started again, but for one that is suspended: of that nobody writes there.
+    assert contested(young, [claimant(now, *documents_of(OLD), running=False)])
+    suspended = {**now, "spec": {**now["spec"], "suspend": True}}
+    assert contested(young, [claimant(suspended, *documents_of(OLD))])
+    assert contested(young, [claimant(suspended, *documents_of(OLD), running=False)]) == ""
 
 
 def test_of_two_that_name_one_place_a_suspended_one_was_there_first() -> None:
-    suspended = claimant(OLD, *documents_of(OLD), running=False)
+    suspended = claimant(
+        manifest("old", suspend=True, writers=OLD["spec"]["writers"]), *documents_of(OLD), running=False
+    )
     older = claimant(writing("older", "s3a://lake/orders", "2025-01-01T00:00:00Z"))
     assert contested(suspended, [older]) == ""
     assert contested(older, [suspended])
 
 
 def test_two_that_are_suspended_can_change_their_places() -> None:
+    def suspended(made: dict[str, Any], *documents: str) -> Claimant:
+        return claimant({**made, "spec": {**made["spec"], "suspend": True}}, *documents, running=False)
+
     young = writing("young", "s3a://lake/young", LATER)
-    changed = claimant(writing("old", "s3a://lake/young"), *documents_of(OLD), running=False)
-    other = claimant(writing("young", "s3a://lake/orders", LATER), *documents_of(young), running=False)
+    changed = suspended(writing("old", "s3a://lake/young"), *documents_of(OLD))
+    other = suspended(writing("young", "s3a://lake/orders", LATER), *documents_of(young))
     assert contested(changed, [other]) == contested(other, [changed]) == ""
 
 

@@ -280,8 +280,11 @@ def test_a_spec_that_cannot_be_read_gives_no_table_away_that_its_driver_writes(
         await _until(lambda: "first" in {name for name, _ in applier.statuses[told:]})
         await asyncio.sleep(1)
         assert _created(applier) == {"first"}
-        # Its driver is gone.
+        # A driver that ends is started again; of one that is suspended, and whose driver is gone, nobody writes there.
         reconciler.cache.remove(Reference.of(created), NEWEST)
+        await asyncio.sleep(1)
+        assert _created(applier) == {"first"}
+        _edited(reconciler, "first", {"suspend": True}, generation=3)
         await _until(lambda: "second" in _created(applier))
         await reconciler.close()
 

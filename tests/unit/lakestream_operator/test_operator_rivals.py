@@ -86,6 +86,11 @@ class Api:
 
     def edit(self, name: str, what: str) -> None:
         known = self.cache.lakestream(("lake", name))
+        if what == "crashes":
+            for one in self.cache.versions():
+                if one.kind is Kind.SparkApplication and one.name.startswith(f"{name}-"):
+                    self.remove(one)
+            return
         if what == "gone":
             if known is not None and not known["metadata"].get("finalizers"):
                 self._collect(name)
@@ -108,7 +113,9 @@ class Api:
 
 @settings(max_examples=settings().max_examples // 3, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    edits=st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from([*PLACES, "invalid", "gone"])), max_size=12),
+    edits=st.lists(
+        st.tuples(st.sampled_from(NAMES), st.sampled_from([*PLACES, "invalid", "crashes", "gone"])), max_size=12
+    ),
     hurried=st.booleans(),
     latency=st.sampled_from([0.0, 0.0, 0.1]),
 )
