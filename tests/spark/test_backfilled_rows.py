@@ -99,7 +99,9 @@ def test_rows_of_json_files_come_back_as_they_were(written: list[Row], fetch: Fe
     found.release()
 
 
-@pytest.mark.parametrize("column", ["_arrival - t AS found", "map(1, id) AS found", "NULL AS found"])
+@pytest.mark.parametrize(
+    "column", ["_arrival - t AS found", "map(1, id) AS found", "NULL AS found", "INTERVAL '1' MONTH AS found"]
+)
 def test_rows_of_a_table_with_a_column_that_is_not_read_from_json_are_kept(
     spark: SparkSession, fetch: Fetch, tmp_path: Path, column: str
 ) -> None:

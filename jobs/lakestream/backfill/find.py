@@ -92,14 +92,21 @@ def _metas(place: StoreSettings) -> Iterator[ObjectMeta]:
         below = len(path.key) + 1 if path.key else 0
         for meta in sorted(listed, key=lambda meta: meta["path"]):
             _require_no_table_in(path, meta["path"][below:])
-            if not any(name.startswith(("_", ".")) for name in meta["path"][below:].split("/")):
+            if not _is_hidden(meta["path"][below:]):
                 yield meta
 
 
+def _is_hidden(key: str) -> bool:
+    return any(name.startswith(("_", ".")) for name in key.split("/"))
+
+
 def _require_no_table_in(path: LakePath, key: str) -> None:
-    """Raise an error if a key below a folder says that there is a table in it: that has more files than it has rows."""
+    """Raise an error if a key below a folder says that there is a table in it: that has more files than it has rows.
+
+    What is passed over anyway counts no more than in the folder itself, as the metadata table within a Hudi table.
+    """
     for marker in _OF_TABLES:
-        if key.endswith(marker):
+        if key.endswith(marker) and not _is_hidden(key.removesuffix(marker)):
             raise RequestError(
                 f"{path} has the table {path / key.removesuffix(marker)} in it, whose files are not what it has now. "
                 "Name that table, or the other folders, by themselves"

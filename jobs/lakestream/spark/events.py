@@ -15,9 +15,8 @@ import orjson
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import types as st
-from pyspark.sql.pandas.types import to_arrow_type
 
-from lakestream.spark.columns import column_of, columns_of
+from lakestream.spark.columns import arrow_type, column_of, columns_of
 from lakestream.spark.exact import MISSING, RecordError, exact_reader
 from lakestream.spark.plain import NotPlain, plain_decoder
 
@@ -36,8 +35,16 @@ ROW = "_lakestream_row_"
 
 
 def events_schema(schema: st.StructType, *, of_table: bool = False) -> st.StructType:
-    """What `typed` makes: the columns of the schema, `METADATA`, and `DATA` and `REASON`."""
-    columns = [st.StructField(f"{ROW if of_table else ''}{field.name}", field.dataType) for field in schema.fields]
+    """What `typed` makes: the columns of the schema, `METADATA`, and `DATA` and `REASON`.
+
+    A table's columns of types that JSON is not read into are texts, and null.
+    """
+    columns = [
+        st.StructField(f"{ROW}{field.name}", st.StringType() if unreadable(field) else field.dataType)
+        if of_table
+        else st.StructField(field.name, field.dataType)
+        for field in schema.fields
+    ]
     types = (st.StringType(), st.StringType(), st.StringType(), st.LongType(), st.TimestampType(), st.StringType())
     columns += [st.StructField(name, type) for name, type in zip(METADATA, types, strict=True)]
     return st.StructType([*columns, st.StructField(DATA, st.BinaryType()), st.StructField(REASON, st.StringType())])
@@ -55,10 +62,12 @@ def typed(
         schema: of the records.
         of_table: they are rows of a table, which has a column for everything.
     """
-    names = events_schema(schema, of_table=of_table).names
+    made = events_schema(schema, of_table=of_table)
+    names = made.names
     # The columns of a table are of any type that a transform makes; those of a schema have been looked at.
-    if of_table and (why := _unreadable(schema)) is not None:
-        yield from (_refused(batch, schema, names, why) for batch in batches)
+    if of_table and (why := next(filter(None, map(unreadable, schema.fields)), None)):
+        columns = [arrow_type(field.dataType) for field in made.fields[: len(schema.fields)]]
+        yield from (_refused(batch, columns, names, why) for batch in batches)
         return
     reader = EventReader(schema)
     for batch in batches:
@@ -71,20 +80,19 @@ def typed(
         yield pa.RecordBatch.from_arrays([*events.columns, *metadata, data, reasons], names)
 
 
-def _unreadable(schema: st.StructType) -> str | None:
-    """Why no record can be read by a schema; None: it can."""
-    for field in schema.fields:
-        try:
-            exact_reader(st.StructType([field]))
-        except TypeError as error:
-            return f"column {field.name}: {error}"
+def unreadable(field: st.StructField) -> str | None:
+    """Why no value of a column can be read from JSON; None: it can."""
+    try:
+        exact_reader(st.StructType([field]))
+    except TypeError as error:
+        return f"column {field.name}: {error}"
     return None
 
 
-def _refused(batch: pa.RecordBatch, schema: st.StructType, names: list[str], why: str) -> pa.RecordBatch:
+def _refused(batch: pa.RecordBatch, types: Sequence[pa.DataType], names: list[str], why: str) -> pa.RecordBatch:
     data, partition_key, sequence_number, sub_sequence, shard_id, arrival, *given = batch.columns
     count = batch.num_rows
-    columns = [pa.nulls(count, to_arrow_type(field.dataType)) for field in schema.fields]
+    columns = [pa.nulls(count, type) for type in types]
     metadata = [pa.nulls(count, pa.string()), shard_id, sequence_number, sub_sequence, arrival, partition_key]
     reasons = pc.coalesce(*given, pa.repeat(pa.scalar(why, pa.string()), count))
     return pa.RecordBatch.from_arrays([*columns, *metadata, data, reasons], names)

@@ -8,10 +8,10 @@ from typing import TypeAlias
 
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from lakestream.errors import SchemaError
-from lakestream.spark.events import REASON, ROW, events_schema
+from lakestream.spark.events import REASON, ROW, events_schema, unreadable
 from lakestream.spark.origin import ORIGIN, with_origin
 from lakestream.spark.parse import IDENTITY, RECORD, good_events, parse_schema, quoted, rejected_records
 from lakestream.spark.repeatable import why_not_repeatable
@@ -83,7 +83,7 @@ class Pipeline:
     @property
     def of_table(self) -> Pipeline:
         """For rows that are as the table has them: no transform, and all of its columns come from the row."""
-        columns = ", ".join(f"{quoted(ROW + name)} AS {quoted(name)}" for name in self.output.names)
+        columns = ", ".join(f"{_of_row(field)} AS {quoted(field.name)}" for field in self.output.fields)
         return replace(self, schema=self.output, sql=f"SELECT {columns} FROM {VIEW}")
 
     def divide(self, typed: DataFrame) -> Divided:
@@ -120,6 +120,11 @@ def count_few(rows: DataFrame) -> int:
     `DataFrame.count` shuffles a number from each task: a second stage, and all planned again in between.
     """
     return int(rows.selectExpr("1")._jdf.collectAsList().size())
+
+
+def _of_row(field: StructField) -> str:
+    """A column of a table's rows; one that is not read from JSON is null, and its rows are in quarantine."""
+    return f"CAST(NULL AS {field.dataType.simpleString()})" if unreadable(field) else quoted(ROW + field.name)
 
 
 def _as_origin(name: str, origin: str) -> Column:

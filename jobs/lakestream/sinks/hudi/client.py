@@ -156,14 +156,18 @@ class HudiClient:
             self.roll_back(instant)
 
     def roll_back(self, instant: str) -> None:
-        """Undo a commit, also a completed one that others followed, or one of a driver that died.
-
-        Raises:
-            SinkError: there is no such commit.
-        """
-        self._hold_log_names()
+        """Undo the commit of a batch, also a completed one that others followed, or one of a driver that died."""
         # Of what came late there may be the beginning alone, and Hudi fails to delete a request that is not there.
         self._table.create_in_timeline(f"{instant}.{self._action}.requested")
+        self.undo(instant)
+
+    def undo(self, instant: str) -> None:
+        """Undo what has begun at an instant, whatever it is.
+
+        Raises:
+            SinkError: there is nothing of that instant.
+        """
+        self._hold_log_names()
         if not self._client.rollback(instant):
             raise SinkError(f"Hudi did not roll back {instant}")
 

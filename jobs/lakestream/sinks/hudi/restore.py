@@ -106,7 +106,7 @@ class RestorableTable:
                 # Hudi passes over a clustering that is half undone: a pending one is another action there than the
                 # completed one of the restore's plan. It would be taken up again, on files of commits that are gone.
                 for instant in sorted((undoing or set()).intersection(table.pending_clusterings())):
-                    client.roll_back(instant)
+                    client.undo(instant)
         # A compaction that is half undone is a pending one again, and Hudi passes over it: its files are gone by now.
         table.forget_compactions(instant for instant in table.pending_compactions() if instant in (undoing or ()))
 

@@ -187,6 +187,10 @@ def test_a_wrong_path_is_named(lake: Lake) -> None:
     (lake.folder / "other" / "dt=1" / "x.parquet").touch()
     for path in (lake.folder / "other", lake.folder / "other" / "dt=1", lake.folder / "other" / "dt=1" / "x.parquet"):
         assert f"{lake.folder}/other is a Hudi table" in lake.refused(path)
+    metadata = lake.folder / "other" / ".hoodie" / "metadata" / ".hoodie"
+    metadata.mkdir(parents=True)
+    (metadata / "hoodie.properties").touch()
+    assert f"{lake.folder}/other is a Hudi table" in lake.refused(lake.folder / "other")
     assert f"{lake.folder} has the table {lake.folder}/other in it" in lake.refused(lake.folder)
     shutil.rmtree(lake.folder / "other")
     (lake.folder / "lake" / "json" / "_lakestream").mkdir(parents=True)
