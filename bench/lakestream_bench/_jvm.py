@@ -33,7 +33,7 @@ def ask(pid: int, command: str) -> str:
     Raises:
         RuntimeError: it does not listen, or refuses.
     """
-    listening = Path(f"/proc/{pid}/root/tmp/.java_pid{pid}")
+    listening = Path(f"/tmp/.java_pid{pid}")
     if not listening.exists():
         _wake(pid, listening)
     with socket.socket(socket.AF_UNIX) as connection:

@@ -124,15 +124,10 @@ def main() -> int:
             with telling.measuring(f"{kind}, {arguments.batches} batches"):
                 results[kind] = soak(kind, Path(scratch) / kind, arguments.batches)
     print(f"{arguments.batches} batches at {RATE} records/s; at batch {WARM_UP + WINDOW} and at the end")
-    columns = (
-        ("batch s", 16),
-        ("memory MiB", 16),
-        ("heap MiB", 14),
-        ("connections", 14),
-        ("files", 12),
-        ("log objects", 14),
+    print(
+        f"{'writer':8}{'batch s':>16}{'memory MiB':>16}{'heap MiB':>14}"
+        f"{'connections':>14}{'files':>12}{'log objects':>14}"
     )
-    print(f"{'writer':8}" + "".join(name.rjust(width) for name, width in columns))
     for kind, result in results.items():
         first, last = result.first, result.last
         print(

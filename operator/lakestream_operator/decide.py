@@ -73,7 +73,7 @@ def decide(
     findings = Findings(
         writers=_shown(observed, writers),
         problems=problems if begun else "",
-        suspended=observed.stream.suspended and begun and not stream.deleting,
+        suspended=stream.suspended and begun and not stream.deleting,
         poisoned=_poisoned(wanted, writers),
         refusal=refusal if refusal and refusal.told else None,
     )

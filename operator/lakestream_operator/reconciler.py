@@ -234,9 +234,8 @@ class Reconciler:
         elif loop.claimant.given != before.given:
             self._look_at_contested()
         if loop.compared != self._claims:
-            others = {other_key: other.claimant for other_key, other in self._loops.items() if other_key != key}
-            found = rivals(loop.claimant, others.values())
-            loop.rivals = tuple((one.namespace, one.name) for one in found)
+            others = (other.claimant for other_key, other in self._loops.items() if other_key != key)
+            loop.rivals = tuple((one.namespace, one.name) for one in rivals(loop.claimant, others))
             loop.compared = self._claims
         others_now = [self._claimant(rival, self._loops[rival].manifest) for rival in loop.rivals]
         loop.contested = contested(loop.claimant, others_now)

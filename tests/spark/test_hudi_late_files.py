@@ -11,13 +11,21 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from hudi_orders import Order, TakenAway, all_rows, all_rows_by_hudi_rs, opened, ref, rows_of, snapshot, upserts
+from hudi_orders import (
+    Order,
+    TakenAway,
+    all_rows,
+    all_rows_by_hudi_rs,
+    client_of,
+    opened,
+    ref,
+    rows_of,
+    snapshot,
+    upserts,
+)
 from lakestream.errors import SinkError
 from lakestream.log import ServiceRequest, Work
 from lakestream.sinks.hudi import HudiSettings, late_files
-from lakestream.sinks.hudi.client import HudiClient
-from lakestream.sinks.hudi.metaclient import HudiTable
-from lakestream.sinks.hudi.options import write_options
 from lakestream_api import Operation, TableType, TableVersion
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("interpreted")]
@@ -34,7 +42,7 @@ class OnTheirWay(TakenAway):
 
     def __init__(self, spark: SparkSession, settings: HudiSettings, orders: list[Order]) -> None:
         self._folder = Path(settings.path.removeprefix("file://"))
-        client = HudiClient(HudiTable(spark, settings), write_options(settings), rows_of(spark, []).schema)
+        client = client_of(spark, settings)
         before = {*self._data()}
         client.write(client.start(), rows_of(spark, orders))
         client.close()

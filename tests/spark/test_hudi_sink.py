@@ -29,6 +29,7 @@ from hudi_orders import (
     Order,
     TakenAway,
     all_rows,
+    client_of,
     fold,
     opened,
     ref,
@@ -236,7 +237,7 @@ def test_a_commit_that_lands_after_its_rollback_is_none(
 
     with opened(spark, settings) as sink:
         sink.write(ref(0), rows_of(spark, batches[0]), replay=False)
-    frozen = HudiClient(HudiTable(spark, settings), write_options(settings), rows_of(spark, []).schema)
+    frozen = client_of(spark, settings)
     written = frozen.write(frozen.start(), rows_of(spark, batches[1]))
     late = LateCommit(settings, written.instant, lambda: frozen.commit(written, marks(1, CHECKPOINT)))
     frozen.close()
@@ -272,15 +273,20 @@ def test_a_commit_that_lands_after_its_rollback_is_none(
         require(4)
 
 
+def _beside_a_batch(spark: SparkSession, settings: HudiSettings) -> HudiClient:
+    """Another driver's client of a table that has a batch."""
+    with opened(spark, settings) as sink:
+        sink.write(ref(0), rows_of(spark, [Order("a", 1)]), replay=False)
+    return client_of(spark, settings)
+
+
 @TABLES
 def test_a_commit_that_a_dead_driver_begins_late_does_not_stay_begun(
     spark: SparkSession, tmp_path: Path, table_type: TableType, version: TableVersion
 ) -> None:
     """Nothing after it could be cleaned or archived, and in version 6 nothing compacted."""
     settings = replace(upserts(tmp_path, table_type, version), delete_when=None)
-    with opened(spark, settings) as sink:
-        sink.write(ref(0), rows_of(spark, [Order("a", 1)]), replay=False)
-    dead = HudiClient(HudiTable(spark, settings), write_options(settings), rows_of(spark, []).schema)
+    dead = _beside_a_batch(spark, settings)
     instant = dead.start()
     dead.close()
     late = TakenAway(path for path in timeline_folder(tmp_path / "orders").iterdir() if path.name.startswith(instant))
@@ -303,9 +309,7 @@ def test_the_beginning_of_a_commit_that_comes_after_its_rollback_does_not_stay(
     spark: SparkSession, tmp_path: Path, table_type: TableType, version: TableVersion
 ) -> None:
     settings = replace(upserts(tmp_path, table_type, version), delete_when=None)
-    with opened(spark, settings) as sink:
-        sink.write(ref(0), rows_of(spark, [Order("a", 1)]), replay=False)
-    dead = HudiClient(HudiTable(spark, settings), write_options(settings), rows_of(spark, []).schema)
+    dead = _beside_a_batch(spark, settings)
     instant = dead.start()
     dead.write(instant, rows_of(spark, [Order("a", 2)]))
     dead.close()
@@ -330,7 +334,7 @@ def test_a_compaction_that_a_dead_driver_has_begun_is_done_at_once(
     with opened(spark, settings) as sink:
         for batch in range(2):
             sink.write(ref(batch), rows_of(spark, [Order("a", batch + 1)]), replay=False)
-    dead = HudiClient(HudiTable(spark, settings), write_options(settings), rows_of(spark, []).schema)
+    dead = client_of(spark, settings)
     instant = dead.schedule_compaction(every=1)
     assert instant is not None
     dead.close()

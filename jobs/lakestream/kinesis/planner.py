@@ -239,9 +239,8 @@ class Planner:
     def _look_at_retention(self, draft: _Draft, started: Iterable[Unpinned | Reading]) -> None:
         """Where it matters, since records are old enough, ask whether it was lowered since shards were listed."""
         floor = retained_since(self._client.now(), LEAST_RETENTION)
-        if any(
-            may_be_trimmed(cursor, floor) for cursor in started if isinstance(cursor, Unpinned) or cursor.position.after
-        ):
+        unsure = (cursor for cursor in started if isinstance(cursor, Unpinned) or cursor.position.after)
+        if any(may_be_trimmed(cursor, floor) for cursor in unsure):
             self._listings.look_at_retention(draft.now)
 
     def _trim_by_now(self, draft: _Draft) -> Trim:

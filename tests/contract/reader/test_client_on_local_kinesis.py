@@ -77,8 +77,21 @@ def test_nobody_listens(consume: Consume) -> None:
     client.close()
 
 
+class Answers(BaseHTTPRequestHandler):
+    """Has bodies for answers, and says nothing of them."""
+
+    def answer(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_request(self, *_: object) -> None:
+        pass
+
+
 @contextmanager
-def serving(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+def serving(handler: type[Answers]) -> Iterator[str]:
     """The URL of a server."""
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as http:
         Thread(target=http.serve_forever, daemon=True).start()
@@ -91,17 +104,10 @@ def answering(*bodies: bytes) -> Iterator[str]:
     """The URL of a server that has these answers, the last one for ever, all with status 200."""
     left = list(bodies)
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Answers):
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
-            body = left.pop(0) if len(left) > 1 else left[0]
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_request(self, *_: object) -> None:
-            pass
+            self.answer(200, left.pop(0) if len(left) > 1 else left[0])
 
     with serving(Handler) as url:
         yield url
@@ -131,7 +137,7 @@ def test_answers_of_something_else(consume: Consume) -> None:
 def ahead_by(minutes: int) -> Iterator[str]:
     """The URL of a server whose clock is ahead, and which refuses signatures of another time, as AWS does."""
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(Answers):
         def date_time_string(self, timestamp: float | None = None) -> str:
             return super().date_time_string(time.time() + 60 * minutes)
 
@@ -139,14 +145,7 @@ def ahead_by(minutes: int) -> Iterator[str]:
             self.rfile.read(int(self.headers["Content-Length"]))
             signed = datetime.strptime(f"{self.headers['X-Amz-Date']}+0000", "%Y%m%dT%H%M%SZ%z").timestamp()
             is_in_time = abs(time.time() + 60 * minutes - signed) < 300
-            body = EMPTY_PAGE if is_in_time else EXPIRED
-            self.send_response(200 if is_in_time else 400)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        def log_request(self, *_: object) -> None:
-            pass
+            self.answer(*(200, EMPTY_PAGE) if is_in_time else (400, EXPIRED))
 
     with serving(Handler) as url:
         yield url

@@ -16,6 +16,9 @@ from pyspark.sql import DataFrame, SparkSession
 
 from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.hudi import HudiSettings, HudiSink
+from lakestream.sinks.hudi.client import HudiClient
+from lakestream.sinks.hudi.metaclient import HudiTable
+from lakestream.sinks.hudi.options import write_options
 from lakestream_api import TableType, TableVersion
 
 COLUMNS = "order_id string, version long, note string, dt string, op string"
@@ -76,6 +79,11 @@ def opened(spark: SparkSession, settings: HudiSettings, columns: str = COLUMNS) 
 
 def rows_of(spark: SparkSession, orders: Iterable[Order], columns: str = COLUMNS) -> DataFrame:
     return spark.createDataFrame([order.row for order in orders], columns).coalesce(2)
+
+
+def client_of(spark: SparkSession, settings: HudiSettings) -> HudiClient:
+    """As another driver has one."""
+    return HudiClient(HudiTable(spark, settings), write_options(settings), rows_of(spark, []).schema)
 
 
 def ref(batch: int) -> BatchRef:

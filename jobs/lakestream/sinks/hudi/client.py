@@ -143,17 +143,25 @@ class HudiClient:
         """Move old instants out of the active timeline."""
         self._client.archive()
 
-    def end_rollbacks(self) -> None:
-        """Go on with rollbacks that were cut off. Only for a client that is alone."""
+    def end_rollbacks(self) -> list[str]:
+        """Go on with rollbacks that were cut off. Only for a client that is alone.
+
+        Returns:
+            The commits that were begun and not completed, as it found them; those that it has undone among them.
+        """
         self._hold_log_names()
+        meta_client = self._table.meta_client()
+        pending = self._table.pending_commits(meta_client.getActiveTimeline())
         # By the policy NEVER these are all.
-        self._client.rollbackFailedWrites(self._table.meta_client())
+        self._client.rollbackFailedWrites(meta_client)
+        return pending
 
     def roll_back_pending(self) -> None:
         """Undo the commits that were begun and not completed, the newest first. Only for a client that is alone."""
-        self.end_rollbacks()
-        for instant in reversed(self._table.pending_commits(self._table.meta_client().getActiveTimeline())):
-            self.roll_back(instant)
+        # A start that finds none, as most do, looks through the timeline no second time.
+        if self.end_rollbacks():
+            for instant in reversed(self._table.pending_commits(self._table.meta_client().getActiveTimeline())):
+                self.roll_back(instant)
 
     def roll_back(self, instant: str) -> None:
         """Undo the commit of a batch, also a completed one that others followed, or one of a driver that died."""
