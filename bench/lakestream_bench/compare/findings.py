@@ -35,7 +35,7 @@ from lakestream_bench.compare.money import (
     break_even,
     stream_modes,
 )
-from lakestream_bench.compare.queries import Kind
+from lakestream_bench.compare.queries import ALWAYS, Kind
 from lakestream_bench.compare.results import Beside, Look, Requests, Results, Trial, Wrong
 from lakestream_bench.compare.scenarios import INTERVALS, Scenario
 from lakestream_bench.compare.truth import Staleness
@@ -311,26 +311,18 @@ def _since_compaction(trials: Sequence[Trial]) -> Curve:
 def measured(name: str, trials: Sequence[Trial], requests: Requests | None) -> Measured:
     """What the money model takes of an arm.
 
-    A line through the batches tells what a batch costs and what an event does; a line through the looks what a query
-    costs (of Spark) and what each row of the table adds. Where a line says less than nothing, the mean of all goes to
-    the other term. Without counted requests they cost nothing, and the report says so.
+    A line through the batches tells what a batch costs and what an event does; a line through the looks, for each kind
+    of query that every table is asked at every look, what one costs (of Spark) and what each row of the table adds: a
+    mean over other kinds at other looks would take dear kinds for many rows. Where a line says less than nothing, the
+    mean of all goes to the other term. Without counted requests they cost nothing, and the report says so.
     """
     keeps_all = not ARMS[name].has_keys
     per_batch, per_event = _line([(batch.records, batch.cpu) for trial in trials for batch in trial.batches])
-    looks = [look for trial in trials for look in trial.looks]
-    per_query, per_row = _line(
-        [
-            (
-                float(look.events if keeps_all else look.rows),
-                statistics.fmean(one.cpu for one in look.asked if one.engine == SPARK),
-            )
-            for look in looks
-        ]
-    )
+    per_query, per_row = zip(*(_query_line(kind, trials, keeps_all=keeps_all) for kind in ALWAYS), strict=True)
     ends = [trial.looks[-1] for trial in trials]
     writing = requests.writing if requests else {}
     count = requests.batches if requests else 1
-    reading = list(requests.reading.values()) if requests else []
+    reading = [counts for kind, counts in requests.reading.items() if kind in ALWAYS] if requests else []
     return Measured(
         arm=name,
         cpu_per_event=per_event,
@@ -339,12 +331,25 @@ def measured(name: str, trials: Sequence[Trial], requests: Requests | None) -> M
             look.bytes_at_rest / (look.events if keeps_all else look.rows) for look in ends
         ),
         keeps_all_events=keeps_all,
-        query_cpu=per_query,
-        query_cpu_per_row=per_row,
+        query_cpu=statistics.fmean(per_query),
+        query_cpu_per_row=statistics.fmean(per_row),
         writes_per_batch=_paid(writing, PAID_AS_WRITES) / count,
         reads_per_batch=_paid(writing, PAID_AS_READS) / count,
         writes_per_query=statistics.fmean(_paid(one, PAID_AS_WRITES) for one in reading) if reading else 0.0,
         reads_per_query=statistics.fmean(_paid(one, PAID_AS_READS) for one in reading) if reading else 0.0,
+    )
+
+
+def _query_line(kind: Kind, trials: Sequence[Trial], *, keeps_all: bool) -> tuple[float, float]:
+    """CPU-seconds of a kind of query, and of each row of the table in it."""
+    return _line(
+        [
+            (float(look.events if keeps_all else look.rows), one.cpu)
+            for trial in trials
+            for look in trial.looks
+            for one in look.asked
+            if (one.kind, one.engine) == (kind, SPARK)
+        ]
     )
 
 

@@ -15,7 +15,7 @@ from lakestream_bench.compare.arms import KEY, ORDER, Arm
 from lakestream_bench.compare.engines import NativeEngine, QueryEngine, SparkEngine, TableAt
 from lakestream_bench.compare.history import History
 from lakestream_bench.compare.method import SPARK
-from lakestream_bench.compare.queries import NAIVE, TABLE, Query, View, queries, right_answer
+from lakestream_bench.compare.queries import ALWAYS, TABLE, Query, View, queries, right_answer
 from lakestream_bench.compare.results import Asked, Look, Wrong
 from lakestream_bench.compare.tables import (
     Moment,
@@ -166,7 +166,7 @@ class Looker:
         name_events(session, table.folder.as_uri())
         found = []
         for query in queries(table.arm, about):
-            if query.kind in NAIVE:
+            if query.kind in ALWAYS:
                 given, right = answer(session, query.sql), right_answer(query, self.history.truth, batches, about.then)
                 if given != query.right(self.history.truth.raw(batches)):
                     raise WrongAnswerError(f"the events are not those that were sent ({query.kind})")

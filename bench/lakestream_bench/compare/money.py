@@ -114,7 +114,7 @@ class Measured:
     """At rest, through rows that live (JSON: through all events)."""
     keeps_all_events: bool
     query_cpu: float
-    """CPU-seconds of a query in the mean of its kinds, however small the table is."""
+    """CPU-seconds of a query of the newest state, in the mean of its kinds, however small the table is."""
     query_cpu_per_row: float
     """What each row of the table adds."""
     writes_per_batch: float

@@ -114,8 +114,8 @@ def queries(arm: Arm, about: Subjects) -> tuple[Query, ...]:
     return tuple(asked)
 
 
-NAIVE = (Kind.SCAN, Kind.AGGREGATE, Kind.LOOKUP, Kind.PARTITION)
-"""What is also asked of the plain JSON, as if each event were an order."""
+ALWAYS = (Kind.SCAN, Kind.AGGREGATE, Kind.LOOKUP, Kind.PARTITION)
+"""What every table is asked at every look, about its newest state; and plain JSON, as if each event were an order."""
 
 
 def newest(events: str) -> str:

@@ -9,8 +9,8 @@ import pytest
 
 from lakestream_bench.compare.findings import before_and_after, find, measured
 from lakestream_bench.compare.money import Load, load_prices
-from lakestream_bench.compare.queries import Kind
-from lakestream_bench.compare.results import Trial, TrialStore, load_results
+from lakestream_bench.compare.queries import ALWAYS, Kind
+from lakestream_bench.compare.results import Look, Trial, TrialStore, load_results
 
 from . import made
 
@@ -68,6 +68,25 @@ def test_lines_part_what_a_batch_costs_from_what_an_event_does() -> None:
     assert (found.writes_per_batch, found.reads_per_batch) == pytest.approx((11.0, 5.0))
     assert (found.writes_per_query, found.reads_per_query) == (3, 7)
     assert measured("cow", [made.trial("cow")], None).writes_per_batch == 0
+
+
+def test_a_query_costs_what_its_kind_does_and_not_by_which_kinds_a_look_asked() -> None:
+    """Late looks ask for more, and dearer, kinds than early ones; and some tables answer kinds that others do not."""
+    dear = {Kind.CHANGES: 9.0, Kind.INCREMENTAL: 5.0, Kind.TIME_TRAVEL: 3.0, Kind.READ_OPTIMIZED: 0.1}
+    trial = made.trial("mor")
+
+    def answered(number: int, look: Look) -> Look:
+        kinds = [one for one in look.asked if number or one.kind in ALWAYS]
+        return replace(look, asked=tuple(replace(one, cpu=dear.get(Kind(one.kind), 0.5)) for one in kinds))
+
+    trial = replace(trial, looks=tuple(answered(number, look) for number, look in enumerate(trial.looks)))
+    requests = replace(
+        made.results().requests[0],
+        reading={"full scan": {"GET": 7, "LIST": 3}, Kind.CHANGES.value: {"GET": 900, "LIST": 900}},
+    )
+    found = measured("mor", [trial], requests)
+    assert (found.query_cpu, found.query_cpu_per_row) == (0.5, 0.0)
+    assert (found.writes_per_query, found.reads_per_query) == (3, 7)
 
 
 def test_a_line_never_says_less_than_nothing() -> None:
