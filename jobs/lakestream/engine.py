@@ -295,9 +295,10 @@ class Engine(Generic[Rows]):
         began = self._clock.monotonic()
         sink: SinkCommit | None = None
         rejects: tuple[FileEntry, ...] = ()
+        rejected_by = ""
         if batch.fetched is not None:
             try:
-                rejects, sink = self._write(batch, batch.fetched)
+                rejects, sink, rejected_by = self._write(batch, batch.fetched)
             finally:
                 _release(batch)
         seconds = {**batch.seconds, "write": self._clock.monotonic() - began}
@@ -316,7 +317,7 @@ class Engine(Generic[Rows]):
             seconds=seconds,
         ).finding(batch.fetched.findings() if batch.fetched else ())
         if rejects:
-            commit = replace(commit, rejected_by=self._settings.definition.digest)
+            commit = replace(commit, rejected_by=rejected_by)
         commit = commit.behind(self._log.last_commit())
         self._log.put_commit(commit)
         reach("committed")
@@ -326,19 +327,23 @@ class Engine(Generic[Rows]):
         if batch.fetched is not None and not batch.plan.is_requested:
             self._pace = self._pace.after(sum(batch.seconds.values()), self._clock.monotonic() - began)
 
-    def _write(self, batch: _Prepared[Rows], fetched: Fetched[Rows]) -> tuple[tuple[FileEntry, ...], SinkCommit]:
+    def _write(self, batch: _Prepared[Rows], fetched: Fetched[Rows]) -> tuple[tuple[FileEntry, ...], SinkCommit, str]:
+        """What it rejected and wrote, and by which definition it rejected; empty: nobody knows."""
+        present = self._settings.definition
         # The last look before the lake changes: a sink without a lock of its own trusts in it.
         self._log.check_fence()
         self._output.check()
         if batch.replay and (found := self._output.find(batch.plan)) is not None:
             logger.info("batch %d is visible already; only its commit was missing", batch.plan.batch)
-            return self._output.quarantined(batch.plan), found
+            # It may have been its plan's definition, or one that took over.
+            by = present.digest if batch.plan.definition == present else ""
+            return self._output.quarantined(batch.plan), found, by
         self._require_few_rejected(batch.plan, fetched)
         rejects: tuple[FileEntry, ...] = ()
         # An earlier attempt, by a definition that could not be kept to, may have rejected what is good now.
         if fetched.rejected_count or batch.replay:
             rejects = self._output.quarantine(batch.plan, fetched.rejected, replay=batch.replay)
-        return rejects, self._output.write(batch.plan, fetched.rows, replay=batch.replay)
+        return rejects, self._output.write(batch.plan, fetched.rows, replay=batch.replay), present.digest
 
     def _require_few_rejected(self, plan: BatchPlan, fetched: Fetched[Rows]) -> None:
         if plan.parts:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from lakestream import places
 from lakestream.errors import SettingsError
-from lakestream.log import ObstoreLogStore, committed_files, without_readmitted
+from lakestream.log import ObstoreLogStore, committed_files, rejected_files
 from lakestream.storage import LakePath, S3Settings
 from lakestream_api import LakeStream
 
@@ -30,7 +30,7 @@ def list_files(
     s3 = S3Settings.from_environment(environ, document.spec.source.kinesis.region)
     place = places.checkpoint_place(document, writer, s3)
     root = (place / places.QUARANTINE).path if quarantine else LakePath.parse(writer.output.path)
-    batches = committed_files(ObstoreLogStore.at(place))
-    for batch in without_readmitted(batches) if quarantine else batches:
+    log = ObstoreLogStore.at(place)
+    for batch in rejected_files(log) if quarantine else committed_files(log):
         for entry in batch.rejects if quarantine else batch.files:
             yield f"{root}/{entry.path}"

@@ -3,7 +3,7 @@
 from lakestream.log.checkpoint import CheckpointLog, StaleLogError
 from lakestream.log.fence import Fence, FenceSettings, FenceWatch, newest_epoch
 from lakestream.log.identity import Identity, Setting, require_stream
-from lakestream.log.manifest import BatchFiles, committed_files, without_readmitted
+from lakestream.log.manifest import BatchFiles, committed_files, rejected_files, without_readmitted
 from lakestream.log.requests import (
     Request,
     Requested,
@@ -59,6 +59,7 @@ __all__ = [
     "newest_service",
     "next_number",
     "put_request",
+    "rejected_files",
     "requests",
     "require_stream",
     "standing_at",

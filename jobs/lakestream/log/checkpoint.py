@@ -87,6 +87,7 @@ class CheckpointLog:
         batches = store.list(BATCHES)
         self._entries += batches
         self._plans = self._read_plans(batches)
+        self._require_newest()
         self._expires = True
         self._files: dict[int, BatchFiles] = {}
         self._unlisted: int | None = None
@@ -181,6 +182,8 @@ class CheckpointLog:
             self._last_commit = commit
             self._files[commit.batch] = BatchFiles.of(commit)
             self._plans = self._plans[1:]
+            if commit.restore is not None:
+                self._requests.forget_quarantine()
 
     def requested(self, behind: Taken | None, definition: str, records: int) -> Portion | SpanDue | None:
         """What the batch behind one that is as far as this takes of what somebody has asked for, as `Requests.next`."""
@@ -288,6 +291,20 @@ class CheckpointLog:
         if not keys:
             return None
         return self._read(keys[-1], BatchCommit.from_json)
+
+    def _require_newest(self) -> None:
+        """Manifests are written of commits, and the newest commit stays: a log that has one beyond it has lost commits,
+        and would make batches again that are in the table."""
+        first = self._first_pending()
+        newest = self._store.list(MANIFESTS, after=manifest_key(first - 1) if first else None)
+        if newest and self._store.list(COMMITS, after=commit_key(first - 1) if first else None):
+            raise StaleLogError(f"an earlier driver has written {newest[-1]} meanwhile. Start this one again.")
+        if newest:
+            raise CorruptLogError(
+                f"the checkpoint has {newest[-1]}, and not the commit of that batch: objects are missing. Bring all of "
+                "its objects back (from versions of the bucket, or a whole copy that is as new as the table); or give "
+                "another spec.checkpoint and another path, to begin anew."
+            )
 
     def _read_plans(self, keys: list[str]) -> tuple[BatchPlan, ...]:
         first = self._first_pending()

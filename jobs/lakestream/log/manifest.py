@@ -149,6 +149,16 @@ def committed_files(store: LogStore) -> Iterator[BatchFiles]:
                 raise
 
 
+def rejected_files(store: LogStore) -> tuple[BatchFiles, ...]:
+    """The batches with what is still in quarantine of them, without what they wrote, which of a year takes gigabytes.
+
+    Raises:
+        CorruptLogError, StorageError, StorageUnavailableError: as `committed_files`.
+    """
+    bare = (replace(one, files=()) for one in committed_files(store))
+    return without_readmitted(one for one in bare if not one.says_nothing)
+
+
 def without_readmitted(batches: Iterable[BatchFiles]) -> tuple[BatchFiles, ...]:
     """Batches with what is still in quarantine of them: files that later ones took are left out of `rejects`.
 

@@ -107,16 +107,21 @@ def claim(store: LogStore, key: str, body: bytes) -> bool:
     A request whose answer was lost may have taken effect, so an object that is there already and
     equals `body` is ours: bodies that are claimed name their author (epoch or owner).
 
+    S3 also says that a key is taken (409) while another request for it is under way, which may come to nothing: then
+    there is no object, and it is created again.
+
     Raises:
         OutcomeUnknownError: the store stayed unavailable; claiming the same body again is safe.
     """
-    cause: StorageUnavailableError | None = None
+    cause: StorageUnavailableError | ObjectExistsError | None = None
     for _ in range(_ATTEMPTS):
         try:
             store.create(key, body)
             return True
-        except ObjectExistsError:
-            return _content(store, key) == body
+        except ObjectExistsError as error:
+            if (found := _content(store, key)) is not None:
+                return found == body
+            cause = error
         except StorageUnavailableError as error:
             cause = error
     raise OutcomeUnknownError(f"{key} may or may not have been written; start again to find out: {cause}") from cause
@@ -126,5 +131,4 @@ def _content(store: LogStore, key: str) -> bytes | None:
     try:
         return store.get(key)
     except ObjectNotFoundError:
-        # Expired by a successor since our attempt to create it.
         return None

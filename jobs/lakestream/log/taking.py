@@ -11,7 +11,7 @@ from itertools import dropwhile, takewhile
 from lakestream.errors import LakeStreamError
 from lakestream.log.documents import is_for
 from lakestream.log.layout import cancelled_key
-from lakestream.log.manifest import committed_files, without_readmitted
+from lakestream.log.manifest import rejected_files
 from lakestream.log.requests import Request, Requested, read_request
 from lakestream.log.store import LogStore
 from lakestream.model import FileEntry, Part, Portion, SpanDue, SpanProgress, Taken
@@ -82,6 +82,10 @@ class Requests:
         tasks = cut([*takewhile(self._is_there, left)], definition, records)
         return Portion(tasks, Taken(number, taken + sum(map(len, tasks)), len(request.parts)))
 
+    def forget_quarantine(self) -> None:
+        """What is in quarantine is another than before: the table was taken back."""
+        self._seen_at = None
+
     def _left(self, request: Request, taken: int) -> Sequence[Requested] | None:
         """The parts from the first one on that can be taken; None: nobody knows yet.
 
@@ -103,7 +107,7 @@ class Requests:
     def _in_quarantine(self, request: Request) -> frozenset[str]:
         if request.is_backfill:
             return frozenset()
-        listed = without_readmitted(committed_files(self._store))
+        listed = rejected_files(self._store)
         return frozenset(entry.path for one in listed for entry in one.rejects).intersection(request.files)
 
     def _is_there(self, one: Requested) -> bool:

@@ -119,8 +119,8 @@ def replay(
 
 
 def _records(log: StoreSettings) -> Iterator[pa.RecordBatch]:
-    from lakestream.log import ObstoreLogStore, committed_files, without_readmitted
+    from lakestream.log import ObstoreLogStore, rejected_files
     from lakestream.places import QUARANTINE
     from lakestream.quarantined.records import read_records
 
-    return read_records(log / QUARANTINE, without_readmitted(committed_files(ObstoreLogStore.at(log))))
+    return read_records(log / QUARANTINE, rejected_files(ObstoreLogStore.at(log)))

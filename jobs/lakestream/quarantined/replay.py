@@ -15,11 +15,10 @@ from lakestream.log import (
     ObstoreLogStore,
     Request,
     Requested,
-    committed_files,
     newest_epoch,
     next_number,
     put_request,
-    without_readmitted,
+    rejected_files,
 )
 from lakestream.model import Definition, FileEntry
 from lakestream.places import QUARANTINE
@@ -64,7 +63,7 @@ def ask(
     """
     store = ObstoreLogStore.at(log)
     number = next_number(store)
-    batches = without_readmitted(committed_files(store))
+    batches = rejected_files(store)
     files = [(entry, batch.rejected_by) for batch in batches for entry in batch.rejects]
     changed = [(entry, by) for entry, by in files if by != definition.digest]
     looks = _look_at(log / QUARANTINE, [entry for entry, _ in changed])

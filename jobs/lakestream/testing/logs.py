@@ -11,7 +11,7 @@ from pathlib import Path
 from lakestream.log import CheckpointLog, Identity, LogStore, ObstoreLogStore
 from lakestream.log.manifest import BATCHES_PER_MANIFEST
 from lakestream.model import BatchCommit, BatchPlan, FileEntry, Reading, SinkCommit, after
-from lakestream.storage import LakePath, S3Settings, StorageUnavailableError, StoreSettings
+from lakestream.storage import LakePath, ObjectExistsError, S3Settings, StorageUnavailableError, StoreSettings
 
 EPOCH_TIME = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 """Time 0 of the tests' clocks."""
@@ -79,6 +79,7 @@ class Fault(Enum):
 
     LOST_REQUEST = "it fails before it takes effect"
     LOST_ANSWER = "it takes effect, and fails"
+    CONFLICT = "it is refused for another one's sake that comes to nothing (S3: 409)"
 
 
 @dataclass
@@ -96,6 +97,8 @@ class FaultyLogStore:
         fault = self.faults.pop(0) if self.faults else None
         if fault is Fault.LOST_REQUEST:
             raise StorageUnavailableError(f"create {key}: connection reset")
+        if fault is Fault.CONFLICT:
+            raise ObjectExistsError(f"create {key}: conflict")
         self.store.create(key, body)
         if fault is Fault.LOST_ANSWER:
             raise StorageUnavailableError(f"create {key}: no answer")

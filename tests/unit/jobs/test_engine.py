@@ -502,6 +502,20 @@ def test_a_batch_that_is_visible_keeps_the_quarantine_that_was_written_with_it(s
     assert (world.rejected, world.lake) == ({0: [1]}, [1])
 
 
+@pytest.mark.parametrize("same", [True, False])
+def test_of_a_batch_that_is_visible_it_is_told_by_what_records_were_rejected_only_if_it_is_known(
+    start: Any, same: bool
+) -> None:
+    """Or else records could not be replayed that the present definition has never seen."""
+    world = World(available=1, die_at="sink_committed")
+    with pytest.raises(Died):
+        start(world, rejected=1).engine.run(Until.CAUGHT_UP)
+    if not same:
+        world.plans[0] = replace(world.plans[0], definition=replace(DEFINITION, schema="another"))
+    start(world, rejected=0).engine.run(Until.CAUGHT_UP)
+    assert world.commits[0].rejected_by == (DEFINITION.digest if same else "")
+
+
 def test_a_batch_that_is_visible_is_committed_whatever_would_be_unusable_of_it_now(start: Any) -> None:
     world = World(available=1, die_at="sink_committed")
     with pytest.raises(Died):

@@ -14,6 +14,7 @@ from obstore.store import MemoryStore
 from lakestream.errors import CorruptLogError, FencedError, InvalidValueError, OutcomeUnknownError
 from lakestream.log import CheckpointLog, LogStore, ObstoreLogStore, StaleLogError, committed_files
 from lakestream.log.identity import claim_identity
+from lakestream.log.layout import pack
 from lakestream.storage import ObjectNotFoundError, StorageError
 from lakestream.testing.logs import ORDERS, Fault, FaultyLogStore, ManualClock, commit_of, plan_of
 
@@ -37,7 +38,16 @@ def run_batches(log: CheckpointLog, first: int, last: int) -> None:
         log.put_commit(commit_of(plan, log.epoch, files=1))
 
 
-@pytest.mark.parametrize("faults", [[Fault.LOST_ANSWER], [Fault.LOST_REQUEST], [Fault.LOST_REQUEST, Fault.LOST_ANSWER]])
+@pytest.mark.parametrize(
+    "faults",
+    [
+        [Fault.LOST_ANSWER],
+        [Fault.LOST_REQUEST],
+        [Fault.LOST_REQUEST, Fault.LOST_ANSWER],
+        [Fault.CONFLICT],
+        [Fault.LOST_REQUEST, Fault.CONFLICT],
+    ],
+)
 def test_a_put_whose_answer_was_lost_is_found_to_be_ours(store: FaultyLogStore, faults: list[Fault]) -> None:
     log = open_log(store)
     store.faults = list(faults)
@@ -199,6 +209,49 @@ def test_an_epoch_is_marked_as_closed_by_the_means_that_are_given(store: FaultyL
     log.close(through=store.store)
     assert len(store.faults) == 3
     assert open_log(store.store).previous_closed
+
+
+@pytest.mark.parametrize("batches", [3, 4])
+@pytest.mark.parametrize("lost", [1, 2])
+def test_a_manifest_that_meets_a_conflict_is_written_before_its_commits_expire(
+    store: FaultyLogStore, batches: int, lost: int
+) -> None:
+    log = open_log(store, keep=2)
+    run_batches(log, 0, batches)
+    store.faults = [Fault.CONFLICT] * lost
+    log.expire()
+    assert [one.batch for one in committed_files(store)] == list(range(batches + 1))
+
+
+@pytest.mark.parametrize("left", [None, 0, 4])
+def test_a_log_that_has_lost_commits_is_not_gone_on_with(store: FaultyLogStore, left: int | None) -> None:
+    """Of a checkpoint whose deletion was cut off, or of which a copy was brought back that is older than its table."""
+    log = open_log(store, keep=3)
+    run_batches(log, 0, 8)
+    log.expire()
+    store.delete([*store.list("batches"), *store.list("commits")])
+    if left is not None:
+        store.create(f"commits/{left:012d}.json.gz", pack(commit_of(plan_of(left, 1), 1, files=1).to_json()))
+    with pytest.raises(CorruptLogError, match=r"manifests/000000000008\.json\.gz, and not the commit of that batch"):
+        open_log(store, keep=3)
+
+
+def test_a_predecessor_that_commits_while_the_log_is_read_has_lost_nothing(store: FaultyLogStore) -> None:
+    predecessor = open_log(store, keep=1)
+    predecessor.put_plan(plan_of(0, 1))
+
+    class Late(FaultyLogStore):
+        def list(self, folder: str, after: str | None = None) -> list[str]:
+            found = super().list(folder, after)
+            if folder == "commits" and predecessor.pending_plans():
+                predecessor.put_commit(commit_of(plan_of(0, 1), 1, files=1))
+                predecessor.expire()
+            return found
+
+    # It had looked at the epochs before the new one was taken.
+    with patch("lakestream.log.fence.Fence.check"), pytest.raises(StaleLogError, match="Start this one again"):
+        open_log(Late(store.store), keep=1)
+    assert open_log(store, keep=1).last_commit() == commit_of(plan_of(0, 1), 1, files=1)
 
 
 def test_keeping_nothing_is_refused(store: FaultyLogStore) -> None:

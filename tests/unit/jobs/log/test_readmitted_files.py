@@ -8,10 +8,18 @@ import pytest
 from obstore.store import MemoryStore
 
 from lakestream.errors import CorruptLogError
-from lakestream.log import BatchFiles, CheckpointLog, ObstoreLogStore, committed_files, without_readmitted
+from lakestream.log import (
+    BatchFiles,
+    CheckpointLog,
+    ObstoreLogStore,
+    committed_files,
+    rejected_files,
+    without_readmitted,
+)
 from lakestream.log.layout import COMMITS, MANIFESTS, commit_key
-from lakestream.model import BatchCommit, BatchPlan, FileEntry, Restore, Taken
-from lakestream.testing.logs import ORDERS, commit_of, plan_of
+from lakestream.log.requests import Request, Requested, put_request
+from lakestream.model import BatchCommit, BatchPlan, FileEntry, Portion, Restore, Taken
+from lakestream.testing.logs import EPOCH_TIME, ORDERS, ManualClock, commit_of, plan_of
 
 
 def a_log_with_a_replay(store: ObstoreLogStore, batches: int) -> None:
@@ -40,6 +48,7 @@ def test_it_is_kept_when_commits_expire(batches: int) -> None:
         (2, ["b2.parquet"], "new"),
     ]
     assert found[2].readmits == ("b0.parquet",)
+    assert rejected_files(store) == tuple(replace(one, files=()) for one in found)
 
 
 def test_a_release_that_knows_nothing_of_it_refuses_what_bears_it() -> None:
@@ -57,6 +66,31 @@ def test_files_of_the_quarantine_need_a_request_and_no_ranges() -> None:
     assert BatchPlan.from_json(document).readmits == files
     with pytest.raises(CorruptLogError, match="so it names that, and has no ranges"):
         BatchPlan.from_json(document.replace(b'"readmitted"', b'"forgotten"'))
+
+
+def test_a_restore_in_a_drivers_life_takes_its_word_on_the_quarantine_back() -> None:
+    """What the restore undid comes again from the stream, and must not be taken from quarantine as well."""
+    store = ObstoreLogStore(MemoryStore())
+    clock = ManualClock()
+    log = CheckpointLog.open(store, ORDERS, now=clock, monotonic=clock.monotonic)
+    for batch in range(2):
+        plan = plan_of(batch, log.epoch)
+        log.put_plan(plan)
+        log.put_commit(replace(commit_of(plan, log.epoch, files=1), rejected_by="old"))
+    parts = tuple(Requested(FileEntry(f"b{batch}.parquet", 1, 10, ""), "old") for batch in range(2))
+    put_request(store, Request(1, EPOCH_TIME, "new", log.epoch, parts))
+    assert isinstance(both := log.requested(None, "new", 10), Portion)
+    assert [part.path for (task,) in [both.tasks] for part in task if isinstance(part, FileEntry)] == [
+        "b0.parquet",
+        "b1.parquet",
+    ]
+    plan = replace(plan_of(2, log.epoch), ranges=(), restore=Restore(1, "20260101000000000", 0, rereads=True))
+    log.put_plan(plan)
+    undone = BatchCommit.of(plan, epoch=log.epoch, committed_at=plan.planned_at)
+    log.put_commit(replace(undone, readmits=("b1.parquet",)))
+    clock.advance(60)
+    assert isinstance(left := log.requested(None, "new", 10), Portion)
+    assert [part.path for (task,) in [left.tasks] for part in task if isinstance(part, FileEntry)] == ["b0.parquet"]
 
 
 def test_a_manifest_of_a_release_before_is_read() -> None:
