@@ -42,7 +42,7 @@ from lakestream.observer import RunObserver
 from lakestream.output import SparkOutput
 from lakestream.replay import NoRestores, carry_out
 from lakestream.restoring import Restorer
-from lakestream.sinks.contract import Sink
+from lakestream.sinks.contract import BatchRef, Sink
 from lakestream.sinks.hudi import HudiSettings, HudiSink, RestorableTable
 from lakestream.sinks.json_files import JsonSink
 from lakestream.sinks.owner import Owner, TableClaim
@@ -205,6 +205,8 @@ class _Parts:
             shuffles = isinstance(sink, HudiSink) or not pipeline.is_by_row
             self.spark.conf.set("spark.sql.adaptive.enabled", str(shuffles).lower())
             sink.prepare(pipeline.output)
+            if isinstance(sink, HudiSink):
+                self.log.require_known(sink.newest_batch(str(self.log.checkpoint)))
             keeper = keep_catalog(self.writer.output, sink, self.spark, self.s3)
             if keeper is not None:
                 stack.callback(keeper.close)
@@ -225,7 +227,7 @@ class _Parts:
                 log=self.log,
                 planner=self.planner,
                 fetcher=SparkFetcher(self.spark, self.source, pipeline, self.quarantine.store, read_ranges),
-                output=SparkOutput(sink, self.quarantine, self.claim),
+                output=SparkOutput(sink, self.quarantine, self.claim, pipeline.is_by_row),
                 observer=RunObserver(reporter, self.control, keeper, by_hand, times, table),
                 stop=self.stop,
             )
@@ -245,7 +247,12 @@ class _Parts:
 
     def sink(self, definition: Definition) -> Sink:
         if self.writer.json_files is not None:
-            return JsonSink(settings.json_settings(self.writer.json_files, self.s3))
+            sink = JsonSink(settings.json_settings(self.writer.json_files, self.s3, definition))
+            for commit in self.log.replayed():
+                sink.expect_leftovers(
+                    BatchRef(commit.batch, str(self.log.checkpoint)), commit.sink.files if commit.sink else ()
+                )
+            return sink
         assert self.writer.hudi is not None  # the model: a writer has one output
         return HudiSink(self.spark, self._hudi(self.writer.hudi, definition))
 
@@ -319,7 +326,12 @@ def _told_if_recreated(client: HttpKinesisClient, identity: Identity) -> Iterato
 def _claimed(document: LakeStream, writer: Writer, log: CheckpointLog, place: StoreSettings) -> TableClaim:
     namespace, name = document.metadata.namespace, document.metadata.name
     owner = Owner(log.checkpoint, str(place.path), f"{namespace}/{name}" if namespace else name, writer.name)
-    claim = TableClaim(places.table_place(writer, place.s3), places.owner_place(writer, place.s3), owner)
+    claim = TableClaim(
+        places.table_place(writer, place.s3),
+        places.owner_place(writer, place.s3),
+        owner,
+        places.table_proofs(writer),
+    )
     claim.take(wrote=log.last_commit() is not None)
     return claim
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from uuid import uuid4
 
 from pyspark.sql import DataFrame
 
@@ -19,6 +20,8 @@ class SparkOutput:
     sink: Sink
     rejects: Quarantine
     claim: TableClaim
+    makes_the_same: bool = True
+    """Whether each attempt at a batch makes the same objects in the table: no, if rows go from task to task."""
 
     def check(self) -> None:
         self.claim.check()
@@ -33,7 +36,11 @@ class SparkOutput:
         return self.sink.find(self._ref(plan))
 
     def write(self, plan: BatchPlan, rows: DataFrame, *, replay: bool) -> SinkCommit:
-        return self.sink.write(self._ref(plan), rows, replay=replay)
+        ref = self._ref(plan)
+        # A task of an attempt that was given up may still run, and must not replace a file of this one.
+        return self.sink.write(
+            ref if self.makes_the_same else replace(ref, attempt=uuid4().hex[:8]), rows, replay=replay
+        )
 
     def _ref(self, plan: BatchPlan) -> BatchRef:
-        return BatchRef(plan.batch, str(self.claim.owner.checkpoint))
+        return BatchRef(plan.batch, str(self.claim.owner.checkpoint), plan.base)

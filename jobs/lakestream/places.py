@@ -36,5 +36,14 @@ def owner_place(writer: Writer, s3: S3Settings) -> StoreSettings:
     return table / JSON_SIDE if writer.hudi is None else table / ".hoodie" / "lakestream"
 
 
+PROPERTIES = ("hoodie.properties", "hoodie.properties.backup")
+"""In a Hudi table's `.hoodie`, which has one of them at least: Hudi copies the first, deletes it and writes it anew."""
+
+
+def table_proofs(writer: Writer) -> tuple[str, ...]:
+    """Objects of which every table of the writer has one, by their path in it; none: a table may be empty."""
+    return () if writer.hudi is None else tuple(f".hoodie/{name}" for name in PROPERTIES)
+
+
 JSON_SIDE = "_lakestream"
 """Folder beside JSON files with what is no data."""

@@ -81,12 +81,12 @@ def session_settings(
     )
 
 
-def json_settings(output: JsonOutput, s3: S3Settings) -> JsonSettings:
-    """A JSON sink's settings."""
+def json_settings(output: JsonOutput, s3: S3Settings, definition: Definition) -> JsonSettings:
+    """A JSON sink's settings for batches of one definition."""
     return JsonSettings(
         store=StoreSettings(LakePath.parse(output.path), s3),
         partition_by=output.partition_by,
-        compression=Compression(output.compression.value),
+        compression=Compression(definition.compression or output.compression.value),
     )
 
 
@@ -96,6 +96,7 @@ def definition(document: LakeStream, writer: Writer) -> Definition:
         schema=document.spec.event_schema,
         transform=document.spec.transform,
         delete_when=writer.hudi.delete_when if writer.hudi else None,
+        compression=writer.json_files.compression.value if writer.json_files else None,
     )
 
 

@@ -29,6 +29,7 @@ from hudi_orders import (
     Order,
     TakenAway,
     all_rows,
+    all_rows_by_hudi_rs,
     client_of,
     fold,
     opened,
@@ -634,9 +635,51 @@ def test_deletes_outlive_the_driver_and_are_forgotten_in_time(spark: SparkSessio
         assert snapshot(spark, settings) == {}
         assert sink.remembered_deletes == 4
     with opened(spark, replace(settings, tombstones=timedelta(0))) as sink:
-        sink.write(ref(3), rows_of(spark, late), replay=False)
+        sink.write(replace(ref(3), arrived=datetime.now(UTC)), rows_of(spark, late), replay=False)
         assert snapshot(spark, settings) == {"a": 4, "c": 1, "old": 4}
         assert sink.remembered_deletes == 0
+
+
+@TABLE_TYPES
+def test_a_batch_that_is_read_late_is_held_against_the_deletes_of_its_time(
+    spark: SparkSession, tmp_path: Path, table_type: TableType
+) -> None:
+    """Behind a driver that was suspended for hours an old version may come minutes after its delete."""
+    settings = replace(upserts(tmp_path, table_type), compact_every=1)
+    now = datetime.now(UTC)
+    with opened(spark, settings) as sink:
+        sink.write(ref(0), rows_of(spark, [Order("a", 5), Order("b", 1)]), replay=False)
+        sink.write(ref(1), rows_of(spark, [Order("a", 6, "d")]), replay=False)
+        sink.finish_services()
+    later = now.timestamp() + 2 * 3600
+    with opened(spark, settings) as sink:
+        assert sink._guard is not None
+        sink._guard._clock = lambda: later
+        sink.write(ref(2), rows_of(spark, [Order("c", 1)]), replay=False)  # of no stream
+        came = replace(ref(3), arrived=now + timedelta(minutes=2))
+        sink.write(came, rows_of(spark, [Order("a", 4)]), replay=False)
+        assert snapshot(spark, settings) == {"b": 1, "c": 1}
+        assert sink.remembered_deletes == 1
+        came = replace(ref(4), arrived=now + timedelta(hours=2))
+        sink.write(came, rows_of(spark, [Order("c", 2)]), replay=False)
+        assert sink.remembered_deletes == 0
+
+
+@TABLE_TYPES
+def test_a_table_whose_properties_were_being_updated_is_the_same_table(
+    spark: SparkSession, tmp_path: Path, table_type: TableType
+) -> None:
+    """Hudi copies them, deletes them and writes them anew, and may be killed before the last."""
+    settings = replace(upserts(tmp_path, table_type), table_version=TableVersion.NINE)
+    with opened(spark, settings) as sink:
+        sink.write(ref(0), rows_of(spark, [Order("a", 1)]), replay=False)
+    properties = tmp_path / "orders" / ".hoodie" / "hoodie.properties"
+    properties.rename(properties.with_suffix(".properties.backup"))
+    with opened(spark, replace(settings, table_version=None)) as sink:
+        assert sink.newest_batch(ref(0).checkpoint) is not None
+        sink.write(ref(1), rows_of(spark, [Order("b", 1)]), replay=False)
+    assert properties.exists()
+    assert all_rows_by_hudi_rs(settings) == [("a", 1), ("b", 1)]
 
 
 def test_many_remembered_deletes_stay_with_the_executors(

@@ -6,7 +6,9 @@ import gzip
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from uuid import UUID
 
 import orjson
 import pyarrow as pa
@@ -18,17 +20,22 @@ from pyspark.sql.types import StructType
 from lakestream.errors import SettingsError
 from lakestream.kinesis import KinesisSettings
 from lakestream.model import Finding, Loss, ShardRange, at
+from lakestream.output import SparkOutput
 from lakestream.ports import Fetched
 from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.json_files import Compression, JsonSettings, JsonSink
+from lakestream.sinks.owner import Owner
 from lakestream.sinks.quarantine import Quarantine
 from lakestream.spark.fetch import SparkFetcher
 from lakestream.spark.pipeline import Pipeline
 from lakestream.storage import LakePath, S3Settings, StoreSettings
+from lakestream.testing.logs import plan_of
 
 pytestmark = pytest.mark.spark
 
 REF = BatchRef(batch=7, checkpoint="5e0c11aa-1111-4222-8333-444455556666")
+CLAIM: Any = SimpleNamespace(owner=Owner(UUID(REF.checkpoint), "/checkpoint", "orders", "json"))
+PLAN = plan_of(REF.batch, 1)
 DDL = "id string, n long, at timestamp, amount double, dt string"
 TASKS = [
     [
@@ -198,9 +205,25 @@ def test_a_replay_under_other_settings_leaves_nothing_of_the_first_attempt(lake:
     sink(lake, compression=Compression.NONE).write(other, fetch().rows, replay=False)
     before = lake.files()
     sink(lake, "dt", compression=Compression.NONE).write(REF, fetch().rows, replay=False)
-    commit = sink(lake, compression=Compression.ZSTD).write(REF, fetch().rows, replay=True)
+    writer = sink(lake, compression=Compression.ZSTD)
+    commit = writer.write(REF, fetch().rows, replay=True)
+    assert set(lake.files()) > set(before) | {entry.path for entry in commit.files}, "it may be committed yet"
+    writer.tend()
+    writer.close()
     assert set(lake.files()) == set(before) | {entry.path for entry in commit.files}
     assert sorted(line["n"] for line in lake.lines()) == [1, 1, 2, 2, 3, 3, 4, 4]
+
+
+def test_an_attempt_that_may_make_other_files_replaces_none(lake: Lake, fetch: Fetch) -> None:
+    """A task of an attempt that was given up may write its files after the batch is committed."""
+    transform = "SELECT dt, count(*) AS n FROM events GROUP BY dt"
+    output: Any = SparkOutput(sink(lake), Quarantine(lake.store), CLAIM, makes_the_same=False)
+    first, second = (output.write(PLAN, fetch(transform).rows, replay=bool(replay)) for replay in range(2))
+    assert not {one.path for one in first.files} & {one.path for one in second.files}
+    output.sink.tend()
+    output.sink.close()
+    assert lake.files().keys() == {one.path for one in second.files}
+    assert sorted(line["n"] for line in lake.lines()) == [1, 1, 2]
 
 
 def test_another_checkpoint_adds_to_the_path(lake: Lake, fetch: Fetch) -> None:

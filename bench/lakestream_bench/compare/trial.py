@@ -92,7 +92,7 @@ class Ingest:
         match arm.writer:
             case Writer.JSON:
                 assert writer.json_files is not None
-                self.sink = JsonSink(settings.json_settings(writer.json_files, place.s3))
+                self.sink = JsonSink(settings.json_settings(writer.json_files, place.s3, self._definition))
             case Writer.HUDI:
                 assert writer.hudi is not None
                 self.sink = HudiSink(spark, settings.hudi_settings(writer.hudi, "compare", self._definition))

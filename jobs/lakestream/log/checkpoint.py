@@ -41,6 +41,10 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
+_PENDING = 2
+"""Plans that may be without a commit: of the batch that is written, and of the next one."""
+
+
 class StaleLogError(RetryLaterError):
     """A predecessor has written to the log since this driver read it; a new start reads it again."""
 
@@ -142,9 +146,32 @@ class CheckpointLog:
         """The newest commit; None before the first."""
         return self._last_commit
 
+    def replayed(self) -> tuple[BatchCommit, ...]:
+        """Of the newest commits those of batches that another driver had planned: it may have written them as well."""
+        batches = (number_of(key) for key in self._entries if key.startswith(COMMITS))
+        newest = [batch for batch in batches if batch_key(batch) in self._entries][-_PENDING:]
+        commits = (self._read(commit_key(batch), BatchCommit.from_json) for batch in newest)
+        return tuple(one for one in commits if one.epoch != self._read(batch_key(one.batch), BatchPlan.from_json).epoch)
+
     def pending_plans(self) -> tuple[BatchPlan, ...]:
         """Plans that are not committed, ascending. A starting driver has to carry these out first."""
         return self._plans
+
+    def require_known(self, newest: tuple[str, int] | None) -> None:
+        """Check that the log has planned what is in the table.
+
+        Args:
+            newest: instant and number of the table's newest batch of this checkpoint; None: it has none.
+
+        Raises:
+            CorruptLogError: it is of another time than the table: batches would be made again that are there.
+        """
+        if newest is not None and newest[1] >= self._next_batch():
+            raise CorruptLogError(
+                f"the table has batch {newest[1]} (instant {newest[0]}), of which the checkpoint knows nothing: its "
+                f"newest is batch {self._next_batch() - 1}. It is a copy that is older than the table, or objects are "
+                "missing. Bring all of them back; or give another spec.checkpoint and another path, to begin anew."
+            )
 
     def put_plan(self, plan: BatchPlan) -> None:
         """Fix a batch. Only after this may its records be read into the sink.

@@ -135,8 +135,8 @@ class Fence:
             raise CheckpointGoneError(
                 f"the checkpoint was deleted, or emptied, under this driver: {epoch_key(self.epoch)}, which it wrote, "
                 "is gone. Nothing more is written. See who does so (a lifecycle rule of the bucket may). Bring its "
-                "objects back from versions of the bucket or a copy; or delete checkpoint and table, or give other "
-                "paths, to begin anew."
+                "objects back from versions of the bucket; or delete checkpoint and table, or give other paths, to "
+                "begin anew."
             )
 
 

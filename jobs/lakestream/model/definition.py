@@ -35,6 +35,9 @@ class Definition:
     delete_when: str | None
     """The writer's `hudi.deleteWhen`."""
     rules: int = RULES
+    compression: str | None = None
+    """The writer's `json.compression`, which decides the names of the files that a batch is written to, and not its
+    rows; None: of another sink, or of a release that did not keep it."""
 
     def __post_init__(self) -> None:
         if self.rules < 1:
@@ -46,16 +49,20 @@ class Definition:
             "spec.schema": self.schema != other.schema,
             "spec.transform": self.transform != other.transform,
             "hudi.deleteWhen": self.delete_when != other.delete_when,
+            "json.compression": self.compression != other.compression,
             "the release": self.rules != other.rules,
         }
         return ", ".join(name for name, differs in changed.items() if differs)
 
     @property
     def digest(self) -> str:
-        """Tells definitions apart: of equal ones it is equal, in any release."""
-        return sha256(orjson.dumps(self.to_fields(), option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
+        """Tells apart what rows are made by: of equal ones it is equal, in any release."""
+        return sha256(orjson.dumps(self._of_rows(), option=orjson.OPT_SORT_KEYS)).hexdigest()[:16]
 
     def to_fields(self) -> dict[str, Any]:
+        return self._of_rows() | ({} if self.compression is None else {"compression": self.compression})
+
+    def _of_rows(self) -> dict[str, Any]:
         return {
             "schema": self.schema,
             "transform": self.transform,
@@ -65,4 +72,5 @@ class Definition:
 
     @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> Definition:
-        return cls(fields["schema"], fields["transform"], fields["deleteWhen"], fields["rules"])
+        row = (fields["schema"], fields["transform"], fields["deleteWhen"], fields["rules"])
+        return cls(*row, fields.get("compression"))

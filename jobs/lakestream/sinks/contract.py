@@ -2,13 +2,15 @@
 
 A batch is written at least once and must be visible exactly once. A sink gets there in one of two ways: it finds the
 batch again in what it has made visible (`find`; Hudi keeps it in the commit's metadata), or writing a batch twice is
-writing it once (JSON: names and bytes are a function of the batch).
+writing it once (JSON: names and bytes are a function of the batch; or, where a transform takes rows from task to task,
+the log names the objects of one attempt, and those of others are removed).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Protocol
 
 from lakestream.errors import InvalidValueError
@@ -28,6 +30,10 @@ class BatchRef:
     """Number of the batch in its checkpoint."""
     checkpoint: str
     """UUID of the checkpoint; another checkpoint's batches may be in the same table."""
+    arrived: datetime | None = None
+    """When the oldest of its records came into the stream; None: it has none of the stream's."""
+    attempt: str = ""
+    """Tells the objects of this attempt from those of others; empty: all of them make the same ones."""
 
     def __post_init__(self) -> None:
         require_count("batch", self.batch)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
@@ -25,7 +25,8 @@ from lakestream.faults import reach
 from lakestream.model import FileEntry, ServiceStatus, SinkCommit
 from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.hive_paths import partition_path
-from lakestream.sinks.objects import folders_of, object_name, remove_leftovers, write_objects
+from lakestream.sinks.leftovers import Leftovers
+from lakestream.sinks.objects import folders_of, object_name, write_objects
 from lakestream.sinks.partitions import first_reason, partition_refusals
 from lakestream.spark.parse import quoted
 from lakestream.storage import StoreSettings
@@ -85,7 +86,7 @@ class JsonSettings:
     partition_by: tuple[str, ...] = ()
     """Columns that become folders, from the outermost, and are left out of the lines, as Spark does."""
     compression: Compression = Compression.GZIP
-    """May change between batches."""
+    """Of the names as well, so that of one batch it stays."""
 
 
 class JsonSink:
@@ -97,6 +98,7 @@ class JsonSink:
     def __init__(self, settings: JsonSettings) -> None:
         self._settings = settings
         self._columns: StructType | None = None
+        self._leftovers = Leftovers(settings.store)
 
     @property
     def remembered_deletes(self) -> int:
@@ -109,7 +111,8 @@ class JsonSink:
         return 0
 
     def tend(self) -> None:
-        """Files need no upkeep."""
+        """Remove what earlier attempts have left at batches that are committed."""
+        self._leftovers.tend()
 
     def refusal(self, output: StructType) -> Column | None:
         """Why a row can be in no partition; None without partitions.
@@ -153,23 +156,26 @@ class JsonSink:
     def write(self, ref: BatchRef, rows: DataFrame, *, replay: bool) -> SinkCommit:
         """Write the batch's files.
 
-        1. Each task puts its files, in the place of those of the same name.
-        2. On a replay, files that earlier attempts left and this one did not write are removed.
-
-        A kill in between leaves files of a batch without a commit; the replay writes them again.
+        Each task puts its files, in the place of those of the same name. A kill leaves files of a batch without a
+        commit; the replay writes them again. What earlier attempts left and it did not write is removed once it is
+        committed: the commit of a dead driver may still come, and name it.
         """
         began = time.monotonic()
         files_of = partial(task_files, ref, self._settings.partition_by, self._settings.compression)
         files = write_objects(_to_lines(rows, self._settings.partition_by), self._settings.store, files_of)
         reach("written")
-        wrote = time.monotonic()
         if replay:
-            remove_leftovers(self._settings.store, ref, files)
-        seconds = {"write": wrote - began, "remove_leftovers": time.monotonic() - wrote}
+            self.expect_leftovers(ref, files)
+        seconds = {"write": time.monotonic() - began}
         return SinkCommit(sum(f.rows for f in files), sum(f.bytes for f in files), files, seconds=seconds)
 
+    def expect_leftovers(self, ref: BatchRef, files: Sequence[FileEntry]) -> None:
+        """Earlier attempts at a batch, which is committed by the next `tend`, may have left other files than these."""
+        self._leftovers.expect(ref, files)
+
     def close(self) -> None:
-        """Nothing runs beside the batches."""
+        """End what goes on beside the batches."""
+        self._leftovers.close()
 
 
 def _to_lines(rows: DataFrame, partition_by: tuple[str, ...]) -> DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from itertools import chain
+from itertools import chain, takewhile
 from typing import TYPE_CHECKING, TypeAlias
 
 import obstore
@@ -19,7 +19,7 @@ from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.hive_paths import escape
 from lakestream.spark.arrow import map_in_arrow
 from lakestream.spark.worker import settle_worker
-from lakestream.storage import ObjectNotFoundError, StoreSettings, open_store, translated
+from lakestream.storage import ObjectNotFoundError, Scheme, StoreSettings, open_store, translated
 
 if TYPE_CHECKING:
     Content: TypeAlias = bytes | memoryview
@@ -38,16 +38,18 @@ _MANIFEST = StructType(
 
 
 def object_name(ref: BatchRef, task: int, suffix: str) -> str:
-    """`b000000000012-00003-5e0c11aa.json.gz`: batch, task, the beginning of the checkpoint's UUID.
+    """`b000000000012-00003-5e0c11aa.json.gz`: batch, task, the beginning of the checkpoint's UUID; and the attempt, if
+    that makes a difference.
 
     With the checkpoint in it, a second one that writes to the same path adds to it instead of replacing some files.
     """
-    return f"b{ref.batch:012d}-{task:05d}-{ref.checkpoint[:8]}.{suffix}"
+    attempt = f"-{ref.attempt}" if ref.attempt else ""
+    return f"b{ref.batch:012d}-{task:05d}-{ref.checkpoint[:8]}{attempt}.{suffix}"
 
 
 def batch_pattern(ref: BatchRef) -> re.Pattern[str]:
     """Matches the paths of all objects that any attempt at this batch may have written."""
-    return re.compile(rf"(?:.*/)?b{ref.batch:012d}-\d{{5,}}-{re.escape(ref.checkpoint[:8])}\.[^/]*")
+    return re.compile(rf"(?:.*/)?b{ref.batch:012d}-\d{{5,}}-{re.escape(ref.checkpoint[:8])}(?:-\w+)?\.[^/]*")
 
 
 TaskFiles = Callable[[int, "Iterator[pa.RecordBatch]"], "Iterator[tuple[FileEntry, Content]]"]
@@ -92,11 +94,14 @@ def put_all(settings: StoreSettings, objects: Mapping[str, Content]) -> None:
 
 
 def objects_of(settings: StoreSettings, ref: BatchRef) -> list[str]:
-    """The paths of what all attempts at a batch have written, sorted. Lists the whole path, so only replays do it."""
-    pattern = batch_pattern(ref)
+    """The paths of what all attempts at a batch have written into one folder, sorted. Of S3, which lists keys in their
+    order, only those of the batch are listed."""
+    pattern, first = batch_pattern(ref), f"b{ref.batch:012d}-"
+    ordered = settings.path.scheme is Scheme.S3
     with translated(f"list {settings.path}"):
-        listed = chain.from_iterable(obstore.list(open_store(settings)))
-        return sorted(meta["path"] for meta in listed if pattern.fullmatch(meta["path"]))
+        listed = (meta["path"] for meta in chain.from_iterable(obstore.list(open_store(settings), offset=first)))
+        of_batch = takewhile(lambda path: not ordered or path.startswith(first), listed)
+        return sorted(path for path in of_batch if pattern.fullmatch(path))
 
 
 def folders_of(settings: StoreSettings, columns: Sequence[str]) -> Iterator[str]:
@@ -117,20 +122,15 @@ def folders_of(settings: StoreSettings, columns: Sequence[str]) -> Iterator[str]
     return below("", columns) if columns else iter(())
 
 
-def remove_leftovers(settings: StoreSettings, ref: BatchRef, keep: tuple[FileEntry, ...]) -> tuple[str, ...]:
-    """Delete what earlier attempts at a batch wrote and this one did not; returns their paths.
-
-    An attempt under other settings may have made other partitions, more tasks or another suffix.
-    """
-    store, kept = open_store(settings), {entry.path for entry in keep}
-    leftovers = [path for path in objects_of(settings, ref) if path not in kept]
-    for path in leftovers:
+def remove(settings: StoreSettings, paths: Iterable[str]) -> None:
+    """Delete objects; those that do not exist are no error."""
+    store = open_store(settings)
+    for path in paths:
         try:
             with translated(f"delete {path} under {settings.path}"):
                 obstore.delete(store, path)
         except ObjectNotFoundError:
             continue  # a folder, unlike S3, says so when another driver was quicker
-    return tuple(leftovers)
 
 
 def _to_arrow(entries: list[FileEntry]) -> pa.RecordBatch:

@@ -18,6 +18,11 @@ from lakestream.storage import ObjectNotFoundError, StoreSettings
 KEY = "owner"
 """Of the object; no name that a query for JSON files might match."""
 
+_MEND = (
+    "Bring the table back (from versions of the bucket, or a copy); or delete the checkpoint as well, with all that is "
+    "left of the table, to read the stream again from spec.source.kinesis.startingPosition."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Owner:
@@ -42,6 +47,8 @@ class TableClaim:
     place: StoreSettings
     """Of the object, below the table."""
     owner: Owner
+    proofs: tuple[str, ...] = ()
+    """Objects of which every such table has one, by their path in it."""
 
     def take(self, *, wrote: bool) -> None:
         """Write down whose the table is, if nobody has yet: it is new, or from a release that did not do so.
@@ -50,7 +57,7 @@ class TableClaim:
             wrote: whether the checkpoint says that the table has been written.
 
         Raises:
-            TableGoneError: it has been written, and there is nothing.
+            TableGoneError: it has been written, and there is nothing, or not what says what it is.
             TableOwnedError: it is somebody else's.
             CorruptLogError: the object says nothing sensible.
         """
@@ -63,6 +70,11 @@ class TableClaim:
                 return
             found = read_owner(self.place)
         self._require(found)
+        if wrote and self.proofs and not any(map(self._has, self.proofs)):
+            raise TableGoneError(
+                f"the table {self.table.path} has no {self.proofs[0]} any more: it was deleted in part, and the "
+                f"checkpoint {self.owner.place} goes on behind the records that it had. Nothing is written. {_MEND}"
+            )
 
     def check(self) -> None:
         """Look whether the table is still there, and the owner's. One GET request.
@@ -90,10 +102,15 @@ class TableClaim:
     def _gone(self) -> TableGoneError:
         return TableGoneError(
             f"the table {self.table.path} was deleted, {self.place.path / KEY} with it, and the checkpoint "
-            f"{self.owner.place} goes on behind the records that it had. Nothing more is written. Bring the table back "
-            "(from versions of the bucket, or a copy); or delete the checkpoint as well, to read the stream again from "
-            "spec.source.kinesis.startingPosition."
+            f"{self.owner.place} goes on behind the records that it had. Nothing more is written. {_MEND}"
         )
+
+    def _has(self, key: str) -> bool:
+        try:
+            ObstoreLogStore.at(self.table).get(key)
+        except ObjectNotFoundError:
+            return False
+        return True
 
 
 def read_owner(place: StoreSettings) -> Owner:

@@ -10,15 +10,16 @@ from uuid import UUID
 
 import pytest
 
-from lakestream.model import BatchPlan, SinkCommit
+from lakestream.model import BatchPlan, Reading, ShardRange, SinkCommit, after, at
 from lakestream.output import SparkOutput
 from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.owner import Owner
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
-PLAN = BatchPlan(7, 1, START, None, START, True, (), ())
+RANGE = ShardRange("shard", at(1), after(1), 1, START, START, False, 1, 0)
+PLAN = BatchPlan(7, 1, START, START, START, True, (RANGE,), (Reading("shard", after(1), START, None),))
 OWNER = Owner(UUID(int=1), "/checkpoints/orders/json", "orders", "json")
-REF = BatchRef(7, str(UUID(int=1)))
+REF = BatchRef(7, str(UUID(int=1)), START)
 COMMIT = SinkCommit(3, 10)
 
 

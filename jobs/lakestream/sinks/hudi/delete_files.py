@@ -70,10 +70,8 @@ WriteData: TypeAlias = Callable[[str], int]
 class DeleteFiles:
     """The chunks of a table. Every method may be cut off between any two effects, and loses nothing."""
 
-    def __init__(self, files: Files, retain: float) -> None:
-        """`retain`: seconds that a delete is remembered for; nothing else bounds what is."""
+    def __init__(self, files: Files) -> None:
         self._files = files
-        self._retain = retain
         self.chunks: tuple[Chunk, ...] = ()
 
     @property
@@ -100,9 +98,9 @@ class DeleteFiles:
         """Add a chunk."""
         self._add(write, now, merged=False)
 
-    def expire(self, now: float) -> None:
-        """Forget chunks of which every delete is old."""
-        self._remove([chunk for chunk in self.chunks if chunk.newest < now - self._retain])
+    def expire(self, before: float) -> None:
+        """Forget chunks of which every delete was seen before a time; nothing else bounds what is remembered."""
+        self._remove([chunk for chunk in self.chunks if chunk.newest < before])
 
     @property
     def is_scattered(self) -> bool:

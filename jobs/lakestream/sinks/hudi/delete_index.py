@@ -28,7 +28,7 @@ class DeleteIndex:
     """Hashes of the keys of remembered deletes: of all of them, and perhaps of some that are forgotten by now."""
 
     def __init__(self, retain: float, most: int = _MOST) -> None:
-        """`retain`: seconds that a delete is remembered for."""
+        """`retain`: seconds that a delete is remembered for, at least."""
         self._retain = retain
         self.most = most
         self._spans: tuple[_Span, ...] | None = ()
@@ -42,7 +42,7 @@ class DeleteIndex:
         """
         if self._spans is None:
             return
-        spans = tuple(span for span in self._spans if span.newest >= seen - self._retain)
+        spans = self._spans
         last = spans[-1] if spans else None
         if last is not None and seen < last.began + self._retain / _SPANS:
             spans = (*spans[:-1], _Span(last.began, max(last.newest, seen), pa.concat_arrays([last.hashes, hashes])))
@@ -51,6 +51,11 @@ class DeleteIndex:
         self._spans = spans
         if sum(len(span.hashes) for span in spans) > self.most:
             self.exceed()
+
+    def expire(self, before: float) -> None:
+        """Forget deletes that were seen before a time, as far as all that are kept with them were."""
+        if self._spans is not None:
+            self._spans = tuple(span for span in self._spans if span.newest >= before)
 
     def exceed(self) -> None:
         """There are more than it takes."""

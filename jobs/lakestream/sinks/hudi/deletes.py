@@ -69,7 +69,7 @@ class DeleteRule:
     ordering_field: str
     """Column whose highest value wins."""
     retain: timedelta
-    """How long a delete is remembered."""
+    """How long a delete is remembered: by how much later than it an older version of its key may come."""
 
 
 class DataFiles(Files, Protocol):
@@ -89,7 +89,7 @@ class DeleteGuard:
         self._rule = rule
         self._clock = clock
         self._data = files
-        self._files = DeleteFiles(files, rule.retain.total_seconds())
+        self._files = DeleteFiles(files)
         self._index = DeleteIndex(rule.retain.total_seconds())
         self._merged: tuple[Chunk, DataFrame] | None = None
 
@@ -132,23 +132,33 @@ class DeleteGuard:
         if self._merged is not None:
             self._merged[1].unpersist()
 
-    def apply(self, rows: DataFrame) -> DataFrame:
+    def apply(self, rows: DataFrame, arrived: float | None) -> DataFrame:
         """Remember the deletes of a batch, and leave out what older ones have overtaken.
+
+        A batch may be read long after its records came, behind a driver that was suspended, or a restore: it is held
+        against the deletes that were remembered when they did.
 
         One Spark job over the persisted rows finds hashes of all keys, and the deletes; only if a key may have been
         deleted before, rows are joined with what is remembered.
+
+        Args:
+            rows: of the batch.
+            arrived: when the oldest of its records came into the stream, in seconds since 1970; None: just now.
         """
         now = self._clock()
+        before = (now if arrived is None else min(now, arrived)) - self._rule.retain.total_seconds()
         keyed = self._keyed(rows)
-        self._files.expire(now)
+        if arrived is not None:  # or else the stream may be behind, and its next batch need what is old by now
+            self._files.expire(before)
+            self._index.expire(before)
         if self._files.is_scattered:
             read = self._read(rows.sparkSession, self._files.chunks, self._columns(keyed.schema))
-            kept = _newest(read.where(sf.col(_SEEN) >= self._oldest(now)))
+            kept = _newest(read.where(sf.col(_SEEN) >= before))
             self._files.merge(lambda name: self._write(name, kept))
         given = sf.expr(f"{_DELETED} AND {_POSITION} < {_COLLECTED}")
         texts = [sf.when(given, sf.col(name)).alias(name) for name in (_KEY, _ORDERING)]
         found = _collected(keyed.select(sf.xxhash64(_KEY).alias(_HASH), _DELETED, *texts))
-        overtaken = self._overtaken(keyed, now) if self._index.may_have(found[_HASH].combine_chunks()) else None
+        overtaken = self._overtaken(keyed, before) if self._index.may_have(found[_HASH].combine_chunks()) else None
         if (deletes := found.filter(found[_DELETED])).num_rows:
             # Before the batch is written: a driver that finds the batch in the table will find its deletes here.
             self._files.remember(lambda name: self._put(name, keyed, deletes, now), now)
@@ -159,7 +169,7 @@ class DeleteGuard:
         older = (stale[_KEY] == self._key(rows)) & (self._ordering(rows) < stale[_DELETED_AT])
         return rows.join(stale, older, "left_anti")
 
-    def _overtaken(self, keyed: DataFrame, now: float) -> DataFrame:
+    def _overtaken(self, keyed: DataFrame, before: float) -> DataFrame:
         """Keys of rows that are older than a remembered delete, with the version of that.
 
         Inner joins: Spark sends the side that is small, mostly the batch's keys, to where the other one is.
@@ -171,7 +181,7 @@ class DeleteGuard:
             known.append(self._read(spark, recent, schema))
         found = keyed.where("false").select(_KEY, sf.col(_ORDERING).alias(_DELETED_AT))
         for deletes in known:
-            live = deletes.where(sf.col(_SEEN) >= self._oldest(now))
+            live = deletes.where(sf.col(_SEEN) >= before)
             joined = keyed.join(live.select(_KEY, sf.col(_ORDERING).alias(_DELETED_AT)), _KEY)
             found = found.union(joined.where(sf.col(_ORDERING) < sf.col(_DELETED_AT)).select(_KEY, _DELETED_AT))
         return found
@@ -182,9 +192,6 @@ class DeleteGuard:
             self.close()
             self._merged = (chunk, self._read(spark, [chunk], schema).persist(StorageLevel.MEMORY_AND_DISK_DESER))
         return self._merged[1]
-
-    def _oldest(self, now: float) -> float:
-        return now - self._rule.retain.total_seconds()
 
     def _columns(self, keyed: StructType) -> StructType:
         """Of the files."""
@@ -234,7 +241,7 @@ def forget_since(spark: SparkSession, files: DataFiles, time: float) -> None:
         files: of the table.
         time: seconds since 1970.
     """
-    known = DeleteFiles(files, 0.0)
+    known = DeleteFiles(files)
     known.load()
     if not any(chunk.newest > time for chunk in known.chunks):
         return

@@ -13,6 +13,7 @@ from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
+from lakestream.places import PROPERTIES
 from lakestream.sinks.hudi.clock import newest_time
 from lakestream.sinks.hudi.options import key_generator, merge_mode
 from lakestream.sinks.hudi.settings import HudiSettings
@@ -39,7 +40,14 @@ class HudiTable:
         self._conf = self.hudi.hadoop.fs.HadoopFSUtils.getStorageConf(spark._jsc.hadoopConfiguration())
 
     def exists(self) -> bool:
-        return bool(self.storage().exists(self.path(".hoodie/hoodie.properties")))
+        """Whether there is a table; its properties are brought back if a kill has left but the copy of them."""
+        storage, found = self.storage(), [self.path(f".hoodie/{name}") for name in PROPERTIES]
+        if storage.exists(found[0]):
+            return True
+        if not storage.exists(found[1]):
+            return False
+        self.hudi.common.table.HoodieTableConfig.recover(storage, self.path(".hoodie"))
+        return True
 
     def create(self, columns: StructType) -> None:
         """Make an empty table, whose columns readers see before the first commit."""

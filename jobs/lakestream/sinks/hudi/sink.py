@@ -149,7 +149,8 @@ class HudiSink:
         clock.seconds["wait"] = self._services.throttle()
         clock.seconds["pause"] = self._services.pause()
         clock.lap()
-        kept = self._guard.apply(rows) if self._guard else rows
+        arrived = None if ref.arrived is None else ref.arrived.timestamp()
+        kept = self._guard.apply(rows, arrived) if self._guard else rows
         clock.lap("deletes")
         self._clock.require_after(self._rollbacks.newest)
         instant = self._client.start()

@@ -14,6 +14,7 @@ from lakestream.errors import InvalidValueError
 from lakestream.model import (
     BatchCommit,
     BatchPlan,
+    Definition,
     Finding,
     Finished,
     Loss,
@@ -133,3 +134,14 @@ def test_of_two_readings_of_a_range_the_greater_loss_counts() -> None:
     expected = (Finding("s-0", (loss(1, 9), loss(10, 12))), Finding("s-1", (loss(1, 2, "s-1"),)))
     for order in itertools.permutations([*told, told[0]]):
         assert united(order) == expected
+
+
+def test_what_decides_the_names_of_files_alone_makes_no_other_definition_of_rows() -> None:
+    """Records that one has rejected the other rejects as well."""
+    plain = Definition("id string", None, None)
+    compressed = replace(plain, compression="zstd")
+    assert compressed != plain
+    assert compressed.digest == plain.digest
+    assert plain.differences(compressed) == "json.compression"
+    assert [Definition.from_fields(one.to_fields()) for one in (plain, compressed)] == [plain, compressed]
+    assert "compression" not in plain.to_fields(), "as earlier releases write it"

@@ -76,12 +76,12 @@ class Driver:
 
     @classmethod
     def started(cls, folder: Folder) -> Driver:
-        kept = DeleteFiles(folder, RETAIN)
+        kept = DeleteFiles(folder)
         kept.load()
         return cls(folder, kept)
 
     def batch(self, deletes: dict[str, float], now: float) -> None:
-        self.kept.expire(now)
+        self.kept.expire(now - RETAIN)
         if self.kept.is_scattered:
             known = self.known(now)
             self.kept.merge(lambda name: self.folder.write(name, known))

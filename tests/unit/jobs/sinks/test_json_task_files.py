@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pyarrow as pa
 import pytest
@@ -97,6 +98,7 @@ def test_the_batchs_pattern_matches_its_own_names_only() -> None:
     pattern = batch_pattern(REF)
     assert pattern.fullmatch(object_name(REF, 3, "json"))
     assert pattern.fullmatch("dt=a/" + object_name(REF, 123456, "json.gz"))
+    assert pattern.fullmatch("dt=a/" + object_name(replace(REF, attempt="5e0c11ab"), 3, "json.gz"))
     assert not pattern.fullmatch("dt=a/" + object_name(BatchRef(13, REF.checkpoint), 3, "json"))
     assert not pattern.fullmatch("dt=a/" + object_name(BatchRef(12, "00000000-1"), 3, "json"))
     assert not pattern.fullmatch("dt=a/" + object_name(REF, 3, "json") + "/other")
