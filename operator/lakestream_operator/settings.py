@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 import yaml
-from pydantic import Field, ValidationError
+from pydantic import Field, ValidationError, model_validator
 
 from lakestream_api import EnvFrom, EnvVar, ImagePullPolicy
-from lakestream_api.base import ApiModel
+from lakestream_api.base import ApiModel, problem_at
+from lakestream_api.templates import conf_problems
 from lakestream_operator.errors import SettingsError
+
+if TYPE_CHECKING:
+    from pydantic_core import ErrorDetails
 
 
 class JobSettings(ApiModel):
@@ -33,7 +37,7 @@ class JobSettings(ApiModel):
     """Secrets and ConfigMaps of each LakeStream's namespace whose entries all become variables."""
 
     spark_conf: dict[str, str] = Field(default_factory=dict)
-    """More of Spark's configuration; what the operator itself sets wins."""
+    """More of Spark's configuration. What LakeStream sets itself is refused by name, as in a LakeStream."""
 
     cluster_role: str = Field(min_length=1)
     """ClusterRole that each driver's service account is bound to in its namespace."""
@@ -41,6 +45,12 @@ class JobSettings(ApiModel):
     termination_grace_period_seconds: int = Field(default=120, ge=0)
     """Seconds that a driver has to end the batch in hand when its pod is deleted, as by the drain of a node.
     A batch that is cut off is written again, exactly once, by the next driver."""
+
+    @model_validator(mode="after")
+    def _what_is_ours_is_left_alone(self) -> Self:
+        for key, problem in conf_problems(self.spark_conf):
+            raise problem_at(f"sparkConf.{key}", problem)
+        return self
 
 
 class PortSettings(ApiModel):
@@ -109,7 +119,9 @@ def load_settings(path: Path) -> Settings:
     except yaml.YAMLError as error:
         raise SettingsError(f"{path} is not valid YAML: {error}") from error
     except ValidationError as error:
-        problems = "; ".join(
-            f"{'.'.join(map(str, detail['loc'])) or 'the file'}: {detail['msg']}" for detail in error.errors()
-        )
-        raise SettingsError(f"{path}: {problems}") from error
+        raise SettingsError(f"{path}: {'; '.join(map(_problem, error.errors()))}") from error
+
+
+def _problem(detail: ErrorDetails) -> str:
+    steps = [*detail["loc"], detail["ctx"]["field"]] if detail["type"] == "lakestream" else detail["loc"]
+    return f"{'.'.join(map(str, steps)) or 'the file'}: {detail['msg']}"

@@ -32,7 +32,7 @@ JOB = JobSettings.model_validate(
         "clusterRole": "driver",
         "env": [{"name": "AWS_REGION", "value": "eu-west-1"}, {"name": "LEVEL", "value": "INFO"}],
         "envFrom": [{"secretRef": {"name": "aws"}}],
-        "sparkConf": {"spark.kubernetes.driver.pod.name": "mine", "spark.ui.enabled": "false"},
+        "sparkConf": {"spark.network.timeout": "60s"},
     }
 )
 
@@ -209,11 +209,12 @@ def test_memory_beside_the_heap(heap: str, cores: int, driver: str, executor: st
     assert (spec["driver"]["memoryOverhead"], spec["executor"]["memoryOverhead"]) == ("300m", "2g")
 
 
-def test_what_names_rest_on_cannot_be_set() -> None:
-    conf = render_application(_plan(), OWNER, JOB, 1)["spec"]["sparkConf"]
-    assert conf["spark.kubernetes.driver.pod.name"] == "orders-json-driver"
-    assert conf["spark.kubernetes.executor.podNamePrefix"] == "orders-json"
-    assert conf["spark.ui.enabled"] == "false"
+def test_sparks_configuration_has_what_names_rest_on_and_what_the_settings_add() -> None:
+    assert render_application(_plan(), OWNER, JOB, 1)["spec"]["sparkConf"] == {
+        "spark.kubernetes.driver.pod.name": "orders-json-driver",
+        "spark.kubernetes.executor.podNamePrefix": "orders-json",
+        "spark.network.timeout": "60s",
+    }
 
 
 def test_the_spark_operator_restarts_nothing() -> None:

@@ -47,6 +47,24 @@ def test_a_wrong_file_is_refused_with_the_field_that_is_wrong(tmp_path: Path, te
         load_settings(_written(tmp_path, text))
 
 
+@pytest.mark.parametrize(
+    ("key", "says"),
+    [
+        ("spark.speculation", "two attempts at a task must not write at a time"),
+        ("spark.executor.memoryOverhead", "use spec.resources and spec.kubernetes"),
+        ("spark.kubernetes.driver.pod.name", "the operator sets it"),
+        ("network.timeout", "is no setting of Spark"),
+    ],
+)
+def test_sparks_configuration_may_have_no_more_than_a_lakestreams(tmp_path: Path, key: str, says: str) -> None:
+    job = {"image": "lakestream/spark:1", "clusterRole": "driver", "sparkConf": {"spark.network.timeout": "60s"}}
+    assert load_settings(_written(tmp_path, yaml.safe_dump({"job": job}))).job.spark_conf == job["sparkConf"]
+    with pytest.raises(SettingsError) as caught:
+        load_settings(_written(tmp_path, yaml.safe_dump({"job": {**job, "sparkConf": {key: "true"}}})))
+    assert f" job.sparkConf.{key}: " in str(caught.value)
+    assert says in str(caught.value)
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="nowhere"):
         load_settings(tmp_path / "nowhere.yaml")

@@ -85,6 +85,6 @@ def test_a_streams_spark_configuration_goes_before_the_operators() -> None:
     manifest = lakestream()
     manifest["metadata"] |= {"uid": "uid-1"}
     manifest["spec"]["kubernetes"] = {"sparkConf": {"spark.network.timeout": "300s"}}
-    job = JOB.model_copy(update={"spark_conf": {"spark.network.timeout": "60s", "spark.ui.enabled": "false"}})
+    job = JOB.model_copy(update={"spark_conf": {"spark.network.timeout": "60s", "spark.rpc.numRetries": "9"}})
     conf = render_application(wanted_of(stream_of(manifest)).plans["json"], OWNER, job, 1)["spec"]["sparkConf"]
-    assert (conf["spark.network.timeout"], conf["spark.ui.enabled"]) == ("300s", "false")
+    assert (conf["spark.network.timeout"], conf["spark.rpc.numRetries"]) == ("300s", "9")
