@@ -70,6 +70,8 @@ def driver_template(plan: Plan, job: JobSettings) -> dict[str, Any]:
     items = [{"key": DOCUMENT_KEY, "path": DOCUMENT_KEY}]
     pod["volumes"].append({"name": "document", "configMap": {"name": plan.names.document, "items": items}})
     pod["terminationGracePeriodSeconds"] = job.termination_grace_period_seconds
+    # Said here, since an account that somebody else made may have it off.
+    pod["automountServiceAccountToken"] = True
     template = {"metadata": _metadata(plan, _LET_BE), "spec": pod}
     return dict(merged(template, plan.stream.spec.kubernetes.driver.template or {}))
 

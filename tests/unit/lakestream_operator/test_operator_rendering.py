@@ -159,10 +159,10 @@ def test_pods_keep_to_the_restricted_standard() -> None:
         assert {"name": "tmp", "mountPath": "/tmp"} in container["volumeMounts"]
 
 
-def test_executors_have_no_token_of_the_api_server() -> None:
-    driver, executor = _pods(render_application(_plan(), OWNER, JOB, 1))
+def test_drivers_have_a_token_of_the_api_server_whatever_their_account_says_and_executors_none() -> None:
+    driver, executor = _pods(render_application(_plan(kubernetes={"serviceAccount": "theirs"}), OWNER, JOB, 1))
+    assert driver["automountServiceAccountToken"] is True
     assert executor["automountServiceAccountToken"] is False
-    assert "automountServiceAccountToken" not in driver
 
 
 def test_drivers_and_executors_log_lines_of_json() -> None:
