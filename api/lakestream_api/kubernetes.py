@@ -1,5 +1,6 @@
 """How the pods of a LakeStream look on Kubernetes. None of it is used on a laptop."""
 
+from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import Annotated, Any, Self
 
@@ -91,6 +92,13 @@ class EnvVar(ApiModel):
         if (self.value is None) == (self.value_from is None):
             raise problem_at("value", "needs exactly one of value and valueFrom")
         return self
+
+
+def env_problems(env: Sequence[EnvVar]) -> Iterator[tuple[str, str]]:
+    """Names that a list of variables has already, each by its path, with what to do."""
+    for index, variable in enumerate(env):
+        if variable.name in {other.name for other in env[:index]}:
+            yield f"env[{index}].name", f"{variable.name!r} is given twice; give it once"
 
 
 class EnvFrom(ApiModel):
@@ -276,7 +284,6 @@ class Kubernetes(ApiModel):
                 "serviceAccountAnnotations",
                 "has no effect on an account that exists; annotate that one, or remove serviceAccount",
             )
-        for index, variable in enumerate(self.env):
-            if variable.name in {other.name for other in self.env[:index]}:
-                raise problem_at(f"env[{index}].name", f"{variable.name!r} is given twice; give it once")
+        for path, problem in env_problems(self.env):
+            raise problem_at(path, problem)
         return self

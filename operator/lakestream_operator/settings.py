@@ -10,6 +10,7 @@ from pydantic import Field, ValidationError, model_validator
 
 from lakestream_api import EnvFrom, EnvVar, ImagePullPolicy
 from lakestream_api.base import ApiModel, problem_at
+from lakestream_api.kubernetes import env_problems
 from lakestream_api.templates import conf_problems
 from lakestream_operator.errors import SettingsError
 
@@ -50,6 +51,12 @@ class JobSettings(ApiModel):
     def _what_is_ours_is_left_alone(self) -> Self:
         for key, problem in conf_problems(self.spark_conf):
             raise problem_at(f"sparkConf.{key}", problem)
+        return self
+
+    @model_validator(mode="after")
+    def _each_variable_is_given_once(self) -> Self:
+        for path, problem in env_problems(self.env):
+            raise problem_at(path, problem)
         return self
 
 
@@ -123,5 +130,7 @@ def load_settings(path: Path) -> Settings:
 
 
 def _problem(detail: ErrorDetails) -> str:
-    steps = [*detail["loc"], detail["ctx"]["field"]] if detail["type"] == "lakestream" else detail["loc"]
-    return f"{'.'.join(map(str, steps)) or 'the file'}: {detail['msg']}"
+    path = "".join(f"[{step}]" if isinstance(step, int) else f".{step}" for step in detail["loc"])
+    if detail["type"] == "lakestream":
+        path += f".{detail['ctx']['field']}"
+    return f"{path.removeprefix('.') or 'the file'}: {detail['msg']}"

@@ -56,6 +56,11 @@ def test_it_is_told_its_namespaces(render: Render, tmp_path: Path) -> None:
     assert _settings(render("lakestream", case="namespaced"), tmp_path).namespaces == ("orders", "clicks")
 
 
+def test_a_variable_that_is_given_twice_is_refused_before_the_operator_does(render: Render) -> None:
+    with pytest.raises(ValueError, match=r"job\.env: A is given twice; give it once"):
+        render("lakestream", {"job": {"env": [{"name": name, "value": "x"} for name in ("A", "B", "A")]}})
+
+
 def test_its_ports_are_those_of_its_settings(render: Render, tmp_path: Path) -> None:
     rendered = render("lakestream")
     settings = _settings(rendered, tmp_path)

@@ -27,9 +27,20 @@ def _operator_takes(job: dict[str, Any]) -> bool:
     return True
 
 
+def _env(**variable: Any) -> dict[str, Any]:
+    return {"env": [{"name": "A", **variable}]}
+
+
+KEY = {"name": "aws", "key": "id"}
 GOOD: list[dict[str, Any]] = [
     {"sparkConf": {"spark.network.timeout": "300s", "spark.executor.extraJavaOptions": "-XX:+UseZGC"}},
     {"sparkConf": {"spark.hadoop.fs.gs.x": "1", "spark.speculationOfMine": "1", "spark.uix": "1"}},
+    {"env": [], "envFrom": []},
+    _env(value=""),
+    _env(name="_a.B-1", value="x" * 8192),
+    _env(valueFrom={"secretKeyRef": KEY}),
+    _env(valueFrom={"configMapKeyRef": {**KEY, "optional": True}}),
+    {"envFrom": [{"secretRef": {"name": "a.b-c"}}, {"configMapRef": {"name": "a", "optional": True}, "prefix": "A_"}]},
 ]
 BAD: list[dict[str, Any]] = [
     {"sparkConf": {"spark.speculation": "true"}},
@@ -38,15 +49,45 @@ BAD: list[dict[str, Any]] = [
     {"sparkConf": {"spark.ui.enabled": "false"}},
     {"sparkConf": {"fs.s3a.endpoint": "x"}},
     {"sparkConf": {"spark.network.timeout": 300}},
+    _env(),
+    _env(value=1),
+    _env(value="x", valueFrom={"secretKeyRef": KEY}),
+    _env(value="x", other="y"),
+    _env(name="1A", value="x"),
+    _env(name="", value="x"),
+    _env(name="A" * 257, value="x"),
+    _env(value="x" * 8193),
+    {"env": [{"value": "x"}]},
+    _env(valueFrom={}),
+    _env(valueFrom={"fieldRef": {"fieldPath": "metadata.name"}}),
+    _env(valueFrom={"resourceFieldRef": {"resource": "limits.cpu"}}),
+    _env(valueFrom={"secretKeyRef": KEY, "configMapKeyRef": KEY}),
+    _env(valueFrom={"secretKeyRef": {"name": "aws"}}),
+    _env(valueFrom={"secretKeyRef": {"key": "id"}}),
+    _env(valueFrom={"secretKeyRef": {**KEY, "name": "AWS"}}),
+    _env(valueFrom={"secretKeyRef": {**KEY, "key": ""}}),
+    _env(valueFrom={"secretKeyRef": {**KEY, "key": "x" * 254}}),
+    {"envFrom": [{}]},
+    {"envFrom": [{"prefix": "A_"}]},
+    {"envFrom": [{"secretRef": {}}]},
+    {"envFrom": [{"secretRef": {"name": "a" * 254}}]},
+    {"envFrom": [{"secretRef": {"name": "a..b"}}]},
+    {"envFrom": [{"secretRef": {"name": "a", "key": "b"}}]},
+    {"envFrom": [{"secretRef": {"name": "a"}, "configMapRef": {"name": "a"}}]},
+    {"envFrom": [{"secretRef": {"name": "a"}, "prefix": "x" * 254}]},
 ]
 
 
-@pytest.mark.parametrize("job", GOOD, ids=str)
+def _shortly(job: dict[str, Any]) -> str:
+    return re.sub(r"(x|a|A)\1{9,}", r"\1…", str(job))
+
+
+@pytest.mark.parametrize("job", GOOD, ids=_shortly)
 def test_chart_and_operator_take(job: dict[str, Any]) -> None:
     assert (_chart_takes(job), _operator_takes(job)) == (True, True)
 
 
-@pytest.mark.parametrize("job", BAD, ids=str)
+@pytest.mark.parametrize("job", BAD, ids=_shortly)
 def test_chart_and_operator_refuse(job: dict[str, Any]) -> None:
     assert (_chart_takes(job), _operator_takes(job)) == (False, False)
 

@@ -39,6 +39,11 @@ def test_a_minimal_file_is_enough(tmp_path: Path) -> None:
         (MINIMAL + "namespace: [lake]", "namespace"),
         (MINIMAL + "log: {level: LOUD}", "log.level"),
         (MINIMAL + "health: {port: 70000}", "health.port"),
+        (MINIMAL.replace("}", ", env: [{name: A}]}"), r"job.env\[0\].value: needs exactly one of value"),
+        (
+            MINIMAL.replace("}", ", env: [{name: A, value: x}, {name: B, value: x}, {name: A, value: y}]}"),
+            r"job.env\[2\].name: 'A' is given twice; give it once",
+        ),
         ("job: [", "not valid YAML"),
     ],
 )
