@@ -42,7 +42,7 @@ def test_operator_and_drivers_are_scraped_by_their_own_labels(render: Render) ->
     drivers = monitors["test-lakestream-driver"]
     assert drivers["namespaceSelector"] == {"any": True}
     assert drivers["selector"]["matchLabels"]["spark-role"] == "driver"
-    some = render("lakestream", {**ON, "operator": {"namespaces": ["orders"]}})
+    some = render("lakestream", {**ON, "operator": {"namespaces": ["orders"]}, "sparkOperator": {"enabled": False}})
     (driver,) = (one for one in some.of("PodMonitor") if one["metadata"]["name"].endswith("driver"))
     assert driver["spec"]["namespaceSelector"] == {"matchNames": ["orders"]}
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from rendering import Render, pods
@@ -17,6 +19,25 @@ def test_it_watches_all_namespaces_and_has_no_webhook(render: Render) -> None:
     assert '--namespaces=""' in container["args"]
     assert rendered.of("MutatingWebhookConfiguration") == []
     assert rendered.of("ValidatingWebhookConfiguration") == []
+
+
+def test_beside_an_operator_of_some_namespaces_it_watches_these_and_no_others(render: Render) -> None:
+    namespaces = ["orders", "clicks"]
+    values = {"operator": {"namespaces": namespaces}, "sparkOperator": {"spark": {"jobNamespaces": namespaces}}}
+    rendered = render("lakestream", values)
+    (pod,) = [pod for name, pod in pods(rendered) if name == "test-spark-operator-controller"]
+    assert "--namespaces=orders,clicks" in pod["containers"][0]["args"]
+    roles = [each for each in rendered.of("Role") if each["metadata"]["name"] == "test-spark-operator-controller"]
+    assert {role["metadata"].get("namespace") for role in roles} >= set(namespaces)
+
+
+@pytest.mark.parametrize("watched", [None, [], [""], ["orders", ""]], ids=str)
+def test_it_is_not_to_watch_all_namespaces_beside_an_operator_of_some(render: Render, watched: Any) -> None:
+    values: dict[str, Any] = {"operator": {"namespaces": ["orders", "clicks"]}}
+    if watched is not None:
+        values["sparkOperator"] = {"spark": {"jobNamespaces": watched}}
+    with pytest.raises(ValueError, match=r"set sparkOperator\.spark\.jobNamespaces=\{orders,clicks\}"):
+        render("lakestream", values)
 
 
 def test_it_makes_no_accounts_for_jobs(render: Render) -> None:
