@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -61,6 +62,16 @@ def template(chart: str, values: str) -> Rendered:
     if done.returncode:
         raise ValueError(done.stderr)
     return Rendered(tuple(found for found in yaml.safe_load_all(done.stdout) if found))
+
+
+def notes(chart: str, values: Mapping[str, Any], folder: Path) -> str:
+    """What Helm says after an installation. `helm template` leaves it out, so it is an object of a copy here."""
+    copy = shutil.copytree(CHARTS / chart, folder / chart)
+    path = copy / "templates" / "NOTES.txt"
+    text = f'{{{{ define "notes" }}}}{path.read_text("utf-8")}{{{{ end }}}}'
+    path.with_name("notes.yaml").write_text(f'{text}kind: Notes\ntext: {{{{ include "notes" . | toJson }}}}\n', "utf-8")
+    (found,) = template(str(copy), json.dumps(values)).of("Notes")
+    return str(found["text"])
 
 
 def pods(rendered: Rendered) -> list[tuple[str, Object]]:
