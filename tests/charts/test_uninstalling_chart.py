@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import io
+import json
+import ssl
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from email.message import Message
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from rendering import notes
+from rendering import Render, environment, notes
 
 pytestmark = pytest.mark.charts
+API = "https://kubernetes.default.svc/apis/lakestream.dev/v1alpha1"
 NAMESPACED = {"operator": {"namespaces": ["orders", "clicks"]}, "sparkOperator": {"enabled": False}}
 
 
@@ -23,3 +33,55 @@ def test_the_notes_of_some_namespaces_leave_the_others_alone(tmp_path: Path) -> 
         "kubectl delete lakestreams -n orders --all",
         "kubectl delete lakestreams -n clicks --all",
     ]
+
+
+def _stream(name: str, **metadata: str) -> dict[str, Any]:
+    return {"metadata": {"namespace": "orders", "name": name, **metadata}}
+
+
+@pytest.fixture(name="uninstall")
+def _uninstall(render: Render, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Runs the hook's program: ``answers`` has for each path what the API server says, one time after the other."""
+
+    def run(values: dict[str, Any], answers: dict[str, list[list[Any] | int]]) -> None:
+        def urlopen(call: urllib.request.Request, **_: Any) -> io.BytesIO:
+            assert call.get_header("Authorization") == "Bearer token"
+            said = answers[call.full_url.removeprefix(API)].pop(0)
+            if isinstance(said, int):
+                raise urllib.error.HTTPError(call.full_url, said, "", Message(), None)
+            return io.BytesIO(json.dumps({"items": said}).encode())
+
+        job = render("lakestream", values).one("Job", "test-lakestream-operator-uninstall")
+        (container,) = job["spec"]["template"]["spec"]["containers"]
+        monkeypatch.setenv("NAMESPACES", environment(container)["NAMESPACES"])
+        monkeypatch.setattr(ssl, "create_default_context", lambda cafile: None)
+        monkeypatch.setattr(urllib.request, "urlopen", urlopen)
+        monkeypatch.setattr(time, "sleep", lambda seconds: None)
+        exec(container["args"][0], {"open": lambda path: io.StringIO("token")})
+        assert not any(answers.values())
+
+    return run
+
+
+def test_it_waits_for_lakestreams_that_are_being_deleted(uninstall: Callable[..., None]) -> None:
+    uninstall({}, {"/lakestreams": [[_stream("a", deletionTimestamp="2026-11-01T00:00:00Z")], []]})
+
+
+def test_it_refuses_while_there_are_others(uninstall: Callable[..., None]) -> None:
+    answers = {"/namespaces/orders/lakestreams": [[]], "/namespaces/clicks/lakestreams": [[_stream("a")]]}
+    with pytest.raises(SystemExit, match="orders/a"):
+        uninstall(NAMESPACED, answers)
+
+
+@pytest.mark.parametrize("status", [403, 404])
+def test_nothing_is_in_a_namespace_that_was_deleted(
+    uninstall: Callable[..., None], capsys: pytest.CaptureFixture[str], status: int
+) -> None:
+    uninstall(NAMESPACED, {"/namespaces/orders/lakestreams": [status], "/namespaces/clicks/lakestreams": [[]]})
+    assert capsys.readouterr().out == f"nothing is there (status {status}): {API}/namespaces/orders/lakestreams\n"
+
+
+def test_it_refuses_without_a_right_to_look(uninstall: Callable[..., None]) -> None:
+    for values, path, status in (({}, "/lakestreams", 403), (NAMESPACED, "/namespaces/orders/lakestreams", 500)):
+        with pytest.raises(urllib.error.HTTPError):
+            uninstall(values, {path: [status]})
