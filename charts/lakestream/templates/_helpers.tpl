@@ -117,5 +117,5 @@ securityContext:
   verbs: [list]
 - apiGroups: [""]
   resources: [events]
-  verbs: [create, patch]
+  verbs: [create]
 {{- end }}
