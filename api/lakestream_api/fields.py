@@ -82,7 +82,7 @@ def _location(location: str) -> str:
         raise ValueError(f"{location!r} is not a location; give a folder as in s3a://bucket/folder")
     scheme = _SCHEME.match(folder)
     if scheme is None:
-        path = folder.removeprefix("./")
+        path = folder.removeprefix("./").removeprefix("/")
     elif scheme[1] in ("s3", "s3a"):
         bucket, _, path = folder.partition("://")[2].partition("/")
         if _BUCKET.fullmatch(bucket) is None:
@@ -90,14 +90,14 @@ def _location(location: str) -> str:
         if not path:
             raise ValueError(f"{location!r} is a whole bucket; give a folder in it")
     elif scheme[1] == "file" and folder.startswith("file:///"):
-        path = folder.removeprefix("file://")
+        path = folder.removeprefix("file:///")
     elif scheme[1] == "file":
         raise ValueError(f"{location!r} names a host; a local folder has three slashes: file:///folder")
     else:
         raise ValueError(
             f"{location!r} has a scheme that LakeStream cannot write to; use s3a://, s3://, file:/// or a local folder"
         )
-    if any(part in ("", ".", "..") for part in path.lstrip("/").split("/")):
+    if any(part in ("", ".", "..") for part in path.split("/")):
         raise ValueError(f"{location!r} has empty, '.' or '..' steps; write the folder out in full")
     return folder
 
@@ -110,7 +110,7 @@ def overlap(first: str, second: str) -> bool:
 
 def comparable(location: str) -> str:
     """What begins with that of another location if it is that one, or lies in it (s3 and s3a are the same)."""
-    return location.replace("s3a://", "s3://", 1).removeprefix("file://") + "/"
+    return location.replace("s3a://", "s3://", 1).removeprefix("file://").removeprefix("./") + "/"
 
 
 def _columns(names: tuple[str, ...]) -> tuple[str, ...]:

@@ -9,7 +9,8 @@ from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, model_va
 from lakestream_api.base import ApiModel, problem_at
 from lakestream_api.cel import rule, rules
 from lakestream_api.fields import EnvName, KubernetesName
-from lakestream_api.quantities import Cpu, Memory
+from lakestream_api.names import DOWNWARD_VARIABLES
+from lakestream_api.quantities import Cpu, Memory, cpu_millis
 from lakestream_api.templates import DRIVER_CONTAINER, EXECUTOR_CONTAINER, conf_problems, template_problems
 
 
@@ -74,7 +75,8 @@ class EnvVar(ApiModel):
 
     model_config = ConfigDict(
         json_schema_extra=rules(
-            rule("has(self.value) != has(self.valueFrom)", "needs exactly one of value and valueFrom")
+            rule("has(self.value) != has(self.valueFrom)", "needs exactly one of value and valueFrom"),
+            rule(f"!(self.name in {list(DOWNWARD_VARIABLES)})", "is LakeStream's own; choose another name", ".name"),
         )
     )
 
@@ -91,6 +93,8 @@ class EnvVar(ApiModel):
     def _has_one_value(self) -> Self:
         if (self.value is None) == (self.value_from is None):
             raise problem_at("value", "needs exactly one of value and valueFrom")
+        if self.name in DOWNWARD_VARIABLES:
+            raise problem_at("name", f"{self.name!r} is LakeStream's own; choose another name")
         return self
 
 
@@ -141,8 +145,25 @@ class TaintEffect(StrEnum):
     NO_EXECUTE = "NoExecute"
 
 
+_ANY_VALUE = "operator Exists takes any value; remove it, or compare by Equal"
+_ANY_KEY = "without a key all taints are meant; say so by operator Exists"
+_FOR_SECONDS = "pods stay for some seconds after NoExecute alone; give that effect, or remove it"
+
+
 class Toleration(ApiModel):
     """A taint of nodes that the pods put up with, as in any pod."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule("self.operator != 'Exists' || !has(self.value) || self.value == ''", _ANY_VALUE, ".value"),
+            rule("(has(self.key) && self.key != '') || self.operator == 'Exists'", _ANY_KEY, ".operator"),
+            rule(
+                "!has(self.tolerationSeconds) || (has(self.effect) && self.effect == 'NoExecute')",
+                _FOR_SECONDS,
+                ".tolerationSeconds",
+            ),
+        )
+    )
 
     key: str | None = Field(default=None, max_length=316)
     """Key of the taint; without it, and with `Exists`, all are meant."""
@@ -159,6 +180,17 @@ class Toleration(ApiModel):
     toleration_seconds: int | None = Field(default=None, ge=0)
     """Seconds that a pod stays after a `NoExecute` taint appears; without it, for good."""
 
+    @model_validator(mode="after")
+    def _is_one_that_pods_may_have(self) -> Self:
+        exists = self.operator is TolerationOperator.EXISTS
+        if exists and self.value:
+            raise problem_at("value", _ANY_VALUE)
+        if not exists and not self.key:
+            raise problem_at("operator", _ANY_KEY)
+        if self.toleration_seconds is not None and self.effect is not TaintEffect.NO_EXECUTE:
+            raise problem_at("tolerationSeconds", _FOR_SECONDS)
+        return self
+
 
 PodTemplate = Annotated[
     dict[str, Any], WithJsonSchema({"type": "object", "x-kubernetes-preserve-unknown-fields": True})
@@ -168,6 +200,17 @@ PodTemplate = Annotated[
 
 class Pod(ApiModel):
     """What the scheduler is told of a pod besides `spec.resources`."""
+
+    model_config = ConfigDict(
+        json_schema_extra=rules(
+            rule(
+                "!has(self.coreRequest) || !has(self.coreLimit)"
+                " || quantity(self.coreRequest).compareTo(quantity(self.coreLimit)) <= 0",
+                "is less than coreRequest; give at least as much",
+                ".coreLimit",
+            )
+        )
+    )
 
     core_request: Cpu | None = None
     """CPU that is reserved, as in `"500m"` or `"2"`; without it, `spec.resources` cores."""
@@ -184,6 +227,13 @@ class Pod(ApiModel):
     """A PodTemplateSpec, merged into the pod as `kubectl patch` would: lists by name, or as a whole where
     they have none. What LakeStream and Spark set themselves is refused by name. Spark's container is
     `spark-kubernetes-driver`, or `spark-kubernetes-executor`."""
+
+    @model_validator(mode="after")
+    def _limit_allows_the_request(self) -> Self:
+        request, limit = self.core_request, self.core_limit
+        if request and limit and cpu_millis(limit) < cpu_millis(request):
+            raise problem_at("coreLimit", f"{limit!r} is less than coreRequest {request!r}; give at least as much")
+        return self
 
 
 def _labels(labels: dict[str, str]) -> dict[str, str]:

@@ -131,6 +131,11 @@ def _cpu(text: str) -> str:
     return text
 
 
+def cpu_millis(text: str) -> int:
+    """Thousandths of a CPU: "500m" is 500, "1.5" is 1500."""
+    return int(text[:-1]) if text.endswith("m") else round(float(text) * 1000)
+
+
 Duration = Annotated[
     timedelta,
     BeforeValidator(_duration),

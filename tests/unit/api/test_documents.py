@@ -90,6 +90,8 @@ def test_these_are_locations(location: str) -> None:
         ("s3a://lake/orders", "s3a://pond/orders", False),
         ("file:///lake/orders", "/lake/orders/x", True),
         ("lake/a", "lake/b", False),
+        ("./lake/a", "lake/a", True),
+        ("lake/a/x", "./lake/a", True),
     ],
 )
 def test_locations_overlap_when_one_is_within_the_other(first: str, second: str, overlapping: bool) -> None:
