@@ -82,7 +82,7 @@ def _location(location: str) -> str:
         raise ValueError(f"{location!r} is not a location; give a folder as in s3a://bucket/folder")
     scheme = _SCHEME.match(folder)
     if scheme is None:
-        path = folder.removeprefix("./").removeprefix("/")
+        path = folder[2:] if folder.startswith("./") else folder.removeprefix("/")
     elif scheme[1] in ("s3", "s3a"):
         bucket, _, path = folder.partition("://")[2].partition("/")
         if _BUCKET.fullmatch(bucket) is None:

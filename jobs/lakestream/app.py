@@ -42,9 +42,10 @@ from lakestream.observer import RunObserver
 from lakestream.output import SparkOutput
 from lakestream.replay import NoRestores, carry_out
 from lakestream.restoring import Restorer
-from lakestream.sinks.contract import BatchRef, Sink
+from lakestream.sinks.contract import Sink
 from lakestream.sinks.hudi import HudiSettings, HudiSink, RestorableTable
 from lakestream.sinks.json_files import JsonSink
+from lakestream.sinks.leftovers import Leftovers
 from lakestream.sinks.owner import Owner, TableClaim
 from lakestream.sinks.quarantine import Quarantine
 from lakestream.spark.executors import SparkExecutorPool
@@ -247,12 +248,8 @@ class _Parts:
 
     def sink(self, definition: Definition) -> Sink:
         if self.writer.json_files is not None:
-            sink = JsonSink(settings.json_settings(self.writer.json_files, self.s3, definition))
-            for commit in self.log.replayed():
-                sink.expect_leftovers(
-                    BatchRef(commit.batch, str(self.log.checkpoint)), commit.sink.files if commit.sink else ()
-                )
-            return sink
+            made = settings.json_settings(self.writer.json_files, self.s3, definition)
+            return JsonSink(made, Leftovers(made.store, str(self.log.checkpoint), self.log.newest_files))
         assert self.writer.hudi is not None  # the model: a writer has one output
         return HudiSink(self.spark, self._hudi(self.writer.hudi, definition))
 

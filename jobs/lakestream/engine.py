@@ -336,7 +336,8 @@ class Engine(Generic[Rows]):
         if batch.replay and (found := self._output.find(batch.plan)) is not None:
             logger.info("batch %d is visible already; only its commit was missing", batch.plan.batch)
             # It may have been its plan's definition, or one that took over.
-            by = present.digest if batch.plan.definition == present else ""
+            own = batch.plan.definition
+            by = present.digest if own and own.digest == present.digest else ""
             return self._output.quarantined(batch.plan), found, by
         self._require_few_rejected(batch.plan, fetched)
         rejects: tuple[FileEntry, ...] = ()

@@ -7,8 +7,8 @@ from uuid import uuid4
 
 from pyspark.sql import DataFrame
 
-from lakestream.model import BatchPlan, FileEntry, SinkCommit
-from lakestream.sinks.contract import BatchRef, Sink
+from lakestream.model import BatchPlan, FileEntry, Finished, SinkCommit
+from lakestream.sinks.contract import Arrived, BatchRef, Sink
 from lakestream.sinks.owner import TableClaim
 from lakestream.sinks.quarantine import Quarantine
 
@@ -43,4 +43,11 @@ class SparkOutput:
         )
 
     def _ref(self, plan: BatchPlan) -> BatchRef:
-        return BatchRef(plan.batch, str(self.claim.owner.checkpoint), plan.base)
+        return BatchRef(plan.batch, str(self.claim.owner.checkpoint), _arrived(plan))
+
+
+def _arrived(plan: BatchPlan) -> Arrived | None:
+    unread = [cursor.unread_since for cursor in plan.cursors if not isinstance(cursor, Finished)]
+    if plan.base is not None:
+        unread.append(plan.base)
+    return Arrived(min(unread), plan.horizon) if unread else None

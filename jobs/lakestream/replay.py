@@ -14,6 +14,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from itertools import groupby
 from typing import Protocol
 
@@ -105,5 +106,11 @@ def carry_out(
 
 def earlier(pending: Sequence[BatchPlan], present: Definition) -> list[tuple[Definition, tuple[BatchPlan, ...]]]:
     """The plans that have to be finished before the present definition comes into force, by theirs, in order."""
-    groups = [(own, tuple(plans)) for own, plans in groupby(pending, key=lambda plan: plan.definition or present)]
+    groups = [(own, tuple(plans)) for own, plans in groupby(pending, key=lambda plan: _own(plan, present))]
     return groups[:-1] if groups and groups[-1][0] == present else groups
+
+
+def _own(plan: BatchPlan, present: Definition) -> Definition:
+    own = plan.definition or present
+    # A release that did not keep it went by the document's.
+    return own if own.compression else replace(own, compression=present.compression)

@@ -46,7 +46,7 @@ from lakestream.query.net_changes import HudiRsChanges
 from lakestream.query.question import Asked, NetChanges
 from lakestream.query.spans import comparison_of
 from lakestream.query.target import Kind, Target
-from lakestream.sinks.contract import BatchRef
+from lakestream.sinks.contract import Arrived, BatchRef
 from lakestream.sinks.hudi import HudiSettings, HudiSink, delete_files, deletes, services
 from lakestream.sinks.hudi import client as client_module
 from lakestream.sinks.hudi.client import HudiClient, Written
@@ -635,7 +635,9 @@ def test_deletes_outlive_the_driver_and_are_forgotten_in_time(spark: SparkSessio
         assert snapshot(spark, settings) == {}
         assert sink.remembered_deletes == 4
     with opened(spark, replace(settings, tombstones=timedelta(0))) as sink:
-        sink.write(replace(ref(3), arrived=datetime.now(UTC)), rows_of(spark, late), replay=False)
+        sink.write(
+            replace(ref(3), arrived=Arrived(datetime.now(UTC), datetime.now(UTC))), rows_of(spark, late), replay=False
+        )
         assert snapshot(spark, settings) == {"a": 4, "c": 1, "old": 4}
         assert sink.remembered_deletes == 0
 
@@ -656,11 +658,12 @@ def test_a_batch_that_is_read_late_is_held_against_the_deletes_of_its_time(
         assert sink._guard is not None
         sink._guard._clock = lambda: later
         sink.write(ref(2), rows_of(spark, [Order("c", 1)]), replay=False)  # of no stream
-        came = replace(ref(3), arrived=now + timedelta(minutes=2))
+        minutes = timedelta(minutes=2)
+        came = replace(ref(3), arrived=Arrived(now + minutes, now + 2 * minutes))
         sink.write(came, rows_of(spark, [Order("a", 4)]), replay=False)
         assert snapshot(spark, settings) == {"b": 1, "c": 1}
         assert sink.remembered_deletes == 1
-        came = replace(ref(4), arrived=now + timedelta(hours=2))
+        came = replace(ref(4), arrived=Arrived(now + timedelta(hours=2), now + timedelta(hours=2)))
         sink.write(came, rows_of(spark, [Order("c", 2)]), replay=False)
         assert sink.remembered_deletes == 0
 

@@ -24,6 +24,7 @@ from lakestream.output import SparkOutput
 from lakestream.ports import Fetched
 from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.json_files import Compression, JsonSettings, JsonSink
+from lakestream.sinks.leftovers import Leftovers
 from lakestream.sinks.owner import Owner
 from lakestream.sinks.quarantine import Quarantine
 from lakestream.spark.fetch import SparkFetcher
@@ -104,8 +105,14 @@ def fetch(
         fetched.release()
 
 
-def sink(lake: Lake, *partition_by: str, compression: Compression = Compression.NONE) -> JsonSink:
-    return JsonSink(JsonSettings(lake.store, partition_by, compression))
+def sink(
+    lake: Lake,
+    *partition_by: str,
+    compression: Compression = Compression.NONE,
+    committed: dict[int, frozenset[str]] | None = None,
+) -> JsonSink:
+    leftovers = None if committed is None else Leftovers(lake.store, REF.checkpoint, lambda: committed)
+    return JsonSink(JsonSettings(lake.store, partition_by, compression), leftovers)
 
 
 def test_what_is_fetched_is_counted_by_shard(fetch: Fetch) -> None:
@@ -205,9 +212,11 @@ def test_a_replay_under_other_settings_leaves_nothing_of_the_first_attempt(lake:
     sink(lake, compression=Compression.NONE).write(other, fetch().rows, replay=False)
     before = lake.files()
     sink(lake, "dt", compression=Compression.NONE).write(REF, fetch().rows, replay=False)
-    writer = sink(lake, compression=Compression.ZSTD)
+    committed: dict[int, frozenset[str]] = {}
+    writer = sink(lake, compression=Compression.ZSTD, committed=committed)
     commit = writer.write(REF, fetch().rows, replay=True)
     assert set(lake.files()) > set(before) | {entry.path for entry in commit.files}, "it may be committed yet"
+    committed[REF.batch] = frozenset(entry.path for entry in commit.files)
     writer.tend()
     writer.close()
     assert set(lake.files()) == set(before) | {entry.path for entry in commit.files}
@@ -217,9 +226,11 @@ def test_a_replay_under_other_settings_leaves_nothing_of_the_first_attempt(lake:
 def test_an_attempt_that_may_make_other_files_replaces_none(lake: Lake, fetch: Fetch) -> None:
     """A task of an attempt that was given up may write its files after the batch is committed."""
     transform = "SELECT dt, count(*) AS n FROM events GROUP BY dt"
-    output: Any = SparkOutput(sink(lake), Quarantine(lake.store), CLAIM, makes_the_same=False)
+    committed: dict[int, frozenset[str]] = {}
+    output: Any = SparkOutput(sink(lake, committed=committed), Quarantine(lake.store), CLAIM, makes_the_same=False)
     first, second = (output.write(PLAN, fetch(transform).rows, replay=bool(replay)) for replay in range(2))
     assert not {one.path for one in first.files} & {one.path for one in second.files}
+    committed[REF.batch] = frozenset(one.path for one in second.files)
     output.sink.tend()
     output.sink.close()
     assert lake.files().keys() == {one.path for one in second.files}

@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Protocol, TypeVar
 from uuid import UUID, uuid4
@@ -33,16 +34,13 @@ from lakestream.log.taking import Requests
 from lakestream.log.undone import Undone, undone_behind
 from lakestream.model import BatchCommit, BatchPlan, Portion, SpanDue, Standing, Taken
 from lakestream.model.codec import encode, time_to_json
+from lakestream.storage import ObjectNotFoundError
 
 logger = logging.getLogger(__name__)
 
 
 def _now() -> datetime:
     return datetime.now(UTC)
-
-
-_PENDING = 2
-"""Plans that may be without a commit: of the batch that is written, and of the next one."""
 
 
 class StaleLogError(RetryLaterError):
@@ -126,7 +124,8 @@ class CheckpointLog:
         Raises:
             FencedError: another driver has taken over from the epoch that this one had.
             IdentityMismatchError: it belongs to another stream or to other settings.
-            CorruptLogError: an object cannot be decoded, or a plan is missing.
+            CorruptLogError: an object cannot be decoded, or plans or commits are missing.
+            StaleLogError: a predecessor has committed meanwhile.
             StorageError, StorageUnavailableError, OutcomeUnknownError: of the store.
         """
         if keep < 1:
@@ -146,12 +145,20 @@ class CheckpointLog:
         """The newest commit; None before the first."""
         return self._last_commit
 
-    def replayed(self) -> tuple[BatchCommit, ...]:
-        """Of the newest commits those of batches that another driver had planned: it may have written them as well."""
-        batches = (number_of(key) for key in self._entries if key.startswith(COMMITS))
-        newest = [batch for batch in batches if batch_key(batch) in self._entries][-_PENDING:]
-        commits = (self._read(commit_key(batch), BatchCommit.from_json) for batch in newest)
-        return tuple(one for one in commits if one.epoch != self._read(batch_key(one.batch), BatchPlan.from_json).epoch)
+    def newest_files(self) -> Mapping[int, frozenset[str]]:
+        """The objects of the newest batches that are committed, by batch; from any thread.
+
+        Raises:
+            CorruptLogError, StorageError, StorageUnavailableError: of the log.
+        """
+        with self._lock:
+            batches = [number_of(key) for key in self._entries if key.startswith(COMMITS)]
+        found: dict[int, frozenset[str]] = {}
+        for batch in batches:
+            with suppress(ObjectNotFoundError):  # expired meanwhile
+                commit = self._read(commit_key(batch), BatchCommit.from_json)
+                found[batch] = frozenset(entry.path for entry in BatchFiles.of(commit).files)
+        return found
 
     def pending_plans(self) -> tuple[BatchPlan, ...]:
         """Plans that are not committed, ascending. A starting driver has to carry these out first."""
@@ -169,7 +176,7 @@ class CheckpointLog:
         if newest is not None and newest[1] >= self._next_batch():
             raise CorruptLogError(
                 f"the table has batch {newest[1]} (instant {newest[0]}), of which the checkpoint knows nothing: its "
-                f"newest is batch {self._next_batch() - 1}. It is a copy that is older than the table, or objects are "
+                f"next is batch {self._next_batch()}. It is a copy that is older than the table, or objects are "
                 "missing. Bring all of them back; or give another spec.checkpoint and another path, to begin anew."
             )
 

@@ -23,6 +23,16 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
+class Arrived:
+    """How far the stream is with a batch, by when records came into it."""
+
+    oldest: datetime
+    """Neither the batch nor any later one has a record of the stream that came before this."""
+    before: datetime
+    """The batch has none that came at this time or later."""
+
+
+@dataclass(frozen=True, slots=True)
 class BatchRef:
     """What tells a batch from every other one in the same table."""
 
@@ -30,8 +40,8 @@ class BatchRef:
     """Number of the batch in its checkpoint."""
     checkpoint: str
     """UUID of the checkpoint; another checkpoint's batches may be in the same table."""
-    arrived: datetime | None = None
-    """When the oldest of its records came into the stream; None: it has none of the stream's."""
+    arrived: Arrived | None = None
+    """How far the stream is with it; None: of no stream."""
     attempt: str = ""
     """Tells the objects of this attempt from those of others; empty: all of them make the same ones."""
 

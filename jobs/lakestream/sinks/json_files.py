@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import partial
@@ -95,10 +95,11 @@ class JsonSink:
     name = "json"
     services: tuple[ServiceStatus, ...] = ()
 
-    def __init__(self, settings: JsonSettings) -> None:
+    def __init__(self, settings: JsonSettings, leftovers: Leftovers | None = None) -> None:
+        """`leftovers`: removes what attempts have left; None: nobody does."""
         self._settings = settings
         self._columns: StructType | None = None
-        self._leftovers = Leftovers(settings.store)
+        self._leftovers = leftovers
 
     @property
     def remembered_deletes(self) -> int:
@@ -112,7 +113,8 @@ class JsonSink:
 
     def tend(self) -> None:
         """Remove what earlier attempts have left at batches that are committed."""
-        self._leftovers.tend()
+        if self._leftovers is not None:
+            self._leftovers.tend()
 
     def refusal(self, output: StructType) -> Column | None:
         """Why a row can be in no partition; None without partitions.
@@ -164,18 +166,15 @@ class JsonSink:
         files_of = partial(task_files, ref, self._settings.partition_by, self._settings.compression)
         files = write_objects(_to_lines(rows, self._settings.partition_by), self._settings.store, files_of)
         reach("written")
-        if replay:
-            self.expect_leftovers(ref, files)
+        if replay and self._leftovers is not None:
+            self._leftovers.expect()
         seconds = {"write": time.monotonic() - began}
         return SinkCommit(sum(f.rows for f in files), sum(f.bytes for f in files), files, seconds=seconds)
 
-    def expect_leftovers(self, ref: BatchRef, files: Sequence[FileEntry]) -> None:
-        """Earlier attempts at a batch, which is committed by the next `tend`, may have left other files than these."""
-        self._leftovers.expect(ref, files)
-
     def close(self) -> None:
         """End what goes on beside the batches."""
-        self._leftovers.close()
+        if self._leftovers is not None:
+            self._leftovers.close()
 
 
 def _to_lines(rows: DataFrame, partition_by: tuple[str, ...]) -> DataFrame:

@@ -47,9 +47,9 @@ def object_name(ref: BatchRef, task: int, suffix: str) -> str:
     return f"b{ref.batch:012d}-{task:05d}-{ref.checkpoint[:8]}{attempt}.{suffix}"
 
 
-def batch_pattern(ref: BatchRef) -> re.Pattern[str]:
-    """Matches the paths of all objects that any attempt at this batch may have written."""
-    return re.compile(rf"(?:.*/)?b{ref.batch:012d}-\d{{5,}}-{re.escape(ref.checkpoint[:8])}(?:-\w+)?\.[^/]*")
+def name_pattern(checkpoint: str) -> re.Pattern[str]:
+    """Matches the paths of all objects that any attempt at a batch of the checkpoint may have written; with `batch`."""
+    return re.compile(rf"(?:.*/)?b(?P<batch>\d{{12}})-\d{{5,}}-{re.escape(checkpoint[:8])}(?:-\w+)?\.[^/]*")
 
 
 TaskFiles = Callable[[int, "Iterator[pa.RecordBatch]"], "Iterator[tuple[FileEntry, Content]]"]
@@ -96,11 +96,13 @@ def put_all(settings: StoreSettings, objects: Mapping[str, Content]) -> None:
 def objects_of(settings: StoreSettings, ref: BatchRef) -> list[str]:
     """The paths of what all attempts at a batch have written into one folder, sorted. Of S3, which lists keys in their
     order, only those of the batch are listed."""
-    pattern, first = batch_pattern(ref), f"b{ref.batch:012d}-"
+    pattern, first = name_pattern(ref.checkpoint), f"b{ref.batch:012d}-"
     ordered = settings.path.scheme is Scheme.S3
     with translated(f"list {settings.path}"):
         listed = (meta["path"] for meta in chain.from_iterable(obstore.list(open_store(settings), offset=first)))
-        of_batch = takewhile(lambda path: not ordered or path.startswith(first), listed)
+        if not ordered:
+            return sorted(path for path in listed if path.startswith(first) and pattern.fullmatch(path))
+        of_batch = takewhile(lambda path: path.startswith(first), listed)
         return sorted(path for path in of_batch if pattern.fullmatch(path))
 
 

@@ -13,7 +13,7 @@ from uuid import UUID
 from lakestream.errors import CorruptLogError, TableGoneError, TableOwnedError
 from lakestream.log.store import ObstoreLogStore, claim
 from lakestream.model.codec import decode, encode
-from lakestream.storage import ObjectNotFoundError, StoreSettings
+from lakestream.storage import ObjectNotFoundError, StoreSettings, exists
 
 KEY = "owner"
 """Of the object; no name that a query for JSON files might match."""
@@ -61,20 +61,18 @@ class TableClaim:
             TableOwnedError: it is somebody else's.
             CorruptLogError: the object says nothing sensible.
         """
+        found: Owner | None = None
         try:
             found = read_owner(self.place)
         except ObjectNotFoundError as error:
             if wrote and not ObstoreLogStore.at(self.table).list(""):
                 raise self._gone() from error
-            if claim(ObstoreLogStore.at(self.place), KEY, _encode(self.owner)):
-                return
-            found = read_owner(self.place)
-        self._require(found)
-        if wrote and self.proofs and not any(map(self._has, self.proofs)):
-            raise TableGoneError(
-                f"the table {self.table.path} has no {self.proofs[0]} any more: it was deleted in part, and the "
-                f"checkpoint {self.owner.place} goes on behind the records that it had. Nothing is written. {_MEND}"
-            )
+        if found is not None:
+            self._require(found)
+        if wrote:
+            self._require_proof()
+        if found is None and not claim(ObstoreLogStore.at(self.place), KEY, _encode(self.owner)):
+            self._require(read_owner(self.place))
 
     def check(self) -> None:
         """Look whether the table is still there, and the owner's. One GET request.
@@ -88,6 +86,14 @@ class TableClaim:
         except ObjectNotFoundError as error:
             raise self._gone() from error
         self._require(found)
+
+    def _require_proof(self) -> None:
+        # The first once more: it may have been written anew since, and its copy deleted.
+        if self.proofs and not any(exists(self.table, key) for key in (*self.proofs, self.proofs[0])):
+            raise TableGoneError(
+                f"the table {self.table.path} has no {self.proofs[0]} any more: it was deleted in part, and the "
+                f"checkpoint {self.owner.place} goes on behind the records that it had. Nothing is written. {_MEND}"
+            )
 
     def _require(self, found: Owner) -> None:
         if found.checkpoint != self.owner.checkpoint:
@@ -104,13 +110,6 @@ class TableClaim:
             f"the table {self.table.path} was deleted, {self.place.path / KEY} with it, and the checkpoint "
             f"{self.owner.place} goes on behind the records that it had. Nothing more is written. {_MEND}"
         )
-
-    def _has(self, key: str) -> bool:
-        try:
-            ObstoreLogStore.at(self.table).get(key)
-        except ObjectNotFoundError:
-            return False
-        return True
 
 
 def read_owner(place: StoreSettings) -> Owner:

@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any
 from uuid import UUID
 
 import pytest
 
-from lakestream.model import BatchPlan, Reading, ShardRange, SinkCommit, after, at
+from lakestream.model import BatchPlan, Finished, Reading, ShardRange, SinkCommit, after, at
 from lakestream.output import SparkOutput
-from lakestream.sinks.contract import BatchRef
+from lakestream.sinks.contract import Arrived, BatchRef
 from lakestream.sinks.owner import Owner
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 RANGE = ShardRange("shard", at(1), after(1), 1, START, START, False, 1, 0)
 PLAN = BatchPlan(7, 1, START, START, START, True, (RANGE,), (Reading("shard", after(1), START, None),))
 OWNER = Owner(UUID(int=1), "/checkpoints/orders/json", "orders", "json")
-REF = BatchRef(7, str(UUID(int=1)), START)
+REF = BatchRef(7, str(UUID(int=1)), Arrived(START, START))
 COMMIT = SinkCommit(3, 10)
 
 
@@ -39,6 +39,22 @@ class Asked:
     def write(self, ref: BatchRef, rows: str, *, replay: bool) -> SinkCommit:
         self.calls.append(("write", ref, rows, replay))
         return COMMIT
+
+
+def test_how_far_the_stream_is_goes_by_the_shard_that_is_furthest_behind() -> None:
+    """Also where the batch has nothing of it, or nothing of the stream at all."""
+    late = Reading("late", after(1), START - timedelta(hours=2), None)
+    idle = Reading("idle", after(1), START - timedelta(days=2), START)
+    sink = Asked()
+    output: Any = SparkOutput(sink, Asked(), SimpleNamespace(owner=OWNER))  # type: ignore[arg-type]
+    for cursors, oldest in (
+        ((Finished("done"), idle, late), late.arrival),
+        ((Finished("done"), idle), START),
+        ((Finished("done"),), None),
+    ):
+        output.find(replace(PLAN, base=None, ranges=(), cursors=cursors))
+        _, ref = sink.calls[-1]
+        assert ref.arrived == (oldest and Arrived(oldest, PLAN.horizon))
 
 
 @pytest.mark.parametrize("replay", [True, False])

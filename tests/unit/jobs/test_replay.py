@@ -47,6 +47,13 @@ def test_plans_of_other_definitions_go_first(
     assert [(own, [plan.batch for plan in plans]) for own, plans in found] == expected
 
 
+def test_plans_of_a_release_that_kept_no_compression_go_by_the_documents() -> None:
+    present = replace(PRESENT, compression="zstd")
+    assert earlier(planned(PRESENT), present) == []
+    assert earlier(planned(OLD, PRESENT), present)[0][0] == replace(OLD, compression="zstd")
+    assert earlier(planned(replace(PRESENT, compression="gzip")), present) != []
+
+
 @dataclass
 class Engines:
     """Tells what was run by which definition; some fail."""

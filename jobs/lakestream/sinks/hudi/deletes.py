@@ -32,6 +32,8 @@ from pyspark.sql.types import (
 )
 
 from lakestream.errors import SettingsError
+from lakestream.sinks.contract import Arrived
+from lakestream.sinks.hudi.delete_age import DeleteAge
 from lakestream.sinks.hudi.delete_files import Chunk, DeleteFiles, Files, decode_earlier
 from lakestream.sinks.hudi.delete_index import DeleteIndex
 from lakestream.spark.parse import first_line, quoted
@@ -91,6 +93,7 @@ class DeleteGuard:
         self._data = files
         self._files = DeleteFiles(files)
         self._index = DeleteIndex(rule.retain.total_seconds())
+        self._age = DeleteAge(rule.retain.total_seconds())
         self._merged: tuple[Chunk, DataFrame] | None = None
 
     @property
@@ -132,33 +135,30 @@ class DeleteGuard:
         if self._merged is not None:
             self._merged[1].unpersist()
 
-    def apply(self, rows: DataFrame, arrived: float | None) -> DataFrame:
+    def apply(self, rows: DataFrame, arrived: Arrived | None) -> DataFrame:
         """Remember the deletes of a batch, and leave out what older ones have overtaken.
-
-        A batch may be read long after its records came, behind a driver that was suspended, or a restore: it is held
-        against the deletes that were remembered when they did.
 
         One Spark job over the persisted rows finds hashes of all keys, and the deletes; only if a key may have been
         deleted before, rows are joined with what is remembered.
 
         Args:
             rows: of the batch.
-            arrived: when the oldest of its records came into the stream, in seconds since 1970; None: just now.
+            arrived: how far the stream is with it; None: it is of none.
         """
         now = self._clock()
-        before = (now if arrived is None else min(now, arrived)) - self._rule.retain.total_seconds()
         keyed = self._keyed(rows)
-        if arrived is not None:  # or else the stream may be behind, and its next batch need what is old by now
-            self._files.expire(before)
-            self._index.expire(before)
+        if arrived is not None:
+            self._age.tell(arrived, now)
+            self._files.expire(self._age.oldest)
+            self._index.expire(self._age.oldest)
         if self._files.is_scattered:
             read = self._read(rows.sparkSession, self._files.chunks, self._columns(keyed.schema))
-            kept = _newest(read.where(sf.col(_SEEN) >= before))
+            kept = _newest(read.where(sf.col(_SEEN) >= self._age.oldest))
             self._files.merge(lambda name: self._write(name, kept))
         given = sf.expr(f"{_DELETED} AND {_POSITION} < {_COLLECTED}")
         texts = [sf.when(given, sf.col(name)).alias(name) for name in (_KEY, _ORDERING)]
         found = _collected(keyed.select(sf.xxhash64(_KEY).alias(_HASH), _DELETED, *texts))
-        overtaken = self._overtaken(keyed, before) if self._index.may_have(found[_HASH].combine_chunks()) else None
+        overtaken = self._overtaken(keyed) if self._index.may_have(found[_HASH].combine_chunks()) else None
         if (deletes := found.filter(found[_DELETED])).num_rows:
             # Before the batch is written: a driver that finds the batch in the table will find its deletes here.
             self._files.remember(lambda name: self._put(name, keyed, deletes, now), now)
@@ -169,7 +169,7 @@ class DeleteGuard:
         older = (stale[_KEY] == self._key(rows)) & (self._ordering(rows) < stale[_DELETED_AT])
         return rows.join(stale, older, "left_anti")
 
-    def _overtaken(self, keyed: DataFrame, before: float) -> DataFrame:
+    def _overtaken(self, keyed: DataFrame) -> DataFrame:
         """Keys of rows that are older than a remembered delete, with the version of that.
 
         Inner joins: Spark sends the side that is small, mostly the batch's keys, to where the other one is.
@@ -181,7 +181,7 @@ class DeleteGuard:
             known.append(self._read(spark, recent, schema))
         found = keyed.where("false").select(_KEY, sf.col(_ORDERING).alias(_DELETED_AT))
         for deletes in known:
-            live = deletes.where(sf.col(_SEEN) >= before)
+            live = deletes.where(sf.col(_SEEN) >= self._age.oldest)
             joined = keyed.join(live.select(_KEY, sf.col(_ORDERING).alias(_DELETED_AT)), _KEY)
             found = found.union(joined.where(sf.col(_ORDERING) < sf.col(_DELETED_AT)).select(_KEY, _DELETED_AT))
         return found

@@ -149,8 +149,7 @@ class HudiSink:
         clock.seconds["wait"] = self._services.throttle()
         clock.seconds["pause"] = self._services.pause()
         clock.lap()
-        arrived = None if ref.arrived is None else ref.arrived.timestamp()
-        kept = self._guard.apply(rows, arrived) if self._guard else rows
+        kept = self._guard.apply(rows, ref.arrived) if self._guard else rows
         clock.lap("deletes")
         self._clock.require_after(self._rollbacks.newest)
         instant = self._client.start()

@@ -11,7 +11,7 @@ import pytest
 
 from lakestream.sinks.contract import BatchRef, FileEntry
 from lakestream.sinks.json_files import Compression, task_files, text_of
-from lakestream.sinks.objects import batch_pattern, object_name
+from lakestream.sinks.objects import name_pattern, object_name
 
 REF = BatchRef(batch=12, checkpoint="5e0c11aa-1111-4222-8333-444455556666")
 
@@ -94,11 +94,15 @@ def test_a_task_without_rows_has_no_file() -> None:
     assert list(task_files(REF, (), Compression.GZIP, 0, iter([empty]))) == []
 
 
-def test_the_batchs_pattern_matches_its_own_names_only() -> None:
-    pattern = batch_pattern(REF)
-    assert pattern.fullmatch(object_name(REF, 3, "json"))
-    assert pattern.fullmatch("dt=a/" + object_name(REF, 123456, "json.gz"))
-    assert pattern.fullmatch("dt=a/" + object_name(replace(REF, attempt="5e0c11ab"), 3, "json.gz"))
-    assert not pattern.fullmatch("dt=a/" + object_name(BatchRef(13, REF.checkpoint), 3, "json"))
+def test_names_of_the_checkpoint_are_told_from_others_and_tell_their_batch() -> None:
+    pattern = name_pattern(REF.checkpoint)
+    for path in (
+        object_name(REF, 3, "json"),
+        "dt=a/" + object_name(REF, 123456, "json.gz"),
+        "dt=a/" + object_name(replace(REF, attempt="5e0c11ab"), 3, "json.gz"),
+    ):
+        found = pattern.fullmatch(path)
+        assert found is not None
+        assert int(found["batch"]) == REF.batch
     assert not pattern.fullmatch("dt=a/" + object_name(BatchRef(12, "00000000-1"), 3, "json"))
     assert not pattern.fullmatch("dt=a/" + object_name(REF, 3, "json") + "/other")
