@@ -30,7 +30,7 @@ from lakestream.sinks.hudi import HudiSettings, HudiSink
 from lakestream.storage import LakePath, S3Settings, StoreSettings
 from lakestream.table.look import look
 from lakestream.table.report import HudiReport
-from lakestream_api import TableType, TableVersion
+from lakestream_api import Operation, TableType, TableVersion
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("interpreted")]
 
@@ -339,3 +339,41 @@ def test_base_files_only_are_as_old_as_the_last_compaction(spark: SparkSession, 
     told = HudiRs(folder, span_of(ReadOptimized(), folder.history, now), asked).about
     waiting = 2 * (5 - compacted)
     assert f"base files only: {waiting} log files are left out, of commits since 20" in told
+
+
+@pytest.mark.parametrize("version", list(TableVersion))
+def test_a_clustering_beside_batches_moves_no_time(spark: SparkSession, tmp_path: Path, version: TableVersion) -> None:
+    """It is begun before a batch, and completed behind that."""
+    settings = replace(
+        upserts(tmp_path, TableType.COPY_ON_WRITE, version=version),
+        operation=Operation.INSERT,
+        ordering_field=None,
+        delete_when=None,
+        cluster_into=64 << 20,
+        compact_every=50,
+    )
+    written = Written(spark, settings)
+    with written.opened(COLUMNS) as write:
+        for batch in range(3):
+            write([order("a", batch), order("b", batch)])
+        client = hudi_orders.client_of(spark, settings)
+        planned = client.schedule_clustering()
+        assert planned is not None
+        for batch in (3, 4):
+            write([order("a", batch), order("b", batch)])
+        client.cluster(planned)
+        client.close()
+        write([order("a", 5), order("b", 5)])
+    assert [one.name for one in written.folder.history.versions] == written.instants
+    moments = [
+        (batch, moment) for batch in range(6) for moment in (written.times[batch], Commit(written.instants[batch]))
+    ]
+    for name, read in written.readers().items():
+        for last, moment in [*moments, (2, Commit(planned))]:
+            assert sorted(row["version"] for row in read(Snapshot(moment))) == sorted([*range(last + 1)] * 2), (
+                name,
+                last,
+            )
+        assert sorted(row["version"] for row in read(Changes(written.times[2]))) == [3, 3, 4, 4, 5, 5], name
+        changed = [row["after"]["version"] for row in read(NetChanges(written.times[2], written.times[3]))]
+        assert changed == [3, 3], name

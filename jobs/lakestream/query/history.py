@@ -33,6 +33,8 @@ class History:
     """The first version whose files are all still there; what older ones alone had, the cleaner has removed."""
     begins: bool = True
     """Whether the first version is the table's first."""
+    merges: tuple[str, ...] = ()
+    """What came between and changed no row: by such a name the version before it is meant."""
     kind: str = "instant"
     """What the name of a version is called."""
     kinds: str = "instants"
@@ -92,6 +94,8 @@ class History:
         names = [version.name for version in self.versions]
         if name in names:
             return names.index(name)
+        if name in self.merges:
+            return bisect_right(names, name) - 1
         near = [str(self.versions[i]) for i in _around(names, name)]
         raise SettingsError(
             f"{option} {name}: no {self.kind} of the table has that name"

@@ -84,14 +84,19 @@ class HudiFolder:
         Hudi's cleaner says up to which instant nothing is missing; of older ones it may have removed files, and a
         reader would give a part of the rows without a word.
         """
-        batches = self.timeline.batches
+        batches = self._batches
         # In the order in which they were made: times of objects may be those of a copy.
         times = accumulate((one.completed_at or one.requested_at for one in batches), max)
         versions = tuple(Version(one.requested, time) for one, time in zip(batches, times, strict=True))
         kept = self.kept_from
         # What was there at that instant is what the batch before it has left.
         first = 0 if kept is None else max(0, bisect_right([one.requested for one in batches], kept) - 1)
-        return History(versions, min(first, max(0, len(versions) - 1)), begins=not self._is_archived)
+        return History(
+            versions,
+            min(first, max(0, len(versions) - 1)),
+            begins=not self._is_archived,
+            merges=tuple(one.requested for one in self._clusterings),
+        )
 
     @cached_property
     def kept_from(self) -> str | None:
@@ -102,12 +107,29 @@ class HudiFolder:
     def as_of(self, version: Version) -> str:
         """The instant to read a version as of: the last one before another batch.
 
-        Compactions that came between change no row, and leave fewer files to merge; of the oldest version that is kept,
-        it may be their files alone that are.
+        Compactions and clusterings that came between change no row, and leave fewer files to read; of the oldest
+        version that is kept, it may be their files alone that are.
         """
         writes = [*self.timeline.batches, *self.timeline.compactions]
-        later = [one.requested for one in self.timeline.batches if one.requested > version.name]
+        later = [one.requested for one in self._batches if one.requested > version.name]
         return max(one.requested for one in writes if not later or one.requested < later[0])
+
+    @cached_property
+    def _batches(self) -> tuple[Instant, ...]:
+        merges = set(self._clusterings)
+        return tuple(one for one in self.timeline.batches if one not in merges)
+
+    @cached_property
+    def _clusterings(self) -> tuple[Instant, ...]:
+        """They merge files beside the batches, and change no row. One may end long after batches that were begun later:
+        among the versions, its time would become that of each of them."""
+        return tuple(one for one, said in self._replaces if said.get("operationType") == "CLUSTER")
+
+    @cached_property
+    def _replaces(self) -> list[tuple[Instant, dict[str, Any]]]:
+        """What replaced file groups, and what it says; one request for each that is in the timeline."""
+        found = self.timeline.completed(REPLACE)
+        return list(zip(found, self.metadata_of(found), strict=True))
 
     @cached_property
     def _is_archived(self) -> bool:
@@ -116,10 +138,10 @@ class HudiFolder:
 
     @cached_property
     def replaced_groups(self) -> frozenset[tuple[str, str]]:
-        """Partition and file group of what clusterings have replaced; one request for each that is in the timeline."""
+        """Partition and file group of what clusterings have replaced."""
         return frozenset(
             (partition, group)
-            for metadata in self.metadata_of(self.timeline.completed(REPLACE))
+            for _, metadata in self._replaces
             for partition, groups in (metadata.get("partitionToReplaceFileIds") or {}).items()
             for group in groups
         )

@@ -22,7 +22,7 @@ WRITES = frozenset({"commit", "deltacommit", "replacecommit", "clustering"})
 
 SAVEPOINT = "savepoint"
 REPLACE = "replacecommit"
-"""What a clustering is once it is completed."""
+"""What a clustering is once it is completed, as is what overwrites rows; its object says which."""
 
 # Of fourteen digits, to the second, those before Hudi 0.10 are.
 _COMPLETED = re.compile(r"(\d{17}|\d{14})(?:_(\d{17}))?\.([a-z]+)")
@@ -113,7 +113,7 @@ class Timeline:
 
     @property
     def batches(self) -> tuple[Instant, ...]:
-        """Completed commits that changed rows, oldest first."""
+        """Completed commits, oldest first, other than compactions. Clusterings are among them: names do not tell."""
         return tuple(one for one in self._completed if not self._compacts(one) and one.action != "clustering")
 
     @property

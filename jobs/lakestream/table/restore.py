@@ -91,13 +91,13 @@ def plan_restore(
 def _version(folder: HudiFolder, to: Moment, now: datetime) -> Version:
     """The commit that becomes the newest."""
     history = folder.history
-    version = _merged_since(folder, replace(history, first_kept=0).as_of(to, "--to", now))
+    version = replace(history, first_kept=0).as_of(to, "--to", now)
     saved = {one.requested for one in folder.timeline.completed(SAVEPOINT)}
     if version.name not in saved:
         history.as_of(Commit(version.name), "--to", now)
         if version.name < (folder.kept_from or ""):
             raise SettingsError(f"--to {version}: files of that time may have been cleaned; {history.span}")
-    if version == _merged_since(folder, history.versions[-1]):
+    if version == history.newest():
         raise RequestError(f"nothing is to be undone: {version} is the newest commit")
     if later := sorted(one for one in saved if one > version.name):
         raise SettingsError(
@@ -105,12 +105,6 @@ def _version(folder: HudiFolder, to: Moment, now: datetime) -> Version:
             f"delete {later[-1]}` first"
         )
     return version
-
-
-def _merged_since(folder: HudiFolder, version: Version) -> Version:
-    """The commit that a table's rows are of: a clustering merges files, and is of no batch."""
-    earlier = folder.history.versions[: folder.history.versions.index(version) + 1]
-    return next((one for one in reversed(earlier) if _action(folder, one).action != "clustering"), version)
 
 
 def _undone(folder: HudiFolder, version: Version) -> list[Action]:
