@@ -315,6 +315,12 @@ def test_what_was_cleaned_is_refused_and_the_rest_is_right(
         # What changed since needs none of the old files.
         assert len(read(Changes(written.times[0]))) == 3, name
     require_all_versions(written)
+    # By its plan a clean deletes before it is completed.
+    kept = written.folder.kept_from
+    for clean in Path(written.settings.path.removeprefix("file://"), ".hoodie").glob("*.clean"):
+        clean.unlink()
+    assert not written.folder.timeline.completed("clean")
+    assert written.folder.kept_from == kept
 
 
 def test_base_files_only_are_as_old_as_the_last_compaction(spark: SparkSession, tmp_path: Path) -> None:

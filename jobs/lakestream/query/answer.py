@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, BinaryIO, Protocol
 import pyarrow as pa
 
 from lakestream.errors import SettingsError
-from lakestream.query.errors import UnreadableError
+from lakestream.query.errors import FilesGoneError, UnreadableError
 from lakestream.query.hudi_folder import HudiFolder
+from lakestream.query.kept import take_back
 from lakestream.query.output import Format, write_rows
 from lakestream.query.question import Asked, Engine, NetChanges, ReadOptimized, SparkRun
 from lakestream.query.spans import comparison_of, span_of
@@ -42,6 +43,14 @@ class Source(Protocol):
         """
         ...
 
+    def require_kept(self) -> None:
+        """Check that all files were there to be read.
+
+        Raises:
+            FilesGoneError: some may have been removed before they were listed.
+        """
+        ...
+
 
 def answer(target: Target, asked: Asked, engine: Engine, run: SparkRun, form: Format, out: BinaryIO) -> str:
     """Write the rows that answer; returns what is to be told of them.
@@ -57,6 +66,7 @@ def answer(target: Target, asked: Asked, engine: Engine, run: SparkRun, form: Fo
     Raises:
         SettingsError: the question is none, or about what is not there.
         UnreadableError: the engine that was asked for cannot read the table.
+        FilesGoneError: files were removed meanwhile.
         LakeStreamError: of storage or log, as told there.
     """
     if engine is not Engine.SPARK:
@@ -70,12 +80,18 @@ def answer(target: Target, asked: Asked, engine: Engine, run: SparkRun, form: Fo
     if run.to is None:
         return _write(spark, asked, form, out)
     count = spark.write(asked.sql, asked.limit, run.to.path)
+    try:
+        spark.require_kept()
+    except FilesGoneError:
+        take_back(run.to)
+        raise
     return f"{_told(spark, asked, count)}, written to {run.to.path}"
 
 
 def _write(source: Source, asked: Asked, form: Format, out: BinaryIO) -> str:
     # Nothing is written before all was read: what fails then has written nothing.
     with source.answered(asked.sql, asked.limit) as rows:
+        source.require_kept()
         count = write_rows(rows, form, out)
     return _told(source, asked, count)
 

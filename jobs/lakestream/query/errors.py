@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from lakestream.errors import PermanentError, SettingsError
+from lakestream.errors import PermanentError, RetryLaterError, SettingsError
 
 
 class SqlError(SettingsError):
@@ -11,3 +11,7 @@ class SqlError(SettingsError):
 
 class UnreadableError(PermanentError):
     """An engine cannot read the table; the message says which, why, and what can."""
+
+
+class FilesGoneError(RetryLaterError):
+    """Files were removed while they were read; of the same question asked again it is known before whether they are."""

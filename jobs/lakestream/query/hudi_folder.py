@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 import json
 from bisect import bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
 from typing import Any
@@ -16,7 +17,7 @@ import fastavro
 import obstore
 
 from lakestream.errors import SettingsError
-from lakestream.query.errors import UnreadableError
+from lakestream.query.errors import FilesGoneError, UnreadableError
 from lakestream.query.history import History, Version
 from lakestream.query.properties import parse_properties
 from lakestream.query.timeline import REPLACE, Instant, Listed, Timeline
@@ -28,6 +29,8 @@ _TIMELINES = {"1": ".hoodie", "2": ".hoodie/timeline"}
 """Where the timeline is, by the version of its layout: 1 up to table version 6, 2 from 8 on."""
 _ARCHIVES = {"1": ".hoodie/archived", "2": ".hoodie/timeline/history"}
 _UNDONE = ".hoodie/lakestream/rolled-back"
+_REMOVE = ("clean", "restore")
+"""Actions that delete files of versions."""
 
 
 @dataclass(frozen=True)
@@ -56,13 +59,7 @@ class HudiFolder:
                 f"the table at {place.path} has timeline layout {layout or 0} (table version "
                 f"{properties.get('hoodie.table.version')}), and layouts 1 and 2 are known here"
             )
-        timeline = Timeline.of(
-            listed(place, _TIMELINES[layout]),
-            merges_on_read=properties.get("hoodie.table.type") == "MERGE_ON_READ",
-            layout=int(layout),
-            undone=frozenset(entry.name for entry in listed(place, _UNDONE)),
-        )
-        return cls(place, properties, timeline)
+        return cls(place, properties, _timeline(place, properties))
 
     @property
     def told(self) -> str:
@@ -100,9 +97,42 @@ class HudiFolder:
 
     @cached_property
     def kept_from(self) -> str | None:
-        """The instant from which on the cleaner has kept all files; None if nothing was cleaned yet."""
-        cleans = self.timeline.completed("clean")
-        return self.metadata(cleans[-1])["earliestCommitToRetain"] or None if cleans else None
+        """The instant from which on the cleaner keeps all files; None if nothing was cleaned yet.
+
+        A clean deletes by its plan before it is completed, and one whose driver has died goes on later.
+        """
+        done = self.timeline.completed("clean")
+        plans = [one for one in self.timeline.pending if one.action == "clean"]
+        kept = [self.metadata(done[-1])["earliestCommitToRetain"]] if done else []
+        return max(filter(None, [*kept, *map(self._planned_to_keep, plans)]), default=None)
+
+    def _planned_to_keep(self, clean: Instant) -> str | None:
+        # Its newest object is empty once it is in flight.
+        plan = {}
+        with suppress(ObjectNotFoundError):  # it was given up
+            plan = self.metadata(replace(clean, file=f"{clean.requested}.clean.requested"))
+        return (plan.get("earliestInstantToRetain") or {}).get("timestamp")
+
+    def require_kept(self, version: Version | None) -> None:
+        """Look once more, after reading: readers pass over files that were gone before they listed them.
+
+        Args:
+            version: the oldest that was read; None: nothing was.
+
+        Raises:
+            FilesGoneError: files of it may have been removed meanwhile.
+            StorageError, StorageUnavailableError: of the store.
+        """
+        again = replace(self, timeline=_timeline(self.place, self.properties))
+        if version is None or again._removals <= self._removals:
+            return
+        history = again.history
+        if version.name not in {one.name for one in history.versions[history.first_kept :]}:
+            raise FilesGoneError(f"files of {version} were removed while they were read: {history.span}. Ask again")
+
+    @property
+    def _removals(self) -> Set[str]:
+        return {one.requested for one in self.timeline.instants if one.action in _REMOVE}
 
     def as_of(self, version: Version) -> str:
         """The instant to read a version as of: the last one before another batch.
@@ -167,6 +197,16 @@ class HudiFolder:
         except (ValueError, EOFError, KeyError) as error:
             raise UnreadableError(f"{self.place.path}/{key} is damaged: {error}") from error
         return {}
+
+
+def _timeline(place: StoreSettings, properties: dict[str, str]) -> Timeline:
+    layout = properties["hoodie.timeline.layout.version"]
+    return Timeline.of(
+        listed(place, _TIMELINES[layout]),
+        merges_on_read=properties.get("hoodie.table.type") == "MERGE_ON_READ",
+        layout=int(layout),
+        undone=frozenset(entry.name for entry in listed(place, _UNDONE)),
+    )
 
 
 def read(place: StoreSettings, key: str) -> bytes:

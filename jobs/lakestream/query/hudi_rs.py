@@ -74,6 +74,10 @@ class HudiRs:
         with sql.kept(first(limit, self.read(own))) as rows:
             yield rows
 
+    def require_kept(self) -> None:
+        """See `Source`."""
+        self._folder.require_kept(self._span.last)
+
     def leave_out(self, other: HudiRs) -> None:
         """Read none of the base files that another version of the table has as well, and neither does that.
 

@@ -77,6 +77,15 @@ class HudiSpark:
         answer.write.parquet(folder.as_uri())
         return ds.dataset(folder, format="parquet").scanner().to_reader()
 
+    def require_kept(self) -> None:
+        """See `Source`."""
+        if not isinstance(self._asked.question, ReadOptimized):  # which is of the newest files that there are
+            self._folder.require_kept(self._oldest)
+
+    @property
+    def _oldest(self) -> Version | None:
+        return self._span.last
+
     def write(self, statement: str | None, limit: int | None, to: LakePath) -> int:
         """Have the tasks write the rows to a place, in place of what a killed attempt has left; how many there are.
 
@@ -142,6 +151,10 @@ class HudiSparkChanges(HudiSpark):
     @property
     def about(self) -> str:
         return f"{self._folder.told}, {told_of_comparison(self._found)}"
+
+    @property
+    def _oldest(self) -> Version | None:
+        return self._found.before or self._found.after
 
     def rows(self, spark: SparkSession) -> DataFrame:
         """The changes, by key."""

@@ -82,6 +82,9 @@ class JsonDuckDb:
             with sql.kept(first(limit, lines.read(own))) as rows:
                 yield rows
 
+    def require_kept(self) -> None:
+        """See `Source`: one that is gone is an error as it is read."""
+
 
 class _Lines:
     """Lines of files, with the columns that the files' paths and the log add."""

@@ -41,3 +41,14 @@ def kept_at(path: str, target: Target, now: datetime, *, on_cluster: bool) -> St
                 if meta["path"].partition("/")[0] not in ("", _UNFINISHED):
                     raise SettingsError(f"--to: {place.path} is not empty ({meta['path']}), and is not written over")
     return place
+
+
+def take_back(place: StoreSettings) -> None:
+    """Delete an answer that is none.
+
+    Raises:
+        StorageError, StorageUnavailableError: of the store.
+    """
+    store = open_store(place)
+    with translated(f"delete what is under {place.path}"):
+        obstore.delete(store, [meta["path"] for page in obstore.list(store) for meta in page])

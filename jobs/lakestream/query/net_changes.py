@@ -56,6 +56,10 @@ class HudiRsChanges:
             with sql.answered(statement, self.schema, changes) as rows:
                 yield first(limit, rows)
 
+    def require_kept(self) -> None:
+        """See `Source`."""
+        self._folder.require_kept(self._found.before or self._found.after)
+
 
 @contextmanager
 def joined(before: sql.Read, after: sql.Read, images: Sequence[str]) -> Iterator[sql.Read]:

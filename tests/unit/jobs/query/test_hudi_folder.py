@@ -9,6 +9,7 @@ from typing import Any
 import fastavro
 import pytest
 
+from lakestream.query.errors import FilesGoneError
 from lakestream.query.history import Version
 from lakestream.query.hudi_folder import HudiFolder
 from lakestream.query.moments import Commit
@@ -18,6 +19,13 @@ from lakestream.storage import LakePath, S3Settings, StoreSettings
 
 PROPERTIES = "hoodie.table.name=orders\nhoodie.table.version=9\nhoodie.timeline.layout.version=2\n"
 REPLACE: Any = {"type": "record", "name": "R", "fields": [{"name": "operationType", "type": "string"}]}
+RETAINED = {"type": "record", "name": "I", "fields": [{"name": "timestamp", "type": "string"}]}
+PLAN: Any = {
+    "type": "record",
+    "name": "P",
+    "fields": [{"name": "earliestInstantToRetain", "type": ["null", RETAINED]}],
+}
+CLEANED: Any = {"type": "record", "name": "C", "fields": [{"name": "earliestCommitToRetain", "type": "string"}]}
 NOW = datetime(2026, 1, 31, 12, 1, tzinfo=UTC)
 
 
@@ -48,6 +56,15 @@ class Table:
 
     def replace(self, begun: int, completed: int, operation: str) -> None:
         self.write(f"{instant(begun)}_{instant(completed)}.replacecommit", REPLACE, operationType=operation)
+
+    def clean(self, begun: int, keeps_from: int) -> None:
+        """Begin one."""
+        plan = {"timestamp": instant(keeps_from)}
+        self.write(f"{instant(begun)}.clean.requested", PLAN, earliestInstantToRetain=plan)
+
+    def undo(self, begun: int) -> None:
+        for file in self._timeline.glob(f"{instant(begun)}*"):
+            file.unlink()
 
     def look(self) -> HudiFolder:
         return HudiFolder.look(StoreSettings(LakePath.parse(str(self._path)), S3Settings("")))
@@ -83,3 +100,46 @@ def test_what_overwrites_rows_is_a_version(table: Table) -> None:
     table.replace(40, 41, "INSERT_OVERWRITE")
     history = table.look().history
     assert history.as_of(at(45), "--at", NOW) == Version(instant(40), at(41))
+
+
+def test_a_clean_that_has_begun_may_have_deleted_already(table: Table) -> None:
+    table.clean(40, keeps_from=20)
+    folder = table.look()
+    assert folder.kept_from == instant(20)
+    assert folder.history.versions[folder.history.first_kept].name == instant(20)
+    # Its newest object says nothing.
+    table.write(f"{instant(40)}.clean.inflight")
+    assert table.look().kept_from == instant(20)
+    # An older one is completed.
+    table.write(f"{instant(35)}_{instant(36)}.clean", CLEANED, earliestCommitToRetain=instant(10))
+    assert table.look().kept_from == instant(20)
+
+
+def test_a_clean_that_says_nothing_or_is_gone_again_takes_nothing(table: Table) -> None:
+    table.write(f"{instant(40)}.clean.requested")
+    table.write(f"{instant(41)}.clean.inflight")
+    assert table.look().kept_from is None
+
+
+def test_what_was_removed_meanwhile_is_noticed(table: Table) -> None:
+    folder = table.look()
+    first, _, third, *_ = folder.history.versions
+    table.commit(55, 56)
+    folder.require_kept(first)
+    table.clean(57, keeps_from=20)
+    folder.require_kept(None)
+    folder.require_kept(third)
+    with pytest.raises(FilesGoneError, match=rf"files of {first.name} .* the table can be read as of 4 instants, from"):
+        folder.require_kept(first)
+    # That it was going on is known from the beginning.
+    again = table.look()
+    again.require_kept(again.history.versions[again.history.first_kept])
+
+
+def test_what_was_undone_meanwhile_is_noticed(table: Table) -> None:
+    folder = table.look()
+    table.undo(50)
+    table.write(f"{instant(57)}.restore.requested")
+    folder.require_kept(folder.history.versions[-2])
+    with pytest.raises(FilesGoneError, match=instant(50)):
+        folder.require_kept(folder.history.versions[-1])
