@@ -42,7 +42,8 @@ _DECIMAL = re.compile(r"DECIMAL\((\d+),")
 _LIKE, _AS_IT_IS = re.compile(r"[*?\[]"), r"[\g<0>]"
 """What DuckDB takes for a pattern in a path, unless it is in brackets."""
 _FILE = "_lakestream_file"
-_OPTIONS = f"format = 'newline_delimited', maximum_object_size = {_LONGEST_LINE}"
+# Of a path DuckDB would take all that looks like a partition for a column, above the table too.
+_OPTIONS = f"format = 'newline_delimited', maximum_object_size = {_LONGEST_LINE}, hive_partitioning = false"
 
 
 class JsonDuckDb:

@@ -254,6 +254,16 @@ def test_a_folder_may_have_any_name(tmp_path: Path) -> None:
     assert keys_of(table) == "ab"
 
 
+@pytest.mark.parametrize("transform", [None, "SELECT order_id, version FROM events"])
+def test_a_folder_above_the_table_is_no_column(tmp_path: Path, transform: str | None) -> None:
+    folder = tmp_path / "order_id=x" / "version=7"
+    folder.mkdir(parents=True)
+    table = Table(folder, "order_id string, version long", transform)
+    table.write(0, [line("a", 1), line("b", 2)])
+    rows = rows_of(str(table.folder), "--sql", "SELECT order_id, version, dt FROM lake ORDER BY 1")
+    assert [list(row.values()) for row in rows] == [["a", 1, "2026-01-31"], ["b", 2, "2026-01-31"]]
+
+
 @pytest.mark.parametrize("form", ["table", "csv", "jsonl", "parquet", "arrow"])
 def test_an_error_at_a_late_row_leaves_no_half_answer(table: Table, form: str) -> None:
     done = ask(str(table.folder), "-o", form, "--sql", "SELECT CAST(i AS USMALLINT) AS n FROM range(99999) t(i)")
