@@ -1,7 +1,7 @@
 """JSON files without Spark: DuckDB reads the lines.
 
-Columns that the schema declares have their types. What a transform adds is declared nowhere: its types are inferred
-from all lines.
+Columns that the schema declares have their types, where these hold what is in the lines. What a transform adds is
+declared nowhere: its types are inferred from all lines.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ from lakestream.query import sql
 from lakestream.query.ddl import quoted
 from lakestream.query.errors import UnreadableError
 from lakestream.query.json_log import BATCH, COMMITTED_AT, CommittedFile, JsonLog
+from lakestream.query.json_types import as_written, exactly, text
 from lakestream.query.question import Asked
 from lakestream.query.rows import first
 from lakestream.query.spans import Span
@@ -99,12 +100,14 @@ class _Lines:
         empty: bool,
     ) -> None:
         self._connection = connection
+        self._log = log
         self._paths = list(files)
         self._condition = "WHERE false" if empty else ""
         sql.do(connection, "SET TimeZone = 'UTC'")
         values = [partition_values(file.entry.partition) for file in files.values()]
         partitions = [*dict.fromkeys(name for one in values for name in one)]
-        types = dict(log.declared)
+        self._declared = log.declared
+        types = dict(self._declared)
         if not log.is_complete:
             types |= {name: kind for name, kind in self._inferred().items() if name not in types}
         self._in_lines = {name: kind for name, kind in types.items() if name not in partitions}
@@ -125,23 +128,38 @@ class _Lines:
 
     def read(self, columns: Sequence[str]) -> pa.RecordBatchReader:
         """Columns of all lines."""
-        return self._select(columns).to_arrow_reader(10_000)
+        rows = self._select(columns).to_arrow_reader(10_000)
+        return pa.RecordBatchReader.from_batches(rows.schema, self._batches(rows))
+
+    def _batches(self, rows: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from rows
+        except (duckdb.Error, pa.ArrowException, OSError) as error:  # as Arrow tells one of DuckDB's
+            raise _unreadable(self._log, self._paths, error) from error
 
     def _select(self, columns: Sequence[str]) -> duckdb.DuckDBPyRelation:
         # Lines of which no column is asked for are counted still.
         read = [name for name in columns if name in self._in_lines] or [*self._in_lines][:1]
-        declared = ", ".join(f"{_text(name)}: {_text(self._in_lines[name])}" for name in read)
         picked = ", ".join(f"{self._value(name)} AS {quoted(name)}" for name in columns)
+        lines = self._lines({name: self._read_as(name) for name in read})
         return self._connection.sql(
-            f"SELECT {picked} FROM read_json({self._list}, columns = {{{declared}}}, {_OPTIONS}, "
-            f"filename = '{_FILE}') AS lines JOIN origins USING ({_FILE}) {self._condition}"
+            f"SELECT {picked} FROM {lines} AS lines JOIN origins USING ({_FILE}) {self._condition}"
         )
+
+    def _lines(self, types: Mapping[str, str]) -> str:
+        columns = ", ".join(f"{text(name)}: {text(kind)}" for name, kind in types.items())
+        return f"read_json({self._list}, columns = {{{columns}}}, {_OPTIONS}, filename = '{_FILE}')"
+
+    def _read_as(self, name: str) -> str:
+        kind = self._in_lines[name]
+        return as_written(kind) if name in self._declared else kind
 
     def _value(self, name: str) -> str:
         if name in self._in_lines:
-            return f"lines.{quoted(name)}"
+            read = f"lines.{quoted(name)}"
+            return exactly(name, read, self._in_lines[name], _FILE) if name in self._declared else read
         if name in self._beside:
-            return f"CAST(origins.{quoted(name)} AS {self._beside[name]})"
+            return exactly(name, f"origins.{quoted(name)}", self._beside[name], _FILE)
         return f"origins.{quoted(name)}"
 
     def _inferred(self) -> dict[str, str]:
@@ -153,7 +171,7 @@ class _Lines:
 
     @property
     def _list(self) -> str:
-        return f"[{', '.join(_text(_LIKE.sub(_AS_IT_IS, path)) for path in self._paths)}]"
+        return f"[{', '.join(text(_LIKE.sub(_AS_IT_IS, path)) for path in self._paths)}]"
 
 
 def _type_of(structure: Any) -> str:
@@ -171,10 +189,6 @@ def _type_of(structure: Any) -> str:
             return str(structure)
 
 
-def _text(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
-
-
 def _require_exact(log: JsonLog) -> None:
     for name, kind in log.declared.items():
         if any(int(digits) > _EXACT_DIGITS for digits in _DECIMAL.findall(kind)):
@@ -189,14 +203,18 @@ def _in_our_words(log: JsonLog, paths: Sequence[str]) -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
-        message = str(error).splitlines()[0]
-        if gone := [path for path in paths if not Path(path).exists()]:
-            message = f"{gone[0]} is gone, which a committed batch has written. Bring it back, or ask for later batches"
-        for path in paths:
-            # One of S3 is in a temporary folder.
-            below = path.removeprefix(f"{log.table.path}/")
-            message = message.replace(path, path.rpartition("/")[2] if below == path else below)
-        raise UnreadableError(f"{sql.ENGINE} cannot read {log.told} at {log.table.path}: {message}") from error
+        raise _unreadable(log, paths, error) from error
+
+
+def _unreadable(log: JsonLog, paths: Sequence[str], error: Exception) -> UnreadableError:
+    message = str(error).splitlines()[0]
+    if gone := [path for path in paths if not Path(path).exists()]:
+        message = f"{gone[0]} is gone, which a committed batch has written. Bring it back, or ask for later batches"
+    for path in paths:
+        # One of S3 is in a temporary folder.
+        below = path.removeprefix(f"{log.table.path}/")
+        message = message.replace(path, path.rpartition("/")[2] if below == path else below)
+    return UnreadableError(f"{sql.ENGINE} cannot read {log.told} at {log.table.path}: {message}")
 
 
 @contextmanager

@@ -254,6 +254,82 @@ def test_a_folder_may_have_any_name(tmp_path: Path) -> None:
     assert keys_of(table) == "ab"
 
 
+@pytest.mark.parametrize(
+    ("kind", "value"),
+    [
+        ("bigint", b"1.7"),
+        ("bigint", b"1e300"),
+        ("tinyint", b"200"),
+        ("int", b'"05"'),
+        ("decimal(10,2)", b"123.456"),
+        ("decimal(4,2)", b"123.45"),
+        ("date", b'"2026-01-31T12:00:00.000Z"'),
+        ("boolean", b"2"),
+        ("array<int>", b"[1,2.5]"),
+        ("map<string,decimal(3,1)>", b'{"a":1.25}'),
+        ("struct<`int`:date,n:array<struct<i:int>>>", b'{"int":"2026-01-31","n":[{"i":1},{"i":"many"}]}'),
+    ],
+)
+def test_what_the_schema_holds_no_more_is_refused_and_not_altered(tmp_path: Path, kind: str, value: bytes) -> None:
+    table = Table(tmp_path, f"order_id string, x {kind}", None)
+    table.write(0, [b'{"order_id":"a","x":%b}\n' % value])
+    table.write(1, [line("b", 1)])
+    done = ask(str(table.folder))
+    assert done.exit_code == 3
+    assert "dt=2026-01-31/b000000000000-00000-5e0c11aa.json.gz: column x is " in done.stderr
+    assert "name other columns in --sql, or ask for later batches by --since): " in done.stderr
+    assert keys_of(table, "--sql", "SELECT order_id FROM lake") == "ab"
+    assert keys_of(table, "--since", "batch 0") == "b"
+
+
+def test_what_the_schema_holds_is_as_it_was_written(tmp_path: Path) -> None:
+    values = {
+        "b": ("bigint", -(2**63)),
+        "t": ("tinyint", 127),
+        "c": ("decimal(15,4)", -12345678901.2345),
+        "d": ("date", "0001-01-01"),
+        "o": ("boolean", False),
+        "a": ("array<int>", [1, None]),
+        "m": ("map<int,decimal(3,1)>", {"1": 1.5}),
+        "s": ("struct<d:array<date>,n:bigint>", {"d": ["2026-01-31"], "n": 2**63 - 1}),
+        "z": ("struct<n:int>", None),
+        "f": ("float", 0.25),
+        # As a wider type than it was written with.
+        "w": ("double", 1),
+        "i": ("bigint", "5"),
+    }
+    table = Table(
+        tmp_path, f"order_id string, {', '.join(f'{name} {kind}' for name, (kind, _) in values.items())}", None
+    )
+    written = {name: value for name, (_, value) in values.items()}
+    table.write(0, [line("a", 1, **written)])
+    (row,) = rows_of(str(table.folder), "--sql", f"SELECT {', '.join(written)} FROM lake")
+    assert row == {**written, "i": 5}
+
+
+def test_partitions_that_the_schema_holds_no_more_are_refused(tmp_path: Path) -> None:
+    table = Table(tmp_path, "order_id string, dt int", None)
+    table.write(0, [line("a", 1)], "7")
+    assert rows_of(str(table.folder), "--sql", "SELECT dt FROM lake") == [{"dt": 7}]
+    table.write(1, [line("b", 1)], "1.7")
+    done = ask(str(table.folder))
+    assert done.exit_code == 3
+    assert "column dt is INTEGER by the schema as it is now" in done.stderr
+
+
+@pytest.mark.parametrize("late", [b'{"order_id":\n', b'{"version":1.7}\n'])
+def test_a_late_line_is_told_as_an_early_one(tmp_path: Path, late: bytes) -> None:
+    """Rows have gone on by then."""
+    table = Table(tmp_path, "order_id string, version long", None)
+    table.write(0, [line("a", 1) * 60_000, late])
+    for more in (("-o", "jsonl"), ("--sql", "SELECT sum(version) FROM lake")):
+        done = ask(str(table.folder), *more)
+        assert done.exit_code == 3
+        assert f"cannot read orders (JSON files) at {table.folder}: " in done.stderr
+        assert "dt=2026-01-31/b000000000000-00000-5e0c11aa.json.gz" in done.stderr
+        assert "TMPDIR" not in done.stderr
+
+
 @pytest.mark.parametrize("transform", [None, "SELECT order_id, version FROM events"])
 def test_a_folder_above_the_table_is_no_column(tmp_path: Path, transform: str | None) -> None:
     folder = tmp_path / "order_id=x" / "version=7"
