@@ -14,7 +14,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 import duckdb
 import obstore
@@ -25,7 +24,7 @@ from lakestream.query import sql
 from lakestream.query.ddl import quoted
 from lakestream.query.errors import UnreadableError
 from lakestream.query.json_log import BATCH, COMMITTED_AT, CommittedFile, JsonLog
-from lakestream.query.json_types import as_written, exactly, text
+from lakestream.query.json_types import Numbers, as_written, exactly, has_numbers, inferred, text
 from lakestream.query.question import Asked
 from lakestream.query.rows import first
 from lakestream.query.spans import Span
@@ -106,6 +105,7 @@ class _Lines:
         sql.do(connection, "SET TimeZone = 'UTC'")
         values = [partition_values(file.entry.partition) for file in files.values()]
         partitions = [*dict.fromkeys(name for one in values for name in one)]
+        self._inexact: set[str] = set()
         self._declared = log.declared
         types = dict(self._declared)
         if not log.is_complete:
@@ -127,7 +127,17 @@ class _Lines:
         return self._select(names).limit(0).to_arrow_table().schema
 
     def read(self, columns: Sequence[str]) -> pa.RecordBatchReader:
-        """Columns of all lines."""
+        """Columns of all lines.
+
+        Raises:
+            UnreadableError: one of them has numbers that no type holds.
+        """
+        if inexact := [name for name in columns if name in self._inexact]:
+            raise UnreadableError(
+                f"column {inexact[0]} of {self._log.told} has whole numbers with more digits than a double keeps, and "
+                f"others with fractions, for which {sql.ENGINE} has nothing else; name other columns in --sql, or have "
+                "Spark read what `lakestream files` lists"
+            )
         rows = self._select(columns).to_arrow_reader(10_000)
         return pa.RecordBatchReader.from_batches(rows.schema, self._batches(rows))
 
@@ -167,26 +177,24 @@ class _Lines:
         objects = f"read_json_objects({self._list}, {_OPTIONS})"
         ((structure,),) = sql.do(self._connection, f"SELECT json_group_structure(json) FROM {objects}")
         found = json.loads(structure or "{}")
-        return {name: _type_of(kind) for name, kind in found.items()} if isinstance(found, dict) else {}
+        if not isinstance(found, dict):
+            return {}
+        numbers = self._numbers([name for name, kind in found.items() if has_numbers(kind)])
+        types = {name: inferred(kind, numbers.get(name, Numbers())) for name, kind in found.items()}
+        self._inexact = {name for name, kind in types.items() if kind is None}
+        return {name: kind or "DOUBLE" for name, kind in types.items()}
+
+    def _numbers(self, names: Sequence[str]) -> dict[str, Numbers]:
+        if not names:
+            return {}
+        looked_for = ", ".join(map(Numbers.looked_for, names))
+        lines = self._lines(dict.fromkeys(names, "JSON"))
+        (found,) = sql.do(self._connection, f"SELECT {looked_for} FROM {lines}")
+        return {name: Numbers(*seen) for name, seen in zip(names, found, strict=True)}
 
     @property
     def _list(self) -> str:
         return f"[{', '.join(text(_LIKE.sub(_AS_IT_IS, path)) for path in self._paths)}]"
-
-
-def _type_of(structure: Any) -> str:
-    """The type of DuckDB for what `json_group_structure` says of a value."""
-    match structure:
-        case dict():
-            return f"STRUCT({', '.join(f'{quoted(name)} {_type_of(kind)}' for name, kind in structure.items())})"
-        case [element]:
-            return f"{_type_of(element)}[]"
-        case "UBIGINT":
-            return "BIGINT"  # as Spark has it, which knows no other
-        case "NULL":
-            return "VARCHAR"
-        case _:
-            return str(structure)
 
 
 def _require_exact(log: JsonLog) -> None:

@@ -1,14 +1,40 @@
 """Types of DuckDB for the columns of JSON lines, so that none of them alters a value. Pure.
 
-A schema declares them as it is now, and lines may have been written while it was another one.
+A schema declares them as it is now, and lines may have been written while it was another one. What it does not declare
+is inferred: DuckDB tells a structure of all lines, in which a whole number that no BIGINT holds is a DOUBLE, or makes
+all those of its column unsigned.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lakestream.query.ddl import quoted
 
 # Names of fields are passed over, which are in quotes.
 _LEAF = re.compile(r'"(?:[^"]|"")*"|DECIMAL\(\d+, \d+\)|\b(?:TINYINT|SMALLINT|INTEGER|BIGINT|BOOLEAN|DATE)\b')
+_WHOLE = ("UBIGINT", "BIGINT", "HUGEINT")
+
+
+def _above(most: int) -> str:
+    """A pattern of the digits of larger numbers."""
+    digits = str(most)
+    # The first that differs is larger, whatever comes behind it.
+    same_length = (
+        rf"{digits[:place]}[{int(digit) + 1}-9]\d{{{len(digits) - place - 1}}}"
+        for place, digit in enumerate(digits)
+        if digit != "9"
+    )
+    return "|".join([rf"(?:\d{{{len(digits) + 1},}}", *same_length]) + ")"
+
+
+_STRINGS = r'"(?:[^"\\]|\\.)*"'
+_BEYOND_BIGINT = rf"(?:^|[:,\[])-?{_above(2**63 - 1)}(?:[,\]}}]|$)"
+_BEYOND_DOUBLE = rf"^-?{_above(2**53)}$"
+_FRACTION = r"\d[.eE]"
 
 
 def as_written(kind: str) -> str:
@@ -43,6 +69,72 @@ def exactly(column: str, read: str, kind: str, file: str) -> str:
         f"CASE WHEN CAST(TRY_CAST({read} AS {kind}) AS {written}) IS NOT DISTINCT FROM CAST({read} AS {written}) "
         f"THEN TRY_CAST({read} AS {kind}) ELSE error({file} || {says} || left(CAST({read} AS VARCHAR), 80)) END"
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Numbers:
+    """What there is among the numbers of a column."""
+
+    beyond_bigint: bool = False
+    """Whole ones, also within other values."""
+    beyond_double: bool = False
+    """Whole ones that a double may round, where the column itself is numbers."""
+    fractions: bool = False
+    """With a fraction or an exponent."""
+
+    @staticmethod
+    def looked_for(name: str) -> str:
+        """SQL of a list of the three, over a column of JSON."""
+        bare = f"regexp_replace(CAST({quoted(name)} AS VARCHAR), {text(_STRINGS)}, '', 'g')"
+        patterns = (_BEYOND_BIGINT, _BEYOND_DOUBLE, _FRACTION)
+        return f"[{', '.join(f'bool_or(regexp_matches({bare}, {text(pattern)}))' for pattern in patterns)}]"
+
+
+def has_numbers(structure: Any) -> bool:
+    """Whether there are any in what `json_group_structure` says of a column."""
+    return not _leaves(structure).isdisjoint(("DOUBLE", *_WHOLE))
+
+
+def inferred(structure: Any, numbers: Numbers) -> str | None:
+    """The type for what `json_group_structure` says of a column; None if there is none that holds its numbers.
+
+    Args:
+        structure: of the column.
+        numbers: that are in it.
+    """
+    # Spark knows no unsigned one, whose differences would be errors below 0.
+    whole = "HUGEINT" if numbers.beyond_bigint else "BIGINT"
+    if "DOUBLE" not in _leaves(structure):
+        return _type_of(structure, dict.fromkeys(_WHOLE, whole))
+    if not numbers.fractions:
+        return _type_of(structure, dict.fromkeys(("DOUBLE", *_WHOLE), whole))
+    if numbers.beyond_bigint or numbers.beyond_double:
+        return None
+    return _type_of(structure, dict.fromkeys(_WHOLE, whole))
+
+
+def _leaves(structure: Any) -> set[str]:
+    match structure:
+        case dict():
+            return set[str]().union(*map(_leaves, structure.values()))
+        case [element]:
+            return _leaves(element)
+        case _:
+            return {str(structure)}
+
+
+def _type_of(structure: Any, numbers: Mapping[str, str]) -> str:
+    match structure:
+        case dict():
+            return (
+                f"STRUCT({', '.join(f'{quoted(name)} {_type_of(kind, numbers)}' for name, kind in structure.items())})"
+            )
+        case [element]:
+            return f"{_type_of(element, numbers)}[]"
+        case "NULL":
+            return "VARCHAR"
+        case _:
+            return numbers.get(structure, str(structure))
 
 
 def text(value: str) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 from collections.abc import Iterable
 from dataclasses import replace
@@ -315,6 +316,52 @@ def test_partitions_that_the_schema_holds_no_more_are_refused(tmp_path: Path) ->
     done = ask(str(table.folder))
     assert done.exit_code == 3
     assert "column dt is INTEGER by the schema as it is now" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("value", "kind"),
+    [
+        (2**63 - 1, "BIGINT"),
+        (2**63, "DECIMAL(38,0)"),
+        (2**64, "DECIMAL(38,0)"),
+        (1_769_860_800_000_000_000, "BIGINT"),
+        (-(2**63) - 1, "DECIMAL(38,0)"),
+        (-(10**38) + 1, "DECIMAL(38,0)"),
+        ({"n": 2**64, "m": [2**63]}, "STRUCT(n DECIMAL(38,0), m DECIMAL(38,0)[])"),
+        ([10**18, -1], "BIGINT[]"),
+        (
+            {"t": 1_769_860_800_000_000_000, "p": 1.5, "s": "[18446744073709551616]"},
+            "STRUCT(t BIGINT, p DOUBLE, s VARCHAR)",
+        ),
+        (-1, "BIGINT"),
+        (1.5, "DOUBLE"),
+    ],
+)
+def test_numbers_that_a_transform_makes_keep_their_digits(tmp_path: Path, value: object, kind: str) -> None:
+    table = Table(tmp_path, "order_id string", "SELECT order_id, f(order_id) AS n FROM events")
+    written = json.dumps({"order_id": "a", "n": value}, separators=(",", ":")).encode()
+    null = b'{"order_id":"b","n":null}\n{"order_id":"c"}\n'
+    less = b'{"order_id":"d","n":1}\n' if isinstance(value, int) else b""
+    table.write(0, [written + b"\n" + null + less])
+    sql = "SELECT n, typeof(n) AS kind FROM lake ORDER BY order_id"
+    done = ask(str(table.folder), "-o", "jsonl", "--sql", sql)
+    assert done.exit_code == 0, done.stderr
+    rows = [json.loads(text) for text in done.stdout.splitlines()]
+    assert rows[0] == {"n": value, "kind": kind}
+    assert [row["n"] for row in rows[1:]] == [None, None, *([1] if less else [])]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [("9007199254740993", "1.5"), ("18446744073709551616", "1e-3"), ('{"n":18446744073709551616}', '{"n":1.5}')],
+)
+def test_numbers_that_no_type_holds_together_are_refused(tmp_path: Path, values: Iterable[str]) -> None:
+    table = Table(tmp_path, "order_id string", "SELECT order_id, f(order_id) AS n FROM events")
+    table.write(0, [b'{"order_id":"a","n":%b}\n' % value.encode() for value in values])
+    done = ask(str(table.folder))
+    assert done.exit_code == 3
+    assert "column n of orders (JSON files) has whole numbers with more digits than a double keeps" in done.stderr
+    assert keys_of(table, "--sql", "SELECT order_id FROM lake") == "aa"
 
 
 @pytest.mark.parametrize("late", [b'{"order_id":\n', b'{"version":1.7}\n'])
