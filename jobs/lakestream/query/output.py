@@ -110,12 +110,14 @@ def printable(text: str) -> str:
 
 
 def _csv(rows: pa.RecordBatchReader, out: BinaryIO) -> int:
-    """Null is nothing between two commas, an empty text is `""`."""
+    """Null is nothing between two commas, an empty text is `""`. Readers pass over an empty line: of one column null is
+    `""` too."""
+    null = '""' if len(rows.schema) == 1 else ""
     out.write(f"{','.join(map(_quoted, rows.schema.names))}\n".encode())
     count = 0
     for row in _values(rows):
         count += 1
-        out.write(f"{','.join('' if value is None else _quoted(_text(value)) for value in row)}\n".encode())
+        out.write(f"{','.join(null if value is None else _quoted(_text(value)) for value in row)}\n".encode())
     return count
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
@@ -95,6 +96,13 @@ def test_csv_tells_null_from_an_empty_text() -> None:
     assert third[:2] == ["", ""]
     assert '\n"",-20,' in text
     assert "\n,,,,,,,,,zzz" in text
+
+
+def test_csv_of_one_column_keeps_the_rows_of_null() -> None:
+    text = written(Format.CSV, pa.table({"n": [None, 1, None]}))
+    assert text == b'n\n""\n1\n""\n'
+    assert [row["n"] for row in csv.DictReader(io.StringIO(text.decode()))] == ["", "1", ""]
+    assert pyarrow.csv.read_csv(io.BytesIO(text)).num_rows == 3
 
 
 def test_a_table_is_aligned_and_narrow_enough() -> None:
