@@ -107,6 +107,12 @@ def test_no_rows_are_an_answer_and_a_wrong_query_is_none(table: str, ask: Callab
     assert "statsu" in wrong.stderr.splitlines()[-1]
 
 
+def test_intervals_are_text(table: str, ask: Callable[..., Result]) -> None:
+    took = "max(TIMESTAMP '2026-01-02 03:00:00') - min(TIMESTAMP '2026-01-01 00:00:00') AS `took ``it`"
+    done = ask(table, "--engine", "spark", "--sql", f"SELECT count(*) AS n, {took} FROM lake", "-o", "csv")
+    assert done.stdout == "n,took `it\n3,INTERVAL '1 03:00:00' DAY TO SECOND\n", done.stderr
+
+
 @pytest.mark.parametrize(
     "statement",
     [

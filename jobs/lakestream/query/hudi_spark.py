@@ -15,7 +15,7 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as sf
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructField
+from pyspark.sql.types import DayTimeIntervalType, StructField, YearMonthIntervalType
 
 from lakestream.query.errors import SqlError, UnreadableError
 from lakestream.query.history import Version
@@ -30,6 +30,7 @@ from lakestream.storage import LakePath, Scheme
 
 _AS_OF = "as.of.instant"
 _QUERY_TYPE = "hoodie.datasource.query.type"
+_INTERVALS = (DayTimeIntervalType, YearMonthIntervalType)
 _MEMORY = "SPARK_DRIVER_MEMORY"
 """Variable of the environment with the heap of a JVM on this machine, as spark-submit knows it."""
 
@@ -111,7 +112,7 @@ class HudiSpark:
         with _spark_errors(_ON_CLUSTER if self._run.on_cluster else _HERE):
             spark = build_session(session)
             try:
-                answer = self._selected(spark, statement)
+                answer = _told(self._selected(spark, statement))
                 yield answer if limit is None else answer.limit(limit)
             finally:
                 stop_session(spark)
@@ -169,6 +170,17 @@ class HudiSparkChanges(HudiSpark):
         changed = both.where(~_comparable(BEFORE, own).eqNullSafe(_comparable(AFTER, own)))
         columns = op, sf.col(INSTANT), sf.col(KEY).alias(ROW_KEY), sf.col(BEFORE), sf.col(AFTER)
         return changed.orderBy(*place).select(*columns)
+
+
+def _told(answer: DataFrame) -> DataFrame:
+    """Intervals as text: Spark writes them to Parquet as numbers."""
+    if not any(isinstance(field.dataType, _INTERVALS) for field in answer.schema):
+        return answer
+    columns = []
+    for field in answer.schema:
+        column = sf.col(f"`{field.name.replace('`', '``')}`")
+        columns.append(column.cast("string").alias(field.name) if isinstance(field.dataType, _INTERVALS) else column)
+    return answer.select(*columns)
 
 
 def _require_query(spark: SparkSession, statement: str) -> None:

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from lakestream.errors import SettingsError
+from lakestream.query.errors import SqlError
 from lakestream.query.question import Engine
 
 _WIDEST = 50
@@ -28,7 +29,7 @@ MOST = 2**31 - 1
 
 
 def _otherwise(value: Any) -> str:
-    """What JSON has no form for: times with nanoseconds, intervals."""
+    """What JSON has no form for: times with nanoseconds."""
     return str(value.isoformat()) if isinstance(value, date) else str(value)
 
 
@@ -77,8 +78,15 @@ def require_redirected(form: Format) -> None:
 
 
 def write_rows(rows: pa.RecordBatchReader, form: Format, out: BinaryIO) -> int:
-    """Write all rows; returns how many there were."""
-    return _WRITERS[form](rows, out)
+    """Write all rows; returns how many there were.
+
+    Raises:
+        SqlError: the form has nothing for the type of a column.
+    """
+    try:
+        return _WRITERS[form](rows, out)
+    except pa.ArrowException as error:
+        raise SqlError(f"-o {form.value}: {error}. Cast the column in --sql, or have another form") from error
 
 
 def _table(rows: pa.RecordBatchReader, out: BinaryIO) -> int:

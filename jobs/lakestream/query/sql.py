@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ import duckdb
 import pyarrow as pa
 
 from lakestream.errors import LakeStreamError
+from lakestream.query.ddl import quoted
 from lakestream.query.errors import SqlError, UnreadableError
 from lakestream.query.question import TABLE
 
@@ -20,6 +22,8 @@ _ROWS = 10_000
 """Of a batch that is handed on."""
 _OF_VALUES = frozenset({"generate_series", "range", "unnest"})
 """Table functions that read nothing but their arguments."""
+# Names of fields and values of enumerations are passed over, which are in quotes.
+_INTERVAL = re.compile(r'"(?:[^"]|"")*"' r"|'(?:[^']|'')*'|\bINTERVAL\b")
 
 ENGINE = f"DuckDB {duckdb.__version__}"
 
@@ -53,7 +57,17 @@ def answered(sql: str, schema: pa.Schema, read: Read) -> Iterator[pa.RecordBatch
         fill(connection, TABLE, read(needed or schema.names[:1]))
         with _in_our_words(schema.names):
             do(connection, f"CREATE TEMP TABLE {_ANSWER} AS {sql}")
-        yield connection.table(_ANSWER).to_arrow_reader(_ROWS)
+        yield _told(connection.table(_ANSWER)).to_arrow_reader(_ROWS)
+
+
+def _told(answer: duckdb.DuckDBPyRelation) -> duckdb.DuckDBPyRelation:
+    """Intervals as text, as of `1 day 03:00:00`: Parquet has none of Arrow's, and nobody reads months, days and
+    nanoseconds."""
+    columns = []
+    for name, kind in zip(answer.columns, map(str, answer.types), strict=True):
+        told = _INTERVAL.sub(lambda found: "VARCHAR" if found[0] == "INTERVAL" else found[0], kind)
+        columns.append(quoted(name) if told == kind else f"CAST({quoted(name)} AS {told}) AS {quoted(name)}")
+    return answer.project(", ".join(columns))
 
 
 @contextmanager

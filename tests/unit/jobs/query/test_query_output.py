@@ -14,6 +14,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 
+from lakestream.query.errors import SqlError
 from lakestream.query.output import Format, write_rows
 
 ROWS = pa.table(
@@ -30,6 +31,7 @@ ROWS = pa.table(
         "note": ['say "hi", twice', "two\nlines", "z" * 80],
     }
 )
+UNION = pa.UnionArray.from_sparse(pa.array([0, 1], pa.int8()), [pa.array([1, 2]), pa.array(["a", "b"])])
 
 
 def written(form: Format, rows: pa.Table = ROWS) -> bytes:
@@ -123,6 +125,15 @@ def test_a_terminal_is_sent_no_control_characters() -> None:
         "ü 😀 z",
     ]
     assert written(Format.TABLE, rows).decode().splitlines()[0] == "\\x1b[1m"
+
+
+@pytest.mark.parametrize("rows", [pa.table({"x": pa.array([{}], pa.struct([]))}), pa.table({"x": UNION})])
+def test_what_a_form_has_nothing_for_is_told(rows: pa.Table) -> None:
+    out = io.BytesIO()
+    with pytest.raises(SqlError, match=r"-o parquet: .*\. Cast the column in --sql, or have another form"):
+        write_rows(rows.to_reader(), Format.PARQUET, out)
+    assert out.getvalue() == b""
+    assert written(Format.JSONL, rows)
 
 
 @pytest.mark.parametrize("form", list(Format))

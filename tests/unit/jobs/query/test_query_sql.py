@@ -64,6 +64,13 @@ def test_queries(sql: str, rows: list[tuple[object, ...]]) -> None:
     assert rows_of(sql) == rows
 
 
+def test_intervals_are_text_wherever_they_are() -> None:
+    inner = """{'interval': 1, 'a "INTERVAL" b': INTERVAL 2 SECOND, 'e': 'INTERVAL'::ENUM('INTERVAL', 'it''s')}"""
+    sql = f'SELECT INTERVAL \'1 day 3 hours\' AS "a ""b", [INTERVAL 1 MONTH, NULL] AS c, {inner} AS d FROM lake LIMIT 1'
+    within = {"interval": 1, 'a "INTERVAL" b': "00:00:02", "e": "INTERVAL"}
+    assert rows_of(sql) == [("1 day 03:00:00", ["1 month", None], within)]
+
+
 @pytest.mark.parametrize(
     "sql",
     [
