@@ -83,6 +83,7 @@ from lakestream_api.writers import (
     TableType,
     TableVersion,
     Writer,
+    merged_below,
 )
 
 __all__ = [
@@ -164,6 +165,7 @@ __all__ = [
     "load_lakestream",
     "load_lakestream_object",
     "memory_mebibytes",
+    "merged_below",
     "parse_duration",
     "parse_size",
     "rounded_size",

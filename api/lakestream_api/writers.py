@@ -137,6 +137,12 @@ class HudiClustering(ApiModel):
     """Files below half of it are merged into files of about this size, `1Mi` to `1Ti`, in all partitions."""
 
 
+def merged_below(target_file_size: int) -> int:
+    """Bytes below which clustering merges a file. What was merged is to stay as it is: of files of up to a size, each
+    that is made has half of it or more."""
+    return target_file_size // 2
+
+
 class HudiCleaning(ApiModel):
     """Removal of file versions that newer commits have replaced."""
 

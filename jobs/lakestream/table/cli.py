@@ -14,6 +14,7 @@ from lakestream.command import WithDefault, explained, load
 from lakestream.exits import PLANNED
 from lakestream.logs import log_to_stderr
 from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, target_of
+from lakestream_api import merged_below
 
 if TYPE_CHECKING:
     from lakestream.log import Work
@@ -166,6 +167,14 @@ def restore(
         )
 
 
+def _merged_below(file: Path | None, writer: str | None) -> int | None:
+    """Bytes below which the document has clustering merge a file; None: it does not say, or there is none."""
+    if file is None or writer is None:
+        return None
+    hudi = load(file).writer(writer).hudi
+    return None if hudi is None or hudi.clustering is None else merged_below(hudi.clustering.target_file_size)
+
+
 def _require_yes(*, yes: bool) -> None:
     if not yes:
         typer.echo("nothing was done: --yes asks the writer's driver for it", err=True)
@@ -189,7 +198,9 @@ def _ask(
         from lakestream.table.services import ask, plan_of
 
         target = target_of(path, file, writer)
-        plan = plan_of(work, look(target, 0), instant)
+        limit = _merged_below(file, writer)
+        report = look(target, 0) if limit is None else look(target, 0, limit)
+        plan = plan_of(work, report, instant, limit)
         typer.echo(plan.told)
         if plan.is_needed:
             _require_yes(yes=yes)

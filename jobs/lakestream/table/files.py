@@ -10,8 +10,8 @@ the log file belongs to the newest base file that was begun before that was comp
 from __future__ import annotations
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Set
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Set
 from dataclasses import dataclass
 
 from lakestream.query.timeline import Timeline
@@ -55,6 +55,8 @@ class Slices:
     """The newest of each file group."""
     small: Files
     """Base files below `SMALL`."""
+    mergeable: Files
+    """Base files that clustering merges: those that are small for it, and not alone with that in their partition."""
     waiting: Files
     """Log files that no compaction has merged yet."""
     replaced: Files
@@ -73,7 +75,10 @@ class _Named:
 
 
 def slices_of(
-    stored: Iterable[StoredFile], timeline: Timeline, replaced_groups: Set[tuple[str, str]] = frozenset()
+    stored: Iterable[StoredFile],
+    timeline: Timeline,
+    replaced_groups: Set[tuple[str, str]] = frozenset(),
+    merged_below: int = SMALL,
 ) -> Slices:
     """Sort files by what they are for; others than data files are passed over.
 
@@ -81,18 +86,10 @@ def slices_of(
         stored: what is in the table's folder.
         timeline: the table's.
         replaced_groups: partition and file group of what clusterings have replaced.
+        merged_below: bytes below which clustering merges a file.
     """
-    open_instants = {one.requested for one in timeline.pending}
-    compactions = {one.requested for one in timeline.pending if one.action == "compaction"}
     completed = {one.requested: one.completed or one.requested for one in timeline.instants}
-    begins = timeline.instants[0].requested if timeline.instants else ""
-
-    def is_completed(named: _Named) -> bool:
-        if named.is_log and timeline.layout == 1 and named.instant in compactions:
-            return True  # it is there before its base file
-        # What is older than the active timeline is in the archive, where only completed commits are.
-        return named.instant not in open_instants and (named.instant in completed or named.instant < begins)
-
+    is_completed = _completed_in(timeline)
     named = [found for file in stored if (found := _named(file)) is not None]
     groups: defaultdict[tuple[str, str], list[_Named]] = defaultdict(list)
     for one in named:
@@ -117,10 +114,33 @@ def slices_of(
         file_groups=len(groups),
         base=Files.of(newest),
         small=Files.of(file for file in newest if file.bytes < SMALL),
+        mergeable=Files.of(_mergeable(newest, merged_below)),
         waiting=Files.of(waiting),
         replaced=Files.of(replaced),
         unfinished=Files.of(one.file for one in named if not is_completed(one)),
     )
+
+
+def _completed_in(timeline: Timeline) -> Callable[[_Named], bool]:
+    """Tells whether a file is of a commit that is completed."""
+    instants = {one.requested for one in timeline.instants}
+    open_instants = {one.requested for one in timeline.pending}
+    compactions = {one.requested for one in timeline.pending if one.action == "compaction"}
+    begins = timeline.instants[0].requested if timeline.instants else ""
+
+    def is_completed(named: _Named) -> bool:
+        if named.is_log and timeline.layout == 1 and named.instant in compactions:
+            return True  # it is there before its base file
+        # What is older than the active timeline is in the archive, where only completed commits are.
+        return named.instant not in open_instants and (named.instant in instants or named.instant < begins)
+
+    return is_completed
+
+
+def _mergeable(newest: Iterable[StoredFile], below: int) -> Iterable[StoredFile]:
+    small = [file for file in newest if file.bytes < below]
+    of_partition = Counter(file.path.rpartition("/")[0] for file in small)
+    return (file for file in small if of_partition[file.path.rpartition("/")[0]] > 1)
 
 
 def _named(file: StoredFile) -> _Named | None:

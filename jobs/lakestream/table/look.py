@@ -12,7 +12,7 @@ from lakestream.query.hudi_folder import HudiFolder
 from lakestream.query.target import Kind, Target
 from lakestream.query.timeline import State
 from lakestream.storage import StoreSettings, open_store, translated
-from lakestream.table.files import StoredFile, slices_of
+from lakestream.table.files import SMALL, StoredFile, slices_of
 from lakestream.table.report import (
     Action,
     Asked,
@@ -25,12 +25,13 @@ from lakestream.table.report import (
 )
 
 
-def look(target: Target, limit: int) -> HudiReport | JsonReport:
+def look(target: Target, limit: int, merged_below: int = SMALL) -> HudiReport | JsonReport:
     """Report on a table.
 
     Args:
         target: the table.
         limit: entries of the timeline to tell, the newest; one request each.
+        merged_below: as of `slices_of`.
 
     Raises:
         SettingsError, UnreadableError: as `HudiFolder.look`.
@@ -42,7 +43,7 @@ def look(target: Target, limit: int) -> HudiReport | JsonReport:
     folder = HudiFolder.look(target.table)
     rejects = None if target.log is None else Quarantine.of(batches)
     asked = None if target.log is None else _asked(target.log)
-    slices = slices_of(_stored(target.table), folder.timeline, folder.replaced_groups)
+    slices = slices_of(_stored(target.table), folder.timeline, folder.replaced_groups, merged_below)
     return hudi_report(folder, slices, _actions(folder, limit), rejects, asked)
 
 

@@ -22,13 +22,14 @@ class Plan:
     """Whether there is anything to do."""
 
 
-def plan_of(work: Work, report: HudiReport | JsonReport, instant: str = "") -> Plan:
+def plan_of(work: Work, report: HudiReport | JsonReport, instant: str = "", merged_below: int | None = None) -> Plan:
     """What the work comes to on a table as it is. Pure.
 
     Args:
         work: what is to be done.
         report: the table.
         instant: of the savepoint that is to be deleted.
+        merged_below: bytes below which clustering merges a file, by which the report was made; None: nobody knows.
 
     Raises:
         SettingsError: the table has no such work, or no such savepoint.
@@ -40,7 +41,7 @@ def plan_of(work: Work, report: HudiReport | JsonReport, instant: str = "") -> P
         case Work.COMPACTION:
             return _compaction(report)
         case Work.CLUSTERING:
-            return _clustering(report)
+            return _clustering(report, merged_below)
         case Work.CLEANING:
             if not slices.replaced.count:
                 return Plan("no files have been replaced", is_needed=False)
@@ -67,18 +68,22 @@ def _compaction(report: HudiReport) -> Plan:
     return Plan(f"compaction merges {_told(waiting, 'log')} with {_told(report.slices.base, 'base')}")
 
 
-def _clustering(report: HudiReport) -> Plan:
+def _clustering(report: HudiReport, merged_below: int | None) -> Plan:
     if report.layout.startswith("bucket:"):
         raise SettingsError(
             f"{report.path} is kept by key, in as many files as it has buckets ({report.layout}): clustering is for "
             "tables of inserts"
         )
-    if not (small := report.slices.small).count:
-        return Plan("no files are small", is_needed=False)
-    return Plan(
-        f"clustering merges {_told(small, 'base')} below 32 MiB, and others that are small for "
-        "hudi.clustering.targetFileSize"
-    )
+    slices = report.slices
+    if merged_below is None:
+        if slices.base.count <= slices.partitions:
+            return Plan("no partition has several files", is_needed=False)
+        below = "below half of hudi.clustering.targetFileSize"
+        return Plan(f"clustering merges those of {_told(slices.base, 'base')} that are {below}")
+    limit = f"{rounded_size(merged_below)}, half of hudi.clustering.targetFileSize"
+    if not slices.mergeable.count:
+        return Plan(f"no partition has several files below {limit}", is_needed=False)
+    return Plan(f"clustering merges {_told(slices.mergeable, 'base')} below {limit}")
 
 
 def _deletion(report: HudiReport, instant: str) -> Plan:

@@ -14,7 +14,7 @@ from pyspark.sql.types import (
 )
 
 from lakestream.sinks.hudi.settings import HudiSettings
-from lakestream_api import IndexType
+from lakestream_api import IndexType, merged_below
 
 KEY_GENERATORS = {
     "NON_PARTITION": "org.apache.hudi.keygen.NonpartitionedKeyGenerator",
@@ -157,8 +157,7 @@ def _clustering(settings: HudiSettings) -> dict[str, str]:
         # rows can be lost behind a plan that was made meanwhile.
         "hoodie.parquet.small.file.limit": "0",
         "hoodie.clustering.plan.strategy.target.file.max.bytes": str(settings.cluster_into),
-        # What was merged is to stay as it is: of files of up to a size, each that is made has half of it or more.
-        "hoodie.clustering.plan.strategy.small.file.limit": str(settings.cluster_into // 2),
+        "hoodie.clustering.plan.strategy.small.file.limit": str(merged_below(settings.cluster_into)),
         "hoodie.clustering.plan.strategy.single.group.clustering.enabled": "false",
         "hoodie.clustering.async.max.commits": "1",
         "hoodie.clustering.inline.max.commits": "1",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from datetime import UTC, datetime
 from pathlib import Path
@@ -194,6 +195,37 @@ def test_buckets_are_not_clustered(lake: Path) -> None:
     done = table("cluster", "-f", f"{lake}/orders.yaml", *HUDI, "--yes")
     assert done.exit_code == Exit.SETTINGS
     assert "in as many files as it has buckets (bucket:4): clustering is for tables of inserts" in done.stderr
+
+
+def test_what_is_clustered_is_what_the_driver_merges(lake: Path) -> None:
+    document = lake / "orders.yaml"
+    inserts = "recordKey: [order_id], operation: insert, clustering: {targetFileSize: 100Mi}"
+    document.write_text(document.read_text().replace("recordKey: [order_id], orderingField: version", inserts))
+    properties = lake / "hudi" / ".hoodie" / "hoodie.properties"
+    properties.write_text(properties.read_text().replace(r"bucket\:4", "free"))
+
+    def cluster(*arguments: str) -> tuple[int, str]:
+        done = table("cluster", *arguments)
+        return done.exit_code, done.stdout
+
+    def add(name: str, mebibytes: int) -> None:
+        path = lake / "hudi" / f"{name}-0_0-7-9_20260131120002000.parquet"
+        path.parent.mkdir(exist_ok=True)
+        path.touch()
+        os.truncate(path, mebibytes << 20)
+
+    by_document, by_path = ("-f", str(document), *HUDI), (str(lake / "hudi"),)
+    limit = "50.0 MiB, half of hudi.clustering.targetFileSize\n"
+    add("dt=b/a", 40)
+    # One in each partition that is small: there is nothing to merge it with.
+    assert cluster(*by_document) == (0, f"no partition has several files below {limit}")
+    assert cluster(*by_path) == (0, "no partition has several files\n")
+    add("dt=a/b", 50)
+    assert cluster(*by_document)[0] == 0
+    add("dt=b/b", 40)
+    assert cluster(*by_document) == (PLANNED, f"clustering merges 2 base files (80.0 MiB) below {limit}")
+    told = "clustering merges those of 4 base files (130.0 MiB) that are below half of hudi.clustering.targetFileSize\n"
+    assert cluster(*by_path) == (PLANNED, told)
 
 
 def test_savepoints_are_listed_and_only_these_are_deleted(lake: Path) -> None:

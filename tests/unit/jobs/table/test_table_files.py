@@ -39,6 +39,7 @@ def test_base_files_logs_and_what_they_have_replaced() -> None:
     assert (found.partitions, found.file_groups) == (2, 2)
     assert found.base == Files(2, SMALL + 10)
     assert found.small == Files(1, 10)
+    assert found.mergeable == Files(), "it is alone in its partition"
     assert found.waiting == Files(2, 2)
     assert found.replaced == Files(2, 11)
     assert found.unfinished == Files()
