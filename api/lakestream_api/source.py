@@ -155,9 +155,10 @@ class KinesisSource(ApiModel):
     system's. HTTP proxies are not used: it has to be reached directly, or by a VPC endpoint."""
 
     starting_position: StartingPosition = StartingPosition.TRIM_HORIZON
-    """Where a new checkpoint begins: the oldest record retained (`TRIM_HORIZON`), what arrives
-    after the first start (`LATEST`), or the first record at or after `timestamp`
-    (`AT_TIMESTAMP`). A checkpoint that exists goes on from where it is."""
+    """Where a new checkpoint begins: the oldest record retained (`TRIM_HORIZON`; of a stream that
+    trims already one 15 minutes younger, which is still there when it is read), what arrives after
+    the first start (`LATEST`), or the first record at or after `timestamp` (`AT_TIMESTAMP`). A
+    checkpoint that exists goes on from where it is."""
 
     timestamp: (
         Annotated[

@@ -21,7 +21,7 @@ from lakestream.testing.fake_kinesis import START, FakeKinesis, FakeRecord
 from lakestream.testing.verdicts import delivery_faults, order_faults, tiling_faults
 
 SEED_STARTS = ("TRIM_HORIZON", "LATEST", "AT_TIMESTAMP")
-MARGIN = timedelta(minutes=5)
+MARGIN = timedelta(minutes=15)
 
 
 class History(StreamMachine):

@@ -37,6 +37,16 @@ _ERRORS: dict[str, type[KinesisError]] = {
     "KMSThrottlingException": ThrottledError,
     "ThrottlingException": ThrottledError,
     "RequestLimitExceeded": ThrottledError,
+    # As AWS's own SDKs count what other services and proxies call throttling, and what passes.
+    "Throttling": ThrottledError,
+    "ThrottledException": ThrottledError,
+    "RequestThrottled": ThrottledError,
+    "RequestThrottledException": ThrottledError,
+    "TooManyRequestsException": ThrottledError,
+    "RequestTimeout": KinesisUnavailableError,
+    "RequestTimeoutException": KinesisUnavailableError,
+    "RequestAbortedException": KinesisUnavailableError,
+    "PriorRequestNotComplete": KinesisUnavailableError,
     "InternalFailure": KinesisUnavailableError,
     "InternalFailureException": KinesisUnavailableError,
     "ServiceUnavailable": KinesisUnavailableError,
@@ -44,12 +54,14 @@ _ERRORS: dict[str, type[KinesisError]] = {
     "ResourceInUseException": KinesisUnavailableError,
     # AWS answers these two when a token has just run out; the next attempt signs with a fresh one.
     "ExpiredTokenException": KinesisUnavailableError,
+    "ExpiredToken": KinesisUnavailableError,
     "RequestExpired": KinesisUnavailableError,
     "AccessDeniedException": KinesisDeniedError,
     "KMSAccessDeniedException": KinesisDeniedError,
     "UnrecognizedClientException": KinesisDeniedError,
     "InvalidSignatureException": KinesisDeniedError,
 }
+_TIMEOUT, _TOO_MANY = 408, 429
 _CLOCK_IS_WRONG = ("Signature expired", "Signature not yet current")
 """What AWS says of a signature whose time is more than five minutes off, in an InvalidSignatureException."""
 
@@ -213,5 +225,7 @@ def error(status: int, body: bytes) -> KinesisError:
         # The next attempt is signed by the time of this answer.
         kind = KinesisUnavailableError
     elif kind is None:
-        kind = KinesisUnavailableError if status >= 500 else KinesisRejectedError
+        kind = ThrottledError if status == _TOO_MANY else KinesisRejectedError
+        if status >= 500 or status == _TIMEOUT:
+            kind = KinesisUnavailableError
     return kind(f"{code or f'HTTP {status}'}: {message}")

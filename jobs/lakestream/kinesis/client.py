@@ -27,6 +27,7 @@ from lakestream.kinesis import answers
 from lakestream.kinesis.busy import BusyShards
 from lakestream.kinesis.clock import KinesisClock
 from lakestream.kinesis.connections import Connections
+from lakestream.kinesis.credentials import RenewedCredentials, find_credentials
 from lakestream.kinesis.pages import arrival_time
 from lakestream.kinesis.port import IteratorStart, Monotonic, RecordPage, Shard, Sleep, StreamSummary
 from lakestream.kinesis.retry import Backoff
@@ -44,9 +45,16 @@ class HttpKinesisClient:
     def __init__(
         self, settings: KinesisSettings, *, sleep: Sleep = time.sleep, monotonic: Monotonic = time.monotonic
     ) -> None:
-        """Raises SettingsError if there are no credentials, or no endpoint for the region."""
+        """Find the endpoint and credentials.
+
+        Raises:
+            SettingsError: there are no credentials, or no endpoint for the region.
+            KinesisDeniedError, KinesisUnavailableError: nobody gives any, or not within `patience`.
+        """
         self._stream = settings.stream
-        self._url, self._credentials, authorities = _resolve(settings)
+        self._backoff = Backoff(settings.patience, sleep, monotonic)
+        self._url, credentials, authorities = self._backoff.call(lambda: _resolve(settings))
+        self._credentials = RenewedCredentials(credentials, monotonic)
         self._signer = Signer(settings.region, urlsplit(self._url).netloc)
         try:
             self._connections = Connections(
@@ -54,7 +62,6 @@ class HttpKinesisClient:
             )
         except OSError as error:  # an ssl.SSLError is one
             raise SettingsError(f"AWS_CA_BUNDLE (or ca_bundle of the profile) {authorities}: {error}") from error
-        self._backoff = Backoff(settings.patience, sleep, monotonic)
         self._monotonic = monotonic
         self._clock = KinesisClock()
         self._shards = BusyShards()
@@ -129,13 +136,10 @@ class HttpKinesisClient:
     def _post(self, operation: str, body: bytes) -> bytes:
         fixed = {"content-type": "application/x-amz-json-1.1", "x-amz-target": f"Kinesis_20131202.{operation}"}
         try:
-            frozen = self._credentials.get_frozen_credentials()
             # Kinesis refuses a time that is five minutes off its own, which it tells with that.
             now = self._clock.now(self._monotonic()) or datetime.now(UTC)
-            headers = self._signer.sign(frozen, now, fixed, body)
+            headers = self._signer.sign(self._credentials.now(), now, fixed, body)
             response = self._connections.post(headers, body)
-        except BotoCoreError as error:
-            raise KinesisUnavailableError(f"no credentials for {operation}: {error}") from error
         except OSError as error:
             raise KinesisUnavailableError(f"{operation} on {self._url}: {error}") from error
         self._observe(response.headers.get(b"date"))
@@ -178,11 +182,7 @@ def _seconds(time: datetime) -> float:
 def _resolve(settings: KinesisSettings) -> tuple[str, Credentials, str | None]:
     """The endpoint, the credentials and the certificates that any AWS SDK would use here."""
     session = botocore.session.get_session()
-    credentials = session.get_credentials()
-    if credentials is None:
-        raise SettingsError(
-            "no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or give the pod a role"
-        )
+    credentials = find_credentials(session)
     try:
         # Creating a client resolves AWS_ENDPOINT_URL(_KINESIS), profiles and partitions; nothing is sent.
         client = session.create_client("kinesis", region_name=settings.region, endpoint_url=settings.endpoint)

@@ -34,6 +34,9 @@ from lakestream.model import HashKeys
 MAGIC = b"\xf3\x89\x9a\xc2"
 _DIGEST = 16
 
+_KEY_CHARACTERS = 256
+"""Of a partition key, at most (Kinesis's limit). Records name their key by its number, so that a megabyte with one long
+key and many records would be gigabytes."""
 _NUMBER = re.compile(r"[0-9]{1,39}")
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
@@ -92,6 +95,8 @@ def _user_records(message: bytes) -> list[UserRecord]:
     for number, value in _fields(message):
         if number == 1:
             keys.append(_bytes(value).decode())
+            if len(keys[-1]) > _KEY_CHARACTERS:
+                raise _MalformedError
         elif number == 2:
             hash_keys.append(_bytes(value).decode())
         elif number == 3:

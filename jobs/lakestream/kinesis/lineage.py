@@ -15,7 +15,10 @@ Cursors = Mapping[str, Cursor]
 
 _DATE_RESOLUTION = timedelta(seconds=1)
 _TRIM_MARGIN = timedelta(minutes=5)
-"""Enough for a first batch to be planned and read, Spark's start included; 0.3 % of the shortest retention."""
+"""What is so close to being trimmed may be gone before it is read."""
+_FIRST_MARGIN = timedelta(minutes=15)
+"""Enough for a first batch to be planned and read, also where executors wait for nodes and images; 1 % of the shortest
+retention."""
 
 
 def first_cursors(shards: Shards, start: StartingPosition, now: datetime, stream: StreamSummary) -> dict[str, Cursor]:
@@ -34,7 +37,7 @@ def first_cursors(shards: Shards, start: StartingPosition, now: datetime, stream
     """
     since: datetime | None = None
     unread_since = stream.created_at
-    safe = now - stream.retention + _TRIM_MARGIN
+    safe = now - stream.retention + _FIRST_MARGIN
     if isinstance(start, datetime):
         if start > now:
             raise SettingsError(

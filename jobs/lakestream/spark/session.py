@@ -229,6 +229,9 @@ def common_conf(settings: SessionSettings) -> dict[str, str]:
         "spark.sql.adaptive.enabled": "true",
         "spark.sql.execution.arrow.maxRecordsPerBatch": "20000",
         "spark.python.worker.reuse": "true",
+        # Above it PySpark makes a file of what a task gets with its function, and never deletes it: of the ranges of
+        # 5,000 shards a megabyte a batch.
+        "spark.broadcast.UDFCompressionThreshold": "128m",
         "spark.python.daemon.module": "lakestream.spark.daemon",
         # Rows are wide structs of strings, dead after the batch: columnar cache without statistics or compression.
         "spark.sql.inMemoryColumnarStorage.compressed": "false",

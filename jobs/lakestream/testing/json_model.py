@@ -50,7 +50,7 @@ def _inner(json_: Json, type: sql.DataType, path: str) -> Iterator[tuple[str, Js
 _FLOAT_LIMIT = {sql.FloatType: Fraction(2) ** 128 - Fraction(2) ** 103, sql.DoubleType: Fraction(2) ** 1024 - 2**970}
 _BITS = {sql.ByteType: 7, sql.ShortType: 15, sql.IntegerType: 31, sql.LongType: 63}
 _BASE64 = re.compile(r"(?:[A-Za-z0-9+/]{4})*(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?")
-_DECIMAL = re.compile(r"[ \t\r\n]*[+-]?(?:[0-9]+[.]?[0-9]*|[.][0-9]+)(?:[eE][+-]?[0-9]+)?[ \t\r\n]*")
+_DECIMAL = re.compile(r"[ \t\r\n]*[+-]?(?:[0-9]+(?:[.][0-9]*)?|[.][0-9]+)(?:[eE][+-]?[0-9]+)?[ \t\r\n]*")
 _FIRST, _LAST = datetime(1, 1, 1), datetime(9999, 12, 31, 23, 59, 59, 999999)  # noqa: DTZ001
 _EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001
 

@@ -266,6 +266,10 @@ def test_who_places_records(strategy: str, by_key: bool) -> None:
         (500, {"__type": "Whatever"}, KinesisUnavailableError, RetryLaterError, "Whatever"),
         (503, "<html>busy</html>", KinesisUnavailableError, RetryLaterError, "HTTP 503.*busy"),
         (404, "[]", KinesisRejectedError, PermanentError, "HTTP 404"),
+        (408, "", KinesisUnavailableError, RetryLaterError, "HTTP 408"),
+        (429, "slow down", ThrottledError, RetryLaterError, "HTTP 429: slow down"),
+        (400, {"__type": "RequestTimeoutException"}, KinesisUnavailableError, RetryLaterError, "RequestTimeout"),
+        (400, {"__type": "TooManyRequestsException"}, ThrottledError, RetryLaterError, "TooManyRequests"),
     ],
 )
 def test_errors(status: int, body: object, kind: type[KinesisError], meaning: type[Exception], text: str) -> None:

@@ -250,7 +250,7 @@ def test_trim_horizon_keeps_clear_of_what_is_being_trimmed() -> None:
         stream.put(S0, b"x")
         stream.advance(timedelta(minutes=1))
     plan = plan_of(planner_of(stream, max_records=1))
-    assert plan.ranges[0].first_arrival == stream.time - timedelta(hours=24) + timedelta(minutes=5)
+    assert plan.ranges[0].first_arrival == stream.time - timedelta(hours=24) + timedelta(minutes=15)
 
 
 def test_children_wait_for_all_parents() -> None:
