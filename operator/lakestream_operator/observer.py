@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, TypeVar
 
@@ -18,7 +19,17 @@ from lakestream_api.names import (
     MANAGED_BY,
     REPORT_KEY,
 )
-from lakestream_operator.model import Application, DriverPod, Kind, Manifest, Memory, PodPhase, Stream, WriterSeen
+from lakestream_operator.model import (
+    Application,
+    DriverPod,
+    Heard,
+    Kind,
+    Manifest,
+    Memory,
+    PodPhase,
+    Stream,
+    WriterSeen,
+)
 from lakestream_operator.render.document import RESTART_ANNOTATION
 from lakestream_operator.render.objects import GOOD_KEY, MEMORY_ANNOTATION, SCALING_ANNOTATION, SHARDS_ANNOTATION
 
@@ -108,11 +119,13 @@ def writer_of(names: WriterNames, objects: Iterable[Manifest]) -> WriterSeen:
     document = _data(rest.get((Kind.ConfigMap, names.document)))
     progress = rest.get((Kind.ConfigMap, names.progress))
     written = progress["metadata"].get(_WRITTEN_AT) if progress else None
+    said = _data(progress).get(REPORT_KEY, "")
     return WriterSeen(
         application=_application(application) if application else None,
         driver_pod=_driver_pod(driver_pod) if driver_pod else None,
-        report=_parsed(DriverReport, _data(progress).get(REPORT_KEY)),
+        report=_parsed(DriverReport, said),
         reported_at=_time(written) if written else None,
+        said=said,
         control=_parsed(Control, _data(control).get(CONTROL_KEY)),
         memory=_parsed(Memory, annotations.get(MEMORY_ANNOTATION)) or Memory(),
         scaling_state=annotations.get(SCALING_ANNOTATION),
@@ -124,6 +137,25 @@ def writer_of(names: WriterNames, objects: Iterable[Manifest]) -> WriterSeen:
             (_time(pod["metadata"]["creationTimestamp"]) for pod in executors if _waits(pod)), default=None
         ),
     )
+
+
+def listen(
+    writers: Mapping[str, WriterSeen], before: Mapping[str, Heard | None], now: datetime
+) -> dict[str, WriterSeen]:
+    """Writers, with when anything of their drivers was new.
+
+    Args:
+        writers: as they are seen now.
+        before: what was heard of them at the last look of this process.
+        now: the time.
+    """
+    return {name: replace(seen, heard=_heard(seen, before.get(name), now)) for name, seen in writers.items()}
+
+
+def _heard(seen: WriterSeen, before: Heard | None, now: datetime) -> Heard:
+    pod = seen.driver_pod
+    sign = (pod.uid if pod else "", pod.phase if pod else "", seen.said)
+    return before.then(sign, now) if before else Heard(sign, now)
 
 
 def _data(config_map: Manifest | None) -> Mapping[str, str]:

@@ -19,8 +19,8 @@ from lakestream_operator.clock import Clock
 from lakestream_operator.decide import decide
 from lakestream_operator.errors import OperatorError
 from lakestream_operator.metrics import Metrics
-from lakestream_operator.model import Action, Manifest, Observed, Refusal, Stream, WriterSeen
-from lakestream_operator.observer import stream_of
+from lakestream_operator.model import Action, Heard, Manifest, Observed, Refusal, Stream, WriterSeen
+from lakestream_operator.observer import listen, stream_of
 from lakestream_operator.quotas import is_short
 from lakestream_operator.settings import JobSettings
 from lakestream_operator.status import is_news
@@ -60,6 +60,8 @@ class _Loop:
     """When the status was written last."""
     scaling: Mapping[str, ScalingState] = field(default_factory=dict)
     shards: ShardState | None = None
+    heard: Mapping[str, Heard | None] = field(default_factory=dict)
+    """When its drivers were heard of, by writer."""
     refusals: Mapping[str, Refusal] = field(default_factory=dict)
     """What was refused of it lately."""
     status_refusal: Refusal | None = None
@@ -207,7 +209,8 @@ class Reconciler:
     async def _cycle(self, key: StreamKey, loop: _Loop, now: datetime) -> None:
         """Look, decide, act."""
         stream = stream_of(loop.manifest)
-        writers = self.cache.writers(key)
+        writers = listen(self.cache.writers(key), loop.heard, now)
+        loop.heard = {name: seen.heard for name, seen in writers.items()}
         self._look_at_claims(key, loop, writers)
         await self._look_at_quotas(stream, loop, writers, now)
         observed = Observed(stream, writers, loop.contested, loop.refusals, loop.quotas)

@@ -11,6 +11,7 @@ from lakestream_operator.model.actions import (
     Manifest,
     Reference,
 )
+from lakestream_operator.model.heard import Heard
 from lakestream_operator.model.memory import Drain, Ending, Memory
 from lakestream_operator.model.observed import (
     Application,
@@ -33,6 +34,7 @@ __all__ = [
     "Emit",
     "Ending",
     "Finalize",
+    "Heard",
     "Kind",
     "Manifest",
     "Memory",

@@ -11,6 +11,7 @@ from typing import Any
 from lakestream_api import Control, DriverReport, LakeStreamStatus
 from lakestream_api.names import API_VERSION, KIND
 from lakestream_operator.model.actions import Kind, Manifest
+from lakestream_operator.model.heard import Heard
 from lakestream_operator.model.memory import Memory
 from lakestream_operator.model.refusal import Refusal
 
@@ -92,6 +93,10 @@ class WriterSeen:
     report: DriverReport | None = None
     reported_at: datetime | None = None
     """When the report was written, by the API server's clock: a node's may be wrong by any amount."""
+    said: str = ""
+    """The report as it was written."""
+    heard: Heard | None = None
+    """When anything of the driver was new to this process; none: nobody listens, and times have to do."""
     control: Control | None = None
     memory: Memory = field(default_factory=Memory)
     scaling_state: str | None = None

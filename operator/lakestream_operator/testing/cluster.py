@@ -16,8 +16,8 @@ from lakestream_operator.attempts import attempt
 from lakestream_operator.autoscaler import ScalingState, ShardState
 from lakestream_operator.decide import Decision, decide
 from lakestream_operator.errors import OperatorError
-from lakestream_operator.model import Action, Emit, Kind, Observed, Reference, Refusal
-from lakestream_operator.observer import stream_of, trim
+from lakestream_operator.model import Action, Emit, Heard, Kind, Observed, Reference, Refusal
+from lakestream_operator.observer import listen, stream_of, trim
 from lakestream_operator.settings import JobSettings
 from lakestream_operator.testing.api import ModelApi, Object
 from lakestream_operator.testing.drivers import Behaviour, Driver, KinesisStream
@@ -55,6 +55,7 @@ class Cluster:
     kinesis: KinesisStream = field(default_factory=KinesisStream)
     scaling: Mapping[str, ScalingState] = field(default_factory=dict)
     shards: ShardState | None = None
+    heard: Mapping[str, Heard | None] = field(default_factory=dict)
     refusals: Mapping[str, Refusal] = field(default_factory=dict)
     cache: Cache = field(default_factory=Cache)
     _reference: Reference = field(init=False)
@@ -142,13 +143,10 @@ class Cluster:
                     self.cache.remove(reference)
         stream = stream_of(trim(Kind.LakeStream, lakestream))
         applier = Applier(self.api, self.cache, "model")
-        observed = Observed(
-            stream,
-            self.cache.writers((stream.namespace, stream.name)),
-            refusals=self.refusals,
-            quotas=_done(applier.quotas(stream)),
-        )
         now = self.now + self.ahead
+        writers = listen(self.cache.writers((stream.namespace, stream.name)), self.heard, now)
+        self.heard = {name: seen.heard for name, seen in writers.items()}
+        observed = Observed(stream, writers, refusals=self.refusals, quotas=_done(applier.quotas(stream)))
         decision = decide(observed, self.job, now, scaling=self.scaling, shards=self.shards)
 
         async def act(action: Action) -> None:
@@ -164,7 +162,7 @@ class Cluster:
 
     def restart_operator(self) -> None:
         """It forgets all that it did not write down."""
-        self.scaling, self.shards, self.refusals = {}, None, {}
+        self.scaling, self.shards, self.refusals, self.heard = {}, None, {}, {}
         self.cache = Cache()
 
     @property
@@ -315,8 +313,10 @@ class Cluster:
 
     def _publish(self, driver: Driver, namespace: str) -> None:
         found = self._config_map(namespace, WriterNames(driver.stream, driver.writer).progress)
-        if found is not None and driver.report is not None:
-            found["data"] = {REPORT_KEY: driver.report.published().model_dump_json()}
+        data = {REPORT_KEY: driver.report.published().model_dump_json()} if driver.report else None
+        if found is not None and data and data != found.get("data"):
+            found["data"] = data
+            found["metadata"]["managedFields"] = [{"manager": "lakestream", "time": self.now.isoformat()}]
             self.api.touch(found)
 
 

@@ -23,12 +23,32 @@ def heard_at(seen: WriterSeen, pod: DriverPod) -> datetime:
     return max(started, seen.reported_at or report.updated_at) if report else started
 
 
+def seen_so(seen: WriterSeen, since: datetime, now: datetime) -> timedelta:
+    """For how long nothing has changed about a driver, by what this process has seen itself: a clock may be wrong, and
+    what is ended for it does not come back.
+
+    Args:
+        seen: the writer.
+        since: the last change by times that others wrote down, for where nobody listens.
+        now: the time.
+    """
+    return seen.heard.silent if seen.heard else now - since
+
+
+def _silence(seen: WriterSeen, pod: DriverPod, now: datetime) -> timedelta:
+    """For how long a driver has said nothing, to tell a person; others' times count where this process has not heard of
+    it yet."""
+    heard, by_times = seen.heard, now - heard_at(seen, pod)
+    if heard is None:
+        return by_times
+    return heard.silent if heard.changed else max(heard.silent, by_times)
+
+
 def is_stuck(seen: WriterSeen, pod: DriverPod | None, now: datetime) -> bool:
     """Whether a running driver has been silent for so long that only a restart helps."""
     if pod is None or pod.deleting or pod.phase is not PodPhase.RUNNING:
         return False
-    report = seen.own_report
-    return now - heard_at(seen, pod) > timings.stuck_limit(report)
+    return seen_so(seen, heard_at(seen, pod), now) > timings.stuck_limit(seen.own_report)
 
 
 def judge(app: Application, pod: DriverPod | None, seen: WriterSeen, memory: Memory, now: datetime) -> Outcome:
@@ -44,7 +64,7 @@ def judge(app: Application, pod: DriverPod | None, seen: WriterSeen, memory: Mem
     if pod.phase is PodPhase.UNKNOWN:
         message = f"The node of pod {pod.name} does not answer; if it is lost for good, delete the node."
         return Outcome(Situation.STALLED, "NodeLost", memory, message)
-    silence = now - heard_at(seen, pod)
+    silence = _silence(seen, pod, now)
     if silence > timings.late_limit(report):
         message = (
             f"The driver has said nothing for {format_duration(silence - silence % _SECOND)};"

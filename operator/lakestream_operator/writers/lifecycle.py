@@ -32,7 +32,7 @@ from lakestream_operator.render import is_restart
 from lakestream_operator.writers import timings
 from lakestream_operator.writers.endings import after_end, can_go_back, end_stuck, reject
 from lakestream_operator.writers.failures import Exit
-from lakestream_operator.writers.health import is_stuck, judge
+from lakestream_operator.writers.health import is_stuck, judge, seen_so
 from lakestream_operator.writers.outcome import Goal, Outcome, Situation, Stop
 
 
@@ -148,8 +148,8 @@ def _keep(goal: Goal, app: Application, seen: WriterSeen, now: datetime) -> Outc
     pod = seen.own_pod
     if is_stuck(seen, pod, now):
         return end_stuck(goal, app, seen, now)
-    never_starts = pod and pod.phase is PodPhase.PENDING and now - pod.created_at > timings.NEVER_STARTED
-    if pod and never_starts and can_go_back(goal, app):
+    pends = pod is not None and pod.phase is PodPhase.PENDING
+    if pod and pends and seen_so(seen, pod.created_at, now) > timings.NEVER_STARTED and can_go_back(goal, app):
         return reject(goal, app, seen, f"Its pod never started: {pod.message}", now)
     report, drain = seen.own_report if pod else None, seen.memory.drain
     # A driver that follows a request will end, even if the request is taken back.

@@ -1,4 +1,4 @@
-"""The clock of the operator's node was a day ahead, as before the first answer of NTP, and is put right."""
+"""The clock of the operator's node is ahead, as before the first answer of NTP, and is put right."""
 
 from datetime import timedelta
 
@@ -18,6 +18,65 @@ def _running(behaviour: Behaviour = Behaviour.WELL) -> Cluster:
     cluster.advance(2 * MINUTE)
     assert cluster.status.phase is Phase.RUNNING
     return cluster
+
+
+@pytest.mark.parametrize("restarted", [False, True], ids=["", "and the operator starts anew"])
+@pytest.mark.parametrize("ahead", [timedelta(minutes=-11), timedelta(minutes=2), timedelta(minutes=11), DAY], ids=str)
+def test_a_driver_that_is_well_is_left_alone(ahead: timedelta, *, restarted: bool) -> None:
+    cluster = _running()
+    cluster.advance(10 * MINUTE)
+    for clock in (ahead, timedelta()):
+        cluster.ahead = clock
+        if restarted:
+            cluster.restart_operator()
+        cluster.advance(MINUTE)
+        assert cluster.status.phase is Phase.RUNNING, "a restarted operator has heard of it by now"
+        cluster.advance(19 * MINUTE)
+    assert len(cluster.started) == 1
+    assert "NoProgress" not in [one.reason for one in cluster.events]
+
+
+@pytest.mark.parametrize("restarted", [False, True], ids=["", "and the operator starts anew"])
+@pytest.mark.parametrize("ahead", [timedelta(minutes=-11), timedelta(minutes=11), DAY], ids=str)
+def test_a_driver_that_hangs_is_restarted_once_it_has_been_silent_for_long(
+    ahead: timedelta, *, restarted: bool
+) -> None:
+    cluster = _running()
+    (driver,) = cluster.running()
+    driver.behaviour = Behaviour.HANGS
+    cluster.ahead = ahead
+    if restarted:
+        cluster.restart_operator()
+    cluster.advance(9 * MINUTE)
+    assert driver.exit is None
+    assert cluster.status.phase is Phase.FAILED
+    cluster.advance(3 * MINUTE)
+    assert driver.exit is not None
+
+
+def test_an_operator_that_was_frozen_ends_no_driver() -> None:
+    cluster = _running()
+    cluster.blind = {Kind.ConfigMap}
+    cluster.advance(2 * MINUTE)
+    # What its watches have told meanwhile is not taken in yet at its first looks.
+    cluster.advance(20 * MINUTE, operator=False)
+    cluster.advance(MINUTE)
+    cluster.blind = set()
+    cluster.advance(MINUTE)
+    assert (cluster.status.phase, len(cluster.started)) == (Phase.RUNNING, 1)
+
+
+def test_a_new_spec_is_given_the_time_to_start() -> None:
+    cluster = _running()
+    cluster.ahead = 11 * MINUTE
+    cluster.spark_operator = False
+    cluster.edit(lambda spec: spec.update(rollback=True, trigger={"interval": "20s"}))
+    cluster.spark_operator = True
+    cluster.kubelet = False
+    cluster.advance(5 * MINUTE)
+    cluster.kubelet = True
+    cluster.advance(2 * MINUTE)
+    assert "RolledBack" not in [one.reason for one in cluster.events]
 
 
 @pytest.mark.parametrize("restarted", [False, True], ids=["", "and the operator starts anew"])
