@@ -29,11 +29,13 @@ def after_end(goal: Goal, app: Application, seen: WriterSeen, now: datetime) -> 
 
 
 def end_stuck(goal: Goal, app: Application, seen: WriterSeen, now: datetime) -> Outcome:
-    """Count a driver that is silent like one that failed, and then end it."""
-    ending = seen.memory.ending
+    """Count a driver that is silent like one that failed, wait as long, and then end it."""
+    memory, ending = seen.memory, seen.memory.ending
     if ending is None or ending.application_uid != app.uid:
         return _count(goal, app, seen, now, stuck=True)
-    return _restart(goal, app, seen.memory, ending)
+    if ending.retry_at is None or now >= ending.retry_at:
+        return _restart(goal, app, memory, ending)
+    return _wait(memory, ending, now)
 
 
 def _restart(goal: Goal, app: Application, memory: Memory, ending: Ending) -> Outcome:

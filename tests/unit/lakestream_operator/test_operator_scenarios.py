@@ -1,6 +1,7 @@
 """What people live through with a LakeStream: the whole of the decisions, on a cluster in memory."""
 
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -488,6 +489,21 @@ def test_a_silent_driver_is_restarted() -> None:
     assert driver.exit is not None
     assert cluster.status.phase is Phase.RUNNING
     assert "NoProgress" in _reasons(cluster)
+
+
+def test_drivers_that_hang_are_restarted_less_and_less_often() -> None:
+    cluster = _running()
+    cluster.behaviour = lambda _: Behaviour.HANGS
+    (driver,) = cluster.running()
+    driver.behaviour = Behaviour.HANGS
+    cluster.advance(150 * MINUTE)
+    times = [one.started_at for one in cluster.started]
+    gaps = [after - before for before, after in pairwise(times)]
+    assert gaps[2:7] == sorted(gaps[2:7])
+    assert gaps[7] > gaps[2] + 3 * MINUTE
+    cluster.behaviour = lambda _: Behaviour.WELL
+    cluster.advance(16 * MINUTE)
+    assert _says(cluster, ConditionType.READY) == (True, "Running")
 
 
 def test_without_the_spark_operator_drivers_run_on_and_it_is_said_who_is_missing() -> None:

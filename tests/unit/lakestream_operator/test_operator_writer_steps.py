@@ -295,6 +295,15 @@ STEPS = {
         "NoProgress",
         [],
     ),
+    "silent for long and counted, too early: wait": (
+        RUN,
+        replace(
+            WELL, report=report_of(LONG_AGO), memory=Memory(failures=1, ending=_ending(NOW + timedelta(seconds=1)))
+        ),
+        Situation.BACKING_OFF,
+        "DriverLost",
+        [],
+    ),
     "silent for long and counted: end it": (
         RUN,
         replace(WELL, report=report_of(LONG_AGO), memory=Memory(failures=1, ending=_ending(NOW))),
