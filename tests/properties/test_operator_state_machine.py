@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from lakestream_api import Phase, WriterNames
-from lakestream_api.names import FINGERPRINT_ANNOTATION, STREAM_LABEL, WRITER_LABEL
+from lakestream_api.names import FINGERPRINT_ANNOTATION, REPORT_KEY, STREAM_LABEL, WRITER_LABEL
 from lakestream_operator.model import Kind, Reference
 from lakestream_operator.testing import Behaviour, Cluster, Mood, lakestream
 
@@ -33,6 +33,7 @@ class OperatorMachine(RuleBasedStateMachine):
         self.intervals = iter(range(11, 10_000))
         self.behaviours: dict[str, Behaviour] = {}
         self.foreign: dict[Reference, dict[str, Any]] = {}
+        self.may_be_silent = False
         self.cluster = Cluster(
             lakestream(writers=WRITERS), behaviour=lambda one: self.behaviours.get(one, Behaviour.WELL)
         )
@@ -78,9 +79,11 @@ class OperatorMachine(RuleBasedStateMachine):
         before = None
         while before != (before := self._applications()):
             self.cluster.reconcile()
+        refused = bool(self.cluster.refusals)
         self._edit(lambda spec: spec.update(scaling={"maxExecutors": maximum}))
         self.cluster.reconcile()
-        assert self._applications().items() >= before.items(), "scaling ended a driver"
+        # What was refused is tried anew with another spec, the end of a driver too.
+        assert refused or self._applications().items() >= before.items(), "scaling ended a driver"
 
     @rule(shards=st.none() | st.integers(1, 16))
     def shards_change(self, shards: int | None) -> None:
@@ -133,8 +136,16 @@ class OperatorMachine(RuleBasedStateMachine):
             }
             self.cluster.api.touch(found)
 
+    @rule(writer=st.sampled_from(WRITERS), report=st.sampled_from(["", "{", '{"state": "Wonderful"}']))
+    def report_is_spoilt(self, writer: str, report: str) -> None:
+        found = self.cluster.objects.get(Reference(Kind.ConfigMap, "lake", self._names(writer).progress))
+        if found is not None:
+            found["data"] = {REPORT_KEY: report}
+            self.cluster.api.touch(found)
+
     @rule(kind=st.sampled_from(Behaviour))
     def drivers_turn(self, kind: Behaviour) -> None:
+        self.may_be_silent |= kind is Behaviour.HANGS
         for driver in self.cluster.running():
             driver.behaviour = kind
             self.behaviours[driver.fingerprint] = kind
@@ -145,6 +156,7 @@ class OperatorMachine(RuleBasedStateMachine):
 
     @rule(kind=st.sampled_from(BLINDABLE))
     def watch_falls_silent(self, kind: Kind) -> None:
+        self.may_be_silent |= kind is Kind.ConfigMap
         self.cluster.blind = {kind}
 
     @rule()
@@ -153,6 +165,7 @@ class OperatorMachine(RuleBasedStateMachine):
 
     @rule(kind=st.sampled_from(MOODY), mood=st.sampled_from(Mood))
     def api_server_turns(self, kind: Kind, mood: Mood) -> None:
+        self.may_be_silent |= kind is Kind.ConfigMap
         self.cluster.api.moods[kind] = mood
 
     @rule(writer=st.sampled_from(WRITERS), kind=st.sampled_from(TAKEN), which=st.sampled_from(["control", "document"]))
@@ -227,6 +240,10 @@ class OperatorMachine(RuleBasedStateMachine):
     def one_driver_at_most(self) -> None:
         drivers = [driver.writer for driver in self.cluster.running()]
         assert len(drivers) == len(set(drivers))
+
+    @invariant()
+    def who_is_not_silent_is_not_ended_for_it(self) -> None:
+        assert self.may_be_silent or "NoProgress" not in [one.reason for one in self.cluster.events]
 
     @invariant()
     def what_is_not_ours_is_not_touched(self) -> None:

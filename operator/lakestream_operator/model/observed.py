@@ -95,6 +95,8 @@ class WriterSeen:
     """When the report was written, by the API server's clock: a node's may be wrong by any amount."""
     said: str = ""
     """The report as it was written."""
+    unreadable: str = ""
+    """Why that is no report, or empty."""
     heard: Heard | None = None
     """When anything of the driver was new to this process; none: nobody listens, and times have to do."""
     control: Control | None = None

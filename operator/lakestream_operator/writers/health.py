@@ -74,6 +74,13 @@ def judge(app: Application, pod: DriverPod | None, seen: WriterSeen, memory: Mem
     if report is not None and report.failure is not None and report.state is DriverState.STARTING:
         reason, prospect = _DENIED if report.failure.exit == Exit.PERMANENT else _AWAY
         return Outcome(Situation.STALLED, reason, memory, f"{report.failure.message.rstrip('.')}. {prospect}")
+    if seen.unreadable:
+        message = (
+            f"What the driver says of itself cannot be read ({seen.unreadable}), and it is left as it is. Its next"
+            " report takes the place of one that was changed by hand; else operator and image are of releases too far"
+            " apart."
+        )
+        return Outcome(Situation.STALLED, "ReportUnreadable", memory, message)
     if report is None or not report.has_worked:
         since = pod.started_at or pod.created_at
         message = f"The driver has run since {since:%T} UTC and has not committed a batch yet."

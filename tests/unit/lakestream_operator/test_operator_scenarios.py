@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from lakestream_api import Condition, ConditionStatus, ConditionType, Control, Phase, TableService
+from lakestream_api import Condition, ConditionStatus, ConditionType, Control, DriverState, Phase, TableService
 from lakestream_api.names import CONTROL_KEY, DOCUMENT_KEY
 from lakestream_operator.model import Kind, Reference
 from lakestream_operator.observer import FINALIZER
@@ -17,6 +17,7 @@ MINUTE = timedelta(minutes=1)
 APP = Reference(Kind.SparkApplication, "lake", "orders-json")
 POD = Reference(Kind.Pod, "lake", "orders-json-driver")
 CONTROL = Reference(Kind.ConfigMap, "lake", "orders-json-control")
+PROGRESS = Reference(Kind.ConfigMap, "lake", "orders-json-progress")
 
 
 def _running(**arguments: Any) -> Cluster:
@@ -489,6 +490,36 @@ def test_a_silent_driver_is_restarted() -> None:
     assert driver.exit is not None
     assert cluster.status.phase is Phase.RUNNING
     assert "NoProgress" in _reasons(cluster)
+
+
+@pytest.mark.parametrize("what", ["deleted", "spoilt", "empty"])
+def test_a_driver_whose_report_is_lost_is_left_alone(what: str) -> None:
+    cluster = _running()
+    cluster.advance(15 * MINUTE)
+    progress = cluster.objects[PROGRESS]
+    if what == "deleted":
+        cluster.delete(PROGRESS)
+    else:
+        progress["data"] = {"report.json": '{"state": "Wonderful"}'} if what == "spoilt" else {}
+        cluster.api.touch(progress)
+    cluster.reconcile()
+    cluster.reconcile()
+    assert (_says(cluster, ConditionType.DEGRADED)[1] == "ReportUnreadable") == (what == "spoilt")
+    cluster.advance(MINUTE)
+    assert (cluster.status.phase, len(cluster.started)) == (Phase.RUNNING, 1)
+
+
+def test_a_driver_whose_reports_nobody_can_read_is_told_of_and_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = _running()
+    monkeypatch.setattr(DriverState.RUNNING, "_value_", "Wonderful")
+    cluster.advance(20 * MINUTE)
+    assert len(cluster.started) == 1
+    assert _says(cluster, ConditionType.DEGRADED) == (True, "ReportUnreadable")
+    assert "(state: Input should be" in _condition(cluster, ConditionType.DEGRADED).message
+    (driver,) = cluster.running()
+    driver.behaviour = Behaviour.HANGS
+    cluster.advance(11 * MINUTE)
+    assert driver.exit is not None, "nothing new came"
 
 
 def test_drivers_that_hang_are_restarted_less_and_less_often() -> None:
