@@ -55,6 +55,8 @@ def judge(app: Application, pod: DriverPod | None, seen: WriterSeen, memory: Mem
     """Say how a driver is that should run, and is not stuck."""
     if pod is None:
         return _without_pod(app, memory, now)
+    if (hangs := deletion_hangs(pod, memory, now)) is not None:
+        return hangs
     if pod.deleting:
         message = "The driver's pod is being deleted; it is started again when it is gone."
         return Outcome(Situation.STALLED, "DriverPodDeleted", memory, message)
@@ -86,6 +88,17 @@ def judge(app: Application, pod: DriverPod | None, seen: WriterSeen, memory: Mem
         message = f"The driver has run since {since:%T} UTC and has not committed a batch yet."
         return Outcome(Situation.STARTING, "DriverStarting", memory, message)
     return Outcome(Situation.RUNNING, "Running", memory, ran=True)
+
+
+def deletion_hangs(pod: DriverPod, memory: Memory, now: datetime) -> Outcome | None:
+    """What is said of a pod that should have been gone for long; none: it may still be on its way."""
+    if pod.deleting_since is None or now - pod.deleting_since <= timings.DELETION:
+        return None
+    message = (
+        f"Pod {pod.name} should have been gone at {pod.deleting_since:%F %T} UTC; until it is, its driver may"
+        " still write, and no other is started. If its node is lost for good, delete the node."
+    )
+    return Outcome(Situation.STALLED, "DeletionHangs", memory, message)
 
 
 def _without_pod(app: Application, memory: Memory, now: datetime) -> Outcome:

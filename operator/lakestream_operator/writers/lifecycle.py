@@ -32,7 +32,7 @@ from lakestream_operator.render import is_restart
 from lakestream_operator.writers import timings
 from lakestream_operator.writers.endings import after_end, can_go_back, end_stuck, reject
 from lakestream_operator.writers.failures import Exit
-from lakestream_operator.writers.health import is_stuck, judge, seen_so
+from lakestream_operator.writers.health import deletion_hangs, is_stuck, judge, seen_so
 from lakestream_operator.writers.outcome import Goal, Outcome, Situation, Stop
 
 
@@ -67,13 +67,9 @@ def _why(goal: Goal, seen: WriterSeen) -> str:
 def _without_application(goal: Goal, seen: WriterSeen, now: datetime) -> Outcome:
     pod, memory = seen.driver_pod, seen.memory
     if pod is not None:
+        if (hangs := deletion_hangs(pod, memory, now)) is not None:
+            return hangs
         message = f"Waiting for pod {pod.name} of the last driver to be gone."
-        if pod.deleting_since and now - pod.deleting_since > timings.DELETION:
-            message = (
-                f"Pod {pod.name} should have been gone at {pod.deleting_since:%F %T} UTC; until it is, its driver may"
-                " still write, and no other is started. If its node is lost for good, delete the node."
-            )
-            return Outcome(Situation.STALLED, "DeletionHangs", memory, message)
         orphan = not pod.deleting and now - pod.created_at > timings.ORPHAN
         actions = (Delete(Reference(Kind.Pod, goal.namespace, pod.name), pod.uid),) if orphan else ()
         return Outcome(Situation.STOPPING, _why(goal, seen), memory, message, actions)

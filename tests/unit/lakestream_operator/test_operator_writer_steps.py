@@ -258,6 +258,13 @@ STEPS = {
     ),
     "node lost: say so, and start no other": (RUN, _pod(phase=PodPhase.UNKNOWN), Situation.STALLED, "NodeLost", []),
     "pod being deleted: wait": (RUN, _pod(deleting_since=NOW), Situation.STALLED, "DriverPodDeleted", []),
+    "pod being deleted for long: say why, and start no other": (
+        RUN,
+        _pod(deleting_since=LONG_AGO),
+        Situation.STALLED,
+        "DeletionHangs",
+        [],
+    ),
     "no batch yet: wait": (
         RUN,
         replace(WELL, report=report_of(NOW, batches=0)),
