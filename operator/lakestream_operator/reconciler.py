@@ -249,7 +249,7 @@ class Reconciler:
         """Ask for quotas where executors are missing, and only then: they change with each pod of the namespace."""
         if not any(is_short(seen) for seen in writers.values()):
             loop.quotas, loop.quotas_at = (), None
-        elif loop.quotas_at is None or now - loop.quotas_at >= _QUOTAS_EVERY:
+        elif loop.quotas_at is None or abs(now - loop.quotas_at) >= _QUOTAS_EVERY:
             loop.quotas, loop.quotas_at = await self.applier.quotas(stream), now
 
     def _refused(self, key: StreamKey, before: Mapping[str, Refusal], after: Mapping[str, Refusal]) -> None:
@@ -261,7 +261,8 @@ class Reconciler:
 
     async def _write(self, loop: _Loop, stream: Stream, status: LakeStreamStatus, now: datetime) -> None:
         """Write the status, if it is news."""
-        silent = now - loop.status_at if loop.status_at else timedelta.max
+        # A clock that was put back since says no less than one that went on.
+        silent = abs(now - loop.status_at) if loop.status_at else timedelta.max
         if self._writing >= _STATUSES_AT_ONCE:
             silent = timedelta()
         if not is_news(stream.status, status, silent):

@@ -159,6 +159,10 @@ class OperatorMachine(RuleBasedStateMachine):
         self.may_be_silent |= kind is Kind.ConfigMap
         self.cluster.blind = {kind}
 
+    @rule(ahead=st.sampled_from([timedelta(), timedelta(minutes=-11), timedelta(minutes=11), timedelta(days=1)]))
+    def operators_clock_is_set(self, ahead: timedelta) -> None:
+        self.cluster.ahead = ahead
+
     @rule()
     def watches_are_back(self) -> None:
         self.cluster.blind = set()

@@ -39,6 +39,8 @@ class Refusal:
     """The generation and the restart that were asked for: with others it is tried at once."""
     tries: int
     """How often in a row."""
+    at: datetime
+    """When it was counted."""
     retry_at: datetime
 
     @classmethod
@@ -59,6 +61,7 @@ class Refusal:
             message=f"{error}".rstrip(".") + ". The operator tries again, a minute apart at most.",
             about=about,
             tries=tries,
+            at=now,
             retry_at=now + pause_after(tries, chance, after),
         )
 
@@ -73,5 +76,5 @@ class Refusal:
         return self.tries == _TOLD
 
     def holds(self, about: tuple[int, str], now: datetime) -> bool:
-        """Whether nothing is to be tried yet."""
-        return self.about == about and now < self.retry_at
+        """Whether nothing is to be tried yet; one that is yet to come was counted before the clock was put back."""
+        return self.about == about and self.at <= now < self.retry_at

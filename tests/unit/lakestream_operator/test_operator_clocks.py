@@ -7,7 +7,7 @@ import pytest
 from lakestream_api import Phase
 from lakestream_operator.autoscaler import ScalingState, ShardState
 from lakestream_operator.model import Kind, Reference
-from lakestream_operator.testing import Behaviour, Cluster, lakestream
+from lakestream_operator.testing import Behaviour, Cluster, Mood, lakestream
 
 MINUTE, DAY = timedelta(minutes=1), timedelta(days=1)
 CONTROL = Reference(Kind.ConfigMap, "lake", "orders-json-control")
@@ -116,6 +116,18 @@ def test_a_lost_driver_is_replaced() -> None:
     cluster.ahead = timedelta()
     cluster.advance(5 * MINUTE)
     assert [one.reason for one in cluster.events].count("DriverLost") == 1
+
+
+def test_what_was_refused_is_tried_again() -> None:
+    cluster = _running()
+    cluster.ahead = DAY
+    cluster.api.moods[Kind.ConfigMap] = Mood.OVERLOADED
+    cluster.edit(lambda spec: spec.update(suspend=True))
+    cluster.advance(MINUTE)
+    cluster.api.moods.clear()
+    cluster.ahead = timedelta()
+    cluster.advance(2 * MINUTE)
+    assert cluster.status.phase is Phase.SUSPENDED
 
 
 @pytest.mark.parametrize("restarted", [False, True], ids=["", "and the operator starts anew"])

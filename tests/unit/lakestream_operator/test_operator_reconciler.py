@@ -31,6 +31,8 @@ class Applier:
         self.cache = Cache()
         self.acts: list[tuple[str, Any]] = []
         self.statuses: list[tuple[str, LakeStreamStatus]] = []
+        self.asked = 0
+        """How often for quotas."""
         self.error: Exception | None = None
         self.slow: asyncio.Event | None = None
         self.answered: asyncio.Event | None = None
@@ -45,6 +47,10 @@ class Applier:
         if isinstance(action, Finalize):
             metadata = {**stream.manifest["metadata"], "resourceVersion": "2", "finalizers": [FINALIZER]}
             self.cache.put(Kind.LakeStream, {**stream.manifest, "metadata": metadata})
+
+    async def quotas(self, stream: Stream) -> tuple[Any, ...]:
+        self.asked += 1
+        return ()
 
     async def write_status(self, stream: Stream, status: LakeStreamStatus) -> None:
         self.statuses.append((stream.name, status))
@@ -187,6 +193,44 @@ def test_figures_wait_while_the_api_server_is_behind(clock: Any, applier: Applie
         assert applier.statuses[-1][0] == "later"
 
     play(writing())
+
+
+def test_a_clock_that_is_put_back_holds_no_figures_back(clock: Any, applier: Applier, play: Any) -> None:
+    cluster = Cluster(lakestream())
+    cluster.advance(timedelta(minutes=2))
+    before = cluster.status
+    figures = before.model_copy(update={"lag": timedelta(seconds=5)})
+
+    async def writing() -> None:
+        reconciler = _reconciler(clock, applier)
+        manifest = {**_manifest(), "status": before.model_dump(mode="json", by_alias=True)}
+        stream = stream_of(manifest)
+        loop = _Loop(manifest, claimant_of(stream), status_at=clock.now + timedelta(days=1))
+        await reconciler._write(loop, stream, figures, clock.now)
+        assert [status for _, status in applier.statuses] == [figures]
+        await reconciler.close()
+
+    play(writing())
+
+
+def test_quotas_are_asked_for_again_after_a_clock_was_put_back(clock: Any, applier: Applier, play: Any) -> None:
+    cluster = Cluster(lakestream())
+    cluster.advance(timedelta(minutes=2))
+    (driver,) = cluster.running()
+    driver.room = 0
+    cluster.advance(timedelta(minutes=1))
+    writers = cluster.cache.writers(("lake", "orders"))
+
+    async def asking() -> None:
+        reconciler = _reconciler(clock, applier)
+        stream = stream_of(_manifest())
+        loop = _Loop(_manifest(), claimant_of(stream), quotas_at=clock.now + timedelta(days=1))
+        for _ in range(2):
+            await reconciler._look_at_quotas(stream, loop, writers, clock.now)
+        assert (loop.quotas_at, applier.asked) == (clock.now, 1)
+        await reconciler.close()
+
+    play(asking())
 
 
 async def _two_on_one_table(clock: Any, applier: Applier) -> Reconciler:

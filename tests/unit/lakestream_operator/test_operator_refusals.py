@@ -221,4 +221,5 @@ def test_a_refusal_is_counted_anew_for_another_spec() -> None:
     assert other.holds((2, ""), NOW)
     assert not other.holds((2, "now"), NOW)
     assert not other.holds((2, ""), other.retry_at)
+    assert not other.holds((2, ""), NOW - timedelta(seconds=1)), "the clock was put back"
     assert Refusal.of(NameTakenError("taken"), (1, ""), None, NOW, 0).reason == "NameTaken"
