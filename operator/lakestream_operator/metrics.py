@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 
-from prometheus_client import CollectorRegistry, Counter, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 from prometheus_client.core import GaugeMetricFamily
 from prometheus_client.registry import Collector
 
@@ -45,6 +45,9 @@ class Metrics:
         )
         self._actions = Counter(f"{prefix}_actions", "Actions taken.", ["action"], registry=registry)
         self._failures = Counter(f"{prefix}_failures", "Cycles that failed.", ["error"], registry=registry)
+        self._listed = Gauge(
+            f"{prefix}_listed", "1 if all that there is could be listed the last time, else 0.", registry=registry
+        )
 
     def cycle(self, *, began: datetime, woken: datetime | None, ended: datetime) -> None:
         """A cycle is over; `woken` is when the first change was seen that called for it."""
@@ -57,6 +60,10 @@ class Metrics:
 
     def failed(self, error: str) -> None:
         self._failures.labels(error).inc()
+
+    def listed(self, *, everything: bool) -> None:
+        """Whether there is nothing that the operator cannot see."""
+        self._listed.set(everything)
 
 
 class StreamMetrics(Collector):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -98,6 +98,8 @@ class Reconciler:
     """Set once the cluster is known; before that nothing is decided."""
     relisted: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when objects have been listed anew, after a gap in which others may have gone."""
+    left: frozenset[str] = frozenset()
+    """Namespaces in which nothing is decided, since not all is known of them."""
     _loops: dict[StreamKey, _Loop] = field(default_factory=dict)
     _claims: int = 0
     """How often they have changed."""
@@ -135,6 +137,13 @@ class Reconciler:
         self._claims_changed()
         self.ready.set()
 
+    def leave(self, namespaces: Set[str]) -> None:
+        """Decide nothing in these namespaces, and again in all others."""
+        back, self.left = self.left - namespaces, frozenset(namespaces)
+        for (namespace, _), loop in self._loops.items():
+            if namespace in back:
+                self._look_soon(loop)
+
     def statuses(self) -> Iterable[tuple[StreamKey, LakeStreamStatus]]:
         """The statuses as they were written last, for metrics."""
         for key, loop in self._loops.items():
@@ -169,6 +178,9 @@ class Reconciler:
             if self._ending:
                 return
             loop.woken.clear()
+            if key[0] in self.left:
+                loop.wake_at = None
+                continue
             woken_at, loop.woken_at = loop.woken_at, None
             loop.busy_since = now = self.clock()
             try:

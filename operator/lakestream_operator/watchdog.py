@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from lakestream_operator.adapters.cache import WATCHED
 from lakestream_operator.adapters.client import KubeClient
 from lakestream_operator.clock import Clock
-from lakestream_operator.errors import NotFoundError, OperatorError
+from lakestream_operator.errors import ApiError, ForbiddenError, NotFoundError, OperatorError
 from lakestream_operator.model import Reference
 from lakestream_operator.reconciler import Reconciler
 
@@ -49,6 +49,8 @@ class Watchdog:
     """Of objects of which kopf had not told all: the version that there was."""
     missed: int = 0
     """Of how many of them it should have told by now."""
+    refused: frozenset[str] = frozenset()
+    """Namespaces that could not be listed the last time, though others could."""
 
     async def run(self) -> None:
         """Never returns."""
@@ -56,8 +58,10 @@ class Watchdog:
             try:
                 await self.look()
                 self.failure = ""
+                self.reconciler.metrics.listed(everything=not self.refused)
             except OperatorError as error:
                 self.failure = f"{error}"
+                self.reconciler.metrics.listed(everything=False)
                 missing = "; is what defines them installed (of sparkapplications, the Kubeflow Spark Operator)?"
                 level, hint = (logging.ERROR, missing) if isinstance(error, NotFoundError) else (logging.WARNING, "")
                 logger.log(level, "what there is could not be listed: %s%s", error, hint)
@@ -83,22 +87,46 @@ class Watchdog:
         """Forget what is gone, and find out what is not known yet.
 
         Raises:
-            OperatorError: something could not be listed.
+            OperatorError: something could not be listed, and not for lack of one of several namespaces.
         """
         self.reconciler.relisted.clear()
         known, there = self.reconciler.cache.versions(), dict[Reference, int]()
-        for kind, selector in WATCHED.items():
-            for namespace in self.namespaces or (None,):
-                found, as_of = await self.client.list_versions(kind, namespace, selector)
-                for one in known.keys() - found.keys():
-                    if one.kind is kind and namespace in (None, one.namespace):
-                        # What is newer than the list was made since.
-                        self.reconciler.cache.remove(one, as_of)
-                there |= found
-        self.missed = len(_older(known, self.behind) & there.keys()) if self.reconciler.ready.is_set() else 0
+        refused = dict[str, ApiError]()
+        for namespace in self.namespaces or (None,):
+            try:
+                there |= await self._listed(namespace, known)
+            except (ForbiddenError, NotFoundError) as error:
+                # Its Role goes with a namespace that is deleted: that is nothing to the others.
+                if namespace is None or len(refused) + 1 == len(self.namespaces):
+                    raise
+                refused[namespace] = error
+        missed = _older(known, self.behind) & there.keys()
+        self._refuse(refused, {one.namespace for one in missed})
+        self.missed = len(missed) if self.reconciler.ready.is_set() else 0
         self.behind = {one: there[one] for one in _older(known, there)}
         self.done_at = self.clock()
         self.served.set()
+
+    async def _listed(self, namespace: str | None, known: Mapping[Reference, int]) -> dict[Reference, int]:
+        """What there is in a namespace (None: in all); what else was known of it is forgotten."""
+        there = dict[Reference, int]()
+        for kind, selector in WATCHED.items():
+            found, as_of = await self.client.list_versions(kind, namespace, selector)
+            for one in known.keys() - found.keys():
+                if one.kind is kind and namespace in (None, one.namespace):
+                    # What is newer than the list was made since.
+                    self.reconciler.cache.remove(one, as_of)
+            there |= found
+        return there
+
+    def _refuse(self, refused: Mapping[str, ApiError], behind: Set[str]) -> None:
+        """Have nothing decided in namespaces that cannot be listed, nor before kopf has told of all in one that can be
+        again."""
+        for namespace in refused.keys() - self.refused:
+            logger.warning("nothing is done in %s, which cannot be listed: %s", namespace, refused[namespace])
+        waiting = self.refused | behind if self.reconciler.ready.is_set() else frozenset[str]()
+        self.reconciler.leave(refused.keys() | (self.reconciler.left & waiting))
+        self.refused = frozenset(refused)
 
     def problems(self) -> list[str]:
         """What is wrong, for `/healthz`."""

@@ -3,6 +3,7 @@ versions, hangs, refuses, and is started anew."""
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -51,6 +52,8 @@ class ApiServer:
     broken: bool = False
     """Whether watches say that the server cannot go on."""
     missing: set[Kind] = field(default_factory=set)
+    forbidden: set[str] = field(default_factory=set)
+    """Namespaces in which one may do nothing."""
     watches: set[asyncio.WriteTransport] = field(default_factory=set)
     selectors: set[tuple[Kind, str]] = field(default_factory=set)
     changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -124,15 +127,19 @@ class ApiServer:
         if request.headers.get("Authorization") != f"Bearer {self.token}":
             return web.json_response({"kind": "Status", "message": "who are you?"}, status=401)
         kinds = {f"{kind.value.prefix}/{kind.value.plural}": kind for kind in WATCHED if kind not in self.missing}
-        kind = kinds.get(request.path)
+        path, namespace = request.path, ""
+        if "/namespaces/" in path:
+            prefix, namespace, plural = re.fullmatch(r"(.*)/namespaces/(.*)/(.*)", path).groups()  # type: ignore[union-attr]
+            path = f"{prefix}/{plural}"
+        kind = kinds.get(path)
         if kind is None:
             return self._discovery(request.path, list(kinds.values()))
-        if self.refusal:
-            return web.json_response({"kind": "Status", "message": "no"}, status=self.refusal)
+        if self.refusal or namespace in self.forbidden:
+            return web.json_response({"kind": "Status", "message": "no"}, status=self.refusal or 403)
         self.selectors.add((kind, request.query.get("labelSelector", "")))
         if request.query.get("watch"):
-            return await self._watch(request, kind, int(request.query["resourceVersion"]))
-        items = [found for one, found in self.objects.items() if one.kind is kind]
+            return await self._watch(request, kind, namespace, int(request.query["resourceVersion"]))
+        items = [found for one, found in self.objects.items() if one.kind is kind and namespace in ("", one.namespace)]
         return web.json_response({"items": items, "metadata": {"resourceVersion": str(self.version)}})
 
     def _discovery(self, path: str, kinds: list[Kind]) -> web.Response:
@@ -162,7 +169,7 @@ class ApiServer:
             resources.append({**namespaces, "verbs": ["list", "watch"]})
         return web.json_response({"resources": resources}, status=200 if resources else 404)
 
-    async def _watch(self, request: web.Request, kind: Kind, since: int) -> web.StreamResponse:
+    async def _watch(self, request: web.Request, kind: Kind, namespace: str, since: int) -> web.StreamResponse:
         response = web.StreamResponse()
         await response.prepare(request)
         transport = request.transport
@@ -177,7 +184,8 @@ class ApiServer:
                     await self._send(response, "ERROR", status)
                     return response
                 for version, event, reference, manifest in self.history:
-                    if version > since and reference.kind is kind and not self.hangs:
+                    ours = reference.kind is kind and namespace in ("", reference.namespace)
+                    if version > since and ours and not self.hangs:
                         await self._send(response, event, manifest)
                 since = since if self.hangs else self.version
                 await changed.wait()
@@ -217,15 +225,17 @@ class Watching:
 
 
 @asynccontextmanager
-async def _watching(clock: Any, server: ApiServer) -> AsyncIterator[Watching]:
+async def _watching(
+    clock: Any, server: ApiServer, applier: Any = None, namespaces: tuple[str, ...] = ()
+) -> AsyncIterator[Watching]:
     await server.start()
     credentials = Credentials(f"http://127.0.0.1:{server.port}")
     credentials.api_key["BearerToken"] = f"Bearer {server.token}"
-    reconciler = Reconciler(SimpleNamespace(), Cache(), JOB, clock, Metrics(CollectorRegistry()))  # type: ignore[arg-type]
+    reconciler = Reconciler(applier, Cache(), JOB, clock, Metrics(CollectorRegistry()))
     ending = asyncio.Event()
     async with KubeClient(credentials) as client:
-        kopf = asyncio.create_task(handlers.watch(reconciler, credentials, (), ending))
-        watchdog = Watchdog(client, reconciler, (), clock, clock.now)
+        kopf = asyncio.create_task(handlers.watch(reconciler, credentials, namespaces, ending))
+        watchdog = Watchdog(client, reconciler, namespaces, clock, clock.now)
         try:
             yield Watching(server, credentials, reconciler, watchdog, ending, kopf)
         finally:
@@ -398,7 +408,9 @@ def test_a_look_at_many_namespaces_asks_once_for_what_is_known(clock: Any, run: 
         return ({here: 4} if (kind, namespace) == (here.kind, here.namespace) else {}), 9
 
     cache = SimpleNamespace(versions=versions, remove=lambda *one: gone.append(one))
-    reconciler = SimpleNamespace(cache=cache, relisted=asyncio.Event(), ready=asyncio.Event())
+    reconciler = SimpleNamespace(
+        cache=cache, relisted=asyncio.Event(), ready=asyncio.Event(), left=frozenset(), leave=lambda _: None
+    )
     client = SimpleNamespace(list_versions=list_versions)
     watchdog = Watchdog(client, reconciler, ("one", "two", "three"), clock, clock.now)  # type: ignore[arg-type]
     run(watchdog.look())
@@ -420,6 +432,57 @@ def test_decisions_begin_once_all_is_known(watched: Any, monkeypatch: pytest.Mon
         looking.cancel()
 
     watched(script)
+
+
+class Decided:
+    """Takes down in which LakeStreams anything is done."""
+
+    def __init__(self) -> None:
+        self.of: set[str] = set()
+
+    async def act(self, stream: Any, action: Any, now: Any) -> None:
+        self.of.add(stream.namespace)
+
+    async def write_status(self, stream: Any, status: Any) -> None: ...
+
+
+def test_a_namespace_that_cannot_be_listed_is_nothing_to_the_others(
+    clock: Any, run: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(handlers, "_RETRY_SECONDS", 0.02)
+    monkeypatch.setattr(watchdog, "_POLL", timedelta(milliseconds=10))
+    monkeypatch.setattr(watchdog, "EVERY", timedelta(milliseconds=50))
+    here, there = (Reference(Kind.LakeStream, namespace, "orders") for namespace in ("here", "there"))
+
+    async def watching() -> None:
+        server, decided = ApiServer(), Decided()
+        server.put(here)
+        server.put(there)
+        server.forbidden = {"there"}
+        async with _watching(clock, server, decided, ("here", "there")) as watching:
+            looking = asyncio.create_task(watching.watchdog.run())
+            await watching.until(lambda: decided.of == {"here"})
+            listed = watching.reconciler.metrics._listed
+            assert (watching.watchdog.problems(), listed.collect()[0].samples[0].value) == ([], 0)
+            server.forbidden = set()
+            await watching.until(lambda: decided.of == {"here", "there"})
+            assert listed.collect()[0].samples[0].value == 1
+            # Its Role goes, and what is in it cannot be seen any more.
+            server.forbidden = {"there"}
+            server.cut()
+            await watching.until(lambda: watching.reconciler.left == {"there"})
+            decided.of.clear()
+            for one in (here, there):
+                server.put(one)
+                watching.reconciler.wake((one.namespace, one.name))
+            await watching.until(lambda: decided.of)
+            assert decided.of == {"here"}
+            server.forbidden = {"here", "there"}
+            await watching.until(lambda: watching.watchdog.failure)
+            assert "403" in watching.watchdog.failure
+            looking.cancel()
+
+    run(watching())
 
 
 ACTIONS = st.one_of(
