@@ -137,20 +137,24 @@ def _misshapen(template: Mapping[str, Any], container: str) -> Iterator[tuple[st
             if field in (part := _mapping(template.get(name))) and not isinstance(part[field], Mapping):
                 yield f"{name}.{field}", "must be a mapping"
     spec = _mapping(template.get("spec"))
-    yield from _lists(spec, "spec", ("containers", "initContainers", "volumes"))
-    for one in spec.get("containers") or ():
+    yield from _lists(spec, "spec", dict.fromkeys(("containers", "initContainers", "volumes"), "name"))
+    containers = spec.get("containers")
+    for one in containers if isinstance(containers, list) else ():
         if isinstance(one, Mapping) and one.get("name") == container:
-            yield from _lists(one, f"spec.containers.{container}", ("env", "volumeMounts"))
+            yield from _lists(one, f"spec.containers.{container}", {"env": "name", "volumeMounts": "mountPath"})
             for kind, given in _mapping(one.get("resources")).items():
                 if not isinstance(given, Mapping):
                     yield f"spec.containers.{container}.resources.{kind}", "must be a mapping"
 
 
-def _lists(part: Mapping[str, Any], path: str, fields: tuple[str, ...]) -> Iterator[tuple[str, str]]:
-    for field in fields:
+def _lists(part: Mapping[str, Any], path: str, fields: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    """Fields that are no lists, by what their entries are told apart by."""
+    for field, key in fields.items():
         given = part.get(field, [])
-        if not isinstance(given, list) or not all(isinstance(one, Mapping) for one in given):
-            yield f"{path}.{field}", "must be a list of mappings"
+        if not isinstance(given, list) or not all(
+            isinstance(one, Mapping) and isinstance(one.get(key, ""), str) for one in given
+        ):
+            yield f"{path}.{field}", f"must be a list of mappings, each with a text as its {key}"
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -1,11 +1,15 @@
 """Templates of pods that a LakeStream gives, merged into those that the operator makes."""
 
+import re
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lakestream_api import InvalidDocumentError
+from lakestream_api.templates import DRIVER_CONTAINER
 from lakestream_operator.observer import stream_of
 from lakestream_operator.render import render_application, wanted_of
 from lakestream_operator.render.merge import merged
@@ -55,6 +59,70 @@ def _templates(**kubernetes: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     manifest["spec"]["kubernetes"] = kubernetes
     application = render_application(wanted_of(stream_of(manifest)).plans["json"], OWNER, JOB, 1)
     return application["spec"]["driver"]["template"], application["spec"]["executor"]["template"]
+
+
+JUNK = st.recursive(
+    st.none() | st.integers(0, 1) | st.sampled_from(["tmp", "A", "spark-kubernetes-driver", "limits"]),
+    lambda below: (
+        st.lists(below, max_size=2)
+        | st.dictionaries(st.sampled_from(["name", "mountPath", "key", "limits"]), below, max_size=2)
+    ),
+    max_leaves=4,
+)
+ENTRY = st.fixed_dictionaries({}, optional={"name": JUNK, "mountPath": JUNK, "value": JUNK})
+ENTRIES = JUNK | st.lists(ENTRY, max_size=2)
+CONTAINER = st.fixed_dictionaries(
+    {"name": st.just("spark-kubernetes-driver") | JUNK},
+    optional={
+        "env": ENTRIES,
+        "volumeMounts": ENTRIES,
+        "volumeDevices": ENTRIES,
+        "resources": JUNK,
+        "securityContext": JUNK,
+    },
+)
+TEMPLATE = st.fixed_dictionaries(
+    {},
+    optional={
+        "metadata": st.fixed_dictionaries({}, optional={"labels": JUNK, "annotations": JUNK}),
+        "spec": st.fixed_dictionaries(
+            {},
+            optional={
+                "volumes": ENTRIES,
+                "containers": JUNK | st.lists(CONTAINER, max_size=2),
+                "initContainers": ENTRIES,
+                "imagePullSecrets": ENTRIES,
+                "securityContext": JUNK,
+            },
+        ),
+    },
+)
+
+
+@given(TEMPLATE)
+def test_a_template_can_be_merged_or_is_refused(template: dict[str, Any]) -> None:
+    with suppress(InvalidDocumentError):
+        _templates(driver={"template": template})
+
+
+@pytest.mark.parametrize(
+    ("field", "problem"),
+    [
+        ({"volumes": [{"name": ["a"]}]}, "spec.volumes: must be a list of mappings, each with a text as its name"),
+        (
+            {"containers": [{"name": DRIVER_CONTAINER, "env": [{"name": {}}]}]},
+            f"spec.containers.{DRIVER_CONTAINER}.env: must be a list of mappings, each with a text as its name",
+        ),
+        (
+            {"containers": [{"name": DRIVER_CONTAINER, "volumeMounts": [{"mountPath": 1}]}]},
+            f"spec.containers.{DRIVER_CONTAINER}.volumeMounts: must be a list of mappings, each with a text as its"
+            " mountPath",
+        ),
+    ],
+)
+def test_what_entries_are_told_apart_by_is_text(field: dict[str, Any], problem: str) -> None:
+    with pytest.raises(InvalidDocumentError, match=re.escape(problem)):
+        _templates(driver={"template": {"spec": field}})
 
 
 def test_driver_and_executors_may_be_on_different_nodes() -> None:
