@@ -6,13 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from lakestream_api import Condition, ConditionStatus, ConditionType, Phase, QuarantineStatus
+from lakestream_api import Condition, ConditionStatus, ConditionType, LakeStreamStatus, Phase, QuarantineStatus
 from lakestream_operator.model import Refusal, Stream
 from lakestream_operator.quarantine import tell_of
 from lakestream_operator.writers import Outcome, Situation, WriterDecision
 
 REPEATED = 3
 """Failures in a row after which a writer is not well though it runs again: it may fail the next minute."""
+
+FAILED = "CycleFailed"
+"""Of a LakeStream of which nothing can be decided, by a bug."""
 
 _TROUBLE = (Situation.STALLED, Situation.BACKING_OFF, Situation.BLOCKED)
 _CHANGING = (Situation.STARTING, Situation.DRAINING, Situation.STOPPING)
@@ -78,6 +81,20 @@ def _condition(kind: ConditionType, said: _Said, before: Condition | None, gener
         last_transition_time=since,
         observed_generation=generation,
     )
+
+
+def failed(stream: Stream, error: Exception, now: datetime) -> LakeStreamStatus:
+    """The status, as it was written last, where nothing can be decided any more: a bug."""
+    message = (
+        f"The operator fails on this LakeStream ({type(error).__name__}: {error}): what runs goes on, and is neither"
+        " changed, healed nor scaled. See its log. It tries again, a minute apart at most; at once with another spec."
+    )
+    before = stream.status or LakeStreamStatus()
+    known = {one.type: one for one in before.conditions}
+    kind = ConditionType.DEGRADED
+    known[kind] = _condition(kind, _Said(True, FAILED, message), known.get(kind), stream.generation, now)
+    bad = Phase.DELETING if stream.deleting else Phase.DEGRADED if before.writers else Phase.FAILED
+    return before.model_copy(update={"phase": bad, "conditions": tuple(known.values())})
 
 
 def _told(outcomes: Mapping[str, Outcome]) -> str:

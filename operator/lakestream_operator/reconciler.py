@@ -16,10 +16,11 @@ from lakestream_operator.attempts import attempt
 from lakestream_operator.autoscaler import ScalingState, ShardState
 from lakestream_operator.claims import Claimant, claimant_of, contested, rivals
 from lakestream_operator.clock import Clock
+from lakestream_operator.conditions import FAILED, failed
 from lakestream_operator.decide import decide
 from lakestream_operator.errors import OperatorError
 from lakestream_operator.metrics import Metrics
-from lakestream_operator.model import Action, Heard, Manifest, Observed, Refusal, Stream, WriterSeen
+from lakestream_operator.model import Action, Emit, Heard, Manifest, Observed, Refusal, Stream, WriterSeen
 from lakestream_operator.observer import listen, stream_of
 from lakestream_operator.quotas import is_short
 from lakestream_operator.settings import JobSettings
@@ -190,6 +191,7 @@ class Reconciler:
                 # A bug that one LakeStream brings to light is not the others' business.
                 self._failed(loop, error)
                 logger.exception("the cycle of %s/%s failed; again at %s", *key, loop.wake_at)
+                await self._tell_of(loop, error)
             finally:
                 loop.busy_since = None
             self.metrics.cycle(began=now, woken=woken_at, ended=self.clock())
@@ -217,6 +219,20 @@ class Reconciler:
         asked = stream_of(loop.manifest).asked
         loop.bug = Refusal.of(error, asked, loop.bug, self.clock(), self.chance())
         loop.wake_at = loop.bug.retry_at
+
+    async def _tell_of(self, loop: _Loop, error: Exception) -> None:
+        """Say that a LakeStream has been failed on again: nobody else would."""
+        bug, stream, now = loop.bug, stream_of(loop.manifest), self.clock()
+        if bug is None or not bug.told:
+            return
+        status = failed(stream, error, now)
+        told = next(one for one in status.conditions if one.reason == FAILED)
+        try:
+            if bug.is_new:
+                await self.applier.act(stream, Emit(told.reason, told.message, warning=True), now)
+            await self._write(loop, stream, status, now)
+        except Exception:
+            logger.exception("that the cycle of %s/%s failed could not be told", stream.namespace, stream.name)
 
     async def _cycle(self, key: StreamKey, loop: _Loop, now: datetime) -> None:
         """Look, decide, act."""

@@ -173,6 +173,45 @@ def test_a_finalizer_that_is_refused_is_told_of(play: Any) -> None:
     _played(play, Webhook(lambda: NOW), script)
 
 
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_bug_that_stays_is_told_once(
+    play: Any, api: ModelApi, monkeypatch: pytest.MonkeyPatch, *, begun: bool
+) -> None:
+    def fails(*_: Any, **__: Any) -> None:
+        raise TypeError("unhashable type: 'list'")
+
+    async def script(operator: Operator) -> None:
+        if begun:
+            await asyncio.sleep(30)
+        with monkeypatch.context() as patch:
+            patch.setattr("lakestream_operator.reconciler.decide", fails)
+            operator.reconciler.wake(KEY)
+            await asyncio.sleep(0.5)
+            assert operator.events("CycleFailed") == [], "it may be a race"
+            await asyncio.sleep(120)
+            assert operator.says(ConditionType.DEGRADED) == (True, "CycleFailed")
+            assert "TypeError: unhashable type: 'list'" in operator.condition(ConditionType.DEGRADED).message
+            assert operator.lakestream["status"]["phase"] == ("Degraded" if begun else "Failed")
+            assert len(operator.events("CycleFailed")) == 1
+            assert operator.tries("merge status", STREAM) < 10
+        await asyncio.sleep(61)
+        assert operator.says(ConditionType.DEGRADED)[1] != "CycleFailed"
+
+    _played(play, api, script)
+
+
+def test_a_bug_that_cannot_be_told_is_outlived(play: Any, api: ModelApi, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def script(operator: Operator) -> None:
+        with monkeypatch.context() as patch:
+            for name in ("act", "write_status"):
+                patch.setattr(Applier, name, lambda *_: 1 / 0)
+            await asyncio.sleep(120)
+        await asyncio.sleep(61)
+        assert APP in api.objects
+
+    _played(play, api, script)
+
+
 def test_a_status_that_is_refused_stops_nothing(play: Any, api: ModelApi) -> None:
     api.moods = {Kind.LakeStream: Mood.REFUSES}
 
