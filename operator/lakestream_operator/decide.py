@@ -41,6 +41,8 @@ class Decision:
     """What the autoscaler remembers of each writer."""
     shards: ShardState | None = None
     """What it remembers of the stream's shards."""
+    resharding: str = ""
+    """The writer whose driver is told of them; empty: none is."""
 
 
 def decide(
@@ -90,6 +92,7 @@ def decide(
         wake_at=_wake_at(observed, writers, now),
         scaling={name: one.scale.state for name, one in writers.items() if one.scale},
         shards=next((one.shards.state for one in writers.values() if one.shards), None),
+        resharding=next((name for name, one in writers.items() if one.shards), ""),
     )
 
 

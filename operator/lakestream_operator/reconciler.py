@@ -248,8 +248,9 @@ class Reconciler:
             await self.applier.act(stream, action, now)
             self.metrics.acted(type(action).__name__)
 
-        loop.refusals = await attempt(observed, decision.actions, act, now, self.chance())
-        loop.scaling, loop.shards, loop.wake_at = decision.scaling, decision.shards, decision.wake_at
+        done = await attempt(observed, decision.actions, act, now, self.chance())
+        loop.refusals, loop.wake_at = done.refusals, decision.wake_at
+        loop.scaling, loop.shards = done.remembered(decision, loop.scaling, loop.shards)
         if loop.refusals != observed.refusals:
             self._refused(key, observed.refusals, loop.refusals)
             # What was refused, or is no more, is said at once.

@@ -4,7 +4,7 @@ rights, and what is kept of the decision."""
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from lakestream_api import Resharding, Spec
 from lakestream_operator.autoscaler import ShardDecision, ShardState, decide_shards, observe_stream
@@ -30,12 +30,19 @@ def reshard(spec: Spec, seen: WriterSeen, remembered: ShardState | None, now: da
         return None
     state = remembered or ShardState.from_json(seen.shard_state)
     order = seen.control.shards if seen.control else None
+    if order is not None and seen.shard_state is not None:
+        # An order may have been written though nobody answered that it was: its call counts all the same.
+        state = replace(state, calls=max(state.calls, ShardState.from_json(seen.shard_state).calls, key=_last))
     answer = _answer(seen, order)
     if order is not None and _is_over(spec, answer, state, now):
         # What Kinesis has refused does not count among the calls of a day.
         state = replace(state, calls=state.calls[:-1]) if answer and answer.problem else state
         order = None
     return _decide(spec, seen, state, now) if order is None else _follow(spec, order, answer, state, now)
+
+
+def _last(calls: tuple[datetime, ...]) -> datetime:
+    return max(calls, default=datetime.min.replace(tzinfo=UTC))
 
 
 def _answer(seen: WriterSeen, order: int | None) -> Resharding | None:

@@ -152,9 +152,10 @@ class Cluster:
         async def act(action: Action) -> None:
             await applier.act(stream, action, now)
 
-        self.refusals = _done(attempt(observed, decision.actions, act, now, chance=0))
+        done = _done(attempt(observed, decision.actions, act, now, chance=0))
         self._let_go()
-        self.scaling, self.shards = decision.scaling, decision.shards
+        self.refusals = done.refusals
+        self.scaling, self.shards = done.remembered(decision, self.scaling, self.shards)
         if decision.status is not None and self.lakestream is not None:
             with suppress(OperatorError):
                 _done(applier.write_status(stream, decision.status))

@@ -9,7 +9,7 @@ from lakestream_api import Control
 from lakestream_api.names import CONTROL_KEY
 from lakestream_operator.model import Kind, Reference
 from lakestream_operator.render.objects import SHARDS_ANNOTATION
-from lakestream_operator.testing import Cluster, KinesisStream, lakestream
+from lakestream_operator.testing import Cluster, KinesisStream, ModelApi, Mood, lakestream
 
 MINUTE = timedelta(minutes=1)
 
@@ -24,6 +24,11 @@ def _cluster(kinesis: KinesisStream, *, least: int = 1, most: int = 64, **spec: 
 def _order(cluster: Cluster, writer: str = "json") -> int | None:
     found = cluster.objects[Reference(Kind.ConfigMap, "lake", f"orders-{writer}-control")]
     return Control.model_validate_json(found["data"][CONTROL_KEY]).shards
+
+
+def _order_of_executors(cluster: Cluster) -> int | None:
+    found = cluster.objects[Reference(Kind.ConfigMap, "lake", "orders-json-control")]
+    return Control.model_validate_json(found["data"][CONTROL_KEY]).executors
 
 
 def _told(cluster: Cluster, reason: str) -> list[str]:
@@ -49,6 +54,52 @@ def test_a_full_stream_grows_and_once_the_load_is_gone_shrinks() -> None:
     assert cluster.kinesis.resharded == [6]
     cluster.advance(20 * MINUTE, step=MINUTE / 6)
     assert cluster.kinesis.resharded == [6, 3]
+
+
+def _fail_once(cluster: Cluster, monkeypatch: pytest.MonkeyPatch, of: str, mood: Mood) -> list[Any]:
+    """Have the first write of an order of the first writer's driver fail."""
+    apply, failed = cluster.api.apply, list[Any]()
+
+    async def failing(manifest: Any) -> Any:
+        told = Control.model_validate_json((manifest.get("data") or {}).get(CONTROL_KEY, "{}"))
+        ours = manifest["metadata"]["name"] == "orders-json-control"
+        value = getattr(told, of)
+        if ours and not failed and value is not None and (of == "shards" or value > 1):
+            failed.append(value)
+            cluster.api.moods[Kind.ConfigMap] = mood
+        try:
+            return await apply(manifest)
+        finally:
+            cluster.api.moods.pop(Kind.ConfigMap, None)
+
+    monkeypatch.setattr(ModelApi, "apply", lambda _, manifest: failing(manifest))
+    return failed
+
+
+@pytest.mark.parametrize("mood", [Mood.REFUSES, Mood.OVERLOADED, Mood.SWALLOWS])
+def test_an_order_whose_write_fails_is_given_with_the_next_try(monkeypatch: pytest.MonkeyPatch, mood: Mood) -> None:
+    cluster = _cluster(KinesisStream(open_shards=4, records_per_second=3_800), least=2)
+    failed = _fail_once(cluster, monkeypatch, "shards", mood)
+    cluster.advance(10 * MINUTE)
+    assert (failed, cluster.kinesis.resharded) == ([6], [6])
+    assert cluster.shards is not None
+    assert len(cluster.shards.calls) == 1
+    assert cluster.shards.calls[0] < cluster.started[0].started_at + 6 * MINUTE
+    assert len(_told(cluster, "Resharding")) == (0 if mood is Mood.SWALLOWS else 1)
+
+
+@pytest.mark.parametrize("mood", [Mood.REFUSES, Mood.OVERLOADED, Mood.SWALLOWS])
+def test_a_step_of_the_executors_whose_write_fails_is_told_with_the_next_try(
+    monkeypatch: pytest.MonkeyPatch, mood: Mood
+) -> None:
+    cluster = _cluster(KinesisStream(open_shards=64), least=64, scaling={})
+    failed = _fail_once(cluster, monkeypatch, "executors", mood)
+    cluster.advance(5 * MINUTE)
+    cluster.edit(lambda spec: spec.update(scaling={"minExecutors": 3}))
+    cluster.advance(MINUTE)
+    assert failed == [3]
+    assert _order_of_executors(cluster) == 3
+    assert [one for one in _told(cluster, "Scaled") if one.startswith("Writer json")]
 
 
 def test_without_the_field_nothing_is_asked_for_or_kept() -> None:
