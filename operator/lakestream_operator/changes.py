@@ -37,14 +37,14 @@ def changes_for(stream: Stream, decision: WriterDecision, job: JobSettings) -> I
     if decision.is_gone:
         yield from _removal(goal, decision.seen)
         return
-    if goal.plan is not None:
+    # What a driver of another document has, it needs until it has ended: its rights above all.
+    if goal.plan is not None and (outcome.start or _runs_this(decision)):
         for manifest in supports(goal.plan, stream, job.cluster_role):
             yield from _supported(decision, manifest)
-        if outcome.start or _runs_this(decision):
-            good = goal.plan.document if outcome.ran else decision.seen.good
-            yield from _applied(decision, document_manifest(goal.plan, stream, good))
-            if good != decision.seen.good:
-                yield Emit("Running", f"Writer {goal.names.writer} commits batches with this spec.")
+        good = goal.plan.document if outcome.ran else decision.seen.good
+        yield from _applied(decision, document_manifest(goal.plan, stream, good))
+        if good != decision.seen.good:
+            yield Emit("Running", f"Writer {goal.names.writer} commits batches with this spec.")
     yield from _controlled(stream, decision)
     scaled = (replace(one, message=f"Writer {decision.name}: {one.message}") for one in (scale.events if scale else ()))
     said = [*outcome.actions, *scaled, *(shards.events if shards else ())]

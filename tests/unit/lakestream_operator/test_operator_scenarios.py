@@ -522,6 +522,24 @@ def test_a_driver_whose_reports_nobody_can_read_is_told_of_and_left_alone(monkey
     assert driver.exit is not None, "nothing new came"
 
 
+def test_a_driver_keeps_its_rights_until_it_has_ended() -> None:
+    cluster = _running()
+    binding = Reference(Kind.RoleBinding, "lake", "orders-json")
+
+    def account() -> str:
+        (subject,) = cluster.objects[binding]["subjects"]
+        return str(subject["name"])
+
+    (driver,) = cluster.running()
+    cluster.edit(lambda spec: spec.update(kubernetes={"serviceAccount": "mine"}))
+    while driver.exit is None:
+        cluster.reconcile()
+        assert account() == "orders-json"
+        cluster.advance(timedelta(seconds=5))
+    cluster.advance(2 * MINUTE)
+    assert (cluster.status.phase, account()) == (Phase.RUNNING, "mine")
+
+
 def test_drivers_that_hang_are_restarted_less_and_less_often() -> None:
     cluster = _running()
     cluster.behaviour = lambda _: Behaviour.HANGS
