@@ -126,8 +126,7 @@ class Reconciler:
             loop.task = asyncio.create_task(self._run(key, loop), name=f"loop of {key[0]}/{key[1]}")
             self._claims_changed()
         elif manifest["metadata"].get("generation") != loop.manifest["metadata"].get("generation"):
-            loop.claimant = self._claimant(key, manifest)
-            self._claims_changed()
+            self._claim(loop, self._claimant(key, manifest))
         loop.manifest = manifest
         self._look_soon(loop)
 
@@ -260,11 +259,7 @@ class Reconciler:
 
     def _look_at_claims(self, key: StreamKey, loop: _Loop, writers: Mapping[str, WriterSeen]) -> None:
         """Find out whether it names what is another one's, and let others know what is not its own any more."""
-        before, loop.claimant = loop.claimant, loop.claimant.having(writers.values())
-        if loop.claimant.claims != before.claims:
-            self._claims_changed()
-        elif loop.claimant.given != before.given:
-            self._look_at_contested()
+        self._claim(loop, loop.claimant.having(writers.values()))
         if loop.compared != self._claims:
             others = (other.claimant for other_key, other in self._loops.items() if other_key != key)
             loop.rivals = tuple((one.namespace, one.name) for one in rivals(loop.claimant, others))
@@ -310,6 +305,14 @@ class Reconciler:
         finally:
             self._writing -= 1
         loop.status_at, loop.status_refusal = now, None
+
+    def _claim(self, loop: _Loop, claimant: Claimant) -> None:
+        """Take down what a LakeStream claims, and let others know if that is something else than before."""
+        before, loop.claimant = loop.claimant, claimant
+        if claimant.claims != before.claims:
+            self._claims_changed()
+        elif claimant.given != before.given:
+            self._look_at_contested()
 
     def _claims_changed(self) -> None:
         self._claims += 1

@@ -271,6 +271,22 @@ def test_of_two_that_name_one_table_the_second_waits_until_the_first_lets_go(
     play(looking())
 
 
+def test_a_spec_that_claims_the_same_has_nobody_compare_anew(clock: Any, applier: Applier, play: Any) -> None:
+    async def looking() -> None:
+        reconciler = _reconciler(clock, applier)
+        for name in ("first", "second"):
+            reconciler.cache.put(Kind.LakeStream, _manifest(name))
+        await _until(lambda: {name for name, _ in applier.statuses} == {"first", "second"})
+        before = reconciler._claims
+        _edited(reconciler, "first", {"scaling": {"executors": 3}})
+        assert reconciler._claims == before
+        _edited(reconciler, "first", {"checkpoint": "s3a://lake/another"}, generation=3)
+        assert reconciler._claims == before + 1
+        await reconciler.close()
+
+    play(looking())
+
+
 def test_one_that_waits_for_anothers_table_can_be_deleted_and_others_come_and_go(
     clock: Any, applier: Applier, play: Any
 ) -> None:
