@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import signal
+from collections.abc import Iterator
 from typing import Any, cast
 
 import kopf
@@ -22,11 +23,18 @@ from lakestream_operator.reconciler import Reconciler
 _WATCH_SECONDS, _PATIENCE = 60, 10
 """A watch is ended and begun anew so often, by the API server or else a little later by us: a connection that died
 without a word is noticed."""
-_RETRY_SECONDS = 2.0
-"""Between requests for a watch that an API server refuses or cannot answer. There is no end of them: without its
+_RETRY_SECONDS = (2.0, 4.0, 8.0, 15.0)
+"""Between requests for a watch that an API server refuses or cannot answer, the last one again and again: without its
 watches an operator is of no use, and one that ended would come back to the same."""
 _PAGE = 100
 """Objects per answer to a list: all of them are taken in before the next one is asked for."""
+
+
+class _Backoffs:
+    """Seconds between the attempts at a request, for each anew."""
+
+    def __iter__(self) -> Iterator[float]:
+        return itertools.chain(_RETRY_SECONDS, itertools.repeat(_RETRY_SECONDS[-1]))
 
 
 class _NoDifferences(kopf.DiffBaseStorage):
@@ -97,7 +105,7 @@ async def watch(
     # For so long a task and the last sight of an object are kept, beside what we keep of it.
     settings.queueing.idle_timeout = 0.1
     settings.peering.standalone = True
-    settings.networking.error_backoffs = itertools.repeat(_RETRY_SECONDS)
+    settings.networking.error_backoffs = _Backoffs()
     settings.watching.server_timeout = _WATCH_SECONDS
     settings.watching.client_timeout = _WATCH_SECONDS + _PATIENCE
     settings.watching.connect_timeout = 5

@@ -179,7 +179,7 @@ class Reconciler:
                 return
             loop.woken.clear()
             if key[0] in self.left:
-                loop.wake_at = None
+                loop.wake_at = loop.woken_at = loop.bug = None
                 continue
             woken_at, loop.woken_at = loop.woken_at, None
             loop.busy_since = now = self.clock()

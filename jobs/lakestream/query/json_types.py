@@ -1,4 +1,4 @@
-"""Types of DuckDB for the columns of JSON lines, so that none of them alters a value. Pure.
+"""Types of DuckDB for the columns of JSON lines, so that none alters a value, but for doubles and floats. Pure.
 
 A schema declares them as it is now, and lines may have been written while it was another one. What it does not declare
 is inferred: DuckDB tells a structure of all lines, in which a whole number that no BIGINT holds is a DOUBLE, or makes

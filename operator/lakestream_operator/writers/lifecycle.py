@@ -108,10 +108,11 @@ def _stop(goal: Goal, app: Application, stop: Stop, seen: WriterSeen, now: datet
     pod, report, writer, ended = seen.own_pod, seen.own_report, goal.names.writer, "Its driver is ended."
     memory = _asked(seen.memory, stop, pod, now)
     # A driver that has not taken over has nothing in hand, and SIGTERM ends it in order too.
-    if pod is None or pod.deleting or pod.phase is PodPhase.PENDING or report is None or report.epoch is None:
+    is_idle = not seen.unreadable and (report is None or report.epoch is None)
+    if pod is None or pod.deleting or pod.phase is PodPhase.PENDING or is_idle:
         event = Emit(stop.value, f"Stopping writer {writer}, which has no batch in hand.")
         return goal.deleting(app, stop.value, memory, ended, event)
-    if report.state is DriverState.DRAINED:
+    if report is not None and report.state is DriverState.DRAINED:
         event = Emit("Drained", f"Writer {writer} has ended its batch.")
         return goal.deleting(app, stop.value, seen.memory, ended, event)
     assert memory.drain is not None  # there is a pod

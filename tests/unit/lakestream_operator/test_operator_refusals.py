@@ -119,6 +119,28 @@ def test_a_refusal_of_one_writer_is_nothing_to_the_other(play: Any, api: ModelAp
     _played(play, api, script, writers=("json", "hudi"))
 
 
+def test_a_bug_is_forgotten_while_its_namespace_cannot_be_listed(
+    play: Any, api: ModelApi, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fails(*_: object, **__: object) -> None:
+        raise TypeError("a bug")
+
+    async def script(operator: Operator) -> None:
+        await asyncio.sleep(30)
+        with monkeypatch.context() as patch:
+            patch.setattr("lakestream_operator.reconciler.decide", fails)
+            operator.reconciler.wake(KEY)
+            await asyncio.sleep(20)
+            assert operator.says(ConditionType.DEGRADED) == (True, "CycleFailed")
+            operator.reconciler.leave({"lake"})
+            await asyncio.sleep(120)
+        operator.reconciler.leave(set())
+        await asyncio.sleep(120)
+        assert operator.says(ConditionType.DEGRADED)[1] != "CycleFailed"
+
+    _played(play, api, script)
+
+
 def test_an_application_of_the_name_that_is_not_ours_is_told_of(play: Any, api: ModelApi) -> None:
     metadata = {"name": "orders-json", "namespace": "lake"}
     api.admit({"apiVersion": "sparkoperator.k8s.io/v1beta2", "kind": "SparkApplication", "metadata": metadata})

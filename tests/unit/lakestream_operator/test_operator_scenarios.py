@@ -509,6 +509,20 @@ def test_a_driver_whose_report_is_lost_is_left_alone(what: str) -> None:
     assert (cluster.status.phase, len(cluster.started)) == (Phase.RUNNING, 1)
 
 
+def test_a_driver_whose_report_is_spoilt_ends_the_batch_in_hand_before_a_change() -> None:
+    cluster = _running()
+    cluster.advance(5 * MINUTE)
+    progress = cluster.objects[PROGRESS]
+    progress["data"] = {"report.json": "{"}
+    cluster.api.touch(progress)
+    cluster.edit(lambda spec: spec.update(trigger={"interval": "20s"}))
+    cluster.reconcile()
+    assert cluster.events[-1].message == "Draining writer json: its driver ends after the batch in hand."
+    cluster.advance(5 * MINUTE)
+    assert (cluster.status.phase, len(cluster.started)) == (Phase.RUNNING, 2)
+    assert "DrainTimedOut" not in _reasons(cluster)
+
+
 def test_a_driver_whose_reports_nobody_can_read_is_told_of_and_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = _running()
     monkeypatch.setattr(DriverState.RUNNING, "_value_", "Wonderful")

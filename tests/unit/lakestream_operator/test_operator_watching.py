@@ -251,7 +251,7 @@ Script = Callable[[Watching], Awaitable[None]]
 @pytest.fixture
 def watched(clock: Any, run: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[[Script], None]:
     """Runs a script with the watches of three objects."""
-    monkeypatch.setattr(handlers, "_RETRY_SECONDS", 0.02)
+    monkeypatch.setattr(handlers, "_RETRY_SECONDS", (0.02,))
 
     def go(script: Script) -> None:
         async def watching() -> None:
@@ -449,7 +449,7 @@ class Decided:
 def test_a_namespace_that_cannot_be_listed_is_nothing_to_the_others(
     clock: Any, run: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(handlers, "_RETRY_SECONDS", 0.02)
+    monkeypatch.setattr(handlers, "_RETRY_SECONDS", (0.02,))
     monkeypatch.setattr(watchdog, "_POLL", timedelta(milliseconds=10))
     monkeypatch.setattr(watchdog, "EVERY", timedelta(milliseconds=50))
     here, there = (Reference(Kind.LakeStream, namespace, "orders") for namespace in ("here", "there"))
