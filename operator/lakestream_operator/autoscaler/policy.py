@@ -119,8 +119,11 @@ def _current(spec: Scaling, window: ScalingWindow, state: ScalingState) -> int:
 
 def _watch_start(state: ScalingState, window: ScalingWindow, now: datetime) -> ScalingState:
     """Measure `D` when the executors of the last step up have all come."""
-    if state.raised_at is None or window.executors is None or window.executors.registered < (state.target or 0):
+    if state.raised_at is None:
         return state
+    if window.executors is None or window.executors.registered < (state.target or 0):
+        # Those that a quota refuses never come, and no pod tells of it: what they were for may be over by then.
+        return replace(state, raised_at=None) if now - state.raised_at > SETTLE_AT_MOST else state
     delay = (now - state.raised_at).total_seconds()
     return replace(state, raised_at=None, start_delays=(*state.start_delays, delay)[-5:], starved=0)
 

@@ -174,7 +174,7 @@ class ScalingState(Remembered):
     changed_at: datetime | None = None
     """When `target` was last changed."""
     raised_at: datetime | None = None
-    """When it was last raised."""
+    """When it was last raised, as long as its executors are waited for."""
     grown_at: datetime | None = None
     """When it was raised first since it was last lowered."""
     raised_rate: float | None = None

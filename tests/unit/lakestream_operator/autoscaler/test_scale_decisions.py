@@ -41,6 +41,8 @@ class Driver:
         self.spec = spec
         self.now = START
         self.executors = executors
+        self.room = 1_000
+        """Executors that a quota lets be."""
         self.state = ScalingState()
         self.batches: list[BatchSummary] = []
         self.decisions: list[ScaleDecision] = []
@@ -120,7 +122,7 @@ class Driver:
         self.state = decision.state
         self.decisions.append(decision)
         if self.follows:
-            self.executors = decision.target
+            self.executors = min(decision.target, self.room)
         return decision
 
     def idle(self, seconds: float) -> ScaleDecision:
@@ -437,6 +439,17 @@ def test_a_full_cluster_gets_its_target_lowered_and_is_asked_again() -> None:
     driver.pending_since = None
     driver.run(600, 300_000)
     assert max(decision.target for decision in driver.decisions[-30:]) >= 10
+
+
+def test_executors_that_a_quota_refuses_are_given_back_with_the_load() -> None:
+    driver = Driver(3)
+    driver.run(300, 50_000)
+    driver.room = 5
+    driver.run(900, 150_000)
+    assert driver.decisions[-1].target > 5
+    driver.run(1800, 10_000)
+    assert driver.decisions[-1].target == 1
+    assert not driver.state.start_delays, "nobody knows how long the others take"
 
 
 def test_a_full_cluster_is_said_of_executors_set_by_hand_and_they_stay_asked_for() -> None:

@@ -100,6 +100,17 @@ def test_silence_and_backlogs_never_take_executors_away(spec: Scaling, history: 
         assert taken_back or step["silent"] or float(str(step["lag"])) < 60
 
 
+@given(specs(), st.lists(steps(), min_size=1, max_size=25), st.integers(0, 200))
+@settings(max_examples=settings().max_examples // 5)
+def test_a_stream_that_has_gone_quiet_gives_all_back_however_many_ever_came(
+    spec: Scaling, history: list[dict[str, object]], registered: int
+) -> None:
+    quiet = {"seconds": 15, "records": 15, "busy": 0.1, "rate": 1.0, "lag": 0.0, "silent": False, "pending": False}
+    rush = {**quiet, "seconds": 30, "records": 1_000_000, "busy": 60.0, "rate": 3e4, "lag": 45.0}
+    history = [*history, *[rush | {"registered": registered}] * 5, *[quiet | {"registered": registered}] * 200]
+    assert _play(spec, history)[-1][0].target == spec.min_executors
+
+
 MODEL = BatchModel(fixed=1.0, fetch=40e-6, write=60e-6)
 
 
