@@ -139,7 +139,7 @@ def _decide(spec: Scaling, window: ScalingWindow, state: ScalingState, now: date
         return _Outcome(bounded, explain.bounds(spec, current, bounded)), state
     if until := next((end for w in spec.excluded_windows if (end := w.until(now))), None):
         return _Outcome(current, f"stays at {explain.count(current)} until {until:%F %R} UTC: excludedWindows"), state
-    if (scheduled := _scheduled(spec, now)) > current:
+    if (scheduled := _bounded(_scheduled(spec, now), state, now)) > current:
         return _Outcome(scheduled, explain.step(current, scheduled, "scaling.schedule has so many from now on")), state
     if reason := _silence(window, state, now):
         return _Outcome(current, f"stays at {explain.count(current)}: {reason}"), state
@@ -222,9 +222,10 @@ def _follow(
     wanted = max(clamp(spec, need.wanted), scheduled)
     seen = explain.seen(load, behind=pressure.behind, executors=current, rate=load.rate.now, busy=pressure.busy)
     if verdict is not None:
-        back = clamp(spec, verdict.executors)
+        back = max(clamp(spec, verdict.executors), min(scheduled, current))
         return _Outcome(back, explain.step(current, back, verdict.condition.message), wanted, verdict.condition), state
-    limit = _limit(spec, state, need, load, current=current, overloaded=overloaded, now=now)
+    short = _bounded(scheduled, state, now) < scheduled
+    limit = _limit(spec, state, need, load, current=current, short=short, overloaded=overloaded)
     target = current
     if overloaded and wanted > current:
         wanted = max(wanted, clamp(spec, round(LEAST_STEP * current))) if pressure.behind else wanted
@@ -249,6 +250,15 @@ def _scheduled(spec: Scaling, now: datetime) -> int:
     """Executors that the schedule asks for now, or soon."""
     times = (now, now + SCHEDULE_AHEAD)
     return max((one.executors for one in spec.schedule if any(map(one.until, times))), default=0)
+
+
+def _bounded(scheduled: int, state: ScalingState, now: datetime) -> int:
+    """Of scheduled executors, as many as the cluster has had room for, until more are asked for again. Whether they are
+    of use is not asked: a schedule is for load that has not come yet."""
+    block = state.block
+    if block is None or now >= block.until or block.condition.reason is not LimitReason.RESOURCE_STARVED:
+        return scheduled
+    return min(scheduled, block.executors)
 
 
 def _explain_backlog(
@@ -297,10 +307,10 @@ def _up(state: ScalingState, wanted: int, load: Load) -> int:
 
 
 def _limit(
-    spec: Scaling, state: ScalingState, need: Demand, load: Load, *, current: int, overloaded: bool, now: datetime
+    spec: Scaling, state: ScalingState, need: Demand, load: Load, *, current: int, short: bool, overloaded: bool
 ) -> ScalingCondition | None:
     """What stands in the way; only said while more would be asked for, or lag is over the goal."""
-    if state.block is not None and need.wanted > state.block.executors:
+    if state.block is not None and (short or need.wanted > state.block.executors):
         return state.block.condition
     if need.wanted > spec.max_executors and current == spec.max_executors:
         return ScalingCondition(

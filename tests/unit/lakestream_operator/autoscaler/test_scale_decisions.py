@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import pytest
 
@@ -590,6 +591,26 @@ def test_scheduled_executors_are_there_before_their_time_and_until_it_ends() -> 
     assert driver.executors == 12
     driver.run(1500, 60_000)
     assert driver.executors == 4
+
+
+def test_a_schedule_asks_a_full_cluster_no_more_often_than_a_load_does() -> None:
+    scheduled = ScheduledExecutors(cron="10 12 * * *", duration=timedelta(hours=3), executors=20)
+    driver = Driver(4, SPEC.model_copy(update={"schedule": (scheduled,)}))
+    driver.run(420, 60_000)
+    driver.room = 5
+    targets = [4]
+    for _ in range(7200 // 10):
+        driver.pending_since = (driver.pending_since or driver.now) if driver.state.target != 5 else None
+        targets.append(driver.run(10, 60_000).target)
+    changes = sum(one != other for one, other in pairwise(targets))
+    assert changes <= 2 * (1 + 7200 / 720), "five minutes later, and then every ten, for two"
+    assert driver.decisions[-1].target in (5, 20)
+    waits = [one for one in driver.decisions[200:] if one.target == 5]
+    assert {one.condition.reason for one in waits if one.condition} == {LimitReason.RESOURCE_STARVED}
+    assert all(one.condition for one in waits), "it is told all the time"
+    driver.pending_since, driver.room = None, 1_000
+    driver.run(660, 60_000)
+    assert driver.decisions[-1].target == 20
 
 
 def test_a_number_set_by_hand_is_taken_at_once() -> None:
