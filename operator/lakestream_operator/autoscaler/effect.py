@@ -48,7 +48,11 @@ def judge(state: ScalingState, load: Load, now: datetime) -> tuple[ScalingState,
     if not before or state.model is None:
         return state, None
     # Through one model, so that records of another size do not matter.
-    gain = 1 - (1 - promised) * cost(after, state.model) / cost(before, state.model)
+    usual = cost(before, state.model)
+    if usual <= 0:
+        # Batches took no more than what they take however small they are.
+        return state, None
+    gain = 1 - (1 - promised) * cost(after, state.model) / usual
     if gain >= LEAST_GAIN * promised:
         return state, None
     condition = ScalingCondition(

@@ -8,6 +8,9 @@ from enum import StrEnum
 
 from lakestream_operator.autoscaler.remembered import Remembered
 
+_LEAST_ALIKE = 0.01
+"""Of a record that comes now: what any record costs at least, however few bytes it has."""
+
 
 class LimitReason(StrEnum):
     """Why more executors would not help, or cannot be had; reasons of the condition `ScalingLimited`."""
@@ -90,7 +93,7 @@ class BatchModel:
         """How many records of the size that comes now cost as much as so many with so many bytes in all."""
         if self.size <= 0:
             return records
-        return (1 - self.byte_share) * records + self.byte_share * size / self.size
+        return max((1 - self.byte_share) * records + self.byte_share * size / self.size, _LEAST_ALIKE * records)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,13 @@
 """What holds for every history of batches."""
 
+import math
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from lakestream_api import ExecutorsReport, Scaling, StageSeconds
+from lakestream_api import CoreSeconds, ExecutorsReport, Scaling, StageSeconds
 from lakestream_operator.autoscaler import (
     BatchLimits,
     ScaleDecision,
@@ -40,6 +41,8 @@ def steps(draw: st.DrawFn) -> dict[str, object]:
     return {
         "seconds": draw(st.sampled_from([5, 15, 30, 60, 700])),
         "records": draw(st.integers(0, 1_000_000)),
+        "size": draw(st.sampled_from([0, 10, 200, 100_000])),
+        "by_bytes": draw(st.none() | st.booleans()),
         "busy": draw(st.floats(0.1, 100)),
         "rate": draw(st.one_of(st.none(), st.floats(0, 1e6))),
         "lag": draw(st.sampled_from([0.0, 0.0, 5.0, 45.0, 600.0])),
@@ -47,6 +50,15 @@ def steps(draw: st.DrawFn) -> dict[str, object]:
         "silent": draw(st.booleans()),
         "pending": draw(st.booleans()),
     }
+
+
+def _work(step: dict[str, object]) -> CoreSeconds | None:
+    """What a batch's tasks take, by its bytes or its records; None: the driver does not tell."""
+    if step["by_bytes"] is None:
+        return None
+    records = int(str(step["records"]))
+    work = 1e-7 * records * int(str(step["size"])) if step["by_bytes"] else 1e-4 * records
+    return CoreSeconds(fetch=work, write=work)
 
 
 def _play(spec: Scaling, history: list[dict[str, object]]) -> list[tuple[ScaleDecision, ScaleDecision | None, dict]]:  # type: ignore[type-arg]
@@ -60,7 +72,9 @@ def _play(spec: Scaling, history: list[dict[str, object]]) -> list[tuple[ScaleDe
             reported = now
             lag = float(str(step["lag"]))
             update = {
+                "bytes": int(str(step["records"])) * int(str(step["size"])),
                 "seconds": StageSeconds(plan=0, fetch=busy / 3, write=busy, commit=0),
+                "core_seconds": _work(step),
                 "executors": max(1, int(str(step["registered"]))),
                 "arrival_rate": None if step["rate"] is None else float(str(step["rate"])),
                 "backlog_records": lag * 1000,
@@ -100,12 +114,24 @@ def test_silence_and_backlogs_never_take_executors_away(spec: Scaling, history: 
         assert taken_back or step["silent"] or float(str(step["lag"])) < 60
 
 
+@given(st.lists(st.tuples(st.sampled_from([0, 0, 10, 1000, 100_000]), st.booleans()), min_size=5, max_size=40))
+@settings(max_examples=settings().max_examples // 5)
+def test_records_without_a_byte_cost_something_whatever_goes_by_the_byte(sizes: list[tuple[int, bool]]) -> None:
+    usual = {"seconds": 10, "records": 50_000, "busy": 1, "rate": 5e3, "lag": 0.0, "silent": False, "pending": False}
+    usual |= {"registered": 1}
+    history = [usual | {"size": size, "by_bytes": by_bytes} for size, by_bytes in sizes]
+    for decision, _, _ in _play(Scaling(max_executors=40), history):
+        model = decision.state.model
+        assert model is None or all(math.isfinite(one) for one in (model.fetch, model.write, model.services))
+
+
 @given(specs(), st.lists(steps(), min_size=1, max_size=25), st.integers(0, 200))
 @settings(max_examples=settings().max_examples // 5)
 def test_a_stream_that_has_gone_quiet_gives_all_back_however_many_ever_came(
     spec: Scaling, history: list[dict[str, object]], registered: int
 ) -> None:
     quiet = {"seconds": 15, "records": 15, "busy": 0.1, "rate": 1.0, "lag": 0.0, "silent": False, "pending": False}
+    quiet |= {"size": 200, "by_bytes": None}
     rush = {**quiet, "seconds": 30, "records": 1_000_000, "busy": 60.0, "rate": 3e4, "lag": 45.0}
     history = [*history, *[rush | {"registered": registered}] * 5, *[quiet | {"registered": registered}] * 200]
     assert _play(spec, history)[-1][0].target == spec.min_executors

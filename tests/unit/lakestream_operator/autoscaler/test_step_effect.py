@@ -1,5 +1,6 @@
 """Whether the last step up was of use."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from lakestream_operator.autoscaler.effect import judge
@@ -52,3 +53,14 @@ def test_what_waits_for_a_shard_is_no_judge_and_not_waited_for() -> None:
     assert found.step is None
     assert verdict is None
     assert found.block is None
+
+
+def test_batches_that_took_no_more_than_any_does_are_no_measure() -> None:
+    after = [sample(30.0 + 10 * number, 196, 200.0) for number in range(8)]
+    known = state(after)
+    assert known.model is not None
+    found, verdict = judge(
+        replace(known, model=replace(known.model, fetch_base=60.0, write_base=60.0)), LOAD, NOW + timedelta(seconds=120)
+    )
+    assert found.step is None
+    assert verdict is None
