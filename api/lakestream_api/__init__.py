@@ -17,7 +17,7 @@ from lakestream_api.kubernetes import (
     Toleration,
     TolerationOperator,
 )
-from lakestream_api.load import load_lakestream, load_lakestream_object
+from lakestream_api.load import load_lakestream, load_lakestream_object, load_scaling
 from lakestream_api.names import WriterNames, stream_labels
 from lakestream_api.progress import (
     CoreSeconds,
@@ -164,6 +164,7 @@ __all__ = [
     "format_size",
     "load_lakestream",
     "load_lakestream_object",
+    "load_scaling",
     "memory_mebibytes",
     "merged_below",
     "parse_duration",

@@ -3,7 +3,7 @@
 import difflib
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -11,7 +11,9 @@ from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from lakestream_api.errors import InvalidDocumentError, Problem
-from lakestream_api.resource import LakeStream
+from lakestream_api.resource import LakeStream, Scaling
+
+M = TypeVar("M", bound=BaseModel)
 
 
 class _Loader(yaml.SafeLoader):
@@ -40,7 +42,7 @@ def load_lakestream(text: str) -> LakeStream:
     Raises:
         InvalidDocumentError: with every problem found, each with its path and what to do.
     """
-    return _validated(_parse(text))
+    return _validated(LakeStream, _parse(text))
 
 
 # What an API server adds to the fields of `Metadata`.
@@ -69,19 +71,32 @@ def load_lakestream_object(manifest: Mapping[str, Any]) -> LakeStream:
     metadata = document.get("metadata")
     if isinstance(metadata, Mapping):
         document["metadata"] = {name: value for name, value in metadata.items() if name not in _SERVER_METADATA}
-    return _validated(document)
+    return _validated(LakeStream, document)
 
 
-def _validated(document: Mapping[str, Any]) -> LakeStream:
+def load_scaling(manifest: Mapping[str, Any]) -> Scaling:
+    """Read `spec.scaling` of a LakeStream as an API server hands it out, whatever the rest of the spec says.
+
+    Raises:
+        InvalidDocumentError: it is not there, or invalid itself.
+    """
+    spec = manifest.get("spec")
+    return _validated(Scaling, spec.get("scaling", {}) if isinstance(spec, Mapping) else None, ("spec", "scaling"))
+
+
+def _validated(model: type[M], document: object, place: tuple[str, ...] = ()) -> M:
+    """The part of a LakeStream that is at this place of it."""
     try:
         # Strict, and through JSON: what is valid here is what the CRD's schema would accept too.
-        return LakeStream.model_validate_json(json.dumps(document), strict=True, by_alias=True, by_name=False)
+        return model.model_validate_json(json.dumps(document), strict=True, by_alias=True, by_name=False)
     except ValidationError as error:
         # A list whose entries are all invalid counts as too short, though it is not empty.
         details = [
             detail for detail in error.errors(include_url=False) if detail["type"] != "too_short" or not detail["input"]
         ]
-        raise InvalidDocumentError([_problem(detail) for detail in details]) from error
+        raise InvalidDocumentError(
+            [_problem({**detail, "loc": (*place, *detail["loc"])}) for detail in details]
+        ) from error
 
 
 def _parse(text: str) -> Mapping[str, Any]:

@@ -15,7 +15,7 @@ from lakestream_operator.executors import scale, starved
 from lakestream_operator.model import Action, Emit, Finalize, Kind, Observed, Refusal, WriterSeen
 from lakestream_operator.quarantine import quarantine_of, tell_of
 from lakestream_operator.quotas import in_the_way, is_short, quotas_of
-from lakestream_operator.render import Plan, Wanted, executor_needs, plan_of, wanted_of
+from lakestream_operator.render import Plan, Wanted, executor_needs, plan_of, scaling_of, wanted_of
 from lakestream_operator.resharding import reshard
 from lakestream_operator.settings import JobSettings
 from lakestream_operator.status import status_of
@@ -170,15 +170,18 @@ def _decide_writer(
     if plan is None:
         return decision
     decision = replace(decision, wanted_image=plan.stream.spec.kubernetes.image or job.image)
-    if wanted is None:
+    bounds = wanted.stream.spec.scaling if wanted else scaling_of(observed.stream)
+    if bounds is None:
         return decision
-    spec = wanted.stream.spec
-    scaled = scale(spec, seen, scaling, now)
+    consumers = len(wanted.plans if wanted else observed.writers)
+    scaled = scale(bounds, plan, consumers, seen, scaling, now)
     if observed.quotas and is_short(seen):
         why = in_the_way(quotas_of(observed.quotas), executor_needs(plan))
         scaled = starved(scaled, why, told=observed.was_said("ResourceStarved"))
-    first = name == spec.writers[0].name
-    return replace(decision, scale=scaled, shards=reshard(spec, seen, shards, now) if first else None)
+    decision = replace(decision, scale=scaled)
+    if wanted is None or name != wanted.stream.spec.writers[0].name:
+        return decision
+    return replace(decision, shards=reshard(wanted.stream.spec, seen, shards, now))
 
 
 def _allowed(

@@ -6,7 +6,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 
-from lakestream_api import Scaling, Spec
+from lakestream_api import Scaling
 from lakestream_operator.autoscaler import (
     LimitReason,
     ScaleDecision,
@@ -16,6 +16,7 @@ from lakestream_operator.autoscaler import (
     window_of,
 )
 from lakestream_operator.model import Emit, WriterSeen
+from lakestream_operator.render import Plan
 
 KEPT_FOR = timedelta(minutes=2)
 """What the autoscaler remembers is written down with each new target, and this often: a restarted operator has lost
@@ -23,19 +24,24 @@ no more than that, and drivers publish the batches of as long. To write it after
 per writer and 15 s."""
 
 
-def scale(spec: Spec, seen: WriterSeen, remembered: ScalingState | None, now: datetime) -> ScaleDecision:
+def scale(
+    spec: Scaling, plan: Plan, consumers: int, seen: WriterSeen, remembered: ScalingState | None, now: datetime
+) -> ScaleDecision:
     """Decide on the executors of one writer.
 
     Args:
-        spec: of the LakeStream, the one that is wanted.
+        spec: `spec.scaling` of the LakeStream as it is.
+        plan: what the writer runs, be it an older spec: cores and batches are as that says.
+        consumers: writers that read the stream.
         seen: the writer's objects.
         remembered: the state of the last decision of this process; none after its start.
         now: the time.
     """
     state = ScalingState.from_json(seen.scaling_state) if remembered is None else remembered
-    if _is_bidden(spec.scaling, state):
+    if _is_bidden(spec, state):
         state = replace(state, evaluated_at=None)
-    return decide_scale(spec.scaling, window_of(spec, seen.report, seen.pending_since), state, now)
+    window = window_of(plan.stream.spec, seen.report, seen.pending_since, consumers=consumers)
+    return decide_scale(spec, window, state, now)
 
 
 def starved(decision: ScaleDecision, why: str, *, told: bool) -> ScaleDecision:

@@ -74,13 +74,21 @@ def _writer(decision: WriterDecision, before: WriterStatus | None, now: datetime
         quarantine=quarantine_of(report),
         executors=ExecutorsStatus(
             now=report.executors.registered if report and alive else 0,
-            target=0 if stopped or scale is None else scale.target,
+            target=0 if stopped else _target(decision),
         ),
         restarts=outcome.memory.failures,
         retry_at=ending.retry_at if ending and outcome.situation is Situation.BACKING_OFF else None,
         message=outcome.message or " ".join(one.message for one in decision.failing),
         scaling=scale.explanation if scale and not stopped else "",
     )
+
+
+def _target(decision: WriterDecision) -> int:
+    """Executors that its driver is to have: where they are not decided on, what was asked for last."""
+    if decision.scale is not None:
+        return decision.scale.target
+    control = decision.seen.control
+    return (control.executors or 0) if control and decision.goal.plan else 0
 
 
 @dataclass(frozen=True, slots=True)

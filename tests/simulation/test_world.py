@@ -122,7 +122,8 @@ def test_compaction_has_a_quarter_of_the_slots_beside_batches_and_is_told() -> N
 def test_the_operator_reads_what_the_driver_says() -> None:
     world = run(scenario(0.3, 0.3))
     report = world.report()
-    window = window_of(world.scenario.spec, DriverReport.model_validate_json(report.model_dump_json()), None)
+    told = DriverReport.model_validate_json(report.model_dump_json())
+    window = window_of(world.scenario.spec, told, None, consumers=1)
     assert window.batches[-1].records == report.batches[-1].records
     assert window.batches[-1].finished_at == report.batches[-1].finished_at
     assert window.limits.interval == 10

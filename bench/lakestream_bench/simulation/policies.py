@@ -57,7 +57,8 @@ class LakeStream:
         """What the operator sees: the report as it is written into a ConfigMap, and pods that wait."""
         since = world.cluster.pending_since
         report = DriverReport.model_validate_json(world.report().model_dump_json())
-        return window_of(world.scenario.spec, report, None if since is None else time_of(since))
+        spec = world.scenario.spec
+        return window_of(spec, report, None if since is None else time_of(since), consumers=len(spec.writers))
 
 
 @dataclass(slots=True)

@@ -43,13 +43,16 @@ class ScalingWindow:
     """Since when the oldest executor pod has waited for a node; None: none waits."""
 
 
-def window_of(spec: Spec, report: DriverReport | None, pending_since: datetime | None) -> ScalingWindow:
+def window_of(
+    spec: Spec, report: DriverReport | None, pending_since: datetime | None, *, consumers: int
+) -> ScalingWindow:
     """The window of one writer.
 
     Args:
-        spec: of the LakeStream.
+        spec: that it runs.
         report: what the driver said last; None: nothing yet.
         pending_since: creation of the oldest executor pod that waits for a node; None: none waits.
+        consumers: writers that read the stream.
     """
     limits = BatchLimits(
         interval=spec.trigger.interval.total_seconds(),
@@ -58,7 +61,7 @@ def window_of(spec: Spec, report: DriverReport | None, pending_since: datetime |
         cores=spec.resources.executor.cores,
     )
     if report is None:
-        return ScalingWindow(limits, consumers=len(spec.writers))
+        return ScalingWindow(limits, consumers=consumers)
     return ScalingWindow(
         limits,
         batches=report.batches,
@@ -66,7 +69,7 @@ def window_of(spec: Spec, report: DriverReport | None, pending_since: datetime |
         executors=report.executors,
         reported_at=report.updated_at,
         caught_up_at=report.caught_up_at,
-        consumers=len(spec.writers),
+        consumers=consumers,
         fullest_shard=report.fullest_shard,
         pending_since=pending_since,
     )

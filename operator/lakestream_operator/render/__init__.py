@@ -1,7 +1,7 @@
 """What a LakeStream's objects should look like: pure builders."""
 
 from lakestream_operator.render.application import executor_needs, render_application
-from lakestream_operator.render.document import Plan, Wanted, document_of, is_restart, plan_of, wanted_of
+from lakestream_operator.render.document import Plan, Wanted, document_of, is_restart, plan_of, scaling_of, wanted_of
 from lakestream_operator.render.objects import control_manifest, document_manifest, supports
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "is_restart",
     "plan_of",
     "render_application",
+    "scaling_of",
     "supports",
     "wanted_of",
 ]

@@ -11,7 +11,18 @@ from typing import Any
 
 import yaml
 
-from lakestream_api import LakeStream, Quarantine, Source, Writer, WriterNames, load_lakestream, load_lakestream_object
+from lakestream_api import (
+    InvalidDocumentError,
+    LakeStream,
+    Quarantine,
+    Scaling,
+    Source,
+    Writer,
+    WriterNames,
+    load_lakestream,
+    load_lakestream_object,
+    load_scaling,
+)
 from lakestream_api.names import API_VERSION, GROUP, KIND
 from lakestream_operator.model import Stream
 from lakestream_operator.render.former import FORMER_DEFAULTS, completed, value_at, without
@@ -101,6 +112,15 @@ def wanted_of(stream: Stream) -> Wanted:
     names = {"name": stream.name, "namespace": stream.namespace}
     manifest = {"apiVersion": API_VERSION, "kind": KIND, "metadata": names, "spec": stream.manifest.get("spec")}
     return _wanted(json.dumps(manifest), stream.restart)
+
+
+def scaling_of(stream: Stream) -> Scaling | None:
+    """How executors of what runs are to be scaled, whatever the rest of the spec says; none: that says nothing sensible
+    either."""
+    try:
+        return load_scaling(stream.manifest)
+    except InvalidDocumentError:
+        return None
 
 
 # Each cycle asks, and hardly ever is the answer another one than the last time.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from lakestream_api import BatchSummary, DriverReport, DriverState, ExecutorsReport, StageSeconds
+from lakestream_api import BatchSummary, CoreSeconds, DriverReport, DriverState, ExecutorsReport, StageSeconds
 from lakestream_api.names import API_VERSION, KIND
 
 
@@ -49,6 +49,18 @@ def batch_of(number: int, at: datetime, *, lag: float = 0.0, records: int = 1000
         behind_shards=open_shards if lag else 0,
         caught_up=lag == 0,
     )
+
+
+def worked(batch: BatchSummary, core_seconds: float, executors: int) -> BatchSummary:
+    """A batch whose tasks took so many core-seconds, on so many executors."""
+    stage = core_seconds / 2 / (executors * batch.cores)
+    update = {
+        "seconds": StageSeconds(plan=0.2, fetch=stage, write=stage, commit=0.3),
+        "core_seconds": CoreSeconds(fetch=core_seconds / 2, write=core_seconds / 2),
+        "executors": executors,
+        "horizon": batch.finished_at - 2 * timedelta(seconds=stage),
+    }
+    return batch.model_copy(update=update)
 
 
 def report_of(

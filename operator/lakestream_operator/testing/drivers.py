@@ -8,7 +8,7 @@ from enum import Enum
 
 from lakestream_api import Control, DriverReport, DriverState, ExecutorsReport, Resharding, TableService
 from lakestream_api.report import KEPT_BATCHES, Failure
-from lakestream_operator.testing.documents import batch_of
+from lakestream_operator.testing.documents import batch_of, worked
 
 
 class Behaviour(Enum):
@@ -41,6 +41,8 @@ class KinesisStream:
 
     open_shards: int = 4
     records_per_second: int = 100
+    core_seconds: float = 0.0
+    """That its records take for each batch; 0: drivers do not tell."""
     refusal: str = ""
     """Why it refuses to be resharded; empty: it does not."""
     updating: bool = False
@@ -126,6 +128,8 @@ class Driver:
         number = self.report.batches[-1].batch + 1 if self.report.batches else 0
         batch = batch_of(number, now, records=records, open_shards=open_shards)
         batch = batch.model_copy(update={"quarantined": round(self.poison * records)})
+        if self.kinesis.core_seconds:
+            batch = worked(batch, self.kinesis.core_seconds, self.report.executors.registered or 1)
         batches = (*self.report.batches, batch)[-KEPT_BATCHES:]
         ordered = control.shards if control else None
         self.report = self.report.model_copy(

@@ -7,7 +7,15 @@ from typing import Any
 import pytest
 import yaml
 
-from lakestream_api import InvalidDocumentError, LakeStreamStatus, Phase, load_lakestream, load_lakestream_object
+from lakestream_api import (
+    InvalidDocumentError,
+    LakeStreamStatus,
+    Phase,
+    Scaling,
+    load_lakestream,
+    load_lakestream_object,
+    load_scaling,
+)
 
 TEXT = (Path(__file__).parents[3] / "examples" / "orders.yaml").read_text("utf-8")
 
@@ -48,6 +56,20 @@ def test_unknown_fields_of_the_spec_are_refused_all_the_same() -> None:
     with pytest.raises(InvalidDocumentError) as caught:
         load_lakestream_object(served)
     assert [problem.path for problem in caught.value.problems] == ["spec.trigger.intervall", "spec.sinks"]
+
+
+def test_scaling_is_read_whatever_the_rest_says() -> None:
+    served = _served()
+    served["spec"] |= {"transform": 5, "scaling": {"maxExecutors": 7}}
+    assert load_scaling(served).max_executors == 7
+    del served["spec"]["scaling"]
+    assert load_scaling(served) == Scaling()
+    for wrong in ({"maxExecutors": 0}, None, [], {"schedule": [{}]}, {"minExecutors": 3, "maxExecutors": 2}):
+        served["spec"]["scaling"] = wrong
+        with pytest.raises(InvalidDocumentError, match=r"spec\.scaling"):
+            load_scaling(served)
+    with pytest.raises(InvalidDocumentError):
+        load_scaling({"spec": None})
 
 
 def test_what_is_no_lakestream_is_refused() -> None:
