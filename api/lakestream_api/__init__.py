@@ -17,7 +17,7 @@ from lakestream_api.kubernetes import (
     Toleration,
     TolerationOperator,
 )
-from lakestream_api.load import load_lakestream, load_lakestream_object, load_scaling
+from lakestream_api.load import load_lakestream, load_lakestream_object, load_scaling, unknown_fields
 from lakestream_api.names import WriterNames, stream_labels
 from lakestream_api.progress import (
     CoreSeconds,
@@ -172,4 +172,5 @@ __all__ = [
     "rounded_size",
     "slowest",
     "stream_labels",
+    "unknown_fields",
 ]

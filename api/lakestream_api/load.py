@@ -64,14 +64,29 @@ _SERVER_METADATA = {
 def load_lakestream_object(manifest: Mapping[str, Any]) -> LakeStream:
     """Read a LakeStream as an API server hands it out: its status and what it adds to the metadata are passed over.
 
+    So are fields that are not known: the server itself cuts off those that its definition does not have. That of a
+    newer release may have more, whose defaults are in each object, also in those that nobody has written since.
+
     Raises:
-        InvalidDocumentError: as by `load_lakestream`, also for fields of the spec that are not known.
+        InvalidDocumentError: as by `load_lakestream`, but for that.
     """
+    document = _document(manifest)
+    for place in _unknown(LakeStream, document):
+        document = _without(document, place)
+    return _validated(LakeStream, document)
+
+
+def unknown_fields(manifest: Mapping[str, Any]) -> tuple[str, ...]:
+    """The paths of those fields that `load_lakestream_object` passes over because they are not known."""
+    return tuple(_path(place) for place in _unknown(LakeStream, _document(manifest)))
+
+
+def _document(manifest: Mapping[str, Any]) -> dict[str, Any]:
     document = {name: value for name, value in manifest.items() if name != "status"}
     metadata = document.get("metadata")
     if isinstance(metadata, Mapping):
         document["metadata"] = {name: value for name, value in metadata.items() if name not in _SERVER_METADATA}
-    return _validated(LakeStream, document)
+    return document
 
 
 def load_scaling(manifest: Mapping[str, Any]) -> Scaling:
@@ -81,14 +96,41 @@ def load_scaling(manifest: Mapping[str, Any]) -> Scaling:
         InvalidDocumentError: it is not there, or invalid itself.
     """
     spec = manifest.get("spec")
-    return _validated(Scaling, spec.get("scaling", {}) if isinstance(spec, Mapping) else None, ("spec", "scaling"))
+    scaling = spec.get("scaling", {}) if isinstance(spec, Mapping) else None
+    for place in _unknown(Scaling, scaling):
+        scaling = _without(scaling, place)
+    return _validated(Scaling, scaling, ("spec", "scaling"))
+
+
+def _unknown(model: type[BaseModel], document: object) -> list[tuple[int | str, ...]]:
+    """The places of fields that are not known, whatever else is wrong."""
+    try:
+        _read(model, document)
+    except ValidationError as error:
+        details = error.errors(include_url=False, include_context=False, include_input=False)
+        return [detail["loc"] for detail in details if detail["type"] == "extra_forbidden"]
+    return []
+
+
+def _without(document: Any, place: Sequence[int | str]) -> Any:
+    """The same document, but for what is at a place of it."""
+    step, *rest = place
+    if not rest:
+        return {name: value for name, value in document.items() if name != step}
+    if isinstance(document, list):
+        return [_without(one, rest) if index == step else one for index, one in enumerate(document)]
+    return {name: _without(value, rest) if name == step else value for name, value in document.items()}
+
+
+def _read(model: type[M], document: object) -> M:
+    # Strict, and through JSON: what is valid here is what the CRD's schema would accept too.
+    return model.model_validate_json(json.dumps(document), strict=True, by_alias=True, by_name=False)
 
 
 def _validated(model: type[M], document: object, place: tuple[str, ...] = ()) -> M:
     """The part of a LakeStream that is at this place of it."""
     try:
-        # Strict, and through JSON: what is valid here is what the CRD's schema would accept too.
-        return model.model_validate_json(json.dumps(document), strict=True, by_alias=True, by_name=False)
+        return _read(model, document)
     except ValidationError as error:
         # A list whose entries are all invalid counts as too short, though it is not empty.
         details = [

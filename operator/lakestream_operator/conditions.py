@@ -30,6 +30,8 @@ class Findings:
     """By name; those that are told of."""
     problems: str = ""
     """What is wrong with the spec, or empty."""
+    unknown: tuple[str, ...] = ()
+    """Fields of the spec that are passed over."""
     suspended: bool = False
     poisoned: Mapping[str, QuarantineStatus] = field(default_factory=dict)
     """Writers that keep more in quarantine than is usual."""
@@ -177,6 +179,9 @@ def _spec_valid(findings: Findings) -> _Said:
     refused = {name: one for name, one in findings.outcomes.items() if one.reason == "SettingsRefused"}
     if refused:
         return _Said(False, "SettingsRefused", _told(refused))
+    if findings.unknown:
+        told = "The spec is carried out without what this operator, which is older than the CRD, does not know:"
+        return _Said(True, "FieldsUnknown", f"{told} {', '.join(findings.unknown)}. Bring the operator up to date.")
     return _Said(True, "Valid", "The spec can be carried out.")
 
 

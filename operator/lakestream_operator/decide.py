@@ -75,6 +75,7 @@ def decide(
     findings = Findings(
         writers=_shown(observed, writers),
         problems=problems if begun else "",
+        unknown=wanted.unknown if wanted else (),
         suspended=stream.suspended and begun and not stream.deleting,
         poisoned=_poisoned(wanted, writers),
         refusal=refusal if refusal and refusal.told else None,

@@ -99,6 +99,13 @@ class OperatorMachine(RuleBasedStateMachine):
         self._edit(lambda spec: spec.update(checkpoint=spec["writers"][0]["json"]["path"]))
 
     @rule()
+    def crd_becomes_newer(self) -> None:
+        """The API server writes a new field's default into what it reads, without a new generation."""
+        if self._living():
+            self.cluster.lakestream["spec"]["trigger"]["newField"] = False
+            self.cluster.api.touch(self.cluster.lakestream)
+
+    @rule()
     def writer_is_removed(self) -> None:
         self._edit(lambda spec: spec.update(writers=spec["writers"][:1]))
 

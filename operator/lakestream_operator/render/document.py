@@ -22,6 +22,7 @@ from lakestream_api import (
     load_lakestream,
     load_lakestream_object,
     load_scaling,
+    unknown_fields,
 )
 from lakestream_api.names import API_VERSION, GROUP, KIND
 from lakestream_operator.model import Stream
@@ -101,6 +102,8 @@ class Wanted:
     stream: LakeStream
     plans: Mapping[str, Plan]
     """By writer."""
+    unknown: tuple[str, ...] = ()
+    """Fields that it has beside what is known here, as where the CRD is newer."""
 
 
 def wanted_of(stream: Stream) -> Wanted:
@@ -126,9 +129,10 @@ def scaling_of(stream: Stream) -> Scaling | None:
 # Each cycle asks, and hardly ever is the answer another one than the last time.
 @lru_cache(maxsize=4096)
 def _wanted(manifest: str, restart: str) -> Wanted:
-    stream = load_lakestream_object(json.loads(manifest))
+    served = json.loads(manifest)
+    stream = load_lakestream_object(served)
     plans = {writer.name: plan_of(document_of(stream, writer, restart)) for writer in stream.spec.writers}
-    return Wanted(stream, plans)
+    return Wanted(stream, plans, unknown_fields(served))
 
 
 @lru_cache(maxsize=8192)

@@ -626,6 +626,28 @@ def test_a_spec_that_turns_invalid_is_told_and_what_ran_goes_on() -> None:
     assert len(cluster.running()) == 1, "what ran before is healed too"
 
 
+def test_defaults_of_a_newer_crd_are_named_and_keep_nothing_from_going_on() -> None:
+    cluster = _running()
+    (driver,) = cluster.running()
+    assert cluster.lakestream is not None
+    # Without a new generation: the API server writes them into what it reads.
+    cluster.lakestream["spec"]["trigger"]["newField"] = False
+    cluster.api.touch(cluster.lakestream)
+    cluster.edit(lambda spec: spec.update(scaling={"executors": 3, "newField": {"x": 1}}))
+    cluster.advance(MINUTE)
+    assert cluster.running() == [driver]
+    assert cluster.status.phase is Phase.RUNNING
+    assert cluster.status.executors.now == 3
+    assert _says(cluster, ConditionType.SPEC_VALID) == (True, "FieldsUnknown")
+    (valid,) = (one for one in cluster.status.conditions if one.type is ConditionType.SPEC_VALID)
+    assert "spec.trigger.newField, spec.scaling.newField" in valid.message
+    cluster.edit(lambda spec: spec["trigger"].pop("newField"))
+    cluster.edit(lambda spec: spec["scaling"].pop("newField"))
+    cluster.advance(MINUTE)
+    assert cluster.running() == [driver]
+    assert _says(cluster, ConditionType.SPEC_VALID) == (True, "Valid")
+
+
 def test_an_invalid_spec_can_be_suspended() -> None:
     cluster = _running()
     cluster.edit(lambda spec: spec.update(transform="DELETE FROM events", suspend=True))
