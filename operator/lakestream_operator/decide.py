@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -12,7 +12,7 @@ from lakestream_operator.autoscaler import ScalingState, ShardState
 from lakestream_operator.changes import changes_for
 from lakestream_operator.conditions import Findings
 from lakestream_operator.executors import scale, starved
-from lakestream_operator.model import Action, Emit, Finalize, Kind, Observed, Refusal, WriterSeen
+from lakestream_operator.model import Action, Emit, Finalize, Kind, Observed, Refusal, Stream, WriterSeen
 from lakestream_operator.quarantine import quarantine_of, tell_of
 from lakestream_operator.quotas import in_the_way, is_short, quotas_of
 from lakestream_operator.render import Plan, Wanted, executor_needs, plan_of, scaling_of, wanted_of
@@ -22,6 +22,8 @@ from lakestream_operator.status import status_of
 from lakestream_operator.upkeep import Failing, failing
 from lakestream_operator.writers import Goal, Outcome, Situation, Stop, WriterDecision, decide_writer, timings
 
+_INVALID, _POISONED = "invalid", "poisoned"
+"""What there may be to say of a LakeStream as a whole."""
 _WAITS_FOR_US = (Situation.STARTING, Situation.STALLED, Situation.DRAINING, Situation.STOPPING, Situation.STOPPED)
 """Situations that last as long as what is to be done is refused."""
 
@@ -43,6 +45,8 @@ class Decision:
     """What it remembers of the stream's shards."""
     resharding: str = ""
     """The writer whose driver is told of them; empty: none is."""
+    told: frozenset[str] = frozenset()
+    """What is so of the LakeStream as a whole, and was said."""
 
 
 def decide(
@@ -52,6 +56,7 @@ def decide(
     *,
     scaling: Mapping[str, ScalingState] | None = None,
     shards: ShardState | None = None,
+    told: frozenset[str] | None = None,
 ) -> Decision:
     """The next step for one LakeStream.
 
@@ -61,6 +66,7 @@ def decide(
         now: the time of this cycle, read once.
         scaling: what the autoscaler remembered after the last decision of this process, by writer.
         shards: the same of the stream's shards.
+        told: what was so after it, and said; none after the start of this process: then the status tells.
     """
     observed, stream = _recalled(observed, now), observed.stream
     wanted, problems = (None, "") if stream.deleting else _read(observed)
@@ -71,29 +77,40 @@ def decide(
         name: _decide_writer(observed, wanted, goal, job, (scaling or {}).get(name), shards, now)
         for name, goal in goals.items()
     }
-    refusal = observed.refusals.get("")
-    findings = Findings(
-        writers=_shown(observed, writers),
-        problems=problems if begun else "",
-        unknown=wanted.unknown if wanted else (),
-        suspended=stream.suspended and begun and not stream.deleting,
-        poisoned=_poisoned(wanted, writers),
-        refusal=refusal if refusal and refusal.told else None,
-    )
+    findings = _findings(observed, wanted, problems if begun else "", writers, begun=begun)
     actions = {name: tuple(changes_for(stream, one, job)) for name, one in writers.items()}
+    news = _news(stream, findings)
+    told = _said_before(observed, news) if told is None else told
     if ended := stream.deleting and all(one.outcome.situation is Situation.STOPPED for one in writers.values()):
         actions = {"": _last(observed)} if stream.finalizing else {}
     else:
-        actions[""] = _events(observed, findings) if begun else (Finalize(present=True),)
+        actions[""] = tuple(news[one] for one in news if one not in told) if begun else (Finalize(present=True),)
     # Else there is nothing to say but that this is refused.
-    told = (begun and not ended) or findings.refusal
+    shown = (begun and not ended) or findings.refusal
+    allowed = _allowed(observed, actions, now)
     return Decision(
-        actions=_allowed(observed, actions, now),
-        status=status_of(stream, findings, now) if told else None,
+        actions=allowed,
+        status=status_of(stream, findings, now) if shown else None,
         wake_at=_wake_at(observed, writers, now),
         scaling={name: one.scale.state for name, one in writers.items() if one.scale},
         shards=next((one.shards.state for one in writers.values() if one.shards), None),
         resharding=next((name for name, one in writers.items() if one.shards), ""),
+        told=frozenset(one for one in news if one in told or news[one] in allowed.get("", ())),
+    )
+
+
+def _findings(
+    observed: Observed, wanted: Wanted | None, problems: str, writers: Mapping[str, WriterDecision], *, begun: bool
+) -> Findings:
+    """What is told, from what was decided."""
+    stream, refusal = observed.stream, observed.refusals.get("")
+    return Findings(
+        writers=_shown(observed, writers),
+        problems=problems,
+        unknown=wanted.unknown if wanted else (),
+        suspended=stream.suspended and begun and not stream.deleting,
+        poisoned=_poisoned(wanted, writers),
+        refusal=refusal if refusal and refusal.told else None,
     )
 
 
@@ -176,10 +193,9 @@ def _decide_writer(
         return decision
     consumers = len(wanted.plans if wanted else observed.writers)
     scaled = scale(bounds, plan, consumers, seen, scaling, now)
-    if observed.quotas and is_short(seen):
-        why = in_the_way(quotas_of(observed.quotas), executor_needs(plan))
-        scaled = starved(scaled, why, told=observed.was_said("ResourceStarved"))
-    decision = replace(decision, scale=scaled)
+    short = observed.quotas and is_short(seen)
+    why = in_the_way(quotas_of(observed.quotas), executor_needs(plan)) if short else ""
+    decision = replace(decision, scale=starved(scaled, why))
     if wanted is None or name != wanted.stream.spec.writers[0].name:
         return decision
     return replace(decision, shards=reshard(wanted.stream.spec, seen, shards, now))
@@ -228,15 +244,23 @@ def _poisoned(wanted: Wanted | None, writers: Mapping[str, WriterDecision]) -> d
     return {name: one for name, one in kept.items() if one.share > limit}
 
 
-def _events(observed: Observed, findings: Findings) -> tuple[Emit, ...]:
-    """What is said once of the LakeStream as a whole: that it is invalid, or keeps much in quarantine."""
-    status, events = observed.stream.status, list[Emit]()
+def _news(stream: Stream, findings: Findings) -> dict[str, Emit]:
+    """What is said once of the LakeStream as a whole, by what it is about: that this spec is invalid, or that a writer
+    keeps much in quarantine."""
+    news = {
+        f"{_POISONED}/{one[0]}": Emit("Quarantining", tell_of(*one), warning=True) for one in findings.poisoned.items()
+    }
+    if findings.problems:
+        news[f"{_INVALID}/{stream.generation}"] = Emit("SpecInvalid", findings.problems, warning=True)
+    return news
+
+
+def _said_before(observed: Observed, news: Iterable[str]) -> frozenset[str]:
+    """What of it another process has said, by the status that it has left."""
+    status = observed.stream.status
     seen = status is not None and status.observed_generation == observed.stream.generation
-    if findings.problems and not (seen and observed.was_said("Invalid")):
-        events.append(Emit("SpecInvalid", findings.problems, warning=True))
-    if not observed.was_said("RecordsUnusable"):
-        events += [Emit("Quarantining", tell_of(*one), warning=True) for one in findings.poisoned.items()]
-    return tuple(events)
+    said = {_INVALID: seen and observed.was_said("Invalid"), _POISONED: observed.was_said("RecordsUnusable")}
+    return frozenset(one for one in news if said[one.split("/")[0]])
 
 
 def _last(observed: Observed) -> tuple[Action, ...]:

@@ -44,32 +44,34 @@ def scale(
     return decide_scale(spec, window, state, now)
 
 
-def starved(decision: ScaleDecision, why: str, *, told: bool) -> ScaleDecision:
-    """The decision where something else than a lack of nodes forbids executors.
+def starved(decision: ScaleDecision, why: str) -> ScaleDecision:
+    """The decision where something else than a lack of nodes forbids executors, which is told once.
 
     Args:
         decision: without that.
         why: empty if nothing does.
-        told: whether it was said before.
     """
+    told, state = decision.state.forbidden, replace(decision.state, forbidden=bool(why))
     if not why:
-        return decision
+        return replace(decision, state=state)
     condition = ScalingCondition(LimitReason.RESOURCE_STARVED, why)
     event = () if told else (Emit(condition.reason.value, why, warning=True),)
-    return replace(decision, condition=condition, events=(*decision.events, *event))
+    return replace(decision, condition=condition, events=(*decision.events, *event), state=state)
 
 
 def is_to_be_kept(decision: ScaleDecision, seen: WriterSeen) -> bool:
     """Whether what the autoscaler remembers has to be written down now."""
-    decided, kept = decision.state.evaluated_at, _evaluated_at(seen.scaling_state)
-    changed = decision.target != (seen.control.executors if seen.control else None)
+    decided, (kept, told) = decision.state.evaluated_at, _kept(seen.scaling_state)
+    changed = decision.target != (seen.control.executors if seen.control else None) or decision.state.forbidden != told
     return changed or kept is None or (decided is not None and abs(decided - kept) > KEPT_FOR)
 
 
 @lru_cache(maxsize=1024)
-def _evaluated_at(written: str | None) -> datetime | None:
-    """When what is written down was decided: asked in each cycle, of the same text for minutes."""
-    return ScalingState.from_json(written).evaluated_at
+def _kept(written: str | None) -> tuple[datetime | None, bool]:
+    """When what is written down was decided, and whether it was told what forbids executors: asked in each cycle, of
+    the same text for minutes."""
+    state = ScalingState.from_json(written)
+    return state.evaluated_at, state.forbidden
 
 
 def _is_bidden(scaling: Scaling, state: ScalingState) -> bool:

@@ -138,6 +138,7 @@ def writer_of(names: WriterNames, objects: Iterable[Manifest]) -> WriterSeen:
         pending_since=min(
             (_time(pod["metadata"]["creationTimestamp"]) for pod in executors if _waits(pod)), default=None
         ),
+        executor_pods=sum(map(_is_there, executors)),
     )
 
 
@@ -254,6 +255,12 @@ def _pod_message(status: Mapping[str, Any], container: Mapping[str, Any]) -> str
     if waiting.get("reason") and waiting["reason"] not in ("ContainerCreating", "PodInitializing"):
         return f"{waiting['reason']}: {' '.join(waiting.get('message', '').split())}".rstrip(": ")
     return ""
+
+
+def _is_there(pod: Manifest) -> bool:
+    """Whether an executor's pod has neither ended nor is to end."""
+    ended = (pod.get("status") or {}).get("phase") in (PodPhase.SUCCEEDED, PodPhase.FAILED)
+    return not ended and "deletionTimestamp" not in pod["metadata"]
 
 
 def _waits(pod: Manifest) -> bool:

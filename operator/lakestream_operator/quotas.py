@@ -42,11 +42,13 @@ def quotas_of(manifests: Iterable[Manifest]) -> tuple[Quota, ...]:
 
 
 def is_short(seen: WriterSeen) -> bool:
-    """Whether a driver that runs has fewer executors than it should, and none that waits for a node."""
+    """Whether a driver that runs has fewer executors than it should, and none that waits for a node, or has yet to tell
+    the driver that it is there."""
     report, pod, control = seen.own_report, seen.driver_pod, seen.control
     if report is None or pod is None or pod.ended or control is None:
         return False
-    return seen.pending_since is None and report.executors.registered < (control.executors or 0)
+    there = max(report.executors.registered, seen.executor_pods)
+    return seen.pending_since is None and there < (control.executors or 0)
 
 
 def in_the_way(quotas: Iterable[Quota], needs: Mapping[str, str]) -> str:

@@ -63,6 +63,8 @@ class _Loop:
     shards: ShardState | None = None
     heard: Mapping[str, Heard | None] = field(default_factory=dict)
     """When its drivers were heard of, by writer."""
+    told: frozenset[str] | None = None
+    """What was said of it; none: nothing was decided yet."""
     refusals: Mapping[str, Refusal] = field(default_factory=dict)
     """What was refused of it lately."""
     status_refusal: Refusal | None = None
@@ -241,7 +243,7 @@ class Reconciler:
         self._look_at_claims(key, loop, writers)
         await self._look_at_quotas(stream, loop, writers, now)
         observed = Observed(stream, writers, loop.contested, loop.refusals, loop.quotas)
-        decision = decide(observed, self.job, now, scaling=loop.scaling, shards=loop.shards)
+        decision = decide(observed, self.job, now, scaling=loop.scaling, shards=loop.shards, told=loop.told)
 
         async def act(action: Action) -> None:
             await self.applier.act(stream, action, now)
@@ -250,6 +252,7 @@ class Reconciler:
         done = await attempt(observed, decision.actions, act, now, self.chance())
         loop.refusals, loop.wake_at = done.refusals, decision.wake_at
         loop.scaling, loop.shards = done.remembered(decision, loop.scaling, loop.shards)
+        loop.told = loop.told if "" in done.undone else decision.told
         if loop.refusals != observed.refusals:
             self._refused(key, observed.refusals, loop.refusals)
             # What was refused, or is no more, is said at once.

@@ -1,6 +1,7 @@
 """Whatever happens to a LakeStream, its cluster and its operator: never two drivers, and all is well in the end."""
 
 import copy
+from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
 from itertools import pairwise
@@ -22,6 +23,7 @@ LONG = timedelta(minutes=45)
 REASONS = ("Recovered", "Running", "Resharding", "ReshardingRefused")
 BLINDABLE = (Kind.SparkApplication, Kind.Pod, Kind.ConfigMap)
 MOODY = (Kind.SparkApplication, Kind.ConfigMap, Kind.RoleBinding, Kind.LakeStream, Kind.Event)
+QUOTA = Reference(Kind.ResourceQuota, "lake", "small")
 TAKEN = (Kind.SparkApplication, Kind.ConfigMap, Kind.ServiceAccount)
 
 
@@ -53,7 +55,12 @@ class OperatorMachine(RuleBasedStateMachine):
 
     @rule(seconds=st.sampled_from([5, 30, 120, 700]))
     def time_passes(self, seconds: int) -> None:
+        told, started = len(self.cluster.events), len(self.cluster.started)
         self.cluster.advance(timedelta(seconds=seconds), step=timedelta(seconds=5 if seconds < 100 else 15))
+        counts = Counter(one.reason for one in self.cluster.events[told:])
+        # What lasts is told once: of the LakeStream, and of each driver.
+        assert counts["SpecInvalid"] <= 1
+        assert counts["ResourceStarved"] <= len(WRITERS) + len(self.cluster.started) - started
 
     @rule()
     def operator_is_away(self) -> None:
@@ -74,8 +81,7 @@ class OperatorMachine(RuleBasedStateMachine):
 
     @rule(maximum=st.integers(1, 30))
     def scaling_changes(self, maximum: int) -> None:
-        # What else there was to be done is done first. Not until nothing is decided any more: what only is told is told
-        # again as long as the LakeStream's status cannot be written.
+        # What else there was to be done is done first.
         before = None
         while before != (before := self._applications()):
             self.cluster.reconcile()
@@ -97,6 +103,35 @@ class OperatorMachine(RuleBasedStateMachine):
     @rule()
     def spec_becomes_invalid(self) -> None:
         self._edit(lambda spec: spec.update(checkpoint=spec["writers"][0]["json"]["path"]))
+
+    @rule(room=st.integers(1, 3))
+    def quota_is_full(self, room: int) -> None:
+        """Executors that have gone do not come back."""
+        self._empty_quota()
+        full = {"hard": {"pods": "5"}, "used": {"pods": "5"}}
+        metadata = {"name": QUOTA.name, "namespace": QUOTA.namespace}
+        self.cluster.api.admit({"apiVersion": "v1", "kind": "ResourceQuota", "metadata": metadata, "status": full})
+        for driver in self.cluster.running():
+            driver.room = room
+        self._edit(lambda spec: spec.update(scaling={"executors": room + 1}))
+
+    @rule()
+    def quota_is_raised(self) -> None:
+        self._empty_quota()
+
+    def _empty_quota(self) -> None:
+        self.cluster.delete(QUOTA)
+        for driver in self.cluster.running():
+            driver.room = 1000
+
+    @rule(mood=st.sampled_from([Mood.REFUSES, Mood.OVERLOADED]), invalid=st.booleans())
+    def something_is_wrong_and_no_status_can_be_written(self, mood: Mood, invalid: bool) -> None:
+        self.cluster.api.moods[Kind.LakeStream] = mood
+        if invalid:
+            self.spec_becomes_invalid()
+        else:
+            self.quota_is_full(room=2)
+        self.time_passes(120)
 
     @rule()
     def crd_becomes_newer(self) -> None:
@@ -224,6 +259,7 @@ class OperatorMachine(RuleBasedStateMachine):
         self.behaviours.clear()
         self.cluster.blind = set()
         self.cluster.spark_operator = True
+        self._empty_quota()
         self.cluster.api.moods.clear()
         for reference in list(self.foreign):
             self._delete(reference)

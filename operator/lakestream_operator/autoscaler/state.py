@@ -208,6 +208,8 @@ class ScalingState(Remembered):
     advised: int | None = None
     """What would have been asked for, but for a dry run."""
     condition: ScalingCondition | None = None
+    forbidden: bool = False
+    """Whether it was told last that something else than a lack of nodes forbids executors."""
 
     def unchanged_for(self, span: timedelta, now: datetime) -> bool:
         """Whether the last step is longer ago than that."""

@@ -113,6 +113,8 @@ class WriterSeen:
     """ConfigMaps, service account and role binding, by kind and name."""
     pending_since: datetime | None = None
     """Creation of the oldest executor pod that no node has taken."""
+    executor_pods: int = 0
+    """That have not ended, and are not being deleted: they are, or will be, executors."""
 
     @property
     def own_pod(self) -> DriverPod | None:

@@ -56,6 +56,7 @@ class Cluster:
     scaling: Mapping[str, ScalingState] = field(default_factory=dict)
     shards: ShardState | None = None
     heard: Mapping[str, Heard | None] = field(default_factory=dict)
+    told: frozenset[str] | None = None
     refusals: Mapping[str, Refusal] = field(default_factory=dict)
     cache: Cache = field(default_factory=Cache)
     _reference: Reference = field(init=False)
@@ -147,7 +148,7 @@ class Cluster:
         writers = listen(self.cache.writers((stream.namespace, stream.name)), self.heard, now)
         self.heard = {name: seen.heard for name, seen in writers.items()}
         observed = Observed(stream, writers, refusals=self.refusals, quotas=_done(applier.quotas(stream)))
-        decision = decide(observed, self.job, now, scaling=self.scaling, shards=self.shards)
+        decision = decide(observed, self.job, now, scaling=self.scaling, shards=self.shards, told=self.told)
 
         async def act(action: Action) -> None:
             await applier.act(stream, action, now)
@@ -156,6 +157,7 @@ class Cluster:
         self._let_go()
         self.refusals = done.refusals
         self.scaling, self.shards = done.remembered(decision, self.scaling, self.shards)
+        self.told = self.told if "" in done.undone else decision.told
         if decision.status is not None and self.lakestream is not None:
             with suppress(OperatorError):
                 _done(applier.write_status(stream, decision.status))
@@ -163,7 +165,7 @@ class Cluster:
 
     def restart_operator(self) -> None:
         """It forgets all that it did not write down."""
-        self.scaling, self.shards, self.refusals, self.heard = {}, None, {}, {}
+        self.scaling, self.shards, self.told, self.refusals, self.heard = {}, None, None, {}, {}
         self.cache = Cache()
 
     @property

@@ -5,9 +5,13 @@ from typing import Any
 
 import pytest
 
-from lakestream_api import ConditionStatus, ConditionType
-from lakestream_operator.quotas import in_the_way, quotas_of
-from lakestream_operator.testing import Cluster, lakestream
+from lakestream_api import ConditionStatus, ConditionType, Control, ExecutorsReport, WriterNames
+from lakestream_api.names import CONTROL_KEY, REPORT_KEY
+from lakestream_operator.model import Kind, Reference
+from lakestream_operator.observer import writer_of
+from lakestream_operator.quotas import in_the_way, is_short, quotas_of
+from lakestream_operator.testing import Cluster, Mood, lakestream, report_of
+from lakestream_operator.testing.cluster import BEGIN
 
 MINUTE = timedelta(minutes=1)
 NEEDS = {"pods": "1", "requests.cpu": "500m", "requests.memory": "1434Mi"}
@@ -53,6 +57,65 @@ def test_the_quota_that_leaves_no_room_is_named(hard: dict[str, str], used: dict
 )
 def test_a_quota_of_other_pods_is_passed_over(spec: dict[str, Any], counts: bool) -> None:
     assert bool(in_the_way(quotas_of([_quota({"pods": "1"}, {"pods": "1"}, **spec)]), NEEDS)) is counts
+
+
+@pytest.mark.parametrize(
+    ("phases", "short"),
+    [
+        (["Running"] * 4, False),
+        (["Running"] * 3, True),
+        (["Running"] * 3 + ["Succeeded"], True),
+        (["Running"] * 3 + ["deleted"], True),
+        (["Running"] * 3 + ["Pending"], False),
+    ],
+    ids=str,
+)
+def test_executors_that_have_yet_to_come_to_the_driver_are_not_missing(phases: list[str], short: bool) -> None:
+    names = WriterNames("orders", "json")
+    report = report_of(BEGIN).model_copy(update={"executors": ExecutorsReport(target=4, registered=1)})
+
+    def made(kind: str, name: str, **parts: Any) -> dict[str, Any]:
+        return {
+            "kind": kind,
+            "metadata": {"name": name, "uid": "pod-1", "creationTimestamp": BEGIN.isoformat()},
+            **parts,
+        }
+
+    pods = [made("Pod", f"orders-json-exec-{number}", status={"phase": one}) for number, one in enumerate(phases)]
+    for pod in pods:
+        if pod["status"]["phase"] == "deleted":
+            pod["status"]["phase"] = "Running"
+            pod["metadata"]["deletionTimestamp"] = BEGIN.isoformat()
+    others = [
+        made("Pod", names.driver_pod, status={"phase": "Running"}),
+        made("ConfigMap", names.progress, data={REPORT_KEY: report.model_dump_json()}),
+        made("ConfigMap", names.control, data={CONTROL_KEY: Control(executors=4).model_dump_json()}),
+    ]
+    assert is_short(writer_of(names, [*pods, *others])) is short
+
+
+def test_each_writer_whose_executors_a_quota_refuses_is_told_of_once() -> None:
+    """Whatever the others are limited by, and be it that the operator is started anew, or cannot write the status."""
+    cluster = Cluster(lakestream(writers=("aaa", "bbb", "ccc")))
+    cluster.kinesis.open_shards, cluster.kinesis.records_per_second, cluster.kinesis.core_seconds = 64, 40_000, 400.0
+    cluster.edit(lambda spec: spec.update(scaling={"minExecutors": 4, "maxExecutors": 4}))
+    cluster.advance(2 * MINUTE)
+    full = Reference.of(cluster.api.admit(_quota({"limits.memory": "8Gi"}, {"limits.memory": "7Gi"})))
+    for driver in cluster.running()[1:]:
+        driver.room = 2
+    cluster.advance(5 * MINUTE)
+    cluster.restart_operator()
+    cluster.advance(MINUTE)
+    cluster.api.moods[Kind.LakeStream] = Mood.REFUSES
+    cluster.advance(5 * MINUTE)
+    told = [one.message for one in cluster.events if one.reason == "ResourceStarved"]
+    assert [one.split(":")[0] for one in told] == ["Writer bbb", "Writer ccc"]
+    assert cluster.status.writers[0].scaling.endswith("maxExecutors is 4"), "that is said first in the condition"
+    cluster.delete(full)
+    cluster.advance(MINUTE)
+    cluster.api.admit(_quota({"limits.memory": "8Gi"}, {"limits.memory": "7Gi"}))
+    cluster.advance(MINUTE)
+    assert [one.reason for one in cluster.events].count("ResourceStarved") == 4, "it is the case again"
 
 
 def test_executors_that_a_quota_refuses_are_told_of_once() -> None:

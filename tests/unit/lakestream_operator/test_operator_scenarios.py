@@ -10,7 +10,7 @@ from lakestream_api import Condition, ConditionStatus, ConditionType, Control, D
 from lakestream_api.names import CONTROL_KEY, DOCUMENT_KEY
 from lakestream_operator.model import Kind, Reference
 from lakestream_operator.observer import FINALIZER
-from lakestream_operator.testing import Behaviour, Cluster, lakestream
+from lakestream_operator.testing import Behaviour, Cluster, Mood, lakestream
 from lakestream_operator.testing.cluster import JOB
 
 MINUTE = timedelta(minutes=1)
@@ -624,6 +624,28 @@ def test_a_spec_that_turns_invalid_is_told_and_what_ran_goes_on() -> None:
     cluster.delete(APP)
     cluster.advance(2 * MINUTE)
     assert len(cluster.running()) == 1, "what ran before is healed too"
+
+
+def test_what_is_wrong_is_told_once_though_the_status_cannot_be_written() -> None:
+    cluster = Cluster(lakestream(writers=("json", "hudi")))
+    cluster.advance(2 * MINUTE)
+    cluster.api.moods[Kind.LakeStream] = Mood.REFUSES
+    cluster.edit(lambda spec: spec.update(transform="DELETE FROM events"))
+    cluster.advance(2 * MINUTE)
+    assert _reasons(cluster)[4:] == ["SpecInvalid"]
+    cluster.edit(lambda spec: spec.pop("transform"))
+    for driver in cluster.running():
+        driver.poison = 0.5
+    cluster.advance(10 * MINUTE)
+    assert _reasons(cluster)[5:] == ["Quarantining", "Quarantining"]
+    cluster.edit(lambda spec: spec.update(transform="DROP TABLE events"))
+    cluster.advance(2 * MINUTE)
+    assert _reasons(cluster)[7:] == ["SpecInvalid"]
+    del cluster.api.moods[Kind.LakeStream]
+    cluster.advance(MINUTE)
+    cluster.restart_operator()
+    cluster.advance(2 * MINUTE)
+    assert _reasons(cluster)[8:] == [], "the status tells what was told"
 
 
 def test_defaults_of_a_newer_crd_are_named_and_keep_nothing_from_going_on() -> None:
