@@ -54,5 +54,9 @@ class NameTakenError(OperatorError):
     """An object that is not ours has a name that we need; the message names it and says what to do."""
 
 
+class DefinitionTooOldError(OperatorError):
+    """The cluster's definition of a kind does not have fields that we need; the message names them."""
+
+
 class LeadershipLostError(OperatorError):
     """Another replica may be acting by now; this one must stop at once."""

@@ -192,6 +192,10 @@ class OperatorMachine(RuleBasedStateMachine):
             driver.behaviour = kind
             self.behaviours[driver.fingerprint] = kind
 
+    @rule(lacks=st.sampled_from([set(), {"template"}]))
+    def definition_of_applications_changes(self, lacks: set[str]) -> None:
+        self.cluster.api.lacks = lacks
+
     @rule()
     def spark_operator_comes_or_goes(self) -> None:
         self.cluster.spark_operator = not self.cluster.spark_operator
@@ -261,6 +265,7 @@ class OperatorMachine(RuleBasedStateMachine):
         self.cluster.spark_operator = True
         self._empty_quota()
         self.cluster.api.moods.clear()
+        self.cluster.api.lacks = set()
         for reference in list(self.foreign):
             self._delete(reference)
         for driver in self.cluster.running():
@@ -305,6 +310,8 @@ class OperatorMachine(RuleBasedStateMachine):
 
     @invariant()
     def each_pod_has_the_document_of_its_application(self) -> None:
+        for app in self.cluster.find(Kind.SparkApplication):
+            assert "spec" not in app or app["spec"]["driver"]["template"]
         for pod in self.cluster.find(Kind.Pod):
             assert pod["metadata"]["annotations"][FINGERPRINT_ANNOTATION]
             assert {STREAM_LABEL, WRITER_LABEL} <= pod["metadata"]["labels"].keys()

@@ -15,6 +15,7 @@ from lakestream_operator.adapters.cache import Cache, key_of
 from lakestream_operator.adapters.client import Api
 from lakestream_operator.errors import (
     ConflictError,
+    DefinitionTooOldError,
     InvalidError,
     LeadershipLostError,
     NameTakenError,
@@ -98,6 +99,10 @@ class Applier:
         reference = Reference.of(manifest)
         try:
             created = await self.client.create(manifest)
+            if lacking := _cut_off(created, manifest):
+                # Without its template a driver would find neither its document nor, by its labels, us.
+                await self._delete(reference, created["metadata"]["uid"])
+                raise _too_old(reference, lacking)
         except ConflictError:
             # It was there although it had not been seen; nothing of it may be changed.
             created = await self.client.get(reference)
@@ -164,6 +169,23 @@ class Applier:
 def _with_uid(manifest: Manifest, uid: str) -> Manifest:
     """Another object, which has taken the name since, is refused."""
     return {**manifest, "metadata": {**manifest["metadata"], "uid": uid}}
+
+
+def _cut_off(created: Manifest, wanted: Manifest) -> list[str]:
+    """Fields of a SparkApplication that the API server has left out: its definition does not have them. What
+    admission has changed, or what is in templates, is no matter of that."""
+    made, spec = created.get("spec") or {}, wanted.get("spec") or {}
+    parts = [("spec", made, spec)]
+    parts += [(f"spec.{part}", made.get(part) or {}, spec.get(part) or {}) for part in ("driver", "executor")]
+    return [f"{path}.{name}" for path, got, given in parts for name in given if given[name] and name not in got]
+
+
+def _too_old(reference: Reference, lacking: list[str]) -> DefinitionTooOldError:
+    return DefinitionTooOldError(
+        f"{reference} cannot have {', '.join(lacking)}: the CustomResourceDefinition of SparkApplications is older"
+        " than that of the Spark Operator 2.5, and the API server cuts off what it does not have. Bring the Spark"
+        " Operator up to date, and apply its CustomResourceDefinitions by kubectl, as helm leaves those that are there"
+    )
 
 
 def refuse_foreign(stream: Stream, found: Manifest) -> None:

@@ -42,6 +42,8 @@ class ModelApi:
     moods: dict[Kind, Mood] = field(default_factory=dict)
     requests: list[tuple[str, Reference]] = field(default_factory=list)
     """Verb and object of each one."""
+    lacks: set[str] = field(default_factory=set)
+    """Fields of a SparkApplication's driver and executors that its definition does not have."""
     _version: int = 0
 
     # The requests.
@@ -59,7 +61,11 @@ class ModelApi:
         def created() -> Object:
             if reference in self.objects:
                 raise ConflictError(409, f"{reference} already exists")
-            return self.admit(manifest)
+            made = self.admit(manifest)
+            for part in ("driver", "executor"):
+                for name in self.lacks & made.get("spec", {}).get(part, {}).keys():
+                    del made["spec"][part][name]
+            return made
 
         return self._answer("create", reference, created)
 

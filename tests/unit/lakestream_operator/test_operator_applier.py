@@ -61,6 +61,15 @@ def test_an_application_that_exists_already_is_not_changed(api: Any, run: Any) -
     assert cache.writers(("lake", "orders"))["json"].application is not None
 
 
+def test_what_admission_changes_of_an_application_is_its_own_matter(api: Any, run: Any) -> None:
+    spec = {"image": "a", "driver": {"cores": 1, "memory": "1g", "labels": {}}, "sparkConf": {"a": "b"}, "deps": {}}
+    other = {"image": "mirror/a", "driver": {"cores": 2, "memory": "1g"}, "sparkConf": {}, "more": 1}
+    api.on("POST", APPS, (201, {**MANIFEST, "spec": other}))
+    cache = _act(api, run, Create({**MANIFEST, "spec": spec}))
+    assert cache.writers(("lake", "orders"))["json"].application is not None
+    assert api.sent("DELETE") == []
+
+
 def test_apply_takes_over_what_others_have_set(api: Any, run: Any) -> None:
     api.on("PATCH", f"{APPS}/orders-json", (200, MANIFEST))
     cache = _act(api, run, Apply(MANIFEST))

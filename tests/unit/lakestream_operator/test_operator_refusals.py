@@ -158,6 +158,27 @@ def test_an_application_of_the_name_that_is_not_ours_is_told_of(play: Any, api: 
     _played(play, api, script)
 
 
+def test_a_definition_of_applications_that_is_too_old_is_told_by_what_it_lacks(play: Any, api: ModelApi) -> None:
+    api.lacks = {"template"}
+
+    async def script(operator: Operator) -> None:
+        await asyncio.sleep(300)
+        assert APP not in api.objects, "its driver would find no document"
+        assert operator.says(ConditionType.DEGRADED) == (True, "ApiRefused")
+        told = operator.condition(ConditionType.DEGRADED).message
+        assert "spec.driver.template, spec.executor.template" in told
+        assert "older than that of the Spark Operator 2.5" in told
+        assert operator.tries("create", APP) <= 6 + 4
+        assert len(operator.events("ApiRefused")) == 1
+        assert operator.events("Starting") == []
+        api.lacks = set()
+        await asyncio.sleep(61)
+        assert APP in api.objects
+        assert operator.says(ConditionType.DEGRADED) == (False, "AsExpected")
+
+    _played(play, api, script)
+
+
 def test_another_spec_is_tried_at_once(play: Any, api: ModelApi) -> None:
     api.moods = {Kind.SparkApplication: Mood.REFUSES}
 
