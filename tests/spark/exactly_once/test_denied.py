@@ -45,3 +45,25 @@ def test_who_waits_for_a_right_ends_at_once_when_asked_to(shaky: S3Proxy, labs: 
         # Python that is not up yet has no handler.
         assert driver.wait(5) in (0, -SIGTERM)
         assert shaky.faults.struck == asked
+
+
+def test_a_rollback_that_was_cut_off_is_gone_on_with_where_the_lake_is_not_the_machines_disk(
+    shaky: S3Proxy, labs: Labs, spark_on_s3: SparkSession
+) -> None:
+    """Hudi writes blocks that undo log files, and markers of these, before it deletes; once more, it looks for those of
+    the time before on the local disk."""
+    lab = labs.make(Table.MOR, "s3", s3=shaky.url)
+    lab.stream.put(50)
+    with lab.explained():
+        lab.catch_up(spark_on_s3)
+        lab.stream.put(50)
+        crashed = lab.start(crash_at="written")
+        assert crashed.wait() != 0
+        shaky.faults.add(S3Fault(Effect.FORBID, "delete"))
+        denied = lab.start()
+        denied.until_logged(".deltacommit.inflight: delete on ")
+        denied.process.kill()
+        denied.wait()
+        shaky.faults.clear()
+        lab.catch_up(spark_on_s3)
+    require_exactly_once(lab, spark_on_s3)

@@ -152,6 +152,9 @@ class HudiClient:
         self._hold_log_names()
         meta_client = self._table.meta_client()
         pending = self._table.pending_commits(meta_client.getActiveTimeline())
+        # Hudi looks on the local disk for what a rollback had written when it was cut off, and fails at each start
+        # if the table is on S3. They undo what they undo in any case: only its own index would need to know of them.
+        self._table.forget_markers(self._table.pending_rollbacks(meta_client))
         # By the policy NEVER these are all.
         self._client.rollbackFailedWrites(meta_client)
         return pending

@@ -198,6 +198,15 @@ class HudiTable:
         """Instants of commits of batches in an active timeline that were begun, but not completed; oldest first."""
         return sorted(instants_in(self._commits(timeline).filterInflightsAndRequested()))
 
+    def pending_rollbacks(self, client: Any) -> set[str]:
+        """Instants of rollbacks that were begun, but not completed."""
+        return instants_in(client.getActiveTimeline().filterPendingRollbackTimeline())
+
+    def forget_markers(self, instants: Iterable[str]) -> None:
+        """Delete the markers of what instants have written."""
+        for instant in instants:
+            self.storage().deleteDirectory(self.path(f".hoodie/.temp/{instant}"))
+
     def pending_compactions(self) -> list[str]:
         """Instants of compactions that were planned, and perhaps begun, but not completed; oldest first."""
         pending = self.meta_client().getActiveTimeline().filterPendingCompactionTimeline()
