@@ -57,6 +57,7 @@ _OWN_CONF = {
     ),
     **dict.fromkeys(
         (
+            "spark.broadcast.UDFCompressionThreshold",
             "spark.eventLog.enabled",
             "spark.jars",
             "spark.kryo.",
