@@ -116,7 +116,7 @@ class Written:
                 definition = Definition(columns, None, self.output.delete_when)
                 return HudiSink(self.spark, settings.hudi_settings(self.output, "orders", definition))
             case JsonOutput():
-                return JsonSink(settings.json_settings(self.output, self.s3))
+                return JsonSink(settings.json_settings(self.output, self.s3, Definition(columns, None, None)))
 
 
 def hudi_output(path: str, *, merges: bool, version: int = 6, compact_every: int = 100, **more: Any) -> HudiOutput:
