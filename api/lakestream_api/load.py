@@ -70,10 +70,7 @@ def load_lakestream_object(manifest: Mapping[str, Any]) -> LakeStream:
     Raises:
         InvalidDocumentError: as by `load_lakestream`, but for that.
     """
-    document = _document(manifest)
-    for place in _unknown(LakeStream, document):
-        document = _without(document, place)
-    return _validated(LakeStream, document)
+    return _served(LakeStream, _document(manifest))
 
 
 def unknown_fields(manifest: Mapping[str, Any]) -> tuple[str, ...]:
@@ -97,9 +94,14 @@ def load_scaling(manifest: Mapping[str, Any]) -> Scaling:
     """
     spec = manifest.get("spec")
     scaling = spec.get("scaling", {}) if isinstance(spec, Mapping) else None
-    for place in _unknown(Scaling, scaling):
-        scaling = _without(scaling, place)
-    return _validated(Scaling, scaling, ("spec", "scaling"))
+    return _served(Scaling, scaling, ("spec", "scaling"))
+
+
+def _served(model: type[M], document: object, place: tuple[str, ...] = ()) -> M:
+    """As `_validated`, without the fields that are not known."""
+    for unknown in _unknown(model, document):
+        document = _without(document, unknown)
+    return _validated(model, document, place)
 
 
 def _unknown(model: type[BaseModel], document: object) -> list[tuple[int | str, ...]]:

@@ -6,8 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping, Set
 from dataclasses import dataclass
 from datetime import datetime
 
-from lakestream_operator.autoscaler import ScalingState, ShardState
-from lakestream_operator.decide import Decision
+from lakestream_operator.decide import Decision, Remembered
 from lakestream_operator.errors import OperatorError, RetryLaterError
 from lakestream_operator.model import Action, Emit, Observed, Refusal
 
@@ -23,20 +22,22 @@ class Attempt:
     undone: Set[str]
     """Writers of which not all is done."""
 
-    def remembered(
-        self, decision: Decision, scaling: Mapping[str, ScalingState], shards: ShardState | None
-    ) -> tuple[dict[str, ScalingState], ShardState | None]:
-        """What the autoscaler remembers for the next decision; where what it wanted is not done, what it did before, so
-        that it is wanted, and told, again.
+    def remembered(self, decision: Decision, before: Remembered) -> Remembered:
+        """What is remembered for the next decision; where what was wanted is not done, what was before, so that it is
+        wanted, and told, again.
 
         Args:
             decision: that was attempted.
-            scaling: what it remembered of the writers' executors before.
-            shards: the same of the stream's shards.
+            before: what was remembered for it.
         """
-        decided = {name: one for name, one in decision.scaling.items() if name not in self.undone}
-        kept = {name: one for name, one in scaling.items() if name in self.undone and name in decision.scaling}
-        return {**decided, **kept}, shards if decision.resharding in self.undone else decision.shards
+        after = decision.remembered
+        decided = {name: one for name, one in after.scaling.items() if name not in self.undone}
+        kept = {name: one for name, one in before.scaling.items() if name in self.undone and name in after.scaling}
+        return Remembered(
+            scaling={**decided, **kept},
+            shards=before.shards if decision.resharding in self.undone else after.shards,
+            told=before.told if "" in self.undone else after.told,
+        )
 
 
 async def attempt(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
@@ -29,6 +29,18 @@ _WAITS_FOR_US = (Situation.STARTING, Situation.STALLED, Situation.DRAINING, Situ
 
 
 @dataclass(frozen=True, slots=True)
+class Remembered:
+    """What a decision on a LakeStream leaves for the next one of the same process."""
+
+    scaling: Mapping[str, ScalingState] = field(default_factory=dict)
+    """What the autoscaler remembers of each writer."""
+    shards: ShardState | None = None
+    """What it remembers of the stream's shards."""
+    told: frozenset[str] | None = None
+    """What is so of the LakeStream as a whole, and was said; none after the start: then the status tells."""
+
+
+@dataclass(frozen=True, slots=True)
 class Decision:
     """What to do in one cycle."""
 
@@ -39,24 +51,17 @@ class Decision:
     """To be written; none when the LakeStream is as good as gone."""
     wake_at: datetime
     """When to decide again though nothing has happened."""
-    scaling: Mapping[str, ScalingState]
-    """What the autoscaler remembers of each writer."""
-    shards: ShardState | None = None
-    """What it remembers of the stream's shards."""
+    remembered: Remembered
+    """For the next decision, once all of this is done."""
     resharding: str = ""
-    """The writer whose driver is told of them; empty: none is."""
-    told: frozenset[str] = frozenset()
-    """What is so of the LakeStream as a whole, and was said."""
+    """The writer whose driver is told of the stream's shards; empty: none is."""
 
 
 def decide(
     observed: Observed,
     job: JobSettings,
     now: datetime,
-    *,
-    scaling: Mapping[str, ScalingState] | None = None,
-    shards: ShardState | None = None,
-    told: frozenset[str] | None = None,
+    remembered: Remembered = Remembered(),
 ) -> Decision:
     """The next step for one LakeStream.
 
@@ -64,9 +69,7 @@ def decide(
         observed: what is seen of it.
         job: how drivers are made.
         now: the time of this cycle, read once.
-        scaling: what the autoscaler remembered after the last decision of this process, by writer.
-        shards: the same of the stream's shards.
-        told: what was so after it, and said; none after the start of this process: then the status tells.
+        remembered: what the last decision has left.
     """
     observed, stream = _recalled(observed, now), observed.stream
     wanted, problems = (None, "") if stream.deleting else _read(observed)
@@ -74,13 +77,13 @@ def decide(
     begun = stream.finalizing or stream.deleting
     goals = _goals(observed, wanted) if begun else {}
     writers = {
-        name: _decide_writer(observed, wanted, goal, job, (scaling or {}).get(name), shards, now)
+        name: _decide_writer(observed, wanted, goal, job, remembered.scaling.get(name), remembered.shards, now)
         for name, goal in goals.items()
     }
     findings = _findings(observed, wanted, problems if begun else "", writers, begun=begun)
     actions = {name: tuple(changes_for(stream, one, job)) for name, one in writers.items()}
     news = _news(stream, findings)
-    told = _said_before(observed, news) if told is None else told
+    told = _said_before(observed, news) if remembered.told is None else remembered.told
     if ended := stream.deleting and all(one.outcome.situation is Situation.STOPPED for one in writers.values()):
         actions = {"": _last(observed)} if stream.finalizing else {}
     else:
@@ -92,10 +95,12 @@ def decide(
         actions=allowed,
         status=status_of(stream, findings, now) if shown else None,
         wake_at=_wake_at(observed, writers, now),
-        scaling={name: one.scale.state for name, one in writers.items() if one.scale},
-        shards=next((one.shards.state for one in writers.values() if one.shards), None),
+        remembered=Remembered(
+            scaling={name: one.scale.state for name, one in writers.items() if one.scale},
+            shards=next((one.shards.state for one in writers.values() if one.shards), None),
+            told=frozenset(one for one in news if one in told or news[one] in allowed.get("", ())),
+        ),
         resharding=next((name for name, one in writers.items() if one.shards), ""),
-        told=frozenset(one for one in news if one in told or news[one] in allowed.get("", ())),
     )
 
 

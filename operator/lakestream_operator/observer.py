@@ -120,14 +120,14 @@ def writer_of(names: WriterNames, objects: Iterable[Manifest]) -> WriterSeen:
     progress = rest.get((Kind.ConfigMap, names.progress))
     written = progress["metadata"].get(_WRITTEN_AT) if progress else None
     said = _data(progress).get(REPORT_KEY, "")
-    report = _parsed(DriverReport, said)
+    report, unreadable = _read(DriverReport, said)
     return WriterSeen(
         application=_application(application) if application else None,
         driver_pod=_driver_pod(driver_pod) if driver_pod else None,
         report=report,
         reported_at=_time(written) if written else None,
         said=said,
-        unreadable=_problem(DriverReport, said) if said and report is None else "",
+        unreadable=unreadable,
         control=_parsed(Control, _data(control).get(CONTROL_KEY)),
         memory=_parsed(Memory, annotations.get(MEMORY_ANNOTATION)) or Memory(),
         scaling_state=annotations.get(SCALING_ANNOTATION),
@@ -167,23 +167,19 @@ def _data(config_map: Manifest | None) -> Mapping[str, str]:
 
 def _parsed(model: type[M], text: str | None) -> M | None:
     """What a ConfigMap has; what is missing, or was spoilt by hand, says nothing."""
+    return _read(model, text)[0]
+
+
+def _read(model: type[M], text: str | None) -> tuple[M | None, str]:
+    """What a ConfigMap has, or the first thing that is wrong with it; neither, if it has nothing."""
     if not text:
-        return None
+        return None, ""
     try:
-        return model.model_validate_json(text)
+        return model.model_validate_json(text), ""
     except ValidationError as error:
         logger.debug("not a %s: %s", model.__name__, error)
-        return None
-
-
-def _problem(model: type[M], text: str) -> str:
-    """The first thing that is wrong with what a ConfigMap has."""
-    try:
-        model.model_validate_json(text)
-    except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        return f"{'.'.join(map(str, first['loc']))}: {first['msg']}".removeprefix(": ")
-    return ""
+        return None, f"{'.'.join(map(str, first['loc']))}: {first['msg']}".removeprefix(": ")
 
 
 def _time(text: str) -> datetime:

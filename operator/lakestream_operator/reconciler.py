@@ -13,11 +13,10 @@ from lakestream_api import LakeStreamStatus
 from lakestream_operator.adapters.applier import Applier
 from lakestream_operator.adapters.cache import Cache, StreamKey
 from lakestream_operator.attempts import attempt
-from lakestream_operator.autoscaler import ScalingState, ShardState
 from lakestream_operator.claims import Claimant, claimant_of, contested, rivals
 from lakestream_operator.clock import Clock
 from lakestream_operator.conditions import FAILED, failed
-from lakestream_operator.decide import decide
+from lakestream_operator.decide import Remembered, decide
 from lakestream_operator.errors import OperatorError
 from lakestream_operator.metrics import Metrics
 from lakestream_operator.model import Action, Emit, Heard, Manifest, Observed, Refusal, Stream, WriterSeen
@@ -59,12 +58,9 @@ class _Loop:
     wake_at: datetime | None = None
     status_at: datetime | None = None
     """When the status was written last."""
-    scaling: Mapping[str, ScalingState] = field(default_factory=dict)
-    shards: ShardState | None = None
+    remembered: Remembered = field(default_factory=Remembered)
     heard: Mapping[str, Heard | None] = field(default_factory=dict)
     """When its drivers were heard of, by writer."""
-    told: frozenset[str] | None = None
-    """What was said of it; none: nothing was decided yet."""
     refusals: Mapping[str, Refusal] = field(default_factory=dict)
     """What was refused of it lately."""
     status_refusal: Refusal | None = None
@@ -243,7 +239,7 @@ class Reconciler:
         self._look_at_claims(key, loop, writers)
         await self._look_at_quotas(stream, loop, writers, now)
         observed = Observed(stream, writers, loop.contested, loop.refusals, loop.quotas)
-        decision = decide(observed, self.job, now, scaling=loop.scaling, shards=loop.shards, told=loop.told)
+        decision = decide(observed, self.job, now, loop.remembered)
 
         async def act(action: Action) -> None:
             await self.applier.act(stream, action, now)
@@ -251,8 +247,7 @@ class Reconciler:
 
         done = await attempt(observed, decision.actions, act, now, self.chance())
         loop.refusals, loop.wake_at = done.refusals, decision.wake_at
-        loop.scaling, loop.shards = done.remembered(decision, loop.scaling, loop.shards)
-        loop.told = loop.told if "" in done.undone else decision.told
+        loop.remembered = done.remembered(decision, loop.remembered)
         if loop.refusals != observed.refusals:
             self._refused(key, observed.refusals, loop.refusals)
             # What was refused, or is no more, is said at once.

@@ -61,7 +61,8 @@ _ERRORS: dict[str, type[KinesisError]] = {
     "UnrecognizedClientException": KinesisDeniedError,
     "InvalidSignatureException": KinesisDeniedError,
 }
-_TIMEOUT, _TOO_MANY = 408, 429
+_BY_STATUS: dict[int, type[KinesisError]] = {408: KinesisUnavailableError, 429: ThrottledError}
+"""Of an answer below 500 whose code says nothing."""
 _CLOCK_IS_WRONG = ("Signature expired", "Signature not yet current")
 """What AWS says of a signature whose time is more than five minutes off, in an InvalidSignatureException."""
 
@@ -225,7 +226,5 @@ def error(status: int, body: bytes) -> KinesisError:
         # The next attempt is signed by the time of this answer.
         kind = KinesisUnavailableError
     elif kind is None:
-        kind = ThrottledError if status == _TOO_MANY else KinesisRejectedError
-        if status >= 500 or status == _TIMEOUT:
-            kind = KinesisUnavailableError
+        kind = KinesisUnavailableError if status >= 500 else _BY_STATUS.get(status, KinesisRejectedError)
     return kind(f"{code or f'HTTP {status}'}: {message}")

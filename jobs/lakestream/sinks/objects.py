@@ -97,13 +97,13 @@ def objects_of(settings: StoreSettings, ref: BatchRef) -> list[str]:
     """The paths of what all attempts at a batch have written into one folder, sorted. Of S3, which lists keys in their
     order, only those of the batch are listed."""
     pattern, first = name_pattern(ref.checkpoint), f"b{ref.batch:012d}-"
-    ordered = settings.path.scheme is Scheme.S3
     with translated(f"list {settings.path}"):
-        listed = (meta["path"] for meta in chain.from_iterable(obstore.list(open_store(settings), offset=first)))
-        if not ordered:
-            return sorted(path for path in listed if path.startswith(first) and pattern.fullmatch(path))
-        of_batch = takewhile(lambda path: path.startswith(first), listed)
-        return sorted(path for path in of_batch if pattern.fullmatch(path))
+        listed: Iterator[str] = (
+            meta["path"] for meta in chain.from_iterable(obstore.list(open_store(settings), offset=first))
+        )
+        if settings.path.scheme is Scheme.S3:
+            listed = takewhile(lambda path: path.startswith(first), listed)
+        return sorted(path for path in listed if path.startswith(first) and pattern.fullmatch(path))
 
 
 def folders_of(settings: StoreSettings, columns: Sequence[str]) -> Iterator[str]:

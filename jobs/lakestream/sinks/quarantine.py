@@ -51,8 +51,7 @@ class Quarantine:
         rows = rejected.withColumn("reason", sf.col("_reason")).select(*COLUMNS)
         files = write_objects(rows, self.store, partial(_task_files, ref))
         if replay:
-            kept = {entry.path for entry in files}
-            remove(self.store, (path for path in objects_of(self.store, ref) if path not in kept))
+            remove(self.store, set(objects_of(self.store, ref)) - {entry.path for entry in files})
         if files:
             self.reason = self._reason_in(min(files, key=lambda entry: entry.bytes))
         return files

@@ -13,8 +13,7 @@ from lakestream_api.names import CONTROL_KEY, FINGERPRINT_ANNOTATION, REPORT_KEY
 from lakestream_operator.adapters.applier import Applier
 from lakestream_operator.adapters.cache import WATCHED, Cache
 from lakestream_operator.attempts import attempt
-from lakestream_operator.autoscaler import ScalingState, ShardState
-from lakestream_operator.decide import Decision, decide
+from lakestream_operator.decide import Decision, Remembered, decide
 from lakestream_operator.errors import OperatorError
 from lakestream_operator.model import Action, Emit, Heard, Kind, Observed, Reference, Refusal
 from lakestream_operator.observer import listen, stream_of, trim
@@ -53,10 +52,8 @@ class Cluster:
     ahead: timedelta = timedelta()
     """How far the clock of the operator's node is ahead of all others."""
     kinesis: KinesisStream = field(default_factory=KinesisStream)
-    scaling: Mapping[str, ScalingState] = field(default_factory=dict)
-    shards: ShardState | None = None
+    remembered: Remembered = field(default_factory=Remembered)
     heard: Mapping[str, Heard | None] = field(default_factory=dict)
-    told: frozenset[str] | None = None
     refusals: Mapping[str, Refusal] = field(default_factory=dict)
     cache: Cache = field(default_factory=Cache)
     _reference: Reference = field(init=False)
@@ -148,7 +145,7 @@ class Cluster:
         writers = listen(self.cache.writers((stream.namespace, stream.name)), self.heard, now)
         self.heard = {name: seen.heard for name, seen in writers.items()}
         observed = Observed(stream, writers, refusals=self.refusals, quotas=_done(applier.quotas(stream)))
-        decision = decide(observed, self.job, now, scaling=self.scaling, shards=self.shards, told=self.told)
+        decision = decide(observed, self.job, now, self.remembered)
 
         async def act(action: Action) -> None:
             await applier.act(stream, action, now)
@@ -156,8 +153,7 @@ class Cluster:
         done = _done(attempt(observed, decision.actions, act, now, chance=0))
         self._let_go()
         self.refusals = done.refusals
-        self.scaling, self.shards = done.remembered(decision, self.scaling, self.shards)
-        self.told = self.told if "" in done.undone else decision.told
+        self.remembered = done.remembered(decision, self.remembered)
         if decision.status is not None and self.lakestream is not None:
             with suppress(OperatorError):
                 _done(applier.write_status(stream, decision.status))
@@ -165,7 +161,7 @@ class Cluster:
 
     def restart_operator(self) -> None:
         """It forgets all that it did not write down."""
-        self.scaling, self.shards, self.told, self.refusals, self.heard = {}, None, None, {}, {}
+        self.remembered, self.refusals, self.heard = Remembered(), {}, {}
         self.cache = Cache()
 
     @property

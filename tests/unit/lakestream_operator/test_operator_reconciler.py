@@ -163,11 +163,15 @@ def test_a_status_is_not_written_for_nothing(clock: Any, applier: Applier, play:
     play(looking())
 
 
-def test_figures_wait_while_the_api_server_is_behind(clock: Any, applier: Applier, play: Any) -> None:
+def _before_and_after() -> tuple[LakeStreamStatus, LakeStreamStatus]:
+    """Two statuses with nothing but other figures."""
     cluster = Cluster(lakestream())
     cluster.advance(timedelta(minutes=2))
-    before = cluster.status
-    figures = before.model_copy(update={"lag": timedelta(seconds=5)})
+    return cluster.status, cluster.status.model_copy(update={"lag": timedelta(seconds=5)})
+
+
+def test_figures_wait_while_the_api_server_is_behind(clock: Any, applier: Applier, play: Any) -> None:
+    before, figures = _before_and_after()
 
     async def writing() -> None:
         reconciler = _reconciler(clock, applier)
@@ -196,10 +200,7 @@ def test_figures_wait_while_the_api_server_is_behind(clock: Any, applier: Applie
 
 
 def test_a_clock_that_is_put_back_holds_no_figures_back(clock: Any, applier: Applier, play: Any) -> None:
-    cluster = Cluster(lakestream())
-    cluster.advance(timedelta(minutes=2))
-    before = cluster.status
-    figures = before.model_copy(update={"lag": timedelta(seconds=5)})
+    before, figures = _before_and_after()
 
     async def writing() -> None:
         reconciler = _reconciler(clock, applier)

@@ -82,9 +82,9 @@ def test_an_order_whose_write_fails_is_given_with_the_next_try(monkeypatch: pyte
     failed = _fail_once(cluster, monkeypatch, "shards", mood)
     cluster.advance(10 * MINUTE)
     assert (failed, cluster.kinesis.resharded) == ([6], [6])
-    assert cluster.shards is not None
-    assert len(cluster.shards.calls) == 1
-    assert cluster.shards.calls[0] < cluster.started[0].started_at + 6 * MINUTE
+    assert cluster.remembered.shards is not None
+    assert len(cluster.remembered.shards.calls) == 1
+    assert cluster.remembered.shards.calls[0] < cluster.started[0].started_at + 6 * MINUTE
     assert len(_told(cluster, "Resharding")) == (0 if mood is Mood.SWALLOWS else 1)
 
 

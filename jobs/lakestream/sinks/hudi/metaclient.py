@@ -222,6 +222,16 @@ class HudiTable:
         commits = self._commits(self.meta_client().getActiveTimeline())
         return sorted(one for one in instants_in(commits.filterCompletedInstants()) if one > after)
 
+    def newest_batch(self, checkpoint: str) -> tuple[str, int] | None:
+        """Instant and number of the newest completed commit of a batch in the active timeline; None: there is none, or
+        it is not the checkpoint's."""
+        timeline = self.meta_client().getActiveTimeline()
+        newest = self._commits(timeline).filterCompletedInstants().getReverseOrderedInstants().findFirst()
+        if not newest.isPresent():
+            return None
+        batch = _marked(timeline.readCommitMetadata(newest.get()), checkpoint)
+        return None if batch is None else (newest.get().requestedTime(), batch)
+
     def batch_at(self, instant: str, checkpoint: str) -> int | None:
         """The batch of a completed commit in the active timeline; None: there is no such commit of the checkpoint."""
         timeline = self.meta_client().getActiveTimeline()

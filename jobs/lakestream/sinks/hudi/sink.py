@@ -235,9 +235,7 @@ class HudiSink:
 
     def newest_batch(self, checkpoint: str) -> tuple[str, int] | None:
         """Instant and number of the newest batch in the table; None: there is none of the checkpoint."""
-        batches = self._table.batches()
-        batch = self._table.batch_at(batches[-1], checkpoint) if batches else None
-        return None if batch is None else (batches[-1], batch)
+        return self._table.newest_batch(checkpoint)
 
     def finish_services(self) -> None:
         """Wait until compaction and cleaning have nothing to do."""
