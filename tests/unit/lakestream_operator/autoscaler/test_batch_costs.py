@@ -75,11 +75,14 @@ def test_batches_of_one_size_do_not_tell_it(fetch_base: float, write_base: float
 @given(bases, bases, st.integers(1, 1000))
 @settings(max_examples=settings().max_examples // 5)
 def test_it_is_remembered_when_batches_are_of_one_size_again(fetch_base: float, write_base: float, seed: int) -> None:
+    """To within what noise makes of one small batch: by 3,000 draws at most 2.5 % of it, at a noise of 3 %."""
     assume(fetch_base + write_base > 1)
+    noise = 0.03
     sizes = [5_000] * 15 + [50_000] * 15
-    told = model_of(sizes, fetch_base, write_base, noise=0.03, seed=seed)
-    later = model_of(sizes + [50_000] * 180, fetch_base, write_base, noise=0.03, seed=seed)
-    assert abs(later.base - told.base) < 0.2 * (FETCH + WRITE) * 5_000
+    told = model_of(sizes, fetch_base, write_base, noise, seed)
+    later = model_of(sizes + [50_000] * 180, fetch_base, write_base, noise, seed)
+    small = fetch_base + write_base + (FETCH + WRITE) * 5_000
+    assert abs(later.base - told.base) < 2 * noise * small
     truth = fetch_base + write_base + (FETCH + WRITE) * 500_000
     assert abs(work(later, 500_000) / truth - 1) < 0.15
 
