@@ -16,6 +16,7 @@ from geventhttpclient import HTTPClient
 from geventhttpclient.response import HTTPParseError
 
 from lakestream_loadgen.errors import NotWrittenError, OutcomeUnknownError, SettingsError
+from lakestream_loadgen.kinesis.credentials import RenewedCredentials, find_credentials
 from lakestream_loadgen.kinesis.wire import call_error
 
 
@@ -50,11 +51,7 @@ class KinesisEndpoint:
             SettingsError: no region or no credentials.
         """
         session = get_session()
-        credentials = session.get_credentials()
-        if credentials is None:
-            raise SettingsError(
-                "no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile or role"
-            )
+        credentials = find_credentials(session)
         try:
             client = session.create_client("kinesis", region_name=os.environ.get("AWS_REGION"))
         except (BotoCoreError, ValueError) as error:
@@ -71,7 +68,8 @@ class HttpKinesisClient:
 
     def __init__(self, endpoint: KinesisEndpoint, *, connections: int, timeout: float = 30.0) -> None:
         self._url = endpoint.url.rstrip("/") + "/"
-        self._signer = SigV4Auth(endpoint.credentials, "kinesis", endpoint.region)
+        self._region = endpoint.region
+        self._credentials = RenewedCredentials(endpoint.credentials)
         self._http = HTTPClient.from_url(
             self._url, concurrency=connections, block_size=65536, connection_timeout=10.0, network_timeout=timeout
         )
@@ -105,5 +103,5 @@ class HttpKinesisClient:
                 "X-Amz-Target": "Kinesis_20131202.PutRecords",
             },
         )
-        self._signer.add_auth(request)
+        SigV4Auth(self._credentials.now(), "kinesis", self._region).add_auth(request)
         return dict(request.headers.items())

@@ -23,9 +23,37 @@ _DATA = itemgetter(2)
 
 THROTTLED = "ProvisionedThroughputExceededException"
 
-_THROTTLES = frozenset({THROTTLED, "LimitExceededException", "KMSThrottlingException", "ThrottlingException"})
+_THROTTLES = frozenset(
+    {
+        THROTTLED,
+        "LimitExceededException",
+        "KMSThrottlingException",
+        "ThrottlingException",
+        "RequestLimitExceeded",
+        # As AWS's own SDKs count what other services and proxies call throttling.
+        "Throttling",
+        "ThrottledException",
+        "RequestThrottled",
+        "RequestThrottledException",
+        "TooManyRequestsException",
+        "HTTP 429",
+    }
+)
 # A new signature, with the credentials of that time, may do.
-_SIGN_AGAIN = frozenset({"ExpiredTokenException", "RequestExpired", "InvalidSignatureException"})
+_SIGN_AGAIN = frozenset({"ExpiredTokenException", "ExpiredToken", "RequestExpired", "InvalidSignatureException"})
+# Whoever says so below 500 has given up waiting, which says nothing of what was written.
+_PASSING = frozenset(
+    {
+        "RequestTimeout",
+        "RequestTimeoutException",
+        "RequestAbortedException",
+        "PriorRequestNotComplete",
+        "InternalFailure",
+        "InternalFailureException",
+        "ServiceUnavailable",
+        "HTTP 408",
+    }
+)
 
 
 def size_of(record: Record) -> int:
@@ -89,7 +117,7 @@ def call_error(status: int, body: bytes) -> PutRecordsError:
     code = code or f"HTTP {status}"
     if code in _THROTTLES or code in _SIGN_AGAIN:
         return NotWrittenError(code, message)
-    if status >= 500:
+    if status >= 500 or code in _PASSING:
         return OutcomeUnknownError(code, message)
     return RefusedError(code, message)
 

@@ -1,0 +1,76 @@
+"""Who gives credentials may be away: a load goes on with those that there are, and never ends for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import botocore.session
+import pytest
+from botocore.credentials import ReadOnlyCredentials
+from botocore.exceptions import ClientError, CredentialRetrievalError
+
+from lakestream_loadgen.errors import NotWrittenError, SettingsError
+from lakestream_loadgen.kinesis.client import HttpKinesisClient, KinesisEndpoint
+from lakestream_loadgen.kinesis.credentials import RenewedCredentials, find_credentials
+
+FAILURES = [
+    ClientError({"Error": {"Code": "Throttling", "Message": "said STS"}}, "AssumeRoleWithWebIdentity"),
+    CredentialRetrievalError(provider="container-role", error_msg="said the agent"),
+    RuntimeError("Credentials were refreshed, but the refreshed credentials are still expired."),
+]
+
+
+@dataclass
+class Giver:
+    """Stands for botocore's credentials."""
+
+    failure: Exception | None = None
+    asked: int = 0
+
+    def get_frozen_credentials(self) -> ReadOnlyCredentials:
+        self.asked += 1
+        if self.failure is not None:
+            raise self.failure
+        return ReadOnlyCredentials(f"key-{self.asked}", "secret", None)
+
+
+@pytest.mark.parametrize("failure", FAILURES, ids=lambda one: type(one).__name__)
+def test_those_that_there_are_go_on_while_they_cannot_be_renewed(failure: Exception) -> None:
+    giver: Any = Giver()
+    now = 0.0
+    credentials = RenewedCredentials(giver, lambda: now)
+    assert credentials.now().access_key == "key-1"
+    giver.failure = failure
+    assert [credentials.now().access_key for _ in range(3)] == ["key-1"] * 3
+    assert giver.asked == 2, "each try holds all requests up"
+    giver.failure = None
+    now = 30.0
+    assert credentials.now().access_key == "key-3"
+
+
+@pytest.mark.parametrize("failure", FAILURES, ids=lambda one: type(one).__name__)
+def test_without_any_a_call_is_tried_again(failure: Exception) -> None:
+    giver: Any = Giver(failure)
+    client = HttpKinesisClient(KinesisEndpoint("http://127.0.0.1:9", "eu-west-1", giver), connections=1)
+    with pytest.raises(NotWrittenError, match="NoCredentials"):
+        client.put_records(b"{}")
+    client.close()
+
+
+@pytest.mark.parametrize(
+    ("profile", "told"), [("oders", "AWS credentials: The config profile .oders."), ("", "no AWS credentials: set")]
+)
+def test_an_environment_without_credentials_is_told_in_a_line(
+    profile: str, told: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
+        monkeypatch.setenv(name, str(tmp_path / "none"))
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    if profile:
+        monkeypatch.setenv("AWS_PROFILE", profile)
+    with pytest.raises(SettingsError, match=told):
+        find_credentials(botocore.session.get_session())
