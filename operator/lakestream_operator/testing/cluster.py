@@ -113,7 +113,7 @@ class Cluster:
 
     # What passes.
 
-    def advance(self, duration: timedelta, *, step: timedelta = timedelta(seconds=5), operator: bool = True) -> None:
+    def advance(self, duration: timedelta, *, step: timedelta = timedelta(seconds=10), operator: bool = True) -> None:
         """Let time pass, with a look of the operator at each step."""
         end = self.now + duration
         while self.now < end:

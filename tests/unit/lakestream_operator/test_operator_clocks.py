@@ -24,14 +24,14 @@ def _running(behaviour: Behaviour = Behaviour.WELL) -> Cluster:
 @pytest.mark.parametrize("ahead", [timedelta(minutes=-11), timedelta(minutes=2), timedelta(minutes=11), DAY], ids=str)
 def test_a_driver_that_is_well_is_left_alone(ahead: timedelta, *, restarted: bool) -> None:
     cluster = _running()
-    cluster.advance(10 * MINUTE)
+    cluster.advance(10 * MINUTE, step=MINUTE / 2)
     for clock in (ahead, timedelta()):
         cluster.ahead = clock
         if restarted:
             cluster.restart_operator()
         cluster.advance(MINUTE)
         assert cluster.status.phase is Phase.RUNNING, "a restarted operator has heard of it by now"
-        cluster.advance(19 * MINUTE)
+        cluster.advance(19 * MINUTE, step=MINUTE / 2)
     assert len(cluster.started) == 1
     assert "NoProgress" not in [one.reason for one in cluster.events]
 

@@ -87,7 +87,6 @@ def _play(spec: Scaling, history: list[dict[str, object]]) -> list[tuple[ScaleDe
         window = ScalingWindow(LIMITS, tuple(batches[-40:]), executors, reported, pending_since=pending)
         before = decisions[-1][0] if decisions else None
         decision = decide_scale(spec, window, state, now)
-        assert decision == decide_scale(spec, window, state, now), "the same again"
         state = ScalingState.from_json(decision.state.to_json())
         assert state == decision.state
         decisions.append((decision, before, {**step, "stale": now - reported > timedelta(minutes=6)}))
@@ -97,9 +96,11 @@ def _play(spec: Scaling, history: list[dict[str, object]]) -> list[tuple[ScaleDe
 @given(specs(), st.lists(steps(), min_size=1, max_size=25))
 @settings(max_examples=settings().max_examples // 5)
 def test_targets_lie_between_the_bounds(spec: Scaling, history: list[dict[str, object]]) -> None:
-    for decision, _, _ in _play(spec, history):
+    decisions = _play(spec, history)
+    for decision, _, _ in decisions:
         assert spec.min_executors <= decision.target <= spec.max_executors
         assert decision.explanation
+    assert _play(spec, history) == decisions, "the same again"
 
 
 @given(specs(), st.lists(steps(), min_size=2, max_size=25))
@@ -130,10 +131,10 @@ def test_records_without_a_byte_cost_something_whatever_goes_by_the_byte(sizes: 
 def test_a_stream_that_has_gone_quiet_gives_all_back_however_many_ever_came(
     spec: Scaling, history: list[dict[str, object]], registered: int
 ) -> None:
-    quiet = {"seconds": 15, "records": 15, "busy": 0.1, "rate": 1.0, "lag": 0.0, "silent": False, "pending": False}
+    quiet = {"seconds": 30, "records": 30, "busy": 0.1, "rate": 1.0, "lag": 0.0, "silent": False, "pending": False}
     quiet |= {"size": 200, "by_bytes": None}
     rush = {**quiet, "seconds": 30, "records": 1_000_000, "busy": 60.0, "rate": 3e4, "lag": 45.0}
-    history = [*history, *[rush | {"registered": registered}] * 5, *[quiet | {"registered": registered}] * 200]
+    history = [*history, *[rush | {"registered": registered}] * 5, *[quiet | {"registered": registered}] * 100]
     assert _play(spec, history)[-1][0].target == spec.min_executors
 
 
