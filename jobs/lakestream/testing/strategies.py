@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import cache
 
 from hypothesis import strategies as st
 
@@ -35,7 +36,9 @@ from lakestream.model import (
 sequences = st.integers(min_value=0, max_value=10**56)
 positions = st.builds(Position, sequences, st.booleans())
 times = st.datetimes(datetime(2020, 1, 1), datetime(2040, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
+some_times = st.none() | times
 counts = st.integers(min_value=0, max_value=2**53)
+hash_keys = st.builds(HashKeys, st.integers(0, 2**127), st.integers(2**127, 2**128 - 1))
 
 definitions = st.builds(
     Definition, st.text(), st.none() | st.text(), st.none() | st.text(), st.integers(min_value=1, max_value=2**53)
@@ -59,14 +62,14 @@ losses = st.builds(Loss, st.builds(shard_ids, counts), st.none() | positions, st
 trims = st.builds(Trim, st.timedeltas(timedelta(hours=1), timedelta(days=365)), times)
 
 
+@cache  # to make a strategy takes longer than to draw from it
 def idle_cursors(shard_id: str) -> st.SearchStrategy[Cursor]:
     """Cursors of a shard that has no range in the batch."""
-    optional = st.none() | times
     return st.one_of(
-        st.builds(Waiting, st.just(shard_id), optional, times),
-        st.builds(Unpinned, st.just(shard_id), optional, times),
+        st.builds(Waiting, st.just(shard_id), some_times, times),
+        st.builds(Unpinned, st.just(shard_id), some_times, times),
         st.builds(Reading, st.just(shard_id), st.builds(at, sequences), times, st.none()),
-        st.builds(Reading, st.just(shard_id), st.builds(after, sequences), times, optional),
+        st.builds(Reading, st.just(shard_id), st.builds(after, sequences), times, some_times),
         st.just(Finished(shard_id)),
     )
 
@@ -77,11 +80,11 @@ def ranges(draw: st.DrawFn, shard_id: str, task: int) -> ShardRange:
     first, arrival = draw(sequences), draw(times)
     start = draw(st.sampled_from([at(first), at(max(0, first - 3)), after(max(0, first - 1))]))
     closes = draw(st.booleans())
-    end = draw(st.builds(after if closes else at, st.integers(first + 1, 10**57)))
+    end = (after if closes else at)(draw(st.integers(first + 1, 10**57)))
     span = draw(st.timedeltas(timedelta(0), timedelta(days=1)))
-    hash_keys = draw(st.none() | st.builds(HashKeys, st.integers(0, 2**127), st.integers(2**127, 2**128 - 1)))
+    keys = draw(st.none() | hash_keys)
     return ShardRange(
-        shard_id, min(start, at(first)), end, first, arrival, arrival + span, closes, draw(counts), task, hash_keys
+        shard_id, min(start, at(first)), end, first, arrival, arrival + span, closes, draw(counts), task, keys
     )
 
 

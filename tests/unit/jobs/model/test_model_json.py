@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import orjson
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lakestream.errors import CorruptLogError
@@ -27,6 +27,9 @@ from lakestream.testing.strategies import plans, stats_of
 
 NOW = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 SINK = SinkCommit(7, 99, (FileEntry("dt=1/b0.json", 7, 99, "dt=1"),), "20260131120000000", {"put": 0.5}, file_groups=4)
+
+FEWER = settings(max_examples=settings().max_examples // 4)
+"""Of plans that are dear to draw, where it is a field that is left out."""
 
 
 @given(plans())
@@ -66,6 +69,7 @@ def test_without_aggregates_a_commit_says_nothing_of_them() -> None:
 
 
 @given(plans())
+@FEWER
 def test_a_plan_of_a_release_that_did_not_ask_for_hash_keys_is_read_and_so_is_ours_by_it(plan: BatchPlan) -> None:
     document = orjson.loads(plan.to_json())
     assert {len(row) for row in document["ranges"]} <= {9}
@@ -75,6 +79,7 @@ def test_a_plan_of_a_release_that_did_not_ask_for_hash_keys_is_read_and_so_is_ou
 
 
 @given(plans())
+@FEWER
 def test_a_plan_of_a_release_without_definitions_is_read(plan: BatchPlan) -> None:
     document = orjson.loads(plan.to_json())
     del document["definition"]
@@ -82,6 +87,7 @@ def test_a_plan_of_a_release_without_definitions_is_read(plan: BatchPlan) -> Non
 
 
 @given(plans())
+@FEWER
 def test_a_release_that_does_not_know_of_a_span_leaves_it_while_it_is_read(plan: BatchPlan) -> None:
     version = orjson.loads(plan.to_json())["version"]
     commit = orjson.loads(BatchCommit.of(plan, epoch=1, committed_at=NOW).to_json())
