@@ -131,10 +131,10 @@ def test_records_without_a_byte_cost_something_whatever_goes_by_the_byte(sizes: 
 def test_a_stream_that_has_gone_quiet_gives_all_back_however_many_ever_came(
     spec: Scaling, history: list[dict[str, object]], registered: int
 ) -> None:
-    quiet = {"seconds": 30, "records": 30, "busy": 0.1, "rate": 1.0, "lag": 0.0, "silent": False, "pending": False}
+    quiet = {"seconds": 15, "records": 15, "busy": 0.1, "rate": 1.0, "lag": 0.0, "silent": False, "pending": False}
     quiet |= {"size": 200, "by_bytes": None}
     rush = {**quiet, "seconds": 30, "records": 1_000_000, "busy": 60.0, "rate": 3e4, "lag": 45.0}
-    history = [*history, *[rush | {"registered": registered}] * 5, *[quiet | {"registered": registered}] * 100]
+    history = [*history, *[rush | {"registered": registered}] * 5, *[quiet | {"registered": registered}] * 200]
     assert _play(spec, history)[-1][0].target == spec.min_executors
 
 
