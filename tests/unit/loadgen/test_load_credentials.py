@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import botocore.session
 import pytest
-from botocore.credentials import ReadOnlyCredentials
 from botocore.exceptions import ClientError, CredentialRetrievalError
 
+from aws_credentials import Giver, take_away
 from lakestream_loadgen.errors import NotWrittenError, SettingsError
 from lakestream_loadgen.kinesis.client import HttpKinesisClient, KinesisEndpoint
 from lakestream_loadgen.kinesis.credentials import RenewedCredentials, find_credentials
@@ -20,20 +19,6 @@ FAILURES = [
     CredentialRetrievalError(provider="container-role", error_msg="said the agent"),
     RuntimeError("Credentials were refreshed, but the refreshed credentials are still expired."),
 ]
-
-
-@dataclass
-class Giver:
-    """Stands for botocore's credentials."""
-
-    failure: Exception | None = None
-    asked: int = 0
-
-    def get_frozen_credentials(self) -> ReadOnlyCredentials:
-        self.asked += 1
-        if self.failure is not None:
-            raise self.failure
-        return ReadOnlyCredentials(f"key-{self.asked}", "secret", None)
 
 
 @pytest.mark.parametrize("failure", FAILURES, ids=lambda one: type(one).__name__)
@@ -65,11 +50,7 @@ def test_without_any_a_call_is_tried_again(failure: Exception) -> None:
 def test_an_environment_without_credentials_is_told_in_a_line(
     profile: str, told: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE"):
-        monkeypatch.delenv(name, raising=False)
-    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
-        monkeypatch.setenv(name, str(tmp_path / "none"))
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    take_away(monkeypatch, tmp_path)
     if profile:
         monkeypatch.setenv("AWS_PROFILE", profile)
     with pytest.raises(SettingsError, match=told):

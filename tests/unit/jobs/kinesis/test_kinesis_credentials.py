@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import botocore.session
 import pytest
-from botocore.credentials import ReadOnlyCredentials
 from botocore.exceptions import (
     ClientError,
     CredentialRetrievalError,
@@ -16,6 +14,7 @@ from botocore.exceptions import (
     NoCredentialsError,
 )
 
+from aws_credentials import Giver, take_away
 from lakestream.errors import KinesisDeniedError, KinesisUnavailableError, LakeStreamError, SettingsError
 from lakestream.kinesis.credentials import RenewedCredentials, find_credentials
 from lakestream.testing.logs import ManualClock
@@ -36,20 +35,6 @@ FAILURES = [
         KinesisUnavailableError,
     ),
 ]
-
-
-@dataclass
-class Giver:
-    """Stands for botocore's credentials."""
-
-    failure: Exception | None = None
-    asked: int = 0
-
-    def get_frozen_credentials(self) -> ReadOnlyCredentials:
-        self.asked += 1
-        if self.failure is not None:
-            raise self.failure
-        return ReadOnlyCredentials(f"key-{self.asked}", "secret", None)
 
 
 @pytest.mark.parametrize(("failure", "told"), FAILURES, ids=lambda one: str(one)[:40])
@@ -82,11 +67,7 @@ def test_those_that_there_are_go_on_while_they_cannot_be_renewed(failure: Except
 @pytest.fixture
 def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Callable[[str, str], None]:
     """An environment that says nothing of AWS."""
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE"):
-        monkeypatch.delenv(name, raising=False)
-    for name in ("AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE"):
-        monkeypatch.setenv(name, str(tmp_path / "none"))
-    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    take_away(monkeypatch, tmp_path)
     return monkeypatch.setenv
 
 
