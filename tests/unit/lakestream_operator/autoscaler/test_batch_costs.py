@@ -75,7 +75,7 @@ def test_batches_of_one_size_do_not_tell_it(fetch_base: float, write_base: float
 @given(bases, bases, st.integers(1, 1000))
 @settings(max_examples=settings().max_examples // 5)
 def test_it_is_remembered_when_batches_are_of_one_size_again(fetch_base: float, write_base: float, seed: int) -> None:
-    """To within what noise makes of one small batch: by 3,000 draws at most 2.5 % of it, at a noise of 3 %."""
+    """To within what noise makes of one small batch: of 1,500 draws by at most 2.5 % of it, at a noise of 3 %."""
     assume(fetch_base + write_base > 1)
     noise = 0.03
     sizes = [5_000] * 15 + [50_000] * 15
