@@ -36,7 +36,6 @@ _THROTTLES = frozenset(
         "RequestThrottled",
         "RequestThrottledException",
         "TooManyRequestsException",
-        "HTTP 429",
     }
 )
 # A new signature, with the credentials of that time, may do.
@@ -51,7 +50,6 @@ _PASSING = frozenset(
         "InternalFailure",
         "InternalFailureException",
         "ServiceUnavailable",
-        "HTTP 408",
     }
 )
 
@@ -115,9 +113,9 @@ def call_error(status: int, body: bytes) -> PutRecordsError:
     """What an HTTP status other than 200 means for the records of the call."""
     code, message = _error_of(body)
     code = code or f"HTTP {status}"
-    if code in _THROTTLES or code in _SIGN_AGAIN:
+    if status == 429 or code in _THROTTLES or code in _SIGN_AGAIN:
         return NotWrittenError(code, message)
-    if status >= 500 or code in _PASSING:
+    if status >= 500 or status == 408 or code in _PASSING:
         return OutcomeUnknownError(code, message)
     return RefusedError(code, message)
 
