@@ -19,7 +19,7 @@ PACKAGES = {
     "lakestream_bench": "bench",
     "lakestream_demo": "examples/demo",
 }
-CHECKED = {**PACKAGES, "chaos": "tests/chaos", "moto_s3": "tests/servers"}
+CHECKED = {**PACKAGES, "chaos": "tests/chaos", "aws_credentials": "tests/servers", "moto_s3": "tests/servers"}
 """Those that are not installed as well."""
 MODULES = sorted(path for name, folder in CHECKED.items() for path in (ROOT / folder / name).rglob("*.py"))
 MAX_MODULE_LINES = 400
