@@ -14,6 +14,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from typing import NamedTuple
 
 from lakestream_operator.autoscaler.inputs import ScalingWindow
 from lakestream_operator.autoscaler.rates import Rate, rate_of
@@ -65,9 +66,7 @@ def fit(state: ScalingState, window: ScalingWindow, now: datetime) -> ScalingSta
     """The state with a model that fits its samples; what they cannot tell stays as it was."""
     full = [sample for sample in state.samples if not sample.is_rest]
     full = [sample for sample in full if sample.measured] or full
-    recent = [sample for sample in full if now - sample.at <= WINDOW]
-    recent = recent if len(recent) >= FEW else full[-FEW:]
-    if not recent:
+    if not full:
         return state
     before = state.model or BatchModel(0.0, math.inf, 0.0)
     share = _byte_share(full, before)
@@ -75,45 +74,64 @@ def fit(state: ScalingState, window: ScalingWindow, now: datetime) -> ScalingSta
         before,
         size=_size(with_fetched(full, window)[-1:]),
         byte_share=before.byte_share if share is None else share,
-        longest_stage=statistics.median(sample.longest / max(sample.stages, _LEAST_COST) for sample in recent),
     )
-    model = _with_base(model, full)
-    write = statistics.median(_rated(sample.write_work, model.write_base, sample, model) for sample in recent)
-    fetch = statistics.median(_rated(sample.fetch_work, model.fetch_base, sample, model) for sample in recent)
+    told = _told(full, model)
+    recent = [one for one in told if now - one.sample.at <= WINDOW]
+    recent = recent if len(recent) >= FEW else told[-FEW:]
+    model = _with_base(model, told)
+    writes = _rated([one.sample.write_work for one in recent], model.write_base, recent)
+    fetches = _rated([one.sample.fetch_work for one in recent], model.fetch_base, recent)
     # How long tasks wait for a shard at its read limit says nothing about executors; it only sets a bound.
-    free = [_rated(one.fetch_work, model.fetch_base, one, model) for one in recent if not one.shard_bound]
-    fetch = statistics.median(free) if 2 * len(free) >= len(recent) else min(fetch, before.fetch)
-    fixed = [sample.fixed for sample in recent if sample.fixed is not None]
+    free = [fetch for fetch, one in zip(fetches, recent, strict=True) if not one.sample.shard_bound]
+    fetch = statistics.median(free) if 2 * len(free) >= len(recent) else min(statistics.median(fetches), before.fetch)
+    fixed = [one.sample.fixed for one in recent if one.sample.fixed is not None]
     model = replace(
         model,
         fixed=statistics.median(fixed) if fixed else before.fixed,
         fetch=fetch,
-        write=max(write, _LEAST_COST),
+        write=max(statistics.median(writes), _LEAST_COST),
         # Compaction comes in lumps, of many batches at once.
-        services=sum(one.services for one in full) / sum(model.alike(one.records, one.bytes) for one in full),
-        is_sure=recent[0].measured
-        and sum(sample.batches for sample in recent) >= _SURE
-        and _agree([cost([sample], model) for sample in recent]),
+        services=sum([one.services for one in full]) / sum([one.alike for one in told]),
+        longest_stage=statistics.median([one.sample.longest / max(one.sample.stages, _LEAST_COST) for one in recent]),
+        is_sure=recent[0].sample.measured
+        and sum([one.sample.batches for one in recent]) >= _SURE
+        and _agree(_costs(recent, model)),
     )
     return replace(state, model=model)
 
 
-def _rated(work: float, base: float, sample: Sample, model: BatchModel) -> float:
-    """Core-seconds of a record of the size that comes now."""
-    return max(0.0, work - base * sample.batches) / model.alike(sample.records, sample.bytes)
+class _Told(NamedTuple):
+    """A sample, and how many records of the size that comes now cost as much as its own: worked out once for all that
+    is asked of it, since models are fitted every five seconds for each writer."""
+
+    sample: Sample
+    alike: float
 
 
-def _with_base(model: BatchModel, samples: Sequence[Sample]) -> BatchModel:
+def _told(samples: Sequence[Sample], model: BatchModel) -> list[_Told]:
+    return [_Told(sample, model.alike(sample.records, sample.bytes)) for sample in samples]
+
+
+def _rated(works: Sequence[float], base: float, told: Sequence[_Told]) -> list[float]:
+    """Core-seconds of a record of the size that comes now, by each sample."""
+    return [max(0.0, work - base * sample.batches) / alike for work, (sample, alike) in zip(works, told, strict=True)]
+
+
+def _costs(told: Sequence[_Told], model: BatchModel) -> list[float]:
+    return _rated([one.sample.fetch_work + one.sample.write_work for one in told], model.base, told)
+
+
+def _with_base(model: BatchModel, samples: Sequence[_Told]) -> BatchModel:
     """The model with what a batch takes however small it is.
 
     Where all batches are of about one size, that stays as it was, but for what the smallest of them allow.
     """
-    told = [sample for sample in samples if sample.measured and not sample.shard_bound]
+    told = [one for one in samples if one.sample.measured and not one.sample.shard_bound]
     if not told:
         return model
-    sizes = [model.alike(sample.records, sample.bytes) / sample.batches for sample in told]
-    fetches = [sample.fetch_work / sample.batches for sample in told]
-    writes = [sample.write_work / sample.batches for sample in told]
+    sizes = [alike / sample.batches for sample, alike in told]
+    fetches = [sample.fetch_work / sample.batches for sample, _ in told]
+    writes = [sample.write_work / sample.batches for sample, _ in told]
     return replace(
         model,
         fetch_base=_base(model.fetch_base, sizes, fetches),
@@ -136,9 +154,12 @@ def _apart(
     sizes: Sequence[float], costs: Sequence[float], factor: float
 ) -> tuple[tuple[float, float], tuple[float, float]] | None:
     """Medians of size and cost of the small ones and of the large; None: too few, or all are of about one size."""
-    middle = math.sqrt(min(sizes) * max(sizes))
+    least, most = min(sizes), max(sizes)
+    if most < factor * least:
+        return None
+    middle = math.sqrt(least * most)
     groups = [[one for one in zip(sizes, costs, strict=True) if (one[0] > middle) == large] for large in (False, True)]
-    if max(sizes) < factor * min(sizes) or min(len(group) for group in groups) < _SURE:
+    if min(len(group) for group in groups) < _SURE:
         return None
     small, large = (
         (statistics.median(size for size, _ in group), statistics.median(cost for _, cost in group)) for group in groups
@@ -148,9 +169,7 @@ def _apart(
 
 def cost(samples: Sequence[Sample], model: BatchModel) -> float:
     """Core-seconds of a record of the size that comes now: the median of samples that are not rests."""
-    return statistics.median(
-        _rated(sample.fetch_work + sample.write_work, model.base, sample, model) for sample in samples
-    )
+    return statistics.median(_costs(_told(samples, model), model))
 
 
 def _byte_share(samples: Sequence[Sample], model: BatchModel) -> float | None:

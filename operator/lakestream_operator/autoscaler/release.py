@@ -75,7 +75,7 @@ def _rise(held: list[Recommendation]) -> float:
     """By how much more is called for in as much time again, if the load goes on rising as it did."""
     middle = held[0].at + (held[-1].at - held[0].at) / 2
     early, late = ([one.executors for one in held if (one.at > middle) == later] for later in (False, True))
-    return max(0.0, 2 * (statistics.mean(late) - statistics.mean(early))) if late else 0.0
+    return max(0.0, 2 * (statistics.fmean(late) - statistics.fmean(early))) if late else 0.0
 
 
 def _hold(spec: Scaling, state: ScalingState, load: Load, enough: float, now: datetime) -> timedelta:
