@@ -111,8 +111,10 @@ def _supported(decision: WriterDecision, manifest: Manifest) -> Iterator[Action]
 
 def covers(live: object, wanted: object) -> bool:
     """Whether an object has all that is wanted of it; what others have added is theirs."""
+    if live == wanted:
+        return True  # told at once, and most of an object is as it is wanted
     if isinstance(wanted, dict):
         return isinstance(live, dict) and all(key in live and covers(live[key], value) for key, value in wanted.items())
     if isinstance(wanted, list):
         return isinstance(live, list) and all(any(covers(one, value) for one in live) for value in wanted)
-    return live == wanted
+    return False

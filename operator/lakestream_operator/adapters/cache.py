@@ -48,19 +48,18 @@ class Cache:
     def put(self, kind: Kind, manifest: Manifest) -> None:
         """Take in an object, unless that version of it or a newer one is known: answers to writes and watches race,
         and a write that changed nothing is no news."""
+        metadata = manifest["metadata"]
+        reference = Reference(kind, metadata["namespace"], metadata["name"])
+        before = self._keys.get(reference)
+        if before is not None and version_of(manifest) <= version_of(self._objects[before][reference]):
+            return
         trimmed = trim(kind, manifest)
-        reference = Reference.of(trimmed)
         key = key_of(trimmed)
-        if key is None:
-            self.remove(reference)
-            return
-        before = self._keys.get(reference, key)
-        known = self._objects[before].get(reference)
-        if known is not None and version_of(trimmed) <= version_of(known):
-            return
         if before != key:
-            # Somebody has given it another label.
+            # Somebody has given it another label, or none.
             self.remove(reference)
+        if key is None:
+            return
         self._objects[key][reference] = trimmed
         self._keys[reference] = key
         self.wake(key)
