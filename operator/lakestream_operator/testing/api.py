@@ -163,7 +163,7 @@ class ModelApi:
 
 def _sent(value: _Json) -> _Json:
     """As it comes out at the other end of the wire."""
-    received: _Json = json.loads(json.dumps(value))
+    received: _Json = value if isinstance(value, str) else json.loads(json.dumps(value))
     return received
 
 

@@ -132,13 +132,7 @@ class Cluster:
         return decision
 
     def _cycle(self, lakestream: Object) -> Decision:
-        for kind in WATCHED.keys() - self.blind - {Kind.LakeStream}:
-            found = {Reference.of(one): one for one in self.find(kind)}
-            for one in found.values():
-                self.cache.put(kind, one)
-            for reference in self.cache.versions().keys() - found.keys():
-                if reference.kind is kind:
-                    self.cache.remove(reference)
+        self._watches_tell()
         stream = stream_of(trim(Kind.LakeStream, lakestream))
         applier = Applier(self.api, self.cache, "model")
         now = self.now + self.ahead
@@ -154,10 +148,19 @@ class Cluster:
         self._let_go()
         self.refusals = done.refusals
         self.remembered = done.remembered(decision, self.remembered)
-        if decision.status is not None and self.lakestream is not None:
+        if decision.status not in (None, stream.status) and self.lakestream is not None:
             with suppress(OperatorError):
                 _done(applier.write_status(stream, decision.status))
         return decision
+
+    def _watches_tell(self) -> None:
+        told = WATCHED.keys() - self.blind - {Kind.LakeStream}
+        for reference, one in self.api.objects.items():
+            if reference.kind in told:
+                self.cache.put(reference.kind, one)
+        for reference in self.cache.versions().keys() - self.api.objects.keys():
+            if reference.kind in told:
+                self.cache.remove(reference)
 
     def restart_operator(self) -> None:
         """It forgets all that it did not write down."""
@@ -312,7 +315,7 @@ class Cluster:
 
     def _publish(self, driver: Driver, namespace: str) -> None:
         found = self._config_map(namespace, WriterNames(driver.stream, driver.writer).progress)
-        data = {REPORT_KEY: driver.report.published().model_dump_json()} if driver.report else None
+        data = {REPORT_KEY: driver.said} if driver.said else None
         if found is not None and data and data != found.get("data"):
             found["data"] = data
             found["metadata"]["managedFields"] = [{"manager": "lakestream", "time": self.now.isoformat()}]

@@ -83,6 +83,14 @@ class Driver:
     exit: tuple[int, str] | None = None
     report: DriverReport | None = None
     _due: datetime | None = field(default=None)
+    _said: tuple[DriverReport | None, str] = (None, "")
+
+    @property
+    def said(self) -> str:
+        """The report as it is written; empty before the first."""
+        if self._said[0] is not self.report:
+            self._said = self.report, self.report.published().model_dump_json() if self.report else ""
+        return self._said[1]
 
     def step(self, now: datetime, control: Control | None) -> None:
         """Live until a time."""
