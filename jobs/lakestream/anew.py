@@ -15,7 +15,7 @@ from datetime import timedelta
 from uuid import uuid4
 
 from lakestream.errors import AccessDeniedError
-from lakestream.exits import Exit
+from lakestream.statuses import Exit
 from lakestream.stopping import StopSignal
 
 logger = logging.getLogger(__name__)

@@ -33,7 +33,7 @@ from lakestream.control import (
 from lakestream.endings import denials_outlasted, end_all, end_at_once
 from lakestream.engine import Engine, Until
 from lakestream.errors import DataLossError, KinesisRejectedError, LakeStreamError, RangeError, StreamRecreatedError
-from lakestream.exits import Exit, exit_of
+from lakestream.exits import exit_of
 from lakestream.kinesis import HttpKinesisClient, KinesisSettings, StreamPlanner, read_ranges
 from lakestream.kinesis.lineage import trim_at
 from lakestream.log import CheckpointLog, Fence, FenceSettings, FenceWatch, Identity, ObstoreLogStore
@@ -55,6 +55,7 @@ from lakestream.spark.pipeline import Pipeline
 from lakestream.spark.session import build_session, instances_of, stop_session
 from lakestream.spark.tasktime import TaskTime
 from lakestream.spark.uploads import abort_uploads
+from lakestream.statuses import Exit
 from lakestream.stopping import StopSignal, ended_by_signals, stop_on_signals
 from lakestream.storage import LakePath, S3Settings, StorageUnavailableError, StoreSettings
 from lakestream.takeover import await_predecessors

@@ -12,8 +12,9 @@ import typer
 from typer.core import TyperGroup
 
 from lakestream.errors import LakeStreamError
-from lakestream.exits import Exit, exit_of, leave_message
+from lakestream.exits import exit_of, leave_message
 from lakestream.logs import as_json
+from lakestream.statuses import Exit
 from lakestream_api import InvalidDocumentError, LakeStream, Problem, load_lakestream
 
 logger = logging.getLogger(__name__)

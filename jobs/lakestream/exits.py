@@ -1,11 +1,10 @@
-"""How a driver ends: statuses that tell whoever started it whether to start it again, and a last word."""
+"""How a driver ends: with a status, and a last word."""
 
 from __future__ import annotations
 
 import logging
 import os
 from collections.abc import Mapping
-from enum import IntEnum
 from pathlib import Path
 
 from lakestream.errors import (
@@ -18,6 +17,7 @@ from lakestream.errors import (
     StreamRecreatedError,
     TableGoneError,
 )
+from lakestream.statuses import Exit
 from lakestream.storage import StorageUnavailableError
 from lakestream_api.names import POD_VARIABLE
 
@@ -27,33 +27,6 @@ TERMINATION_LOG = Path("/dev/termination-log")
 """What a container writes here before it ends is shown as its termination message."""
 _MOST_BYTES = 4096
 """Of which the kubelet keeps this much."""
-
-
-PLANNED = 10
-"""Status of a command that has shown a plan, and done nothing; none of a driver."""
-
-
-class Exit(IntEnum):
-    """Status of a driver that ended by an error it could name. A bug ends with 1 too, and a traceback."""
-
-    FAILED = 1
-    """Something that may pass: start the writer again."""
-    SETTINGS = 2
-    """The document asks for something impossible; the same number as for a wrong command line."""
-    PERMANENT = 3
-    """Starting again changes nothing until a person acts."""
-    FENCED = 4
-    """Another driver has taken over; this one must not be started again."""
-    DATA_LOSS = 5
-    """Records were trimmed before they were read."""
-    STORAGE = 6
-    """The storage of tables and checkpoint did not answer."""
-    STREAM_RECREATED = 7
-    """The stream is another one of the same name."""
-    CHECKPOINT_GONE = 8
-    """The checkpoint was deleted under the driver."""
-    TABLE_GONE = 9
-    """The table was deleted under the driver."""
 
 
 def exit_of(error: LakeStreamError) -> Exit:

@@ -21,7 +21,7 @@ from lakestream.control.driver import DriverReporter
 from lakestream.control.executors import ExecutorPool, ExecutorScaler
 from lakestream.control.kubernetes import Pod
 from lakestream.control.resharding import Resharder, ShardedStream
-from lakestream.exits import Exit
+from lakestream.statuses import Exit
 from lakestream.stopping import StopSignal
 from lakestream_api import Progress
 from lakestream_api.control import Control

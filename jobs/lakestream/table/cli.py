@@ -11,9 +11,9 @@ import msgspec
 import typer
 
 from lakestream.command import WithDefault, explained, load
-from lakestream.exits import PLANNED
 from lakestream.logs import log_to_stderr
 from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, target_of
+from lakestream.statuses import PLANNED
 from lakestream_api import merged_below
 
 if TYPE_CHECKING:

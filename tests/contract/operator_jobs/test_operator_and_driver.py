@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import typer.main
 
-from lakestream import exits, settings
+from lakestream import settings, statuses
 from lakestream.main import app
 from lakestream.spark.session import SessionSettings, common_conf
 from lakestream.storage import S3Settings
@@ -117,7 +117,7 @@ def test_the_operator_understands_a_report() -> None:
 
 
 def test_both_mean_the_same_by_an_exit_status() -> None:
-    assert {one.name: one.value for one in exits.Exit}.items() <= {one.name: one.value for one in Exit}.items()
+    assert {one.name: one.value for one in statuses.Exit}.items() <= {one.name: one.value for one in Exit}.items()
 
 
 def test_what_the_driver_sets_of_spark_no_lakestream_may_set() -> None:

@@ -11,7 +11,7 @@ from chaos.s3 import Effect, S3Fault, S3Proxy
 from lab.chain import Labs, Table, take_more
 from lab.verdict import require_exactly_once
 from lakestream.control.files import read_progress
-from lakestream.exits import Exit
+from lakestream.statuses import Exit
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 

@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 from lab.chain import Lab, Labs, Table
 from lab.lake import epochs_of
 from lakestream.errors import LakeStreamError
-from lakestream.exits import Exit
 from lakestream.main import app
+from lakestream.statuses import Exit
 from lakestream_localkinesis.testing import LocalKinesis
 
 # In one process, for the labs that they share.

@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 from lab.chain import Labs, Table
 from lab.lake import commits_of, plans_of
 from lakestream.errors import LakeStreamError
-from lakestream.exits import Exit, exit_of
+from lakestream.exits import exit_of
+from lakestream.statuses import Exit
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]
 

@@ -14,7 +14,8 @@ from lab.stream import OrderStream, merge, split
 from lab.verdict import require_exactly_once
 from lakestream.control.files import read_progress
 from lakestream.errors import DataLossError
-from lakestream.exits import Exit, exit_of
+from lakestream.exits import exit_of
+from lakestream.statuses import Exit
 from lakestream_api import Progress
 from lakestream_localkinesis.core import shard
 from lakestream_localkinesis.testing import LocalKinesis, local_kinesis

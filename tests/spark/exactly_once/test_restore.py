@@ -18,8 +18,8 @@ from lab.lake import commits_of
 from lab.links import VISIBLE, AtStep
 from lab.stream import MAX_RECORDS_PER_BATCH
 from lab.verdict import require_exactly_once
-from lakestream.exits import PLANNED
 from lakestream.main import app
+from lakestream.statuses import PLANNED
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(1800)]
 

@@ -11,7 +11,7 @@ import pytest
 from lab.chain import Lab, Labs, Table
 from lab.driver import Driver
 from lab.lake import commits_of
-from lakestream.exits import Exit
+from lakestream.statuses import Exit
 from lakestream_localkinesis.testing import LocalKinesis
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(300)]

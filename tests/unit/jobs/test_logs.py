@@ -14,8 +14,8 @@ from py4j.java_gateway import GatewayClient
 
 from lakestream.command import explained
 from lakestream.errors import PermanentError
-from lakestream.exits import Exit
 from lakestream.logs import log_to_stderr
+from lakestream.statuses import Exit
 from lakestream_api.names import LOG_FORMAT_VARIABLE
 
 

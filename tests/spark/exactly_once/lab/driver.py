@@ -16,11 +16,11 @@ import pyspark
 
 from lab.family import Family, is_killed, kill
 from lakestream.control.files import read_progress
-from lakestream.exits import Exit
 from lakestream.faults import CRASH_AT
 from lakestream.spark.archive import archive_options, local_archive, local_class_path
 from lakestream.spark.jars import jars_cache
 from lakestream.spark.java import java_home
+from lakestream.statuses import Exit
 from quick_spark import QUICK, submit_args
 
 START_SECONDS = 240.0

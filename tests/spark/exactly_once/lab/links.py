@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, TypeAlias
 from lab.driver import Driver, DriverError, Victim
 from lab.lake import epochs_of
 from lakestream.control.files import read_progress
-from lakestream.exits import Exit
 from lakestream.faults import STEPS
 from lakestream.log import FenceSettings
+from lakestream.statuses import Exit
 
 if TYPE_CHECKING:
     from lab.chain import Lab

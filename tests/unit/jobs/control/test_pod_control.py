@@ -13,8 +13,8 @@ import pytest
 
 from lakestream.control import Executor, ExecutorCounts, NoControl, Pod, PodControl
 from lakestream.control.pod import DriverControl, Orders
-from lakestream.exits import Exit
 from lakestream.kinesis import StreamSummary
+from lakestream.statuses import Exit
 from lakestream.stopping import StopSignal
 from lakestream.testing.logs import EPOCH_TIME, ManualClock
 from lakestream_api.control import Control

@@ -7,8 +7,9 @@ from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkRuntimeError
 
 from lakestream.errors import AccessDeniedError, DataLossError, SinkError
-from lakestream.exits import Exit, exit_of
+from lakestream.exits import exit_of
 from lakestream.spark.failures import SPARK_ERRORS, Remedy, in_our_words
+from lakestream.statuses import Exit
 from lakestream.storage import StorageDeniedError
 
 

@@ -11,11 +11,11 @@ import fastavro
 import pytest
 from typer.testing import CliRunner, Result
 
-from lakestream.exits import PLANNED, Exit
 from lakestream.log import ObstoreLogStore, ServiceRequests, Work, keep_standing
 from lakestream.main import app
 from lakestream.model import Definition, Standing, Trim
 from lakestream.sinks.hudi import stats
+from lakestream.statuses import PLANNED, Exit
 from lakestream.storage import LakePath, S3Settings, StoreSettings
 from lakestream.testing.logs import DOCUMENT, commit_of, log_at, plan_of
 

@@ -13,10 +13,10 @@ import orjson
 import pytest
 from typer.testing import CliRunner, Result
 
-from lakestream.exits import PLANNED, Exit
 from lakestream.log import ObstoreLogStore, Outcome, ServiceRequests, Work
 from lakestream.main import app
 from lakestream.sinks.hudi import stats
+from lakestream.statuses import PLANNED, Exit
 from lakestream.storage import LakePath, S3Settings, StoreSettings
 from lakestream.table.report import BATCH_MARK
 from lakestream.testing.logs import DOCUMENT, commit_of, log_at, plan_of
