@@ -33,9 +33,11 @@ def kinesis() -> Iterator[LocalKinesis]:
 
 
 @contextmanager
-def locust(kinesis: LocalKinesis, *arguments: str) -> Iterator[subprocess.Popen[str]]:
-    """``lakestream load`` in a process; killed at the end if it still runs."""
-    command = [sys.executable, "-m", "lakestream.main", "load", "-f", str(_PATIENT), *arguments]
+def locust(
+    kinesis: LocalKinesis, *arguments: str, program: str = "lakestream_loadgen"
+) -> Iterator[subprocess.Popen[str]]:
+    """``lakestream load`` in a process, as the image starts it; killed at the end if it still runs."""
+    command = [sys.executable, "-m", program, "load", "-f", str(_PATIENT), *arguments]
     environment = {**os.environ, **kinesis.environment()}
     with subprocess.Popen(
         command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -46,9 +48,9 @@ def locust(kinesis: LocalKinesis, *arguments: str) -> Iterator[subprocess.Popen[
             process.kill()
 
 
-def run_load(kinesis: LocalKinesis, *arguments: str) -> tuple[int, str]:
+def run_load(kinesis: LocalKinesis, *arguments: str, program: str = "lakestream_loadgen") -> tuple[int, str]:
     """Run headless to the end; the exit status and the output."""
-    with locust(kinesis, "--headless", *arguments) as process:
+    with locust(kinesis, "--headless", *arguments, program=program) as process:
         output, _ = process.communicate(timeout=240)
         return process.returncode, output
 

@@ -145,7 +145,7 @@ def test_a_stream_that_does_not_exist_is_said_and_fails(kinesis: LocalKinesis, t
 
 
 def test_help_has_our_options_beside_those_of_locust(kinesis: LocalKinesis) -> None:
-    status, printed = run_load(kinesis, "--help")
+    status, printed = run_load(kinesis, "--help", program="lakestream.main")
     assert status == 0
     assert "--zipf" in printed
     assert "--spawn-rate" in printed
