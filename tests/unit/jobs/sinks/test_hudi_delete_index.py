@@ -16,17 +16,21 @@ def hashes(keys: set[int]) -> pa.Int64Array:
     return pa.array(sorted(keys), pa.int64())
 
 
-@given(batches=st.lists(st.tuples(st.floats(-5, 40), KEYS)), asked=KEYS)
-def test_no_delete_that_is_remembered_is_missed(batches: list[tuple[float, set[int]]], asked: set[int]) -> None:
+STEPS = st.floats(-5, 10) | st.floats(45, 62)
+
+
+@given(batches=st.lists(st.tuples(STEPS, KEYS), max_size=12))
+def test_no_delete_that_is_remembered_is_missed(batches: list[tuple[float, set[int]]]) -> None:
     index, now = DeleteIndex(RETAIN), 1000.0
     remembered: dict[int, float] = {}
     for step, keys in batches:
         now += step
         index.expire(now - RETAIN)
+        # For good: files of deletes are dropped too, and a clock that is turned back brings none of them again.
+        remembered = {key: seen for key, seen in remembered.items() if seen >= now - RETAIN}
+        assert all(index.may_have(hashes({key})) for key in remembered)
         index.add(hashes(keys), now)
         remembered |= dict.fromkeys(keys, now)
-    live = {key for key, seen in remembered.items() if seen >= now - RETAIN}
-    assert index.may_have(hashes(asked)) >= bool(live & asked)
 
 
 def test_what_was_deleted_long_ago_is_forgotten() -> None:

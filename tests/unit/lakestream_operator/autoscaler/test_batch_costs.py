@@ -72,6 +72,12 @@ def test_batches_of_one_size_do_not_tell_it(fetch_base: float, write_base: float
     assert abs(work(model, 10_500) / truth - 1) < 0.2
 
 
+@pytest.mark.parametrize("times", [1.3, 2.0, 2.9])
+def test_batches_of_less_than_three_times_the_size_do_not_tell_it(times: float) -> None:
+    model = model_of([10_000, int(times * 10_000)] * 15, fetch_base=4.0, write_base=4.0, noise=0.05)
+    assert model.base == 0
+
+
 @given(bases, bases, st.integers(1, 1000))
 @settings(max_examples=settings().max_examples // 5)
 def test_it_is_remembered_when_batches_are_of_one_size_again(fetch_base: float, write_base: float, seed: int) -> None:
