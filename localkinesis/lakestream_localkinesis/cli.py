@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import signal
 import ssl
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from lakestream_localkinesis.core.ondemand import INITIAL_SHARDS
 from lakestream_localkinesis.core.stream import StreamMode
 from lakestream_localkinesis.errors import LocalKinesisError, SettingsError
 from lakestream_localkinesis.faults import FaultPlan
+from lakestream_localkinesis.fields import STREAM_NAME
 from lakestream_localkinesis.server import Address, Server, new_event_loop
 from lakestream_localkinesis.tls import server_context
 
@@ -27,6 +29,8 @@ logger = logging.getLogger(__name__)
 app = typer.Typer(help="A local Kinesis.", no_args_is_help=True)
 
 ON_DEMAND = "on-demand"
+MOST_PORT = 65_535
+"""Of a larger number the socket would take the lower 16 bits."""
 
 
 @app.callback()
@@ -46,6 +50,8 @@ class InitialStream:
     def parse(cls, text: str) -> InitialStream:
         """NAME:SHARDS or NAME:on-demand."""
         name, _, size = text.partition(":")
+        if name and (violations := STREAM_NAME.violations(name)):
+            raise SettingsError(f"--create-stream: {name!r} is no name of a stream: {', '.join(violations)}")
         if name and size == ON_DEMAND:
             return cls(name, INITIAL_SHARDS, StreamMode.ON_DEMAND)
         if name and size.isascii() and size.isdigit() and int(size) > 0:
@@ -56,7 +62,9 @@ class InitialStream:
 @app.command()
 def serve(  # noqa: PLR0913, PLR0917 - the options of the command
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes a free one and logs it.")] = 4567,
+    port: Annotated[
+        int, typer.Option(help="Port to listen on; 0 takes a free one and logs it.", min=0, max=MOST_PORT)
+    ] = 4567,
     create_stream: Annotated[
         list[str] | None, typer.Option(metavar="NAME:SHARDS", help="Create a stream; NAME:on-demand as well.")
     ] = None,
@@ -78,6 +86,8 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of the command
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     rates = Limits() if limits else Limits.none()
     try:
+        if not math.isfinite(transition):
+            raise SettingsError(f"transition: {transition} is no number of seconds")
         settings = AccountSettings(id=account, region=region, limits=rates, transition_ms=round(transition * 1000))
         streams = [InitialStream.parse(text) for text in create_stream or ()]
         context = server_context(tls, host) if tls else None

@@ -36,6 +36,8 @@ class AccountSettings:
     def __post_init__(self) -> None:
         if not re.fullmatch(r"\d{12}", self.id):
             raise SettingsError(f"account: {self.id!r} is not 12 digits")
+        if not re.fullmatch(r"[a-z0-9-]+", self.region):
+            raise SettingsError(f"region: {self.region!r} is no name of a region")
         if self.transition_ms < 0:
             raise SettingsError(f"transition: {self.transition_ms} ms is below 0")
 

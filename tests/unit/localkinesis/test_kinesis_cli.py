@@ -28,7 +28,13 @@ STOP_SECONDS = 60
         (["--create-stream", "orders:0"], "--create-stream"),
         (["--create-stream", ":4"], "--create-stream"),
         (["--account", "me"], "'me' is not 12 digits"),
+        (["--create-stream", "my orders:4"], "'my orders' is no name of a stream"),
+        (["--create-stream", f"{'o' * 129}:4"], "length less than or equal to 128"),
+        (["--region", ""], "region: '' is no name"),
+        (["--port", "70000"], "65535"),
         (["--transition", "-1"], "transition"),
+        (["--transition", "nan"], "transition: nan"),
+        (["--transition", "inf"], "transition: inf"),
         (["--tls", "/dev/null"], "tls.crt and tls.key in /dev/null cannot be used"),
     ],
 )
