@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import math
 from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from lakestream_loadgen.errors import SettingsError
 from lakestream_loadgen.events import EventMix
 from lakestream_loadgen.shapes import SHAPES, Shape, make_shape
+
+MOST_CONNECTIONS = 1_000
+"""Each is a greenlet with a socket of its own."""
+MOST_CUSTOMERS = 10_000_000
+"""The popularity of each is kept: 8 bytes."""
+
+_FRACTIONAL = (
+    *("events", "shape_period", "linger"),
+    *("inserts", "deletes", "late", "max_lateness", "malformed", "zipf"),
+)
+_WHOLE = ("seed", "customers", "connections")
+_TEXTS = ("stream", "shape")
+"""Names of the options that the page has too, by what they are."""
 
 
 @dataclass(frozen=True)
@@ -59,8 +74,15 @@ def load_settings(options: Namespace) -> LoadSettings:
     """
     if not options.stream:
         raise SettingsError("stream: give the name of a Kinesis stream")
-    if options.linger < 0 or options.connections < 1 or options.seed < 0:
-        raise SettingsError("linger and seed must not be negative, and connections at least 1")
+    for name in _FRACTIONAL:
+        if not math.isfinite(value := getattr(options, name)):
+            raise SettingsError(f"{name}: {value} is no number to count with")
+    if options.linger < 0 or options.seed < 0:
+        raise SettingsError("linger and seed must not be negative")
+    if not 1 <= options.connections <= MOST_CONNECTIONS:
+        raise SettingsError(f"connections: {options.connections} is not between 1 and {MOST_CONNECTIONS:,}")
+    if options.customers > MOST_CUSTOMERS:
+        raise SettingsError(f"customers: {options.customers} is more than {MOST_CUSTOMERS:,}")
     return LoadSettings(
         stream=options.stream,
         shape=make_shape(options.shape, options.events, options.shape_period),
@@ -78,3 +100,19 @@ def load_settings(options: Namespace) -> LoadSettings:
         linger=options.linger,
         connections=options.connections,
     )
+
+
+def settings_with(options: Namespace, form: Mapping[str, str]) -> LoadSettings:
+    """The settings of options with a form's values in place of some.
+
+    Raises:
+        SettingsError: a value is no number where there is one now, or out of its range.
+    """
+    changed = Namespace(**vars(options))
+    for names, kind, what in ((_FRACTIONAL, float, "a number"), (_WHOLE, int, "a whole number"), (_TEXTS, str, "text")):
+        for name in form.keys() & set(names):
+            try:
+                setattr(changed, name, kind(form[name]))
+            except ValueError as error:
+                raise SettingsError(f"{name}: {form[name]!r} is not {what}") from error
+    return load_settings(changed)

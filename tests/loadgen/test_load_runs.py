@@ -12,6 +12,7 @@ import time
 import urllib.request
 from collections import Counter
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import orjson
@@ -163,6 +164,10 @@ def test_the_web_page_starts_stops_and_starts_again(kinesis: LocalKinesis, tmp_p
         base = f"http://127.0.0.1:{port}"
         wait_for(lambda: answers(base))
         assert "shape-period" in page(base) or "shape_period" in page(base), "the form lacks our options"
+        for wrong in ({"events": "much"}, {"malformed": "1.5"}, {"events": "inf"}):
+            refused = answer(f"{base}/swarm", user_count="50", spawn_rate="50", **wrong)
+            assert not refused["success"]
+            assert refused["message"].startswith(next(iter(wrong)))
         for events in ("500", "1000"):
             post(f"{base}/swarm", user_count="50", spawn_rate="50", events=events)
             before = len(kinesis.records("orders"))
@@ -184,9 +189,14 @@ def page(url: str) -> str:
         return str(response.read().decode())
 
 
-def post(url: str, **form: str) -> None:
+def answer(url: str, **form: str) -> dict[str, Any]:
     with urllib.request.urlopen(url, urlencode(form).encode(), timeout=60) as response:
-        assert json.loads(response.read())["success"]
+        answered: dict[str, Any] = json.loads(response.read())
+        return answered
+
+
+def post(url: str, **form: str) -> None:
+    assert answer(url, **form)["success"]
 
 
 def answers(url: str) -> bool:

@@ -132,8 +132,11 @@ class KinesisProducer:
         for parcel in parcels(records, ticket, now, self._settings.limits):
             self._enqueue(self._groups.admit(parcel), now)
         self._tickets.add(ticket)
-        ticket.done.wait()
-        self._tickets.discard(ticket)
+        try:
+            ticket.done.wait()
+        finally:
+            # Also of a user that Locust has stopped in its wait.
+            self._tickets.discard(ticket)
         self._check()
         return ticket.acknowledged
 
