@@ -37,7 +37,8 @@ class GlueCatalog:
             try:
                 return _table(self._get(name))
             except ClientError as error:
-                if _code(error) != "EntityNotFoundException" or "database" in str(error).lower():
+                # It, or its database: what is said of the two differs by nothing that can be relied on.
+                if _code(error) != "EntityNotFoundException":
                     raise
                 return None
 
@@ -100,14 +101,15 @@ class GlueCatalog:
         try:
             yield
         except (BotoCoreError, ClientError) as error:
-            raise CatalogError(f"glue:{operation} of {self._name(table)}: {error}{_advice(error)}") from error
+            said = f"{error}{_advice(operation, error)}"
+            raise CatalogError(f"glue:{operation} of {self._name(table)}: {said}") from error
 
 
-def _advice(error: Exception) -> str:
+def _advice(operation: str, error: Exception) -> str:
     match _code(error):
         case "AccessDeniedException":
             return " Give the driver's role charts/lakestream/iam/glue.json."
-        case "EntityNotFoundException":
+        case "EntityNotFoundException" if operation == "CreateTable":
             return " Create the database; LakeStream makes tables alone."
     return ""
 

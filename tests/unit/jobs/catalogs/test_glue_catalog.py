@@ -191,6 +191,12 @@ def test_a_database_that_is_missing_is_named(client: Any) -> None:
         kept_in(client, "nowhere", merged()).keep(set())
 
 
+def test_a_table_may_be_named_for_a_database(glue: Glue) -> None:
+    (table,) = hudi_tables("database_changes", "s3://bucket/changes", TableType.COPY_ON_WRITE, COLUMNS, ("dt",))
+    glue.driver(table).keep({"dt=1"})
+    assert set(glue.partitions("database_changes")) == {("1",)}
+
+
 def test_a_catalog_that_refuses_is_told_and_taken_up_again(glue: Glue) -> None:
     kept = glue.driver(*merged()[:1])
     answers = [{"Error": {"Code": "AccessDeniedException", "Message": "not authorized"}}]
