@@ -154,21 +154,21 @@ def _asking(what: str) -> Iterator[None]:
     except Py4JJavaError as error:
         # A failure to connect has its stack trace in the message.
         said = " ".join(str(error.java_exception.getMessage() or "").partition("\n\tat ")[0].split())
-        raise CatalogError(f"hive:{what}: {_kind(error)}: {said}{_advice(_kind(error), said)}") from error
+        raise CatalogError(f"hive:{what}: {_kind(error)}: {said}{_advice(what, _kind(error), said)}") from error
 
 
 def _kind(error: Py4JJavaError) -> str:
     return str(error.java_exception.getClass().getSimpleName())
 
 
-def _advice(kind: str, said: str) -> str:
+def _advice(what: str, kind: str, said: str) -> str:
     if kind == "TTransportException" or "TTransportException" in said:
         return ". See that it runs, that drivers may reach it, and that it asks for neither TLS nor Kerberos."
     if "No FileSystem for scheme" in said or "ClassNotFoundException" in said:
         return ". The metastore itself has to reach the files: give it Hadoop's S3A (hadoop-aws) and rights to read."
     if "incompatible" in said:
         return ". Set hive.metastore.disallow.incompatible.col.type.changes=false at the metastore, as Hudi asks for."
-    if kind in ("NoSuchObjectException", "InvalidObjectException"):
+    if what.startswith("createTable") and kind in ("NoSuchObjectException", "InvalidObjectException"):
         return ". Create the database; LakeStream makes tables alone."
     return ""
 

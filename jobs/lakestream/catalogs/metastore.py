@@ -78,6 +78,8 @@ class KeptTables:
         self._database = database
         self._tables = tuple(tables)
         self._field = field
+        self._partitions: dict[str, Values] = {}
+        """All that were ever asked for, by path: a table that is made again needs each of them."""
         self._kept: dict[str, set[Values]] = {}
 
     def keep(self, partitions: Set[str]) -> None:
@@ -86,21 +88,30 @@ class KeptTables:
         Raises:
             CatalogError: says what was asked of the catalog, what it answered and what to do.
         """
+        self._partitions |= {path: values_of(path) for path in partitions if path not in self._partitions}
         if not any(table.name not in self._kept or self._lacking(table, partitions) for table in self._tables):
             return
         with self._opened() as metastore:
             for table in self._tables:
                 if table.name not in self._kept:
                     self._kept[table.name] = self._open(metastore, table)
-                for some in _batches(self._lacking(table, partitions)):
-                    metastore.add_partitions(table, some)
-                    self._kept[table.name].update(map(values_of, some))
+                try:
+                    self._add(metastore, table)
+                except CatalogError:
+                    # Somebody may have dropped the table; the next try looks at it as the first one did.
+                    del self._kept[table.name]
+                    raise
+
+    def _add(self, metastore: Metastore, table: CatalogTable) -> None:
+        for some in _batches(self._lacking(table, self._partitions.keys())):
+            metastore.add_partitions(table, some)
+            self._kept[table.name].update(self._partitions[path] for path in some)
 
     def _lacking(self, table: CatalogTable, partitions: Set[str]) -> list[str]:
         if not table.partition_keys:
             return []
         kept = self._kept[table.name]
-        return sorted(path for path in partitions if values_of(path) not in kept)
+        return sorted(path for path in partitions if self._partitions[path] not in kept)
 
     def _open(self, metastore: Metastore, table: CatalogTable) -> set[Values]:
         """Make the table, or bring it up to date; returns the values of its partitions."""

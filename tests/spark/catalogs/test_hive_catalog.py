@@ -95,6 +95,20 @@ def test_a_metastore_that_is_dead_for_a_while_is_brought_up_to_date_when_it_is_b
     assert all(found(name)[1] == {"1", "2"} for name in NAMES)
 
 
+def test_a_table_that_is_dropped_under_a_driver_is_made_again_with_all_its_partitions(
+    spark: SparkSession, metastore: Metastore, database: str, kept: Kept,
+    found: Callable[[str], tuple[CatalogTable, set[str]]],
+) -> None:  # fmt: skip
+    tables = kept(table_type=TableType.COPY_ON_WRITE)
+    tables.keep({"dt=1"})
+    with metastore.asked(spark) as client:
+        client.dropTable(database, "orders", False, True)
+    with pytest.raises(CatalogError, match=r"hive:add_partitions of .*orders does not exist\.?$"):
+        tables.keep({"dt=2"})
+    tables.keep({"dt=2"})
+    assert found("orders")[1] == {"1", "2"}
+
+
 def test_a_metastore_that_does_not_answer_is_given_up_in_time(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

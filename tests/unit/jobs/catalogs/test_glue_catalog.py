@@ -162,6 +162,17 @@ def test_a_partition_that_a_driver_made_before_it_died_is_no_error(glue: Glue) -
     assert set(glue.partitions()) == {("1",), ("2",)}
 
 
+def test_a_table_that_is_dropped_under_a_driver_is_made_again_with_all_its_partitions(glue: Glue) -> None:
+    kept = glue.driver(*merged()[:1])
+    kept.keep({"dt=1"})
+    kept.keep({"dt=2"})
+    glue.client.delete_table(DatabaseName=glue.database, Name="orders")
+    with pytest.raises(CatalogError, match=r"glue:BatchCreatePartition of .*orders not found\.$"):
+        kept.keep({"dt=3"})
+    kept.keep({"dt=3"})
+    assert set(glue.partitions()) == {("1",), ("2",), ("3",)}
+
+
 def test_a_table_without_partitions_has_none(glue: Glue) -> None:
     table = json_table("orders", "s3://bucket/events", COLUMNS, (), JsonSerde.OPENX)
     glue.driver(table).keep(set())
