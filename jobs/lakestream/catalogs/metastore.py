@@ -81,6 +81,8 @@ class KeptTables:
         self._partitions: dict[str, Values] = {}
         """All that were ever asked for, by path: a table that is made again needs each of them."""
         self._kept: dict[str, set[Values]] = {}
+        self._described: dict[str, tuple[CatalogTable, set[Values]]] = {}
+        """Of tables that are being brought up to date: as what, and which partitions are."""
 
     def keep(self, partitions: Set[str]) -> None:
         """Give the tables their columns, and at least these partitions.
@@ -124,10 +126,21 @@ class KeptTables:
         partitions = metastore.partitions(wanted) if wanted.partition_keys else {}
         if not wanted.is_told_by(found):
             # Partitions first: if it ends between the two, the table still tells that there is something to do.
-            for some in _batches(sorted(partitions.items())):
-                metastore.alter_partitions(wanted, dict(some))
+            described = self._described_as(wanted)
+            for some in _batches(sorted(partitions.keys() - described)):
+                metastore.alter_partitions(wanted, {values: partitions[values] for values in some})
+                described.update(some)
             metastore.alter(wanted)
+            del self._described[table.name]
         return set(partitions)
+
+    def _described_as(self, wanted: CatalogTable) -> set[Values]:
+        """The partitions that earlier tries have described so: of a thousand calls one may always fail."""
+        before, described = self._described.get(wanted.name, (None, set[Values]()))
+        if before != wanted:
+            described = set()
+        self._described[wanted.name] = (wanted, described)
+        return described
 
     def _require_same(self, found: CatalogTable, table: CatalogTable) -> None:
         name = f"{self._database}.{table.name}"

@@ -26,6 +26,8 @@ class Memory:
         self.calls: list[str] = []
         self.connections = 0
         self.breaks_at: str | None = None
+        self.breaks_before: int | None = None
+        """With so many calls."""
 
     @contextmanager
     def opened(self) -> Iterator[Memory]:
@@ -36,6 +38,8 @@ class Memory:
         self.calls.append(name)
         if name == self.breaks_at:
             raise CatalogError(name)
+        if len(self.calls) == self.breaks_before:
+            raise CatalogError("throttled")
 
     def find(self, name: str) -> CatalogTable | None:
         self._call("find")
@@ -120,6 +124,22 @@ def test_a_driver_that_dies_between_partitions_and_table_leaves_something_to_do(
         kept.keep(paths(1))
     memory.breaks_at = None
     kept.keep(paths(1))
+    assert memory.tables["orders"].columns == wider.columns
+
+
+def test_a_try_goes_on_where_the_last_one_was_throttled() -> None:
+    memory = Memory()
+    memory.driver().keep(paths(1000))
+    wider = replace(TABLE, columns=(*TABLE.columns, Column("c", "int")))
+    kept = memory.driver(wider)
+    for calls in (7, 14):
+        memory.breaks_before = calls
+        with pytest.raises(CatalogError, match="throttled"):
+            kept.keep(paths(1000))
+    memory.breaks_before = None
+    kept.keep(paths(1000))
+    assert memory.calls.count("alter_partitions") == 12, "ten, and two that were throttled"
+    assert set(memory.described.values()) == {wider.columns}
     assert memory.tables["orders"].columns == wider.columns
 
 
