@@ -8,9 +8,9 @@ from typing import Any
 
 import botocore.session
 from botocore.config import Config
-from botocore.exceptions import BotoCoreError, ClientError
+from botocore.exceptions import BotoCoreError, ClientError, ParamValidationError
 
-from lakestream.catalogs.metastore import CatalogError, Values
+from lakestream.catalogs.metastore import CatalogError, RefusedError, Values
 from lakestream.catalogs.tables import CatalogTable, Column, Format, values_of
 
 _CONFIG = Config(connect_timeout=10, read_timeout=30, retries={"mode": "standard", "total_max_attempts": 4})
@@ -101,8 +101,9 @@ class GlueCatalog:
         try:
             yield
         except (BotoCoreError, ClientError) as error:
-            said = f"{error}{_advice(operation, error)}"
-            raise CatalogError(f"glue:{operation} of {self._name(table)}: {said}") from error
+            said = f"{' '.join(str(error).split())}{_advice(operation, error)}"
+            kind = RefusedError if _refuses(error) else CatalogError
+            raise kind(f"glue:{operation} of {self._name(table)}: {said}") from error
 
 
 def _advice(operation: str, error: Exception) -> str:
@@ -112,6 +113,11 @@ def _advice(operation: str, error: Exception) -> str:
         case "EntityNotFoundException" if operation == "CreateTable":
             return " Create the database; LakeStream makes tables alone."
     return ""
+
+
+def _refuses(error: Exception) -> bool:
+    """What it was given, whoever gives it."""
+    return isinstance(error, ParamValidationError) or _code(error) in ("ValidationException", "InvalidInputException")
 
 
 def _code(error: Exception) -> str:
@@ -197,4 +203,4 @@ def _require_none(answer: Mapping[str, Any], operation: str, table: str) -> None
         if error.get("ErrorCode") != "AlreadyExistsException":
             values = refused.get("PartitionValues") or refused.get("PartitionValueList")
             said = f"{error.get('ErrorCode')}: {error.get('ErrorMessage')}"
-            raise CatalogError(f"glue:{operation} of {table}: partition {values}: {said}")
+            raise RefusedError(f"glue:{operation} of {table}: partition {values}: {said}")

@@ -10,7 +10,7 @@ from typing import Any
 from py4j.protocol import Py4JJavaError
 from pyspark.sql import SparkSession
 
-from lakestream.catalogs.metastore import CatalogError, Values
+from lakestream.catalogs.metastore import CatalogError, RefusedError, Values
 from lakestream.catalogs.tables import CatalogTable, Column, Format, values_of
 
 _TIMEOUT_SECONDS = 30
@@ -154,7 +154,8 @@ def _asking(what: str) -> Iterator[None]:
     except Py4JJavaError as error:
         # A failure to connect has its stack trace in the message.
         said = " ".join(str(error.java_exception.getMessage() or "").partition("\n\tat ")[0].split())
-        raise CatalogError(f"hive:{what}: {_kind(error)}: {said}{_advice(what, _kind(error), said)}") from error
+        kind = RefusedError if _kind(error) in ("MetaException", "InvalidObjectException") else CatalogError
+        raise kind(f"hive:{what}: {_kind(error)}: {said}{_advice(what, _kind(error), said)}") from error
 
 
 def _kind(error: Py4JJavaError) -> str:

@@ -17,6 +17,10 @@ from lakestream.errors import RetryLaterError
 _AT_ONCE = 100
 """Partitions in a call: as many as Glue takes."""
 
+_MOST_REFUSALS = 16
+"""In one try, for one table: two partitions are found among a hundred by as many. What is refused for another reason
+costs no more."""
+
 Values: TypeAlias = tuple[str, ...]
 """Of a partition, from the outermost column."""
 
@@ -25,6 +29,10 @@ _T = TypeVar("_T")
 
 class CatalogError(RetryLaterError):
     """The catalog cannot be reached, refuses, or has another table of that name. Batches go on; it is tried again."""
+
+
+class RefusedError(CatalogError):
+    """It answers, and does not take what it was given; it may take a part of it."""
 
 
 class Metastore(Protocol):
@@ -47,7 +55,11 @@ class Metastore(Protocol):
         ...
 
     def add_partitions(self, table: CatalogTable, paths: Sequence[str]) -> None:
-        """Describe partitions; those that are there already are passed over."""
+        """Describe partitions; those that are there already are passed over.
+
+        Raises:
+            RefusedError: for one of them, maybe; the others are to be tried by themselves.
+        """
         ...
 
     def alter_partitions(self, table: CatalogTable, partitions: Mapping[Values, str]) -> None:
@@ -83,6 +95,8 @@ class KeptTables:
         self._kept: dict[str, set[Values]] = {}
         self._described: dict[str, tuple[CatalogTable, set[Values]]] = {}
         """Of tables that are being brought up to date: as what, and which partitions are."""
+        self._refused: dict[str, set[str]] = {table.name: set() for table in self._tables}
+        """Partitions that were refused by themselves. They are tried again, behind the others."""
 
     def keep(self, partitions: Set[str]) -> None:
         """Give the tables their columns, and at least these partitions.
@@ -93,21 +107,49 @@ class KeptTables:
         self._partitions |= {path: values_of(path) for path in partitions if path not in self._partitions}
         if not any(table.name not in self._kept or self._lacking(table, partitions) for table in self._tables):
             return
+        failed: list[CatalogError] = []
         with self._opened() as metastore:
             for table in self._tables:
-                if table.name not in self._kept:
-                    self._kept[table.name] = self._open(metastore, table)
                 try:
-                    self._add(metastore, table)
-                except CatalogError:
+                    self._keep(metastore, table)
+                except CatalogError as error:
                     # Somebody may have dropped the table; the next try looks at it as the first one did.
-                    del self._kept[table.name]
-                    raise
+                    self._kept.pop(table.name, None)
+                    failed.append(error)
+        if failed:
+            raise failed[0]
 
-    def _add(self, metastore: Metastore, table: CatalogTable) -> None:
-        for some in _batches(self._lacking(table, self._partitions.keys())):
-            metastore.add_partitions(table, some)
-            self._kept[table.name].update(self._partitions[path] for path in some)
+    def _keep(self, metastore: Metastore, table: CatalogTable) -> None:
+        if table.name not in self._kept:
+            self._kept[table.name] = self._open(metastore, table)
+        known = self._refused[table.name]
+        refusals: list[RefusedError] = []
+        refused: dict[str, RefusedError] = {}
+
+        def add(paths: Sequence[str]) -> None:
+            try:
+                metastore.add_partitions(table, paths)
+            except RefusedError as error:
+                refusals.append(error)
+                if len(paths) == 1:
+                    refused[paths[0]] = error
+                    known.add(paths[0])
+                elif len(refusals) >= _MOST_REFUSALS:
+                    raise
+                else:
+                    add(paths[: len(paths) // 2])
+                    add(paths[len(paths) // 2 :])
+                return
+            known.difference_update(paths)
+            self._kept[table.name].update(self._partitions[path] for path in paths)
+
+        lacking = self._lacking(table, self._partitions.keys())
+        for again in (False, True):
+            for some in _batches([path for path in lacking if (path in known) is again]):
+                add(some)
+        for path, error in refused.items():
+            beside = f" and {len(refused) - 1} more" if len(refused) > 1 else ""
+            raise CatalogError(f"partition {path}{beside}: {error}") from error
 
     def _lacking(self, table: CatalogTable, partitions: Set[str]) -> list[str]:
         if not table.partition_keys:

@@ -109,6 +109,17 @@ def test_a_table_that_is_dropped_under_a_driver_is_made_again_with_all_its_parti
     assert found("orders")[1] == {"1", "2"}
 
 
+def test_a_value_that_a_database_takes_for_another_one_keeps_no_partition_out(
+    kept: Kept, found: Callable[[str], tuple[CatalogTable, set[str]]]
+) -> None:
+    """SQL compares texts without the blanks at their ends."""
+    tables = kept(table_type=TableType.COPY_ON_WRITE)
+    for _ in range(2):
+        with pytest.raises(CatalogError, match=r"^partition dt=paid : hive:add_partitions of .*orders: MetaException"):
+            tables.keep({"dt=open", "dt=paid", "dt=paid ", "dt=sent"})
+    assert found("orders")[1] == {"open", "paid", "sent"}
+
+
 def test_a_metastore_that_does_not_answer_is_given_up_in_time(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:

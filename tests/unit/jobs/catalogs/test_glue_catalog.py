@@ -173,6 +173,12 @@ def test_a_table_that_is_dropped_under_a_driver_is_made_again_with_all_its_parti
     assert set(glue.partitions()) == {("1",), ("2",), ("3",)}
 
 
+def test_a_folder_without_a_value_keeps_no_partition_out(glue: Glue) -> None:
+    with pytest.raises(CatalogError, match=r"^partition dt=: glue:BatchCreatePartition of .*valid min length: 1"):
+        glue.driver(*merged()[:1]).keep({"dt=", "dt=1", "dt=2"})
+    assert set(glue.partitions()) == {("1",), ("2",)}
+
+
 def test_a_table_without_partitions_has_none(glue: Glue) -> None:
     table = json_table("orders", "s3://bucket/events", COLUMNS, (), JsonSerde.OPENX)
     glue.driver(table).keep(set())

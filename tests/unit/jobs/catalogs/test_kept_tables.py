@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from lakestream.catalogs.metastore import CatalogError, KeptTables, Values
+from lakestream.catalogs.metastore import CatalogError, KeptTables, RefusedError, Values
 from lakestream.catalogs.tables import CatalogTable, Column, Format, values_of
 
 FORMAT = Format("in", "out", "serde", {"path": "s3a://lake/orders"})
@@ -28,6 +28,7 @@ class Memory:
         self.breaks_at: str | None = None
         self.breaks_before: int | None = None
         """With so many calls."""
+        self.refuses: set[str] = set()
 
     @contextmanager
     def opened(self) -> Iterator[Memory]:
@@ -60,6 +61,8 @@ class Memory:
     def add_partitions(self, table: CatalogTable, paths: Sequence[str]) -> None:
         self._call("add_partitions")
         assert len(paths) <= 100
+        if refused := self.refuses & set(paths):
+            raise RefusedError(f"too long: {len(refused)}")
         self.described |= {values_of(path): table.columns for path in paths}
 
     def alter_partitions(self, table: CatalogTable, partitions: Mapping[Values, str]) -> None:
@@ -141,6 +144,49 @@ def test_a_try_goes_on_where_the_last_one_was_throttled() -> None:
     assert memory.calls.count("alter_partitions") == 12, "ten, and two that were throttled"
     assert set(memory.described.values()) == {wider.columns}
     assert memory.tables["orders"].columns == wider.columns
+
+
+def test_a_partition_that_is_refused_keeps_no_other_out() -> None:
+    memory = Memory()
+    memory.refuses = {"dt=150"}
+    kept = memory.driver()
+    for _ in range(2):
+        with pytest.raises(CatalogError, match=r"^partition dt=150: too long: 1$"):
+            kept.keep(paths(200))
+    assert len(memory.described) == 199
+    memory.calls.clear()
+    with pytest.raises(CatalogError, match=r"^partition dt=150: "):
+        kept.keep({"dt=new"})
+    assert ("new",) in memory.described
+    assert memory.calls == ["find", "partitions", "add_partitions", "add_partitions"]
+    memory.refuses = set()
+    kept.keep(set())
+    assert len(memory.described) == 201
+
+
+def test_many_partitions_that_are_refused_cost_few_calls_and_keep_no_other_out_for_long() -> None:
+    memory = Memory()
+    memory.refuses = {f"dt={number}" for number in range(100, 140)}
+    kept = memory.driver()
+    for _ in range(20):
+        memory.calls.clear()
+        with pytest.raises(CatalogError):
+            kept.keep(paths(200))
+        assert memory.calls.count("add_partitions") <= 40
+    assert len(memory.described) == 160
+
+
+def test_a_table_that_is_of_others_keeps_no_other_out() -> None:
+    memory = Memory()
+    memory.tables["orders"] = replace(TABLE, location="s3a://lake/others")
+    memory.tables["orders_ro"] = replace(TABLE, name="orders_ro")
+    kept = KeptTables(
+        memory.opened, "lake", [TABLE, *(replace(TABLE, name=f"orders_{end}") for end in ("ro", "rt"))], field="f"
+    )
+    with pytest.raises(CatalogError, match=r"lake\.orders .* is that of s3a://lake/others"):
+        kept.keep({"dt=1"})
+    assert "orders_rt" in memory.tables
+    assert memory.calls == ["find", "find", "partitions", "add_partitions", "find", "create", "add_partitions"]
 
 
 def test_properties_of_others_are_no_reason_to_change_a_table() -> None:
