@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterable, Set
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import cache
 from typing import Protocol
 
 from lakestream.model import ServiceStatus, in_a_line
@@ -16,6 +17,9 @@ logger = logging.getLogger(__name__)
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 10.0, 300.0
 """Seconds between tries while a catalog cannot be reached: each as long again as all before it."""
+
+_LAST_WORDS = 10.0
+"""Seconds that an end waits for what is under way: the next driver lists the partitions."""
 
 
 class Catalog(Protocol):
@@ -32,6 +36,10 @@ class Catalog(Protocol):
         """
         ...
 
+    def give_up(self) -> None:
+        """Begin no further call, from any thread: another driver may keep these tables by now."""
+        ...
+
 
 class CatalogKeeper:
     """Tells a catalog of a table's columns once, and of each partition when it first appears."""
@@ -43,6 +51,7 @@ class CatalogKeeper:
         *,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         first_pause: float = _FIRST_PAUSE,
+        last_words: float = _LAST_WORDS,
     ) -> None:
         """Start the thread.
 
@@ -51,11 +60,13 @@ class CatalogKeeper:
             partitions: lists those of the table; asked once, for what earlier drivers have written.
             now: the driver's clock.
             first_pause: seconds between a failure and the next try, of which later ones are multiples.
+            last_words: seconds that `close` waits.
         """
         self._catalog = catalog
         self._partitions = partitions
         self._now = now
         self._first_pause = first_pause
+        self._last_words = last_words
         self._changed = threading.Condition()
         self._status = ServiceStatus("catalog")
         self._wanted: set[str] | None = None
@@ -81,14 +92,18 @@ class CatalogKeeper:
             self._changed.notify_all()
 
     def close(self) -> None:
-        """Finish what there is to do, unless that fails, and end."""
+        """Finish what there is to do, unless that fails or takes long, and end."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
-        self._thread.join()
+        self._thread.join(self._last_words)
+        if self._thread.is_alive():
+            self._catalog.give_up()
+            logger.warning("the catalog is not up to date, and takes long; the next driver goes on with it")
 
     def _run(self) -> None:
-        if not self._until_kept(lambda: set(self._partitions())):
+        # A table is not listed anew whenever its catalog is tried again.
+        if not self._until_kept(cache(lambda: set(self._partitions()))):
             return
         while True:
             with self._changed:

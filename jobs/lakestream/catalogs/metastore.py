@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from itertools import islice
+from threading import Event
 from typing import Protocol, TypeAlias, TypeVar
 
 from lakestream.catalogs.tables import CatalogTable, Column, values_of
@@ -90,6 +91,7 @@ class KeptTables:
         self._database = database
         self._tables = tuple(tables)
         self._field = field
+        self._given_up = Event()
         self._partitions: dict[str, Values] = {}
         """All that were ever asked for, by path: a table that is made again needs each of them."""
         self._kept: dict[str, set[Values]] = {}
@@ -119,7 +121,16 @@ class KeptTables:
         if failed:
             raise failed[0]
 
+    def give_up(self) -> None:
+        """Begin no further call, from any thread: another driver may keep these tables by now."""
+        self._given_up.set()
+
+    def _require_wanted(self) -> None:
+        if self._given_up.is_set():
+            raise CatalogError(f"the tables of {self._database} are left to the next driver, as they are")
+
     def _keep(self, metastore: Metastore, table: CatalogTable) -> None:
+        self._require_wanted()
         if table.name not in self._kept:
             self._kept[table.name] = self._open(metastore, table)
         known = self._refused[table.name]
@@ -127,6 +138,7 @@ class KeptTables:
         refused: dict[str, RefusedError] = {}
 
         def add(paths: Sequence[str]) -> None:
+            self._require_wanted()
             try:
                 metastore.add_partitions(table, paths)
             except RefusedError as error:
@@ -164,14 +176,17 @@ class KeptTables:
             metastore.create(table)
             return set()
         self._require_same(found, table)
+        self._require_wanted()
         wanted = table.in_order_of(found)
         partitions = metastore.partitions(wanted) if wanted.partition_keys else {}
         if not wanted.is_told_by(found):
             # Partitions first: if it ends between the two, the table still tells that there is something to do.
             described = self._described_as(wanted)
             for some in _batches(sorted(partitions.keys() - described)):
+                self._require_wanted()
                 metastore.alter_partitions(wanted, {values: partitions[values] for values in some})
                 described.update(some)
+            self._require_wanted()
             metastore.alter(wanted)
             del self._described[table.name]
         return set(partitions)

@@ -19,6 +19,10 @@ class Memory:
         self.calls: list[Set[str]] = []
         self.tried = threading.Semaphore(0)
         self.go = threading.Semaphore(0)
+        self.given_up = False
+
+    def give_up(self) -> None:
+        self.given_up = True
 
     def keep(self, partitions: Set[str]) -> None:
         self.calls.append(frozenset(partitions))
@@ -34,8 +38,10 @@ class Memory:
             self.go.release()
 
 
-def keeper(catalog: Memory, partitions: Iterable[str] = (), pause: float = 0.001) -> CatalogKeeper:
-    return CatalogKeeper(catalog, lambda: partitions, now=lambda: NOON, first_pause=pause)
+def keeper(
+    catalog: Memory, partitions: Iterable[str] = (), pause: float = 0.001, last_words: float = 60
+) -> CatalogKeeper:
+    return CatalogKeeper(catalog, lambda: partitions, now=lambda: NOON, first_pause=pause, last_words=last_words)
 
 
 def test_the_catalog_is_asked_for_new_partitions_alone() -> None:
@@ -114,3 +120,31 @@ def test_an_end_finishes_what_there_is_and_does_not_wait_for_a_catalog_out_of_re
     broken.let()
     kept.close()
     assert kept.status.failing == 1
+    assert not broken.given_up
+
+
+def test_an_end_does_not_wait_for_long_for_a_catalog_that_does_not_answer() -> None:
+    catalog = Memory()
+    kept = keeper(catalog, ["dt=1"], last_words=0.01)
+    assert catalog.tried.acquire(timeout=60)
+    kept.close()
+    assert catalog.given_up
+    catalog.go.release()
+
+
+def test_a_table_is_listed_once_however_often_its_catalog_fails() -> None:
+    catalog = Memory(RuntimeError("no"))
+    listed = []
+
+    def partitions() -> Iterable[str]:
+        listed.append(1)
+        return ["dt=1"]
+
+    kept = CatalogKeeper(catalog, partitions, first_pause=0.001)
+    catalog.let(5)
+    assert catalog.tried.acquire(timeout=60)
+    catalog.error = None
+    catalog.go.release()
+    kept.close()
+    assert catalog.calls[-1] == {"dt=1"}
+    assert len(listed) == 1

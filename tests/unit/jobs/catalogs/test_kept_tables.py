@@ -189,6 +189,22 @@ def test_a_table_that_is_of_others_keeps_no_other_out() -> None:
     assert memory.calls == ["find", "find", "partitions", "add_partitions", "find", "create", "add_partitions"]
 
 
+def test_what_is_given_up_begins_no_further_call() -> None:
+    memory = Memory()
+    kept = memory.driver()
+    kept.keep(paths(1))
+    add, calls = memory.add_partitions, len(memory.calls)
+
+    def slow(table: CatalogTable, paths: Sequence[str]) -> None:
+        add(table, paths)
+        kept.give_up()
+
+    memory.add_partitions = slow  # type: ignore[method-assign]
+    with pytest.raises(CatalogError, match="left to the next driver"):
+        kept.keep(paths(1000))
+    assert memory.calls[calls:] == ["add_partitions"]
+
+
 def test_properties_of_others_are_no_reason_to_change_a_table() -> None:
     memory = Memory()
     mine = replace(TABLE, properties={"EXTERNAL": "TRUE"})
