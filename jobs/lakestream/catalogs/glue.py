@@ -18,6 +18,9 @@ _CONFIG = Config(connect_timeout=10, read_timeout=30, retries={"mode": "standard
 _OTHERS = ("Description", "Owner", "Retention", "TargetTable")
 """What an update of a table would take away, were it not sent along."""
 
+_OF_PARTITIONS = ("Parameters", "LastAccessTime", "LastAnalyzedTime", "StorageDescriptor")
+"""The same of a partition."""
+
 
 def glue_client(region: str) -> Any:
     """For the catalog of a Region, in the account of the process's credentials."""
@@ -54,14 +57,14 @@ class GlueCatalog:
                 DatabaseName=self._database, TableInput={**theirs, **_updated(found, _table_input(table))}
             )
 
-    def partitions(self, table: CatalogTable) -> Mapping[Values, str]:
-        """With the location of each."""
+    def partitions(self, table: CatalogTable) -> Mapping[Values, Mapping[str, Any]]:
+        """With what is said of each."""
         with self._asking("GetPartitions", table.name):
             pages = self._client.get_paginator("get_partitions").paginate(
                 DatabaseName=self._database, TableName=table.name, ExcludeColumnSchema=True
             )
             return {
-                tuple(found["Values"]): found["StorageDescriptor"]["Location"]
+                tuple(found["Values"]): {field: found[field] for field in _OF_PARTITIONS if field in found}
                 for page in pages
                 for found in page["Partitions"]
             }
@@ -72,19 +75,20 @@ class GlueCatalog:
                 DatabaseName=self._database,
                 TableName=table.name,
                 PartitionInputList=[
-                    _partition_input(table, values_of(path), table.location_of(path)) for path in paths
+                    {"Values": list(values_of(path)), "StorageDescriptor": _descriptor(table, table.location_of(path))}
+                    for path in paths
                 ],
             )
         _require_none(answer, "BatchCreatePartition", self._name(table.name))
 
-    def alter_partitions(self, table: CatalogTable, partitions: Mapping[Values, str]) -> None:
+    def alter_partitions(self, table: CatalogTable, partitions: Mapping[Values, Mapping[str, Any]]) -> None:
         with self._asking("BatchUpdatePartition", table.name):
             answer = self._client.batch_update_partition(
                 DatabaseName=self._database,
                 TableName=table.name,
                 Entries=[
-                    {"PartitionValueList": list(values), "PartitionInput": _partition_input(table, values, location)}
-                    for values, location in partitions.items()
+                    {"PartitionValueList": list(values), "PartitionInput": _updated_partition(found, table, values)}
+                    for values, found in partitions.items()
                 ],
             )
         _require_none(answer, "BatchUpdatePartition", self._name(table.name))
@@ -158,11 +162,9 @@ def _table_input(table: CatalogTable) -> dict[str, Any]:
 
 def _updated(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, Any]:
     """What is wanted of a table, with what others have said of it beside that: comments of columns, for instance."""
-    there, ours = found["StorageDescriptor"], wanted["StorageDescriptor"]
+    there = found.get("StorageDescriptor", {})
     columns = {column["Name"]: column for column in there.get("Columns", [])}
-    serde, our_serde = there.get("SerdeInfo", {}), ours["SerdeInfo"]
-    if serde.get("SerializationLibrary") == our_serde["SerializationLibrary"]:
-        our_serde = {**serde, **our_serde, "Parameters": {**serde.get("Parameters", {}), **our_serde["Parameters"]}}
+    ours = _beside(there, wanted["StorageDescriptor"])
     return {
         **wanted,
         "Parameters": {**found.get("Parameters", {}), **wanted["Parameters"]},
@@ -170,13 +172,26 @@ def _updated(found: Mapping[str, Any], wanted: Mapping[str, Any]) -> dict[str, A
         "StorageDescriptor": {
             **ours,
             "Columns": [{**columns.get(column["Name"], {}), **column} for column in ours["Columns"]],
-            "SerdeInfo": our_serde,
         },
     }
 
 
-def _partition_input(table: CatalogTable, values: Values, location: str) -> dict[str, Any]:
-    return {"Values": list(values), "StorageDescriptor": _descriptor(table, location)}
+def _updated_partition(found: Mapping[str, Any], table: CatalogTable, values: Values) -> dict[str, Any]:
+    """The same of a partition, which stays where it is; one that somebody has made may be nowhere."""
+    there = found.get("StorageDescriptor", {})
+    ours = _descriptor(table, there.get("Location", ""))
+    if "Location" not in there:
+        del ours["Location"]
+    return {**found, "Values": list(values), "StorageDescriptor": _beside(there, ours)}
+
+
+def _beside(there: Mapping[str, Any], ours: Mapping[str, Any]) -> dict[str, Any]:
+    """A descriptor, with the parameters that others have given to it and to its SerDe."""
+    serde, our_serde = there.get("SerdeInfo", {}), ours["SerdeInfo"]
+    if serde.get("SerializationLibrary") == our_serde["SerializationLibrary"]:
+        our_serde = {**serde, **our_serde, "Parameters": {**serde.get("Parameters", {}), **our_serde["Parameters"]}}
+    theirs = {"Parameters": there["Parameters"]} if "Parameters" in there else {}
+    return {**theirs, **ours, "SerdeInfo": our_serde}
 
 
 def _descriptor(table: CatalogTable, location: str) -> dict[str, Any]:

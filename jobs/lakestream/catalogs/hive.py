@@ -82,12 +82,8 @@ class HiveMetastore:
         with self._asking("alter_table", table.name):
             found = self._client.getTable(self._database, table.name)
             comments = {column.getName(): column.getComment() for column in found.getSd().getCols()}
-            theirs = _table(found).format
             self._describe(found.getSd(), table)
             found.getSd().setCols(self._fields(table.columns, comments))
-            if theirs.serde == table.format.serde:
-                merged = {**theirs.serde_properties, **table.format.serde_properties}
-                found.getSd().getSerdeInfo().setParameters(merged)
             for name, value in table.properties.items():
                 found.putToParameters(name, value)
             self._client.alter_table(self._database, table.name, found)
@@ -133,8 +129,12 @@ class HiveMetastore:
         descriptor.setCols(self._fields(table.columns))
         descriptor.setInputFormat(table.format.input)
         descriptor.setOutputFormat(table.format.output)
-        descriptor.getSerdeInfo().setSerializationLib(table.format.serde)
-        descriptor.getSerdeInfo().setParameters(dict(table.format.serde_properties))
+        serde = descriptor.getSerdeInfo()
+        if serde.getSerializationLib() != table.format.serde:
+            serde.setSerializationLib(table.format.serde)
+            serde.setParameters({})  # those of others are for another SerDe
+        for name, value in table.format.serde_properties.items():
+            serde.putToParameters(name, value)
 
     def _fields(
         self, columns: Sequence[Column], comments: Mapping[str, str | None] = MappingProxyType({})

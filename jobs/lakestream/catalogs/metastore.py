@@ -10,7 +10,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, S
 from contextlib import AbstractContextManager
 from itertools import islice
 from threading import Event
-from typing import Protocol, TypeAlias, TypeVar
+from typing import Any, Protocol, TypeAlias, TypeVar
 
 from lakestream.catalogs.tables import CatalogTable, Column, values_of
 from lakestream.errors import RetryLaterError
@@ -51,7 +51,7 @@ class Metastore(Protocol):
         """Describe a table anew; properties and descriptions that others have given to it stay."""
         ...
 
-    def partitions(self, table: CatalogTable) -> Mapping[Values, str]:
+    def partitions(self, table: CatalogTable) -> Mapping[Values, Any]:
         """The partitions of a table, and what this metastore knows each by."""
         ...
 
@@ -63,8 +63,8 @@ class Metastore(Protocol):
         """
         ...
 
-    def alter_partitions(self, table: CatalogTable, partitions: Mapping[Values, str]) -> None:
-        """Describe partitions, as `partitions` gave them, anew; each keeps its location."""
+    def alter_partitions(self, table: CatalogTable, partitions: Mapping[Values, Any]) -> None:
+        """Describe partitions, as `partitions` gave them, anew; each keeps its location and what others have said."""
         ...
 
 

@@ -143,6 +143,9 @@ def test_new_columns_come_to_tables_and_partitions_wherever_they_stand(
         theirs.getSd().getCols()[0].setComment("as the shop has it")
         theirs.getSd().getSerdeInfo().putToParameters("theirs", "stays")
         client.alter_table(database, "orders", theirs)
+        partition = client.getPartition(database, "orders", ["1"])
+        partition.getSd().getSerdeInfo().putToParameters("theirs", "stays")
+        client.alter_partitions(database, "orders", [partition])
     wider = "id string, day date, version double, dt string, part struct<x:int>"
     kept(wider).keep({"dt=1"})
     expected = ["id string", "version double", "day date", "part struct<x:int>"]
@@ -154,7 +157,8 @@ def test_new_columns_come_to_tables_and_partitions_wherever_they_stand(
     with metastore.asked(spark) as client:
         descriptor = client.getTable(database, "orders").getSd()
         assert [column.getComment() for column in descriptor.getCols()] == ["as the shop has it", None, None, None]
-        assert descriptor.getSerdeInfo().getParameters()["theirs"] == "stays"
+        partition = client.getPartition(database, "orders", ["1"]).getSd()
+        assert [one.getSerdeInfo().getParameters()["theirs"] for one in (descriptor, partition)] == ["stays", "stays"]
     more_fields = kept(wider.replace("<x:int>", "<x:int,y:string>"))
     if metastore.release == "2.3.9":
         with pytest.raises(CatalogError, match=r"incompatible .* part\. Set hive\.metastore\.disallow\.incompatible"):

@@ -153,6 +153,26 @@ def test_new_columns_come_to_tables_and_to_partitions_that_are_there(glue: Glue)
     assert set(glue.calls) == {"GetTable", "GetPartitions"}
 
 
+def test_what_others_say_of_a_partition_stays(glue: Glue) -> None:
+    glue.driver(*merged()[:1]).keep({"dt=1"})
+    theirs = glue.partitions()["1",]
+    theirs["Parameters"] = {"crawler": "theirs"}
+    theirs["SerdeInfo"]["Parameters"]["ignore.malformed"] = "true"
+    names = {"DatabaseName": glue.database, "TableName": "orders"}
+    said = {"Values": ["1"], "Parameters": {"owner": "finance"}, "StorageDescriptor": theirs}
+    glue.client.update_partition(**names, PartitionValueList=["1"], PartitionInput=said)
+    glue.client.create_partition(**names, PartitionInput={"Values": ["nowhere"]})
+    glue.driver(*merged(WIDER)[:1]).keep({"dt=1", "dt=2"})
+    found = glue.client.get_partition(**names, PartitionValues=["1"])["Partition"]
+    assert found["Parameters"] == {"owner": "finance"}
+    descriptor = found["StorageDescriptor"]
+    assert columns(descriptor) == ["order_id", "version", "note"]
+    assert descriptor["Location"] == "s3://bucket/orders/dt=1"
+    assert descriptor["Parameters"] == {"crawler": "theirs"}
+    assert descriptor["SerdeInfo"]["Parameters"]["ignore.malformed"] == "true"
+    assert set(glue.partitions()) == {("1",), ("2",), ("nowhere",)}
+
+
 def test_a_partition_that_a_driver_made_before_it_died_is_no_error(glue: Glue) -> None:
     one, other = glue.driver(*merged()[:1]), glue.driver(*merged()[:1])
     one.keep(set())
