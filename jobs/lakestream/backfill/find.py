@@ -91,8 +91,10 @@ def _metas(place: StoreSettings) -> Iterator[ObjectMeta]:
                 listed = [] if path.scheme is Scheme.FOLDER else obstore.list(store, path.key).collect()
         below = len(path.key) + 1 if path.key else 0
         for meta in sorted(listed, key=lambda meta: meta["path"]):
-            _require_no_table_in(path, meta["path"][below:])
-            if not _is_hidden(meta["path"][below:]):
+            name = meta["path"][below:]
+            _require_no_table_in(path, name)
+            # Without a name it is the folder's own marker, as S3's console and Hadoop leave them.
+            if name and not _is_hidden(name):
                 yield meta
 
 
