@@ -285,7 +285,8 @@ def _rows(s3: S3Settings, part: FilePart) -> Iterator[tuple[int, bytes]]:
     """The rows of a part, each with its number in the file."""
     number, first, ranges = part.start, 0, _Ranges(_Object(s3, part))
     try:
-        file = pq.ParquetFile(pa.PythonFile(ranges, mode="r"), pre_buffer=True)
+        # Left to itself, Arrow reads INT96 as nanoseconds, and years beyond 1677 to 2262 as others.
+        file = pq.ParquetFile(pa.PythonFile(ranges, mode="r"), pre_buffer=True, coerce_int96_timestamp_unit="us")
         for group in range(file.num_row_groups):
             rows = file.metadata.row_group(group).num_rows
             if first < part.end and first + rows > part.start:

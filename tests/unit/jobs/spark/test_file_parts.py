@@ -189,6 +189,13 @@ def test_what_could_be_read_of_a_damaged_file_is(tmp_path: Path) -> None:
     assert place == good[-1][0] + 1
 
 
+def test_times_as_spark_writes_them_are_those_of_any_year(tmp_path: Path) -> None:
+    times = ["0001-01-01 00:00:00.000000", "1582-10-15 01:00:00.000000", "9999-12-31 23:59:59.999999"]
+    written = pa.table({"t": pa.array(times).cast(pa.timestamp("us"))})
+    pq.write_table(written, tmp_path / "x", use_deprecated_int96_timestamps=True)
+    assert [orjson.loads(data)["t"] for _, data, _ in records(parts_of(tmp_path))] == times
+
+
 def test_parquet_that_is_damaged_within_is_told(tmp_path: Path) -> None:
     path = tmp_path / "x.parquet"
     pq.write_table(pa.table({"n": list(range(1000))}), path, compression="none", use_dictionary=False)
