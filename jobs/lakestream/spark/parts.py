@@ -38,6 +38,8 @@ _BLANKS = b" \t\r\n"
 _WHOLE = re.compile(r"-?\d{1,100}", re.ASCII)
 _RECORDS = 10_000
 """Of a batch, as from Kinesis at most."""
+_BYTES = 16 * 1024 * 1024
+"""Of a batch, but for its last record, which may be as long as a line: records of files are as long as they like."""
 _CHUNK = 1024 * 1024
 _LONGEST_LINE = 64 * 1024 * 1024
 
@@ -101,14 +103,16 @@ def _grouped(records: Iterator[tuple[int, bytes]]) -> Iterator[tuple[list[int], 
     """In groups; what was read before an error is handed on before it."""
     places: list[int] = []
     data: list[bytes] = []
+    size = 0
     failed: UnreadableError | None = None
     try:
         for place, record in records:
             places.append(place)
             data.append(record)
-            if len(places) >= _RECORDS:
+            size += len(record)
+            if len(places) >= _RECORDS or size >= _BYTES:
                 yield places, data
-                places, data = [], []
+                places, data, size = [], [], 0
     except UnreadableError as error:
         failed = error
     if places:
@@ -288,10 +292,12 @@ def _rows(s3: S3Settings, part: FilePart) -> Iterator[tuple[int, bytes]]:
         # Left to itself, Arrow reads INT96 as nanoseconds, and years beyond 1677 to 2262 as others.
         file = pq.ParquetFile(pa.PythonFile(ranges, mode="r"), pre_buffer=True, coerce_int96_timestamp_unit="us")
         for group in range(file.num_row_groups):
-            rows = file.metadata.row_group(group).num_rows
+            described = file.metadata.row_group(group)
+            rows = described.num_rows
             if first < part.end and first + rows > part.start:
                 position = first
-                for batch in file.iter_batches(_RECORDS, row_groups=[group]):
+                at_once = max(1, min(_RECORDS, _BYTES * rows // max(described.total_byte_size, 1)))
+                for batch in file.iter_batches(at_once, row_groups=[group]):
                     begin, end = (min(max(at - position, 0), batch.num_rows) for at in (part.start, part.end))
                     for row in json_rows(batch.slice(begin, end - begin)):
                         yield number, row

@@ -189,6 +189,20 @@ def test_what_could_be_read_of_a_damaged_file_is(tmp_path: Path) -> None:
     assert place == good[-1][0] + 1
 
 
+@pytest.mark.parametrize("kind", ["json", "parquet"])
+def test_long_records_come_a_few_at_a_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    monkeypatch.setattr(parts_module, "_BYTES", 1000)
+    texts = [f"{n:0200d}" for n in range(100)]
+    if kind == "parquet":
+        pq.write_table(pa.table({"t": texts}), tmp_path / "x", use_dictionary=False)
+    else:
+        lines = b"".join(b'{"t":"%s"}\n' % text.encode() for text in texts)
+        (tmp_path / "x").write_bytes(gzip.compress(lines))
+    found = list(read_parts(S3, parts_of(tmp_path), {}))
+    assert max(batch.num_rows for batch in found) == 5
+    assert [orjson.loads(data)["t"] for batch in found for data in batch["data"].to_pylist()] == texts
+
+
 def test_times_as_spark_writes_them_are_those_of_any_year(tmp_path: Path) -> None:
     times = ["0001-01-01 00:00:00.000000", "1582-10-15 01:00:00.000000", "9999-12-31 23:59:59.999999"]
     written = pa.table({"t": pa.array(times).cast(pa.timestamp("us"))})
