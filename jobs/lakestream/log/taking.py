@@ -42,7 +42,7 @@ class Requests:
         """Of the files of its parts those that were in quarantine…"""
         self._seen_at: tuple[int, int] | None = None
         """…when it, by its number, had come to this part. From there on nobody else has taken any."""
-        self._looked = -_LOOK_SECONDS
+        self._looked, self._looked_for = -_LOOK_SECONDS, 0
         self._said = ""
 
     def next(self, behind: Taken | None, definition: str, records: int) -> Portion | SpanDue | None:
@@ -114,11 +114,14 @@ class Requests:
         return not isinstance(one.part, FileEntry) or one.part.path in self._there
 
     def _looks(self, number: int) -> bool:
-        """Look for the request, if it is time to look for anything; whether there is one, as far as is known then."""
+        """Look for the request, if it is time to look for anything; whether there is one, as far as is known then.
+
+        Behind one that is done it is: several wait after a restore, and a run that ends with them must not miss one.
+        """
         now = self._monotonic()
-        if now - self._looked < _LOOK_SECONDS:
+        if number == self._looked_for and now - self._looked < _LOOK_SECONDS:
             return False
-        self._looked = now
+        self._looked, self._looked_for = now, number
         if self._request is not None and self._request.number == number:
             return True
         try:

@@ -208,6 +208,16 @@ def test_the_store_is_asked_now_and_then_only(quarantined: ObstoreLogStore) -> N
     assert taken_in(requests.next(None, NEW, MANY)) == ["a"]
 
 
+def test_of_several_that_wait_since_a_restore_one_follows_the_other(quarantined: ObstoreLogStore) -> None:
+    put_request(quarantined, request(1, a_file("a")))
+    put_request(quarantined, request(2, a_file("b")))
+    requests = Requests(quarantined, ASKED, ManualClock().monotonic)
+    first = requests.next(None, NEW, MANY)
+    assert taken_in(first) == ["a"]
+    assert isinstance(first, Portion)
+    assert taken_in(requests.next(first.taken, NEW, MANY)) == ["b"]
+
+
 @pytest.mark.parametrize("body", [b"nonsense", pack(b"{}"), pack(request(7, a_file("a")).to_json())])
 def test_a_damaged_request_does_not_stop_the_stream(
     store: ObstoreLogStore, body: bytes, caplog: pytest.LogCaptureFixture
