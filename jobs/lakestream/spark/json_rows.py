@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -12,6 +13,7 @@ import pyarrow as pa
 _encode = msgspec.json.Encoder(decimal_format="number").encode
 _NOT_FINITE = {True: msgspec.Raw(b"NaN"), False: msgspec.Raw(b"Infinity")}
 """No JSON has them, and so the record is refused. Left to the encoder, they would be null."""
+_TEXTS = ((pa.types.is_string, pa.binary()), (pa.types.is_large_string, pa.large_binary()))
 
 
 def json_rows(rows: pa.RecordBatch) -> Iterator[bytes]:
@@ -56,14 +58,30 @@ def _values(column: pa.Array) -> list[Any]:
     if pa.types.is_floating(type):
         return [value if value is None or math.isfinite(value) else _not_finite(value) for value in column.to_pylist()]
     if pa.types.is_map(type):
-        entries = list(zip(_values(column.keys), _values(column.items), strict=True))
+        entries = list(zip(column.keys.to_pylist(), _values(column.items), strict=True))
         return _listed(column, lambda start, end: dict(entries[start:end]))
     if pa.types.is_struct(type):
         return _structs(column)
     if pa.types.is_list(type) or pa.types.is_large_list(type):
         values = _values(column.values)
         return _listed(column, lambda start, end: values[start:end])
+    for is_such, as_bytes in _TEXTS:
+        if is_such(type):
+            return _texts(column, as_bytes)
     return list(column.to_pylist())
+
+
+def _texts(column: pa.Array, as_bytes: pa.DataType) -> list[Any]:
+    """Of one that is not UTF-8 the very bytes, as a text: no JSON has them, and so the record is refused."""
+    try:
+        return list(column.to_pylist())
+    except UnicodeDecodeError:
+        return [None if value is None else _as_it_is(value) for value in column.cast(as_bytes).to_pylist()]
+
+
+def _as_it_is(value: bytes) -> msgspec.Raw:
+    text = json.dumps(value.decode(errors="surrogateescape"), ensure_ascii=False)
+    return msgspec.Raw(text.encode(errors="surrogateescape"))
 
 
 def _is_text(type: pa.DataType) -> bool:

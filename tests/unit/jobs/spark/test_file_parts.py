@@ -203,6 +203,22 @@ def test_long_records_come_a_few_at_a_time(tmp_path: Path, monkeypatch: pytest.M
     assert [orjson.loads(data)["t"] for batch in found for data in batch["data"].to_pylist()] == texts
 
 
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string()])
+def test_a_text_that_is_not_utf_8_is_a_matter_of_its_row(tmp_path: Path, kind: pa.DataType) -> None:
+    given = pa.array([b"a", None, b'"\xff\\', "ü".encode()], pa.binary())
+    given = given if kind == pa.string() else given.cast(pa.large_binary())
+    texts = pa.Array.from_buffers(kind, len(given), given.buffers())
+    lists = pa.ListArray.from_arrays(pa.array([0, 1, 2, 3, 4], pa.int32()), texts)
+    pq.write_table(pa.table({"t": texts, "l": lists}), tmp_path / "x")
+    found = [data for _, data, _ in records(parts_of(tmp_path))]
+    assert found == [
+        b'{"t":"a","l":["a"]}',
+        b'{"l":[null]}',
+        b'{"t":"\\"\xff\\\\","l":["\\"\xff\\\\"]}',
+        '{"t":"ü","l":["ü"]}'.encode(),
+    ]
+
+
 def test_times_as_spark_writes_them_are_those_of_any_year(tmp_path: Path) -> None:
     times = ["0001-01-01 00:00:00.000000", "1582-10-15 01:00:00.000000", "9999-12-31 23:59:59.999999"]
     written = pa.table({"t": pa.array(times).cast(pa.timestamp("us"))})
