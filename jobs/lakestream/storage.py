@@ -304,4 +304,4 @@ def _first_line(error: BaseException) -> str:
     return f"{first.partition(': <')[0]}: {found[1]}{': ' if found[2] else ''}{found[2] or ''}"
 
 
-_SAID = re.compile(r"<Code>(\w+)</Code>(?:\s*<Message>([^<]*)</Message>)?")
+_SAID = re.compile(r"<Code>([\w.]+)</Code>(?:\s*<Message>([^<]*)</Message>)?")

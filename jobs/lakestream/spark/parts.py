@@ -28,6 +28,7 @@ from lakestream.storage import (
     ObjectNotFoundError,
     S3Settings,
     StorageError,
+    StorageUnavailableError,
     StoreSettings,
     open_store,
     translated,
@@ -36,6 +37,12 @@ from lakestream.storage import (
 _BLANKS = b" \t\r\n"
 """That JSON allows around an object."""
 _WHOLE = re.compile(r"-?\d{1,100}", re.ASCII)
+_REFUSED = re.compile(
+    r"redirect without LOCATION|status code: (?:405|416|451) |status code: 400 [\w ]+: "
+    r"(?:KMS\.(?!Throttl)|InvalidRequest|AuthorizationHeaderMalformed|PermanentRedirect)"
+)
+"""What a store answers that is there, and will answer again: the bucket is in another region, the key by which the file
+is encrypted is disabled, or not given. What may pass is not among it, as that a token has expired."""
 _RECORDS = 10_000
 """Of a batch, as from Kinesis at most."""
 _BYTES = 16 * 1024 * 1024
@@ -170,7 +177,9 @@ class _Object:
     def size(self) -> int:
         """In bytes; raises as `chunks`."""
         with self._explained():
-            return obstore.head(open_store(self._place.root), self._key)["size"]
+            # To a HEAD a store does not say why it refuses it.
+            options: obstore.GetOptions = {"range": (0, 1), "if_match": self.part.etag}
+            return obstore.get(open_store(self._place.root), self._key, options=options).meta["size"]
 
     @property
     def _place(self) -> StoreSettings:
@@ -191,6 +200,10 @@ class _Object:
         except ObjectNotFoundError as error:
             raise UnreadableError("it is not there any more") from error
         except StorageError as error:
+            raise UnreadableError(str(error)) from error
+        except StorageUnavailableError as error:
+            if _REFUSED.search(str(error)) is None:
+                raise
             raise UnreadableError(str(error)) from error
 
 
