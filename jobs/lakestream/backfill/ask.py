@@ -43,6 +43,7 @@ def ask(
         CorruptLogError, StorageError, StorageUnavailableError, OutcomeUnknownError: of checkpoint or files.
     """
     number = next_number(store)
+    _require_few(sum(file.size > 0 for file in files), "files")  # before each of them is looked at
     if once:
         _require_new(store, files)
 
@@ -56,8 +57,7 @@ def ask(
         raise RequestError(f"nothing to take: the files are empty, {files[0].path} for instance")
     if len({part.is_table for part in parts}) > 1:
         raise RequestError("some files hold rows of a table, and others events: ask for them one after the other")
-    if len(parts) > _MOST_PARTS:
-        raise RequestError(f"{len(parts):,} parts of files are more than the {_MOST_PARTS:,} of a request: give fewer")
+    _require_few(len(parts), "parts of files")
     request = Request(number, now, definition.digest, newest_epoch(store), tuple(map(Requested, parts)))
     if not put_request(store, request):
         raise RequestError("somebody else has asked just now: `lakestream backfill status` tells how far it is")
@@ -69,6 +69,11 @@ def told(request: Request) -> str:
     size = sum(part.bytes for part in request.file_parts)
     what = "rows of a table" if request.file_parts[0].is_table else "records"
     return f"{request}: about {request.records:,} {what} in {len(request.files):,} files, {size:,} bytes"
+
+
+def _require_few(count: int, what: str) -> None:
+    if count > _MOST_PARTS:
+        raise RequestError(f"{count:,} {what} are more than the {_MOST_PARTS:,} of a request: give fewer")
 
 
 def _require_new(store: LogStore, files: Sequence[Found]) -> None:

@@ -208,7 +208,11 @@ def test_too_much_at_once_is_refused(lake: Lake, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(ask, "_MOST_PARTS", 1)
     lake.put("a.json")
     lake.put("b.json")
-    assert "2 parts of files are more than the 1 of a request" in lake.refused(lake.folder / "files")
+    lake.put("empty.json", b"")
+    assert "2 files are more than the 1 of a request" in lake.refused(lake.folder / "files")
+    monkeypatch.setattr(ask, "_MOST_PARTS", 2)
+    monkeypatch.setattr(cut, "_PART_BYTES", 20)
+    assert "4 parts of files are more than the 2 of a request" in lake.refused(lake.folder / "files")
 
 
 def test_a_table_that_keeps_every_row_takes_a_file_once(lake: Lake) -> None:
