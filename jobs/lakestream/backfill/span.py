@@ -92,7 +92,10 @@ def _time(name: str, text: str, now: datetime) -> datetime:
         raise RequestError(f"{name}: {error}") from error
     if isinstance(moment, Commit):
         raise RequestError(f"{name} {text} names a commit of the table: give a time at which records arrived")
-    return _as_kinesis_takes(moment)
+    try:
+        return _as_kinesis_takes(moment)
+    except ValueError as error:  # rounded up, the last moment of the year 9999 is none
+        raise RequestError(f"{name} {text}: {error}") from error
 
 
 def _as_kinesis_takes(time: datetime) -> datetime:

@@ -165,6 +165,7 @@ def test_of_a_young_stream_nothing_is_trimmed(lake: Lake, monkeypatch: pytest.Mo
             "in Kinesis it is 2026-02-01 12:00:00 UTC: give a time that",
         ),
         (["--from", "batch 7"], "--from batch 7 names a commit of the table: give a time at which records arrived"),
+        (["--from", "9999-12-31T23:59:59.9996Z"], "--from 9999-12-31T23:59:59.9996Z: year 10000 is out of range"),
         (["--from", "soon"], "--from: 'soon' is no moment"),
     ],
 )
