@@ -13,7 +13,7 @@ import obstore
 from lakestream.errors import RequestError
 from lakestream.log import ObstoreLogStore, committed_files
 from lakestream.nearby import nearby
-from lakestream.places import JSON_SIDE
+from lakestream.places import JSON_SIDE, PROPERTIES
 from lakestream.sinks.hive_paths import partition_values
 from lakestream.sinks.owner import KEY, read_owner
 from lakestream.storage import LakePath, Scheme, StoreSettings, exists, open_store, translated
@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from obstore import ObjectMeta
 
 
-_OF_TABLES = ("/.hoodie/hoodie.properties", f"/{JSON_SIDE}/{KEY}")
+_OF_TABLES = (*(f"/.hoodie/{name}" for name in PROPERTIES), f"/{JSON_SIDE}/{KEY}")
 """How the keys end that tables have, of Hudi and of a JSON writer, behind their folders."""
+_OF_PARTITION = ".hoodie_partition_metadata"
+"""How the name begins of what Hudi puts into each folder of a partition, whatever the folder is called."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,19 +64,26 @@ def find_files(place: StoreSettings, not_in: LakePath) -> list[Found]:
     path = place.path
     if path == not_in or str(path).startswith(f"{not_in}/"):
         raise RequestError(f"{path} is in the very table that the files are to be taken into")
-    files = [_found(place, meta) for meta in _metas(place)]
+    metas = [*_metas(place)]
+    below = len(path.key) + 1 if path.key else 0
+    files = [_found(place, meta) for meta in metas if not _is_hidden(meta["path"][below:])]
     if not files:
         is_pattern = any(char in path.key for char in "*?[")
         pattern = "; a pattern is filled in by the shell, which found nothing for it" if is_pattern else ""
         raise RequestError(f"there is nothing at {path}: no file, and no folder with files{pattern}{nearby(place)}")
     for folder in _tables(path, is_file=files[0].place.path == path):
-        if exists(place.root, (folder / ".hoodie" / "hoodie.properties").key):
+        if any(exists(place.root, (folder / ".hoodie" / name).key) for name in PROPERTIES):
             raise RequestError(
                 f"{folder} is a Hudi table, whose files hold rows of the past as well. Write out what it has now: "
                 f"lakestream query {folder} -o parquet > rows.parquet; and take that with --rows"
             )
         if exists(place.root, (folder / JSON_SIDE / KEY).key):
             return _committed(StoreSettings(folder, place.s3), path, files)
+    if any(_is_of_partition(meta["path"][below:]) for meta in metas):
+        raise RequestError(
+            f"{path} is part of a Hudi table, whose files hold rows of the past as well. Write out what the table has "
+            "now: lakestream query TABLE -o parquet > rows.parquet; and take that with --rows"
+        )
     return files
 
 
@@ -93,13 +102,17 @@ def _metas(place: StoreSettings) -> Iterator[ObjectMeta]:
         for meta in sorted(listed, key=lambda meta: meta["path"]):
             name = meta["path"][below:]
             _require_no_table_in(path, name)
-            # Without a name it is the folder's own marker, as S3's console and Hadoop leave them.
-            if name and not _is_hidden(name):
+            if name:  # else it is the folder's own marker, as S3's console and Hadoop leave them
                 yield meta
 
 
 def _is_hidden(key: str) -> bool:
     return any(name.startswith(("_", ".")) for name in key.split("/"))
+
+
+def _is_of_partition(key: str) -> bool:
+    folders, _, name = key.rpartition("/")
+    return name.startswith(_OF_PARTITION) and not _is_hidden(folders)
 
 
 def _require_no_table_in(path: LakePath, key: str) -> None:

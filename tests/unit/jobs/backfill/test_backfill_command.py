@@ -198,6 +198,17 @@ def test_a_wrong_path_is_named(lake: Lake) -> None:
     assert f"has the table {lake.folder}/lake/json in it" in lake.refused(lake.folder / "lake")
 
 
+def test_what_is_of_a_hudi_table_is_told_by_what_hudi_leaves_there(lake: Lake) -> None:
+    lake.put("trips/americas/brazil/a.parquet")
+    lake.put("trips/americas/brazil/.hoodie_partition_metadata")
+    lake.put("trips/.hoodie/hoodie.properties.backup")
+    trips = lake.folder / "files" / "trips"
+    assert f"{trips} is a Hudi table" in lake.refused(trips)
+    assert f"has the table {trips} in it" in lake.refused(lake.folder / "files")
+    for path in (trips / "americas", trips / "americas" / "brazil"):
+        assert f"{path} is part of a Hudi table" in lake.refused(path)
+
+
 def test_a_compressed_file_that_no_task_can_read_is_refused(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cut, "_MOST_COMPRESSED", 20)
     path = lake.put("a.gz", gzip.compress(b'{"order_id":"a"}\n'))
