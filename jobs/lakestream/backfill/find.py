@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 _OF_TABLES = (*(f"/.hoodie/{name}" for name in PROPERTIES), f"/{JSON_SIDE}/{KEY}")
 """How the keys end that tables have, of Hudi and of a JSON writer, behind their folders."""
+_UNTOLD = re.compile(r"#\d+$", re.ASCII)
 _OF_PARTITION = ".hoodie_partition_metadata"
 """How the name begins of what Hudi puts into each folder of a partition, whatever the folder is called."""
 
@@ -58,12 +60,15 @@ def find_files(place: StoreSettings, not_in: LakePath) -> list[Found]:
         not_in: the table that is written, whose files cannot be meant.
 
     Raises:
-        RequestError: there is nothing; or it is a Hudi table, or the table that is written, or has tables in it.
+        RequestError: there is nothing; or it is a Hudi table, or the table that is written, or has tables in it; or a
+            name is none that a local store tells.
         StorageError, StorageUnavailableError: of the store.
     """
     path = place.path
     if path == not_in or str(path).startswith(f"{not_in}/"):
         raise RequestError(f"{path} is in the very table that the files are to be taken into")
+    if path.scheme is Scheme.FOLDER:
+        _require_listable(Path(str(path)))
     metas = [*_metas(place)]
     below = len(path.key) + 1 if path.key else 0
     files = [_found(place, meta) for meta in metas if not _is_hidden(meta["path"][below:])]
@@ -85,6 +90,14 @@ def find_files(place: StoreSettings, not_in: LakePath) -> list[Found]:
             "now: lakestream query TABLE -o parquet > rows.parquet; and take that with --rows"
         )
     return files
+
+
+def _require_listable(path: Path) -> None:
+    """Raise an error for a name that obstore leaves out of what it lists of a folder, as its own unfinished upload."""
+    names = [one for one in path.rglob("*#*") if one.is_file()] if path.is_dir() else [path]
+    for one in names:
+        if _UNTOLD.search(one.name) and (one == path or not _is_hidden(one.relative_to(path).as_posix())):
+            raise RequestError(f"{one} would be passed over, for its name ends in # and a number: give it another one")
 
 
 def _metas(place: StoreSettings) -> Iterator[ObjectMeta]:

@@ -198,6 +198,17 @@ def test_a_wrong_path_is_named(lake: Lake) -> None:
     assert f"has the table {lake.folder}/lake/json in it" in lake.refused(lake.folder / "lake")
 
 
+@pytest.mark.parametrize("asked", ["", "day/orders.json#3"])
+def test_a_file_that_a_local_store_does_not_tell_of_is_named(lake: Lake, asked: str) -> None:
+    lake.put("orders.json")
+    odd = lake.put("day/orders.json#3")
+    assert f"{odd} would be passed over" in lake.refused(lake.folder / "files" / asked)
+    odd.rename(odd.with_name("orders#3.json"))
+    lake.put("_hidden/orders.json#4")
+    assert lake.backfill(lake.folder / "files").exit_code == 0
+    assert len(lake.parts()) == 2
+
+
 def test_what_is_of_a_hudi_table_is_told_by_what_hudi_leaves_there(lake: Lake) -> None:
     lake.put("trips/americas/brazil/a.parquet")
     lake.put("trips/americas/brazil/.hoodie_partition_metadata")
