@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import sys
+import traceback
 from pathlib import Path
 from threading import Event
 from typing import Annotated, Any, NoReturn
@@ -76,12 +77,15 @@ def audit_command(
         kept = None if quarantine is None else read_quarantine(quarantine, _listed(quarantine_files, quarantine))
         verdict = audit(read_ledger(ledger, stream=stream), rows, kept)
         compared = None if snapshot is None else compare(fold(rows), read_parquet(snapshot))
-    except (LoadgenError, OSError) as error:
+        if report is not None:
+            report.write_bytes(report_json(verdict, compared))
+        typer.echo(report_text(verdict, compared))
+    # Whatever it is, Python would end with 1, which says that the lake is wrong.
+    except Exception as error:
+        if not isinstance(error, LoadgenError | OSError | ValueError):
+            traceback.print_exc()
         typer.echo(f"lakestream audit: {error}", err=True)
         raise typer.Exit(2) from error
-    if report is not None:
-        report.write_bytes(report_json(verdict, compared))
-    typer.echo(report_text(verdict, compared))
     passed = verdict.ok and (compared is None or compared.ok)
     raise typer.Exit(0 if passed else 1)
 

@@ -105,3 +105,23 @@ def test_what_cannot_be_audited_exits_with_2(lake: Path) -> None:
     status, output = run(lake, "--quarantine", str(lake / "none"))
     assert status == 2
     assert "none is not a folder" in output
+
+
+def test_what_could_not_be_done_is_no_verdict(lake: Path) -> None:
+    """1 would say that the lake is wrong."""
+    (lake / "binary.txt").write_bytes(b"\xff\xfe")
+    (lake / "odd" / "version=abc").mkdir(parents=True)
+    (lake / "odd" / "version=abc" / "a.json").write_text('{"event_id": "x"}\n')
+    (lake / "mixed").mkdir()
+    snapshot = pa.parquet.read_table(lake / "snapshot" / "s.parquet")
+    pa.parquet.write_table(snapshot, lake / "mixed" / "a.parquet")
+    other = snapshot.set_column(0, "event_id", pa.array(range(len(snapshot))))
+    pa.parquet.write_table(other, lake / "mixed" / "b.parquet")
+    for arguments in (
+        ["--report", str(lake / "nowhere" / "report.json")],
+        ["--files", str(lake / "binary.txt")],
+        ["--json", str(lake / "odd")],
+        ["--snapshot", str(lake / "mixed")],
+    ):
+        status, output = run(lake, *arguments)
+        assert (status, output.startswith("lakestream audit: ")) == (2, True), arguments
