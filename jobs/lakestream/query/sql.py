@@ -6,6 +6,7 @@ import json
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from typing import Any
 
@@ -20,6 +21,7 @@ from lakestream.query.question import TABLE
 _ANSWER = "answer"
 _ROWS = 10_000
 """Of a batch that is handed on."""
+_SECONDS_TO_STOP = 0.1
 _OF_VALUES = frozenset({"generate_series", "range", "unnest"})
 """Table functions that read nothing but their arguments."""
 # Names of fields and values of enumerations are passed over, which are in quotes.
@@ -124,8 +126,18 @@ def _keeping(failed: list[LakeStreamError], rows: pa.RecordBatchReader) -> Itera
 
 def do(connection: duckdb.DuckDBPyConnection, statement: str, values: Sequence[str] = ()) -> list[tuple[Any, ...]]:
     """Carry out a statement; its rows."""
-    # A connection takes the next statement only when all of an answer was fetched.
-    return connection.execute(statement, list(values)).fetchall()
+    # DuckDB looks for Ctrl-C between its own tasks alone, each of which may take minutes, and makes an error of it.
+    with ThreadPoolExecutor(1) as pool:
+        # A connection takes the next statement only when all of an answer was fetched.
+        found = pool.submit(lambda: connection.execute(statement, list(values)).fetchall())
+        try:
+            return found.result()
+        except KeyboardInterrupt:
+            # Again and again: what has not begun yet is not stopped by it.
+            while not found.done():
+                connection.interrupt()
+                wait([found], _SECONDS_TO_STOP)
+            raise
 
 
 @contextmanager

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import time
 from collections.abc import Iterator, Sequence
+from threading import Timer
 
 import duckdb
 import pyarrow as pa
@@ -218,3 +222,21 @@ def test_a_mistake_is_told_before_anything_is_read() -> None:
     with pytest.raises(SqlError), answered("SELECT c FROM lake", LAKE.schema, reading):
         pass
     assert not hasattr(reading, "columns")
+
+
+# The first is one task of DuckDB's, minutes long; the second many.
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT count(*) FROM range(100_000_000_000) t(i) WHERE hash(i) % 7 = 3",
+        f"SELECT count(*) FROM {', '.join(f'range(100) t{number}' for number in range(8))}",
+    ],
+)
+def test_ctrl_c_ends_a_query(sql: str) -> None:
+    with connected() as connection:
+        interrupt = Timer(1, os.kill, (os.getpid(), signal.SIGINT))
+        interrupt.start()
+        began = time.monotonic()
+        with pytest.raises(KeyboardInterrupt):
+            do(connection, sql)
+        assert time.monotonic() - began < 10
