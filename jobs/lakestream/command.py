@@ -36,9 +36,9 @@ class WithDefault(TyperGroup):
 
     def _with_command(self, args: list[str]) -> list[str]:
         params = [param for command in self.commands.values() for param in command.params]
-        flags = {name for param in params if getattr(param, "is_flag", False) for name in param.opts}
+        valued = {name for param in params if not getattr(param, "is_flag", False) for name in param.opts}
         for place, arg in enumerate(args):
-            is_value = place > 0 and args[place - 1].startswith("-") and args[place - 1] not in flags
+            is_value = place > 0 and args[place - 1].startswith("-") and args[place - 1] in valued
             if arg in self.commands and not is_value:
                 return [arg, *args[:place], *args[place + 1 :]]
         return [self.default, *args]

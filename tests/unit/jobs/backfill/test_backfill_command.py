@@ -313,3 +313,12 @@ def test_what_an_option_is_given_is_no_command(lake: Lake) -> None:
     refused = lake.behind_options("--rows", "no-such-file", "--writer", "status")
     assert refused.exit_code == 2
     assert "there is no writer 'status'; choose one of: " in refused.stderr
+
+
+@pytest.mark.parametrize("command", ["status", "cancel"])
+def test_a_command_behind_options_is_no_file(lake: Lake, command: str) -> None:
+    lake.put("one.json")
+    assert lake.backfill(lake.folder / "files").exit_code == 0
+    done = CliRunner().invoke(app, ["backfill", "-f", f"{lake.folder}/orders.yaml", "--writer=hudi", command])
+    assert done.exit_code == 0, done.stderr
+    assert "backfill 1" in done.stdout
