@@ -13,6 +13,7 @@ from lakestream.command import load
 from lakestream.errors import SettingsError
 from lakestream.query.target import Target, at_path, of_writer
 from lakestream.storage import StoreSettings
+from lakestream_api import LakeStream
 
 TablePath: TypeAlias = Annotated[
     str | None, typer.Argument(help="Folder or s3:// path of a table, in place of -f.", show_default=False)
@@ -29,6 +30,15 @@ def target_of(path: str | None, file: Path | None, writer: str | None) -> Target
     Raises:
         SettingsError, InvalidDocumentError: none, or two; or there is no such table.
     """
+    return described(path, file, writer)[0]
+
+
+def described(path: str | None, file: Path | None, writer: str | None) -> tuple[Target, LakeStream | None]:
+    """The table that is meant, and the document that names it, if one does. It is read once: a pipe ends.
+
+    Raises:
+        SettingsError, InvalidDocumentError: as `target_of`.
+    """
     if path is None and file is None:
         raise SettingsError(
             "give the path of a table, or a document and one of its writers: -f lakestream.yaml --writer NAME"
@@ -38,13 +48,13 @@ def target_of(path: str | None, file: Path | None, writer: str | None) -> Target
     if path is not None:
         if writer is not None:
             raise SettingsError("--writer goes with -f; a path names one table")
-        return at_path(path, os.environ)
+        return at_path(path, os.environ), None
     assert file is not None
     document = load(file)
     if writer is None:
         names = ", ".join(one.name for one in document.spec.writers)
         raise SettingsError(f"which table? Give --writer, one of: {names}")
-    return of_writer(document, writer, os.environ)
+    return of_writer(document, writer, os.environ), document
 
 
 def log_of(path: str | None, file: Path | None, writer: str | None) -> StoreSettings:

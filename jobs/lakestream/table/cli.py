@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Annotated, TypeAlias
 import msgspec
 import typer
 
-from lakestream.command import WithDefault, explained, load
+from lakestream.command import WithDefault, explained
 from lakestream.logs import log_to_stderr
-from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, target_of
+from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, described, target_of
 from lakestream.statuses import PLANNED
-from lakestream_api import merged_below
+from lakestream_api import LakeStream, merged_below
 
 if TYPE_CHECKING:
     from lakestream.log import Work
@@ -151,10 +151,9 @@ def restore(
         from lakestream.table.restore import plan_restore
         from lakestream.table.services import ask
 
-        target, now = target_of(path, file, writer), datetime.now(UTC)
+        (target, document), now = described(path, file, writer), datetime.now(UTC)
         known = None
-        if file is not None and writer is not None:
-            document = load(file)
+        if document is not None and writer is not None:
             known = definition(document, document.writer(writer))
         plan = plan_restore(target, moment_of("--to", to, now), known, now, rereads=not leave_out)
         for line in plan.told:
@@ -167,11 +166,11 @@ def restore(
         )
 
 
-def _merged_below(file: Path | None, writer: str | None) -> int | None:
+def _merged_below(document: LakeStream | None, writer: str | None) -> int | None:
     """Bytes below which the document has clustering merge a file; None: it does not say, or there is none."""
-    if file is None or writer is None:
+    if document is None or writer is None:
         return None
-    hudi = load(file).writer(writer).hudi
+    hudi = document.writer(writer).hudi
     return None if hudi is None or hudi.clustering is None else merged_below(hudi.clustering.target_file_size)
 
 
@@ -197,8 +196,8 @@ def _ask(
         from lakestream.table.look import look
         from lakestream.table.services import ask, plan_of
 
-        target = target_of(path, file, writer)
-        limit = _merged_below(file, writer)
+        target, document = described(path, file, writer)
+        limit = _merged_below(document, writer)
         report = look(target, 0) if limit is None else look(target, 0, limit)
         plan = plan_of(work, report, instant, limit)
         typer.echo(plan.told)

@@ -257,3 +257,25 @@ def test_json_files_need_no_such_work(lake: Path, command: tuple[str, ...]) -> N
 
 def test_the_mark_of_a_batch_is_the_sinks() -> None:
     assert BATCH_MARK == stats.BATCH
+
+
+@pytest.mark.parametrize("options", [("--writer=hudi",), ("--writer", "hudi")])
+def test_a_command_may_stand_behind_options_however_these_are_written(lake: Path, options: tuple[str, ...]) -> None:
+    done = table("-f", f"{lake}/orders.yaml", *options, "compact")
+    assert (done.exit_code, done.stdout) == (0, "no log files wait to be compacted\n")
+
+
+@pytest.mark.parametrize(
+    ("command", "said"), [("compact", "no log files wait"), ("restore --to 20260131120002000", "is the newest commit")]
+)
+def test_a_document_may_come_by_a_pipe(lake: Path, command: str, said: str) -> None:
+    """As a shell makes one of `-f <(envsubst < orders.yaml)`: it is read once, and is empty then."""
+    reader, writer = os.pipe()
+    os.write(writer, (lake / "orders.yaml").read_bytes())
+    os.close(writer)
+    try:
+        done = table(*command.split(), "-f", f"/dev/fd/{reader}", "--writer", "hudi")
+    finally:
+        os.close(reader)
+    assert "documents" not in done.output
+    assert said in done.output
