@@ -177,12 +177,28 @@ def _values(rows: pa.RecordBatchReader) -> Iterator[tuple[Any, ...]]:
 
 
 def _listed(column: pa.Array) -> list[Any]:
+    if _has_keys_to_tell(column.type):
+        return [_exact(value) for value in column]
     try:
         found: list[Any] = column.to_pylist(maps_as_pydicts="lossy")
     except (OverflowError, ValueError):
         # Nanoseconds, for which that wants pandas, or times of years that Python has not, before 1 and after 9999.
         return [_exact(value) for value in column]
     return found
+
+
+def _has_keys_to_tell(kind: pa.DataType) -> bool:
+    """Whether there are maps in it whose keys JSON, or a dictionary of Python, has in no form of its own."""
+    if pa.types.is_map(kind):
+        key = kind.key_type
+        is_told = pa.types.is_decimal(key) or pa.types.is_boolean(key) or pa.types.is_nested(key)
+        return is_told or _has_keys_to_tell(kind.item_type)
+    return any(_has_keys_to_tell(kind.field(number).type) for number in range(kind.num_fields))
+
+
+def _key(value: Any) -> Any:
+    """A key of a map: decimals, booleans and nested values as text."""
+    return _text(value) if isinstance(value, bool | Decimal | list | dict) else value
 
 
 def _exact(value: pa.Scalar) -> Any:
@@ -192,7 +208,7 @@ def _exact(value: pa.Scalar) -> Any:
             return None
         case pa.MapScalar():
             keys, values = (value.values.field(number) for number in (0, 1))
-            return {key: _exact(one) for key, one in zip(keys.to_pylist(), values, strict=True)}
+            return {_key(_exact(key)): _exact(one) for key, one in zip(keys, values, strict=True)}
         case pa.ListScalar() | pa.LargeListScalar() | pa.FixedSizeListScalar():
             return [_exact(one) for one in value.values]
         case pa.StructScalar():

@@ -140,3 +140,25 @@ def test_what_a_form_has_nothing_for_is_told(rows: pa.Table) -> None:
 def test_no_rows_are_an_answer_too(form: Format) -> None:
     content: Any = written(form, ROWS.slice(0, 0))
     assert (content == b"") == (form is Format.JSONL)
+
+
+@pytest.mark.parametrize("form", [Format.JSONL, Format.CSV])
+@pytest.mark.parametrize(
+    ("kind", "key", "told"),
+    [
+        (pa.decimal128(5, 2), Decimal("1.10"), "1.10"),
+        (pa.bool_(), True, "true"),
+        (pa.list_(pa.int64()), [1, 2], "[1,2]"),
+        (pa.struct([("x", pa.int64())]), {"x": 1}, '{"x":1}'),
+        (pa.int64(), 7, "7"),
+        (pa.date32(), date(2026, 1, 31), "2026-01-31"),
+    ],
+)
+def test_keys_of_maps_are_texts_as_json_has_them(form: Format, kind: pa.DataType, key: object, told: str) -> None:
+    # As DuckDB's `histogram` makes them.
+    deep = pa.struct([("of", pa.map_(kind, pa.int64()))])
+    rows = pa.table({"h": pa.array([{"of": [(key, 3)]}, None], deep)})
+    said = written(form, rows).decode()
+    text = said.splitlines()[0] if form is Format.JSONL else next(csv.DictReader(io.StringIO(said)))["h"]
+    found = orjson.loads(text)
+    assert (found["h"] if form is Format.JSONL else found) == {"of": {told: 3}}
