@@ -9,6 +9,10 @@ import sys
 from lakestream_api.logs import JsonFormatter
 from lakestream_api.names import LOG_FORMAT_VARIABLE
 
+logger = logging.getLogger(__name__)
+
+_LEVEL_VARIABLE = "LAKESTREAM_LOG_LEVEL"
+
 
 def as_json() -> bool:
     """Whether a log is read by programs: lines of JSON, as the operator asks for in its pods."""
@@ -21,7 +25,12 @@ def log_to_stderr(default: str = "INFO") -> None:
     text = logging.Formatter("%(asctime)s %(levelname)s %(name)s: %(message)s")
     handler.setFormatter(JsonFormatter() if as_json() else text)
     handler.addFilter(_not_told_twice)
-    logging.basicConfig(level=os.environ.get("LAKESTREAM_LOG_LEVEL", default).upper(), handlers=[handler])
+    asked = os.environ.get(_LEVEL_VARIABLE) or default
+    level = logging.getLevelNamesMapping().get(asked.upper())
+    logging.basicConfig(level=default if level is None else level, handlers=[handler])
+    if level is None:
+        known = ", ".join(("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"))
+        logger.warning("%s: %r is no level, so it is %s; there are: %s", _LEVEL_VARIABLE, asked, default, known)
     for chatty in ("botocore", "py4j"):
         logging.getLogger(chatty).setLevel(logging.WARNING)
 

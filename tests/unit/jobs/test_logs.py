@@ -85,3 +85,14 @@ def test_the_traceback_of_a_bug_is_in_one_line(
     assert ended.value.exit_code == Exit.FAILED
     (line,) = capsys.readouterr().err.splitlines()
     assert json.loads(line)["error"].splitlines()[-1] == "ZeroDivisionError: by nought"
+
+
+def test_a_level_that_is_none_is_told_and_stops_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(logging.root, "handlers", [])
+    monkeypatch.setattr(logging.root, "level", logging.WARNING)
+    monkeypatch.setenv("LAKESTREAM_LOG_LEVEL", "trace")
+    log_to_stderr()
+    assert logging.root.level == logging.INFO
+    assert "LAKESTREAM_LOG_LEVEL: 'trace' is no level, so it is INFO; there are: DEBUG, " in capsys.readouterr().err
