@@ -77,9 +77,9 @@ def audit_command(
         kept = None if quarantine is None else read_quarantine(quarantine, _listed(quarantine_files, quarantine))
         verdict = audit(read_ledger(ledger, stream=stream), rows, kept)
         compared = None if snapshot is None else compare(fold(rows), read_parquet(snapshot))
+        typer.echo(report_text(verdict, compared))
         if report is not None:
             report.write_bytes(report_json(verdict, compared))
-        typer.echo(report_text(verdict, compared))
     # Whatever it is, Python would end with 1, which says that the lake is wrong.
     except Exception as error:
         if not isinstance(error, LoadgenError | OSError | ValueError):

@@ -124,4 +124,4 @@ def test_what_could_not_be_done_is_no_verdict(lake: Path) -> None:
         ["--snapshot", str(lake / "mixed")],
     ):
         status, output = run(lake, *arguments)
-        assert (status, output.startswith("lakestream audit: ")) == (2, True), arguments
+        assert (status, "lakestream audit: " in output) == (2, True), arguments

@@ -239,4 +239,4 @@ def test_ctrl_c_ends_a_query(sql: str) -> None:
         began = time.monotonic()
         with pytest.raises(KeyboardInterrupt):
             do(connection, sql)
-        assert time.monotonic() - began < 10
+        assert time.monotonic() - began < 60
