@@ -7,6 +7,8 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
+from typing import NamedTuple
 
 from lakestream_loadgen.errors import SettingsError
 from lakestream_loadgen.events import EventMix
@@ -16,14 +18,6 @@ MOST_CONNECTIONS = 1_000
 """Each is a greenlet with a socket of its own."""
 MOST_CUSTOMERS = 10_000_000
 """The popularity of each is kept: 8 bytes."""
-
-_FRACTIONAL = (
-    *("events", "shape_period", "linger"),
-    *("inserts", "deletes", "late", "max_lateness", "malformed", "zipf"),
-)
-_WHOLE = ("seed", "customers", "connections")
-_TEXTS = ("stream", "shape")
-"""Names of the options that the page has too, by what they are."""
 
 
 @dataclass(frozen=True)
@@ -42,28 +36,46 @@ class LoadSettings:
     """PutRecords calls that a process has under way at a time."""
 
 
+class _Option(NamedTuple):
+    name: str
+    kind: type
+    default: object
+    help: str
+    more: Mapping[str, object] = MappingProxyType({})
+
+    @property
+    def dest(self) -> str:
+        """As parsed options and the page's form have it."""
+        return self.name.replace("-", "_")
+
+
+_OPTIONS = (
+    _Option("stream", str, "orders", "Name of the Kinesis stream"),
+    _Option("events", float, 1000.0, "Events per second of all workers together, at the shape's peak"),
+    _Option("shape", str, "constant", "Load over time", {"choices": list(SHAPES)}),
+    _Option("shape-period", float, 300.0, "Seconds of one period of the shape"),
+    _Option("seed", int, 1, "Seed of the events: the same seed gives the same orders"),
+    _Option(
+        "ledger", str, "", "Folder for the ledger of acknowledged events (none: no audit)", {"include_in_web_ui": False}
+    ),
+    _Option("inserts", float, EventMix.inserts, "Share of inserts"),
+    _Option("deletes", float, EventMix.deletes, "Share of deletes"),
+    _Option("late", float, EventMix.late, "Share of late events"),
+    _Option("max-lateness", float, EventMix.max_lateness, "Seconds that late events are late, at most"),
+    _Option("malformed", float, EventMix.malformed, "Share of malformed events"),
+    _Option("customers", int, EventMix.customers, "Number of partition keys"),
+    _Option("zipf", float, EventMix.zipf, "Skew of the partition keys: 0 is uniform, 1.2 makes hot shards"),
+    _Option("linger", float, 0.05, "Seconds that a record may wait for others in its request"),
+    _Option("connections", int, 16, "Requests under way per process"),
+)
+_NUMBERS = {float: "a number", int: "a whole number"}
+
+
 def add_arguments(parser: ArgumentParser) -> None:
     """Declare our arguments to Locust; each can be given as an environment variable too, and in the web page."""
-
-    def add(name: str, kind: type, default: object, text: str, **more: object) -> None:
+    for name, kind, default, text, more in _OPTIONS:
         env_var = f"LAKESTREAM_{name.upper().replace('-', '_')}"
         parser.add_argument(f"--{name}", type=kind, default=default, help=text, env_var=env_var, **more)  # type: ignore[arg-type]
-
-    add("stream", str, "orders", "Name of the Kinesis stream")
-    add("events", float, 1000.0, "Events per second of all workers together, at the shape's peak")
-    add("shape", str, "constant", "Load over time", choices=list(SHAPES))
-    add("shape-period", float, 300.0, "Seconds of one period of the shape")
-    add("seed", int, 1, "Seed of the events: the same seed gives the same orders")
-    add("ledger", str, "", "Folder for the ledger of acknowledged events (none: no audit)", include_in_web_ui=False)
-    add("inserts", float, EventMix.inserts, "Share of inserts")
-    add("deletes", float, EventMix.deletes, "Share of deletes")
-    add("late", float, EventMix.late, "Share of late events")
-    add("max-lateness", float, EventMix.max_lateness, "Seconds that late events are late, at most")
-    add("malformed", float, EventMix.malformed, "Share of malformed events")
-    add("customers", int, EventMix.customers, "Number of partition keys")
-    add("zipf", float, EventMix.zipf, "Skew of the partition keys: 0 is uniform, 1.2 makes hot shards")
-    add("linger", float, 0.05, "Seconds that a record may wait for others in its request")
-    add("connections", int, 16, "Requests under way per process")
 
 
 def load_settings(options: Namespace) -> LoadSettings:
@@ -74,9 +86,9 @@ def load_settings(options: Namespace) -> LoadSettings:
     """
     if not options.stream:
         raise SettingsError("stream: give the name of a Kinesis stream")
-    for name in _FRACTIONAL:
-        if not math.isfinite(value := getattr(options, name)):
-            raise SettingsError(f"{name}: {value} is no number to count with")
+    for option in _OPTIONS:
+        if option.kind is float and not math.isfinite(value := getattr(options, option.dest)):
+            raise SettingsError(f"{option.dest}: {value} is no number to count with")
     if options.linger < 0 or options.seed < 0:
         raise SettingsError("linger and seed must not be negative")
     if not 1 <= options.connections <= MOST_CONNECTIONS:
@@ -109,10 +121,11 @@ def settings_with(options: Namespace, form: Mapping[str, str]) -> LoadSettings:
         SettingsError: a value is no number where there is one now, or out of its range.
     """
     changed = Namespace(**vars(options))
-    for names, kind, what in ((_FRACTIONAL, float, "a number"), (_WHOLE, int, "a whole number"), (_TEXTS, str, "text")):
-        for name in form.keys() & set(names):
+    for option in _OPTIONS:
+        text = form.get(option.dest)
+        if text is not None:
             try:
-                setattr(changed, name, kind(form[name]))
+                setattr(changed, option.dest, option.kind(text))
             except ValueError as error:
-                raise SettingsError(f"{name}: {form[name]!r} is not {what}") from error
+                raise SettingsError(f"{option.dest}: {text!r} is not {_NUMBERS[option.kind]}") from error
     return load_settings(changed)
