@@ -136,32 +136,40 @@ class KeptTables:
         known = self._refused[table.name]
         refusals: list[RefusedError] = []
         refused: dict[str, RefusedError] = {}
-
-        def add(paths: Sequence[str]) -> None:
-            self._require_wanted()
-            try:
-                metastore.add_partitions(table, paths)
-            except RefusedError as error:
-                refusals.append(error)
-                if len(paths) == 1:
-                    refused[paths[0]] = error
-                    known.add(paths[0])
-                elif len(refusals) >= _MOST_REFUSALS:
-                    raise
-                else:
-                    add(paths[: len(paths) // 2])
-                    add(paths[len(paths) // 2 :])
-                return
-            known.difference_update(paths)
-            self._kept[table.name].update(self._partitions[path] for path in paths)
-
         lacking = self._lacking(table, self._partitions.keys())
         for again in (False, True):
             for some in _batches([path for path in lacking if (path in known) is again]):
-                add(some)
-        for path, error in refused.items():
+                refused.update(self._add(metastore, table, some, refusals))
+        if refused:
+            path, error = next(iter(refused.items()))
             beside = f" and {len(refused) - 1} more" if len(refused) > 1 else ""
             raise CatalogError(f"partition {path}{beside}: {error}") from error
+
+    def _add(
+        self, metastore: Metastore, table: CatalogTable, paths: Sequence[str], refusals: list[RefusedError]
+    ) -> Iterator[tuple[str, RefusedError]]:
+        """Add partitions, in halves where all together are refused; gives those that are refused by themselves.
+
+        Args:
+            refusals: of this try so far; a new one is added.
+        """
+        self._require_wanted()
+        known = self._refused[table.name]
+        try:
+            metastore.add_partitions(table, paths)
+        except RefusedError as error:
+            refusals.append(error)
+            if len(paths) == 1:
+                known.update(paths)
+                yield paths[0], error
+            elif len(refusals) >= _MOST_REFUSALS:
+                raise
+            else:
+                for half in (paths[: len(paths) // 2], paths[len(paths) // 2 :]):
+                    yield from self._add(metastore, table, half, refusals)
+        else:
+            known.difference_update(paths)
+            self._kept[table.name].update(self._partitions[path] for path in paths)
 
     def _lacking(self, table: CatalogTable, partitions: Set[str]) -> list[str]:
         if not table.partition_keys:
