@@ -69,9 +69,8 @@ def find_files(place: StoreSettings, not_in: LakePath) -> list[Found]:
         raise RequestError(f"{path} is in the very table that the files are to be taken into")
     if path.scheme is Scheme.FOLDER:
         _require_listable(Path(str(path)))
-    metas = [*_metas(place)]
-    below = len(path.key) + 1 if path.key else 0
-    files = [_found(place, meta) for meta in metas if not _is_hidden(meta["path"][below:])]
+    listed = [*_listed(place)]
+    files = [_found(place, meta) for name, meta in listed if not _is_hidden(name)]
     if not files:
         is_pattern = any(char in path.key for char in "*?[")
         pattern = "; a pattern is filled in by the shell, which found nothing for it" if is_pattern else ""
@@ -84,7 +83,7 @@ def find_files(place: StoreSettings, not_in: LakePath) -> list[Found]:
             )
         if exists(place.root, (folder / JSON_SIDE / KEY).key):
             return _committed(StoreSettings(folder, place.s3), path, files)
-    if any(_is_of_partition(meta["path"][below:]) for meta in metas):
+    if any(_is_of_partition(name) for name, _ in listed):
         raise RequestError(
             f"{path} is part of a Hudi table, whose files hold rows of the past as well. Write out what the table has "
             "now: lakestream query TABLE -o parquet > rows.parquet; and take that with --rows"
@@ -100,14 +99,15 @@ def _require_listable(path: Path) -> None:
             raise RequestError(f"{one} would be passed over, for its name ends in # and a number: give it another one")
 
 
-def _metas(place: StoreSettings) -> Iterator[ObjectMeta]:
+def _listed(place: StoreSettings) -> Iterator[tuple[str, ObjectMeta]]:
+    """Each with its name below the path; that of the path itself, if it is a file, is empty."""
     path, store = place.path, open_store(place.root)
     with translated(f"look for {path}"):
         if not path.key or (path.scheme is Scheme.FOLDER and Path(str(path)).is_dir()):
             listed = obstore.list(store, path.key or None).collect()
         else:
             try:
-                yield obstore.head(store, path.key)
+                yield "", obstore.head(store, path.key)
                 return
             except FileNotFoundError:
                 listed = [] if path.scheme is Scheme.FOLDER else obstore.list(store, path.key).collect()
@@ -116,7 +116,7 @@ def _metas(place: StoreSettings) -> Iterator[ObjectMeta]:
             name = meta["path"][below:]
             _require_no_table_in(path, name)
             if name:  # else it is the folder's own marker, as S3's console and Hadoop leave them
-                yield meta
+                yield name, meta
 
 
 def _is_hidden(key: str) -> bool:
