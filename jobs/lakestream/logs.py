@@ -29,7 +29,7 @@ def log_to_stderr(default: str = "INFO") -> None:
     level = logging.getLevelNamesMapping().get(asked.upper())
     logging.basicConfig(level=default if level is None else level, handlers=[handler])
     if level is None:
-        known = ", ".join(("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"))
+        known = "DEBUG, INFO, WARNING, ERROR, CRITICAL"
         logger.warning("%s: %r is no level, so it is %s; there are: %s", _LEVEL_VARIABLE, asked, default, known)
     for chatty in ("botocore", "py4j"):
         logging.getLogger(chatty).setLevel(logging.WARNING)

@@ -13,7 +13,6 @@ import pyarrow as pa
 _encode = msgspec.json.Encoder(decimal_format="number").encode
 _NOT_FINITE = {True: msgspec.Raw(b"NaN"), False: msgspec.Raw(b"Infinity")}
 """No JSON has them, and so the record is refused. Left to the encoder, they would be null."""
-_TEXTS = ((pa.types.is_string, pa.binary()), (pa.types.is_large_string, pa.large_binary()))
 
 
 def json_rows(rows: pa.RecordBatch) -> Iterator[bytes]:
@@ -65,18 +64,17 @@ def _values(column: pa.Array) -> list[Any]:
     if pa.types.is_list(type) or pa.types.is_large_list(type):
         values = _values(column.values)
         return _listed(column, lambda start, end: values[start:end])
-    for is_such, as_bytes in _TEXTS:
-        if is_such(type):
-            return _texts(column, as_bytes)
+    if _is_text(type):
+        return _texts(column)
     return list(column.to_pylist())
 
 
-def _texts(column: pa.Array, as_bytes: pa.DataType) -> list[Any]:
+def _texts(column: pa.Array) -> list[Any]:
     """Of one that is not UTF-8 the very bytes, as a text: no JSON has them, and so the record is refused."""
     try:
         return list(column.to_pylist())
     except UnicodeDecodeError:
-        return [None if value is None else _as_it_is(value) for value in column.cast(as_bytes).to_pylist()]
+        return [None if value is None else _as_it_is(value) for value in column.cast(pa.large_binary()).to_pylist()]
 
 
 def _as_it_is(value: bytes) -> msgspec.Raw:
