@@ -259,6 +259,11 @@ def s3a_conf(s3: S3Settings) -> dict[str, str]:
         "fs.s3a.aws.credentials.provider": "software.amazon.awssdk.auth.credentials.DefaultCredentialsProvider",
         # Deleting parents' markers on every put is a bulk delete per file; readers of today do not mind them.
         "fs.s3a.directory.marker.retention": "keep",
+        # No looks before a file is written, or a folder made, of whether it is there, or a file in the place of one of
+        # its parents; nor at whether a folder is left empty when a file is deleted: two to three requests for each. As
+        # they are requests of their own, they keep nobody from writing the same file at the same time. Hudi's files
+        # have names of their own for each instant and task's attempt; what may be written once is up to our log.
+        "fs.s3a.performance.flags": "create,delete,mkdir",
     }
     if s3.endpoint is not None:
         conf |= {
