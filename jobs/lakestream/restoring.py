@@ -91,18 +91,39 @@ class Restorer:
         self._stop = stop
         self._now = now
         self._wanted = threading.Event()
+        self._left = 0
 
     def take(self, request: ServiceRequest) -> None:
-        """Have a restore carried out as soon as no batch is written, unless a driver with another document is to."""
-        if request.is_for(self._definition.digest, self._log.epoch) and not self._wanted.is_set():
+        """Have a restore carried out as soon as no batch is written, unless a driver with another document is to.
+
+        Raises:
+            RestoreError: this driver took over since, and has the document from before the edit still. Left to the next
+                one, it would keep all other work waiting if that edit never comes.
+        """
+        if self._is_ours(request):
+            self._want(request)
+        elif request.back is not None and self._log.epoch > request.back.document.epoch:
+            raise RestoreError(
+                "the writer's driver was started anew before the edited document reached it, by which the restore was "
+                "asked for: ask again, once that is applied"
+            )
+        elif self._left != request.number:
+            logger.info("request %d: a restore, left to the driver of the edited document", request.number)
+            self._left = request.number
+
+    def _is_ours(self, request: ServiceRequest) -> bool:
+        return request.is_for(self._definition.digest, self._log.epoch)
+
+    def _want(self, request: ServiceRequest) -> None:
+        if not self._wanted.is_set():
             logger.info("request %d: a restore, once the batches in hand are written", request.number)
             self._wanted.set()
 
     def look(self) -> None:
         """Look whether somebody has asked for a restore."""
         request = self._log.services.next()
-        if request is not None and request.work is Work.RESTORE:
-            self.take(request)
+        if request is not None and request.work is Work.RESTORE and self._is_ours(request):
+            self._want(request)
 
     def is_wanted(self) -> bool:
         """Whether a restore is to be carried out. From any thread."""

@@ -20,6 +20,7 @@ from lakestream.errors import RestoreError
 from lakestream.log import (
     Back,
     CheckpointLog,
+    Document,
     ServiceRequest,
     Work,
     ask_for_service,
@@ -83,7 +84,7 @@ class RestoreMachine(ReplayMachine):
         standing = standing_at(self.store, str(batch), batch)
         assert standing is not None
         number = 1 if newest is None else newest[0].number + 1
-        back = Back(standing, rereads, self.definition.digest, newest_epoch(self.store))
+        back = Back(standing, rereads, Document(self.definition.digest, newest_epoch(self.store)))
         assert ask_for_service(self.store, ServiceRequest(number, NOW, Work.RESTORE, str(batch), "", back))
 
     @rule()

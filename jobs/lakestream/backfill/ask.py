@@ -9,7 +9,7 @@ from datetime import datetime
 from lakestream.backfill.cut import parts_of
 from lakestream.backfill.find import Found
 from lakestream.errors import RequestError
-from lakestream.log import LogStore, Request, Requested, newest_epoch, next_number, put_request, requests
+from lakestream.log import Document, LogStore, Request, Requested, next_number, put_request, requests
 from lakestream.model import Definition, FilePart
 
 _CONCURRENT_GETS = 16
@@ -58,7 +58,7 @@ def ask(
     if len({part.is_table for part in parts}) > 1:
         raise RequestError("some files hold rows of a table, and others events: ask for them one after the other")
     _require_few(len(parts), "parts of files")
-    request = Request(number, now, definition.digest, newest_epoch(store), tuple(map(Requested, parts)))
+    request = Request(number, now, Document.given(store, definition), tuple(map(Requested, parts)))
     if not put_request(store, request):
         raise RequestError("somebody else has asked just now: `lakestream backfill status` tells how far it is")
     return request

@@ -9,10 +9,10 @@ from lakestream.errors import RequestError, SettingsError
 from lakestream.kinesis import StreamSummary
 from lakestream.kinesis.lineage import trim_at
 from lakestream.log import (
+    Document,
     LogStore,
     Request,
     newest_commit,
-    newest_epoch,
     newest_request,
     next_number,
     put_request,
@@ -134,7 +134,7 @@ def ask_for_span(
         _require_there(span, floor, stream.retention, may_lose=terms.may_lose)
     if terms.deletes_known_for is not None:
         _require_known_deletes(span, now, terms.deletes_known_for)
-    request = Request(number, now, definition.digest, newest_epoch(store), (), span)
+    request = Request(number, now, Document.given(store, definition), (), span)
     if not put_request(store, request):
         raise RequestError("somebody else has asked just now: `lakestream backfill status` tells how far it is")
     return Asked(request, span, span.until if span != asked else None, floor)

@@ -1,6 +1,7 @@
 """The log of one writer: what is planned, what is committed, and which driver may write."""
 
 from lakestream.log.checkpoint import CheckpointLog, StaleLogError
+from lakestream.log.documents import Document, newest_definition
 from lakestream.log.fence import Fence, FenceSettings, FenceWatch, newest_epoch
 from lakestream.log.identity import Identity, Setting, require_stream
 from lakestream.log.manifest import BatchFiles, committed_files, rejected_files, without_readmitted
@@ -32,6 +33,7 @@ __all__ = [
     "Back",
     "BatchFiles",
     "CheckpointLog",
+    "Document",
     "Fence",
     "FenceSettings",
     "FenceWatch",
@@ -54,6 +56,7 @@ __all__ = [
     "forget_standing",
     "keep_standing",
     "newest_commit",
+    "newest_definition",
     "newest_epoch",
     "newest_request",
     "newest_service",

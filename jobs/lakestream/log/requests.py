@@ -17,6 +17,7 @@ from datetime import datetime
 from typing import Any
 
 from lakestream.errors import CorruptLogError, InvalidValueError, RequestError
+from lakestream.log.documents import Document, newest_definition
 from lakestream.log.layout import COMMITS, REQUESTS, cancelled_key, number_of, pack, request_key, unpack
 from lakestream.log.store import LogStore, claim
 from lakestream.model import BatchCommit, FileEntry, FilePart, Part, Span, SpanProgress, Taken
@@ -40,10 +41,8 @@ class Request:
     """From 1, without gaps."""
     requested_at: datetime
     """By the clock of who asked."""
-    definition: str
-    """Digest of the definition that was to read them: that of the document by then."""
-    epoch: int
-    """Of the newest driver by then."""
+    document: Document
+    """That was given, and by which they are to be read."""
     parts: tuple[Requested, ...]
     """In the order in which they are read; all of one kind."""
     span: Span | None = None
@@ -89,8 +88,7 @@ class Request:
             {
                 "number": self.number,
                 "requestedAt": time_to_json(self.requested_at),
-                "definition": self.definition,
-                "epoch": self.epoch,
+                **self.document.to_fields(),
                 **self._parts(),
             },
             version=4 if self.span else 3 if self.is_backfill else 1,
@@ -112,7 +110,7 @@ class Request:
             parts += [Requested(FilePart.from_row(row)) for row in fields.get("parts", ())]
             asked = required_time(fields["requestedAt"])
             span = Span.from_row(row) if (row := fields.get("span")) else None
-            return cls(fields["number"], asked, fields["definition"], fields["epoch"], tuple(parts), span)
+            return cls(fields["number"], asked, Document.from_fields(fields), tuple(parts), span)
 
         return decode("replay", content, build)
 
@@ -168,6 +166,8 @@ class RequestState:
     """How far it is carried out, by the newest commit."""
     is_cancelled: bool
     """Whether somebody has asked that no more be taken."""
+    waits: bool = False
+    """The newest plan is by the document from before the edit that it was asked for with."""
 
     @property
     def is_done(self) -> bool:
@@ -176,18 +176,27 @@ class RequestState:
     def __str__(self) -> str:
         """In a sentence without its full stop."""
         if self.request.span is not None:
-            return _far_in_span(self.request, self.request.span, self.taken, is_cancelled=self.is_cancelled)
+            return _far_in_span(self, self.request.span)
         taken, of = self.taken.parts, len(self.request.parts)
+        then = _WAITS if self.waits else _GOES_ON
         if self.is_done and taken == of:
             return f"{self.request} is done"
         if self.is_done:
             return f"{self.request} was cancelled: {taken} of its {of} parts were taken"
         if self.is_cancelled:
             return f"{self.request} is cancelled at part {taken} of {of}; the writer's driver is yet to see that"
-        return f"{self.request} has come to part {taken} of {of}; the writer's driver goes on with it"
+        return f"{self.request} has come to part {taken} of {of}; {then}"
 
 
-def _far_in_span(request: Request, span: Span, taken: Taken, *, is_cancelled: bool) -> str:
+_GOES_ON = "the writer's driver goes on with it"
+_WAITS = (
+    "the writer's driver leaves it to one that is started with the edited document, which it was asked for with; if "
+    "there is to be none, `lakestream backfill cancel`"
+)
+
+
+def _far_in_span(state: RequestState, span: Span) -> str:
+    request, taken = state.request, state.taken
     progress = taken.span or SpanProgress()
     so_far = f"{progress.records:,} records" + (f" up to {_utc(progress.reached)}" if progress.reached else "")
     if taken.is_done and taken.parts:
@@ -200,9 +209,9 @@ def _far_in_span(request: Request, span: Span, taken: Taken, *, is_cancelled: bo
         )
     if taken.is_done:
         return f"{request} was cancelled: {so_far} were taken"
-    if is_cancelled:
+    if state.is_cancelled:
         return f"{request} is cancelled at {so_far}; the writer's driver is yet to see that"
-    return f"{request} ({span}) has taken {so_far}; the writer's driver goes on with it"
+    return f"{request} ({span}) has taken {so_far}; {_WAITS if state.waits else _GOES_ON}"
 
 
 def _utc(time: datetime) -> str:
@@ -232,8 +241,15 @@ def newest_request(store: LogStore) -> RequestState | None:
     request, cancelled = read_request(store, number), cancelled_key(number) in keys
     last = newest_commit(store)
     if last is not None and last.taken is not None and last.taken.request == number:
-        return RequestState(request, last.taken, cancelled)
-    return RequestState(request, Taken(number, 0, request.size), cancelled)
+        taken = last.taken
+    else:
+        taken = Taken(number, 0, request.size)
+    return RequestState(request, taken, cancelled, not taken.is_done and _waits(store, request.document))
+
+
+def _waits(store: LogStore, document: Document) -> bool:
+    newest = newest_definition(store) if document.instead_of else None
+    return newest is not None and newest.digest == document.instead_of
 
 
 def next_number(store: LogStore) -> int:

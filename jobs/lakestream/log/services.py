@@ -13,13 +13,13 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
 from lakestream.errors import CorruptLogError, InvalidValueError, LakeStreamError
-from lakestream.log.documents import is_for
+from lakestream.log.documents import Document
 from lakestream.log.layout import SERVICES, number_of, outcome_key, pack, service_key, unpack
 from lakestream.log.store import LogStore, claim
 from lakestream.model import Standing
@@ -48,22 +48,19 @@ class Back:
     """Where the writer stood with the commit."""
     rereads: bool
     """As in `Restore`."""
-    definition: str = ""
-    """Digest of the definition by which it is to be read again; empty: any."""
-    epoch: int = 0
-    """Of the newest driver by then."""
+    document: Document = field(default_factory=Document)
+    """By which it is to be read again."""
 
     def to_fields(self) -> dict[str, Any]:
         return {
             "standing": self.standing.to_fields(),
             "rereads": self.rereads,
-            "definition": self.definition,
-            "epoch": self.epoch,
+            **self.document.to_fields(),
         }
 
     @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> Back:
-        return cls(Standing.from_fields(fields["standing"]), fields["rereads"], fields["definition"], fields["epoch"])
+        return cls(Standing.from_fields(fields["standing"]), fields["rereads"], Document.from_fields(fields))
 
 
 _NAMING = (Work.SAVEPOINT_DELETION, Work.RESTORE)
@@ -97,8 +94,7 @@ class ServiceRequest:
 
     def is_for(self, definition: str, epoch: int) -> bool:
         """Whether a driver carries it out: of that epoch, with a definition of that digest."""
-        back = self.back
-        return back is None or is_for(back.definition, back.epoch, definition=definition, epoch=epoch)
+        return self.back is None or self.back.document.is_for(definition, epoch)
 
     def to_json(self) -> bytes:
         return encode(

@@ -9,7 +9,6 @@ from dataclasses import replace
 from itertools import dropwhile, takewhile
 
 from lakestream.errors import LakeStreamError
-from lakestream.log.documents import is_for
 from lakestream.log.layout import cancelled_key
 from lakestream.log.manifest import rejected_files
 from lakestream.log.requests import Request, Requested, read_request
@@ -65,7 +64,7 @@ class Requests:
         request = self._request
         if request is None or request.number != number:
             return None
-        if not is_for(request.definition, request.epoch, definition=definition, epoch=self._epoch):
+        if not request.document.is_for(definition, self._epoch):
             self._say(f"{request} waits for a driver with the document that it was asked for with")
             return None
         if request.span is not None:

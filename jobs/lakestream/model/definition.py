@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Any
 
@@ -53,6 +53,10 @@ class Definition:
             "the release": self.rules != other.rules,
         }
         return ", ".join(name for name, differs in changed.items() if differs)
+
+    def differs_in_document(self, other: Definition) -> bool:
+        """Whether other rows are made by another document, and not by another release alone."""
+        return replace(self, rules=other.rules).digest != other.digest
 
     @property
     def digest(self) -> str:

@@ -12,10 +12,10 @@ import pyarrow as pa
 
 from lakestream.errors import RequestError
 from lakestream.log import (
+    Document,
     ObstoreLogStore,
     Request,
     Requested,
-    newest_epoch,
     next_number,
     put_request,
     rejected_files,
@@ -75,7 +75,7 @@ def ask(
         raise RequestError(_why_nothing(same, several))
     if deletes_known_for is not None:
         _require_known_deletes(min(look.since for look in looks if look.since is not None), now, deletes_known_for)
-    request = Request(number, now, definition.digest, newest_epoch(store), kept)
+    request = Request(number, now, Document.given(store, definition), kept)
     if not put_request(store, request):
         raise RequestError("somebody else has asked just now: `lakestream quarantine list` tells how far it is")
     return Asked(request, same, several)

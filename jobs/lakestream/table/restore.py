@@ -10,16 +10,16 @@ from lakestream.errors import RequestError, SettingsError
 from lakestream.kinesis.lineage import out_of_reach, trim_at, unread_since
 from lakestream.log import (
     Back,
+    Document,
     LogStore,
     ObstoreLogStore,
     Undone,
     newest_commit,
-    newest_epoch,
+    newest_definition,
     standing_at,
     undone_behind,
 )
-from lakestream.log.layout import BATCHES, unpack
-from lakestream.model import BatchCommit, BatchPlan, Definition, Finished, Standing
+from lakestream.model import BatchCommit, Definition, Finished, Standing
 from lakestream.query.history import Version, show
 from lakestream.query.hudi_folder import HudiFolder
 from lakestream.query.moments import Commit, Moment
@@ -84,8 +84,7 @@ def plan_restore(
         *(_told_reread(standing, log.undone) if rereads else _told_left_out()),
         *_told_document(store, definition, rereads=rereads),
     )
-    digest = "" if definition is None else definition.digest
-    return RestorePlan(version.name, Back(standing, rereads, digest, newest_epoch(store)), told)
+    return RestorePlan(version.name, Back(standing, rereads, Document.given(store, definition)), told)
 
 
 def _version(folder: HudiFolder, to: Moment, now: datetime) -> Version:
@@ -174,10 +173,9 @@ def _told_left_out() -> Iterable[str]:
 
 
 def _told_document(store: LogStore, definition: Definition | None, *, rereads: bool) -> Iterable[str]:
-    plans = store.list(BATCHES)
-    if definition is None or not plans or not rereads:
+    if definition is None or not rereads:
         return
-    newest = unpack(plans[-1], store.get(plans[-1]), BatchPlan.from_json).definition
+    newest = newest_definition(store)
     if newest is not None and (changed := newest.differences(definition)):
         yield (
             f"by the document as it is now, of which the newest batch knows nothing yet ({changed}): a driver that is "

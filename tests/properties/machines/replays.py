@@ -24,6 +24,7 @@ from lakestream.engine import Clock, Engine, EngineSettings, Until
 from lakestream.errors import SinkError
 from lakestream.log import (
     CheckpointLog,
+    Document,
     ObstoreLogStore,
     Request,
     Requested,
@@ -314,7 +315,7 @@ class ReplayMachine(RuleBasedStateMachine):
         if files:
             number = 1 if far is None else far.request.number + 1
             epoch = newest_epoch(self.store)
-            assert put_request(self.store, Request(number, NOW, self.definition.digest, epoch, files))
+            assert put_request(self.store, Request(number, NOW, Document(self.definition.digest, epoch), files))
             paths = [int(entry.path) for one in batches for entry in one.rejects]
             self.replayed[number] = [{record for record, _ in self.place.quarantined(path)} for path in paths]
 
@@ -331,7 +332,7 @@ class ReplayMachine(RuleBasedStateMachine):
         files = (FilePart("/f", Format.JSON, start, start + 2, records, 10, "x", NOW) for start in starts)
         asked = tuple(Requested(file) for file in files)
         epoch = newest_epoch(self.store)
-        assert put_request(self.store, Request(number, NOW, self.definition.digest, epoch, asked))
+        assert put_request(self.store, Request(number, NOW, Document(self.definition.digest, epoch), asked))
 
     @rule(records=st.integers(1, 3 * IN_A_BATCH))
     def ask_for_a_span(self, records: int) -> None:
@@ -342,7 +343,7 @@ class ReplayMachine(RuleBasedStateMachine):
         self.spans[number] = range(self.filed, self.filed + records)
         self.filed += records
         span, epoch = Span(NOW, NOW + timedelta(seconds=1)), newest_epoch(self.store)
-        assert put_request(self.store, Request(number, NOW, self.definition.digest, epoch, (), span))
+        assert put_request(self.store, Request(number, NOW, Document(self.definition.digest, epoch), (), span))
 
     @rule()
     def cancel(self) -> None:

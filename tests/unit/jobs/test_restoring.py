@@ -9,7 +9,16 @@ from pathlib import Path
 import pytest
 
 from lakestream.errors import FencedError, RestoreError, RetryLaterError
-from lakestream.log import Back, CheckpointLog, ObstoreLogStore, Outcome, ServiceRequest, Work, ask_for_service
+from lakestream.log import (
+    Back,
+    CheckpointLog,
+    Document,
+    ObstoreLogStore,
+    Outcome,
+    ServiceRequest,
+    Work,
+    ask_for_service,
+)
 from lakestream.log import newest_service as newest
 from lakestream.model import Definition, Restore, Standing, Trim
 from lakestream.restoring import Restorer
@@ -63,9 +72,9 @@ def standing(batch: int) -> Standing:
     return Standing.of(commit_of(plan_of(batch, 1), 1))
 
 
-def ask(store: ObstoreLogStore, batch: int, *, rereads: bool = True, definition: str = "") -> None:
+def ask(store: ObstoreLogStore, batch: int, *, rereads: bool = True, document: Document = Document()) -> None:  # noqa: B008 - frozen
     last = newest(store)
-    back = Back(standing(batch), rereads, definition, 1)
+    back = Back(standing(batch), rereads, document)
     number = 1 if last is None else last[0].number + 1
     assert ask_for_service(store, ServiceRequest(number, EPOCH_TIME, Work.RESTORE, f"2026{batch}", "", back))
 
@@ -159,11 +168,30 @@ def test_a_driver_that_is_fenced_tells_nothing(log: CheckpointLog, store: Obstor
 def test_a_restore_for_another_document_is_left_to_a_later_driver(
     log: CheckpointLog, store: ObstoreLogStore, tmp_path: Path
 ) -> None:
-    ask(store, 1, definition="another")
+    ask(store, 1, document=Document("another", 1))
     table = Table()
     driver = restorer(log, table)
     assert (driver.is_wanted(), driver.carry_out(), table.story) == (False, 0, [])
     assert restorer(log_at(tmp_path), table).carry_out() == 1
+
+
+def test_a_driver_that_is_started_anew_before_the_edit_reaches_it_does_not_restore(
+    log: CheckpointLog, store: ObstoreLogStore, tmp_path: Path
+) -> None:
+    """It would read again by the very document that was to be mended. It says so: all other work waits meanwhile."""
+    document = Document("edited", log.epoch, instead_of=PRESENT.digest)
+    ask(store, 1, document=document)
+    request = log.services.next()
+    assert request is not None
+    table = Table()
+    restorer(log, table).take(request)  # the one that runs leaves it
+    anew = restorer(log_at(tmp_path), table)
+    assert (anew.is_wanted(), anew.carry_out(), table.story) == (False, 0, [])
+    with pytest.raises(RestoreError, match="started anew before the edited document reached it"):
+        anew.take(request)
+    edited = ServiceRequest(1, EPOCH_TIME, Work.RESTORE, "20261", "", Back(standing(1), True, document))
+    assert edited.is_for("edited", log.epoch + 1)
+    assert edited.is_for("edited once more", log.epoch + 1)
 
 
 def test_a_run_that_is_to_stop_begins_none(log: CheckpointLog, store: ObstoreLogStore) -> None:

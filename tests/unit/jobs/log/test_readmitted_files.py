@@ -11,6 +11,7 @@ from lakestream.errors import CorruptLogError
 from lakestream.log import (
     BatchFiles,
     CheckpointLog,
+    Document,
     ObstoreLogStore,
     committed_files,
     rejected_files,
@@ -78,7 +79,7 @@ def test_a_restore_in_a_drivers_life_takes_its_word_on_the_quarantine_back() -> 
         log.put_plan(plan)
         log.put_commit(replace(commit_of(plan, log.epoch, files=1), rejected_by="old"))
     parts = tuple(Requested(FileEntry(f"b{batch}.parquet", 1, 10, ""), "old") for batch in range(2))
-    put_request(store, Request(1, EPOCH_TIME, "new", log.epoch, parts))
+    put_request(store, Request(1, EPOCH_TIME, Document("new", log.epoch), parts))
     assert isinstance(both := log.requested(None, "new", 10), Portion)
     assert [part.path for (task,) in [both.tasks] for part in task if isinstance(part, FileEntry)] == [
         "b0.parquet",

@@ -12,11 +12,21 @@ from hypothesis import strategies as st
 from obstore.store import MemoryStore
 
 from lakestream.errors import CorruptLogError, InvalidValueError, RequestError
-from lakestream.log import ObstoreLogStore, Request, Requested, cancel_request, newest_request, next_number, put_request
+from lakestream.log import (
+    Document,
+    ObstoreLogStore,
+    Request,
+    Requested,
+    cancel_request,
+    newest_request,
+    next_number,
+    put_request,
+)
 from lakestream.log.layout import batch_key, commit_key, pack, request_key
 from lakestream.log.taking import Requests, cut
 from lakestream.model import (
     BatchCommit,
+    Definition,
     FileEntry,
     FilePart,
     Format,
@@ -36,6 +46,7 @@ OLD, NEW = "old definition", "new definition"
 MANY = 1_000_000
 ASKED = 4
 """Newest epoch when it is asked."""
+BY = Document(NEW, ASKED)
 
 
 def a_file(name: str, rows: int = 10, size: int = 100, rejected_by: str = OLD) -> Requested:
@@ -43,7 +54,7 @@ def a_file(name: str, rows: int = 10, size: int = 100, rejected_by: str = OLD) -
 
 
 def request(number: int, *files: Requested) -> Request:
-    return Request(number, EPOCH_TIME, NEW, ASKED, files)
+    return Request(number, EPOCH_TIME, BY, files)
 
 
 def names(tasks: tuple[tuple[FileEntry, ...], ...]) -> list[list[str]]:
@@ -198,6 +209,42 @@ def test_a_driver_of_an_earlier_document_leaves_a_request_to_the_next_one(
     assert taken_in(Requests(quarantined, ASKED + 1).next(None, "edited once more", MANY)) == ["a"]
 
 
+BEFORE = Definition("id string", None, None)
+EDITED = Definition("id string, n long", None, None)
+
+
+def planned_by(store: ObstoreLogStore, definition: Definition) -> None:
+    store.create(batch_key(0), pack(replace(plan_of(0, ASKED), definition=definition).to_json()))
+
+
+def test_a_driver_that_is_started_anew_before_the_edit_reaches_it_leaves_a_request(store: ObstoreLogStore) -> None:
+    """It would take a backfill by the very schema that was to be mended."""
+    planned_by(store, BEFORE)
+    request = Request(1, EPOCH_TIME, replace(Document.given(store, EDITED), epoch=ASKED), (a_part(0),))
+    assert Request.from_json(request.to_json()) == request
+    put_request(store, request)
+    assert Requests(store, ASKED + 1).next(None, BEFORE.digest, MANY) is None
+    assert "leaves it to one that is started with the edited document" in str(newest_request(store))
+    for later in (EDITED, Definition("id string, m long", None, None)):
+        assert Requests(store, ASKED + 1).next(None, later.digest, MANY) is not None
+
+
+@pytest.mark.parametrize("by", [EDITED, replace(EDITED, rules=EDITED.rules + 1)])
+def test_a_document_that_was_not_edited_waits_for_no_edit(store: ObstoreLogStore, by: Definition) -> None:
+    """Whichever release the driver is of."""
+    planned_by(store, by)
+    document = Document.given(store, EDITED)
+    put_request(store, Request(1, EPOCH_TIME, document, (a_part(0),)))
+    assert document.is_for(by.digest, ASKED + 1)
+    assert "the writer's driver goes on with it" in str(newest_request(store))
+
+
+def test_of_a_request_of_an_earlier_release_nobody_knows_what_was_edited() -> None:
+    fields = {"definition": NEW, "epoch": ASKED}
+    assert Document.from_fields(fields) == Document(NEW, ASKED)
+    assert Document.from_fields(fields).is_for(OLD, ASKED + 1)
+
+
 def test_the_store_is_asked_now_and_then_only(quarantined: ObstoreLogStore) -> None:
     clock = ManualClock()
     requests = Requests(quarantined, ASKED, clock.monotonic)
@@ -324,7 +371,7 @@ SPAN = Span(EPOCH_TIME, EPOCH_TIME + timedelta(hours=2))
 
 @pytest.fixture
 def span(store: ObstoreLogStore) -> Request:
-    found = Request(1, EPOCH_TIME, NEW, ASKED, (), SPAN)
+    found = Request(1, EPOCH_TIME, BY, (), SPAN)
     assert put_request(store, found)
     return found
 
@@ -343,13 +390,13 @@ def test_a_span_of_the_stream_is_asked_for(store: ObstoreLogStore, span: Request
     progress = SpanProgress(reached=EPOCH_TIME)
     assert requests.next(Taken(1, 0, 1, progress), NEW, 10) == SpanDue(1, SPAN, progress)
     with pytest.raises(InvalidValueError, match="name files, or a span"):
-        Request(1, EPOCH_TIME, NEW, ASKED, (a_file("a"),), SPAN)
+        Request(1, EPOCH_TIME, BY, (a_file("a"),), SPAN)
     with pytest.raises(InvalidValueError, match="is empty"):
         Span(EPOCH_TIME, EPOCH_TIME)
 
 
 def test_what_is_known_of_the_request_before_is_not_of_a_span(store: ObstoreLogStore) -> None:
-    put_request(store, Request(2, EPOCH_TIME, NEW, ASKED, (), SPAN))
+    put_request(store, Request(2, EPOCH_TIME, BY, (), SPAN))
     before = Taken(1, 1, 1, SpanProgress(reached=EPOCH_TIME))
     assert Requests(store, ASKED).next(before, NEW, 10) == SpanDue(2, SPAN, None)
 

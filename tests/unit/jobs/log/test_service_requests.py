@@ -10,7 +10,16 @@ from hypothesis import strategies as st
 from obstore.store import MemoryStore
 
 from lakestream.errors import CorruptLogError, InvalidValueError
-from lakestream.log import Back, ObstoreLogStore, Outcome, ServiceRequest, ServiceRequests, Work, ask_for_service
+from lakestream.log import (
+    Back,
+    Document,
+    ObstoreLogStore,
+    Outcome,
+    ServiceRequest,
+    ServiceRequests,
+    Work,
+    ask_for_service,
+)
 from lakestream.log import newest_service as newest
 from lakestream.log.layout import pack, service_key
 from lakestream.model import Standing
@@ -29,7 +38,7 @@ def store() -> ObstoreLogStore:
 def test_requests_and_outcomes_are_read_as_they_were_written(
     number: int, work: Work, text: str, instant: str, standing: Standing, rereads: bool
 ) -> None:
-    back = Back(standing, rereads, text, number) if work is Work.RESTORE else None
+    back = Back(standing, rereads, Document(text, number)) if work is Work.RESTORE else None
     names = work in (Work.SAVEPOINT_DELETION, Work.RESTORE)
     request = ServiceRequest(number, EPOCH_TIME, work, instant if names else "", text, back)
     assert ServiceRequest.from_json(request.to_json()) == request
@@ -52,7 +61,7 @@ def test_a_restore_says_what_it_goes_back_to_and_nothing_else_does() -> None:
 
 
 def back_to(definition: str, epoch: int) -> Back:
-    return Back(Standing(0, EPOCH_TIME, EPOCH_TIME, (), None), True, definition, epoch)
+    return Back(Standing(0, EPOCH_TIME, EPOCH_TIME, (), None), True, Document(definition, epoch))
 
 
 @pytest.mark.parametrize(

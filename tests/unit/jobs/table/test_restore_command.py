@@ -108,7 +108,7 @@ def test_a_request_has_where_the_stream_stood(lake: Path) -> None:
     assert request.back is not None
     assert request.back.rereads
     assert request.back.standing == Standing.of(commit_of(plan_of(1, 1), 1))
-    assert request.back.definition
+    assert request.back.document.definition
     assert restore(lake, "--to", instant(1), "--yes").exit_code == Exit.PERMANENT, "one at a time"
 
 
