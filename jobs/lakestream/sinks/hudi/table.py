@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from pyspark.sql.types import (
@@ -112,7 +112,7 @@ def _require_same_places(found: Mapping[str, str], settings: HudiSettings) -> No
 
 
 def require_columns(output: StructType, settings: HudiSettings) -> None:
-    """Check that the columns that the settings name are there, and have one value each.
+    """Check that the columns that the settings name are there, and have one value each; and that Hudi takes all names.
 
     Raises:
         SettingsError: names the field and the column.
@@ -132,6 +132,31 @@ def require_columns(output: StructType, settings: HudiSettings) -> None:
         raise SettingsError(
             f"column {reserved[0]}: names that begin with _hoodie_ are Hudi's; rename it in spec.transform"
         )
+    if (path := next(_misnamed(output), None)) is not None:
+        raise SettingsError(
+            f"column {path}: names in a Hudi table have letters, digits and _ alone, and no digit in front; rename it "
+            "in spec.transform"
+        )
+
+
+def _misnamed(type: DataType) -> Iterator[str]:
+    """The paths of fields whose names Avro does not take, by whose schemas Hudi goes."""
+    match type:
+        case StructType():
+            for field in type.fields:
+                if not _is_name(field.name):
+                    yield field.name
+                yield from (f"{field.name}.{path}" for path in _misnamed(field.dataType))
+        case ArrayType():
+            yield from _misnamed(type.elementType)
+        case MapType():
+            yield from _misnamed(type.valueType)
+
+
+def _is_name(text: str) -> bool:
+    """As `Schema.validateName` of Avro 1.11, which goes by Java's letters: those of any language, of 16 bits."""
+    taken = all((char == "_" or char.isalpha() or char.isdecimal()) and char <= "\uffff" for char in text)
+    return taken and not text[:1].isdecimal() and text != ""
 
 
 def require_evolution(table: StructType, output: StructType, settings: HudiSettings) -> None:

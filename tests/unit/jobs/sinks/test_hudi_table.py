@@ -1,3 +1,4 @@
+import re
 from dataclasses import replace
 
 import pytest
@@ -141,6 +142,22 @@ def test_keys_of_several_values_are_refused() -> None:
 def test_columns_named_as_hudis_are_refused() -> None:
     with pytest.raises(SettingsError, match=r"column _hoodie_is_deleted: .* rename it"):
         require_columns(StructType([*COLUMNS.fields]).add("_hoodie_is_deleted", BooleanType()), ORDERS)
+
+
+@pytest.mark.parametrize("name", ["a-b", "a.b", "a b", "1st", "\u0663rd", "\U0001f600", "\U00020000", "", "`"])
+def test_columns_with_names_that_avro_does_not_take_are_refused(name: str) -> None:
+    """Hudi fails at them, and says neither where nor what to do."""
+    named = StructType([StructField(name, LongType())])
+    with pytest.raises(SettingsError, match=rf"column {re.escape(name)}: .* rename it in spec.transform"):
+        require_columns(StructType([*COLUMNS.fields, *named.fields]), ORDERS)
+    nested = StructType([*COLUMNS.fields, StructField("in", ArrayType(MapType(StringType(), named)))])
+    with pytest.raises(SettingsError, match=rf"column in\.{re.escape(name)}: "):
+        require_columns(nested, ORDERS)
+
+
+@pytest.mark.parametrize("name", ["größe", "価格", "_1", "a1", "a\u0663", "SELECT"])
+def test_columns_have_names_of_any_language(name: str) -> None:
+    require_columns(StructType([*COLUMNS.fields, StructField(name, LongType())]), ORDERS)
 
 
 def test_columns_may_be_added() -> None:
