@@ -35,6 +35,7 @@ from lakestream.sinks.hudi.table import (
     marks_deletes,
     require_columns,
     require_evolution,
+    require_partitions,
     require_same_table,
     with_meta_columns,
     with_version,
@@ -84,7 +85,8 @@ class HudiSink:
            that came after it are deleted.
 
         Raises:
-            SettingsError: a column that a setting names does not exist, or `deleteWhen` is no condition.
+            SettingsError: a column that a setting names does not exist, or is of no type for it; or `deleteWhen` is no
+                condition.
             SettingsChangedError: the table is of another kind.
             ClockBehindError: the table has a commit of a time that this machine's clock has not reached.
             SinkError: readers do not see what was written after a compaction.
@@ -113,6 +115,7 @@ class HudiSink:
             if settings.completes_by_store_time:
                 require_seen(settings.path, table.early_compactions())
         else:
+            require_partitions(output, settings)
             table.create(columns)
             logger.info("created the %s table %s", settings.table_type.value, settings.path)
         if kept := kept_properties(settings, properties):

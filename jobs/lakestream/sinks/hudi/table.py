@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from pyspark.sql.types import (
     ArrayType,
+    BinaryType,
     DataType,
     DecimalType,
     DoubleType,
@@ -17,6 +18,8 @@ from pyspark.sql.types import (
     StringType,
     StructField,
     StructType,
+    TimestampNTZType,
+    TimestampType,
 )
 
 from lakestream.errors import SettingsChangedError, SettingsError
@@ -137,6 +140,25 @@ def require_columns(output: StructType, settings: HudiSettings) -> None:
             f"column {path}: names in a Hudi table have letters, digits and _ alone, and no digit in front; rename it "
             "in spec.transform"
         )
+
+
+def require_partitions(output: StructType, settings: HudiSettings) -> None:
+    """Check that readers of a new table will find what its partitions are of.
+
+    Hudi 1.2.0 names them by the microseconds of a time and the digits of bytes, and Spark takes the name for the value:
+    it reads each timestamp as null, fails at those without a zone, and has the digits for the bytes.
+
+    Raises:
+        SettingsError: names the column.
+    """
+    for column in settings.partition_by:
+        match output[column].dataType:
+            case TimestampType() | TimestampNTZType() | BinaryType() as type:
+                raise SettingsError(
+                    f"hudi.partitionBy: column {column} is a {type.simpleString()}, which Spark does not read back "
+                    "from a partition's name. Make a DATE or a text of it in spec.transform, as "
+                    f"date_format({column}, 'yyyy-MM-dd-HH')"
+                )
 
 
 def _misnamed(type: DataType) -> Iterator[str]:

@@ -4,6 +4,7 @@ from dataclasses import replace
 import pytest
 from pyspark.sql.types import (
     ArrayType,
+    BinaryType,
     BooleanType,
     DataType,
     DateType,
@@ -16,6 +17,7 @@ from pyspark.sql.types import (
     StringType,
     StructField,
     StructType,
+    TimestampNTZType,
     TimestampType,
 )
 
@@ -28,6 +30,7 @@ from lakestream.sinks.hudi.table import (
     marks_deletes,
     require_columns,
     require_evolution,
+    require_partitions,
     require_same_table,
     with_version,
 )
@@ -142,6 +145,17 @@ def test_keys_of_several_values_are_refused() -> None:
 def test_columns_named_as_hudis_are_refused() -> None:
     with pytest.raises(SettingsError, match=r"column _hoodie_is_deleted: .* rename it"):
         require_columns(StructType([*COLUMNS.fields]).add("_hoodie_is_deleted", BooleanType()), ORDERS)
+
+
+@pytest.mark.parametrize("type", [TimestampType(), TimestampNTZType(), BinaryType()])
+def test_partitions_whose_names_are_not_read_back_are_refused(type: DataType) -> None:
+    """Of `date_trunc('hour', _arrival)` Spark reads null in every row."""
+    output = StructType([*COLUMNS.fields, StructField("hour", type)])
+    with pytest.raises(
+        SettingsError, match=r"hudi.partitionBy: column hour is a .* date_format\(hour, 'yyyy-MM-dd-HH'\)"
+    ):
+        require_partitions(output, settings(partition_by=("dt", "hour")))
+    require_partitions(output, ORDERS)
 
 
 @pytest.mark.parametrize("name", ["a-b", "a.b", "a b", "1st", "\u0663rd", "\U0001f600", "\U00020000", "", "`"])
