@@ -8,13 +8,17 @@ from dataclasses import replace
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
+    BooleanType,
     DataType,
+    DateType,
     DecimalType,
     DoubleType,
     FloatType,
     IntegerType,
     LongType,
     MapType,
+    NullType,
+    NumericType,
     StringType,
     StructField,
     StructType,
@@ -115,7 +119,7 @@ def _require_same_places(found: Mapping[str, str], settings: HudiSettings) -> No
 
 
 def require_columns(output: StructType, settings: HudiSettings) -> None:
-    """Check that the columns that the settings name are there, and have one value each; and that Hudi takes all names.
+    """Check that the columns that the settings name are there, and of one value each; and that Hudi takes all of them.
 
     Raises:
         SettingsError: names the field and the column.
@@ -135,11 +139,8 @@ def require_columns(output: StructType, settings: HudiSettings) -> None:
         raise SettingsError(
             f"column {reserved[0]}: names that begin with _hoodie_ are Hudi's; rename it in spec.transform"
         )
-    if (path := next(_misnamed(output), None)) is not None:
-        raise SettingsError(
-            f"column {path}: names in a Hudi table have letters, digits and _ alone, and no digit in front; rename it "
-            "in spec.transform"
-        )
+    for path, why in _untaken(output):
+        raise SettingsError(f"column {path}: {why} in spec.transform")
 
 
 def require_partitions(output: StructType, settings: HudiSettings) -> None:
@@ -161,18 +162,29 @@ def require_partitions(output: StructType, settings: HudiSettings) -> None:
                 )
 
 
-def _misnamed(type: DataType) -> Iterator[str]:
-    """The paths of fields whose names Avro does not take, by whose schemas Hudi goes."""
+def _untaken(type: DataType) -> Iterator[tuple[str, str]]:
+    """Fields that Hudi fails at, by their paths, and what to do. It goes by Avro's schemas, and writes Parquet."""
     match type:
         case StructType():
             for field in type.fields:
                 if not _is_name(field.name):
-                    yield field.name
-                yield from (f"{field.name}.{path}" for path in _misnamed(field.dataType))
+                    yield field.name, f"names in a Hudi table {_NAMES}; rename it"
+                for path, why in _untaken(field.dataType):
+                    yield f"{field.name}.{path}" if path else field.name, why
         case ArrayType():
-            yield from _misnamed(type.elementType)
+            yield from _untaken(type.elementType)
+        case MapType(keyType=StringType()):
+            yield from _untaken(type.valueType)
         case MapType():
-            yield from _misnamed(type.valueType)
+            yield "", f"keys of a map are texts in a Hudi table, and not {type.keyType.simpleString()}; CAST them"
+        case NullType():
+            yield "", "a NULL without a type; CAST it AS the type that it may have one day"
+        case _ if not isinstance(type, _TAKEN):
+            yield "", f"a Hudi table has no {type.simpleString()}; CAST it"
+
+
+_NAMES = "have letters, digits and _ alone, and no digit in front"
+_TAKEN = (BinaryType, BooleanType, DateType, NumericType, StringType, TimestampNTZType, TimestampType)
 
 
 def _is_name(text: str) -> bool:
