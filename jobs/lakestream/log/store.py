@@ -82,7 +82,9 @@ class ObstoreLogStore:
 
     def list(self, folder: str, after: str | None = None) -> list[str]:
         with translated(f"list {folder}"):
-            return sorted(meta["path"] for meta in obstore.list(self._store, folder, offset=after).collect())
+            found = (meta["path"] for meta in obstore.list(self._store, folder, offset=after).collect())
+            # S3's console and Hadoop leave an object of the folder's own name, also in a copy of a log.
+            return sorted(path for path in found if path not in ("", folder))
 
     def delete(self, keys: Sequence[str]) -> None:
         if not keys:

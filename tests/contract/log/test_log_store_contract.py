@@ -7,10 +7,11 @@ from concurrent.futures import ThreadPoolExecutor
 from threading import Barrier
 
 import pytest
+from moto_s3 import s3_client
 
-from lakestream.log import LogStore
+from lakestream.log import LogStore, ObstoreLogStore
 from lakestream.log.store import claim
-from lakestream.storage import ObjectExistsError, ObjectNotFoundError
+from lakestream.storage import LakePath, ObjectExistsError, ObjectNotFoundError, S3Settings, StoreSettings
 
 WRITERS = 16
 
@@ -85,3 +86,14 @@ def test_a_deleted_key_can_be_created_again(store: LogStore) -> None:
     store.delete(["a"])
     store.create("a", b"2")
     assert store.get("a") == b"2"
+
+
+def test_an_object_of_a_folders_own_name_is_none(s3: S3Settings) -> None:
+    """S3's console and Hadoop leave them, also in a copy of a log: a driver would take them for somebody's."""
+    assert s3.endpoint is not None
+    client = s3_client(s3.endpoint)
+    for key in ("marked/", "marked/commits/", "marked/commits/000000000000.json.gz"):
+        client.put_object(Bucket="lake", Key=key, Body=b"")
+    store = ObstoreLogStore.at(StoreSettings(LakePath.parse("s3a://lake/marked"), s3))
+    assert store.list("commits") == ["commits/000000000000.json.gz"]
+    assert "" not in store.list("")
