@@ -6,6 +6,7 @@ from dataclasses import replace
 from datetime import timedelta
 from uuid import UUID
 
+import orjson
 import pytest
 from obstore.store import MemoryStore
 
@@ -94,6 +95,16 @@ def test_a_recreated_stream_is_refused(store: ObstoreLogStore) -> None:
 def test_a_creation_time_without_zone_is_refused() -> None:
     with pytest.raises(InvalidValueError, match="stream_created_at"):
         Identity(ORDERS.stream_arn, ORDERS.stream_created_at.replace(tzinfo=None), {})
+
+
+@pytest.mark.parametrize("edit", [("settings", None), ("checkpoint", 7), ("streamCreatedAt", [])])
+def test_an_identity_that_was_edited_by_hand_is_named(store: ObstoreLogStore, edit: tuple[str, object]) -> None:
+    claim_identity(store, ORDERS)
+    fields = orjson.loads(store.get("identity.json")) | dict([edit])
+    store.delete(["identity.json"])
+    store.create("identity.json", orjson.dumps(fields))
+    with pytest.raises(CorruptLogError, match=r"identity\.json: identity document is damaged"):
+        claim_identity(store, ORDERS)
 
 
 def test_a_damaged_identity_is_named(store: ObstoreLogStore) -> None:
