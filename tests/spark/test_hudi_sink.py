@@ -889,6 +889,31 @@ def test_a_delete_names_the_rows_that_hudi_takes_for_one(
     assert len({key for key, dt in kept if dt is None}) == len({key for key, dt in kept if dt == "x"}) - 1
 
 
+@TABLE_TYPES
+@pytest.mark.parametrize(
+    "index", [IndexType.GLOBAL_SIMPLE, pytest.param(IndexType.GLOBAL_BLOOM, marks=pytest.mark.slow)]
+)
+def test_a_key_moves_to_the_partition_of_its_newest_version(
+    spark: SparkSession, tmp_path: Path, table_type: TableType, index: IndexType
+) -> None:
+    """Also back, by a late version not at all; and it is deleted wherever it is."""
+    settings = replace(upserts(tmp_path, table_type), index=index)
+    batches = [
+        [("a", 5, "x", "u"), ("b", 5, "x", "u"), ("c", 5, "x", "u"), ("d", 5, "x", "u"), ("e", 5, "x", "u")],
+        [("a", 6, "y", "u"), ("b", 4, "y", "u"), ("c", 6, "y", "d"), ("d", 4, "y", "d"), ("e", 6, "y", "u")],
+        [("a", 7, "x", "u"), ("c", 5, "x", "u"), ("e", 5, "x", "u")],
+    ]
+    with opened(spark, settings) as sink:
+        for number, rows in enumerate(batches):
+            orders = [(key, version, None, dt, op) for key, version, dt, op in rows]
+            sink.write(ref(number), spark.createDataFrame(orders, COLUMNS), replay=False)
+        sink.finish_services()
+        assert not [one for one in sink.services if one.failed]
+        assert sink.partitions() == ["dt=x", "dt=y"]
+    found = spark.read.format("hudi").load(settings.path).select("order_id", "version", "dt").collect()
+    assert sorted(map(tuple, found)) == [("a", 7, "x"), ("b", 5, "x"), ("d", 5, "x"), ("e", 6, "y")]
+
+
 def test_a_table_that_was_begun_with_records_of_avro_has_the_same_keys(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

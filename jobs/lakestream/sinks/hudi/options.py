@@ -136,10 +136,11 @@ def record_options(settings: HudiSettings, columns: StructType) -> dict[str, str
     """As what rows go through Hudi: as Avro, or as Spark has them.
 
     To be made Avro and back is much of the CPU of a batch that rewrites its partition (docs/benchmarks.md). Log files
-    would have their rows as Parquet otherwise, which not all readers of version 6 take.
+    would have their rows as Parquet otherwise, which not all readers of version 6 take. If a global index finds a key
+    in another partition, Hudi 1.2.0 reads the new one from the wrong place of a row of Spark's: a folder of some bytes.
     """
     named = [columns[name].dataType for name in (*settings.record_key, *settings.partition_by)]
-    if settings.merges_on_read or not all(isinstance(type, _SAME_NAMES) for type in named):
+    if settings.merges_on_read or settings.is_global or not all(isinstance(type, _SAME_NAMES) for type in named):
         return {}
     return {"hoodie.write.record.merge.custom.implementation.classes": ",".join(_SPARK_MERGERS)}
 

@@ -10,8 +10,6 @@ from lakestream.sinks.hudi.deletes import DeleteRule
 from lakestream.storage import LakePath
 from lakestream_api import DELETES_REMEMBERED, HudiOutput, IndexType, Operation, TableType, TableVersion
 
-_GLOBAL = (IndexType.GLOBAL_SIMPLE, IndexType.GLOBAL_BLOOM)
-
 
 @dataclass(frozen=True)
 class HudiSettings:
@@ -104,9 +102,14 @@ class HudiSettings:
         return self.table_type is TableType.MERGE_ON_READ
 
     @property
+    def is_global(self) -> bool:
+        """Whether a key is looked for in all partitions, and may move from one to another."""
+        return self.upserts and self.index in (IndexType.GLOBAL_SIMPLE, IndexType.GLOBAL_BLOOM)
+
+    @property
     def identity(self) -> tuple[str, ...]:
         """Columns that tell rows apart; all indexes but the global ones take a key as unique in its partition only."""
-        return self.record_key if self.index in _GLOBAL else (*self.record_key, *self.partition_by)
+        return self.record_key if self.is_global else (*self.record_key, *self.partition_by)
 
     @property
     def has_buckets(self) -> bool:

@@ -180,3 +180,5 @@ def test_rows_are_not_made_avro_where_that_changes_neither_keys_nor_log_files(
 ) -> None:
     columns = StructType().add("order_id", key).add("version", TimestampType()).add("dt", partition)
     assert bool(record_options(settings(table_type=table_type), columns)) == as_spark
+    in_all = settings(table_type=table_type, index=IndexType.GLOBAL_SIMPLE)
+    assert not record_options(in_all, columns), "Hudi would move a key to a folder of some bytes"
