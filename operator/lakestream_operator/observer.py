@@ -58,7 +58,7 @@ _KEPT_METADATA = {
 }
 _KEPT: Mapping[Kind, Mapping[str, tuple[str, ...]]] = {
     Kind.SparkApplication: {"spec": ("image",), "status": ("applicationState", "executionAttempts")},
-    Kind.Pod: {"status": ("conditions", "containerStatuses", "message", "phase")},
+    Kind.Pod: {"status": ("conditions", "containerStatuses", "initContainerStatuses", "message", "phase", "reason")},
     Kind.ConfigMap: {"data": ()},
     Kind.RoleBinding: {"roleRef": (), "subjects": ()},
     Kind.ServiceAccount: {},
@@ -222,6 +222,7 @@ def _driver_pod(manifest: Manifest) -> DriverPod:
         started_at=_time(started) if started else None,
         exit=ended["exitCode"] if ended else None,
         message=_pod_message(status, container),
+        ended_for=status.get("reason", ""),
         application_uid=next(iter(owners), ""),
     )
 
@@ -236,11 +237,13 @@ def _container_state(status: Mapping[str, Any]) -> Mapping[str, Any]:
 def _pod_message(status: Mapping[str, Any], container: Mapping[str, Any]) -> str:
     """The most telling of the texts that there are about a pod."""
     ended, waiting = container.get("terminated") or {}, container.get("waiting") or {}
+    # The kubelet's words for a pod that it has ended come before the driver's: that one only knows of a signal.
+    said = " ".join(f"{status.get('message', '')} {ended.get('message', '')}".split())
+    if said:
+        return said
     if ended:
-        reason = ended.get("reason", "")
-        return " ".join((ended.get("message") or (reason if reason not in ("Error", "Completed") else "")).split())
-    if status.get("message"):
-        return " ".join(status["message"].split())
+        reason: str = ended.get("reason", "")
+        return reason if reason not in ("Error", "Completed") else ""
     unschedulable = [
         one.get("message", "")
         for one in status.get("conditions") or ()
@@ -248,9 +251,24 @@ def _pod_message(status: Mapping[str, Any], container: Mapping[str, Any]) -> str
     ]
     if unschedulable:
         return f"no node takes it: {unschedulable[0]}"
-    if waiting.get("reason") and waiting["reason"] not in ("ContainerCreating", "PodInitializing"):
-        return f"{waiting['reason']}: {' '.join(waiting.get('message', '').split())}".rstrip(": ")
+    if waiting.get("reason") in (None, "ContainerCreating", "PodInitializing"):
+        return next(filter(None, map(_init_message, status.get("initContainerStatuses") or ())), "")
+    return _reason_of(waiting)
+
+
+def _init_message(container: Mapping[str, Any]) -> str:
+    """What is wrong with a container that has to run before the driver's; empty: nothing is."""
+    state = container.get("state") or {}
+    ended, waiting = state.get("terminated") or {}, state.get("waiting") or {}
+    if waiting.get("reason") not in (None, "ContainerCreating", "PodInitializing"):
+        return f"init container {container['name']}: {_reason_of(waiting)}"
+    if ended.get("exitCode"):
+        return f"init container {container['name']} ended with status {ended['exitCode']}: {_reason_of(ended)}"
     return ""
+
+
+def _reason_of(state: Mapping[str, Any]) -> str:
+    return f"{state.get('reason', '')}: {' '.join(state.get('message', '').split())}".strip(": ")
 
 
 def _is_there(pod: Manifest) -> bool:

@@ -81,6 +81,9 @@ _BY_STATUS: dict[int | None, Failure] = {
     None: Failure("DriverLost", _SEE_EVENTS),
 }
 _OTHERWISE = Failure("DriverFailed", _SEE_LOG)
+_EVICTED = Failure(
+    "DriverEvicted", "Its node has ended the pod: if that lacks something, give it more, or another node."
+)
 
 _BY_SIGNALS = (None, Exit.ENDED, Exit.KILLED, 143)
 """Statuses of a driver whose pod is deleted: it has ended in order, or has not come to it."""
@@ -98,7 +101,11 @@ def failure_of(app: Application, pod: DriverPod | None, *, stuck: bool = False) 
         return Failure("NoProgress", _SEE_LOG)
     if pod is None and not app.submitted:
         return Failure("SubmissionFailed", _SEE_EVENTS)
-    if pod is not None and pod.deleting and pod.exit in _BY_SIGNALS:
+    if pod is None:
+        return _BY_STATUS[None]
+    if pod.deleting and pod.exit in _BY_SIGNALS:
         # Somebody wanted the pod to be gone: that its driver was killed in the end says nothing about it.
         return Failure("DriverPodDeleted", "A person did it, or the drain of its node.", last=timings.FIRST_RETRY)
-    return _BY_STATUS.get(pod.exit if pod else None, _OTHERWISE)
+    if pod.ended_for and pod.exit in _BY_SIGNALS:
+        return _EVICTED
+    return _OTHERWISE if pod.exit is None else _BY_STATUS.get(pod.exit, _OTHERWISE)

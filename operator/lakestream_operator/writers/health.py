@@ -115,5 +115,5 @@ def _without_pod(app: Application, memory: Memory, now: datetime) -> Outcome:
 def _pending(pod: DriverPod, memory: Memory, now: datetime) -> Outcome:
     if now - pod.created_at <= timings.START:
         return Outcome(Situation.STARTING, "DriverPending", memory, "The driver's pod starts.")
-    why = pod.message or "nothing is said about why"
+    why = pod.message or "its events say why, as of a volume's Secret or ConfigMap that is missing"
     return Outcome(Situation.STALLED, "DriverPending", memory, f"Pod {pod.name} does not start: {why}")

@@ -25,6 +25,10 @@ def _state(**state: Any) -> list[dict[str, Any]]:
     return [{"name": "spark-kubernetes-driver", "state": state}]
 
 
+def _init(name: str, state: dict[str, Any]) -> dict[str, Any]:
+    return {"name": name, "state": state}
+
+
 @pytest.mark.parametrize(
     ("status", "phase", "exit_status", "message"),
     [
@@ -70,6 +74,50 @@ def _state(**state: Any) -> list[dict[str, Any]]:
             PodPhase.FAILED,
             None,
             "The node was low on memory.",
+        ),
+        (
+            {
+                "phase": "Failed",
+                "reason": "Evicted",
+                "message": "The node was low on resource: ephemeral-storage. ",
+                "containerStatuses": _state(terminated={"exitCode": 0, "message": "ended by SIGTERM"}),
+            },
+            PodPhase.FAILED,
+            0,
+            "The node was low on resource: ephemeral-storage. ended by SIGTERM",
+        ),
+        (
+            {
+                "phase": "Pending",
+                "initContainerStatuses": [_init("proxy", {"waiting": {"reason": "ErrImagePull", "message": "denied"}})],
+                "containerStatuses": _state(waiting={"reason": "PodInitializing"}),
+            },
+            PodPhase.PENDING,
+            None,
+            "init container proxy: ErrImagePull: denied",
+        ),
+        (
+            {
+                "phase": "Failed",
+                "initContainerStatuses": [
+                    _init("done", {"terminated": {"exitCode": 0, "reason": "Completed"}}),
+                    _init("rules", {"terminated": {"exitCode": 2, "reason": "Error", "message": "no\n right"}}),
+                ],
+                "containerStatuses": _state(waiting={"reason": "PodInitializing"}),
+            },
+            PodPhase.FAILED,
+            None,
+            "init container rules ended with status 2: Error: no right",
+        ),
+        (
+            {
+                "phase": "Pending",
+                "initContainerStatuses": [_init("rules", {"waiting": {"reason": "PodInitializing"}})],
+                "containerStatuses": _state(waiting={"reason": "PodInitializing"}),
+            },
+            PodPhase.PENDING,
+            None,
+            "",
         ),
     ],
 )

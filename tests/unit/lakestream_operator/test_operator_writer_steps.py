@@ -357,6 +357,23 @@ def test_a_driver_whose_pod_was_deleted_did_not_run_out_of_memory() -> None:
     assert decide_writer(RUN, ended, NOW).reason == "DriverKilled"
 
 
+@pytest.mark.parametrize("status", [None, 0, 137])
+def test_a_driver_that_its_node_evicts_is_told_so_in_the_nodes_words(status: int | None) -> None:
+    pod = replace(POD, phase=PodPhase.FAILED, exit=status, message="low on ephemeral-storage", ended_for="Evicted")
+    outcome = decide_writer(RUN, replace(WELL, driver_pod=pod), NOW)
+    assert (outcome.situation, outcome.reason) == (Situation.BACKING_OFF, "DriverEvicted")
+    assert outcome.message.startswith("low on ephemeral-storage")
+    assert "driver.memory" not in outcome.message
+    lost = decide_writer(RUN, replace(WELL, driver_pod=replace(pod, exit=5)), NOW)
+    assert lost.reason == "DataLoss", "what the driver itself found comes first"
+
+
+def test_a_driver_that_never_began_since_a_container_before_it_failed_is_not_lost() -> None:
+    pod = replace(POD, phase=PodPhase.FAILED, message="init container rules ended with status 2")
+    outcome = decide_writer(RUN, replace(WELL, driver_pod=pod), NOW)
+    assert (outcome.reason, outcome.message.partition(".")[0]) == ("DriverFailed", pod.message)
+
+
 def test_an_outage_of_the_storage_is_told_as_one_and_tried_again_each_minute_at_last() -> None:
     first = decide_writer(RUN, _ended(6, "S3 does not answer"), NOW)
     assert first.reason == "StorageUnavailable"
