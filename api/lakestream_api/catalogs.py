@@ -89,3 +89,12 @@ class Catalog(ApiModel):
         if (self.glue is None) == (self.hive is None):
             raise ValueError(_ONE_RULE)
         return self
+
+    def tables(self, *, merge_on_read: bool) -> tuple[str, ...]:
+        """All tables that are kept in it, each by its full name: two that are the same are one table."""
+        if self.glue is not None:
+            place, table = self.glue.database, self.glue.table
+        else:
+            assert self.hive is not None  # _is_one
+            place, table = f"{self.hive.uri.lower()}/{self.hive.database}", self.hive.table
+        return tuple(f"{place}.{table}{suffix}" for suffix in (("", "_ro", "_rt") if merge_on_read else ("",)))

@@ -322,6 +322,19 @@ class Spec(ApiModel):
                 raise problem_at(output, "overlaps with spec.checkpoint; keep the two apart")
         return self
 
+    @model_validator(mode="after")
+    def _catalogs_have_each_table_once(self) -> Self:
+        owners: dict[str, str] = {}
+        for index, writer in enumerate(self.writers):
+            for table in writer.output.catalog_tables:
+                if (owner := owners.setdefault(table, writer.name)) != writer.name:
+                    raise problem_at(
+                        f"writers[{index}].{'json' if writer.hudi is None else 'hudi'}.catalog",
+                        f"has the table {table}, as writer {owner!r} has; give each writer a table of its own"
+                        " (a MERGE_ON_READ table is there as <table>_ro and <table>_rt besides)",
+                    )
+        return self
+
 
 class LakeStream(ApiModel):
     """A Kinesis stream, and the tables that it keeps fresh."""

@@ -297,6 +297,12 @@ class HudiOutput(ApiModel):
         return self
 
     @property
+    def catalog_tables(self) -> tuple[str, ...]:
+        """Tables of catalogs that engines read it by."""
+        merges = self.table_type is TableType.MERGE_ON_READ
+        return self.catalog.tables(merge_on_read=merges) if self.catalog else ()
+
+    @property
     def deletes_remembered(self) -> timedelta | None:
         """How long the table remembers that a key was deleted; None: records delete nothing."""
         return None if self.delete_when is None else DELETES_REMEMBERED
@@ -323,6 +329,11 @@ class JsonOutput(ApiModel):
     def _catalogs_are_of_s3(self) -> Self:
         _require_s3(self.catalog, self.path)
         return self
+
+    @property
+    def catalog_tables(self) -> tuple[str, ...]:
+        """Tables of catalogs that engines read it by."""
+        return self.catalog.tables(merge_on_read=False) if self.catalog else ()
 
 
 class Writer(ApiModel):
