@@ -10,7 +10,7 @@ from lakestream_api.cel import fixed, rule, rules
 from lakestream_api.errors import InvalidDocumentError, Problem
 from lakestream_api.fields import MAX_STREAM_NAME, STREAM_NAME, Location, Namespace, Query, Sql, StreamName, overlap
 from lakestream_api.kubernetes import Kubernetes
-from lakestream_api.quantities import Duration, Heap, PositiveDuration, Size, format_duration, format_size
+from lakestream_api.quantities import Duration, Heap, PositiveDuration, Size, cpu_millis, format_duration, format_size
 from lakestream_api.source import Source
 from lakestream_api.windows import ExcludedWindow, ScheduledExecutors
 from lakestream_api.writers import Writer
@@ -333,6 +333,22 @@ class Spec(ApiModel):
                         f"has the table {table}, as writer {owner!r} has; give each writer a table of its own"
                         " (a MERGE_ON_READ table is there as <table>_ro and <table>_rt besides)",
                     )
+        return self
+
+    @model_validator(mode="after")
+    def _limits_allow_the_cores(self) -> Self:
+        # No pod is made of it, and of an executor's nobody is told but the driver's log.
+        pods, resources = self.kubernetes, self.resources
+        for name, pod, cores in (
+            ("driver", pods.driver, resources.driver.cores),
+            ("executor", pods.executor, resources.executor.cores),
+        ):
+            if pod.core_limit and not pod.core_request and cpu_millis(pod.core_limit) < 1000 * cores:
+                raise problem_at(
+                    f"kubernetes.{name}.coreLimit",
+                    f"{pod.core_limit!r} is less than resources.{name}.cores, {cores}, which are reserved where there"
+                    " is no coreRequest; give at least as much, or add a coreRequest",
+                )
         return self
 
 
