@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import yaml
 from pydantic import Field, ValidationError, model_validator
@@ -120,13 +120,20 @@ def load_settings(path: Path) -> Settings:
         SettingsError: there is no such file, or it does not say what the models above ask for.
     """
     try:
-        return Settings.model_validate(yaml.safe_load(path.read_text(encoding="utf-8")))
+        return Settings.model_validate(_given(yaml.safe_load(path.read_text(encoding="utf-8"))))
     except OSError as error:
         raise SettingsError(f"{path}: {error.strerror}") from error
     except yaml.YAMLError as error:
         raise SettingsError(f"{path} is not valid YAML: {error}") from error
     except ValidationError as error:
         raise SettingsError(f"{path}: {'; '.join(map(_problem, error.errors()))}") from error
+
+
+def _given(settings: Any) -> Any:
+    """Without what is null: helm hands on a value of which a file has nothing but the name, or comments below it."""
+    if not isinstance(settings, dict):
+        return settings
+    return {name: _given(value) for name, value in settings.items() if value is not None}
 
 
 def _problem(detail: ErrorDetails) -> str:

@@ -31,6 +31,12 @@ def test_a_minimal_file_is_enough(tmp_path: Path) -> None:
     )
 
 
+def test_what_a_values_file_leaves_empty_is_not_given(tmp_path: Path) -> None:
+    text = "job: {image: i, clusterRole: driver, env: null, sparkConf: null}\nnamespaces: null\nlog: {level: null}\n"
+    settings = load_settings(_written(tmp_path, text))
+    assert (settings.job.env, settings.job.spark_conf, settings.namespaces, settings.log.level) == ((), {}, (), "INFO")
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
