@@ -11,7 +11,7 @@ from lakestream_api import InvalidDocumentError, LakeStreamStatus, QuarantineSta
 from lakestream_operator.autoscaler import ScalingState, ShardState
 from lakestream_operator.changes import changes_for
 from lakestream_operator.conditions import Findings
-from lakestream_operator.executors import scale, starved
+from lakestream_operator.executors import kept_away, scale
 from lakestream_operator.model import Action, Emit, Finalize, Kind, Observed, Refusal, Stream, WriterSeen
 from lakestream_operator.quarantine import quarantine_of, tell_of
 from lakestream_operator.quotas import in_the_way, is_short, quotas_of
@@ -200,7 +200,7 @@ def _decide_writer(
     scaled = scale(bounds, plan, consumers, seen, scaling, now)
     short = observed.quotas and is_short(seen)
     why = in_the_way(quotas_of(observed.quotas), executor_needs(plan)) if short else ""
-    decision = replace(decision, scale=starved(scaled, why))
+    decision = replace(decision, scale=kept_away(scaled, seen, why, now))
     if wanted is None or name != wanted.stream.spec.writers[0].name:
         return decision
     return replace(decision, shards=reshard(wanted.stream.spec, seen, shards, now))

@@ -18,6 +18,8 @@ from lakestream_operator.autoscaler import (
 from lakestream_operator.model import Emit, WriterSeen
 from lakestream_operator.render import Plan
 
+MISSING_AFTER = timedelta(minutes=3)
+"""Executors without a pod that waits have mostly come within seconds, and a minute if their JVM is slow to start."""
 KEPT_FOR = timedelta(minutes=2)
 """What the autoscaler remembers is written down with each new target, and this often: a restarted operator has lost
 no more than that, and drivers publish the batches of as long. To write it after each evaluation would cost a request
@@ -44,19 +46,45 @@ def scale(
     return decide_scale(spec, window, state, now)
 
 
-def starved(decision: ScaleDecision, why: str) -> ScaleDecision:
-    """The decision where something else than a lack of nodes forbids executors, which is told once.
+def kept_away(decision: ScaleDecision, seen: WriterSeen, quota: str, now: datetime) -> ScaleDecision:
+    """The decision where something else than a lack of nodes keeps executors away, which is told once.
 
     Args:
         decision: without that.
-        why: empty if nothing does.
+        seen: the writer's objects.
+        quota: which one leaves no room for them; empty: none.
+        now: the time.
     """
-    told, state = decision.state.forbidden, replace(decision.state, forbidden=bool(why))
-    if not why:
+    told, since = decision.state.forbidden, None if quota else _missing_since(decision.state, seen, now)
+    condition = ScalingCondition(LimitReason.RESOURCE_STARVED, quota) if quota else _missing(seen, since, now)
+    state = replace(decision.state, forbidden=condition is not None, missing_since=since)
+    if condition is None:
         return replace(decision, state=state)
-    condition = ScalingCondition(LimitReason.RESOURCE_STARVED, why)
-    event = () if told else (Emit(condition.reason.value, why, warning=True),)
+    event = () if told else (Emit(condition.reason.value, condition.message, warning=True),)
     return replace(decision, condition=condition, events=(*decision.events, *event), state=state)
+
+
+def _missing_since(state: ScalingState, seen: WriterSeen, now: datetime) -> datetime | None:
+    report, control = seen.own_report, seen.control
+    if report is None or control is None or seen.pending_since is not None:
+        return None
+    # What the driver has not asked Spark for yet cannot be there.
+    short = report.executors.registered < min(report.executors.target, control.executors or 0)
+    return min(state.missing_since or now, now) if short else None
+
+
+def _missing(seen: WriterSeen, since: datetime | None, now: datetime) -> ScalingCondition | None:
+    """Pods that the API server refuses leave no trace but in the driver's log."""
+    report = seen.own_report
+    if report is None or since is None or now - since < MISSING_AFTER:
+        return None
+    return ScalingCondition(
+        LimitReason.EXECUTORS_MISSING,
+        f"{report.executors.registered} of {report.executors.target} executors have come in 3 minutes and more, and"
+        " none waits for a node: their pods are refused (by a LimitRange, a quota that asks for limits, an admission"
+        " policy, for a field of kubernetes.executor.template), end at once, or cannot reach the driver. The log of pod"
+        f" {report.pod} says which",
+    )
 
 
 def is_to_be_kept(decision: ScaleDecision, seen: WriterSeen) -> bool:

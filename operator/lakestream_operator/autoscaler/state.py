@@ -25,6 +25,8 @@ class LimitReason(StrEnum):
     """A batch touches few files of the table, and each is written by one task."""
     RESOURCE_STARVED = "ResourceStarved"
     """The cluster has no room for the executors asked for."""
+    EXECUTORS_MISSING = "ExecutorsMissing"
+    """Executors do not come although no pod of theirs waits for a node."""
     AT_MAXIMUM = "AtMaximum"
     """`scaling.maxExecutors`."""
     NO_GAIN = "NoGain"
@@ -210,6 +212,8 @@ class ScalingState(Remembered):
     condition: ScalingCondition | None = None
     forbidden: bool = False
     """Whether it was told last that something else than a lack of nodes forbids executors."""
+    missing_since: datetime | None = None
+    """Since when the driver has had fewer executors than it asked Spark for, while none of their pods waits."""
 
     def unchanged_for(self, span: timedelta, now: datetime) -> bool:
         """Whether the last step is longer ago than that."""

@@ -118,6 +118,26 @@ def test_each_writer_whose_executors_a_quota_refuses_is_told_of_once() -> None:
     assert [one.reason for one in cluster.events].count("ResourceStarved") == 4, "it is the case again"
 
 
+def test_executors_that_do_not_come_for_no_reason_to_be_seen_are_told_of_once() -> None:
+    """As where a LimitRange or an admission policy refuses their pods."""
+    cluster = Cluster(lakestream())
+    cluster.edit(lambda spec: spec.update(scaling={"executors": 4}))
+    cluster.advance(2 * MINUTE)
+    cluster.running()[0].room = 2
+    cluster.advance(3 * MINUTE)
+    assert "ExecutorsMissing" not in [one.reason for one in cluster.events], "they may be on their way"
+    cluster.advance(5 * MINUTE)
+    (limited,) = (one for one in cluster.status.conditions if one.type is ConditionType.SCALING_LIMITED)
+    assert (limited.status, limited.reason) == (ConditionStatus.TRUE, "ExecutorsMissing")
+    assert "2 of 4 executors" in limited.message
+    assert "orders-json-driver" in limited.message
+    assert [one.reason for one in cluster.events].count("ExecutorsMissing") == 1
+    cluster.running()[0].room = 4
+    cluster.advance(MINUTE)
+    (limited,) = (one for one in cluster.status.conditions if one.type is ConditionType.SCALING_LIMITED)
+    assert limited.reason != "ExecutorsMissing"
+
+
 def test_executors_that_a_quota_refuses_are_told_of_once() -> None:
     cluster = Cluster(lakestream())
     cluster.advance(2 * MINUTE)
