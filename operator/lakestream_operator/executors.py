@@ -42,7 +42,9 @@ def scale(
     state = ScalingState.from_json(seen.scaling_state) if remembered is None else remembered
     if _is_bidden(spec, state):
         state = replace(state, evaluated_at=None)
-    window = window_of(plan.stream.spec, seen.report, seen.pending_since, consumers=consumers)
+    window = window_of(
+        plan.stream.spec, seen.report, seen.pending_since, consumers=consumers, pending_for=seen.pending_for
+    )
     return decide_scale(spec, window, state, now)
 
 

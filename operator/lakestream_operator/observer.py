@@ -113,6 +113,7 @@ def writer_of(names: WriterNames, objects: Iterable[Manifest]) -> WriterSeen:
     application = found.pop((Kind.SparkApplication, names.application), None)
     driver_pod = found.pop((Kind.Pod, names.driver_pod), None)
     executors = [one for (kind, _), one in found.items() if kind is Kind.Pod]
+    waiting = min(filter(_waits, executors), key=lambda pod: _time(pod["metadata"]["creationTimestamp"]), default=None)
     rest = {key: one for key, one in found.items() if key[0] is not Kind.Pod}
     control = rest.get((Kind.ConfigMap, names.control), {})
     annotations = control.get("metadata", {}).get("annotations", {})
@@ -135,9 +136,8 @@ def writer_of(names: WriterNames, objects: Iterable[Manifest]) -> WriterSeen:
         document=document.get(DOCUMENT_KEY),
         good=document.get(GOOD_KEY),
         objects=rest,
-        pending_since=min(
-            (_time(pod["metadata"]["creationTimestamp"]) for pod in executors if _waits(pod)), default=None
-        ),
+        pending_since=_time(waiting["metadata"]["creationTimestamp"]) if waiting else None,
+        pending_for=_waiting_for(waiting) if waiting else "",
         executor_pods=sum(map(_is_there, executors)),
     )
 
@@ -275,6 +275,12 @@ def _is_there(pod: Manifest) -> bool:
     """Whether an executor's pod has neither ended nor is to end."""
     ended = (pod.get("status") or {}).get("phase") in (PodPhase.SUCCEEDED, PodPhase.FAILED)
     return not ended and "deletionTimestamp" not in pod["metadata"]
+
+
+def _waiting_for(pod: Manifest) -> str:
+    """What an executor's pod says of why it does not start."""
+    status = pod.get("status") or {}
+    return _pod_message(status, _container_state(status))
 
 
 def _waits(pod: Manifest) -> bool:

@@ -85,7 +85,7 @@ def test_a_node_too_full_is_said_and_batches_go_on(orders: Stream) -> None:
             until_there_is_room.enter_context(executors_set(orders, 2))
             starved = orders.wait_for_condition(ConditionType.SCALING_LIMITED, "True")
             assert starved.reason == "ResourceStarved"
-            assert "no room for 1 of 2 executors" in starved.message
+            assert "1 of 2 executors have not started" in starved.message
             status = orders.status
             assert status.phase is Phase.RUNNING, status
         for writer in WRITERS:

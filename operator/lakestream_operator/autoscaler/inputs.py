@@ -40,11 +40,13 @@ class ScalingWindow:
     fullest_shard: str = ""
     """That gave most bytes to the last batch; empty: not known."""
     pending_since: datetime | None = None
-    """Since when the oldest executor pod has waited for a node; None: none waits."""
+    """Since when the oldest executor pod has waited for a node, or for its image; None: none waits."""
+    pending_for: str = ""
+    """What that one says it waits for."""
 
 
 def window_of(
-    spec: Spec, report: DriverReport | None, pending_since: datetime | None, *, consumers: int
+    spec: Spec, report: DriverReport | None, pending_since: datetime | None, *, consumers: int, pending_for: str = ""
 ) -> ScalingWindow:
     """The window of one writer.
 
@@ -53,6 +55,7 @@ def window_of(
         report: what the driver said last; None: nothing yet.
         pending_since: creation of the oldest executor pod that waits for a node; None: none waits.
         consumers: writers that read the stream.
+        pending_for: what that pod says it waits for.
     """
     limits = BatchLimits(
         interval=spec.trigger.interval.total_seconds(),
@@ -72,4 +75,5 @@ def window_of(
         consumers=consumers,
         fullest_shard=report.fullest_shard,
         pending_since=pending_since,
+        pending_for=pending_for,
     )

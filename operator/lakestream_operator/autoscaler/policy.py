@@ -178,8 +178,8 @@ def _no_room(window: ScalingWindow, state: ScalingState, now: datetime) -> Scali
         return None
     return ScalingCondition(
         LimitReason.RESOURCE_STARVED,
-        f"the cluster has had no room for {state.target - executors.registered} of {state.target} executors for "
-        f"{explain.ago(now - since)}",
+        f"{state.target - executors.registered} of {state.target} executors have not started for"
+        f" {explain.ago(now - since)}: {window.pending_for or 'the events of their pods say why'}",
     )
 
 

@@ -115,6 +115,8 @@ class WriterSeen:
     """ConfigMaps, service account and role binding, by kind and name."""
     pending_since: datetime | None = None
     """Creation of the oldest executor pod that no node has taken."""
+    pending_for: str = ""
+    """What that one says it waits for; empty: it says nothing."""
     executor_pods: int = 0
     """That have not ended, and are not being deleted: they are, or will be, executors."""
 

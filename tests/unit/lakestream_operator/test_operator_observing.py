@@ -137,7 +137,16 @@ def test_containers_that_others_put_in_are_not_the_driver() -> None:
 def test_executors_that_wait_are_seen() -> None:
     waits, runs = _pod("orders-json-exec-1", phase="Pending"), _pod("orders-json-exec-2", phase="Running")
     seen = writer_of(NAMES, [waits, runs])
-    assert (seen.pending_since, seen.driver_pod) == (NOW, None)
+    assert (seen.pending_since, seen.pending_for, seen.driver_pod) == (NOW, "", None)
+
+
+def test_executors_that_wait_say_what_for() -> None:
+    state = {
+        "name": "spark-kubernetes-executor",
+        "state": {"waiting": {"reason": "ImagePullBackOff", "message": "401"}},
+    }
+    waits = _pod("orders-json-exec-1", phase="Pending", containerStatuses=[state])
+    assert writer_of(NAMES, [waits]).pending_for == "ImagePullBackOff: 401"
 
 
 def _config_map(name: str, data: dict[str, str], annotations: dict[str, str] | None = None) -> dict[str, Any]:

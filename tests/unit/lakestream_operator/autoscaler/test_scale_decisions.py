@@ -118,6 +118,7 @@ class Driver:
             ExecutorsReport(target=self.executors, registered=self.executors),
             reported_at=self.now,
             pending_since=self.pending_since,
+            pending_for="ImagePullBackOff: 401",
         )
         decision = decide_scale(self.spec, replace(window, **changes), self.state, self.now)  # type: ignore[arg-type]
         self.state = decision.state
@@ -464,7 +465,8 @@ def test_a_full_cluster_is_said_of_executors_set_by_hand_and_they_stay_asked_for
     assert decision.target == 4
     assert decision.condition is not None
     assert decision.condition.reason is LimitReason.RESOURCE_STARVED
-    assert "no room for 2 of 4 executors" in decision.condition.message
+    assert "2 of 4 executors have not started" in decision.condition.message
+    assert "ImagePullBackOff: 401" in decision.condition.message
     assert driver.events.count("ResourceStarved") == 1
     driver.executors, driver.pending_since = 4, None
     assert driver.run(15, 20_000).condition is None
