@@ -86,7 +86,13 @@ def _whole(said: Any) -> Any:
 
 def is_restart(before: str | None, document: str) -> bool:
     """Whether a document says what the one before did, but for the annotation that asks for a restart."""
-    return before is not None and _without_restart(before) == _without_restart(document)
+    if before is None:
+        return False
+    try:
+        plan_of(before)
+    except InvalidDocumentError:
+        return False  # somebody has changed it by hand
+    return bool(_without_restart(before) == _without_restart(document))
 
 
 def _without_restart(document: str) -> Any:

@@ -91,6 +91,20 @@ def test_a_restart_that_was_asked_for_is_told_as_one() -> None:
     assert _reasons(cluster)[5:] == ["SpecChanged"], "the spec has changed as well"
 
 
+@pytest.mark.parametrize("nonsense", ["", "{}", "null", "[1]", "a: ["])
+def test_a_spec_is_taken_up_whatever_somebody_wrote_into_the_document_meanwhile(nonsense: str) -> None:
+    """As while the operator was away, or in the second before it has looked."""
+    cluster = Cluster(lakestream())
+    cluster.advance(2 * MINUTE)
+    document = cluster.api.objects[Reference(Kind.ConfigMap, "lake", "orders-json-document")]
+    document["data"][DOCUMENT_KEY] = nonsense
+    cluster.api.touch(document)
+    cluster.edit(lambda spec: spec.update(trigger={"interval": "30s"}))
+    cluster.advance(3 * MINUTE)
+    assert cluster.status.phase is Phase.RUNNING
+    assert "interval: 30s" in document["data"][DOCUMENT_KEY]
+
+
 @pytest.mark.parametrize(
     "change",
     [{"scaling": {"maxExecutors": 3}}, {"rollback": True}, {"scaling": {"dryRun": True}}, {"suspend": False}],
