@@ -46,6 +46,8 @@ class _Operator:
     registry: CollectorRegistry
     identity: str
     stop: asyncio.Event = field(default_factory=asyncio.Event)
+    election: Election | None = None
+    """There once this replica waits to lead."""
     watchdog: Watchdog | None = None
     """There once this replica leads."""
 
@@ -58,7 +60,7 @@ class _Operator:
         namespace = settings.namespace or os.environ.get(NAMESPACE_VARIABLE, "default")
         reference = Reference(Kind.Lease, namespace, settings.lease_name)
         duration = timedelta(seconds=settings.duration_seconds)
-        election = Election(self.leases, self.clock, reference, self.identity, duration)
+        election = self.election = Election(self.leases, self.clock, reference, self.identity, duration)
         await _first_of(election.acquire(), self.stop.wait())
         if not election.leading:
             return
@@ -67,6 +69,12 @@ class _Operator:
             await _first_of(election.hold(), self._lead(election.leads))
         finally:
             await election.release()
+
+    def unready(self) -> list[str]:
+        """What is not there yet, for `/readyz`. To wait for another replica's Lease is to be ready to take over."""
+        if self.watchdog is not None:
+            return self.watchdog.unready()
+        return [f"no part in the election: {self.election.failure}"] if self.election and self.election.failure else []
 
     async def _lead(self, leads: Callable[[], bool]) -> None:
         """Watch and act until the process is to end, or a part of it fails."""
@@ -120,7 +128,7 @@ async def run_controller(settings: Settings) -> None:
         health = serve_health(
             settings.health.port,
             lambda: operator.watchdog.problems() if operator.watchdog else [],
-            lambda: operator.watchdog.unready() if operator.watchdog else [],
+            operator.unready,
         )
         metrics = serve_metrics(settings.metrics.port, operator.registry)
         ports = [await stack.enter_async_context(one) for one in (health, metrics)]

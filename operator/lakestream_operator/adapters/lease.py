@@ -43,6 +43,8 @@ class Election:
     """Without renewal, until another replica takes over. The holder stops after two thirds of it."""
     leading: bool = False
     """Whether this replica may act."""
+    failure: str = ""
+    """Why the Lease could not be looked at the last time; empty: it could, be it that another replica has it."""
     _lease: Object | None = None
     _seen: tuple[Any, float] | None = None
     """The last sign of another holder, and when it was seen first: clocks of two machines are not compared."""
@@ -108,18 +110,19 @@ class Election:
 
     async def _attempt(self, within: float) -> bool:
         """Take or renew the lease, if it is free or ours, within so many seconds."""
-        began = _monotonic()
+        began, taken = _monotonic(), False
+        failure, self.failure = self.failure, ""
         try:
             async with asyncio.timeout(within):
                 taken = await self._take()
         except ConflictError:
-            return False
+            pass
         except TimeoutError:
-            logger.warning("%s: no answer within %.1f s", self.reference, within)
-            return False
+            self.failure = f"no answer within {within:.1f} s"
         except OperatorError as error:
-            logger.warning("%s: %s", self.reference, error)
-            return False
+            self.failure = f"{error}"
+        if self.failure and self.failure != failure:
+            logger.warning("%s: %s", self.reference, self.failure)
         if taken:
             self._renewed_at = began
         return taken

@@ -7,10 +7,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from prometheus_client import CollectorRegistry
 
 from lakestream_operator.adapters.applier import Applier
 from lakestream_operator.adapters.cache import Cache
 from lakestream_operator.adapters.lease import Election
+from lakestream_operator.controller import _Operator
 from lakestream_operator.errors import ConflictError, LeadershipLostError, NotFoundError, RetryLaterError
 from lakestream_operator.model import Emit, Kind, Reference
 from lakestream_operator.observer import stream_of
@@ -117,6 +119,25 @@ def test_a_replica_that_waits_leads_within_a_second_of_the_lease_being_free(play
         await first.release()
         async with asyncio.timeout(1):
             await waiting
+
+    play(electing())
+
+
+def test_a_replica_that_may_not_see_the_lease_is_not_ready_and_one_that_waits_is(play: Any) -> None:
+    leases = Leases()
+    operator = _Operator(None, None, None, None, lambda: NOW, CollectorRegistry(), "second")  # type: ignore[arg-type]
+
+    async def electing() -> None:
+        leases.down = True
+        operator.election = _election(leases, "second")
+        waiting = asyncio.create_task(operator.election.acquire())
+        await asyncio.sleep(2.5)
+        assert operator.unready() == ["no part in the election: down"]
+        leases.down = False
+        await _election(leases, "first").acquire()
+        await asyncio.sleep(2)
+        assert (operator.unready(), operator.election.leading) == ([], False)
+        waiting.cancel()
 
     play(electing())
 
