@@ -13,6 +13,8 @@ import logging
 import signal
 import sys
 import time
+from dataclasses import replace
+from pathlib import Path
 from random import Random
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
@@ -75,15 +77,17 @@ class LoadRun:
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
-        self._workers = 1
+        self._own_ledger: Path | None = None
+        # Kept apart: a master sends all its options to its workers, in place of theirs.
+        self._own_ledger = self.settings.ledger
         self.stop_requested = False
         self._ledger: LedgerWriter | NoLedger | None = None
 
     @classmethod
     def install(cls, environment: Environment, **_: Any) -> None:
         """Listener for Locust's init event. Ends the process with a clear message if the settings are wrong."""
-        run = cls._runs[environment] = cls(environment)
         try:
+            run = cls._runs[environment] = cls(environment)
             logger.info("load: %s", run.settings)
             if not isinstance(environment.runner, MasterRunner):
                 run._endpoint = KinesisEndpoint.from_environment()
@@ -115,7 +119,8 @@ class LoadRun:
         """As the options say now: the web page may have changed them, and a master sends them to its workers."""
         if self._environment.parsed_options is None:
             raise SettingsError("Locust has parsed no options")
-        return load_settings(self._environment.parsed_options)
+        told = load_settings(self._environment.parsed_options)
+        return replace(told, ledger=self._own_ledger or told.ledger)
 
     @property
     def _runner(self) -> Runner:

@@ -8,9 +8,11 @@ import random
 import re
 import signal
 import socket
+import subprocess
 import time
 import urllib.request
 from collections import Counter
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -49,6 +51,24 @@ def test_workers_share_the_load_and_write_what_their_ledgers_say(kinesis: LocalK
     assert rows(output)["records acknowledged"] == verdict.acknowledged == len(kinesis.records("orders"))
     # On a busy machine the load starts and ends late, and falls short of its rate; it is never twice of it.
     assert 0 < verdict.acknowledged < 6_000
+
+
+def test_a_worker_keeps_the_ledger_that_it_was_started_with(kinesis: LocalKinesis, tmp_path: Path) -> None:
+    port = str(free_port())
+    with master(kinesis, port, "--users", "10", "-r", "10", "--run-time", "3s"), worker(kinesis, port, tmp_path) as one:
+        output, _ = one.communicate(timeout=240)
+    assert one.returncode == 0, output
+    verdict = audit_stream(kinesis, tmp_path)
+    assert verdict.ok, verdict
+    assert verdict.acknowledged > 0
+
+
+def master(kinesis: LocalKinesis, port: str, *arguments: str) -> AbstractContextManager[subprocess.Popen[str]]:
+    return locust(kinesis, "--master", "--headless", "--master-bind-port", port, *arguments)
+
+
+def worker(kinesis: LocalKinesis, port: str, ledger: Path) -> AbstractContextManager[subprocess.Popen[str]]:
+    return locust(kinesis, "--worker", "--master-port", port, "--ledger", str(ledger))
 
 
 def test_lost_connections_failures_and_throttles_lose_nothing(kinesis: LocalKinesis, tmp_path: Path) -> None:
