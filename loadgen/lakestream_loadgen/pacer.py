@@ -10,7 +10,7 @@ from collections.abc import Callable
 import gevent
 from gevent.event import Event
 
-from lakestream_loadgen.pacing import TokenMeter, portion
+from lakestream_loadgen.pacing import Part, TokenMeter, portion
 from lakestream_loadgen.shapes import Shape
 
 logger = logging.getLogger(__name__)
@@ -37,14 +37,14 @@ class Pacer:
     """One per process and run.
 
     Args:
-        share: This process's part of the load, asked at every tick.
+        part: This process's part of the load, asked at every tick; None as long as it is not known.
         backlog: Records that wait to be sent, likewise. While it is long, no more tokens are handed out:
             records made too early would only be cold in the CPU's caches when their turn comes.
     """
 
-    def __init__(self, shape: Shape, share: Callable[[], float], backlog: Callable[[], int]) -> None:
-        self._meter = TokenMeter(shape)
-        self._share = share
+    def __init__(self, shape: Shape, part: Callable[[], Part | None], backlog: Callable[[], int]) -> None:
+        self._shape = shape
+        self._part = part
         self._backlog = backlog
         self._waiting: deque[_Waiter] = deque()
         self._woken = 0
@@ -70,29 +70,32 @@ class Pacer:
             gevent.sleep(0)
 
     def _run(self) -> None:
-        started = reported = time.monotonic()
+        meter: TokenMeter | None = None
+        reported = time.monotonic()
         dropped = 0.0
         while True:
-            now = time.monotonic()
-            self._meter.advance(now - started, self._share())
-            self._hand_out()
-            if now - reported >= _REPORT:
-                if self._meter.dropped > dropped:
+            now, part = time.monotonic(), self._part()
+            if part is not None:
+                meter = meter or TokenMeter(self._shape, joined=max(now - part.began, 0.0))
+                meter.advance(now - part.began, 1.0 / part.workers)
+                self._hand_out(meter)
+            if meter is not None and now - reported >= _REPORT:
+                if meter.dropped > dropped:
                     logger.warning(
                         "the load is %.0f events/s short of its shape: all users wait for acknowledgements, or "
                         "more cannot be sent (more users, connections, workers or shards?)",
-                        (self._meter.dropped - dropped) / (now - reported),
+                        (meter.dropped - dropped) / (now - reported),
                     )
-                reported, dropped = now, self._meter.dropped
+                reported, dropped = now, meter.dropped
             gevent.sleep(_TICK)
 
-    def _hand_out(self) -> None:
-        due = left = min(self._meter.due(), _BACKLOG - self._backlog())
+    def _hand_out(self, meter: TokenMeter) -> None:
+        due = left = min(meter.due(), _BACKLOG - self._backlog())
         waiting = len(self._waiting)
         while self._waiting and left > 0:
             waiter = self._waiting.popleft()
             if not waiter.gone:
-                waiter.tokens = self._meter.take(min(portion(due, waiting, waiter.most), left))
+                waiter.tokens = meter.take(min(portion(due, waiting, waiter.most), left))
                 left -= waiter.tokens
                 self._woken += 1
                 waiter.ready.set()

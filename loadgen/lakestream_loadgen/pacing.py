@@ -2,20 +2,32 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from lakestream_loadgen.shapes import Shape
 
 
+@dataclass(frozen=True)
+class Part:
+    """What of a run is this process's."""
+
+    workers: int
+    """Processes that share the load equally."""
+    began: float
+    """When the run did, by this process's monotonic clock: who joins late goes on where the shape is by then."""
+
+
 class TokenMeter:
-    """Tokens that a shape has released and nobody has taken yet.
+    """Tokens that a shape has released since ``joined``, seconds of the run, and nobody has taken yet.
 
     A load that cannot be kept up with must not come back later as one huge burst: tokens older than
     ``backlog_seconds`` are dropped and counted in ``dropped``.
     """
 
-    def __init__(self, shape: Shape, *, backlog_seconds: float = 1.0) -> None:
+    def __init__(self, shape: Shape, *, joined: float = 0.0, backlog_seconds: float = 1.0) -> None:
         self._shape = shape
         self._backlog_seconds = backlog_seconds
-        self._until = 0.0
+        self._until = joined
         self._tokens = 0.0
         self.dropped = 0.0
 

@@ -32,6 +32,7 @@ from lakestream_loadgen.kinesis.producer import KinesisProducer, ProducerSetting
 from lakestream_loadgen.ledger import LedgerWriter
 from lakestream_loadgen.ledger.none import NoLedger
 from lakestream_loadgen.pacer import Pacer
+from lakestream_loadgen.pacing import Part
 from lakestream_loadgen.settings import LoadSettings, load_settings
 from lakestream_loadgen.statistics import LocustStatistics, records_lost
 
@@ -81,6 +82,7 @@ class LoadRun:
         # Kept apart: a master sends all its options to its workers, in place of theirs.
         self._own_ledger = self.settings.ledger
         self.stop_requested = False
+        self._part: Part | None = None
         self._ledger: LedgerWriter | NoLedger | None = None
 
     @classmethod
@@ -139,6 +141,8 @@ class LoadRun:
             runner.register_message(_DRAIN, self._on_drain, concurrent=True)
 
     def _start(self, **_: Any) -> None:
+        if not isinstance(self._runner, WorkerRunner):
+            self._part = Part(workers=1, began=time.monotonic())
         try:
             self._open(self.settings, time.time())
         except (LoadgenError, OSError) as error:
@@ -162,7 +166,7 @@ class LoadRun:
             observer=LocustStatistics(self._environment, settings.stream),
             random=Random(),
         )
-        self.pacer = Pacer(settings.shape, lambda: 1.0 / self._workers, lambda: self.producer.backlog)
+        self.pacer = Pacer(settings.shape, lambda: self._part, lambda: self.producer.backlog)
 
     def _request_stop(self) -> None:
         self.stop_requested = True
@@ -181,7 +185,7 @@ class LoadRun:
             return
         self.producer.close()
         self._ledger.close()
-        self._ledger = None
+        self._ledger = self._part = None
 
     def _quitting(self, environment: Environment, **_: Any) -> None:
         # After SIGTERM Locust asks for the exit code before it stops the users.
@@ -190,7 +194,10 @@ class LoadRun:
             environment.process_exit_code = 1 if records_lost(environment.stats) else 0
 
     def _on_workers(self, environment: Environment, msg: Any) -> None:
-        self._workers = max(int(msg.data["workers"]), 1)
+        workers = max(int(msg.data["workers"]), 1)
+        # Later messages tell when the run began no better: each took its time to come.
+        began = self._part.began if self._part else time.monotonic() - float(msg.data["elapsed"])
+        self._part = Part(workers, began)
 
     def _on_drain(self, environment: Environment, msg: Any) -> None:
         runner = self._runner
@@ -210,12 +217,14 @@ class _Master:
         self._runner = runner
         self._drained: set[str] = set()
         self._news = Event()
+        self._began = 0.0
         self._greenlet: gevent.Greenlet | None = None
         runner.register_message(_DRAINED, self._on_drained)
         runner.environment.events.test_start.add_listener(self._start)
         runner.environment.events.test_stopping.add_listener(self._drain)
 
     def _start(self, **_: Any) -> None:
+        self._began = time.monotonic()
         # Before the workers are told to spawn users: Locust sends those messages after this event.
         self._tell_workers()
         self._greenlet = gevent.spawn(self._keep_telling)
@@ -226,7 +235,8 @@ class _Master:
             self._tell_workers()
 
     def _tell_workers(self) -> None:
-        self._runner.send_message(_WORKERS, {"workers": self._runner.worker_count})
+        elapsed = time.monotonic() - self._began
+        self._runner.send_message(_WORKERS, {"workers": self._runner.worker_count, "elapsed": elapsed})
 
     def _drain(self, **_: Any) -> None:
         if self._greenlet is not None:

@@ -1,5 +1,6 @@
 """The hand-out of tokens to users, and its end."""
 
+import time
 from itertools import count
 
 import gevent
@@ -8,6 +9,7 @@ from gevent.event import Event
 
 from lakestream_loadgen import pacer as module
 from lakestream_loadgen.pacer import Pacer
+from lakestream_loadgen.pacing import Part
 from lakestream_loadgen.shapes import Constant
 
 
@@ -35,7 +37,8 @@ def test_who_was_given_tokens_has_them_when_the_pacer_has_stopped(monkeypatch: p
         stopped.set()
 
     hand_out = count()
-    pacer = Pacer(Constant(1e12), lambda: 1.0, backlog)
+    part = Part(workers=1, began=time.monotonic())
+    pacer = Pacer(Constant(1e12), lambda: part, backlog)
     users = [gevent.spawn(user) for _ in range(50)]
     assert stopped.wait(timeout=60.0)
     for _ in users:

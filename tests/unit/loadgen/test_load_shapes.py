@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lakestream_loadgen.errors import SettingsError
 from lakestream_loadgen.pacing import TokenMeter, portion
-from lakestream_loadgen.shapes import SHAPES, Constant, make_shape, users_at
+from lakestream_loadgen.shapes import SHAPES, Constant, Ramp, make_shape, users_at
 
 names = st.sampled_from(sorted(SHAPES))
 times = st.floats(0, 1000)
@@ -91,6 +91,13 @@ def test_a_rate_below_one_per_second_still_writes() -> None:
         meter.advance(float(second), 1.0)
     assert meter.due() + meter.dropped == pytest.approx(10)
     assert meter.due() == 1
+
+
+def test_who_joins_late_goes_on_where_the_shape_is() -> None:
+    meter = TokenMeter(Ramp(100.0, 10.0), joined=20.0)
+    meter.advance(20.5, 0.5)
+    assert meter.due() == 25
+    assert meter.dropped == 0
 
 
 def test_the_share_of_a_process_may_change() -> None:
