@@ -135,10 +135,11 @@ def make_shape(name: str, peak: float, period: float) -> Shape:
     return SHAPES[name](peak, period)
 
 
-def users_at(shape: Shape, t: float, most: int) -> int:
-    """Users to run at ``t``: in proportion to the rate, in twentieths of ``most``.
+def users_at(shape: Shape, t: float, most: int, workers: int) -> int:
+    """Users to run at ``t``: in proportion to the rate, in twentieths of ``most``; one for each worker, at least.
 
+    Of a worker without users nobody would write its share of the load.
     Twentieths, because each change makes Locust start or stop users; the rate itself is kept by the pacer.
     """
     level = math.ceil(shape.records_per_second(t) / shape.peak * 20 - 1e-9)
-    return max(1, math.ceil(most * level / 20))
+    return max(workers, math.ceil(most * level / 20))

@@ -46,7 +46,10 @@ class OrderUser(KinesisUser):
 
 
 class OrderShape(LoadTestShape):
-    """Users in proportion to the load: ``--users`` at its peak; until ``--run-time`` is over or SIGTERM comes."""
+    """Users in proportion to the load: ``--users`` at its peak, and one a worker at least.
+
+    Until ``--run-time`` is over or SIGTERM comes.
+    """
 
     use_common_options = True
 
@@ -58,4 +61,6 @@ class OrderShape(LoadTestShape):
         elapsed = time.perf_counter() - self.start_time
         if run.stop_requested or (options.run_time and elapsed >= options.run_time):
             return None
-        return users_at(run.settings.shape, elapsed, options.num_users or 1), options.spawn_rate or 1.0
+        # The runner of a master has workers; of a process on its own it does the work.
+        workers = max(getattr(self.runner, "worker_count", 1), 1)
+        return users_at(run.settings.shape, elapsed, options.num_users or 1, workers), options.spawn_rate or 1.0

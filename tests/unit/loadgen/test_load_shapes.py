@@ -51,8 +51,10 @@ def test_impossible_shapes_are_refused_by_name(name: str, peak: float, period: f
 
 def test_users_follow_the_rate_in_twentieths() -> None:
     ramp = make_shape("ramp", 1000.0, 100.0)
-    assert [users_at(ramp, t, 1000) for t in (0, 1, 5, 6, 50, 100, 200)] == [1, 50, 50, 100, 500, 1000, 1000]
-    assert users_at(Constant(5.0), 3.0, 1) == 1
+    assert [users_at(ramp, t, 1000, 1) for t in (0, 1, 5, 6, 50, 100, 200)] == [1, 50, 50, 100, 500, 1000, 1000]
+    assert users_at(Constant(5.0), 3.0, 1, 1) == 1
+    # A worker without users writes nothing.
+    assert [users_at(ramp, t, 10, 4) for t in (0, 30, 50, 100)] == [4, 4, 5, 10]
 
 
 @given(names, st.lists(st.tuples(st.floats(0.001, 0.9), st.integers(0, 10_000)), max_size=100))
