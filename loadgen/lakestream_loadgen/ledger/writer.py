@@ -80,7 +80,10 @@ class LedgerWriter:
             self._file.close()
 
     def _append(self, data: bytes) -> None:
-        # A raw write may be short (a full disk): a frame behind half a frame would be lost with it.
+        if self._file.closed:
+            raise LedgerError(f"{self.path}: nothing can be written any more")
         written = self._file.write(data)
         if written != len(data):
+            # A full disk. Closed, for a frame behind half a frame would damage the file once there is room again.
+            self._file.close()
             raise LedgerError(f"{self.path}: only {written} of {len(data)} bytes could be written")

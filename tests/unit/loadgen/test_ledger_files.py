@@ -128,6 +128,23 @@ def test_a_writer_that_cannot_begin_leaves_no_file(tmp_path: Path, free: int) ->
     write(tmp_path)
 
 
+def test_nothing_comes_behind_half_a_frame_when_a_disk_has_room_again(tmp_path: Path) -> None:
+    """Or the file would be damaged in its middle, and all the run with it."""
+    writer = LedgerWriter(tmp_path, stream="orders", prefix="t-w0")
+    writer.sent(RECORDS[:1])
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (writer.path.stat().st_size + 20, limits[1]))
+    try:
+        with pytest.raises(LedgerError, match="only 20 of"):
+            writer.sent(RECORDS[1:])
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    with pytest.raises(LedgerError, match="t-w0"):
+        writer.settled(Settled(Outcome.FAILED, [0], [0]))
+    writer.close()
+    assert read_ledger(str(tmp_path)).to_pylist() == [entry("t-0", 0, Outcome.UNKNOWN, None, None, -1)]
+
+
 @given(st.data())
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_changed_byte_is_found(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
