@@ -47,6 +47,7 @@ MISSING_SECONDS = 15.0
 _WORKERS = "lakestream_workers"
 _DRAIN = "lakestream_drain"
 _DRAINED = "lakestream_drained"
+_FAILED = "lakestream_failed"
 
 
 def run_prefix(started: float, worker: int) -> str:
@@ -83,6 +84,7 @@ class LoadRun:
         self._own_ledger = self.settings.ledger
         self.stop_requested = False
         self._part: Part | None = None
+        self._master: _Master | None = None
         self._ledger: LedgerWriter | NoLedger | None = None
 
     @classmethod
@@ -97,7 +99,7 @@ class LoadRun:
         except SettingsError as error:
             sys.exit(f"lakestream load: {error}")
         if isinstance(environment.runner, MasterRunner):
-            _Master(environment.runner)
+            run._master = _Master(environment.runner)
         else:
             run._listen()
         environment.events.quitting.add_listener(run._quitting)
@@ -146,9 +148,15 @@ class LoadRun:
         try:
             self._open(self.settings, time.time())
         except (LoadgenError, OSError) as error:
-            logger.critical("the load cannot start: %s", error)
-            self._environment.process_exit_code = 2
-            gevent.spawn(self._runner.quit)
+            self._fail(f"the load cannot start: {error}")
+
+    def _fail(self, why: str) -> None:
+        """End this process; its master goes on with the other workers, and tells of it by its exit status."""
+        logger.critical("%s", why)
+        self._environment.process_exit_code = 2
+        if isinstance(self._runner, WorkerRunner):
+            self._runner.send_message(_FAILED, {"why": why})
+        gevent.spawn(self._runner.quit)
 
     def _open(self, settings: LoadSettings, now: float) -> None:
         _tame_garbage_collection()
@@ -165,6 +173,7 @@ class LoadRun:
             ledger=self._ledger,
             observer=LocustStatistics(self._environment, settings.stream),
             random=Random(),
+            on_failure=lambda why: gevent.spawn(self._fail, why),
         )
         self.pacer = Pacer(settings.shape, lambda: self._part, lambda: self.producer.backlog)
 
@@ -190,8 +199,11 @@ class LoadRun:
     def _quitting(self, environment: Environment, **_: Any) -> None:
         # After SIGTERM Locust asks for the exit code before it stops the users.
         self.drain()
+        if isinstance(environment.runner, WorkerRunner):
+            self._report(environment.runner)
+        lost = self._master.drain() if self._master else set()
         if environment.process_exit_code is None:
-            environment.process_exit_code = 1 if records_lost(environment.stats) else 0
+            environment.process_exit_code = 1 if lost or records_lost(environment.stats) else 0
 
     def _on_workers(self, environment: Environment, msg: Any) -> None:
         workers = max(int(msg.data["workers"]), 1)
@@ -204,10 +216,13 @@ class LoadRun:
         assert isinstance(runner, WorkerRunner)  # only workers are asked
         self.drain()
         # With the last acknowledgements, and before the answer: a master that quits waits half a second for reports.
+        self._report(runner)
+        runner.send_message(_DRAINED)
+
+    def _report(self, runner: WorkerRunner) -> None:
         report: dict[str, Any] = {}
         self._environment.events.report_to_master.fire(client_id=runner.client_id, data=report)
         runner.send_message("stats", report)
-        runner.send_message(_DRAINED)
 
 
 class _Master:
@@ -216,15 +231,18 @@ class _Master:
     def __init__(self, runner: MasterRunner) -> None:
         self._runner = runner
         self._drained: set[str] = set()
+        self._lost: set[str] = set()
         self._news = Event()
         self._began = 0.0
         self._greenlet: gevent.Greenlet | None = None
         runner.register_message(_DRAINED, self._on_drained)
+        runner.register_message(_FAILED, self._on_failed)
         runner.environment.events.test_start.add_listener(self._start)
-        runner.environment.events.test_stopping.add_listener(self._drain)
+        runner.environment.events.test_stopping.add_listener(lambda **_: self.drain())
 
     def _start(self, **_: Any) -> None:
         self._began = time.monotonic()
+        self._lost.clear()
         # Before the workers are told to spawn users: Locust sends those messages after this event.
         self._tell_workers()
         self._greenlet = gevent.spawn(self._keep_telling)
@@ -233,20 +251,33 @@ class _Master:
         while True:
             gevent.sleep(1.0)
             self._tell_workers()
+            self._note_lost()
 
     def _tell_workers(self) -> None:
         elapsed = time.monotonic() - self._began
         self._runner.send_message(_WORKERS, {"workers": self._runner.worker_count, "elapsed": elapsed})
 
-    def _drain(self, **_: Any) -> None:
-        if self._greenlet is not None:
-            self._greenlet.kill()
+    def _note_lost(self) -> None:
+        missing = {one.id for one in self._runner.clients.missing}
+        for worker in missing - self._lost:
+            logger.warning("worker %s is not heard of: what it had sent may not have been written", worker)
+        # Some are just slow, and come back. Locust forgets the others after a while.
+        self._lost = (self._lost | missing) - ({one.id for one in self._runner.clients.all} - missing)
+
+    def drain(self) -> set[str]:
+        """Have the workers settle what is under way; at once if no run is. Returns those that were lost in this run."""
+        if self._greenlet is None:
+            return self._lost
+        self._greenlet.kill()
+        self._greenlet = None
         self._drained.clear()
         self._runner.send_message(_DRAIN)
         began = time.monotonic()
         while not self._drained.issuperset(self._awaited(time.monotonic() - began)):
             self._news.clear()
             self._news.wait(timeout=1.0)
+        self._note_lost()
+        return self._lost
 
     def _awaited(self, seconds: float) -> set[str]:
         """Workers whose answer is waited for after so many seconds: one that is not heard of may just be slow."""
@@ -258,3 +289,7 @@ class _Master:
     def _on_drained(self, environment: Environment, msg: Any) -> None:
         self._drained.add(msg.node_id)
         self._news.set()
+
+    def _on_failed(self, environment: Environment, msg: Any) -> None:
+        logger.critical("worker %s: %s", msg.node_id, msg.data["why"])
+        environment.process_exit_code = 2

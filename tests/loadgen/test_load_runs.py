@@ -63,6 +63,33 @@ def test_a_worker_keeps_the_ledger_that_it_was_started_with(kinesis: LocalKinesi
     assert verdict.acknowledged > 0
 
 
+def test_a_worker_that_cannot_write_its_ledger_fails_the_run(kinesis: LocalKinesis, tmp_path: Path) -> None:
+    port = str(free_port())
+    folder = tmp_path / "ledger"
+    folder.write_text("a file")
+    with master(kinesis, port, "--run-time", "60s") as one, worker(kinesis, port, folder):
+        output, _ = one.communicate(timeout=240)
+    assert one.returncode == 2, output
+    assert "the load cannot start" in output
+
+
+def test_a_worker_that_is_lost_fails_the_run(kinesis: LocalKinesis, tmp_path: Path) -> None:
+    port = str(free_port())
+    with (
+        master(kinesis, port, "--expect-workers", "2", "--users", "20", "-r", "20", "--run-time", "15s") as one,
+        worker(kinesis, port, tmp_path),
+        worker(kinesis, port, tmp_path) as killed,
+    ):
+        wait_for(lambda: len(list(tmp_path.glob("*.ledger"))) == 2)
+        wait_for(lambda: len(kinesis.records("orders")) > 1000)
+        killed.kill()
+        output, _ = one.communicate(timeout=240)
+    assert one.returncode == 1, output
+    assert "is not heard of" in output
+    verdict = audit_stream(kinesis, tmp_path)
+    assert verdict.ok, verdict
+
+
 def master(kinesis: LocalKinesis, port: str, *arguments: str) -> AbstractContextManager[subprocess.Popen[str]]:
     return locust(kinesis, "--master", "--headless", "--master-bind-port", port, *arguments)
 

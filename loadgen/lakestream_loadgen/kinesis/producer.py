@@ -85,6 +85,9 @@ class KinesisProducer:
 
     For each batch, in this order: (1) its new records are noted in the ledger as sent, (2) the call is made,
     (3) outcomes are noted in the ledger, (4) the users are woken, and records to be sent again are queued.
+
+    Args:
+        on_failure: Called once with the reason when nothing can be sent any more, as without a ledger.
     """
 
     def __init__(
@@ -95,6 +98,7 @@ class KinesisProducer:
         ledger: Ledger,
         observer: Observer,
         random: Random,
+        on_failure: Callable[[str], object],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings = settings
@@ -102,6 +106,7 @@ class KinesisProducer:
         self._ledger = ledger
         self._observer = observer
         self._random = random
+        self._on_failure = on_failure
         self._clock = clock
         self._queue = Accumulator(settings.limits)
         self._groups = Groups()
@@ -163,12 +168,14 @@ class KinesisProducer:
 
     def _broken(self, sender: gevent.Greenlet) -> None:
         """Without a ledger or a sender nothing may be sent: let everybody know instead of waiting for ever."""
-        self._failure = sender.exception
-        logger.critical("the producer of %s stops: %s", self._settings.stream, self._failure)
+        first = self._failure is None
+        self._failure = self._failure or sender.exception
         gevent.killall(self._senders, block=False)
         for ticket in self._tickets:
             ticket.done.set()
         self._idle.set()
+        if first:
+            self._on_failure(f"the producer of {self._settings.stream} is broken: {self._failure}")
 
     def _enqueue(self, parcel: Parcel | None, now: float) -> None:
         if parcel is not None and self._queue.add(parcel, now):
@@ -299,9 +306,10 @@ class KinesisProducer:
             group = [parcel for parcel in batch if (parcel.possible > 0) is (outcome is Outcome.UNKNOWN)]
             if not group:
                 continue
-            # What never left has no rows in the ledger, and needs none.
+            # What never left has no rows in the ledger, and needs none. A ledger that failed says by itself that what
+            # it has no outcome of may have been written.
             rows = [row for parcel in group for row in parcel.rows]
-            if rows:
+            if rows and self._failure is None:
                 attempts = [parcel.possible for parcel in group for _ in parcel.rows]
                 self._ledger.settled(Settled(outcome, rows, attempts))
             self._observer.given_up(sum(len(parcel) for parcel in group), outcome, code)

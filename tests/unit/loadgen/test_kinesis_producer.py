@@ -118,12 +118,14 @@ class Setting:
         self.kinesis = ScriptedKinesis(*script)
         self.ledger = RememberedLedger(self.kinesis)
         self.counts = Counts()
+        self.failures: list[str] = []
         self.producer = KinesisProducer(
             ProducerSettings("orders", connections, BatchLimits(0.0, records), RetryPolicy(0.0, 0.0, attempts)),
             self.kinesis,
             ledger=self.ledger,
             observer=self.counts,
             random=Random(1),
+            on_failure=self.failures.append,
         )
 
     def put(self, *records: Record) -> int:
@@ -258,4 +260,6 @@ def test_without_its_ledger_a_producer_stops_and_says_so(capsys: pytest.CaptureF
     with pytest.raises(LoadgenError, match="no space left"):
         setting.put(event("b"))
     assert setting.kinesis.calls == []
+    assert setting.failures == ["the producer of orders is broken: no space left"]
+    setting.producer.close()
     assert "no space left" in capsys.readouterr().err
