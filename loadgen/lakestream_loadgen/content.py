@@ -33,6 +33,9 @@ EVENT_SCHEMA = pa.schema(
 )
 """Columns of an event in a lake, in the order of the JSON text."""
 
+_TEXT = pa.large_string()
+"""Nine million events have more text than a column of plain strings holds."""
+
 
 def event_columns(rows: pa.Table) -> pa.Table:
     """The event's columns of ``rows``, cast to EVENT_SCHEMA; other columns are left out.
@@ -52,7 +55,13 @@ def event_columns(rows: pa.Table) -> pa.Table:
         raise LakeError(f"a column of the rows cannot be read as the event's: {error}") from error
 
 
-def canonical_text(rows: pa.Table) -> pa.Array:
+def with_room(table: pa.Table) -> pa.Table:
+    """The table with texts of which a column may have more than 2 GiB: 38 million sequence numbers, say."""
+    fields = [field.with_type(pa.large_string()) if pa.types.is_string(field.type) else field for field in table.schema]
+    return table.cast(pa.schema(fields))
+
+
+def canonical_text(rows: pa.Table) -> pa.ChunkedArray:
     """The JSON text that the producer wrote for each event; what is null shows as null and so differs."""
     columns = event_columns(rows)
     parts: list[pa.ChunkedArray | pa.Scalar] = []
@@ -60,11 +69,10 @@ def canonical_text(rows: pa.Table) -> pa.Array:
     for field in EVENT_SCHEMA:
         column = columns[field.name]
         quote = '"' if pa.types.is_string(field.type) or pa.types.is_timestamp(field.type) else ""
-        parts += [pa.scalar(f'{before}"{field.name}":{quote}'), _text(column)]
+        parts += [pa.scalar(f'{before}"{field.name}":{quote}', _TEXT), _text(column).cast(_TEXT)]
         before = f"{quote},"
-    parts += [pa.scalar('"}'), ""]
-    joined = pc.binary_join_element_wise(*parts, null_handling="replace", null_replacement="null")
-    return joined.combine_chunks() if isinstance(joined, pa.ChunkedArray) else joined
+    parts += [pa.scalar('"}', _TEXT), pa.scalar("", _TEXT)]
+    return pc.binary_join_element_wise(*parts, null_handling="replace", null_replacement="null")
 
 
 def checksums(values: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.uint32]:

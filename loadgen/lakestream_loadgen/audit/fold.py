@@ -9,7 +9,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakestream_loadgen.content import canonical_text
+from lakestream_loadgen.content import canonical_text, with_room
 
 _SAMPLES = 10
 _DELETE = "d"
@@ -24,7 +24,7 @@ def fold(rows: pa.Table) -> pa.Table:
     Args:
         rows: The event's columns, ``_arrival`` and ``_sequence_number``.
     """
-    rows = rows.filter(pc.is_valid(rows["order_id"]))
+    rows = with_room(rows.filter(pc.is_valid(rows["order_id"])))
     if not len(rows):
         return rows
     key = _ranks(rows["order_id"])
@@ -64,7 +64,7 @@ def compare(expected: pa.Table, snapshot: pa.Table) -> SnapshotVerdict:
     Raises:
         LakeError: the snapshot lacks a column of the event.
     """
-    actual_ids, expected_ids = (table["order_id"].cast(pa.string()).combine_chunks() for table in (snapshot, expected))
+    actual_ids, expected_ids = (table["order_id"].combine_chunks() for table in map(with_room, (snapshot, expected)))
     actual_text, expected_text = canonical_text(snapshot), canonical_text(expected)
     position = pc.index_in(actual_ids, value_set=expected_ids)
     unexpected = actual_ids.filter(pc.is_null(position))

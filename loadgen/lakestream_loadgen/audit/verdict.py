@@ -11,7 +11,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from lakestream_loadgen.content import canonical_text, checksums
+from lakestream_loadgen.content import canonical_text, checksums, with_room
 from lakestream_loadgen.errors import LedgerError
 from lakestream_loadgen.ledger import Outcome
 
@@ -149,8 +149,8 @@ class _Audit:
     def __init__(self, ledger: pa.Table, rows: pa.Table) -> None:
         if pc.count_distinct(ledger["event_id"]).as_py() != len(ledger):
             raise LedgerError("an event_id is in the ledger twice: were the same files copied into one folder?")
-        self.ledger = ledger
-        self.rows = rows
+        self.ledger = ledger = with_room(ledger)
+        self.rows = rows = with_room(rows)
         position = pc.index_in(rows["event_id"], value_set=ledger["event_id"].combine_chunks())
         self.known = _mask(pc.is_valid(position))
         self.entry: Numbers = pc.fill_null(position, 0).to_numpy().astype(np.int64)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakestream_loadgen.content import EVENT_SCHEMA, canonical_text, checksums, event_columns
+from lakestream_loadgen.content import EVENT_SCHEMA, canonical_text, checksums, event_columns, with_room
 from lakestream_loadgen.errors import LakeError
 from lakestream_loadgen.events import EVENT_DDL, EventMix, OrderEvents
 
@@ -54,6 +54,13 @@ def test_any_altered_field_alters_the_text(number: int, field: str, data: st.Dat
     altered, intact = canonical_text(table).to_pylist()
     assert intact == EVENTS[number].data.decode()
     assert altered != intact
+
+
+def test_texts_have_room_for_more_than_two_gigabytes() -> None:
+    """Of all that an audit makes one array of; Arrow's plain strings end there, and the audit with them."""
+    table = as_typed([json.loads(record.data) for record in EVENTS[:2]])
+    assert canonical_text(table).type == pa.large_string()
+    assert {field.type for field in with_room(table).schema} & {pa.string(), pa.large_string()} == {pa.large_string()}
 
 
 def test_checksums_of_slices_chunks_and_nothing() -> None:
