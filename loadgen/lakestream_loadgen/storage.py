@@ -21,7 +21,7 @@ class Folder:
         self._store = _open(location)
 
     def names(self) -> list[str]:
-        """Paths of all files, relative to the location, in order; hidden ones (``_…``, ``.…``) are left out."""
+        """Paths of all files, relative to the location, in order; hidden ones are left out: those that Spark hides."""
         return sorted(self.sizes())
 
     def sizes(self) -> dict[str, int]:
@@ -30,7 +30,7 @@ class Folder:
             found = {entry["path"]: entry["size"] for page in obstore.list(self._store) for entry in page}
         except (BaseError, OSError) as error:
             raise LakeError(f"{self.location} cannot be listed: {error}") from error
-        return {path: size for path, size in found.items() if not any(part[0] in "_." for part in path.split("/"))}
+        return {path: size for path, size in found.items() if not any(map(_is_hidden, path.split("/")))}
 
     def read(self, name: str) -> bytes:
         """The whole file."""
@@ -45,6 +45,11 @@ class Folder:
             obstore.put(self._store, name, data)
         except (BaseError, OSError) as error:
             raise LakeError(f"{self.location}/{name} cannot be written: {error}") from error
+
+
+def _is_hidden(name: str) -> bool:
+    # `_shard_id=…` is a partition.
+    return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
 def below(location: str, path: str) -> str:

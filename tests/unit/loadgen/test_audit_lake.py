@@ -45,6 +45,14 @@ def test_plain_gzip_and_zstd_are_read_and_the_rest_is_left_alone(tmp_path: Path)
     assert sorted(table["_sequence_number"].to_pylist()) == [str(number) for number in range(9)]
 
 
+def test_a_partition_by_a_column_of_ours_is_no_hidden_folder(tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in lines(0, 2).splitlines()]
+    for row in rows:
+        del row["_shard_id"]
+    put(tmp_path / "_shard_id=s0" / "a.json", b"".join(json.dumps(row).encode() + b"\n" for row in rows))
+    assert read_json_lake(str(tmp_path))["_shard_id"].to_pylist() == ["s0", "s0"]
+
+
 def test_only_the_files_of_a_list_count_and_all_must_be_there(tmp_path: Path) -> None:
     put(tmp_path / "a.json", lines(0, 3))
     put(tmp_path / "b.json", lines(3, 6))
