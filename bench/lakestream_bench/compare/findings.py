@@ -156,8 +156,9 @@ class ScenarioFindings:
     wrong: tuple[Wrong, ...]
     """What plain JSON answers, at the last look."""
     requests: tuple[Requests, ...]
+    """Of all arms; empty if those of one were not counted: it would seem to cost less than the others."""
     failures: tuple[str, ...]
-    """Trials without figures, and why."""
+    """Trials without figures, arms whose requests could not be counted, and why."""
     money: Money
 
 
@@ -169,8 +170,10 @@ def find(results: Results, load: Load, prices: Prices) -> tuple[ScenarioFindings
 def _scenario(results: Results, scenario: Scenario, load: Load, prices: Prices) -> ScenarioFindings:
     trials = results.trials
     names = list(dict.fromkeys(trial.arm for trial in trials if trial.scenario == scenario.name))
-    requests = {one.arm: one for one in results.requests if one.scenario == scenario.name}
+    counts = [one for one in results.requests if one.scenario == scenario.name]
     by_arm = {name: found for name in sorted(names, key=list(ARMS).index) if (found := _valid(trials, scenario, name))}
+    counted = {one.arm: one for one in counts if one.failure is None}
+    requests = counted if by_arm.keys() <= counted.keys() else {}
     arms = tuple(_arm(scenario, name, found, requests.get(name)) for name, found in by_arm.items())
     naive = [look.naive for found in by_arm.values() for look in found[0].looks[-1:] if look.naive]
     return ScenarioFindings(
@@ -178,10 +181,13 @@ def _scenario(results: Results, scenario: Scenario, load: Load, prices: Prices) 
         arms=arms,
         wrong=naive[0] if naive else (),
         requests=tuple(requests.values()),
-        failures=tuple(
-            f"{ARMS[trial.arm].title}, repetition {trial.repetition + 1}: {trial.failure}"
-            for trial in trials
-            if trial.scenario == scenario.name and trial.failure
+        failures=(
+            *(
+                f"{ARMS[trial.arm].title}, repetition {trial.repetition + 1}: {trial.failure}"
+                for trial in trials
+                if trial.scenario == scenario.name and trial.failure
+            ),
+            *(f"{ARMS[one.arm].title}, requests to S3: {one.failure}" for one in counts if one.failure),
         ),
         money=_money([arm.measured for arm in arms], load, prices),
     )

@@ -282,7 +282,7 @@ def _wrong(number: int, found: ScenarioFindings) -> str:
 
 def _requests(number: int, found: ScenarioFindings) -> str:
     if not found.requests:
-        return '<p class="small">Requests to S3 were not counted, so they cost nothing below.</p>'
+        return '<p class="small">Requests to S3 were not counted for all tables, so they cost nothing below.</p>'
     kinds = sorted({kind for one in found.requests for kind in one.writing})
     rows = []
     for one in found.requests:

@@ -133,6 +133,8 @@ class Requests:
     """By kind: PUT, POST, LIST, GET, HEAD, DELETE; a bulk delete is a POST."""
     reading: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """By the kind of query."""
+    failure: str | None = None
+    """Why there are no counts: an answer was wrong on S3, or the run failed."""
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from lakestream_bench.compare.looking import Looker
 from lakestream_bench.compare.machine import setup
 from lakestream_bench.compare.method import Turn, rotated
 from lakestream_bench.compare.requests import count_requests
-from lakestream_bench.compare.results import Results, Setup, Trial, TrialStore
+from lakestream_bench.compare.results import Requests, Results, Setup, Trial, TrialStore
 from lakestream_bench.compare.scenarios import Scenario
 from lakestream_bench.compare.trial import run_trial
 from lakestream_bench.compare.truth import WrongAnswerError
@@ -146,7 +146,8 @@ class _Runner:
 
     def _uncounted(self, scenario: Scenario) -> list[str]:
         arms = self.comparison.arms if self.s3 else ()
-        return [arm for arm in arms if self.store.requests(scenario, arm) is None]
+        counted = {arm: self.store.requests(scenario, arm) for arm in arms}
+        return [arm for arm, requests in counted.items() if requests is None or requests.failure is not None]
 
     def _warm_up(self, arms: Sequence[str]) -> None:
         """A short trial of each of them, whose figures are thrown away: classes load, and the JVM compiles."""
@@ -176,7 +177,8 @@ class _Runner:
         try:
             self.store.put(scenario, count_requests(self.spark, scenario, ARMS[arm], history, self.s3))
         except _FAILURES as error:
-            _tell(f"  failed, so its requests cost nothing in the report: {error}")
+            _tell(f"  failed, so no requests cost anything in the report: {error}")
+            self.store.put(scenario, Requests(scenario.name, arm, 0, 0, {}, failure=str(error)))
 
 
 class _Progress:

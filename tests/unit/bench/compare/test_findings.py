@@ -10,7 +10,7 @@ import pytest
 from lakestream_bench.compare.findings import before_and_after, find, measured
 from lakestream_bench.compare.money import Load, load_prices
 from lakestream_bench.compare.queries import ALWAYS, Kind
-from lakestream_bench.compare.results import Look, Trial, TrialStore, load_results
+from lakestream_bench.compare.results import Look, Requests, Trial, TrialStore, load_results
 
 from . import made
 
@@ -29,6 +29,17 @@ def test_an_arm_all_of_whose_trials_failed_is_left_out() -> None:
     found = find(replace(made.results(), trials=tuple(broken)), Load(), PRICES)[0]
     assert [arm.arm for arm in found.arms] == ["json", "mor"]
     assert {even.challenger for even in found.money.break_evens} == {"mor"}
+
+
+def test_requests_that_could_not_be_counted_are_told_and_make_no_arm_cheaper() -> None:
+    json, cow, _ = made.results().requests
+    wrong = Requests(made.SCENARIO.name, "mor", 0, 0, {}, failure="aggregate: right is 1, the answer is 2")
+    for counts in ((json, cow, wrong), (json, cow)):
+        found = find(replace(made.results(), requests=counts), Load(), PRICES)[0]
+        assert found.requests == ()
+        assert {bill.by_source["writing: requests"] for bill in found.money.bills} == {0.0}
+        told = "Hudi merge-on-read, requests to S3: aggregate: right is 1, the answer is 2"
+        assert (told in found.failures) is (wrong in counts)
 
 
 def test_figures_are_medians_with_the_range_of_the_repetitions() -> None:
