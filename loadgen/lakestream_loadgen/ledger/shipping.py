@@ -24,6 +24,8 @@ class LedgerShipper:
         self._source = source
         self._target = target
         self._shipped: dict[str, int] = {}
+        self._begun: dict[str, int] = {}
+        """Bytes of the part of each ledger whose writing failed. It may take effect yet, so what follows must fit."""
         for name, parts in parts_of(target.sizes()).items():
             last = max(parts)
             self._shipped[name] = last + parts[last]
@@ -42,8 +44,10 @@ class LedgerShipper:
             # What is appended meanwhile is the next call's: this one would have no end.
             end = file.seek(0, os.SEEK_END)
             file.seek(offset)
-            while data := file.read(min(PART_BYTES, end - offset)):
+            while data := file.read(self._begun.get(path.name) or min(PART_BYTES, end - offset)):
+                self._begun[path.name] = len(data)
                 self._target.write(f"{path.name}/{offset:020d}", data)
+                del self._begun[path.name]
                 offset = self._shipped[path.name] = offset + len(data)
         return offset - begin
 

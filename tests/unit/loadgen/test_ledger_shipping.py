@@ -47,6 +47,35 @@ def test_another_shipper_goes_on_where_the_parts_end(tmp_path: Path, target: Fol
     assert read_ledger(target.location)["event_id"].to_pylist() == [record.event_id for record in RECORDS]
 
 
+def test_a_part_that_a_store_writes_after_it_said_no_fits_to_what_follows(tmp_path: Path, target: Folder) -> None:
+    class Late:
+        """Takes what it refused at first when all the rest is there."""
+
+        def __init__(self) -> None:
+            self.held: list[tuple[str, bytes]] = []
+
+        def sizes(self) -> dict[str, int]:
+            return {}
+
+        def write(self, name: str, data: bytes) -> None:
+            if not self.held:
+                self.held.append((name, data))
+                raise LakeError("it does not answer")
+            target.write(name, data)
+
+    late = Late()
+    writer = LedgerWriter(tmp_path / "here", stream="orders", prefix="t-w0")
+    shipper = LedgerShipper(tmp_path / "here", late)  # type: ignore[arg-type]
+    writer.sent(RECORDS[:3])
+    with pytest.raises(LakeError):
+        shipper.ship()
+    writer.sent(RECORDS[3:])
+    writer.close()
+    shipper.ship()
+    target.write(*late.held[0])
+    assert read_ledger(target.location).equals(read_ledger(str(tmp_path / "here")))
+
+
 def test_much_is_shipped_in_small_parts_and_gone_on_with_where_it_failed(tmp_path: Path) -> None:
     class Failing:
         def __init__(self) -> None:
