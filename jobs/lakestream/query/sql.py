@@ -6,8 +6,9 @@ import json
 import re
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
+from threading import Thread
 from typing import Any
 
 import duckdb
@@ -126,18 +127,26 @@ def _keeping(failed: list[LakeStreamError], rows: pa.RecordBatchReader) -> Itera
 
 def do(connection: duckdb.DuckDBPyConnection, statement: str, values: Sequence[str] = ()) -> list[tuple[Any, ...]]:
     """Carry out a statement; its rows."""
-    # DuckDB looks for Ctrl-C between its own tasks alone, each of which may take minutes, and makes an error of it.
-    with ThreadPoolExecutor(1) as pool:
-        # A connection takes the next statement only when all of an answer was fetched.
-        found = pool.submit(lambda: connection.execute(statement, list(values)).fetchall())
+    found: Future[list[tuple[Any, ...]]] = Future()
+
+    def execute() -> None:
         try:
-            return found.result()
-        except KeyboardInterrupt:
-            # Again and again: what has not begun yet is not stopped by it.
-            while not found.done():
-                connection.interrupt()
-                wait([found], _SECONDS_TO_STOP)
-            raise
+            # A connection takes the next statement only when all of an answer was fetched.
+            found.set_result(connection.execute(statement, list(values)).fetchall())
+        except BaseException as error:  # noqa: BLE001 - raised by who waits for it
+            found.set_exception(error)
+
+    # DuckDB looks for Ctrl-C between its own tasks alone, each of which may take minutes, and makes an error of it.
+    worker = Thread(target=execute, daemon=True)
+    try:
+        worker.start()
+        return found.result()
+    except KeyboardInterrupt:
+        # Again and again: what has not begun yet is not stopped by it. It may come while the thread is started.
+        while worker.is_alive() and not found.done():
+            connection.interrupt()
+            wait([found], _SECONDS_TO_STOP)
+        raise
 
 
 @contextmanager

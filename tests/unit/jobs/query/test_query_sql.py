@@ -6,7 +6,7 @@ import os
 import signal
 import time
 from collections.abc import Iterator, Sequence
-from threading import Timer
+from threading import Event, Timer
 
 import duckdb
 import pyarrow as pa
@@ -240,3 +240,25 @@ def test_ctrl_c_ends_a_query(sql: str) -> None:
         with pytest.raises(KeyboardInterrupt):
             do(connection, sql)
         assert time.monotonic() - began < 60
+
+
+def test_ctrl_c_ends_a_query_that_has_just_been_started() -> None:
+    class Slow:
+        """A connection that works until it is interrupted, and whose user presses Ctrl-C as soon as it does."""
+
+        def __init__(self) -> None:
+            self.interrupted = Event()
+
+        def execute(self, _statement: str, _values: Sequence[str]) -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+            assert self.interrupted.wait(5)
+            raise duckdb.InterruptException("interrupted")
+
+        def interrupt(self) -> None:
+            self.interrupted.set()
+
+    for _ in range(100):
+        slow = Slow()
+        with pytest.raises(KeyboardInterrupt):
+            do(slow, "SELECT 1")  # type: ignore[arg-type]
+        assert slow.interrupted.is_set()
