@@ -224,7 +224,16 @@ def test_a_mistake_is_told_before_anything_is_read() -> None:
     assert not hasattr(reading, "columns")
 
 
+@pytest.fixture
+def terminal() -> Iterator[None]:
+    """Ctrl-C interrupts: of a process that a script has started in the background it does not."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 # The first is one task of DuckDB's, minutes long; the second many.
+@pytest.mark.usefixtures("terminal")
 @pytest.mark.parametrize(
     "sql",
     [
@@ -242,6 +251,7 @@ def test_ctrl_c_ends_a_query(sql: str) -> None:
         assert time.monotonic() - began < 60
 
 
+@pytest.mark.usefixtures("terminal")
 def test_ctrl_c_ends_a_query_that_has_just_been_started() -> None:
     class Slow:
         """A connection that works until it is interrupted, and whose user presses Ctrl-C as soon as it does."""
