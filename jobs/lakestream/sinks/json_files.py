@@ -28,6 +28,7 @@ from lakestream.sinks.hive_paths import partition_path
 from lakestream.sinks.leftovers import Leftovers
 from lakestream.sinks.objects import folders_of, object_name, write_objects
 from lakestream.sinks.partitions import first_reason, partition_refusals
+from lakestream.sinks.structs import require_structs
 from lakestream.spark.parse import quoted
 from lakestream.storage import StoreSettings
 
@@ -127,7 +128,7 @@ class JsonSink:
         return first_reason(reasons)
 
     def prepare(self, output: StructType) -> None:
-        """Check that the partition columns exist, and are no structs, arrays or maps."""
+        """Check that the partition columns exist, and are no structs, arrays or maps, and that others can be lines."""
         self._require(output)
         self._columns = output
 
@@ -150,6 +151,7 @@ class JsonSink:
                 raise SettingsError(f"json.partitionBy: column {column} is a {types[column].simpleString()}")
         if len(types) == len(self._settings.partition_by):
             raise SettingsError("json.partitionBy: all columns are in it, which leaves none for the lines")
+        require_structs(output)
 
     def find(self, ref: BatchRef) -> SinkCommit | None:
         """Always None: writing a batch again is the cheapest way to know that it is there."""

@@ -30,6 +30,7 @@ from lakestream.errors import SettingsChangedError, SettingsError
 from lakestream.sinks.hudi.deletes import IS_DELETED
 from lakestream.sinks.hudi.options import PARTITION_PATHS, key_generator
 from lakestream.sinks.hudi.settings import HudiSettings
+from lakestream.sinks.structs import require_structs
 from lakestream_api import TableVersion
 
 LAYOUT = "lakestream.layout"
@@ -139,6 +140,7 @@ def require_columns(output: StructType, settings: HudiSettings) -> None:
         raise SettingsError(
             f"column {reserved[0]}: names that begin with _hoodie_ are Hudi's; rename it in spec.transform"
         )
+    require_structs(output)
     for path, why in _untaken(output):
         raise SettingsError(f"column {path}: {why} in spec.transform")
 

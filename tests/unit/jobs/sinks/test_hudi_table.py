@@ -180,6 +180,8 @@ def test_columns_with_names_that_avro_does_not_take_are_refused(name: str) -> No
         (ArrayType(NullType()), "column new: a NULL without a type"),
         (StructType().add("a", LongType()).add("b", NullType()), "column new.b: a NULL without a type"),
         (MapType(LongType(), StringType()), "column new: keys of a map are texts in a Hudi table, and not bigint"),
+        (StructType(), "column new: a struct without fields; leave it out in spec.transform"),
+        (StructType().add("a", LongType()).add("a", LongType()), "column new: a struct with field a twice; rename"),
         (DayTimeIntervalType(), "column new: a Hudi table has no interval day to second; CAST it in spec.transform"),
     ],
 )

@@ -1,0 +1,35 @@
+"""Structs that Spark makes, and no sink can write."""
+
+from __future__ import annotations
+
+import pytest
+from pyspark.sql.types import ArrayType, DataType, LongType, MapType, StringType, StructType
+
+from lakestream.errors import SettingsError
+from lakestream.sinks.json_files import JsonSettings, JsonSink
+from lakestream.sinks.structs import require_structs
+from lakestream.storage import LakePath, S3Settings, StoreSettings
+
+EMPTY = StructType()
+TWICE = StructType().add("a", LongType()).add("a", StringType())
+
+
+@pytest.mark.parametrize(
+    ("type", "said"),
+    [
+        (EMPTY, "column new: a struct without fields; leave it out in spec.transform"),
+        (TWICE, "column new: a struct with field a twice; rename one in spec.transform"),
+        (StructType().add("in", ArrayType(EMPTY)), r"column new\.in: a struct without fields"),
+        (MapType(StringType(), StructType().add("in", TWICE)), r"column new\.in: a struct with field a twice"),
+    ],
+)
+def test_json_files_have_none_of_them(type: DataType, said: str) -> None:
+    """`struct()` and `named_struct('a', 1, 'a', 2)` failed in each batch, tried again and again."""
+    sink = JsonSink(JsonSettings(StoreSettings(LakePath.parse("/lake/json"), S3Settings("eu-west-1"))))
+    with pytest.raises(SettingsError, match=said):
+        sink.prepare(StructType().add("id", LongType()).add("new", type))
+
+
+def test_fields_of_two_structs_may_have_one_name() -> None:
+    one = StructType().add("a", LongType())
+    require_structs(StructType().add("a", StructType().add("a", one).add("b", one)))
