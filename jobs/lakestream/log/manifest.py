@@ -18,7 +18,7 @@ from lakestream.ahead import answers
 from lakestream.log.layout import COMMITS, MANIFESTS, number_of, unpack
 from lakestream.log.store import LogStore
 from lakestream.model import BatchCommit, FileEntry
-from lakestream.model.codec import decode, encode, require_count, require_utc, required_time, time_to_json
+from lakestream.model.codec import decode, encode, require_count, require_text, require_utc, required_time, time_to_json
 from lakestream.storage import ObjectNotFoundError
 
 BATCHES_PER_MANIFEST = 100
@@ -45,6 +45,9 @@ class BatchFiles:
     def __post_init__(self) -> None:
         require_count("batch", self.batch)
         require_utc("committed_at", self.committed_at)
+        require_text("readmits", *self.readmits)
+        if self.back_to is not None:
+            require_count("back_to", self.back_to)
 
     @classmethod
     def of(cls, commit: BatchCommit) -> BatchFiles:

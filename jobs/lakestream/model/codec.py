@@ -36,6 +36,12 @@ def require_count(name: str, value: int) -> None:
         raise InvalidValueError(f"{name} must not be negative, got {value}")
 
 
+def require_text(name: str, *values: str) -> None:
+    """Refuse what is no text, as JSON may have in its place: it would fail where a text is looked up, far from here."""
+    if wrong := [value for value in values if not isinstance(value, str)]:
+        raise InvalidValueError(f"{name} must be a text, got {wrong[0]!r}")
+
+
 def time_to_json(value: datetime | None) -> str | None:
     return None if value is None else value.isoformat()
 

@@ -14,6 +14,7 @@ from lakestream.model.codec import (
     decode,
     encode,
     require_count,
+    require_text,
     require_utc,
     required_time,
     time_from_json,
@@ -176,6 +177,7 @@ class BatchCommit:
             require_count(name, getattr(self, name))
         for name in ("planned_at", "committed_at", "base", "horizon", "read_from"):
             require_utc(name, getattr(self, name))
+        require_text("readmits", *self.readmits)
         if self.quarantined > self.records:
             raise InvalidValueError(f"batch {self.batch}: {self.quarantined} of {self.records} records quarantined")
         require_sorted(f"batch {self.batch}: cursors", [c.shard_id for c in self.cursors])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from lakestream.model.codec import require_count
+from lakestream.model.codec import require_count, require_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +23,8 @@ class FileEntry:
     def __post_init__(self) -> None:
         require_count("rows", self.rows)
         require_count("bytes", self.bytes)
+        require_text("path", self.path)
+        require_text("partition", self.partition)
 
     def to_row(self) -> list[Any]:
         return [self.path, self.rows, self.bytes, self.partition]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from dataclasses import replace
 
 import pytest
@@ -17,7 +18,7 @@ from lakestream.log import (
     rejected_files,
     without_readmitted,
 )
-from lakestream.log.layout import COMMITS, MANIFESTS, commit_key
+from lakestream.log.layout import COMMITS, MANIFESTS, commit_key, manifest_key, pack
 from lakestream.log.requests import Request, Requested, put_request
 from lakestream.model import BatchCommit, BatchPlan, FileEntry, Portion, Restore, Taken
 from lakestream.testing.logs import EPOCH_TIME, ORDERS, ManualClock, commit_of, plan_of
@@ -50,6 +51,21 @@ def test_it_is_kept_when_commits_expire(batches: int) -> None:
     ]
     assert found[2].readmits == ("b0.parquet",)
     assert rejected_files(store) == tuple(replace(one, files=()) for one in found)
+
+
+@pytest.mark.parametrize("key", [commit_key(2), manifest_key(3)])
+@pytest.mark.parametrize(
+    ("good", "damaged"), [(b'"b2.parquet"', b'["b2.parquet"]'), (b'["b0.parquet"]', b'[["b0.parquet"]]')]
+)
+def test_a_name_that_is_no_text_damages_the_object_that_has_it(key: str, good: bytes, damaged: bytes) -> None:
+    store = ObstoreLogStore(MemoryStore())
+    a_log_with_a_replay(store, 3 if key == commit_key(2) else 4)
+    content = gzip.decompress(store.get(key))
+    assert good in content
+    store.delete([key])
+    store.create(key, pack(content.replace(good, damaged)))
+    with pytest.raises(CorruptLogError, match=f"{key}: .* must be a text, got "):
+        rejected_files(store)
 
 
 def test_a_release_that_knows_nothing_of_it_refuses_what_bears_it() -> None:
