@@ -67,6 +67,12 @@ class Scheme(StrEnum):
     S3 = "s3"
 
 
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
+"""Of ASCII; obstore takes none in a key."""
+_BUCKET = re.compile(r"[A-Za-z0-9][\w.-]*", re.ASCII)
+"""Also the names of old ones. Of another obstore makes a URL that is none, or that of another bucket (`lake#x`)."""
+
+
 @dataclass(frozen=True, slots=True)
 class LakePath:
     """A folder, or a prefix of an S3 bucket."""
@@ -88,6 +94,8 @@ class LakePath:
         """
         if not text.isascii() and text != text.encode(errors="replace").decode():
             raise StorageError(f"{text!r} is no path: it is not UTF-8")
+        if _CONTROL.search(text):
+            raise StorageError(f"{text!r} is no path: it has a control character")
         scheme, separator, rest = text.partition("://")
         if not separator:
             if not text or text.startswith("file:"):
@@ -101,6 +109,8 @@ class LakePath:
             bucket, _, key = rest.partition("/")
             if not bucket:
                 raise StorageError(f"{text!r} has no bucket: write s3a://bucket/prefix")
+            if not _BUCKET.fullmatch(bucket):
+                raise StorageError(f"{text!r} names no bucket: {bucket!r} has more than letters, digits and . - _")
             return cls(Scheme.S3, bucket, _key(text, key))
         raise StorageError(f"{text!r}: scheme {scheme!r} is not supported; use a folder, file://, s3:// or s3a://")
 

@@ -35,6 +35,7 @@ AWS = S3Settings("eu-west-1")
         ("s3://lake/a/b", LakePath(Scheme.S3, "lake", "a/b"), "s3a://lake/a/b"),
         ("s3a://lake/a/b/", LakePath(Scheme.S3, "lake", "a/b"), "s3a://lake/a/b"),
         ("s3a://lake", LakePath(Scheme.S3, "lake", ""), "s3a://lake"),
+        ("s3a://My_lake.old-1/a", LakePath(Scheme.S3, "My_lake.old-1", "a"), "s3a://My_lake.old-1/a"),
     ],
 )
 def test_paths(text: str, path: LakePath, uri: str) -> None:
@@ -65,6 +66,12 @@ def test_a_path_below_another() -> None:
         ("s3a://lake/a//b", "segments"),
         ("s3a://lake/../b", "segments"),
         ("/lake/\udcff", "not UTF-8"),
+        ("s3://lake/orders\t", "control character"),
+        ("s3a://lake/a\nb", "control character"),
+        ("/lake/a\0b", "control character"),
+        ("s3://my lake/orders", "names no bucket: 'my lake' has more than letters"),
+        ("s3://lake#x/orders", "names no bucket"),
+        ("s3://../orders", "names no bucket"),
     ],
 )
 def test_bad_paths_are_quoted_with_what_to_do(text: str, what: str) -> None:
