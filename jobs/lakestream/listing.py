@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterator, Mapping
 
 from lakestream import places
 from lakestream.errors import SettingsError
 from lakestream.log import ObstoreLogStore, committed_files, rejected_files
-from lakestream.storage import LakePath, S3Settings
+from lakestream.query.target import of_writer
 from lakestream_api import LakeStream
+
+logger = logging.getLogger(__name__)
 
 
 def list_files(
@@ -18,19 +21,21 @@ def list_files(
 
     Raises:
         InvalidDocumentError: there is no such writer.
-        SettingsError: the files of the writer's table are not known by manifests.
+        SettingsError: the files of the writer's table are not known by manifests; or as `Target.known_log`.
         CorruptLogError, StorageError, StorageUnavailableError: of the checkpoint.
     """
-    writer = document.writer(writer_name)
-    if writer.json_files is None and not quarantine:
+    if document.writer(writer_name).json_files is None and not quarantine:
         raise SettingsError(
             f"writer {writer_name}: the files of a Hudi table are known by its own timeline; read it as a Hudi table, "
             "or give --quarantine for the files of unusable records"
         )
-    s3 = S3Settings.from_environment(environ, document.spec.source.kinesis.region)
-    place = places.checkpoint_place(document, writer, s3)
-    root = (place / places.QUARANTINE).path if quarantine else LakePath.parse(writer.output.path)
-    log = ObstoreLogStore.at(place)
-    for batch in rejected_files(log) if quarantine else committed_files(log):
+    target = of_writer(document, writer_name, environ)
+    if (log := target.known_log()) is None:
+        checkpoint = document.spec.checkpoint
+        logger.warning("no driver of writer %s has begun: it has no checkpoint at %s", writer_name, checkpoint)
+        return
+    root = (log / places.QUARANTINE).path if quarantine else target.table.path
+    store = ObstoreLogStore.at(log)
+    for batch in rejected_files(store) if quarantine else committed_files(store):
         for entry in batch.rejects if quarantine else batch.files:
             yield f"{root}/{entry.path}"

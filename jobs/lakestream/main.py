@@ -112,6 +112,7 @@ def files(
     """
     from lakestream.listing import list_files
 
+    log_to_stderr("WARNING")
     with explained():
         for path in list_files(load(file), writer, os.environ, quarantine=quarantine):
             typer.echo(path)

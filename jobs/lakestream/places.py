@@ -33,7 +33,7 @@ def for_command(place: StoreSettings) -> StoreSettings:
 def owner_place(writer: Writer, s3: S3Settings) -> StoreSettings:
     """Where it is written whose the table is: below it, where neither Hudi, Spark, Trino nor Athena look for data."""
     table = table_place(writer, s3)
-    return table / JSON_SIDE if writer.hudi is None else table / ".hoodie" / "lakestream"
+    return table / (JSON_SIDE if writer.hudi is None else HUDI_SIDE)
 
 
 PROPERTIES = ("hoodie.properties", "hoodie.properties.backup")
@@ -47,3 +47,6 @@ def table_proofs(writer: Writer) -> tuple[str, ...]:
 
 JSON_SIDE = "_lakestream"
 """Folder beside JSON files with what is no data."""
+
+HUDI_SIDE = ".hoodie/lakestream"
+"""The same of a Hudi table."""

@@ -219,11 +219,13 @@ def open_store(settings: StoreSettings) -> LakeStore:
 
 
 def exists(place: StoreSettings, key: str) -> bool:
-    """Whether there is an object of that key below a place. One HEAD request.
+    """Whether there is an object of that key below a place. One HEAD request; a folder is not made.
 
     Raises:
         StorageError, StorageUnavailableError: of the store.
     """
+    if place.path.scheme is Scheme.FOLDER and not os.path.isdir(str(place.path)):
+        return False
     try:
         with translated(f"look for {key} under {place.path}"):
             obstore.head(open_store(place), key)

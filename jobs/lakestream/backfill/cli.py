@@ -12,7 +12,7 @@ import typer
 from lakestream.command import File, WithDefault, explained, load
 from lakestream.errors import RequestError
 from lakestream.logs import log_to_stderr
-from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, log_of
+from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, target_of
 from lakestream_api import Operation, Writer
 
 if TYPE_CHECKING:
@@ -74,21 +74,22 @@ def files(
         from lakestream.backfill.ask import ask, told
         from lakestream.backfill.find import find_files
         from lakestream.log import ObstoreLogStore
-        from lakestream.places import checkpoint_place, for_command
+        from lakestream.places import for_command
         from lakestream.query.ddl import columns_of
+        from lakestream.query.target import of_writer
         from lakestream.storage import LakePath, S3Settings, StoreSettings
 
         document = load(file)
         chosen = document.writer(writer)
         s3 = S3Settings.from_environment(os.environ, document.spec.source.kinesis.region)
-        table = LakePath.parse(chosen.output.path)
+        target = of_writer(document, writer, os.environ)
         places = (for_command(StoreSettings(LakePath.parse(path), s3)) for path in paths)
-        found = [one for place in places for one in find_files(place, table)]
+        found = [one for place in places for one in find_files(place, target.table.path)]
         if not despite_deletes:
             _require_no_deletes(chosen)
         columns = columns_of(document.spec.event_schema)
         request = ask(
-            ObstoreLogStore.at(for_command(checkpoint_place(document, chosen, s3))),
+            ObstoreLogStore.at(target.log_for_requests()),
             settings.definition(document, chosen),
             list({one.path: one for one in found}.values()),
             datetime.now(UTC),
@@ -125,8 +126,7 @@ def span(
         from lakestream.backfill.span import Terms, ask_for_span, require_times, span_of
         from lakestream.kinesis import HttpKinesisClient
         from lakestream.log import ObstoreLogStore
-        from lakestream.places import checkpoint_place, for_command
-        from lakestream.storage import S3Settings
+        from lakestream.query.target import of_writer
 
         document = load(file)
         chosen = document.writer(writer)
@@ -137,9 +137,8 @@ def span(
             stream, now = client.describe_stream_summary(), client.now()
         finally:
             client.close()
-        place = checkpoint_place(document, chosen, S3Settings.from_environment(os.environ, source.region))
         asked = ask_for_span(
-            ObstoreLogStore.at(for_command(place)),
+            ObstoreLogStore.at(of_writer(document, writer, os.environ).log_for_requests()),
             settings.definition(document, chosen),
             span_of(since, until, now),
             stream,
@@ -193,7 +192,7 @@ def status(path: TablePath = None, file: OptionalFile = None, writer: OptionalWr
     with explained():
         from lakestream.log import ObstoreLogStore, newest_request
 
-        state = newest_request(ObstoreLogStore.at(log_of(path, file, writer)))
+        state = newest_request(ObstoreLogStore.at(target_of(path, file, writer).log_for_requests()))
         if state is None:
             typer.echo("nobody has asked for a backfill")
             return
@@ -212,7 +211,7 @@ def cancel(path: TablePath = None, file: OptionalFile = None, writer: OptionalWr
     with explained():
         from lakestream.log import ObstoreLogStore, cancel_request, newest_request
 
-        store = ObstoreLogStore.at(log_of(path, file, writer))
+        store = ObstoreLogStore.at(target_of(path, file, writer).log_for_requests())
         state = newest_request(store)
         if state is None or state.is_done:
             raise RequestError("nothing to cancel" + ("" if state is None else f": {state}"))

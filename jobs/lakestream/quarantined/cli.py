@@ -94,17 +94,15 @@ def replay(
     log_to_stderr("WARNING")
     with explained():
         from lakestream import settings
-        from lakestream.places import checkpoint_place, for_command
         from lakestream.quarantined.replay import ask
-        from lakestream.storage import S3Settings
+        from lakestream.query.target import of_writer
 
         document = load(file)
         chosen = document.writer(writer)
-        s3 = S3Settings.from_environment(os.environ, document.spec.source.kinesis.region)
-        place = for_command(checkpoint_place(document, chosen, s3))
+        log = of_writer(document, writer, os.environ).required_log()
         definition = settings.definition(document, chosen)
         known_for = None if despite_deletes or chosen.hudi is None else chosen.hudi.deletes_remembered
-        asked = ask(place, definition, datetime.now(UTC), deletes_known_for=known_for)
+        asked = ask(log, definition, datetime.now(UTC), deletes_known_for=known_for)
         request = asked.request
         typer.echo(
             f"replay {request.number}: {request.records:,} records in {len(request.files):,} files. The writer's "

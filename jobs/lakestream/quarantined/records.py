@@ -19,7 +19,7 @@ from lakestream.log import BatchFiles
 from lakestream.model import FileEntry
 from lakestream.query.errors import UnreadableError
 from lakestream.rejected import damaged
-from lakestream.storage import LakeStore, ObjectNotFoundError, StoreSettings, open_store, translated
+from lakestream.storage import ObjectNotFoundError, StoreSettings, open_store, translated
 
 logger = logging.getLogger(__name__)
 
@@ -62,10 +62,9 @@ def read_records(place: StoreSettings, batches: Iterable[BatchFiles]) -> Iterato
         UnreadableError: a file is damaged.
         StorageError, StorageUnavailableError: of the store.
     """
-    store = open_store(place)
     files = [(batch.batch, entry) for batch in batches for entry in batch.rejects]
     gone: list[FileEntry] = []
-    for (_, entry), table in answers(lambda one: _read(store, place, *one), files):
+    for (_, entry), table in answers(lambda one: _read(place, *one), files):
         if table is None:
             gone.append(entry)
         else:
@@ -77,11 +76,11 @@ def read_records(place: StoreSettings, batches: Iterable[BatchFiles]) -> Iterato
         )
 
 
-def _read(store: LakeStore, place: StoreSettings, batch: int, entry: FileEntry) -> pa.Table | None:
+def _read(place: StoreSettings, batch: int, entry: FileEntry) -> pa.Table | None:
     """None: somebody has removed the file."""
     try:
         with translated(f"read {entry.path} under {place.path}"):
-            content = obstore.get(store, entry.path).bytes()
+            content = obstore.get(open_store(place), entry.path).bytes()
         found = pq.read_table(io.BytesIO(content))
         found = found.append_column(BATCH, pa.repeat(pa.scalar(batch, pa.int64()), found.num_rows))
         return found.select(SCHEMA.names).cast(SCHEMA)

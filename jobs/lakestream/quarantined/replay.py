@@ -24,7 +24,7 @@ from lakestream.model import Definition, FileEntry
 from lakestream.places import QUARANTINE
 from lakestream.query.history import show
 from lakestream.rejected import damaged, footer_of
-from lakestream.storage import LakeStore, ObjectNotFoundError, StoreSettings, open_store
+from lakestream.storage import ObjectNotFoundError, StoreSettings, open_store
 
 _CONCURRENT_GETS = 16
 
@@ -118,14 +118,13 @@ class _Look:
 
 
 def _look_at(place: StoreSettings, files: Sequence[FileEntry]) -> list[_Look]:
-    store = open_store(place)
     with ThreadPoolExecutor(_CONCURRENT_GETS) as pool:
-        return list(pool.map(lambda one: _look(store, place, one), files))
+        return list(pool.map(lambda one: _look(place, one), files))
 
 
-def _look(store: LakeStore, place: StoreSettings, entry: FileEntry) -> _Look:
+def _look(place: StoreSettings, entry: FileEntry) -> _Look:
     try:
-        footer = footer_of(store, place, entry)
+        footer = footer_of(open_store(place), place, entry)
     except ObjectNotFoundError:
         return _Look(_Kind.GONE)
     except pa.ArrowException as error:

@@ -120,8 +120,7 @@ def _native(target: Target, asked: Asked) -> Source:
                 raise SettingsError("--read-optimized: JSON files have no log files that could be left out")
             if isinstance(asked.question, NetChanges):
                 raise SettingsError("--changes: JSON files only gain rows; leave it out, and --since tells which")
-            assert target.log is not None  # JSON is known by it
-            log = JsonLog.look(target.table, target.log)
+            log = JsonLog.look(target.table, target.required_log())
             return JsonDuckDb(log, span_of(asked.question, log.history, asked.now), asked)
 
 

@@ -11,7 +11,7 @@ import typer
 
 from lakestream.command import load
 from lakestream.errors import SettingsError
-from lakestream.query.target import Target, at_path, of_writer
+from lakestream.query.target import Target, at_path, of_writer, require_folder
 from lakestream.storage import StoreSettings
 from lakestream_api import LakeStream
 
@@ -54,7 +54,9 @@ def described(path: str | None, file: Path | None, writer: str | None) -> tuple[
     if writer is None:
         names = ", ".join(one.name for one in document.spec.writers)
         raise SettingsError(f"which table? Give --writer, one of: {names}")
-    return of_writer(document, writer, os.environ), document
+    target = of_writer(document, writer, os.environ)
+    require_folder(target.table)
+    return target, document
 
 
 def log_of(path: str | None, file: Path | None, writer: str | None) -> StoreSettings:

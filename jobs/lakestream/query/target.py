@@ -9,8 +9,9 @@ from enum import StrEnum
 from pathlib import Path
 
 from lakestream.errors import SettingsError
+from lakestream.log.layout import IDENTITY
 from lakestream.nearby import nearby
-from lakestream.places import JSON_SIDE, checkpoint_place, for_command, table_place
+from lakestream.places import HUDI_SIDE, JSON_SIDE, checkpoint_place, for_command, table_place
 from lakestream.sinks.owner import KEY, read_owner
 from lakestream.storage import LakePath, S3Settings, Scheme, StoreSettings, exists
 from lakestream_api import LakeStream
@@ -23,6 +24,10 @@ class Kind(StrEnum):
     JSON = "json"
 
 
+_SIDES = {Kind.HUDI: HUDI_SIDE, Kind.JSON: JSON_SIDE}
+"""Where below a table it is written whose that is."""
+
+
 @dataclass(frozen=True, slots=True)
 class Target:
     """A table, and where the log of its writer is."""
@@ -32,33 +37,60 @@ class Target:
     log: StoreSettings | None
     """None: a Hudi table that was named by its path, and which nobody owns, or whose writer's log is not there."""
 
+    def known_log(self) -> StoreSettings | None:
+        """Where the log of its writer is; None: nobody knows, or no driver has begun with it. One HEAD request, mostly.
+
+        Raises:
+            SettingsError: a document names a checkpoint with which no driver has begun, and the table has another.
+        """
+        if self.log is None or exists(self.log, IDENTITY):
+            return self.log
+        side = self.table / _SIDES[self.kind]
+        if exists(side, KEY) and LakePath.parse((owner := read_owner(side)).place) != self.log.path:
+            raise SettingsError(
+                f"there is no checkpoint at {self.log.path}, and {side.path / KEY} says that the one of the table "
+                f"{self.table.path} is at {owner.place}: see spec.checkpoint and the writer's name"
+            )
+        return None
+
     def required_log(self) -> StoreSettings:
         """Where the log of its writer is.
 
         Raises:
-            SettingsError: nobody knows.
+            SettingsError: nobody knows; or as `known_log`.
         """
-        if self.log is None:
+        log = self.known_log()
+        if log is None and self.log is not None:
+            raise SettingsError(
+                f"there is no checkpoint at {self.log.path}: no driver has begun to write {self.table.path} with it"
+            )
+        if log is None:
             raise SettingsError(
                 f"the table at {self.table.path} does not say where the checkpoint of its writer is, or that is not "
                 "there: give -f lakestream.yaml --writer NAME"
             )
-        return self.log
+        return log
+
+    def log_for_requests(self) -> StoreSettings:
+        """Where the driver of its writer looks for requests, also one that has yet to begin.
+
+        Raises:
+            SettingsError: as `required_log`.
+        """
+        log = self.known_log() or self.log
+        return self.required_log() if log is None else log
 
 
 def of_writer(document: LakeStream, writer_name: str, environ: Mapping[str, str]) -> Target:
-    """The table of a document's writer.
+    """The table of a document's writer, which may be yet to come.
 
     Raises:
         InvalidDocumentError: there is no such writer.
-        SettingsError: the table is a folder, and not there.
     """
     writer = document.writer(writer_name)
     s3 = S3Settings.from_environment(environ, document.spec.source.kinesis.region)
     kind = Kind.JSON if writer.hudi is None else Kind.HUDI
-    target = Target(kind, for_command(table_place(writer, s3)), for_command(checkpoint_place(document, writer, s3)))
-    _require_folder(target.table)
-    return target
+    return Target(kind, for_command(table_place(writer, s3)), for_command(checkpoint_place(document, writer, s3)))
 
 
 def at_path(path: str, environ: Mapping[str, str]) -> Target:
@@ -68,10 +100,10 @@ def at_path(path: str, environ: Mapping[str, str]) -> Target:
         SettingsError: there is none; or it is on S3, and the environment does not say in which region.
     """
     place = place_at(path, _s3_of(environ))
-    _require_folder(place)
+    require_folder(place)
     if exists(place, ".hoodie/hoodie.properties"):
-        is_owned = exists(place, f".hoodie/lakestream/{KEY}")
-        return Target(Kind.HUDI, place, _log_of(place, ".hoodie/lakestream") if is_owned else None)
+        is_owned = exists(place, f"{HUDI_SIDE}/{KEY}")
+        return Target(Kind.HUDI, place, _log_of(place, HUDI_SIDE) if is_owned else None)
     if exists(place, f"{JSON_SIDE}/{KEY}"):
         if (log := _log_of(place, JSON_SIDE)) is None:
             raise SettingsError(
@@ -110,7 +142,12 @@ def _s3_of(environ: Mapping[str, str]) -> S3Settings:
     return S3Settings("us-east-1", s3.endpoint) if s3.endpoint and not s3.region else s3
 
 
-def _require_folder(place: StoreSettings) -> None:
+def require_folder(place: StoreSettings) -> None:
+    """Check that a table that is a folder is there.
+
+    Raises:
+        SettingsError: it is not.
+    """
     path = place.path
     if path.scheme is not Scheme.FOLDER:
         return

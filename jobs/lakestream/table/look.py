@@ -37,12 +37,13 @@ def look(target: Target, limit: int, merged_below: int = SMALL) -> HudiReport | 
         SettingsError, UnreadableError: as `HudiFolder.look`.
         CorruptLogError, StorageError, StorageUnavailableError: of the log and the store.
     """
-    batches = () if target.log is None else batches_of(target.log)
     if target.kind is Kind.JSON:
-        return json_report(str(target.table.path), batches)
+        return json_report(str(target.table.path), batches_of(target.required_log()))
+    log = target.known_log()
+    batches = () if log is None else batches_of(log)
     folder = HudiFolder.look(target.table)
-    rejects = None if target.log is None else Quarantine.of(batches)
-    asked = None if target.log is None else _asked(target.log)
+    rejects = None if log is None else Quarantine.of(batches)
+    asked = None if log is None else _asked(log)
     slices = slices_of(_stored(target.table), folder.timeline, folder.replaced_groups, merged_below)
     return hudi_report(folder, slices, _actions(folder, limit), rejects, asked)
 
