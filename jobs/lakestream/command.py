@@ -15,6 +15,7 @@ from lakestream.errors import LakeStreamError
 from lakestream.exits import exit_of, leave_message
 from lakestream.logs import as_json
 from lakestream.statuses import Exit
+from lakestream.terminal import printable_lines
 from lakestream_api import InvalidDocumentError, LakeStream, Problem, load_lakestream
 
 logger = logging.getLogger(__name__)
@@ -84,6 +85,6 @@ def _fail(message: str, status: Exit) -> None:
     if as_json():
         logger.error("%s", message)
     else:
-        typer.echo(f"lakestream: {message}", err=True)
+        typer.echo(printable_lines(f"lakestream: {message}"), err=True)
     leave_message(message)
     raise typer.Exit(status)

@@ -13,7 +13,7 @@ import typer
 from lakestream.command import File, explained, load
 from lakestream.logs import log_to_stderr
 from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, log_of
-from lakestream.query.output import MOST, SHOWN, Format, require_redirected
+from lakestream.query.output import MOST, SHOWN, Format, require_stdout
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -63,7 +63,7 @@ def show(
         from lakestream.query.output import write_rows
         from lakestream.query.rows import first
 
-        require_redirected(output)
+        require_stdout(output)
         log = log_of(path, file, writer)
         found = of_reason(reason, _records(log))
         rows = pa.RecordBatchReader.from_batches(SCHEMA, found)

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from lakestream.quarantined.records import Tally
 from lakestream.query.history import show
-from lakestream.query.output import printable
+from lakestream.terminal import printable
 
 _NAMED = 5
 

@@ -13,7 +13,7 @@ from lakestream.command import explained
 from lakestream.logs import log_to_stderr
 from lakestream.query.kept import kept_at
 from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, require_extra, target_of
-from lakestream.query.output import MOST, SHOWN, Format, answering, require_redirected
+from lakestream.query.output import MOST, SHOWN, Format, answering, require_stdout
 from lakestream.query.question import TABLE, Asked, Engine, SparkRun, ask
 
 query_app = typer.Typer(help="Ask a table: as it is, as it was, what changed.", add_completion=False)
@@ -73,7 +73,7 @@ def query(  # noqa: PLR0913, PLR0917 - an option each
         if engine is not Engine.SPARK:
             require_extra("duckdb", "hudi")
         form = output or Format.TABLE
-        require_redirected(form)
+        require_stdout(form)
         if limit is None and form is Format.TABLE and sql is None and to is None:
             limit = SHOWN
         target = target_of(path, file, writer)

@@ -37,6 +37,8 @@ _UNITS = {
 _SPAN = re.compile(r"(\d+)\s*([a-z]+?)s?(?=\s|\d|$)\s*(?:and\s+)?")
 _INSTANT = re.compile(r"\d{17}|\d{14}")
 _BATCH = re.compile(r"batch\s*(\d+)")
+_UTC = re.compile(r" ?UTC$")
+"""As we show times."""
 _DAY = re.compile(r"(today|yesterday)(?:\s+(\d{1,2}:\d{2}(?::\d{2})?))?")
 FORMS = (
     "'10 minutes ago', '1h30m ago', now, today, 'yesterday 12:00', 2026-11-01, 2026-11-01T12:00Z "
@@ -60,7 +62,7 @@ def parse_moment(text: str, now: datetime) -> Moment:
     try:
         if match := _BATCH.fullmatch(given):
             return Commit(str(int(match[1])))
-        found = _relative(given, now) or _of_day(given, now) or datetime.fromisoformat(given.upper())
+        found = _relative(given, now) or _of_day(given, now) or datetime.fromisoformat(_UTC.sub("Z", given.upper()))
         return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
     except (ValueError, OverflowError):
         raise SettingsError(f"{text!r} is no moment: give {FORMS}") from None

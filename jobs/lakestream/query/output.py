@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from lakestream.errors import SettingsError
 from lakestream.query.errors import SqlError
 from lakestream.query.question import Engine
+from lakestream.terminal import printable
 
 _WIDEST = 50
 """Characters of a cell that people are shown."""
@@ -67,12 +68,14 @@ def answering(engine: Engine, form: Format | None, *, on_cluster: bool, is_kept:
     return Engine.SPARK if on_cluster else engine
 
 
-def require_redirected(form: Format) -> None:
-    """Check that stdout is no terminal where rows are nothing to print.
+def require_stdout(form: Format) -> None:
+    """Check that there is a stdout, and that it is no terminal where rows are nothing to print.
 
     Raises:
-        SettingsError: it is one.
+        SettingsError: it is one, or there is none.
     """
+    if getattr(sys, "stdout", None) is None:
+        raise SettingsError("stdout is closed: redirect it to a file, or to /dev/null, but leave it open")
     if form.is_binary and sys.stdout.isatty():
         raise SettingsError(f"-o {form.value} is nothing to print: redirect it into a file")
 
@@ -110,11 +113,6 @@ def _table(rows: pa.RecordBatchReader, out: BinaryIO) -> int:
 def _cell(value: Any) -> str:
     text = "·" if value is None else " ".join(_text(value).split()) if isinstance(value, str) else _text(value)
     return printable(text if len(text) <= _WIDEST else f"{text[: _WIDEST - 1]}…")
-
-
-def printable(text: str) -> str:
-    """With control characters as `\\x..`: a terminal carries out what they tell it, and anybody may have sent them."""
-    return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 def _csv(rows: pa.RecordBatchReader, out: BinaryIO) -> int:
@@ -221,14 +219,18 @@ def _exact(value: pa.Scalar) -> Any:
 
 _PER_SECOND = {"s": 0, "ms": 3, "us": 6, "ns": 9}
 """Digits of a unit behind the second."""
+_INFINITE = {bits: 2 ** (bits - 1) - 1 for bits in (32, 64)}
+"""What DuckDB has for the end of time, by the bits of a type."""
 _CYCLE = 146_097
 """Days of 400 years, after which the calendar is the same again."""
 
 
 def _told(value: pa.Scalar) -> str:
-    """A day, or a time in UTC, of any year and with all its digits."""
+    """A day, or a time in UTC, of any year and with all its digits; or the end or the beginning of time."""
     if isinstance(value, pa.Time64Scalar):
         return str(value.cast(pa.string()).as_py())
+    if value.value in (most := _INFINITE[value.type.bit_width], -most):
+        return "infinity" if value.value > 0 else "-infinity"
     digits = _PER_SECOND[value.type.unit] if isinstance(value, pa.TimestampScalar) else 0
     seconds, fraction = divmod(value.value, 10**digits) if digits else (value.value, 0)
     days, second = (seconds, 0) if pa.types.is_date32(value.type) else divmod(seconds, 86_400)

@@ -14,6 +14,7 @@ from lakestream.command import WithDefault, explained
 from lakestream.logs import log_to_stderr
 from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, described, target_of
 from lakestream.statuses import PLANNED
+from lakestream.terminal import printable
 from lakestream_api import LakeStream, merged_below
 
 if TYPE_CHECKING:
@@ -126,7 +127,7 @@ def list_savepoints(path: TablePath = None, file: OptionalFile = None, writer: O
 
         for one in savepoints_of(HudiFolder.look(target_of(path, file, writer).table)):
             made = "" if one.completed_at is None else shown(one.completed_at)
-            typer.echo(f"{one.instant}  {made}  {one.comment}".rstrip())
+            typer.echo(printable(f"{one.instant}  {made}  {one.comment}".rstrip()))
 
 
 @table_app.command()
@@ -200,7 +201,7 @@ def _ask(
         limit = _merged_below(document, writer)
         report = look(target, 0) if limit is None else look(target, 0, limit)
         plan = plan_of(work, report, instant, limit)
-        typer.echo(plan.told)
+        typer.echo(printable(plan.told))
         if plan.is_needed:
             _require_yes(yes=yes)
             request = ask(target.required_log(), work, datetime.now(UTC), instant=instant, comment=comment)

@@ -9,13 +9,14 @@ from lakestream.query.history import show
 from lakestream.query.telling import ago
 from lakestream.table.files import Files
 from lakestream.table.report import Action, Asked, HudiReport, JsonReport, Quarantine
+from lakestream.terminal import printable
 from lakestream_api import rounded_size
 
 
 def as_text(report: HudiReport | JsonReport, now: datetime) -> str:
     """Lines, with what needs attention marked by `!`."""
     lines = _hudi(report, now) if isinstance(report, HudiReport) else _json(report, now)
-    return "".join(f"{line}\n" for line in lines)
+    return "".join(f"{printable(line)}\n" for line in lines)
 
 
 def _hudi(report: HudiReport, now: datetime) -> Iterable[str]:

@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from uuid import UUID
 
 import orjson
@@ -102,6 +103,22 @@ def rows_of(*arguments: str) -> list[dict[str, object]]:
 
 def keys_of(table: Table, *arguments: str) -> str:
     return "".join(sorted(str(row["order_id"]) for row in rows_of(str(table.folder), *arguments)))
+
+
+@pytest.mark.parametrize("command", [["query"], ["quarantine", "show"]], ids=" ".join)
+def test_a_closed_stdout_is_told(table: Table, command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """As Python has it with `>&-`."""
+    monkeypatch.setattr("lakestream.query.output.sys", SimpleNamespace(stdout=None))
+    done = CliRunner().invoke(app, [*command, str(table.folder)])
+    assert done.exit_code == 2
+    assert "stdout is closed" in done.stderr
+
+
+def test_what_an_error_quotes_of_a_record_does_nothing_to_a_terminal(table: Table) -> None:
+    sql = "SELECT (E'\\x1b[31m' || order_id)::int FROM lake"
+    done = CliRunner().invoke(app, ["query", str(table.folder), "--sql", sql], color=True)
+    assert done.exit_code == 2
+    assert "Could not convert string '\\x1b[31m" in done.stderr
 
 
 def test_rows_of_committed_batches_with_their_types_and_partitions(table: Table) -> None:

@@ -86,6 +86,27 @@ def test_years_that_python_has_not_are_written() -> None:
     assert [row["at"] for row in found] == ["10000-01-01T00:00:00.000005", "0000-12-31T23:59:59.999999", None]
 
 
+@pytest.mark.parametrize(
+    ("kind", "most"),
+    [(pa.date32(), 2**31 - 1), *((pa.timestamp(unit, "UTC"), 2**63 - 1) for unit in ("s", "ms", "us", "ns"))],
+    ids=str,
+)
+def test_the_end_of_time_is_no_date(kind: pa.DataType, most: int) -> None:
+    """As DuckDB has it, which would be a time of the year 294247."""
+    whole = pa.int32() if pa.types.is_date32(kind) else pa.int64()
+    rows = pa.table(
+        {
+            "at": pa.array([most, -most], whole).cast(kind),
+            "in": pa.array([[most], []], pa.list_(whole)).cast(pa.list_(kind)),
+        }
+    )
+    assert written(Format.JSONL, rows).splitlines() == [
+        b'{"at":"infinity","in":["infinity"]}',
+        b'{"at":"-infinity","in":[]}',
+    ]
+    assert written(Format.CSV, rows.select(["at"])) == b"at\ninfinity\n-infinity\n"
+
+
 def test_csv_tells_null_from_an_empty_text() -> None:
     text = written(Format.CSV).decode()
     assert text.splitlines()[0] == "id,n,cents,at,day,on,raw,tags,part,note"

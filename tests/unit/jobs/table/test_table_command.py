@@ -237,14 +237,16 @@ def test_savepoints_are_listed_and_only_these_are_deleted(lake: Path) -> None:
     schema: Any = {"type": "record", "name": "S", "fields": [{"name": "comments", "type": "string"}]}
     name = "20260131120002000_20260131120009000.savepoint"
     with (lake / "hudi" / ".hoodie" / "timeline" / name).open("wb") as file:
-        fastavro.writer(file, schema, [{"comments": "before"}])
-    assert table("savepoint", "list", path).stdout == "20260131120002000  2026-01-31 12:00:09 UTC  before\n"
+        fastavro.writer(file, schema, [{"comments": "before\x1b[31m"}])
+    assert table("savepoint", "list", path).stdout == "20260131120002000  2026-01-31 12:00:09 UTC  before\\x1b[31m\n"
     done = table("savepoint", "delete", "20260131120002000", path)
     assert done.exit_code == PLANNED
-    assert "the savepoint 20260131120002000 (before) is deleted" in done.stdout
+    assert "the savepoint 20260131120002000 (before\\x1b[31m) is deleted" in done.stdout
     assert table("savepoint", "delete", "20260131120002000", path, "--yes").exit_code == Exit.SETTINGS, "whose table?"
     lines = table(path).stdout.splitlines()
-    assert any(line.startswith("savepoint 20260131120002000, made ") and line.endswith(": before") for line in lines)
+    assert any(
+        line.startswith("savepoint 20260131120002000, made ") and line.endswith(": before\\x1b[31m") for line in lines
+    )
     assert any("  deltacommit  " in line for line in lines), "it hides the commit that it keeps"
 
 
