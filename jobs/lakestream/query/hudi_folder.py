@@ -51,7 +51,7 @@ class HudiFolder:
             StorageError, StorageUnavailableError: of the store.
         """
         try:
-            properties = parse_properties(read(place, _PROPERTIES).decode())
+            properties = parse_properties(read(place, _PROPERTIES).decode("latin-1"))  # as Java reads them
         except ObjectNotFoundError:
             raise SettingsError(f"{place.path} is no Hudi table: it has no {_PROPERTIES}") from None
         if (layout := properties.get("hoodie.timeline.layout.version", "")) not in _TIMELINES:
@@ -103,8 +103,17 @@ class HudiFolder:
         """
         done = self.timeline.completed("clean")
         plans = [one for one in self.timeline.pending if one.action == "clean"]
-        kept = [self.metadata(done[-1])["earliestCommitToRetain"]] if done else []
+        kept = [self._kept_by(done[-1])] if done else []
         return max(filter(None, [*kept, *map(self._planned_to_keep, plans)]), default=None)
+
+    def _kept_by(self, clean: Instant) -> str | None:
+        said: dict[str, str] = self.metadata(clean)
+        if "earliestCommitToRetain" not in said:
+            raise UnreadableError(
+                f"{self._key_of(clean)} of {self.place.path} does not say of which time files were removed: it is "
+                "damaged, or being written just now"
+            )
+        return said["earliestCommitToRetain"]
 
     def _planned_to_keep(self, clean: Instant) -> str | None:
         # Its newest object is empty once it is in flight.
@@ -183,7 +192,7 @@ class HudiFolder:
 
     def metadata(self, instant: Instant) -> dict[str, Any]:
         """What an instant's newest object says, as Hudi writes it; empty if nothing."""
-        key = f"{_TIMELINES[str(self.timeline.layout)]}/{instant.file}"
+        key = self._key_of(instant)
         content = read(self.place, key)
         if not content:
             return {}
@@ -197,6 +206,9 @@ class HudiFolder:
         except (ValueError, EOFError, KeyError) as error:
             raise UnreadableError(f"{self.place.path}/{key} is damaged: {error}") from error
         return {}
+
+    def _key_of(self, instant: Instant) -> str:
+        return f"{_TIMELINES[str(self.timeline.layout)]}/{instant.file}"
 
 
 def _timeline(place: StoreSettings, properties: dict[str, str]) -> Timeline:

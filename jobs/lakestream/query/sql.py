@@ -176,6 +176,8 @@ def columns_of(connection: duckdb.DuckDBPyConnection, sql: str, columns: Sequenc
     Raises:
         SqlError: not one query.
     """
+    if not sql.isascii() and sql != sql.encode(errors="replace").decode():
+        raise SqlError(f"--sql is not UTF-8: {sql!r}")
     ((text,),) = do(connection, "SELECT json_serialize_sql(?)", [sql])
     tree = json.loads(text)
     if tree["error"]:

@@ -9,7 +9,7 @@ from typing import Any
 import fastavro
 import pytest
 
-from lakestream.query.errors import FilesGoneError
+from lakestream.query.errors import FilesGoneError, UnreadableError
 from lakestream.query.history import Version
 from lakestream.query.hudi_folder import HudiFolder
 from lakestream.query.moments import Commit
@@ -119,6 +119,19 @@ def test_a_clean_that_says_nothing_or_is_gone_again_takes_nothing(table: Table) 
     table.write(f"{instant(40)}.clean.requested")
     table.write(f"{instant(41)}.clean.inflight")
     assert table.look().kept_from is None
+
+
+def test_a_clean_that_is_done_and_does_not_say_what_is_damaged(table: Table) -> None:
+    """As while it is written: without it, files that are gone would count as there."""
+    table.write(f"{instant(50)}_{instant(51)}.clean")
+    with pytest.raises(UnreadableError, match=r"\.clean of .* damaged, or being written just now"):
+        _ = table.look().history
+
+
+def test_properties_that_are_no_text_are_of_no_table_that_is_known(table: Table, tmp_path: Path) -> None:
+    (tmp_path / "orders" / ".hoodie" / "hoodie.properties").write_bytes(b"\xff\x00\x80=\xe9\n")
+    with pytest.raises(UnreadableError, match="timeline layout 0"):
+        table.look()
 
 
 def test_what_was_removed_meanwhile_is_noticed(table: Table) -> None:

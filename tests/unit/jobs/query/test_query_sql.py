@@ -183,6 +183,7 @@ def test_only_columns_that_are_named_are_read(sql: str, read: list[str]) -> None
         ("SELEC 1", 'syntax error at or near "SELEC", in: SELEC 1$'),
         ("SELECT 1; SELECT 2", "takes one query, and there are 2$"),
         ("", "takes one query, and there are 0$"),
+        ("SELECT '\udcff'", "--sql is not UTF-8"),
         ("DROP TABLE lake", r"takes a query \(SELECT"),
         ("COPY lake TO 'x.csv'", r"takes a query \(SELECT"),
         ("SELECT * FROM read_csv('/etc/passwd')", "disabled by configuration"),
