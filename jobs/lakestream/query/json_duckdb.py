@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
@@ -24,7 +24,7 @@ from lakestream.query import sql
 from lakestream.query.ddl import quoted
 from lakestream.query.errors import UnreadableError
 from lakestream.query.json_log import BATCH, COMMITTED_AT, CommittedFile, JsonLog
-from lakestream.query.json_types import Numbers, as_written, exactly, has_numbers, inferred, text
+from lakestream.query.json_types import Numbers, as_written, exactly, has_numbers, inferred, same_names, text
 from lakestream.query.question import Asked
 from lakestream.query.rows import first
 from lakestream.query.spans import Span
@@ -38,6 +38,11 @@ _CONCURRENT_GETS = 16
 _EXACT_DIGITS = 15
 """DuckDB reads a number with a fraction as a double, whatever it is to become; so many digits survive that."""
 
+_INEXACT = (
+    "has whole numbers with more digits than a double keeps, and others with fractions, for which "
+    f"{sql.ENGINE} has nothing else: have Spark read what `lakestream files` lists"
+)
+_ALIKE = "is {} in the lines, which are one to SQL: ask for batches that have one of them, by --at or --since"
 _DECIMAL = re.compile(r"DECIMAL\((\d+),")
 _LIKE, _AS_IT_IS = re.compile(r"[*?\[]"), r"[\g<0>]"
 """What DuckDB takes for a pattern in a path, unless it is in brackets."""
@@ -105,11 +110,12 @@ class _Lines:
         sql.do(connection, "SET TimeZone = 'UTC'")
         values = [partition_values(file.entry.partition) for file in files.values()]
         partitions = [*dict.fromkeys(name for one in values for name in one)]
-        self._inexact: set[str] = set()
+        self._refused: dict[str, str] = {}
+        """Columns that cannot be read, and why."""
         self._declared = log.declared
         types = dict(self._declared)
         if not log.is_complete:
-            types |= {name: kind for name, kind in self._inferred().items() if name not in types}
+            types |= self._inferred({name.lower() for name in types})
         self._in_lines = {name: kind for name, kind in types.items() if name not in partitions}
         self._beside = {name: types.get(name, "VARCHAR") for name in partitions}
         origins = [
@@ -130,13 +136,11 @@ class _Lines:
         """Columns of all lines.
 
         Raises:
-            UnreadableError: one of them has numbers that no type holds.
+            UnreadableError: one of them has numbers that no type holds, or has several names.
         """
-        if inexact := [name for name in columns if name in self._inexact]:
+        if refused := [name for name in columns if name in self._refused]:
             raise UnreadableError(
-                f"column {inexact[0]} of {self._log.told} has whole numbers with more digits than a double keeps, and "
-                f"others with fractions, for which {sql.ENGINE} has nothing else; name other columns in --sql, or have "
-                "Spark read what `lakestream files` lists"
+                f"column {refused[0]} of {self._log.told} {self._refused[refused[0]]}; or name other columns in --sql"
             )
         rows = self._select(columns).to_arrow_reader(10_000)
         return pa.RecordBatchReader.from_batches(rows.schema, self._batches(rows))
@@ -172,16 +176,20 @@ class _Lines:
             return exactly(name, f"origins.{quoted(name)}", self._beside[name], _FILE)
         return f"origins.{quoted(name)}"
 
-    def _inferred(self) -> dict[str, str]:
-        """Types by column that hold all lines."""
+    def _inferred(self, known: Set[str]) -> dict[str, str]:
+        """Types by column that hold all lines, of columns that are not known, in lower case."""
         objects = f"read_json_objects({self._list}, {_OPTIONS})"
         ((structure,),) = sql.do(self._connection, f"SELECT json_group_structure(json) FROM {objects}")
         found = json.loads(structure or "{}")
         if not isinstance(found, dict):
             return {}
+        found = {name: kind for name, kind in found.items() if name.lower() not in known}
+        for kept, *others in same_names(found):
+            self._refused[kept] = _ALIKE.format(" and ".join([kept, *others]))
+            found = {name: kind for name, kind in found.items() if name not in others}
         numbers = self._numbers([name for name, kind in found.items() if has_numbers(kind)])
         types = {name: inferred(kind, numbers.get(name, Numbers())) for name, kind in found.items()}
-        self._inexact = {name for name, kind in types.items() if kind is None}
+        self._refused |= {name: _INEXACT for name, kind in types.items() if kind is None}
         return {name: kind or "DOUBLE" for name, kind in types.items()}
 
     def _numbers(self, names: Sequence[str]) -> dict[str, Numbers]:

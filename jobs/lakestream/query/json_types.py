@@ -8,7 +8,8 @@ all those of its column unsigned.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -113,6 +114,14 @@ def inferred(structure: Any, numbers: Numbers) -> str | None:
     return _type_of(structure, dict.fromkeys(_WHOLE, whole))
 
 
+def same_names(names: Iterable[str]) -> list[list[str]]:
+    """Names that differ by case alone, which are one to SQL."""
+    alike: defaultdict[str, list[str]] = defaultdict(list)
+    for name in names:
+        alike[name.lower()].append(name)
+    return [found for found in alike.values() if len(found) > 1]
+
+
 def _leaves(structure: Any) -> set[str]:
     match structure:
         case dict():
@@ -125,6 +134,8 @@ def _leaves(structure: Any) -> set[str]:
 
 def _type_of(structure: Any, numbers: Mapping[str, str]) -> str:
     match structure:
+        case dict() if "" in structure or same_names(structure):
+            return "JSON"  # as of a map that Spark has written
         case dict():
             return (
                 f"STRUCT({', '.join(f'{quoted(name)} {_type_of(kind, numbers)}' for name, kind in structure.items())})"

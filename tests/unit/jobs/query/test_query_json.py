@@ -443,3 +443,29 @@ def test_a_file_that_is_gone_is_named(table: Table) -> None:
         f"{table.folder}: {gone.relative_to(table.folder)} is gone, which a committed batch has written" in done.stderr
     )
     assert keys_of(table, "--since", "batch 3") == "e"
+
+
+def test_names_that_differ_by_case_alone_cost_no_other_column(tmp_path: Path) -> None:
+    """As after an edit of the transform, and in a map, which its lines have as an object."""
+    table = Table(tmp_path, "order_id string", "SELECT order_id, f(order_id) AS n FROM events")
+    table.write(0, [b'{"order_id":"a","Version":1,"n":{"Accept":"x","accept":1.5}}\n'])
+    table.write(1, [b'{"order_id":"b","version":2,"n":{"":2}}\n'])
+    path = str(table.folder)
+    assert rows_of(path, "--sql", "SELECT n FROM lake ORDER BY order_id") == [
+        {"n": '{"Accept":"x","accept":1.5}'},
+        {"n": '{"":2}'},
+    ]
+    done = ask(path, "--sql", "SELECT version FROM lake")
+    assert done.exit_code == 3
+    assert (
+        "column Version of orders (JSON files) is Version and version in the lines, which are one to SQL" in done.stderr
+    )
+    assert rows_of(path, "--since", "batch 0", "--sql", "SELECT version FROM lake") == [{"version": 2}]
+
+
+def test_a_declared_column_is_not_that_of_another_case(tmp_path: Path) -> None:
+    table = Table(tmp_path, "order_id string, version long")
+    table.write(0, [b'{"order_id":"a","Version":1}\n'])
+    table.write(1, [b'{"order_id":"b","version":2}\n'])
+    found = rows_of(str(table.folder), "--sql", "SELECT version FROM lake ORDER BY order_id")
+    assert found == [{"version": None}, {"version": 2}]
