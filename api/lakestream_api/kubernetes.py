@@ -1,5 +1,6 @@
 """How the pods of a LakeStream look on Kubernetes. None of it is used on a laptop."""
 
+import re
 from collections.abc import Iterator, Sequence
 from enum import StrEnum
 from typing import Annotated, Any, Self
@@ -9,7 +10,7 @@ from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, model_va
 from lakestream_api.base import ApiModel, problem_at
 from lakestream_api.cel import rule, rules
 from lakestream_api.fields import EnvName, KubernetesName
-from lakestream_api.names import DOWNWARD_VARIABLES
+from lakestream_api.names import OWN_VARIABLES
 from lakestream_api.quantities import Cpu, Memory, cpu_millis
 from lakestream_api.templates import DRIVER_CONTAINER, EXECUTOR_CONTAINER, conf_problems, template_problems
 
@@ -70,13 +71,16 @@ class EnvSource(ApiModel):
         return self
 
 
+_OWN_VARIABLE = "is LakeStream's or Spark's own; choose another name"
+
+
 class EnvVar(ApiModel):
     """An environment variable of driver and executors."""
 
     model_config = ConfigDict(
         json_schema_extra=rules(
             rule("has(self.value) != has(self.valueFrom)", "needs exactly one of value and valueFrom"),
-            rule(f"!(self.name in {list(DOWNWARD_VARIABLES)})", "is LakeStream's own; choose another name", ".name"),
+            rule(f"!self.name.matches('^({OWN_VARIABLES})$')", _OWN_VARIABLE, ".name"),
         )
     )
 
@@ -93,8 +97,8 @@ class EnvVar(ApiModel):
     def _has_one_value(self) -> Self:
         if (self.value is None) == (self.value_from is None):
             raise problem_at("value", "needs exactly one of value and valueFrom")
-        if self.name in DOWNWARD_VARIABLES:
-            raise problem_at("name", f"{self.name!r} is LakeStream's own; choose another name")
+        if re.fullmatch(OWN_VARIABLES, self.name):
+            raise problem_at("name", f"{self.name!r} {_OWN_VARIABLE}")
         return self
 
 

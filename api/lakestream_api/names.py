@@ -24,7 +24,9 @@ POD_VARIABLE = "LAKESTREAM_POD"
 POD_UID_VARIABLE = "LAKESTREAM_POD_UID"
 NAMESPACE_VARIABLE = "LAKESTREAM_NAMESPACE"
 
-DOWNWARD_VARIABLES = (POD_VARIABLE, POD_UID_VARIABLE, NAMESPACE_VARIABLE)
+OWN_VARIABLES = rf"HOME|PYTHONPATH|{POD_VARIABLE}|{POD_UID_VARIABLE}|{NAMESPACE_VARIABLE}|(PY)?SPARK_.*"
+"""Environment variables that are LakeStream's or Spark's own, as a pattern of whole names: with others of a person's a
+driver would not find its code, or its executors. What it logs is his."""
 
 LOG_FORMAT_VARIABLE = "LAKESTREAM_LOG_FORMAT"
 """Environment variable of drivers and executors: `json` makes lines of JSON of their logs; without it they are text."""

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
+
+from lakestream_api.names import OWN_VARIABLES
 
 DRIVER_CONTAINER = "spark-kubernetes-driver"
 """Spark finds the container that it is to fill in by this name; a template's entries for it are merged into it."""
@@ -28,7 +31,6 @@ _POD_FIELDS = {
 _OUR_LABELS = ("lakestream.dev/", "app.kubernetes.io/", "spark-")
 _OUR_VOLUMES = ("tmp", "document")
 _OUR_MOUNTS = ("/tmp", "/etc/lakestream/document")
-_OUR_VARIABLES = ("HOME", "LAKESTREAM_", "SPARK_", "PYSPARK_")
 
 _OWN_CONF = {
     **dict.fromkeys(
@@ -165,7 +167,7 @@ def _mapping(value: Any) -> Mapping[str, Any]:
 def _container_problems(one: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     yield from ((name, why) for name, why in _BY_FIELDS.items() if name in one)
     for variable in one.get("env") or ():
-        if str(variable.get("name", "")).startswith(_OUR_VARIABLES):
+        if re.fullmatch(OWN_VARIABLES, str(variable.get("name", ""))):
             yield f"env.{variable['name']}", "is LakeStream's or Spark's own"
     for mount in one.get("volumeMounts") or ():
         if str(mount.get("mountPath", "")).rstrip("/") in _OUR_MOUNTS:

@@ -47,7 +47,7 @@ _CONTAINER_SECURITY = {
     "readOnlyRootFilesystem": True,
     "runAsNonRoot": True,
 }
-_ENV = (EnvVar(name="HOME", value="/tmp"), EnvVar(name=LOG_FORMAT_VARIABLE, value="json"))
+_ENV = {name: {"name": name, "value": value} for name, value in (("HOME", "/tmp"), (LOG_FORMAT_VARIABLE, "json"))}
 _DOWNWARD = {
     POD_VARIABLE: "metadata.name",
     POD_UID_VARIABLE: "metadata.uid",
@@ -108,7 +108,7 @@ def _pod(container: dict[str, Any], plan: Plan) -> dict[str, Any]:
 
 def _container(name: str, plan: Plan, job: JobSettings) -> dict[str, Any]:
     pods = plan.stream.spec.kubernetes
-    variables = _variables([*_ENV, *job.env, *pods.env])
+    variables = _ENV | _variables([*job.env, *pods.env])
     sources = [*job.env_from, *pods.env_from]
     return {
         "name": name,
@@ -120,6 +120,6 @@ def _container(name: str, plan: Plan, job: JobSettings) -> dict[str, Any]:
     }
 
 
-def _variables(given: Iterable[EnvVar]) -> Mapping[str, dict[str, Any]]:
+def _variables(given: Iterable[EnvVar]) -> dict[str, dict[str, Any]]:
     """By name; the last one of a name wins."""
     return {one.name: one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in given}
