@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping, Set
 from dataclasses import dataclass
 from datetime import datetime
+from typing import TypeVar
 
 from lakestream_operator.decide import Decision, Remembered
 from lakestream_operator.errors import OperatorError, RetryLaterError
 from lakestream_operator.model import Action, Emit, Observed, Refusal
 
 Act = Callable[[Action], Awaitable[None]]
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,13 +33,17 @@ class Attempt:
             before: what was remembered for it.
         """
         after = decision.remembered
-        decided = {name: one for name, one in after.scaling.items() if name not in self.undone}
-        kept = {name: one for name, one in before.scaling.items() if name in self.undone and name in after.scaling}
         return Remembered(
-            scaling={**decided, **kept},
+            scaling=self._done(after.scaling, before.scaling),
             shards=before.shards if decision.resharding in self.undone else after.shards,
+            bound=self._done(after.bound, before.bound),
             told=before.told if "" in self.undone else after.told,
         )
+
+    def _done(self, after: Mapping[str, T], before: Mapping[str, T]) -> dict[str, T]:
+        """By writer."""
+        decided = {name: one for name, one in after.items() if name not in self.undone}
+        return decided | {name: one for name, one in before.items() if name in self.undone and name in after}
 
 
 async def attempt(

@@ -24,6 +24,9 @@ from lakestream_operator.render import control_manifest, document_manifest, rend
 from lakestream_operator.settings import JobSettings
 from lakestream_operator.writers import Goal, WriterDecision
 
+REPLACED = "RoleReplaced"
+"""Event: a driver was bound to the role of another release of the chart."""
+
 
 def changes_for(stream: Stream, decision: WriterDecision, job: JobSettings) -> Iterator[Action]:
     """The actions, in the order in which they have to be taken.
@@ -105,8 +108,16 @@ def _supported(decision: WriterDecision, manifest: Manifest) -> Iterator[Action]
     live = decision.seen.objects.get((reference.kind, reference.name))
     if live is None or live.get("roleRef") == manifest.get("roleRef"):
         yield from _applied(decision, manifest)
-    else:
+    elif not decision.rebound:
         yield from (Delete(reference, live["metadata"]["uid"]), Apply(manifest))
+        yield Emit(
+            REPLACED,
+            f"The driver of writer {decision.name} was bound to the ClusterRole {live['roleRef']['name']}, and is now"
+            f" to {manifest['roleRef']['name']}. If this is said again, two releases of the chart serve the namespace"
+            f" {reference.namespace}, and undo each other's work: uninstall one of them, or give each namespaces of its"
+            " own (operator.namespaces).",
+            warning=True,
+        )
 
 
 def covers(live: object, wanted: object) -> bool:

@@ -9,7 +9,7 @@ from functools import partial
 
 from lakestream_api import InvalidDocumentError, LakeStreamStatus, QuarantineStatus, WriterNames
 from lakestream_operator.autoscaler import ScalingState, ShardState
-from lakestream_operator.changes import changes_for
+from lakestream_operator.changes import REPLACED, changes_for
 from lakestream_operator.conditions import Findings
 from lakestream_operator.executors import kept_away, scale
 from lakestream_operator.model import Action, Emit, Finalize, Kind, Observed, Refusal, Stream, WriterSeen
@@ -36,6 +36,8 @@ class Remembered:
     """What the autoscaler remembers of each writer."""
     shards: ShardState | None = None
     """What it remembers of the stream's shards."""
+    bound: Mapping[str, datetime] = field(default_factory=dict)
+    """When a writer was taken from another operator's role last, for a while."""
     told: frozenset[str] | None = None
     """What is so of the LakeStream as a whole, and was said; none after the start: then the status tells."""
 
@@ -76,10 +78,7 @@ def decide(
     # Without the finalizer nothing is made: a LakeStream that is deleted in between would leave a driver undrained.
     begun = stream.finalizing or stream.deleting
     goals = _goals(observed, wanted) if begun else {}
-    writers = {
-        name: _decide_writer(observed, wanted, goal, job, remembered.scaling.get(name), remembered.shards, now)
-        for name, goal in goals.items()
-    }
+    writers = {name: _decide_writer(observed, wanted, goal, job, remembered, now) for name, goal in goals.items()}
     findings = _findings(observed, wanted, problems if begun else "", writers, begun=begun)
     actions = {name: tuple(changes_for(stream, one, job)) for name, one in writers.items()}
     news = _news(stream, findings)
@@ -98,6 +97,7 @@ def decide(
         remembered=Remembered(
             scaling={name: one.scale.state for name, one in writers.items() if one.scale},
             shards=next((one.shards.state for one in writers.values() if one.shards), None),
+            bound=_bound(remembered.bound, allowed, now),
             told=frozenset(one for one in news if one in told or news[one] in allowed.get("", ())),
         ),
         resharding=next((name for name, one in writers.items() if one.shards), ""),
@@ -182,14 +182,15 @@ def _decide_writer(
     wanted: Wanted | None,
     goal: Goal,
     job: JobSettings,
-    scaling: ScalingState | None,
-    shards: ShardState | None,
+    remembered: Remembered,
     now: datetime,
 ) -> WriterDecision:
     """What becomes of one writer, and of its executors; of the first one also: of the stream's shards."""
     name, plan, seen = goal.names.writer, goal.plan, observed.seen(goal.names.writer)
     outcome = decide_writer(goal, seen, now)
-    decision = WriterDecision(goal, seen, outcome, failing=_failing(observed.refusals.get(name), seen, outcome))
+    services, bound_at = _failing(observed.refusals.get(name), seen, outcome), remembered.bound.get(name)
+    rebound = bound_at is not None and abs(now - bound_at) < timings.REBINDING
+    decision = WriterDecision(goal, seen, outcome, failing=services, rebound=rebound)
     if plan is None:
         return decision
     decision = replace(decision, wanted_image=plan.stream.spec.kubernetes.image or job.image)
@@ -197,13 +198,13 @@ def _decide_writer(
     if bounds is None:
         return decision
     consumers = len(wanted.plans if wanted else observed.writers)
-    scaled = scale(bounds, plan, consumers, seen, scaling, now)
+    scaled = scale(bounds, plan, consumers, seen, remembered.scaling.get(name), now)
     short = observed.quotas and is_short(seen)
     why = in_the_way(quotas_of(observed.quotas), executor_needs(plan)) if short else ""
     decision = replace(decision, scale=kept_away(scaled, seen, why, now))
     if wanted is None or name != wanted.stream.spec.writers[0].name:
         return decision
-    return replace(decision, shards=reshard(wanted.stream.spec, seen, shards, now))
+    return replace(decision, shards=reshard(wanted.stream.spec, seen, remembered.shards, now))
 
 
 def _allowed(
@@ -213,6 +214,16 @@ def _allowed(
     asked = observed.stream.asked
     held = {name for name, one in observed.refusals.items() if one.holds(asked, now)}
     return {name: some for name, some in actions.items() if some and name not in held}
+
+
+def _bound(
+    before: Mapping[str, datetime], actions: Mapping[str, tuple[Action, ...]], now: datetime
+) -> dict[str, datetime]:
+    """When writers were taken from another operator's role last, as they are now."""
+    taken = [
+        name for name, some in actions.items() if any(isinstance(one, Emit) and one.reason == REPLACED for one in some)
+    ]
+    return {**before, **dict.fromkeys(taken, now)}
 
 
 def _wake_at(observed: Observed, writers: Mapping[str, WriterDecision], now: datetime) -> datetime:

@@ -94,6 +94,8 @@ class WriterDecision:
     """What keeps failing beside its batches."""
     wanted_image: str = ""
     """That it would be started with now; empty: it would not be."""
+    rebound: bool = False
+    """Whether it was taken from another operator's role a while ago: if it has that again, somebody gives it back."""
 
     @property
     def name(self) -> str:

@@ -273,6 +273,19 @@ def test_a_changed_role_binding_is_made_anew() -> None:
     assert cluster.objects[reference]["metadata"]["uid"] != before["metadata"]["uid"]
 
 
+def test_two_operators_do_not_take_a_driver_from_each_other_without_end() -> None:
+    cluster = _running()
+    reference = Reference(Kind.RoleBinding, "lake", "orders-json")
+    uids = {cluster.objects[reference]["metadata"]["uid"]}
+    for _ in range(30):
+        found = cluster.objects[reference]
+        found["roleRef"] = {**found["roleRef"], "name": "another"}
+        cluster.api.touch(found)
+        cluster.advance(timedelta(minutes=1))
+        uids.add(cluster.objects[reference]["metadata"]["uid"])
+    assert _reasons(cluster).count("RoleReplaced") == len(uids) - 1 == 3
+
+
 def test_an_application_edited_by_hand_is_put_right() -> None:
     cluster = _running()
     uid = _uids(cluster)["orders-json"]
