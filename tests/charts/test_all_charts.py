@@ -95,6 +95,19 @@ def test_pods_are_restricted(rendered: Rendered) -> None:
         assert [volume for volume in pod.get("volumes", []) if "hostPath" in volume] == []
 
 
+@pytest.mark.parametrize("chart", NAMES)
+def test_users_may_be_left_to_openshift(chart: str, render: Render) -> None:
+    values: dict[str, Any] = {"podSecurityContext": dict.fromkeys(("runAsUser", "runAsGroup", "fsGroup"))}
+    if chart == "lakestream":
+        values = {"operator": values, "sparkOperator": {"enabled": False}}
+    for _, pod in pods(render(chart, values)):
+        assert pod["securityContext"] == {
+            "runAsNonRoot": True,
+            "fsGroupChangePolicy": "OnRootMismatch",
+            "seccompProfile": {"type": "RuntimeDefault"},
+        }
+
+
 def test_containers_ask_for_what_they_need_and_bound_their_memory(rendered: Rendered) -> None:
     for name, pod in pods(rendered):
         if "spark-operator" in name:
