@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from rendering import Render, environment, notes
+from rendering import Render, containers, environment, notes, pods
 
 pytestmark = pytest.mark.charts
 API = "https://kubernetes.default.svc/apis/lakestream.dev/v1alpha1"
@@ -82,6 +82,21 @@ def test_nothing_is_in_a_namespace_that_was_deleted(
 
 
 def test_it_refuses_without_a_right_to_look(uninstall: Callable[..., None]) -> None:
-    for values, path, status in (({}, "/lakestreams", 403), (NAMESPACED, "/namespaces/orders/lakestreams", 500)):
-        with pytest.raises(urllib.error.HTTPError):
-            uninstall(values, {path: [status]})
+    with pytest.raises(SystemExit, match="may not list LakeStreams"):
+        uninstall({}, {"/lakestreams": [403]})
+
+
+def test_it_waits_for_an_api_server_that_is_away(
+    uninstall: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    uninstall(
+        NAMESPACED, {"/namespaces/orders/lakestreams": [503, [], []], "/namespaces/clicks/lakestreams": [500, []]}
+    )
+    assert capsys.readouterr().out.count("does not answer") == 2
+
+
+def test_it_has_the_resources_of_the_operator(render: Render) -> None:
+    # As under a quota that asks each pod for a limit of its CPU.
+    resources = {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "1", "memory": "1Gi"}}
+    rendered = render("lakestream", {"operator": {"resources": resources}, "sparkOperator": {"enabled": False}})
+    assert [each["resources"] for _, pod in pods(rendered) for each in containers(pod)] == [resources] * 3

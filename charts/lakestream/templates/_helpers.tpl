@@ -70,6 +70,7 @@ securityContext: {{- toYaml .Values.operator.podSecurityContext | nindent 2 }}
 {{- define "lakestream.container" -}}
 image: {{ include "lakestream.operator.image" . }}
 imagePullPolicy: {{ .Values.operator.image.pullPolicy }}
+resources: {{- toYaml .Values.operator.resources | nindent 2 }}
 securityContext:
   allowPrivilegeEscalation: false
   readOnlyRootFilesystem: true
