@@ -214,6 +214,13 @@ def test_unknown_values_are_refused_at_every_depth(chart: str, render: Render) -
             render(chart, unknown)
 
 
+@pytest.mark.parametrize("chart", ["lakestream", "loadgen"])
+@pytest.mark.parametrize("name", ["2orders", "orders.eu", "Orders"])
+def test_names_that_no_service_may_have_are_refused(chart: str, name: str, render: Render) -> None:
+    with pytest.raises(ValueError, match=f"{name} begins the name of a Service"):
+        render(chart, {"fullnameOverride": name})
+
+
 @pytest.mark.parametrize("chart", NAMES)
 def test_the_default_tag_is_the_charts_version_of_our_images(chart: str, render: Render) -> None:
     version = yaml.safe_load((CHARTS / chart / "Chart.yaml").read_text("utf-8"))["appVersion"]

@@ -3,13 +3,16 @@
 {{- end }}
 
 {{- define "lakestream.fullname" -}}
-{{- if .Values.fullnameOverride -}}
-{{ .Values.fullnameOverride | trunc 42 | trimSuffix "-" }}
-{{- else if contains (include "lakestream.name" .) .Release.Name -}}
-{{ .Release.Name | trunc 42 | trimSuffix "-" }}
-{{- else -}}
-{{ printf "%s-%s" .Release.Name (include "lakestream.name" .) | trunc 42 | trimSuffix "-" }}
+{{- $name := printf "%s-%s" .Release.Name (include "lakestream.name" .) }}
+{{- if .Values.fullnameOverride }}
+{{- $name = .Values.fullnameOverride }}
+{{- else if contains (include "lakestream.name" .) .Release.Name }}
+{{- $name = .Release.Name }}
 {{- end }}
+{{- if not (regexMatch "^[a-z][-a-z0-9]*$" $name) }}
+{{- fail (printf "%s begins the name of a Service, which has a letter first, then lower-case letters, digits and '-'; choose another release name, or set fullnameOverride" $name) }}
+{{- end }}
+{{- $name | trunc 42 | trimSuffix "-" }}
 {{- end }}
 
 {{- define "lakestream.operator.name" -}}

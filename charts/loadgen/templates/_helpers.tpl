@@ -3,13 +3,16 @@
 {{- end }}
 
 {{- define "loadgen.fullname" -}}
-{{- if .Values.fullnameOverride -}}
-{{ .Values.fullnameOverride | trunc 50 | trimSuffix "-" }}
-{{- else if contains (include "loadgen.name" .) .Release.Name -}}
-{{ .Release.Name | trunc 50 | trimSuffix "-" }}
-{{- else -}}
-{{ printf "%s-%s" .Release.Name (include "loadgen.name" .) | trunc 50 | trimSuffix "-" }}
+{{- $name := printf "%s-%s" .Release.Name (include "loadgen.name" .) }}
+{{- if .Values.fullnameOverride }}
+{{- $name = .Values.fullnameOverride }}
+{{- else if contains (include "loadgen.name" .) .Release.Name }}
+{{- $name = .Release.Name }}
 {{- end }}
+{{- if not (regexMatch "^[a-z][-a-z0-9]*$" $name) }}
+{{- fail (printf "%s begins the name of a Service, which has a letter first, then lower-case letters, digits and '-'; choose another release name, or set fullnameOverride" $name) }}
+{{- end }}
+{{- $name | trunc 50 | trimSuffix "-" }}
 {{- end }}
 
 {{- define "loadgen.serviceAccount" -}}
