@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -212,6 +213,25 @@ def test_unknown_values_are_refused_at_every_depth(chart: str, render: Render) -
             unknown = {key: unknown}
         with pytest.raises(ValueError, match="additional properties 'misspelt' not allowed"):
             render(chart, unknown)
+
+
+@pytest.mark.parametrize("chart", NAMES)
+def test_values_that_are_null_are_left_out_or_told(chart: str, render: Render) -> None:
+    def nulls(values: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        for key, value in values.items():
+            if isinstance(value, dict):
+                yield {key: None}
+                yield from ({key: deeper} for deeper in nulls(value))
+
+    values = yaml.safe_load((CHARTS / chart / "values.yaml").read_text("utf-8"))
+    told = []
+    for one in nulls({**values, "sparkOperator": {}} if chart == "lakestream" else values):
+        try:
+            render(chart, one)
+        except ValueError as error:
+            told.append(str(error))
+    assert [error for error in told if "missing property" not in error] == []
+    assert len(told) > 5
 
 
 @pytest.mark.parametrize("chart", ["lakestream", "loadgen"])

@@ -6,17 +6,20 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from jsonschema import Draft7Validator
 from pydantic import ValidationError
 
 from lakestream_api.templates import _OWN_CONF, _PREFIXES
 from lakestream_operator.settings import JobSettings
 
-SCHEMA = json.loads((Path(__file__).parents[3] / "charts/lakestream/values.schema.json").read_text("utf-8"))
+CHART = Path(__file__).parents[3] / "charts/lakestream"
+SCHEMA = json.loads((CHART / "values.schema.json").read_text("utf-8"))
+VALUES = yaml.safe_load((CHART / "values.yaml").read_text("utf-8"))
 
 
 def _chart_takes(job: dict[str, Any]) -> bool:
-    return bool(Draft7Validator(SCHEMA).is_valid({"job": job}))
+    return bool(Draft7Validator(SCHEMA).is_valid({**VALUES, "job": {**VALUES["job"], **job}}))
 
 
 def _operator_takes(job: dict[str, Any]) -> bool:
