@@ -73,8 +73,9 @@ def decide(
         now: the time of this cycle, read once.
         remembered: what the last decision has left.
     """
-    observed, stream = _recalled(observed, now), observed.stream
+    stream = observed.stream
     wanted, problems = (None, "") if stream.deleting else _read(observed)
+    observed = _recalled(observed, wanted, now)
     # Without the finalizer nothing is made: a LakeStream that is deleted in between would leave a driver undrained.
     begun = stream.finalizing or stream.deleting
     goals = _goals(observed, wanted) if begun else {}
@@ -119,9 +120,9 @@ def _findings(
     )
 
 
-def _recalled(observed: Observed, now: datetime) -> Observed:
-    """With what is remembered of writers as it can be: by this clock, and, where it was deleted, with the number of
-    failures that the status has kept."""
+def _recalled(observed: Observed, wanted: Wanted | None, now: datetime) -> Observed:
+    """With what is remembered of writers as it can be: by this clock, where it was deleted with the number of failures
+    that the status has kept, and without a document that was given up, once another one is asked for."""
     status = observed.stream.status
     failures = {one.name: one.restarts for one in status.writers} if status else {}
     writers = {}
@@ -129,6 +130,9 @@ def _recalled(observed: Observed, now: datetime) -> Observed:
         memory = seen.memory.by(now, timings.PERMANENT_RETRY)
         if (Kind.ConfigMap, WriterNames(observed.stream.name, name).control) not in seen.objects:
             memory = memory.model_copy(update={"failures": failures.get(name, 0)})
+        plan = wanted.plans.get(name) if wanted else None
+        if plan and memory.rejected != plan.fingerprint:
+            memory = memory.model_copy(update={"rejected": None})
         writers[name] = replace(seen, memory=memory)
     return replace(observed, writers=writers)
 

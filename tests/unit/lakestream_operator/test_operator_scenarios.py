@@ -20,8 +20,10 @@ CONTROL = Reference(Kind.ConfigMap, "lake", "orders-json-control")
 PROGRESS = Reference(Kind.ConfigMap, "lake", "orders-json-progress")
 
 
-def _running(**arguments: Any) -> Cluster:
-    cluster = Cluster(lakestream(**arguments))
+def _running(*, rollback: bool = False, **arguments: Any) -> Cluster:
+    manifest = lakestream(**arguments)
+    manifest["spec"].update({"rollback": True} if rollback else {})
+    cluster = Cluster(manifest)
     cluster.advance(2 * MINUTE)
     assert cluster.status.phase is Phase.RUNNING
     return cluster
@@ -741,6 +743,23 @@ def test_a_spec_that_never_runs_is_rolled_back() -> None:
     cluster.advance(5 * MINUTE)
     assert _says(cluster, ConditionType.DEGRADED) == (False, "AsExpected")
     assert cluster.running()[0].fingerprint != good.fingerprint
+
+
+def test_a_spec_that_was_rolled_back_is_tried_again_after_another_one() -> None:
+    cluster = _running(rollback=True)
+    (good,) = cluster.running()
+    cluster.behaviour = lambda one: Behaviour.WELL if one == good.fingerprint else Behaviour.REFUSES
+    schema = cluster.lakestream["spec"]["schema"] if cluster.lakestream else ""
+    cluster.edit(lambda spec: spec.update(schema="order_id string"))
+    cluster.advance(5 * MINUTE)
+    assert _says(cluster, ConditionType.DEGRADED) == (True, "RolledBack")
+    cluster.edit(lambda spec: spec.update(schema=schema))
+    cluster.advance(MINUTE)
+    cluster.behaviour = lambda _: Behaviour.WELL
+    cluster.edit(lambda spec: spec.update(schema="order_id string"))
+    cluster.advance(5 * MINUTE)
+    assert cluster.running()[0].fingerprint != good.fingerprint
+    assert _says(cluster, ConditionType.DEGRADED) == (False, "AsExpected")
 
 
 def test_without_rollback_a_spec_that_never_runs_stays() -> None:
