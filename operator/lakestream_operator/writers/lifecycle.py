@@ -154,7 +154,7 @@ def _keep(goal: Goal, app: Application, seen: WriterSeen, now: datetime) -> Outc
     update = {"drain": drain if followed else None, "podless_since": _podless_since(app, seen, now)}
     memory = seen.memory.model_copy(update=update)
     outcome = judge(app, pod, seen, memory, now)
-    if outcome.situation is Situation.RUNNING and memory.failures and _is_over(memory.ending, report):
+    if outcome.situation is Situation.RUNNING and memory.failures and _is_over(memory.ending, app, report):
         event = Emit("Recovered", f"Writer {goal.names.writer} runs well again.")
         forgotten = memory.model_copy(update={"failures": 0, "ending": None})
         return replace(outcome, memory=forgotten, actions=(event,))
@@ -172,8 +172,9 @@ def _podless_since(app: Application, seen: WriterSeen, now: datetime) -> datetim
     return seen.memory.podless_since or now
 
 
-def _is_over(ending: Ending | None, report: DriverReport | None) -> bool:
-    """Whether a driver that commits batches will go on so: what was missing was the storage, or it has for long."""
-    if ending is not None and ending.exit == Exit.STORAGE:
+def _is_over(ending: Ending | None, app: Application, report: DriverReport | None) -> bool:
+    """Whether a driver that commits batches will go on so: what was missing was the storage, what failed had another
+    document, or it has for long."""
+    if ending is not None and (ending.exit == Exit.STORAGE or ending.fingerprint != app.fingerprint):
         return True
     return report is not None and report.updated_at - report.started_at > timings.GOOD_RUN

@@ -323,6 +323,20 @@ def test_a_crash_loop_slows_down_and_is_said_to_be_one() -> None:
     assert f"failed {writer.restarts} times in a row" in _condition(cluster, ConditionType.DEGRADED).message
 
 
+def test_a_crash_loop_that_another_spec_has_ended_is_over_with_its_first_batch() -> None:
+    cluster = _running()
+    (bad,) = cluster.running()
+    cluster.behaviour = lambda one: Behaviour.CRASHES if one == bad.fingerprint else Behaviour.WELL
+    bad.behaviour = Behaviour.CRASHES
+    cluster.advance(30 * MINUTE)
+    assert cluster.status.phase is Phase.FAILED
+    cluster.edit(lambda spec: spec.update(schema="order_id string"))
+    cluster.advance(2 * MINUTE)
+    assert cluster.status.phase is Phase.RUNNING
+    assert _says(cluster, ConditionType.DEGRADED) == (False, "AsExpected")
+    assert _reasons(cluster).count("Recovered") == 1
+
+
 def test_failures_outlive_the_memory_of_them() -> None:
     cluster = Cluster(lakestream(), behaviour=lambda _: Behaviour.CRASHES)
     cluster.advance(10 * MINUTE)
