@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lakestream_api import ConditionStatus, ConditionType, Control, ExecutorsReport, WriterNames
+from lakestream_api import Condition, ConditionStatus, ConditionType, Control, ExecutorsReport, WriterNames
 from lakestream_api.names import CONTROL_KEY, REPORT_KEY
 from lakestream_operator.model import Kind, Reference
 from lakestream_operator.observer import writer_of
@@ -15,6 +15,12 @@ from lakestream_operator.testing.cluster import BEGIN
 
 MINUTE = timedelta(minutes=1)
 NEEDS = {"pods": "1", "requests.cpu": "500m", "requests.memory": "1434Mi"}
+
+
+def _limited(cluster: Cluster) -> Condition:
+    """What the status says of `ScalingLimited`."""
+    (found,) = (one for one in cluster.status.conditions if one.type is ConditionType.SCALING_LIMITED)
+    return found
 
 
 def _quota(hard: dict[str, str], used: dict[str, str], **spec: Any) -> dict[str, Any]:
@@ -127,14 +133,14 @@ def test_executors_that_do_not_come_for_no_reason_to_be_seen_are_told_of_once() 
     cluster.advance(3 * MINUTE)
     assert "ExecutorsMissing" not in [one.reason for one in cluster.events], "they may be on their way"
     cluster.advance(5 * MINUTE)
-    (limited,) = (one for one in cluster.status.conditions if one.type is ConditionType.SCALING_LIMITED)
+    limited = _limited(cluster)
     assert (limited.status, limited.reason) == (ConditionStatus.TRUE, "ExecutorsMissing")
     assert "2 of 4 executors" in limited.message
     assert "orders-json-driver" in limited.message
     assert [one.reason for one in cluster.events].count("ExecutorsMissing") == 1
     cluster.running()[0].room = 4
     cluster.advance(MINUTE)
-    (limited,) = (one for one in cluster.status.conditions if one.type is ConditionType.SCALING_LIMITED)
+    limited = _limited(cluster)
     assert limited.reason != "ExecutorsMissing"
 
 
@@ -145,11 +151,11 @@ def test_executors_that_a_quota_refuses_are_told_of_once() -> None:
     cluster.running()[0].room = 2
     cluster.api.admit(_quota({"limits.memory": "8Gi"}, {"limits.memory": "7Gi"}))
     cluster.advance(5 * MINUTE)
-    (limited,) = (one for one in cluster.status.conditions if one.type is ConditionType.SCALING_LIMITED)
+    limited = _limited(cluster)
     assert (limited.status, limited.reason) == (ConditionStatus.TRUE, "ResourceStarved")
     assert "ResourceQuota small" in limited.message
     assert [one.reason for one in cluster.events].count("ResourceStarved") == 1
     cluster.running()[0].room = 4
     cluster.advance(MINUTE)
-    (limited,) = (one for one in cluster.status.conditions if one.type is ConditionType.SCALING_LIMITED)
+    limited = _limited(cluster)
     assert limited.reason != "ResourceStarved"
