@@ -14,7 +14,6 @@ import signal
 import sys
 import time
 from dataclasses import replace
-from pathlib import Path
 from random import Random
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
@@ -79,9 +78,8 @@ class LoadRun:
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
-        self._own_ledger: Path | None = None
         # Kept apart: a master sends all its options to its workers, in place of theirs.
-        self._own_ledger = self.settings.ledger
+        self._own_ledger = self._told().ledger
         self.stop_requested = False
         self._part: Part | None = None
         self._master: _Master | None = None
@@ -121,10 +119,13 @@ class LoadRun:
     @property
     def settings(self) -> LoadSettings:
         """As the options say now: the web page may have changed them, and a master sends them to its workers."""
+        told = self._told()
+        return replace(told, ledger=self._own_ledger or told.ledger)
+
+    def _told(self) -> LoadSettings:
         if self._environment.parsed_options is None:
             raise SettingsError("Locust has parsed no options")
-        told = load_settings(self._environment.parsed_options)
-        return replace(told, ledger=self._own_ledger or told.ledger)
+        return load_settings(self._environment.parsed_options)
 
     @property
     def _runner(self) -> Runner:
