@@ -77,8 +77,7 @@ class Target:
         Raises:
             SettingsError: as `required_log`.
         """
-        log = self.known_log() or self.log
-        return self.required_log() if log is None else log
+        return self.known_log() or self.log or self.required_log()
 
 
 def of_writer(document: LakeStream, writer_name: str, environ: Mapping[str, str]) -> Target:
