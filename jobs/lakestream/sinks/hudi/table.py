@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from pyspark.sql.types import (
@@ -30,7 +30,7 @@ from lakestream.errors import SettingsChangedError, SettingsError
 from lakestream.sinks.hudi.deletes import IS_DELETED
 from lakestream.sinks.hudi.options import PARTITION_PATHS, key_generator
 from lakestream.sinks.hudi.settings import HudiSettings
-from lakestream.sinks.structs import require_structs
+from lakestream.sinks.structs import Part, parts_of, require_structs
 from lakestream_api import TableVersion
 
 LAYOUT = "lakestream.layout"
@@ -141,8 +141,9 @@ def require_columns(output: StructType, settings: HudiSettings) -> None:
             f"column {reserved[0]}: names that begin with _hoodie_ are Hudi's; rename it in spec.transform"
         )
     require_structs(output)
-    for path, why in _untaken(output):
-        raise SettingsError(f"column {path}: {why} in spec.transform")
+    for part in parts_of(output):
+        if (why := _untaken(part)) is not None:
+            raise SettingsError(f"column {part.path}: {why} in spec.transform")
 
 
 def require_partitions(output: StructType, settings: HudiSettings) -> None:
@@ -164,25 +165,18 @@ def require_partitions(output: StructType, settings: HudiSettings) -> None:
                 )
 
 
-def _untaken(type: DataType) -> Iterator[tuple[str, str]]:
-    """Fields that Hudi fails at, by their paths, and what to do. It goes by Avro's schemas, and writes Parquet."""
-    match type:
-        case StructType():
-            for field in type.fields:
-                if not _is_name(field.name):
-                    yield field.name, f"names in a Hudi table {_NAMES}; rename it"
-                for path, why in _untaken(field.dataType):
-                    yield f"{field.name}.{path}" if path else field.name, why
-        case ArrayType():
-            yield from _untaken(type.elementType)
-        case MapType(keyType=StringType()):
-            yield from _untaken(type.valueType)
-        case MapType():
-            yield "", f"keys of a map are texts in a Hudi table, and not {type.keyType.simpleString()}; CAST them"
+def _untaken(part: Part) -> str | None:
+    """Why Hudi fails at it, and what to do; None: it does not. It goes by Avro's schemas, and writes Parquet."""
+    if part.name is not None and not _is_name(part.name):
+        return f"names in a Hudi table {_NAMES}; rename it"
+    match part.type:
+        case StructType() | ArrayType() | MapType(keyType=StringType()):
+            return None
+        case MapType(keyType=key):
+            return f"keys of a map are texts in a Hudi table, and not {key.simpleString()}; CAST them"
         case NullType():
-            yield "", "a NULL without a type; CAST it AS the type that it may have one day"
-        case _ if not isinstance(type, _TAKEN):
-            yield "", f"a Hudi table has no {type.simpleString()}; CAST it"
+            return "a NULL without a type; CAST it AS the type that it may have one day"
+    return None if isinstance(part.type, _TAKEN) else f"a Hudi table has no {part.type.simpleString()}; CAST it"
 
 
 _NAMES = "have letters, digits and _ alone, and no digit in front"
