@@ -15,7 +15,7 @@ from lakestream.errors import LakeStreamError
 from lakestream.exits import exit_of, leave_message
 from lakestream.logs import as_json
 from lakestream.statuses import Exit
-from lakestream.terminal import printable_lines
+from lakestream.texts import printable_lines
 from lakestream_api import InvalidDocumentError, LakeStream, Problem, load_lakestream
 
 logger = logging.getLogger(__name__)

@@ -32,6 +32,7 @@ from obstore.exceptions import (
 from obstore.store import LocalStore, S3Store
 
 from lakestream.errors import AccessDeniedError, PermanentError, RetryLaterError
+from lakestream.texts import is_utf8
 
 if TYPE_CHECKING:
     from botocore.credentials import Credentials
@@ -92,7 +93,7 @@ class LakePath:
         Raises:
             StorageError: another scheme, no bucket, or a path that an object key cannot hold.
         """
-        if not text.isascii() and text != text.encode(errors="replace").decode():
+        if not is_utf8(text):
             raise StorageError(f"{text!r} is no path: it is not UTF-8")
         if _CONTROL.search(text):
             raise StorageError(f"{text!r} is no path: it has a control character")

@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from lakestream.quarantined.records import Tally
 from lakestream.query.history import show
-from lakestream.terminal import printable
+from lakestream.texts import printable
 
 _NAMED = 5
 

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from lakestream.errors import SettingsError
 from lakestream.query.errors import SqlError
 from lakestream.query.question import Engine
-from lakestream.terminal import printable
+from lakestream.texts import printable
 
 _WIDEST = 50
 """Characters of a cell that people are shown."""

@@ -18,6 +18,7 @@ from lakestream.errors import LakeStreamError
 from lakestream.query.ddl import quoted
 from lakestream.query.errors import SqlError, UnreadableError
 from lakestream.query.question import TABLE
+from lakestream.texts import is_utf8
 
 _ANSWER = "answer"
 _ROWS = 10_000
@@ -176,7 +177,7 @@ def columns_of(connection: duckdb.DuckDBPyConnection, sql: str, columns: Sequenc
     Raises:
         SqlError: not one query.
     """
-    if not sql.isascii() and sql != sql.encode(errors="replace").decode():
+    if not is_utf8(sql):
         raise SqlError(f"--sql is not UTF-8: {sql!r}")
     ((text,),) = do(connection, "SELECT json_serialize_sql(?)", [sql])
     tree = json.loads(text)

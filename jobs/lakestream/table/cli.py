@@ -14,7 +14,7 @@ from lakestream.command import WithDefault, explained
 from lakestream.logs import log_to_stderr
 from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, described, target_of
 from lakestream.statuses import PLANNED
-from lakestream.terminal import printable
+from lakestream.texts import printable
 from lakestream_api import LakeStream, merged_below
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from lakestream.query.history import show
 from lakestream.query.telling import ago
 from lakestream.table.files import Files
 from lakestream.table.report import Action, Asked, HudiReport, JsonReport, Quarantine
-from lakestream.terminal import printable
+from lakestream.texts import printable
 from lakestream_api import rounded_size
 
 

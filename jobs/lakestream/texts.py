@@ -1,6 +1,11 @@
-"""Text on its way to a terminal. Pure."""
+"""Texts that somebody else has given. Pure."""
 
 from __future__ import annotations
+
+
+def is_utf8(text: str) -> bool:
+    """Whether UTF-8 has it: an argument of the command line may have bytes that no text has."""
+    return text.isascii() or text == text.encode(errors="replace").decode()
 
 
 def printable(text: str) -> str:
