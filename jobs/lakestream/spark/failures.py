@@ -27,6 +27,10 @@ _CAUSE = re.compile(r"^(?:Caused by: |: )?([\w.$]+(?:Exception|Error)): (.+)$", 
 _SHUT_DOWN = "cancelled because SparkContext was shut down"
 """What jobs in hand are told by a JVM that ends itself, as one does that is out of memory."""
 
+# py4j's whole text where its connection broke before the answer: while a method was called, or a class looked up, as
+# it does to tell what kind of exception it has been sent.
+_NO_ANSWER = re.compile(r"An error occurred while calling [\w.:]+|[\w.]+ does not exist in the JVM")
+
 
 @dataclass(frozen=True, slots=True)
 class Remedy:
@@ -80,7 +84,7 @@ def in_our_words(error: BaseException, remedy: Remedy = WRITER) -> LakeStreamErr
         kind = getattr(sys.modules.get(module), name, None)
         if isinstance(kind, type) and issubclass(kind, LakeStreamError):
             return kind(message.strip())
-    if _SHUT_DOWN in text:
+    if _SHUT_DOWN in text or _NO_ANSWER.fullmatch(text.strip()):
         return ended
     causes = _CAUSE.findall(text)
     # S3A's, with path and request; what is beneath it does not tell of what.

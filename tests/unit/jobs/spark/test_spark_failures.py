@@ -27,6 +27,8 @@ class Unspeakable(Py4JError):
         ConnectionRefusedError(111, "Connection refused"),
         ConnectionResetError(104, "Connection reset by peer"),
         Py4JNetworkError("Answer from Java side is empty"),
+        Py4JError("An error occurred while calling o12.parquet"),
+        Py4JError("py4j.reflection does not exist in the JVM"),
         Py4JError("o1.parquet.\n: org.apache.spark.SparkException: Job 0 cancelled because SparkContext was shut down"),
     ],
 )
