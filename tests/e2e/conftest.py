@@ -65,7 +65,7 @@ def example() -> Object:
     """examples/lakestream.yaml, as a document; a copy for each who asks would be changed by none."""
     document: Object = yaml.safe_load(EXAMPLE.read_text("utf-8"))
     document["spec"]["trigger"]["interval"] = "3s"
-    # Two busy cores are no place for a scaling of its own accord: test_5 asks for it.
+    # Two busy cores are no place for a scaling of its own accord: test_4 asks for it.
     document["spec"]["scaling"]["maxExecutors"] = 1
     return document
 

@@ -122,6 +122,7 @@ def test_kinesis_and_s3_installed_anew(orders: Stream, kubectl: Kubectl) -> None
     assert volumes() == before
 
 
+@pytest.mark.usefixtures("other")  # test_6 has it: it starts while here is waited
 def test_nothing_was_lost_or_doubled(orders: Stream, lake: Lake, spark: SparkSession, scratch: Path) -> None:
     stop_load(LAKE)
     orders.wait_until_caught_up(WRITERS)
