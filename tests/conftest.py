@@ -21,7 +21,6 @@ settings.register_profile("same", settings.get_profile("all"), derandomize=True)
 settings.register_profile("many", settings.get_profile("all"), max_examples=2_000)
 settings.load_profile("same" if os.environ.get("CI") else "all")
 
-# What is imported and collected stays, and need not be looked through again and again, as Python does by itself.
 gc.set_threshold(100_000, 50, 100)
 
 E2E = Path(__file__).parent / "e2e"
@@ -51,6 +50,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.getoption("loadgroup", default=False):
         for item in items:
             _show_group(item)
+
+
+def pytest_collection_finish() -> None:
+    """What is imported and collected stays, and need not be looked through again and again."""
+    gc.freeze()
 
 
 def _show_group(item: pytest.Item) -> None:
