@@ -23,7 +23,7 @@ MISSING_AFTER = timedelta(minutes=3)
 KEPT_FOR = timedelta(minutes=2)
 """What the autoscaler remembers is written down with each new target, and this often: a restarted operator has lost
 no more than that, and drivers publish the batches of as long. To write it after each evaluation would cost a request
-per writer and 15 s."""
+for each report of a driver."""
 
 
 def scale(

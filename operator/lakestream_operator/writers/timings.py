@@ -44,7 +44,7 @@ REJECTIONS = 3
 REBINDING = timedelta(minutes=10)
 """Between two times that a driver is taken from another operator's role: two of them would do so without end."""
 RESYNC = timedelta(seconds=15)
-"""Between two looks at a writer that runs; the autoscaler's period."""
+"""Between two looks at a writer that runs, if nothing is heard of it."""
 IDLE_RESYNC = timedelta(minutes=1)
 """Between two looks at one that does not."""
 
