@@ -102,8 +102,10 @@ def _wrong(query: str, series: Series) -> list[str]:
     unlabelled = [
         f"{name}{{{label}}}" for name, selector in used for label in _labels(selector) if label not in known[name]
     ]
-    grouped = {label.strip() for labels in re.findall(r"by \(([^)]*)\)", query) for label in labels.split(",")}
-    return unknown + unlabelled + sorted(grouped - set.intersection(*known.values()) - {"le"})
+    # A group is one of what comes next.
+    grouped = re.findall(r"by \(([^)]*)\)(?=.*?(lakestream_[a-z_]+))", query, re.DOTALL)
+    ungrouped = {label for labels, name in grouped for label in labels.split(", ") if label not in known[name] | {"le"}}
+    return unknown + unlabelled + sorted(ungrouped)
 
 
 def _labels(selector: str) -> list[str]:
