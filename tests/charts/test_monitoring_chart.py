@@ -20,8 +20,17 @@ def test_alerts_are_those_of_the_file_with_the_lag_that_is_too_much(render: Rend
     rules = {rule["alert"]: rule for rule in written["groups"][0]["rules"]}
     assert rules["LakeStreamLagging"]["expr"].count(" > 300") == 1
     rules["LakeStreamLagging"]["expr"] = rules["LakeStreamLagging"]["expr"].replace(" > 300", " > 42")
+    absent = rules["LakeStreamOperatorAbsent"]
+    absent["expr"] = absent["expr"].replace('{namespace="lakestream"}', '{namespace="lake"}')
     assert rendered == written
     assert render("lakestream").of("PrometheusRule") == []
+
+
+def test_the_lag_that_is_too_much_is_that_of_the_release_s_own_namespaces(render: Render) -> None:
+    some = {**ON, "operator": {"namespaces": ["orders", "clicks"]}, "sparkOperator": {"enabled": False}}
+    (group,) = render("lakestream", some).one("PrometheusRule", "test-lakestream-operator")["spec"]["groups"]
+    (lagging,) = (rule for rule in group["rules"] if rule["alert"] == "LakeStreamLagging")
+    assert '(lakestream_lag_seconds{namespace=~"orders|clicks"}) > 42' in lagging["expr"]
 
 
 def test_the_dashboard_is_found_by_grafanas_sidecar(render: Render) -> None:
