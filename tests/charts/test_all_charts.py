@@ -109,6 +109,16 @@ def test_users_may_be_left_to_openshift(chart: str, render: Render) -> None:
         }
 
 
+@pytest.mark.parametrize("chart", ["lakestream", "loadgen"])
+def test_hooks_bear_the_labels_that_keep_a_service_mesh_away(chart: str, render: Render) -> None:
+    rendered = render(chart, case="everything")
+    hooks = [each["spec"]["template"] for each in rendered.of("Job")] + rendered.of("Pod")
+    assert hooks
+    for metadata in (each["metadata"] for each in hooks):
+        assert metadata["labels"]["team"] == "data"
+        assert metadata["annotations"]["example.com/team"] == "data"
+
+
 def test_containers_ask_for_what_they_need_and_bound_their_memory(rendered: Rendered) -> None:
     for name, pod in pods(rendered):
         if "spark-operator" in name:
