@@ -85,7 +85,7 @@ def test_workers_reach_what_they_call_and_hear_nobody(render: Render) -> None:
     policy = render("loadgen", case="local-aws").one("NetworkPolicy", "test-loadgen-worker")["spec"]
     assert policy["ingress"] == []
     ports = {port["port"] for rule in policy["egress"] for port in rule["ports"]}
-    assert ports == {53, "workers", 443, 80, 4567, 7070}
+    assert ports == {53, 5353, "workers", 443, 80, 4567, 7070}
     (agent,) = [rule for rule in policy["egress"] if rule["ports"][0]["port"] == 80]
     assert agent["to"] == [{"ipBlock": {"cidr": "169.254.170.23/32"}}]
 

@@ -174,7 +174,10 @@ def test_roles_and_accounts_can_be_somebody_elses(render: Render) -> None:
 def test_who_may_ask_it_and_whom_it_may_ask(render: Render) -> None:
     policy = render("lakestream", case="everything").one("NetworkPolicy", "test-lake-operator")["spec"]
     # DNS and the API server, and nothing in AWS.
-    assert [[port["port"] for port in rule["ports"]] for rule in policy["egress"]] == [[53, 53], [443, 6443]]
+    assert [[port["port"] for port in rule["ports"]] for rule in policy["egress"]] == [
+        [53, 53, 5353, 5353],
+        [443, 6443],
+    ]
     assert [rule["ports"][0]["port"] for rule in policy["ingress"]] == ["health", "metrics"]
     (rule,) = render("lakestream").one("NetworkPolicy", "test-lakestream-operator")["spec"]["ingress"]
     assert rule["ports"][0]["port"] == "health"
