@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from rendering import CHARTS, Render
+from rendering import CHARTS, Render, notes
 
 pytestmark = pytest.mark.charts
 
@@ -100,3 +102,25 @@ def test_rights_come_by_the_account(render: Render) -> None:
     bare = render("loadgen", case="bare")
     assert bare.of("ServiceAccount") == []
     assert _pod(render, "bare-worker", case="bare")["serviceAccountName"] == "load"
+
+
+def test_the_pod_of_the_audit_is_restricted_and_may_be_where_the_others_are(tmp_path: Path) -> None:
+    values = {
+        "ledger": {"s3": "s3://lake/_ledger"},
+        "envFrom": [{"configMapRef": {"name": "local-aws"}}],
+        "imagePullSecrets": [{"name": "registry"}],
+        "tolerations": [{"key": "dedicated", "operator": "Exists"}],
+    }
+    overrides = re.search(r"--overrides='(.*)'", notes("loadgen", values, tmp_path))
+    assert overrides is not None
+    pod = json.loads(overrides[1])["spec"]
+    (container,) = pod["containers"]
+    assert pod["securityContext"]["runAsNonRoot"] is True
+    assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert container["securityContext"] == {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
+    assert container["envFrom"] == values["envFrom"]
+    assert {key: pod.get(key) for key in ("imagePullSecrets", "nodeSelector", "tolerations")} == {
+        "imagePullSecrets": values["imagePullSecrets"],
+        "nodeSelector": None,
+        "tolerations": values["tolerations"],
+    }
