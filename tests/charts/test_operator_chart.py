@@ -181,3 +181,9 @@ def test_who_may_ask_it_and_whom_it_may_ask(render: Render) -> None:
     assert [rule["ports"][0]["port"] for rule in policy["ingress"]] == ["health", "metrics"]
     (rule,) = render("lakestream").one("NetworkPolicy", "test-lakestream-operator")["spec"]["ingress"]
     assert rule["ports"][0]["port"] == "health"
+
+
+@pytest.mark.parametrize("ports", [[], None])
+def test_no_ports_to_reach_are_refused_for_they_would_be_all(ports: list[int] | None, render: Render) -> None:
+    with pytest.raises(ValueError, match="egressPorts"):
+        render("lakestream", {"networkPolicy": {"egressPorts": ports}})
