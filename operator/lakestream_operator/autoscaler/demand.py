@@ -2,13 +2,13 @@
 
 A batch of `n` records on `p` task slots follows the one before after
 
-    T = max( B,  r,  W/min(p, g),  s·(a + max(F/p, r) + W/min(p, g)) )        B = (max(F, t·r) + W)/p
+    T = max( B,  r,  W/min(p, g),  s·(a + max(F/p, r) + W/min(p, g)) )        B = (max(F, t·r) + W + w₃·n)/p
     F = c₁ + w₁·n        W = c₂ + w₂·n
 
-seconds, if the pipeline never rests: while one batch is written the next is fetched, on the same cores. `r` is how long
-a batch may wait for the fullest shard (see `waiting`); `t` tasks hold their slots meanwhile. No more than `g` tasks
-write a batch that touches `g` file groups. What is fixed, `a`, is hidden behind the other stage's work, but for the
-share `s` of a batch that is its longer stage.
+seconds, if the pipeline never rests: while one batch is written the next is fetched, on the same cores, and so is
+compaction and the like (`w₃`). `r` is how long a batch may wait for the fullest shard (see `waiting`); `t` tasks hold
+their slots meanwhile. No more than `g` tasks write a batch that touches `g` file groups. What is fixed, `a`, is hidden
+behind the other stage's work, but for the share `s` of a batch that is its longer stage.
 
 Steady: a batch of `n = λ·P` records each `P` seconds. The fewest executors are wanted on which
 
