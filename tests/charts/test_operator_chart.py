@@ -187,3 +187,10 @@ def test_who_may_ask_it_and_whom_it_may_ask(render: Render) -> None:
 def test_no_ports_to_reach_are_refused_for_they_would_be_all(ports: list[int] | None, render: Render) -> None:
     with pytest.raises(ValueError, match="egressPorts"):
         render("lakestream", {"networkPolicy": {"egressPorts": ports}})
+
+
+def test_a_namespace_may_have_digits_alone(render: Render) -> None:
+    values = {"operator": {"namespaces": ["2026"]}, "sparkOperator": {"enabled": False}}
+    found = [each for kind in ("Role", "RoleBinding") for each in render("lakestream", values).of(kind)]
+    served = [each["metadata"]["namespace"] for each in found if "namespace" in each["metadata"]]
+    assert served == ["2026", "2026"]
