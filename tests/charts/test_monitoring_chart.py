@@ -33,6 +33,11 @@ def test_the_lag_that_is_too_much_is_that_of_the_release_s_own_namespaces(render
     assert '(lakestream_lag_seconds{namespace=~"orders|clicks"}) > 42' in lagging["expr"]
 
 
+def test_a_rule_without_a_limit_is_refused(render: Render) -> None:
+    with pytest.raises(ValueError, match="maxLagSeconds"):
+        render("lakestream", {"prometheusRule": {"enabled": True, "maxLagSeconds": None}})
+
+
 def test_the_dashboard_is_found_by_grafanas_sidecar(render: Render) -> None:
     on = {"grafanaDashboard": {"enabled": True, "annotations": {"grafana_folder": "Data"}}}
     found = render("lakestream", on).one("ConfigMap", "test-lakestream-operator-dashboard")
