@@ -29,9 +29,10 @@ executor() {
         [[ -v $name ]] || break
         options+=("${!name}")
     done
-    # The jars first, one by one: the archive of classes is for class paths that begin with them.
-    local classes
-    classes="$(<"$SPARK_HOME/classpath"):${SPARK_CONF_DIR:-$SPARK_HOME/conf}${HADOOP_CONF_DIR:+:$HADOOP_CONF_DIR}"
+    # The jars first, one by one: the archive of classes is for class paths that begin with them. Somebody's own
+    # (spark.executor.extraClassPath) goes before them all the same, as in a driver.
+    local classes=${SPARK_CLASSPATH:+$SPARK_CLASSPATH:}
+    classes="$classes$(<"$SPARK_HOME/classpath"):${SPARK_CONF_DIR:-$SPARK_HOME/conf}${HADOOP_CONF_DIR:+:$HADOOP_CONF_DIR}"
     classes="$classes${SPARK_EXTRA_CLASSPATH:+:$SPARK_EXTRA_CLASSPATH}:$PWD"
     exec tini -- "$JAVA_HOME/bin/java" "${options[@]}" \
         "-Xms$SPARK_EXECUTOR_MEMORY" "-Xmx$SPARK_EXECUTOR_MEMORY" -cp "$classes" \
