@@ -119,6 +119,14 @@ def test_hooks_bear_the_labels_that_keep_a_service_mesh_away(chart: str, render:
         assert metadata["annotations"]["example.com/team"] == "data"
 
 
+def test_hooks_run_where_the_operator_does(render: Render) -> None:
+    rendered = render("lakestream", case="everything")
+    operator = rendered.one("Deployment", "test-lake-operator")["spec"]["template"]["spec"]
+    for field in ("nodeSelector", "tolerations", "affinity", "priorityClassName", "imagePullSecrets"):
+        found = [pod.get(field) for name, pod in pods(rendered) if "spark-operator" not in name]
+        assert found == [operator[field]] * 3, field
+
+
 def test_containers_ask_for_what_they_need_and_bound_their_memory(rendered: Rendered) -> None:
     for name, pod in pods(rendered):
         if "spark-operator" in name:

@@ -66,6 +66,12 @@ nodeSelector: {{- toYaml . | nindent 2 }}
 {{- with .tolerations }}
 tolerations: {{- toYaml . | nindent 2 }}
 {{- end }}
+{{- with .affinity }}
+affinity: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- with .priorityClassName }}
+priorityClassName: {{ . }}
+{{- end }}
 {{- end }}
 securityContext: {{- toYaml .Values.operator.podSecurityContext | nindent 2 }}
 {{- end }}
