@@ -56,6 +56,8 @@ class _Loop:
     woken_at: datetime | None = None
     busy_since: datetime | None = None
     wake_at: datetime | None = None
+    status: LakeStreamStatus | None = None
+    """What was decided last, be it written or not."""
     status_at: datetime | None = None
     """When the status was written last."""
     remembered: Remembered = field(default_factory=Remembered)
@@ -143,9 +145,10 @@ class Reconciler:
                 self._look_soon(loop)
 
     def statuses(self) -> Iterable[tuple[StreamKey, LakeStreamStatus]]:
-        """The statuses as they were written last, for metrics."""
+        """The statuses for metrics: as they are, though the API server may refuse or delay their writing; of a
+        LakeStream that was not looked at yet, as an earlier operator has left it."""
         for key, loop in self._loops.items():
-            status = stream_of(loop.manifest).status
+            status = loop.status or stream_of(loop.manifest).status
             if status is not None:
                 yield key, status
 
@@ -283,6 +286,7 @@ class Reconciler:
 
     async def _write(self, loop: _Loop, stream: Stream, status: LakeStreamStatus, now: datetime) -> None:
         """Write the status, if it is news."""
+        loop.status = status
         # A clock that was put back since says no less than one that went on.
         silent = abs(now - loop.status_at) if loop.status_at else timedelta.max
         if self._writing >= _STATUSES_AT_ONCE:

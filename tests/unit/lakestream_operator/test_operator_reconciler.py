@@ -12,6 +12,7 @@ from lakestream_api import LakeStreamStatus, Phase
 from lakestream_operator.adapters.cache import Cache
 from lakestream_operator.adapters.web import serve_health, serve_metrics
 from lakestream_operator.claims import claimant_of
+from lakestream_operator.errors import ForbiddenError
 from lakestream_operator.metrics import Metrics, StreamMetrics
 from lakestream_operator.model import Apply, Create, Emit, Finalize, Kind, Reference, Stream
 from lakestream_operator.observer import FINALIZER, stream_of
@@ -422,6 +423,23 @@ def test_a_hung_cycle_is_unhealthy(clock: Any, applier: Applier, play: Any) -> N
         reconciler.cache.remove(_reference("orders"), NEWEST)
 
     play(looking())
+
+
+def test_metrics_are_those_of_now_also_where_the_status_is_refused(clock: Any, applier: Applier, run: Any) -> None:
+    async def refused(stream: Stream, status: LakeStreamStatus) -> None:
+        applier.statuses.append((stream.name, status))
+        raise ForbiddenError(403, "a policy forbids it")
+
+    async def looking() -> None:
+        applier.write_status = refused  # type: ignore[method-assign]
+        reconciler = _reconciler(clock, applier)
+        reconciler.cache.put(Kind.LakeStream, _manifest())
+        await _until(lambda: applier.statuses)
+        ((key, status),) = reconciler.statuses()
+        assert (key, status) == (("lake", "orders"), applier.statuses[-1][1])
+        await reconciler.close()
+
+    run(looking())
 
 
 def test_health_and_metrics_are_served(clock: Any, applier: Applier, run: Any) -> None:
