@@ -9,7 +9,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, star
 
 from lakestream_api import Progress
 
-_SECONDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0)
+_SECONDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0, 2500.0, 5000.0)
+"""A trigger may be an hour apart, and a batch of a backlog takes longer."""
 _MOST_SHARDS = 100
 """Beyond this the lag per shard is left out: a series for each of thousands would cost more than it tells."""
 
@@ -83,7 +84,8 @@ class PrometheusProgress:
         self._shards = gauge("shards", "Shards being read.")
         self._freshness = Gauge(
             "lakestream_freshness_seconds",
-            "Age at which half (0.5) and 99 of 100 (0.99) of the last batch's records became visible, or younger.",
+            "Age at which half (0.5) and 99 of 100 (0.99) of the records became visible, or younger; of the last batch "
+            "that had any.",
             (*names, "quantile"),
             registry=registry,
         )

@@ -240,6 +240,19 @@ def test_counters_add_up_and_gauges_show_the_last_batch() -> None:
     assert value("lakestream_shard_lag_seconds", shard="shard-1") == 3
 
 
+def test_a_batch_of_half_an_hour_is_told_from_one_of_five_minutes() -> None:
+    registry = CollectorRegistry()
+    once = progress(6)
+    long = once.model_copy(update={"seconds": once.seconds.model_copy(update={"write": 1800.0})})
+    PrometheusProgress(registry).publish(long)
+
+    def below(seconds: float) -> float | None:
+        return registry.get_sample_value("lakestream_batch_duration_seconds_bucket", {**LABELS, "le": str(seconds)})
+
+    assert below(1000.0) == 0
+    assert below(2500.0) == 1
+
+
 def test_shards_that_are_gone_or_too_many_have_no_series() -> None:
     registry = CollectorRegistry()
     publisher = PrometheusProgress(registry)
