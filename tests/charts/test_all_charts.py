@@ -269,6 +269,25 @@ def test_the_default_tag_is_the_charts_version_of_our_images(chart: str, render:
     assert {image.rpartition(":")[2] for image in images} == {version}
 
 
+@pytest.mark.parametrize("chart", NAMES)
+def test_images_may_be_named_by_their_digest(chart: str, render: Render) -> None:
+    digest = f"sha256:{'0a' * 32}"
+    image: dict[str, Any] = {"image": {"digest": digest}}
+    values = {"lakestream": {"operator": image}, "loadgen": image, "local-aws": {"kinesis": image, "s3": image}}
+    images = {each["image"] for _, pod in pods(render(chart, values[chart])) for each in containers(pod)}
+    named = [image for image in images if image.endswith(f"@{digest}")]
+    assert named
+    assert not [image for image in named if ":" in image.removesuffix(f"@{digest}")]
+    if chart != "lakestream":
+        assert len(named) == len(images)
+
+
+@pytest.mark.parametrize("digest", ["sha256:abc", "latest"])
+def test_a_digest_that_is_none_is_refused(digest: str, render: Render) -> None:
+    with pytest.raises(ValueError, match="digest"):
+        render("loadgen", {"image": {"digest": digest}})
+
+
 def test_monitors_scrape_ports_that_exist(rendered: Rendered) -> None:
     for monitor in rendered.of("PodMonitor"):
         assert monitor["metadata"]["labels"]["release"] == "prometheus"

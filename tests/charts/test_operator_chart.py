@@ -52,6 +52,12 @@ def test_the_operator_understands_the_default_settings(render: Render, tmp_path:
     assert settings.job.termination_grace_period_seconds == 120
 
 
+def test_it_is_told_the_digest_of_the_image_of_the_jobs(render: Render, tmp_path: Path) -> None:
+    digest = f"sha256:{'0a' * 32}"
+    settings = _settings(render("lakestream", {"job": {"image": {"digest": digest}}}), tmp_path)
+    assert settings.job.image == f"lakestream/spark@{digest}"
+
+
 def test_it_is_told_its_namespaces(render: Render, tmp_path: Path) -> None:
     assert _settings(render("lakestream", case="namespaced"), tmp_path).namespaces == ("orders", "clicks")
 

@@ -46,11 +46,11 @@ app.kubernetes.io/part-of: lakestream
 {{- end }}
 
 {{- define "lakestream.operator.image" -}}
-{{ .Values.operator.image.repository }}:{{ .Values.operator.image.tag | default .Chart.AppVersion }}
+{{- with .Values.operator.image }}{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}{{ end }}
 {{- end }}
 
 {{- define "lakestream.job.image" -}}
-{{ .Values.job.image.repository }}:{{ .Values.job.image.tag | default .Chart.AppVersion }}
+{{- with .Values.job.image }}{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}{{ end }}
 {{- end }}
 
 {{- define "lakestream.pod" -}}

@@ -37,7 +37,7 @@ app.kubernetes.io/part-of: lakestream
 {{- end }}
 
 {{- define "loadgen.image" -}}
-{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- with .Values.image }}{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}{{ end }}
 {{- end }}
 
 {{/* Workers that are there at least: the run waits for them. */}}

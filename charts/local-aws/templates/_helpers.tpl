@@ -12,11 +12,11 @@ app.kubernetes.io/instance: {{ .Release.Name }}
 {{- end }}
 
 {{- define "local-aws.kinesis.image" -}}
-{{ .Values.kinesis.image.repository }}:{{ .Values.kinesis.image.tag | default .Chart.AppVersion }}
+{{- with .Values.kinesis.image }}{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}{{ end }}
 {{- end }}
 
 {{- define "local-aws.s3.image" -}}
-{{ .Values.s3.image.repository }}:{{ .Values.s3.image.tag }}
+{{- with .Values.s3.image }}{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag }}{{ end }}{{ end }}
 {{- end }}
 
 {{- define "local-aws.kinesis.url" -}}
