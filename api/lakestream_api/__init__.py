@@ -17,7 +17,14 @@ from lakestream_api.kubernetes import (
     Toleration,
     TolerationOperator,
 )
-from lakestream_api.load import load_lakestream, load_lakestream_object, load_scaling, unknown_fields
+from lakestream_api.load import (
+    lakestreams_in,
+    load_lakestream,
+    load_lakestream_object,
+    load_manifest,
+    load_scaling,
+    unknown_fields,
+)
 from lakestream_api.names import WriterNames, stream_labels
 from lakestream_api.progress import (
     CoreSeconds,
@@ -162,8 +169,10 @@ __all__ = [
     "advice",
     "format_duration",
     "format_size",
+    "lakestreams_in",
     "load_lakestream",
     "load_lakestream_object",
+    "load_manifest",
     "load_scaling",
     "memory_mebibytes",
     "merged_below",

@@ -42,7 +42,32 @@ def load_lakestream(text: str) -> LakeStream:
     Raises:
         InvalidDocumentError: with every problem found, each with its path and what to do.
     """
-    return _validated(LakeStream, _parse(text))
+    return _validated(LakeStream, _only(_documents(text)))
+
+
+def lakestreams_in(text: str) -> list[Mapping[str, Any]]:
+    """The LakeStreams among the documents of a YAML text, and in its lists, as `kubectl get -o yaml` prints them.
+
+    Where there is none, a text with one document is that: it is told what it lacks.
+
+    Raises:
+        InvalidDocumentError: it is no YAML, or has no LakeStream.
+    """
+    documents = _documents(text)
+    found = [one for document in documents for one in _items(document) if _kind(one) == LakeStream.__name__]
+    return found or [_only(documents)]
+
+
+def load_manifest(manifest: Mapping[str, Any]) -> LakeStream:
+    """Read a LakeStream as somebody wrote it, or, if it has a `uid`, as an API server hands it out.
+
+    Raises:
+        InvalidDocumentError: as by `load_lakestream` and `load_lakestream_object`.
+    """
+    metadata = manifest.get("metadata")
+    if isinstance(metadata, Mapping) and "uid" in metadata:
+        return load_lakestream_object(manifest)
+    return _validated(LakeStream, manifest)
 
 
 # What an API server adds to the fields of `Metadata`.
@@ -143,7 +168,7 @@ def _validated(model: type[M], document: object, place: tuple[str, ...] = ()) ->
         ) from error
 
 
-def _parse(text: str) -> Mapping[str, Any]:
+def _documents(text: str) -> list[Any]:
     try:
         documents = list(yaml.load_all(text, Loader=_Loader))
         json.dumps(documents)
@@ -157,14 +182,28 @@ def _parse(text: str) -> Mapping[str, Any]:
     except (yaml.YAMLError, TypeError, ValueError) as error:
         message = f"the document is not valid YAML: {error}"
         raise InvalidDocumentError([Problem("", message)]) from error
-    documents = [document for document in documents if document is not None]
+    return [document for document in documents if document is not None]
+
+
+def _items(document: Any) -> Sequence[Any]:
+    """Those of a list of the API's, or the document itself."""
+    items = document.get("items") if isinstance(document, Mapping) and str(_kind(document)).endswith("List") else None
+    return items if isinstance(items, list) else [document]
+
+
+def _kind(document: Any) -> object:
+    return document.get("kind") if isinstance(document, Mapping) else None
+
+
+def _only(documents: Sequence[Any]) -> Mapping[str, Any]:
     if len(documents) != 1:
         message = f"the text has {len(documents)} documents; give one LakeStream"
         raise InvalidDocumentError([Problem("", message)])
     if not isinstance(documents[0], dict):
         message = "the document is not a mapping; begin with apiVersion: lakestream.dev/v1alpha1"
         raise InvalidDocumentError([Problem("", message)])
-    return documents[0]
+    only: dict[str, Any] = documents[0]
+    return only
 
 
 def _problem(detail: ErrorDetails) -> Problem:

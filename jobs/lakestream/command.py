@@ -51,11 +51,21 @@ def load(file: Path) -> LakeStream:
     Raises:
         InvalidDocumentError: it is none.
     """
+    return load_lakestream(text_of(file))
+
+
+def text_of(file: Path) -> str:
+    """What a file says; `-` is the standard input.
+
+    Raises:
+        InvalidDocumentError: it is no text.
+    """
     try:
-        text = file.read_text(encoding="utf-8")
+        if file == Path("-"):
+            return typer.get_text_stream("stdin", "utf-8").read()
+        return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InvalidDocumentError([Problem("", f"{file} cannot be read as text: {error}")]) from error
-    return load_lakestream(text)
 
 
 @contextmanager

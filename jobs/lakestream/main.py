@@ -7,6 +7,7 @@ when it is called, or listed. Those of this package are named here, since in the
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator, Mapping
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,9 +15,11 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from lakestream.command import File, explained, load
+from lakestream.command import File, explained, load, text_of
 from lakestream.logs import log_to_stderr
-from lakestream_api import advice
+from lakestream.statuses import Exit
+from lakestream.texts import printable_lines
+from lakestream_api import InvalidDocumentError, LakeStream, advice, lakestreams_in, load_manifest
 
 _GROUP = "lakestream.commands"
 _OURS = {
@@ -89,15 +92,46 @@ def ingest(
 
 
 @app.command()
-def validate(file: File) -> None:
-    """Check a LakeStream document, and say what is wrong with it, but for what only Spark can tell."""
+def validate(
+    file: Annotated[Path, typer.Option("--file", "-f", help="YAML; - is the standard input.")],
+) -> None:
+    """Check a LakeStream document, and say what is wrong with it, but for what only Spark can tell.
+
+    Of several documents, or a list as kubectl prints it, each LakeStream is checked, and all else passed over.
+    """
     with explained():
-        document = load(file)
-        writers = ", ".join(f"{writer.name} ({writer.output.path})" for writer in document.spec.writers)
-        typer.echo(f"{file}: LakeStream {document.metadata.name} is valid; writers: {writers}")
+        found = lakestreams_in(text_of(file))
+        if len(found) == 1:
+            _tell_of(load_manifest(found[0]))
+        elif [manifest for manifest in found if not _is_valid(manifest)]:
+            raise typer.Exit(Exit.SETTINGS)
         typer.echo("Spark, which reads spec.schema and spec.transform, has not been asked: a start does.")
-        for sentence in advice(document):
-            typer.echo(f"lakestream: {sentence}", err=True)
+
+
+def _is_valid(manifest: Mapping[str, Any]) -> bool:
+    """Of one among several; tells of it."""
+    try:
+        _tell_of(load_manifest(manifest))
+    except InvalidDocumentError as error:
+        name = "/".join(str(part) for part in _name(manifest.get("metadata"))) or "one without a name"
+        for problem in error.problems:
+            typer.echo(printable_lines(f"lakestream: {name}: {problem}"), err=True)
+        return False
+    return True
+
+
+def _name(metadata: object) -> Iterator[object]:
+    """Namespace and name, as far as they are there."""
+    if isinstance(metadata, Mapping):
+        yield from (metadata[part] for part in ("namespace", "name") if part in metadata)
+
+
+def _tell_of(document: LakeStream) -> None:
+    writers = ", ".join(f"{writer.name} ({writer.output.path})" for writer in document.spec.writers)
+    name = "/".join(filter(None, (document.metadata.namespace, document.metadata.name)))
+    typer.echo(f"LakeStream {name} is valid; writers: {writers}")
+    for sentence in advice(document):
+        typer.echo(f"lakestream: {name}: {sentence}", err=True)
 
 
 @app.command()

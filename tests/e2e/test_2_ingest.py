@@ -113,6 +113,14 @@ def test_what_a_table_is_can_be_asked_in_a_drivers_pod(orders: Stream) -> None:
     assert "nobody has asked" in orders.command("hudi", "backfill", "status")
 
 
+def test_all_that_there_is_can_be_checked_by_a_release(orders: Stream, kubectl: Kubectl) -> None:
+    """As before an upgrade to it (docs/operating.md)."""
+    validate = ("lakestream", "validate", "-f", "-")
+    there = kubectl.run("get", "lks", "-A", "-o", "yaml")
+    told = kubectl.run("exec", "-i", orders.names("json").driver_pod, "--", *validate, stdin=there)
+    assert f"LakeStream {LAKE}/orders is valid; writers: hudi " in told
+
+
 def test_what_the_notes_say_first_can_be_typed() -> None:
     test, explain, *_ = commands_of("lakestream", SYSTEM)
     assert "Succeeded" in typed(test)

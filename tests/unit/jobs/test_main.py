@@ -5,8 +5,10 @@ import subprocess
 import sys
 from importlib.metadata import EntryPoints
 from pathlib import Path
+from typing import Any
 
 import pytest
+import yaml
 from typer.testing import CliRunner
 
 from lakestream.main import app
@@ -37,6 +39,48 @@ def test_a_document_is_checked(tmp_path: Path, old: str, new: str, status: int, 
     result = CliRunner().invoke(app, ["validate", "-f", str(document)])
     assert said in result.output
     assert result.exit_code == status
+
+
+def served(text: str, namespace: str) -> dict[str, Any]:
+    """As an API server has it, of a newer release."""
+    document: dict[str, Any] = yaml.safe_load(text)
+    document["metadata"] |= {"namespace": namespace, "uid": "1-2-3", "resourceVersion": "7"}
+    document["spec"]["added"] = True
+    return document | {"status": {"phase": "Running"}}
+
+
+def test_all_that_a_cluster_has_is_checked_at_once() -> None:
+    """As before an upgrade: `kubectl get lks -A -o yaml | lakestream validate -f -`."""
+    good = EXAMPLE.read_text("utf-8")
+    items = [served(good, "a"), served(good.replace("interval: 10s", "interval: '10'"), "b"), served(good, "c")]
+    listed = yaml.safe_dump({"apiVersion": "v1", "kind": "List", "items": items})
+    result = CliRunner().invoke(app, ["validate", "-f", "-"], input=listed)
+    assert result.stdout.count("is valid; writers: ") == 2
+    assert "LakeStream a/orders is valid" in result.stdout
+    assert "lakestream: b/orders: spec.trigger.interval: '10' is not a duration" in result.stderr
+    assert result.exit_code == 2
+
+
+def test_what_stands_beside_a_lakestream_in_its_file_is_passed_over() -> None:
+    text = f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: lake}}\n---\n{EXAMPLE.read_text('utf-8')}"
+    result = CliRunner().invoke(app, ["validate", "-f", "-"], input=text)
+    assert "LakeStream orders is valid" in result.stdout
+    assert result.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("kind: List\nitems: []", "kind: is \"List\"; choose 'LakeStream'"),
+        ("kind: Namespace\n---\nkind: Secret", "the text has 2 documents; give one LakeStream"),
+        ("kind: List\nitems: {a: 1}", "kind: is \"List\"; choose 'LakeStream'"),
+        ("kind: LakeStream\n---\nkind: LakeStream\nmetadata: [1]", "lakestream: one without a name: spec: is required"),
+    ],
+)
+def test_a_text_without_a_lakestream_is_told_so(text: str, said: str) -> None:
+    result = CliRunner().invoke(app, ["validate", "-f", "-"], input=text)
+    assert said in result.stderr
+    assert result.exit_code == 2
 
 
 @pytest.mark.parametrize(
