@@ -19,7 +19,7 @@ from cluster import nodes
 from cluster.commands import Kubectl
 from cluster.installation import LAKE, SYSTEM
 from cluster.lake import Lake
-from cluster.load import load
+from cluster.load import load, start_load, stop_load
 from cluster.stream import STARTS, WRITERS, Stream
 from cluster.waiting import eventually
 from lakestream_api import ConditionType, Phase
@@ -69,6 +69,16 @@ def executors_set(orders: Stream, count: int) -> Iterator[None]:
         wait_for_executors(orders, writer, 1)
 
 
+@pytest.fixture(scope="module")
+def resharding(orders: Stream, lake: Lake) -> dict[str, tuple[Any, ...]]:
+    """Events flow, and their stream is to have more shards; what must not change of the writers meanwhile."""
+    orders.wait_for_condition(ConditionType.READY, "True")
+    before = {writer: identity(orders, writer) for writer in WRITERS}
+    start_load(LAKE, lake.ledger, 200, seed=6)
+    orders.change({"source": {"kinesis": {"shards": {"min": 4, "max": 8}}}})
+    return before
+
+
 def test_set_by_hand(orders: Stream) -> None:
     orders.wait_for_condition(ConditionType.READY, "True")
     before = identity(orders, "json")
@@ -78,6 +88,7 @@ def test_set_by_hand(orders: Stream) -> None:
     assert identity(orders, "json") == before
 
 
+@pytest.mark.usefixtures("resharding")  # the next test's, which goes on meanwhile
 def test_a_node_too_full_is_said_and_batches_go_on(orders: Stream) -> None:
     orders.wait_for_condition(ConditionType.DEGRADED, "False")
     before = identity(orders, "json")
@@ -93,6 +104,22 @@ def test_a_node_too_full_is_said_and_batches_go_on(orders: Stream) -> None:
             wait_for_executors(orders, writer, 2)
         orders.wait_for_condition(ConditionType.SCALING_LIMITED, "False")
     assert identity(orders, "json") == before
+
+
+def test_a_stream_with_too_few_shards_is_resharded_under_its_readers(
+    orders: Stream, resharding: dict[str, tuple[Any, ...]]
+) -> None:
+    try:
+        # A minute to decide, half a one until the driver looks again, and another one to decide that all is well.
+        orders.wait_for("the stream has 4 shards", lambda status: status.shards.startswith("4 shards are"), 2 * STARTS)
+        orders.wait_for_batches_after(datetime.now(UTC), WRITERS)
+        for writer in WRITERS:
+            wait_for_shards(orders, writer, 4)
+    finally:
+        stop_load(LAKE)
+    orders.change({"source": {"kinesis": {"shards": None}}})
+    orders.wait_for("nothing is said of shards any more", lambda status: status.shards == "")
+    assert {writer: identity(orders, writer) for writer in WRITERS} == resharding
 
 
 @pytest.mark.parametrize("content", ["not JSON", '{"executors": "many"}', None])
@@ -171,21 +198,6 @@ def test_a_lost_executor_is_replaced_and_nothing_else_changes(orders: Stream, la
             orders.wait_for_batches_after(datetime.now(UTC), ("json",))
         eventually("another executor has taken its place", replaced, STARTS, lambda: orders.object["status"])
     assert identity(orders, "json") == before
-
-
-def test_a_stream_with_too_few_shards_is_resharded_under_its_readers(orders: Stream, lake: Lake) -> None:
-    orders.wait_for_condition(ConditionType.READY, "True")
-    before = {writer: identity(orders, writer) for writer in WRITERS}
-    with load(LAKE, lake.ledger, 200, seed=6):
-        orders.change({"source": {"kinesis": {"shards": {"min": 4, "max": 8}}}})
-        # A minute to decide, half a one until the driver looks again, and another one to decide that all is well.
-        orders.wait_for("the stream has 4 shards", lambda status: status.shards.startswith("4 shards are"), 2 * STARTS)
-        orders.wait_for_batches_after(datetime.now(UTC), WRITERS)
-        for writer in WRITERS:
-            wait_for_shards(orders, writer, 4)
-    orders.change({"source": {"kinesis": {"shards": None}}})
-    orders.wait_for("nothing is said of shards any more", lambda status: status.shards == "")
-    assert {writer: identity(orders, writer) for writer in WRITERS} == before
 
 
 def test_nothing_was_lost_or_doubled(orders: Stream, lake: Lake, spark: SparkSession, scratch: Path) -> None:
