@@ -16,6 +16,7 @@ from lakestream_localkinesis.errors import (
     AccessDeniedException,
     ApiError,
     InternalFailure,
+    RequestEntityTooLargeException,
     UnknownOperationException,
     UnwritableError,
 )
@@ -24,7 +25,7 @@ from lakestream_localkinesis.eventstream import EventStream
 from lakestream_localkinesis.faults import FaultKind, FaultPlan
 from lakestream_localkinesis.faulty import execute_with_faults
 from lakestream_localkinesis.fields import Fields
-from lakestream_localkinesis.http import Request, Response
+from lakestream_localkinesis.http import MOST_BODY_BYTES, Request, Response
 from lakestream_localkinesis.journal.journal import Journal
 from lakestream_localkinesis.metrics import CONTENT_TYPE as METRICS_TYPE
 from lakestream_localkinesis.metrics import render_metrics
@@ -139,6 +140,10 @@ class Application:
         if self._faults.any() and self._faults.strikes(FaultKind.DROP_BEFORE, operation):
             return Response(500, wire.value, b"", drop=True)
         try:
+            if request.body is None:
+                raise RequestEntityTooLargeException(
+                    f"The body has more than {MOST_BODY_BYTES} bytes. Send less at once: PutRecords takes 10 MiB."
+                )
             answer = self._perform(operation, target, wire, request.body, now_ms)
             if isinstance(answer, Subscription):
                 return self._deliver(operation, Response(200, EVENTS_TYPE, b"", events=EventStream(answer, wire)))

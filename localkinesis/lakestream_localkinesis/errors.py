@@ -82,6 +82,12 @@ class ProvisionedThroughputExceededException(ApiError):
     """A shard's rate is used up: try again with backoff."""
 
 
+class RequestEntityTooLargeException(ApiError):
+    """A body that is larger than any valid one; who sends it again sends it in vain."""
+
+    status = 413
+
+
 class ResourceInUseException(ApiError):
     """The stream exists, or is not ACTIVE."""
 

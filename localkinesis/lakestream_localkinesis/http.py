@@ -10,6 +10,34 @@ if TYPE_CHECKING:
     from lakestream_localkinesis.eventstream import EventStream
 
 
+MOST_BODY_BYTES = 32 * 1024 * 1024
+"""Twice the largest valid request: 10 MiB of data in base64, and 500 keys."""
+
+
+class Body:
+    """A request's body as it comes in. Of one that is too large nothing is kept, but its end is waited for:
+
+    who is still sending would see a connection reset, and not the answer.
+    """
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def add(self, part: bytes) -> None:
+        """Take what came."""
+        self._size += len(part)
+        self._parts.append(part)
+        if self._size > MOST_BODY_BYTES:
+            self._parts.clear()
+
+    def whole(self) -> bytes | None:
+        """All of it; None if it was too large."""
+        if self._size > MOST_BODY_BYTES:
+            return None
+        return self._parts[0] if len(self._parts) == 1 else b"".join(self._parts)
+
+
 @dataclass(frozen=True, slots=True)
 class Request:
     """An HTTP request, complete."""
@@ -18,7 +46,8 @@ class Request:
     path: str
     headers: Mapping[str, str]
     """By lower-case name."""
-    body: bytes
+    body: bytes | None
+    """None: larger than any that is valid."""
     keep_alive: bool = True
 
 

@@ -6,10 +6,7 @@ from http import HTTPStatus
 
 import httptools
 
-from lakestream_localkinesis.http import Request, Response
-
-MOST_BODY_BYTES = 32 * 1024 * 1024
-"""Twice the largest valid request: 10 MiB of data in base64, and 500 keys."""
+from lakestream_localkinesis.http import Body, Request, Response
 
 _REASONS = {status.value: status.phrase for status in HTTPStatus}
 _CONTINUE = b"HTTP/1.1 100 Continue\r\n\r\n"
@@ -26,7 +23,12 @@ class Http1:
 
     def receive(self, data: bytes) -> list[Request]:
         """The requests that are complete with these bytes; httptools.HttpParserError if they are none."""
-        self._parser.feed_data(data)
+        while data:
+            try:
+                self._parser.feed_data(data)
+                break
+            except httptools.HttpParserUpgrade as offer:
+                data = self._without_offer(self._done.pop()) + data[offer.args[0] :]
         done, self._done = self._done, []
         return done
 
@@ -45,15 +47,13 @@ class Http1:
 
     def on_headers_complete(self) -> None:
         """Called by the parser."""
-        if self._headers.get("expect", "").lower() == "100-continue":
+        offers = "upgrade" in self._headers
+        if self._headers.get("expect", "").lower() == "100-continue" and not offers:
             self._interim.append(_CONTINUE)
 
     def on_body(self, part: bytes) -> None:
         """Called by the parser."""
-        self._size += len(part)
-        if self._size > MOST_BODY_BYTES:
-            raise httptools.HttpParserError(f"body above {MOST_BODY_BYTES} bytes")
-        self._body.append(part)
+        self._body.add(part)
 
     def on_message_complete(self) -> None:
         """Called by the parser."""
@@ -62,17 +62,27 @@ class Http1:
                 method=self._parser.get_method().decode("latin-1"),
                 path=self._url.decode("latin-1").partition("?")[0],
                 headers=self._headers,
-                body=self._body[0] if len(self._body) == 1 else b"".join(self._body),
+                body=self._body.whole(),
                 keep_alive=self._parser.should_keep_alive(),
             )
         )
         self._reset()
 
+    def _without_offer(self, request: Request) -> bytes:
+        """The head once more, for the parser to stay with HTTP/1.1, as a server may (RFC 9110, 7.8).
+
+        Java's HttpClient offers HTTP/2 so. The parser takes what follows for the other protocol, the body too.
+        """
+        if "upgrade" not in request.headers:
+            raise httptools.HttpParserError(f"{request.method} is not served")
+        kept = "".join(f"{name}: {value}\r\n" for name, value in request.headers.items() if name != "upgrade")
+        version = self._parser.get_http_version()
+        return f"{request.method} {request.path} HTTP/{version}\r\n{kept}\r\n".encode("latin-1")
+
     def _reset(self) -> None:
         self._url = b""
         self._headers: dict[str, str] = {}
-        self._body: list[bytes] = []
-        self._size = 0
+        self._body = Body()
 
 
 def render_head(response: Response, date: str, *, keep_alive: bool) -> bytes:

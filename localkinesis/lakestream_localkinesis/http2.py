@@ -20,7 +20,7 @@ from h2.events import (
 from h2.exceptions import StreamClosedError
 from h2.settings import SettingCodes
 
-from lakestream_localkinesis.http import Request, Response
+from lakestream_localkinesis.http import Body, Request, Response
 
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 _WINDOW = 16 * 1024 * 1024
@@ -30,7 +30,7 @@ _WINDOW = 16 * 1024 * 1024
 @dataclass(slots=True)
 class _Incoming:
     headers: dict[str, str]
-    body: list[bytes] = field(default_factory=list)
+    body: Body = field(default_factory=Body)
 
 
 @dataclass(slots=True)
@@ -133,7 +133,7 @@ class Http2:
             case RequestReceived(stream_id=int(stream_id)):
                 self._incoming[stream_id] = _Incoming({str(name): str(value) for name, value in event.headers})
             case DataReceived(stream_id=int(stream_id)):
-                self._incoming[stream_id].body.append(event.data)
+                self._incoming[stream_id].body.add(event.data)
                 self._connection.acknowledge_received_data(event.flow_controlled_length, stream_id)
             case StreamEnded(stream_id=int(stream_id)):
                 return stream_id, _request(self._incoming.pop(stream_id))
@@ -174,5 +174,5 @@ def _request(incoming: _Incoming) -> Request:
         method=headers.get(":method", ""),
         path=headers.get(":path", "/").partition("?")[0],
         headers=headers,
-        body=b"".join(incoming.body),
+        body=incoming.body.whole(),
     )

@@ -8,6 +8,7 @@ import h2.events
 import h2.exceptions
 import pytest
 
+from lakestream_localkinesis import http
 from lakestream_localkinesis.http import Request, Response
 from lakestream_localkinesis.http2 import PREFACE, Http2
 
@@ -56,6 +57,17 @@ def test_a_request_is_the_same_however_it_is_cut(byte_by_byte: bool):
 
     assert (stream, request.method, request.path, request.body) == (1, "POST", "/", b"hello")
     assert request.headers["x-amz-target"] == "T"
+
+
+def test_a_body_beyond_all_bounds_is_not_kept(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(http, "MOST_BODY_BYTES", 4)
+    pair = Pair()
+    pair.client.send_headers(1, HEADERS)
+    pair.client.send_data(1, b"hello", end_stream=True)
+
+    [(_, request)] = pair.to_server()
+
+    assert request.body is None
 
 
 def test_a_client_begins_with_the_preface():

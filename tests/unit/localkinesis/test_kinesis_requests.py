@@ -70,6 +70,17 @@ def test_a_body_that_is_none(api: Api, body: bytes):
     assert orjson.loads(response.body)["__type"] == "SerializationException"
 
 
+def test_a_body_beyond_all_bounds_is_told_as_that(api: Api):
+    headers = {"x-amz-target": "Kinesis_20131202.PutRecords", "content-type": "application/x-amz-json-1.1"}
+    response = api.application.handle(Request("POST", "/", headers, None))
+
+    assert response.status == 413
+    assert orjson.loads(response.body) == {
+        "__type": "RequestEntityTooLargeException",
+        "message": "The body has more than 33554432 bytes. Send less at once: PutRecords takes 10 MiB.",
+    }
+
+
 def test_a_request_without_operation(api: Api):
     response = api.application.handle(Request("POST", "/", {}, b"{}"))
 
