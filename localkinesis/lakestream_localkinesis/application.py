@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
@@ -119,10 +120,10 @@ class Application:
         now_ms = self.clock.now_ms()
         self.account.settle(now_ms)
         if self._journal:
-            # It says itself that it cannot write, and tries again.
-            with suppress(UnwritableError):
-                self._journal.keep(now_ms, changed=changed)
-                self._journal.prune(now_ms)
+            # It says itself that it cannot write, and tries again. A full disk may need room to be made first.
+            for tend in (self._journal.prune, partial(self._journal.keep, changed=changed)):
+                with suppress(UnwritableError):
+                    tend(now_ms)
 
     def push(self, events: EventStream, now_ms: int) -> bytes:
         """What a subscription sends now: nothing that a restart could take back."""

@@ -342,6 +342,21 @@ def test_a_full_disk_fails_requests_until_there_is_room(host: Host, caplog: pyte
     assert host.start().read_all("orders", shard) == [b"kept", b"ambiguous", b"after"]
 
 
+def test_a_disk_that_the_journal_filled_has_room_when_retention_has_taken_its_records(host: Host):
+    api = host.start(segment_bytes=2000)
+    api.call("CreateStream", StreamName="orders", ShardCount=1)
+    api.put("orders", b"x" * 2000)
+    assert len(host.segments()) == 2
+    host.disk.free = 0
+    api.respond("PutRecord", StreamName="orders", PartitionKey="key", Data=api.encoded(b"ambiguous"))
+
+    api.clock.advance(25 * HOUR_MS)
+    api.application.settle()
+
+    # What waits to be written keeps nothing from being removed.
+    assert len(host.segments()) == 1
+
+
 def test_who_is_killed_while_the_disk_is_full_has_what_was_acknowledged(host: Host):
     api = host.start()
     api.call("CreateStream", StreamName="orders", ShardCount=1)
