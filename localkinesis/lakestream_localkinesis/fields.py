@@ -27,6 +27,8 @@ TAG_KEY_LENGTH = 128
 TAG_VALUE_LENGTH = 256
 MOST_TAGS = 200
 """In a request; a stream has fewer."""
+MOST_SECONDS = 2**63 // 1000 - 1
+"""Milliseconds are a Java long."""
 _MOST_REPORTED = 10
 _UNEXPECTED_LIST = "Start of list found where not expected"
 _UNEXPECTED_MAP = "Start of structure or map found where not expected."
@@ -45,7 +47,7 @@ class Text:
     def violations(self, value: str) -> list[str]:
         """What the value violates, in Kinesis's words."""
         found = []
-        if self.pattern and not re.fullmatch(self.pattern, value):
+        if self.pattern and not re.fullmatch(self.pattern, value, re.ASCII):
             found.append(f"Member must satisfy regular expression pattern: {self.pattern}")
         if len(value) < self.shortest:
             found.append(f"Member must have length greater than or equal to {self.shortest}")
@@ -137,6 +139,8 @@ class Fields:
             return None
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise SerializationException(f"{_java_class(value)} can not be converted to milliseconds since epoch")
+        if abs(value) > MOST_SECONDS:
+            raise SerializationException(f"{value} can not be converted to milliseconds since epoch")
         return round(value * 1000)
 
     def required_structure(self, name: str) -> Fields:
@@ -259,7 +263,7 @@ def read_hash_key(name: str, value: object) -> int:
     """A hash key given as decimal text."""
     if not isinstance(value, str):
         raise _wrong_type(value, "String")
-    if not re.fullmatch(HASH_KEY.pattern or "", value):
+    if not re.fullmatch(HASH_KEY.pattern or "", value, re.ASCII):
         raise ValidationException(
             f"1 validation error detected: Value '{value}' at '{_lower_first(name)}' failed to satisfy constraint: "
             f"Member must satisfy regular expression pattern: {HASH_KEY.pattern}"

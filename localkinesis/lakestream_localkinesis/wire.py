@@ -7,6 +7,7 @@ says seconds).
 
 from __future__ import annotations
 
+import math
 from enum import StrEnum
 from typing import Any
 
@@ -40,7 +41,7 @@ def decode_fields(wire: WireFormat, body: bytes) -> dict[str, Any]:
             fields = orjson.loads(body)
         else:
             fields = _from_cbor(cbor2.loads(body, semantic_decoders={_EPOCH_TAG: _epoch_seconds}))
-    except (orjson.JSONDecodeError, cbor2.CBORDecodeError) as error:
+    except (orjson.JSONDecodeError, cbor2.CBORDecodeError, OverflowError, RecursionError) as error:
         raise SerializationException(f"The body is not valid {wire.name}: {error}") from error
     if not isinstance(fields, dict):
         raise SerializationException("The body is not a structure.")
@@ -78,9 +79,14 @@ def _from_cbor(value: Any) -> Any:
         case bytes():
             return pybase64.b64encode(value).decode()
         case dict():
+            if not all(isinstance(name, str) for name in value):
+                raise SerializationException("The name of a member is not text.")
             return {name: _from_cbor(member) for name, member in value.items()}
         case list():
             return [_from_cbor(member) for member in value]
+        case float() if not math.isfinite(value):
+            # As JSON, which has none.
+            raise SerializationException(f"{value} is no number.")
         case _:
             return value
 

@@ -34,7 +34,7 @@ class AccountSettings:
     """How long a stream stays CREATING, UPDATING or DELETING; tens of seconds in Kinesis, nothing by default here."""
 
     def __post_init__(self) -> None:
-        if not re.fullmatch(r"\d{12}", self.id):
+        if not re.fullmatch("[0-9]{12}", self.id):
             raise SettingsError(f"account: {self.id!r} is not 12 digits")
         if not re.fullmatch(r"[a-z0-9-]+", self.region):
             raise SettingsError(f"region: {self.region!r} is no name of a region")

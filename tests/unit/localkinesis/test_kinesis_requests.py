@@ -45,6 +45,7 @@ def test_what_is_required_is_said(api: Api):
         ("PutRecords", {"StreamName": "s", "Records": "x"}, "Expected list or null"),
         ("PutRecords", {"StreamName": "s", "Records": ["x"]}, "Expected null"),
         ("GetShardIterator", {"StreamName": "s", "Timestamp": "now"}, "milliseconds since epoch"),
+        ("GetShardIterator", {"StreamName": "s", "Timestamp": -1e30}, "-1e+30 can not be converted to milliseconds"),
     ],
 )
 def test_wrong_types(api: Api, operation: str, fields: dict, message: str):
@@ -52,6 +53,21 @@ def test_wrong_types(api: Api, operation: str, fields: dict, message: str):
 
     assert refused.code == "SerializationException"
     assert message in refused.message
+
+
+def test_digits_are_those_of_ascii(api: Api):
+    api.call("CreateStream", StreamName="orders", ShardCount=1)
+
+    for operation, fields in {
+        "PutRecord": {"PartitionKey": "k", "Data": "", "ExplicitHashKey": "1\u0661"},
+        "SplitShard": {"ShardToSplit": "shardId-000000000000", "NewStartingHashKey": "1\u0661"},
+        "GetShardIterator": {
+            "ShardId": "shardId-000000000000",
+            "ShardIteratorType": "AT_SEQUENCE_NUMBER",
+            "StartingSequenceNumber": "1\u0661",
+        },
+    }.items():
+        assert "regular expression pattern" in api.refused(operation, StreamName="orders", **fields).message
 
 
 def test_an_operation_that_is_not_there(api: Api):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import cbor2
 import pytest
 
@@ -78,6 +80,11 @@ def test_errors_bear_type_and_message(wire: WireFormat):
         (CBOR, b"\x01"),
         (CBOR, b""),
         (CBOR, cbor2.dumps({"Timestamp": cbor2.CBORTag(1, "noon")})),
+        (CBOR, cbor2.dumps({"Timestamp": cbor2.CBORTag(1, math.nan)})),
+        (CBOR, cbor2.dumps({"Timestamp": cbor2.CBORTag(1, 10**400)})),
+        (CBOR, cbor2.dumps({"MaxResults": math.inf})),
+        (CBOR, cbor2.dumps({"Tags": {1: "a"}})),
+        (CBOR, b"\xd8\x1c\xa1\x61a\xd8\x1d\x00"),  # a map that is in itself
     ],
 )
 def test_bodies_that_are_none(wire: WireFormat, body: bytes):
