@@ -101,6 +101,8 @@ class Application:
 
     def handle(self, request: Request) -> Response:
         """Answer a request."""
+        if request.method == "HEAD":
+            return replace(self.handle(replace(request, method="GET")), to_head=True)
         target = request.headers.get("x-amz-target")
         if target is not None or (request.method == "POST" and not request.path.startswith(CONTROL_PATH)):
             return self._call(target or "", request)

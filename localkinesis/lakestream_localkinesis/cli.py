@@ -126,7 +126,7 @@ async def _serve(application: Application, address: Address, tls: ssl.SSLContext
         asyncio.get_running_loop().add_signal_handler(number, stopped.set)
     server = Server(application, address, tls)
     bound = await server.start()
-    logger.info("serving Kinesis at %s://%s:%d", "https" if tls else "http", bound.host, bound.port)
+    logger.info("serving Kinesis at %s", bound.url(tls=tls is not None))
     await stopped.wait()
     await server.stop()
 

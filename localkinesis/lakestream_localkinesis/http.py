@@ -63,5 +63,11 @@ class Response:
     """How long it is held back: a fault."""
     events: EventStream | None = None
     """What goes on after the body, as it comes due."""
+    to_head: bool = False
+    """The body's length is said, and the body kept back."""
     drop: bool = False
     """Close the connection instead of answering: a fault."""
+
+    def sent_body(self) -> bytes:
+        """What goes out behind the headers."""
+        return b"" if self.to_head else self.body

@@ -108,7 +108,7 @@ class Http2:
         except StreamClosedError:
             # The client gave this request up; others on the connection go on.
             return
-        self._outgoing[stream_id] = _Outgoing(memoryview(response.body), ends=response.events is None)
+        self._outgoing[stream_id] = _Outgoing(memoryview(response.sent_body()), ends=response.events is None)
         self._send(stream_id)
 
     def is_open(self, stream_id: int) -> bool:

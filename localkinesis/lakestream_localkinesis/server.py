@@ -37,6 +37,11 @@ class Address:
     host: str = "127.0.0.1"
     port: int = 4567
 
+    def url(self, *, tls: bool = False) -> str:
+        """As clients take it."""
+        host = f"[{self.host}]" if ":" in self.host else self.host
+        return f"{'https' if tls else 'http'}://{host}:{self.port}"
+
 
 class Dates:
     """The Date header at the application's time, made once a second."""
@@ -151,7 +156,7 @@ class Connection(asyncio.Protocol):
             return
         head = render_head(response, self._dates.now(), keep_alive=request.keep_alive)
         # Not joined: a body may be megabytes.
-        self._transport.writelines((head, response.body))
+        self._transport.writelines((head, response.sent_body()))
         self._keep_alive = request.keep_alive
         if response.events:
             self._held = True

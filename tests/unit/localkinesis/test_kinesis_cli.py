@@ -16,6 +16,7 @@ import pytest
 from typer.testing import CliRunner
 
 from lakestream_localkinesis.cli import app
+from lakestream_localkinesis.server import Address
 from lakestream_localkinesis.testing import connect, local_kinesis
 
 STOP_SECONDS = 60
@@ -71,6 +72,11 @@ def test_it_serves_until_it_is_told_to_stop(tmp_path: Path, tls: bool):
         assert b"kinesis_shard_open" in urllib.request.urlopen(f"{server.endpoint}/metrics", context=context).read()
         process.send_signal(signal.SIGTERM)
         assert process.wait(STOP_SECONDS) == 0
+
+
+def test_an_address_of_ipv6_is_told_as_clients_take_it():
+    assert Address("::1", 4567).url() == "http://[::1]:4567"
+    assert Address("127.0.0.1", 4567).url(tls=True) == "https://127.0.0.1:4567"
 
 
 def test_what_was_acknowledged_outlives_a_kill(tmp_path: Path):

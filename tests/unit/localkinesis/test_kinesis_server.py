@@ -87,6 +87,20 @@ def test_the_date_follows_the_driven_clock(server: LocalKinesis):
     assert server.clock.now() >= noon + timedelta(hours=1, seconds=1.5)
 
 
+def test_an_answer_to_head_has_no_body(server: LocalKinesis):
+    # As `wget --spider` and load balancers ask; what comes behind its head would be read as the next answer.
+    with connection(server) as sock:
+        sock.sendall(b"HEAD /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n")
+        data = b""
+        while part := sock.recv(65536):
+            data += part
+
+    first, second = data.split(b"HTTP/1.1 200 OK\r\n")[1:]
+    assert first.endswith(b"\r\n\r\n")
+    assert second.endswith(b"\r\n\r\nok\n")
+    assert b"Content-Length: 3\r\n" in first
+
+
 def test_a_dropped_connection_is_closed_without_an_answer(server: LocalKinesis):
     server.create_stream("orders")
     server.faults.drop("PutRecord", times=1)
