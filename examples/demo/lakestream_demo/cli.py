@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
+import shutil
 import signal
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -24,6 +27,10 @@ EXIT_SETTINGS = 2
 """An option cannot be used; the same number as for a wrong command line."""
 EXIT_BROKEN = 3
 """The demo could not be carried out."""
+
+FULL = (errno.ENOSPC, errno.EDQUOT)
+LITTLE_BYTES = 1 << 20
+"""A disk with less is full."""
 
 WIDTH = 120
 """Columns of what goes to a file or a pipe."""
@@ -63,6 +70,11 @@ def demo(
     except DemoError as error:
         _explain(console, error, out)
         raise typer.Exit(_status(error)) from error
+    except OSError as error:
+        if error.errno not in FULL:
+            raise
+        _explain(console, DemoError(str(error)), out)
+        raise typer.Exit(EXIT_BROKEN) from error
     if not result.passed:
         raise typer.Exit(EXIT_AUDIT)
 
@@ -109,10 +121,18 @@ def _explain(console: Console, error: DemoError, out: Path) -> None:
     if isinstance(error, ChildFailedError):
         for line in error.tail:
             console.print(Text(f"  {line}"), style="dim", soft_wrap=True)
-    if error.advice:
-        console.print(Text(error.advice), soft_wrap=True)
+    if advice := _full_disk(out) or error.advice:
+        console.print(Text(advice), soft_wrap=True)
     if not isinstance(error, SettingError | WorkspaceError):
         console.print(f"Nothing is left running. {logs}", soft_wrap=True)
+
+
+def _full_disk(out: Path) -> str:
+    """What to do about it, if it is: a child cannot say so, its log is cut off as well."""
+    with suppress(OSError):
+        if shutil.disk_usage(out).free < LITTLE_BYTES:
+            return f"The disk of {out} is full: free some room, or choose another folder with --out."
+    return ""
 
 
 def _status(error: DemoError) -> int:

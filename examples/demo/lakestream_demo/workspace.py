@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -85,8 +85,19 @@ def fresh_workspace(root: Path) -> Iterator[Workspace]:
     """Make the folder, or empty it of an earlier run; it is locked for the length of the `with` block.
 
     Raises:
-        WorkspaceError: the folder holds something else, or another run is using it.
+        WorkspaceError: the folder holds something else, another run is using it, or it cannot be used at all.
     """
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(_taken(root))
+        except OSError as error:
+            advice = "Free some room, see that you may write there, or choose another folder with --out."
+            raise WorkspaceError(f"{root} cannot be used: {error}", advice) from error
+        yield Workspace(root)
+
+
+@contextmanager
+def _taken(root: Path) -> Iterator[None]:
     marker = root / MARKER
     if root.exists() and not marker.exists() and (not root.is_dir() or any(root.iterdir())):
         raise WorkspaceError(
@@ -103,7 +114,7 @@ def fresh_workspace(root: Path) -> Iterator[Workspace]:
         _remove_earlier_run(root)
         for name in _FOLDERS:
             (root / name).mkdir()
-        yield Workspace(root)
+        yield
 
 
 def _remove_earlier_run(root: Path) -> None:

@@ -44,6 +44,16 @@ def test_a_file_in_the_place_of_the_folder_is_left_alone(tmp_path: Path) -> None
     assert file.read_text() == "mine"
 
 
+@pytest.mark.parametrize("inner", ["file/demo", "file/deep/demo"])
+def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path, inner: str) -> None:
+    (tmp_path / "file").write_text("not a folder")
+    with (
+        pytest.raises(WorkspaceError, match=f"{tmp_path / inner} cannot be used: .*Not a directory"),
+        fresh_workspace(tmp_path / inner),
+    ):
+        pass
+
+
 def test_a_link_is_not_followed(tmp_path: Path) -> None:
     root, other = tmp_path / "demo", tmp_path / "other"
     with fresh_workspace(root) as workspace:
