@@ -242,7 +242,7 @@ class Server:
         host, port = self._address.host, self._address.port
         try:
             self._server = await loop.create_server(self._connection(dates), host, port, ssl=self._tls)
-        except OSError as error:
+        except (OSError, UnicodeError) as error:  # a name with an empty label is not even looked up
             raise StartupError(f"cannot listen on {host}:{port}: {error}") from error
         self._settling = loop.create_task(self._settle())
         bound = self._server.sockets[0].getsockname()

@@ -55,6 +55,13 @@ def test_a_port_that_is_taken_ends_it():
     assert result.exit_code == 1
 
 
+def test_a_host_that_is_none_ends_it(caplog: pytest.LogCaptureFixture):
+    result = CliRunner().invoke(app, ["serve", "--port", "0", "--host", "127.0..1"])
+
+    assert result.exit_code == 1
+    assert "cannot listen on 127.0..1:0: " in caplog.text
+
+
 @pytest.mark.parametrize("tls", [False, True])
 def test_it_serves_until_it_is_told_to_stop(tmp_path: Path, tls: bool):
     secured = ["--tls", str(tmp_path)] if tls else []
