@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
@@ -87,6 +88,11 @@ def _measured(comparison: Comparison, out: Path) -> Results:
     from lakestream_bench._processes import no_process_left
     from lakestream_bench.compare.run import run
 
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        TemporaryFile(dir=out).close()
+    except OSError as error:
+        raise typer.BadParameter(f"{out} cannot be written to: {error.strerror}") from error
     with no_process_left():
         results = run(comparison, out / "trials")
     results.save(out / "results.json")

@@ -11,6 +11,8 @@ from typing import Annotated
 
 import typer
 
+WRITERS = ("json", "cow", "mor")
+
 app = typer.Typer(help="Put the autoscaler through days of load in seconds.", invoke_without_command=True)
 
 
@@ -43,7 +45,9 @@ def simulate(  # noqa: PLR0913, PLR0917 - options of a command
     from lakestream_bench.simulation.unseen import UNSEEN
 
     known = UNSEEN if unseen else SCENARIOS
-    _require_known(scenario or (), known, shards or ())
+    _require_known(scenario or (), known, shards or (), writer)
+    for place in filter(None, (html, out)):
+        _require_writable(place)
     try:
         costs = load_costs(writer, fit)
     except ValueError as error:
@@ -67,8 +71,18 @@ def simulate(  # noqa: PLR0913, PLR0917 - options of a command
         typer.echo(f"report: {html}")
 
 
-def _require_known(scenarios: Sequence[str], known: Collection[str], shards: Sequence[int]) -> None:
+def _require_known(scenarios: Sequence[str], known: Collection[str], shards: Sequence[int], writer: str) -> None:
     if unknown := set(scenarios) - set(known):
         raise typer.BadParameter(f"there is no scenario {', '.join(sorted(unknown))}; choose from: {', '.join(known)}")
     if wrong := [count for count in shards if not 1 <= count <= 10_000]:
         raise typer.BadParameter(f"{wrong[0]} shards; choose from 1 to 10,000")
+    if writer not in WRITERS:
+        raise typer.BadParameter(f"there is no writer {writer}; choose from: {', '.join(WRITERS)}")
+
+
+def _require_writable(file: Path) -> None:
+    """Now, and not when all has been simulated."""
+    try:
+        file.open("ab").close()
+    except OSError as error:
+        raise typer.BadParameter(f"{file} cannot be written: {error.strerror}") from error
