@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
@@ -84,6 +85,12 @@ class DemoSettings:
     """Where the tables lie."""
 
     def __post_init__(self) -> None:
+        # Hudi's catalog takes the location of a table as Java writes URIs, with escapes, for its name.
+        if unnamed := re.search(r"[^\w./~@+=,-]", str(self.out)):
+            raise SettingError(
+                f"{self.out} has {unnamed[0]!r} in its name, and Hudi's SQL cannot name a table there",
+                "Choose a folder without with --out.",
+            )
         _between("DURATION", self.duration.total_seconds(), 5, 3_600, "seconds")
         _between("SHARDS", self.shards, 1, 100, "shards")
         _between("users", self.users, 1, 50_000, "users")

@@ -26,6 +26,17 @@ def test_short_names_stand_for_hudi_table_types() -> None:
     assert Table("mor").table_type is TableType.MERGE_ON_READ
 
 
+@pytest.mark.parametrize("folder", ["/my work/.demo", "/it's/.demo", "/100%/.demo", "/a[1]/.demo", "/a#b/.demo"])
+def test_a_folder_that_hudi_cannot_name_is_refused_before_anything_starts(folder: str) -> None:
+    with pytest.raises(SettingError, match="Hudi's SQL cannot name") as caught:
+        replace(SETTINGS, out=Path(folder))
+    assert "--out" in caught.value.advice
+
+
+def test_letters_of_any_language_may_be_in_the_folder() -> None:
+    assert replace(SETTINGS, out=Path("/home/jürgen/Entwürfe_2/.demo")).out.name == ".demo"
+
+
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
