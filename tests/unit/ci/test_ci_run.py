@@ -92,7 +92,19 @@ def test_a_cluster_that_cannot_be_made_fails_the_run_with_its_log(checkout: Path
     asked = _kit(checkout, KIT + 'test "$1" != up || { echo no such cgroup; exit 1; }\n')
     status, output = _run(checkout)
     assert status != 0
-    assert "The cluster could not be made; the end of what was said:\nno such cgroup\n" in output
+    assert "What was to be done on the cluster failed; the end of what was said:\nno such cgroup\n" in output
+    assert asked.read_text("utf-8").splitlines()[-1] == "down"
+
+
+def test_an_end_to_end_test_that_fails_ends_the_run_with_its_log(checkout: Path) -> None:
+    asked = _kit(checkout)
+    (checkout / "Makefile").write_text(
+        f"{MAKEFILE}\t@test $@ != e2e || {{ echo no executor came; exit 1; }}\n", "utf-8"
+    )
+    status, output = _run(checkout)
+    assert status != 0
+    assert "no executor came\n" in output
+    assert "demo" not in output
     assert asked.read_text("utf-8").splitlines()[-1] == "down"
 
 
