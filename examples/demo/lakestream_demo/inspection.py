@@ -109,9 +109,8 @@ class Inspector:
 
     def _audit_snapshot(self, spark: SparkSession, rows: pa.Table) -> tuple[CheckResult, int]:
         dump = self._workspace.snapshot
-        spark.table(TABLE).select(*EVENT_SCHEMA.names).write.parquet(
-            f"file:{dump}"
-        )  # Hadoop takes what a URI escapes for the name
+        # Hadoop would take what a URI escapes for the name.
+        spark.table(TABLE).select(*EVENT_SCHEMA.names).write.parquet(f"file:{dump}")
         expected, snapshot = fold(rows), read_parquet(str(dump))
         return snapshot_check(compare(expected, snapshot), len(expected)), len(snapshot)
 

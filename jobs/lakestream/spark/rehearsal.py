@@ -105,7 +105,7 @@ def main(folder: Path, classes: str, class_list: Path) -> None:
     """Rehearse with a JVM that writes down what it loads."""
     conf = SparkConf(loadDefaults=False).setMaster("local[2]").setAppName("rehearsal").setAll(list(HUDI_CONF.items()))
     conf.set("spark.driver.extraClassPath", classes)
-    conf.set("spark.driver.extraJavaOptions", f"-XX:DumpLoadedClassList={class_list}")
+    conf.set("spark.driver.extraJavaOptions", f'"-XX:DumpLoadedClassList={class_list}"')
     conf.set("spark.local.dir", str(folder / "spark"))
     conf.set("spark.ui.enabled", "false")
     conf.set("spark.sql.shuffle.partitions", "2")

@@ -25,7 +25,7 @@ from lakestream.storage import S3Settings
 logger = logging.getLogger(__name__)
 
 with as_file(files("lakestream.spark").joinpath("log4j2.properties")) as _log4j2:
-    _LOGGING = f"-Dlog4j2.configurationFile=file:{_log4j2}"
+    _LOGGING = f"-Dlog4j2.configurationFile={_log4j2.absolute().as_uri()}"
 with as_file(files("lakestream.spark").joinpath("fairscheduler.xml")) as _pools:
     _POOLS = f"file:{_pools.absolute()}"
 
@@ -169,7 +169,8 @@ def local_conf(settings: SessionSettings, classes: str, archive: Path) -> dict[s
         "spark.driver.bindAddress": "127.0.0.1",
         # Batches are small (256 MiB by default); 200 shuffle partitions would be 200 tiny tasks.
         "spark.sql.shuffle.partitions": "8",
-        "spark.driver.extraJavaOptions": " ".join(java),
+        # One by one in quotes: there may be blanks in the path of the archive.
+        "spark.driver.extraJavaOptions": " ".join(f'"{option}"' for option in java),
     }
     if settings.local_dir is not None:
         conf["spark.local.dir"] = str(settings.local_dir)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Mapping
 from pathlib import Path
+from urllib.parse import unquote, urlsplit
 from xml.etree import ElementTree
 
 import pytest
@@ -33,14 +36,28 @@ def test_aws_is_addressed_as_it_wants_to_be() -> None:
     assert "spark.hadoop.fs.s3a.path.style.access" not in conf
 
 
+def options_of(conf: Mapping[str, str]) -> list[str]:
+    """Of the driver's JVM, taken apart as Spark's launcher does."""
+    return shlex.split(conf["spark.driver.extraJavaOptions"])
+
+
 def test_local_mode_has_its_class_path_memory_and_logging() -> None:
     conf = local_conf(
         SessionSettings("app", cores=2, driver_memory="3g"), "/jars/a.jar:/spark/b.jar", Path("/none.jsa")
     )
     assert conf["spark.driver.extraClassPath"] == "/jars/a.jar:/spark/b.jar"
     assert conf["spark.driver.memory"] == "3g"
-    log4j2 = conf["spark.driver.extraJavaOptions"].split("log4j2.configurationFile=file:")[1].split(" ")[0]
-    assert Path(log4j2).is_file()
+    log4j2 = next(one for one in options_of(conf) if one.startswith("-Dlog4j2.configurationFile="))
+    assert Path(unquote(urlsplit(log4j2.partition("=")[2]).path)).is_file()
+
+
+def test_there_may_be_blanks_in_paths(tmp_path: Path) -> None:
+    archive = tmp_path / "a home" / "classes.jsa"
+    archive.parent.mkdir()
+    archive.touch()
+    options = options_of(local_conf(SessionSettings("app", cores=2), "/jars/a.jar", archive))
+    assert f"-XX:SharedArchiveFile={archive}" in options
+    assert all(option.startswith("-") for option in options)
 
 
 def test_a_cluster_starts_with_as_many_executors_as_are_wanted() -> None:
