@@ -7,9 +7,13 @@ import os
 from collections.abc import Collection, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+if TYPE_CHECKING:
+    from lakestream_bench.simulation.costs import BatchCosts
+    from lakestream_bench.simulation.summary import Case
 
 WRITERS = ("json", "cow", "mor")
 
@@ -46,8 +50,7 @@ def simulate(  # noqa: PLR0913, PLR0917 - options of a command
 
     known = UNSEEN if unseen else SCENARIOS
     _require_known(scenario or (), known, shards or (), writer)
-    for place in filter(None, (html, out)):
-        _require_writable(place)
+    _require_writable(html, out)
     try:
         costs = load_costs(writer, fit)
     except ValueError as error:
@@ -63,8 +66,7 @@ def simulate(  # noqa: PLR0913, PLR0917 - options of a command
     found = cases(simulate_all(tasks, processes or os.cpu_count() or 1))
     show(found, costs)
     if out is not None:
-        figures = {"costs": asdict(costs), "seeds": list(chosen), "cases": [asdict(case) for case in found]}
-        out.write_text(json.dumps(figures) + "\n", "utf-8")
+        out.write_text(_figures(found, costs, chosen), "utf-8")
     if html is not None:
         scenarios = {place: scenario_of(Task(*place, "", writer, fit, chosen[0], cores), costs) for place in places}
         html.write_text(page(found, scenarios, costs), "utf-8")
@@ -80,9 +82,16 @@ def _require_known(scenarios: Sequence[str], known: Collection[str], shards: Seq
         raise typer.BadParameter(f"there is no writer {writer}; choose from: {', '.join(WRITERS)}")
 
 
-def _require_writable(file: Path) -> None:
+def _require_writable(*files: Path | None) -> None:
     """Now, and not when all has been simulated."""
-    try:
-        file.open("ab").close()
-    except OSError as error:
-        raise typer.BadParameter(f"{file} cannot be written: {error.strerror}") from error
+    for file in filter(None, files):
+        try:
+            file.open("ab").close()
+        except OSError as error:
+            raise typer.BadParameter(f"{file} cannot be written: {error.strerror}") from error
+
+
+def _figures(found: Sequence[Case], costs: BatchCosts, seeds: Sequence[int]) -> str:
+    """As a line of JSON."""
+    figures = {"costs": asdict(costs), "seeds": list(seeds), "cases": [asdict(case) for case in found]}
+    return json.dumps(figures) + "\n"
