@@ -7,6 +7,7 @@ import gzip
 import json
 from collections.abc import Callable
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from urllib.parse import quote
@@ -26,7 +27,9 @@ from chaos.setting import Sink
 def _truth(events: int) -> Truth:
     chance = Random(7)
     supply = Events(chance)
-    records = list(supply.take(events)) + [poison(kind, chance, supply.fresh(), Sink.JSON) for kind in landed()]
+    records = list(supply.take(events, datetime.now(UTC))) + [
+        poison(kind, chance, supply.fresh(), Sink.JSON) for kind in landed()
+    ]
     return Truth({("shardId-0", 100 + number, 0): sent for number, sent in enumerate(records)}, ())
 
 

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import replace
+from datetime import UTC, datetime
 from random import Random
+from typing import Any
 
 import pytest
 
-from chaos.events import Events, Fate
+from chaos.events import LATEST, Events, Fate, Sent
 from chaos.faults import FAULTS, Phase, fault_from_json, fault_to_json, kinds
 from chaos.poison import POISON, landed, poison
 from chaos.schedule import LIVES, Scenario, draw_scenario
 from chaos.setting import Place, Setting, Sink
 
+NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 SCENARIOS = [draw_scenario("seed", number) for number in range(200)]
 
 
@@ -86,8 +90,18 @@ def test_what_has_landed_is_drawn() -> None:
     assert 20 <= len(landed()) <= len(POISON)
 
 
+def newest_of(events: Iterable[Sent]) -> dict[Any, Any]:
+    """The highest version of each thing."""
+    newest: dict[Any, Any] = {}
+    for sent in events:
+        assert sent.row is not None
+        key, version = sent.row["id"], sent.row["version"]
+        newest[key] = max(version, newest.get(key, version))
+    return newest
+
+
 def test_events_have_changes_deletes_and_late_ones() -> None:
-    rows = [sent.row for sent in Events(Random(1)).take(3000)]
+    rows = [sent.row for sent in Events(Random(1)).take(3000, NOW)]
     newest: dict[object, int] = {}
     late = 0
     for row in rows:
@@ -100,3 +114,12 @@ def test_events_have_changes_deletes_and_late_ones() -> None:
     assert sum(row is not None and row["op"] == "d" for row in rows) > 100
     # Of a key no two versions are equal: which one is the newest would be open.
     assert len({(row["id"], row["version"]) for row in rows if row}) == len(rows)
+
+
+def test_no_version_comes_later_than_a_table_remembers_deletes() -> None:
+    """Silence sets the stream's clock forward by hours."""
+    events = Events(Random(1))
+    before = newest_of(events.take(3000, NOW))
+    late = [sent.row for sent in events.take(3000, NOW + LATEST)]
+    assert before.keys() & {row["id"] for row in late if row}
+    assert all(row and row["version"] > before.get(row["id"], 0) for row in late)

@@ -26,6 +26,10 @@ _NOTES = ("", "Grüße, 世界 🙂", 'a "quoted", \\ back\\slashed\nline', "\u0
 _LIVE = 60
 """Keys that are changed; more, and a delete hardly ever meets a late version."""
 
+LATEST = timedelta(minutes=50)
+"""By which a version may come after a newer one, by the stream's clock, which hours of silence set forward: tables
+remember deletes for an hour of it (docs/hudi.md)."""
+
 Row = Mapping[str, object]
 """Columns by name: text, int, Decimal as text, and times as microseconds since the epoch."""
 
@@ -108,13 +112,14 @@ def micros(text: str) -> int:
 
 
 class Events:
-    """An endless supply; the same for the same seed."""
+    """An endless supply; the same for the same seed, but for versions that would come too late."""
 
     def __init__(self, chance: Random) -> None:
         self._chance = chance
         self._made = 0
         self._live: list[Event] = []
-        self._late: list[Event] = []
+        self._late: list[tuple[datetime, Event]] = []
+        """With the time from which on newer ones have come."""
 
     def fresh(self) -> Event:
         """The first version of a thing that nobody else changes."""
@@ -132,15 +137,21 @@ class Events:
             extra=chance.choice((None, None, None, "more")),
         )
 
-    def take(self, number: int) -> Iterator[Sent]:
-        """So many records: creations, changes, deletes, and some that come late, after a newer version or a delete."""
-        for _ in range(number):
-            yield self._next().sent()
+    def take(self, number: int, now: datetime) -> Iterator[Sent]:
+        """So many records: creations, changes, deletes, and some that come late, after a newer version or a delete.
 
-    def _next(self) -> Event:
+        Args:
+            number: of records.
+            now: by the stream's clock.
+        """
+        for _ in range(number):
+            yield self._next(now).sent()
+
+    def _next(self, now: datetime) -> Event:
         draw = self._chance.random()
         if self._late and draw < 0.12:
-            return self._late.pop(self._chance.randrange(len(self._late)))
+            since, event = self._late.pop(self._chance.randrange(len(self._late)))
+            return event if now - since < LATEST else self.fresh()
         if len(self._live) < _LIVE or draw < 0.4:
             self._live.append(self.fresh())
             if len(self._live) <= _LIVE:
@@ -148,14 +159,14 @@ class Events:
             # It outgrows the number of those that live, so the one that was there longest is left alone.
             self._live.pop(0)
             return self._live[-1]
-        return self._change()
+        return self._change(now)
 
-    def _change(self) -> Event:
+    def _change(self, now: datetime) -> Event:
         place = self._chance.randrange(len(self._live))
         version = self._live[place].version + 1
         if self._chance.random() < 0.3:
             # Comes later, maybe after a newer one: it must change nothing then.
-            self._late.append(self._changed(place, version, self._chance.choice("ud")))
+            self._late.append((now, self._changed(place, version, self._chance.choice("ud"))))
             version += 1
         event = self._changed(place, version, "d" if self._chance.random() < 0.25 else "u")
         self._live[place] = event

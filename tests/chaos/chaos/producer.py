@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from datetime import datetime
 from itertools import cycle
 from random import Random
 from typing import TYPE_CHECKING
@@ -45,6 +46,7 @@ class Producer:
         client: KinesisClient,
         stream: str,
         chance: Random,
+        now: Callable[[], datetime],
         batches: Callable[[], int],
         setting: Setting,
     ) -> None:
@@ -54,6 +56,7 @@ class Producer:
             client: retries nothing.
             stream: exists.
             chance: all records follow from it.
+            now: the stream's clock.
             batches: how many the drivers have committed so far.
             setting: what the records are for, and how many come.
         """
@@ -62,6 +65,7 @@ class Producer:
         self._stream = stream
         self._chance = chance
         self._events = Events(chance)
+        self._now = now
         self._batches = batches
         self._bursts = 0
         self._setting = setting
@@ -99,7 +103,7 @@ class Producer:
         """Put a burst of events, with aggregates and poison among them."""
         with self._lock:
             self._bursts += 1
-            events = list(self._events.take(self._setting.burst))
+            events = list(self._events.take(self._setting.burst, self._now()))
             split = len(events) - min(AGGREGATES * AGGREGATED, len(events) // 2)
             puts = [Put(event.partition_key, event.data, (event,)) for event in events[:split]]
             rest = events[split:]

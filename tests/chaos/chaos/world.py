@@ -92,7 +92,7 @@ class World:
         self.document = _document(setting, self.root, kinesis.endpoint)
         self._create_stream()
         data = Random(chance.randrange(2**32))
-        self.producer = Producer(self.client, STREAM, data, self.batches, setting)
+        self.producer = Producer(self.client, STREAM, data, kinesis.clock.now, self.batches, setting)
 
     @property
     def driver(self) -> Driver | None:
