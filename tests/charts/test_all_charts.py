@@ -288,6 +288,30 @@ def test_a_digest_that_is_none_is_refused(digest: str, render: Render) -> None:
         render("loadgen", {"image": {"digest": digest}})
 
 
+@pytest.mark.parametrize(
+    ("chart", "path"),
+    [
+        ("loadgen", "load.spawnRate"),
+        ("loadgen", "workers.replicas"),
+        ("loadgen", "workers.autoscaling.minReplicas"),
+        ("loadgen", "scenario.key"),
+        ("local-aws", "region"),
+        ("local-aws", "credentials.secretAccessKey"),
+        ("local-aws", "kinesis.transitionSeconds"),
+        ("local-aws", "s3.persistence.size"),
+        ("lakestream", "operator.logLevel"),
+    ],
+)
+def test_a_value_that_is_needed_may_not_be_null(chart: str, path: str, render: Render) -> None:
+    """With null Helm takes a default away, and programs would be started with options that say nothing."""
+    *outer, name = path.split(".")
+    values: dict[str, Any] = {name: None}
+    for key in reversed(outer):
+        values = {key: values}
+    with pytest.raises(ValueError, match=rf"{name}['\"]?\W* is required|missing propert\w+ .*{name}"):
+        render(chart, values)
+
+
 def test_monitors_scrape_ports_that_exist(rendered: Rendered) -> None:
     for monitor in rendered.of("PodMonitor"):
         assert monitor["metadata"]["labels"]["release"] == "prometheus"
