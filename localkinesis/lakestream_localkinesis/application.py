@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
@@ -17,7 +16,6 @@ from lakestream_localkinesis.errors import (
     AccessDeniedException,
     ApiError,
     InternalFailure,
-    RequestEntityTooLargeException,
     UnknownOperationException,
     UnwritableError,
 )
@@ -26,7 +24,7 @@ from lakestream_localkinesis.eventstream import EventStream
 from lakestream_localkinesis.faults import FaultKind, FaultPlan
 from lakestream_localkinesis.faulty import execute_with_faults
 from lakestream_localkinesis.fields import Fields
-from lakestream_localkinesis.http import MOST_BODY_BYTES, Request, Response
+from lakestream_localkinesis.http import Request, Response
 from lakestream_localkinesis.journal.journal import Journal
 from lakestream_localkinesis.metrics import CONTENT_TYPE as METRICS_TYPE
 from lakestream_localkinesis.metrics import render_metrics
@@ -123,9 +121,10 @@ class Application:
         self.account.settle(now_ms)
         if self._journal:
             # It says itself that it cannot write, and tries again. A full disk may need room to be made first.
-            for tend in (self._journal.prune, partial(self._journal.keep, changed=changed)):
-                with suppress(UnwritableError):
-                    tend(now_ms)
+            with suppress(UnwritableError):
+                self._journal.prune(now_ms)
+            with suppress(UnwritableError):
+                self._journal.keep(now_ms, changed=changed)
 
     def push(self, events: EventStream, now_ms: int) -> bytes:
         """What a subscription sends now: nothing that a restart could take back."""
@@ -143,11 +142,7 @@ class Application:
         if self._faults.any() and self._faults.strikes(FaultKind.DROP_BEFORE, operation):
             return Response(500, wire.value, b"", drop=True)
         try:
-            if request.body is None:
-                raise RequestEntityTooLargeException(
-                    f"The body has more than {MOST_BODY_BYTES} bytes. Send less at once: PutRecords takes 10 MiB."
-                )
-            answer = self._perform(operation, target, wire, request.body, now_ms)
+            answer = self._perform(operation, target, wire, request.whole_body(), now_ms)
             if isinstance(answer, Subscription):
                 return self._deliver(operation, Response(200, EVENTS_TYPE, b"", events=EventStream(answer, wire)))
             status, body = 200, encode_answer(wire, answer)

@@ -35,7 +35,8 @@ class Control:
     def handle(self, account: Account, request: Request) -> Response:
         """Carry out a control request."""
         try:
-            fields = orjson.loads(request.body) if request.body else {}
+            body = request.whole_body()
+            fields = orjson.loads(body) if body else {}
             answer = self._route(account, request.method, request.path.removeprefix(CONTROL_PATH), fields)
         except (SettingsError, ApiError, ValueError, TypeError, KeyError) as error:
             return Response(400, "application/json", orjson.dumps({"error": f"{type(error).__name__}: {error}"}))

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from lakestream_localkinesis.errors import RequestEntityTooLargeException
+
 if TYPE_CHECKING:
     from lakestream_localkinesis.eventstream import EventStream
 
@@ -15,9 +17,10 @@ MOST_BODY_BYTES = 32 * 1024 * 1024
 
 
 class Body:
-    """A request's body as it comes in. Of one that is too large nothing is kept, but its end is waited for:
+    """A request's body as it comes in.
 
-    who is still sending would see a connection reset, and not the answer.
+    Of one that is too large nothing is kept, but its end is waited for: who is still sending would see a connection
+    reset, and not the answer.
     """
 
     def __init__(self) -> None:
@@ -49,6 +52,18 @@ class Request:
     body: bytes | None
     """None: larger than any that is valid."""
     keep_alive: bool = True
+
+    def whole_body(self) -> bytes:
+        """The body.
+
+        Raises:
+            RequestEntityTooLargeException: it is larger than any that is valid.
+        """
+        if self.body is None:
+            raise RequestEntityTooLargeException(
+                f"The body has more than {MOST_BODY_BYTES} bytes. Send less at once: PutRecords takes 10 MiB."
+            )
+        return self.body
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,6 +97,13 @@ def test_a_body_beyond_all_bounds_is_told_as_that(api: Api):
     }
 
 
+def test_a_request_of_tests_that_is_too_large_is_not_taken_for_an_empty_one(api: Api):
+    response = api.application.handle(Request("DELETE", "/_testing/faults", {}, None))
+
+    assert response.status == 400
+    assert b"The body has more than 33554432 bytes" in response.body
+
+
 def test_a_request_without_operation(api: Api):
     response = api.application.handle(Request("POST", "/", {}, b"{}"))
 
