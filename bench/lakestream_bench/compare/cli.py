@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
+
+from lakestream_bench._options import require_known
 
 if TYPE_CHECKING:
     from lakestream_bench.compare.results import Results
@@ -77,8 +79,8 @@ def _chosen(
 ) -> tuple[tuple[Scenario, ...], tuple[str, ...]]:
     from lakestream_bench.compare import arms, scenarios
 
-    _require_known("arm", arm or (), arms.ARMS)
-    _require_known("scenario", scenario or (), scenarios.SCENARIOS)
+    require_known("arm", arm or (), arms.ARMS)
+    require_known("scenario", scenario or (), scenarios.SCENARIOS)
     names = scenario or (scenarios.SCENARIOS if everything else scenarios.MAIN)
     kinds = arm or (arms.ARMS if everything else arms.MAIN)
     return tuple(scenarios.SCENARIOS[name] for name in names), tuple(kinds)
@@ -104,8 +106,3 @@ def _read(read: Callable[[FileOrNone], Read], file: FileOrNone) -> Read:
         return read(file)
     except (OSError, ValueError) as error:
         raise typer.BadParameter(str(error)) from error
-
-
-def _require_known(what: str, names: Collection[str], known: Collection[str]) -> None:
-    if unknown := set(names) - set(known):
-        raise typer.BadParameter(f"there is no {what} {', '.join(sorted(unknown))}; choose from: {', '.join(known)}")

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from lakestream_bench._options import require_known
+
 if TYPE_CHECKING:
     from lakestream_bench.simulation.costs import BatchCosts
     from lakestream_bench.simulation.summary import Case
@@ -74,12 +76,10 @@ def simulate(  # noqa: PLR0913, PLR0917 - options of a command
 
 
 def _require_known(scenarios: Sequence[str], known: Collection[str], shards: Sequence[int], writer: str) -> None:
-    if unknown := set(scenarios) - set(known):
-        raise typer.BadParameter(f"there is no scenario {', '.join(sorted(unknown))}; choose from: {', '.join(known)}")
+    require_known("scenario", scenarios, known)
+    require_known("writer", (writer,), WRITERS)
     if wrong := [count for count in shards if not 1 <= count <= 10_000]:
         raise typer.BadParameter(f"{wrong[0]} shards; choose from 1 to 10,000")
-    if writer not in WRITERS:
-        raise typer.BadParameter(f"there is no writer {writer}; choose from: {', '.join(WRITERS)}")
 
 
 def _require_writable(*files: Path | None) -> None:
