@@ -21,6 +21,7 @@ settings.register_profile("same", settings.get_profile("all"), derandomize=True)
 settings.register_profile("many", settings.get_profile("all"), max_examples=2_000)
 settings.load_profile("same" if os.environ.get("CI") else "all")
 
+# Less often than Python does by itself: most of what is imported and collected stays.
 gc.set_threshold(100_000, 50, 100)
 
 E2E = Path(__file__).parent / "e2e"

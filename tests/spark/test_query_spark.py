@@ -131,6 +131,16 @@ def test_what_is_no_query_is_not_carried_out(table: str, ask: Callable[..., Resu
     assert ask(table, "--sql", "SELECT count(*) AS n FROM lake", "-o", "csv").stdout == "n\n3\n"
 
 
+def test_the_folder_for_temporary_files_may_have_any_name(
+    table: str, ask: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "jürgen 50%"
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    answer = ask(table, "--engine", "spark", "--sql", "SELECT count(*) AS n FROM lake", "-o", "csv")
+    assert answer.stdout == "n\n3\n", answer.stderr
+
+
 def test_who_has_seen_enough_is_told_nothing_of_spark(table: str) -> None:
     """As `| head -1` has."""
     many = "SELECT id, repeat('x', 100) AS text FROM range(100000)"

@@ -75,7 +75,8 @@ class HudiSpark:
         if self._run.on_cluster:
             # Through the memory of this process, since no disk is the executors' and ours.
             return pa.RecordBatchReader.from_batches(to_arrow_schema(answer.schema), answer._collect_as_arrow())
-        answer.write.parquet(folder.as_uri())
+        # Hadoop would take what a URI escapes for the name.
+        answer.write.parquet(f"file:{folder}")
         return ds.dataset(folder, format="parquet").scanner().to_reader()
 
     def require_kept(self) -> None:
