@@ -76,6 +76,11 @@ class Metadata(ApiModel):
     annotations: dict[str, str] = Field(default_factory=dict)
     """Annotations, as in any Kubernetes object."""
 
+    @property
+    def full_name(self) -> str:
+        """Namespace and name; on a laptop the name alone."""
+        return f"{self.namespace}/{self.name}" if self.namespace else self.name
+
 
 class Trigger(ApiModel):
     """When a batch begins, and how large it may get."""

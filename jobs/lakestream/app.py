@@ -322,8 +322,7 @@ def _told_if_recreated(client: HttpKinesisClient, identity: Identity) -> Iterato
 
 
 def _claimed(document: LakeStream, writer: Writer, log: CheckpointLog, place: StoreSettings) -> TableClaim:
-    namespace, name = document.metadata.namespace, document.metadata.name
-    owner = Owner(log.checkpoint, str(place.path), f"{namespace}/{name}" if namespace else name, writer.name)
+    owner = Owner(log.checkpoint, str(place.path), document.metadata.full_name, writer.name)
     claim = TableClaim(
         places.table_place(writer, place.s3),
         places.owner_place(writer, place.s3),

@@ -7,7 +7,7 @@ when it is called, or listed. Those of this package are named here, since in the
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pathlib import Path
 from typing import Annotated, Any
@@ -113,22 +113,22 @@ def _is_valid(manifest: Mapping[str, Any]) -> bool:
     try:
         _tell_of(load_manifest(manifest))
     except InvalidDocumentError as error:
-        name = "/".join(str(part) for part in _name(manifest.get("metadata"))) or "one without a name"
+        name = _name(manifest.get("metadata")) or "one without a name"
         for problem in error.problems:
             typer.echo(printable_lines(f"lakestream: {name}: {problem}"), err=True)
         return False
     return True
 
 
-def _name(metadata: object) -> Iterator[object]:
+def _name(metadata: object) -> str:
     """Namespace and name, as far as they are there."""
-    if isinstance(metadata, Mapping):
-        yield from (metadata[part] for part in ("namespace", "name") if part in metadata)
+    own = metadata if isinstance(metadata, Mapping) else {}
+    return "/".join(str(own[part]) for part in ("namespace", "name") if part in own)
 
 
 def _tell_of(document: LakeStream) -> None:
     writers = ", ".join(f"{writer.name} ({writer.output.path})" for writer in document.spec.writers)
-    name = "/".join(filter(None, (document.metadata.namespace, document.metadata.name)))
+    name = document.metadata.full_name
     typer.echo(f"LakeStream {name} is valid; writers: {writers}")
     for sentence in advice(document):
         typer.echo(f"lakestream: {name}: {sentence}", err=True)
