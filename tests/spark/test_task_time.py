@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pytest
@@ -23,12 +23,18 @@ def work(spark: SparkSession, seconds: float, tasks: int = 2) -> float:
         return []
 
     spark.sparkContext.parallelize(range(tasks), tasks).mapPartitions(sleep).collect()
-    context = told(spark)
-    jobs = context.statusStore().jobsList(None)
-    newest = max((jobs.apply(at) for at in range(jobs.size())), key=lambda job: int(job.jobId()))
-    took = context.statusStore().lastStageAttempt(newest.stageIds().head()).executorRunTime() / 1000
+    took = newest_took(spark)
     assert took >= seconds * tasks
-    return float(took)
+    return took
+
+
+def newest_took(spark: SparkSession) -> float:
+    """Seconds of the tasks of the newest job of all."""
+    store = told(spark).statusStore()
+    jobs = store.jobsList(None)
+    stages = max((jobs.apply(at) for at in range(jobs.size())), key=lambda job: int(job.jobId())).stageIds()
+    ran = [store.lastStageAttempt(stages.apply(at)).executorRunTime() for at in range(stages.size())]
+    return float(sum(ran)) / 1000
 
 
 def told(spark: SparkSession) -> Any:
@@ -115,6 +121,42 @@ def test_services_that_run_for_several_batches_count_with_each(spark: SparkSessi
     assert first.write == second.write == third.write == 0
     assert first.services + second.services == pytest.approx(took)
     assert third.services == 0
+
+
+def test_stages_that_wait_at_a_look_count_with_the_next(spark: SparkSession) -> None:
+    """A service of two stages, of which the second begins after the look."""
+    work(spark, 0)
+    times = TaskTime(spark)
+    times.written(-1)
+
+    def compact() -> None:
+        spark.sparkContext.setLocalProperty("spark.scheduler.pool", SERVICES_POOL)
+        spark.sparkContext.parallelize(range(2), 2).mapPartitions(slept).groupBy(int).mapPartitions(slept).collect()
+
+    def slept(rows: Iterable[int]) -> Iterable[int]:
+        threading.Event().wait(0.4)
+        return rows
+
+    def services(batch: int) -> float:
+        found = times.written(batch)
+        assert found is not None
+        assert found.write == 0
+        return found.services
+
+    for batch in (1, 2):
+        times.fetching(batch)
+        times.fetched(batch)
+    spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
+    thread = InheritableThread(target=compact)
+    thread.start()
+    store = spark.sparkContext._jsc.sc().statusStore()
+    while store.activeStages().isEmpty():
+        assert thread.is_alive()
+    first = services(1)
+    thread.join()
+    took = newest_took(spark)
+    assert took >= 2 * 0.4 + 2 * 0.4
+    assert first + services(2) == pytest.approx(took)
 
 
 def test_batches_come_before_services(spark: SparkSession) -> None:

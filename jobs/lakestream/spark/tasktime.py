@@ -30,12 +30,18 @@ class TaskTime:
         self._store: Any = self._context._jsc.sc().statusStore()
         gateway: Any = self._context._gateway
         self._quantiles = gateway.new_array(gateway.jvm.double, 0)
+        status = gateway.jvm.org.apache.spark.status.api.v1.StageStatus
+        self._pending, self._active = (
+            gateway.jvm.java.util.Collections.singletonList(name) for name in (status.PENDING, status.ACTIVE)
+        )
         self._next = 0
+        self._waiting: set[int] = set()
+        """Stages that had not begun at the last look: whose they are, Spark tells when they begin."""
         self._fetches: dict[int, float] = {}
         self._known: set[int] = set()
         self._services: dict[int, float] = {}
         """Stages of services that ran at the last look, and what they had taken by then."""
-        self._written(set(), self._active())
+        self._look(set())
 
     def fetching(self, batch: int) -> None:
         """The jobs that this thread begins from now on fetch that batch."""
@@ -54,27 +60,35 @@ class TaskTime:
         """What that batch took; None if Spark does not tell, or the batch was not fetched in this run."""
         try:
             ahead = self._stages_of(batch + 1)
-            active = self._active()
-            write = self._written(self._known | ahead, active)
-            services = self._served(active)
+            write, services = self._look(self._known | ahead)
         except SPARK_ERRORS:
             return None
         self._known = {stage for stage in self._known | ahead if stage >= self._next}
         fetch = self._fetches.pop(batch, None)
         return None if fetch is None else CoreSeconds(fetch=fetch, write=write, services=services)
 
-    def _written(self, fetching: set[int], active: set[int]) -> float:
-        """Of the stages since the last call that are not for fetching; those of services are put aside."""
+    def _look(self, fetching: set[int]) -> tuple[float, float]:
+        """Seconds of writing and of services since the last look."""
+        stages = (self._waiting | self._new()) - fetching
+        # In the order in which a stage passes them, so that none begins unseen in between.
+        waiting, active = self._those(self._pending), self._those(self._active)
+        self._waiting = stages & waiting
+        return self._written(stages - waiting, active), self._served(active)
+
+    def _new(self) -> set[int]:
+        """Stages that were not there at the last look."""
         # Spark tells the newest first, and forgets the oldest of many.
-        told = self._store.stageList(None, False, False, self._quantiles, None)
+        told = self._list(None)
         if told.isEmpty():
-            return 0.0
+            return set()
         stages = range(max(self._next, int(told.last().stageId())), int(told.head().stageId()) + 1)
         self._next = max(self._next, stages.stop)
+        return set(stages)
+
+    def _written(self, stages: set[int], active: set[int]) -> float:
+        """Of these stages, but for those of services, which are put aside."""
         found = 0.0
         for stage in stages:
-            if stage in fetching:
-                continue
             seconds = self._seconds(stage) or 0.0
             # Each question is a way to the JVM and back, between two batches.
             if (seconds > _SHORT or stage in active) and self._is_service(stage):
@@ -95,10 +109,13 @@ class TaskTime:
                 del self._services[stage]
         return found
 
-    def _active(self) -> set[int]:
-        """Stages that run now."""
-        stages = self._store.activeStages()
+    def _those(self, status: Any) -> set[int]:
+        stages = self._list(status)
         return {int(stages.apply(at).stageId()) for at in range(stages.size())}
+
+    def _list(self, status: Any) -> Any:
+        """Stages of that status, or all."""
+        return self._store.stageList(status, False, False, self._quantiles, None)
 
     def _stages_of(self, batch: int) -> set[int]:
         tracker = self._context.statusTracker()
