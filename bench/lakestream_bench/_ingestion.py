@@ -190,6 +190,18 @@ def ingest(
         yield Ingestion(process, progress, log)
 
 
+def freshness(batches: Sequence[Progress], name: str, quantile: float) -> float:
+    """A quantile of what batches say of their freshness (`p50_seconds`, …), each as heavy as it has records."""
+    values = sorted((getattr(batch.freshness, name), batch.records) for batch in batches if batch.freshness)
+    total = sum(weight for _, weight in values)
+    below = 0
+    for value, weight in values:
+        below += weight
+        if below >= quantile * total:
+            return float(value)
+    raise ValueError("no batch had records")
+
+
 def now() -> str:
     """For the result."""
     return datetime.now(UTC).isoformat(timespec="seconds")

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from lakestream_api import Progress
 from lakestream_bench._counting_s3 import counting_s3
-from lakestream_bench._ingestion import SHARDS, STREAM, WRITERS, Orders, Trigger, ingest, now
+from lakestream_bench._ingestion import SHARDS, STREAM, WRITERS, Orders, Trigger, freshness, ingest, now
 from lakestream_bench._processes import no_process_left
 from lakestream_bench._telling import Telling
 from lakestream_bench._yardstick import machine_speed
@@ -109,8 +109,8 @@ def steady(kind: str, folder: Path) -> Steady:
         throttled=orders.throttled - throttled,
         batches=len(batches),
         batch_seconds=sorted(batch.seconds.total for batch in batches)[len(batches) // 2],
-        freshness_p50_seconds=_weighted(batches, "p50_seconds", 0.5),
-        freshness_p99_seconds=_weighted(batches, "p99_seconds", 0.99),
+        freshness_p50_seconds=freshness(batches, "p50_seconds", 0.5),
+        freshness_p99_seconds=freshness(batches, "p99_seconds", 0.99),
     )
 
 
@@ -147,18 +147,6 @@ def on_s3(kind: str, folder: Path) -> OnS3:
 def _stages(batches: Sequence[Progress]) -> dict[str, float]:
     names = ("plan", "fetch", "write", "commit")
     return {name: sum(getattr(batch.seconds, name) for batch in batches) / len(batches) for name in names}
-
-
-def _weighted(batches: Sequence[Progress], name: str, quantile: float) -> float:
-    """A quantile over batches, each as heavy as it has records."""
-    values = sorted((getattr(batch.freshness, name), batch.records) for batch in batches if batch.freshness)
-    total = sum(weight for _, weight in values)
-    below = 0
-    for value, weight in values:
-        below += weight
-        if below >= quantile * total:
-            return float(value)
-    raise ValueError("no batch had records")
 
 
 def main() -> int:

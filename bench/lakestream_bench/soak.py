@@ -1,20 +1,33 @@
-"""Many batches in a row: does a batch take longer, or the driver more, than at the beginning?"""
+"""Many batches in a row: do they take longer, or the driver more, as time goes on?
+
+python -m lakestream_bench.soak --out soak.json [--writers mor] [--batches 3600] [--interval 1s] [--rate 2000]
+"""
 
 from __future__ import annotations
 
 import argparse
 import json
-import statistics
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import psutil
 
 from lakestream_api import Progress
-from lakestream_bench._ingestion import SHARDS, STREAM, WRITERS, Ingestion, Orders, Trigger, ingest, now
+from lakestream_bench._ingestion import (
+    FULL_SHARD,
+    SHARDS,
+    STREAM,
+    WRITERS,
+    Ingestion,
+    Orders,
+    Trigger,
+    freshness,
+    ingest,
+    now,
+)
 from lakestream_bench._jvm import heap_after_collection
 from lakestream_bench._processes import no_process_left
 from lakestream_bench._telling import Telling
@@ -22,14 +35,17 @@ from lakestream_localkinesis.testing import local_kinesis
 
 BATCHES = 200
 """Unless others are asked for."""
-WINDOW = 40
-"""Batches at the beginning and at the end that are compared."""
 WARM_UP = 40
-"""Batches before the first window: the JVM compiles what it runs often, for about a minute."""
+"""Batches before the first stretch: the JVM compiles what it runs often, for about a minute."""
+STRETCH = 40
+"""Batches of a stretch, at least: fewer would tell of chance."""
+MOST_STRETCHES = 10
 MOST_SECONDS = 10
 """For a batch; a driver that takes longer is given up."""
 RATE = 500
-"""Records per second; small batches, whose cost is the fixed one."""
+"""Records per second, unless another is asked for; small batches, whose cost is the fixed one."""
+INTERVAL = "200ms"
+"""Likewise: one batch directly after the other."""
 
 
 @dataclass(frozen=True)
@@ -48,51 +64,81 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Soak:
-    """The two windows side by side."""
+class Stretch:
+    """Batches one after the other, and the driver after the last of them."""
 
     batches: int
+    """From the first of all to the last of these."""
+    p50_seconds: float
+    """Work per batch."""
+    p99_seconds: float
+    fresh_p50_seconds: float
+    """From a record's arrival to the commit of its batch."""
+    fresh_p99_seconds: float
+    driver: Sample
+
+
+@dataclass(frozen=True)
+class Soak:
+    """A writer's run."""
+
+    interval: str
+    records_per_second: int
+    """Asked for, and put."""
     throttled: int
     """Records that were refused and sent again, because more than the shards take was due after a stutter."""
-    first_batch_seconds: float
-    """Median work per batch in the window at the beginning."""
-    last_batch_seconds: float
-    growth: float
-    """Last divided by first."""
-    first: Sample
-    last: Sample
+    stretches: list[Stretch]
 
 
-def soak(kind: str, folder: Path, wanted: int) -> Soak:
-    """Run a writer at a steady trickle until it has done its batches."""
+def soak(kind: str, folder: Path, batches: int, interval: str, rate: int) -> Soak:
+    """Run a writer at a steady load until it has done its batches."""
     with local_kinesis() as server:
         server.create_stream(STREAM, shards=SHARDS)
         orders = Orders(server)
-        with ingest(server, folder, kind, Trigger("200ms"), until_caught_up=False) as run:
-            first: Sample | None = None
-            due = 0.0
-            for passed in orders.stream(RATE, seconds=MOST_SECONDS * wanted):
-                if passed < due:
-                    continue
-                done = len(run.batches())
-                due = passed + max(1.0, done / 1_000)  # all of them are read each time
-                if run.process.poll() is not None:
-                    raise RuntimeError(f"lakestream ingest ended:\n{run.log.read_text()[-3000:]}")
-                if first is None and done >= WARM_UP + WINDOW:
-                    first = _sample(run, folder, kind)
-                if done >= wanted:
-                    break
-            batches = run.batches()
-            if first is None or len(batches) < wanted:
-                raise RuntimeError(f"only {len(batches)} batches in {MOST_SECONDS * wanted:,} s")
-            last = _sample(run, folder, kind)
-    begin = _median(batches[WARM_UP : WARM_UP + WINDOW])
-    end = _median(batches[wanted - WINDOW : wanted])
-    return Soak(len(batches), orders.throttled, begin, end, end / begin, first, last)
+        with ingest(server, folder, kind, Trigger(interval), until_caught_up=False) as run:
+            stretches: list[Stretch] = []
+            ends = stretch_ends(batches)
+            began = WARM_UP
+            for done in _progress(run, orders, rate, MOST_SECONDS * batches):
+                if len(done) >= ends[0]:
+                    stretches.append(_stretch(done[began:], len(done), _sample(run, folder, kind)))
+                    began = len(done)
+                    ends = [end for end in ends if end > began]
+                if not ends:
+                    return Soak(interval, rate, orders.throttled, stretches)
+            raise RuntimeError(f"only {len(run.batches())} batches in {MOST_SECONDS * batches:,} s")
 
 
-def _median(batches: Sequence[Progress]) -> float:
-    return statistics.median(batch.seconds.total for batch in batches)
+def stretch_ends(batches: int) -> list[int]:
+    """Numbers of batches after which a stretch ends; the stretches are of one length, the last is the longest."""
+    count = min(MOST_STRETCHES, (batches - WARM_UP) // STRETCH)
+    length = (batches - WARM_UP) // count
+    return [*(WARM_UP + length * number for number in range(1, count)), batches]
+
+
+def _progress(run: Ingestion, orders: Orders, rate: int, seconds: float) -> Iterator[list[Progress]]:
+    """What was committed so far, again and again, while events are put."""
+    due = 0.0
+    for passed in orders.stream(rate, seconds):
+        if passed < due:
+            continue
+        if run.process.poll() is not None:
+            raise RuntimeError(f"lakestream ingest ended:\n{run.log.read_text()[-3000:]}")
+        done = run.batches()
+        due = passed + max(1.0, len(done) / 1_000)  # all of them are read each time
+        yield done
+
+
+def _stretch(batches: Sequence[Progress], number: int, driver: Sample) -> Stretch:
+    work = sorted(batch.seconds.total for batch in batches)
+    return Stretch(
+        batches=number,
+        p50_seconds=work[len(work) // 2],
+        p99_seconds=work[len(work) * 99 // 100],
+        fresh_p50_seconds=freshness(batches, "p50_seconds", 0.5),
+        fresh_p99_seconds=freshness(batches, "p99_seconds", 0.99),
+        driver=driver,
+    )
 
 
 def _sample(run: Ingestion, folder: Path, kind: str) -> Sample:
@@ -108,36 +154,45 @@ def _sample(run: Ingestion, folder: Path, kind: str) -> Sample:
     )
 
 
+def _table(kind: str, found: Soak) -> str:
+    rows = [
+        f"{kind}: {found.records_per_second} records/s, triggers of {found.interval}, {found.throttled} throttled",
+        f"{'to batch':>9}{'work p50/p99 s':>16}{'fresh p50/p99 s':>17}{'memory MiB':>12}{'heap MiB':>10}"
+        f"{'connections':>13}{'files':>7}{'log objects':>13}",
+    ]
+    for one in found.stretches:
+        work = f"{one.p50_seconds:.2f}/{one.p99_seconds:.2f}"
+        fresh = f"{one.fresh_p50_seconds:.2f}/{one.fresh_p99_seconds:.2f}"
+        rows.append(
+            f"{one.batches:>9}{work:>16}{fresh:>17}{one.driver.resident_mebibytes:>12.0f}"
+            f"{one.driver.heap_mebibytes:>10.0f}{one.driver.connections:>13}{one.driver.files:>7}"
+            f"{one.driver.log_objects:>13}"
+        )
+    return "\n".join(rows)
+
+
 def main() -> int:
-    """Print a table, write the figures."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Print a table for each writer, write the figures."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=Path, required=True, help="gets the figures as JSON")
     parser.add_argument("--writers", nargs="+", choices=list(WRITERS), default=["json", "mor"])
-    parser.add_argument("--batches", type=int, default=BATCHES, help=f"at least {WARM_UP + 2 * WINDOW}")
+    parser.add_argument("--batches", type=int, default=BATCHES, help=f"at least {WARM_UP + STRETCH}")
+    parser.add_argument("--interval", default=INTERVAL, help="of the trigger")
+    parser.add_argument("--rate", type=int, default=RATE, help=f"records/s, at most {FULL_SHARD * SHARDS * 3 // 4}")
     arguments = parser.parse_args()
-    if arguments.batches < WARM_UP + 2 * WINDOW:
-        parser.error(f"--batches: {arguments.batches} are too few, the windows need {WARM_UP + 2 * WINDOW}")
+    if arguments.batches < WARM_UP + STRETCH:
+        parser.error(f"--batches: {arguments.batches} are too few, {WARM_UP} warm up and {STRETCH} count")
+    if not 0 < arguments.rate <= FULL_SHARD * SHARDS * 3 // 4:
+        parser.error(f"--rate: {arguments.rate} is not a load for {SHARDS} shards, with something left after a stutter")
+    results: dict[str, Soak] = {}
     with tempfile.TemporaryDirectory(prefix="lakestream-bench-") as scratch:
         telling = Telling(len(arguments.writers))
-        results: dict[str, Soak] = {}
         for kind in arguments.writers:
             with telling.measuring(f"{kind}, {arguments.batches} batches"):
-                results[kind] = soak(kind, Path(scratch) / kind, arguments.batches)
-    print(f"{arguments.batches} batches at {RATE} records/s; at batch {WARM_UP + WINDOW} and at the end")
-    print(
-        f"{'writer':8}{'batch s':>16}{'memory MiB':>16}{'heap MiB':>14}"
-        f"{'connections':>14}{'files':>12}{'log objects':>14}"
-    )
-    for kind, result in results.items():
-        first, last = result.first, result.last
-        print(
-            f"{kind:8}{result.first_batch_seconds:>7.2f} → {result.last_batch_seconds:.2f}"
-            f"{first.resident_mebibytes:>9.0f} → {last.resident_mebibytes:.0f}"
-            f"{first.heap_mebibytes:>9.0f} → {last.heap_mebibytes:.0f}"
-            f"{first.connections:>7} → {last.connections}{first.files:>7} → {last.files}"
-            f"{first.log_objects:>7} → {last.log_objects}"
-        )
-    figures = {"measured_at": now(), "writers": {kind: asdict(result) for kind, result in results.items()}}
+                folder = Path(scratch) / kind
+                results[kind] = soak(kind, folder, arguments.batches, arguments.interval, arguments.rate)
+    print("\n\n".join(_table(kind, found) for kind, found in results.items()))
+    figures = {"measured_at": now(), "writers": {kind: asdict(found) for kind, found in results.items()}}
     arguments.out.write_text(json.dumps(figures, indent=2) + "\n")
     return 0
 
