@@ -53,10 +53,10 @@ def test_a_rollback_that_was_cut_off_is_gone_on_with_where_the_lake_is_not_the_m
     """Hudi writes blocks that undo log files, and markers of these, before it deletes; once more, it looks for those of
     the time before on the local disk."""
     lab = labs.make(Table.MOR, "s3", s3=shaky.url)
-    lab.stream.put(50)
+    lab.stream.put(2)
     with lab.explained():
         lab.catch_up(spark_on_s3)
-        lab.stream.put(50)
+        lab.stream.put(1)
         crashed = lab.start(crash_at="written")
         assert crashed.wait() != 0
         shaky.faults.add(S3Fault(Effect.FORBID, "delete"))
