@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -53,6 +55,38 @@ def elsewhere(run: Callable[[], float]) -> float:
     return took[0]
 
 
+@contextmanager
+def running(spark: SparkSession, gate: Path, run: Callable[[], object]) -> Iterator[Callable[[], None]]:
+    """Services, in a thread of their own, once they have a stage that runs: its tasks wait for the gate, however late
+    they are looked at. Gives what opens it and waits for the end."""
+
+    def compact() -> None:
+        spark.sparkContext.setLocalProperty("spark.scheduler.pool", SERVICES_POOL)
+        run()
+
+    thread = InheritableThread(target=compact)
+
+    def end() -> None:
+        gate.touch()
+        thread.join()
+        told(spark)
+
+    thread.start()
+    try:
+        store = spark.sparkContext._jsc.sc().statusStore()
+        while store.activeStages().isEmpty():
+            assert thread.is_alive()
+        yield end
+    finally:
+        end()
+
+
+def opened(gate: Path) -> None:
+    """In a task: wait until it is."""
+    while not gate.exists():
+        threading.Event().wait(0.01)
+
+
 def test_a_batch_has_the_time_of_its_own_tasks(spark: SparkSession) -> None:
     work(spark, 0)  # starts Python's workers
     times = TaskTime(spark)
@@ -89,16 +123,16 @@ def test_a_batch_has_the_time_of_its_own_tasks(spark: SparkSession) -> None:
     assert times.written(9) is None, "it was never fetched"
 
 
-def test_services_that_run_for_several_batches_count_with_each(spark: SparkSession) -> None:
+def test_services_that_run_for_several_batches_count_with_each(spark: SparkSession, tmp_path: Path) -> None:
     work(spark, 0)
     times = TaskTime(spark)
     times.written(-1)
-    took = 0.0
+    gate = tmp_path / "gate"
 
-    def compact() -> None:
-        nonlocal took
-        spark.sparkContext.setLocalProperty("spark.scheduler.pool", SERVICES_POOL)
-        took = work(spark, 0.5)
+    def wait(_: object) -> list[object]:
+        opened(gate)
+        threading.Event().wait(0.5)
+        return []
 
     def written(batch: int) -> CoreSeconds:
         found = times.written(batch)
@@ -109,31 +143,27 @@ def test_services_that_run_for_several_batches_count_with_each(spark: SparkSessi
         times.fetching(batch)
         times.fetched(batch)
     spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
-    thread = InheritableThread(target=compact)
-    thread.start()
-    store = spark.sparkContext._jsc.sc().statusStore()
-    while store.activeStages().isEmpty():
-        assert thread.is_alive()
-    first = written(1)
-    thread.join()
-    told(spark)
-    second, third = written(2), written(3)
+    tasks = spark.sparkContext.parallelize(range(2), 2).mapPartitions(wait)
+    with running(spark, gate, tasks.collect) as end:
+        first = written(1)
+        end()
+        second, third = written(2), written(3)
+    took = newest_took(spark)
+    assert took >= 2 * 0.5
     assert first.write == second.write == third.write == 0
     assert first.services + second.services == pytest.approx(took)
     assert third.services == 0
 
 
-def test_stages_that_wait_at_a_look_count_with_the_next(spark: SparkSession) -> None:
+def test_stages_that_wait_at_a_look_count_with_the_next(spark: SparkSession, tmp_path: Path) -> None:
     """A service of two stages, of which the second begins after the look."""
     work(spark, 0)
     times = TaskTime(spark)
     times.written(-1)
+    gate = tmp_path / "gate"
 
-    def compact() -> None:
-        spark.sparkContext.setLocalProperty("spark.scheduler.pool", SERVICES_POOL)
-        spark.sparkContext.parallelize(range(2), 2).mapPartitions(slept).groupBy(int).mapPartitions(slept).collect()
-
-    def slept(rows: Iterable[int]) -> Iterable[int]:
+    def wait(rows: Iterable[int]) -> Iterable[int]:
+        opened(gate)
         threading.Event().wait(0.4)
         return rows
 
@@ -147,16 +177,14 @@ def test_stages_that_wait_at_a_look_count_with_the_next(spark: SparkSession) -> 
         times.fetching(batch)
         times.fetched(batch)
     spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
-    thread = InheritableThread(target=compact)
-    thread.start()
-    store = spark.sparkContext._jsc.sc().statusStore()
-    while store.activeStages().isEmpty():
-        assert thread.is_alive()
-    first = services(1)
-    thread.join()
+    tasks = spark.sparkContext.parallelize(range(2), 2).mapPartitions(wait).groupBy(int).mapPartitions(wait)
+    with running(spark, gate, tasks.collect) as end:
+        first = services(1)
+        end()
+        second = services(2)
     took = newest_took(spark)
     assert took >= 2 * 0.4 + 2 * 0.4
-    assert first + services(2) == pytest.approx(took)
+    assert first + second == pytest.approx(took)
 
 
 def test_batches_come_before_services(spark: SparkSession) -> None:
