@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 
 import pytest
@@ -49,6 +49,8 @@ def ingest_here(ingest: Ingest, spark: SparkSession) -> list[Progress]:
         # The JVM is the tests' own.
         patch.setattr(app, "build_session", lambda _: spark)
         patch.setattr(app, "stop_session", lambda _: None)
+        # Nobody takes over from it; and a watch that stood still for longer than it may ends its process at once.
+        patch.setattr(app, "_watch", lambda *_: nullcontext())
         patch.setattr(endings, "kill_jvm", lambda: None)
         patch.setattr(endings, "owns_jvm", lambda: False)
         app.run(load(ingest.document), ingest.writer, run_settings)
