@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from shutil import rmtree
+from signal import SIGCONT, SIGSTOP
 
 import pytest
 
@@ -25,6 +25,11 @@ def running(lab: Lab) -> Driver:
     return driver
 
 
+def delete(lab: Lab, path: str) -> None:
+    """All at once: one by one, files would be gone, and others come, under the hands of who deletes them."""
+    Path(path).rename(lab.folder / "deleted")
+
+
 @pytest.fixture
 def lab(labs: Labs, request: pytest.FixtureRequest) -> Iterator[Lab]:
     made = labs.make(request.param)
@@ -35,7 +40,7 @@ def lab(labs: Labs, request: pytest.FixtureRequest) -> Iterator[Lab]:
 @pytest.mark.parametrize("lab", [Table.MOR], indirect=True)
 def test_a_table_that_is_deleted_is_not_made_anew_from_the_middle_of_the_stream(lab: Lab) -> None:
     driver = running(lab)
-    rmtree(lab.writer.path)
+    delete(lab, lab.writer.path)
     lab.stream.put(1, records=15)
     told = (f"the table {lab.writer.path} was deleted", "delete the checkpoint as well")
     assert driver.wait() == Exit.TABLE_GONE
@@ -50,7 +55,7 @@ def test_a_table_that_is_deleted_is_not_made_anew_from_the_middle_of_the_stream(
 def test_a_checkpoint_that_is_deleted_ends_the_driver(lab: Lab) -> None:
     driver = running(lab)
     written = {path for path in Path(lab.writer.path).rglob("*") if path.is_file()}
-    rmtree(lab.writer.checkpoint)
+    delete(lab, lab.writer.checkpoint)
     lab.stream.put(1, records=15)
     assert driver.wait() == Exit.CHECKPOINT_GONE
     assert "the checkpoint was deleted, or emptied, under this driver" in driver.log.read_text()
@@ -60,7 +65,10 @@ def test_a_checkpoint_that_is_deleted_ends_the_driver(lab: Lab) -> None:
 @pytest.mark.parametrize("lab", [Table.JSON], indirect=True)
 def test_another_stream_of_the_same_name_is_told_as_that(lab: Lab, server: LocalKinesis) -> None:
     driver = running(lab)
+    # A driver that asks between the two finds no stream at all.
+    driver.process.send_signal(SIGSTOP)
     server.client().delete_stream(StreamName=lab.stream.name)
     server.create_stream(lab.stream.name, shards=1)
     lab.stream.put(1, records=15)
+    driver.process.send_signal(SIGCONT)
     driver.require_refusal(Exit.STREAM_RECREATED, "was deleted and created again", "another spec.checkpoint")
