@@ -17,6 +17,7 @@ from py4j.protocol import Py4JError
 from pyspark import SparkConf
 from pyspark.java_gateway import launch_gateway
 
+from lab.family import kill, outlast
 from lakestream.spark.archive import local_archive, local_class_path
 from lakestream.spark.java import java_home
 from lakestream.spark.session import SessionSettings, local_conf
@@ -98,12 +99,11 @@ def _start_processes(gateway: Any, started: threading.Event) -> None:
 
 
 def _left_of_session(leader: int) -> list[str]:
-    """Names of the processes that are still there after ten seconds; they are killed."""
-    _, left = psutil.wait_procs([one for one in psutil.process_iter() if _session_of(one) == leader], timeout=10)
-    names = [process.name() for process in left]
-    for process in left:
-        process.kill()
-    return names
+    """Names of the processes that do not end by themselves; they are killed."""
+    started = [one for one in psutil.process_iter(["name"]) if _session_of(one) == leader]
+    left = outlast(started, 60.0)
+    kill(left)
+    return [process.info["name"] for process in left]
 
 
 def _session_of(process: psutil.Process) -> int | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -37,12 +37,18 @@ class Family:
 
     def outlast(self, seconds: float) -> list[psutil.Process]:
         """Wait until all have ended; returns those that have not, and forgets the others."""
-        deadline = time.monotonic() + seconds
-        # Not psutil's wait_procs, which fails where a thread has the number of a dead process by now.
-        while (left := alive(self.members)) and time.monotonic() < deadline:
-            time.sleep(_PAUSE)
+        left = outlast(self.members, seconds)
         self._members = {process.pid: process for process in left}
         return left
+
+
+def outlast(processes: Sequence[psutil.Process], seconds: float) -> list[psutil.Process]:
+    """Wait until all have ended; returns those that have not."""
+    deadline = time.monotonic() + seconds
+    # Not psutil's wait_procs, which fails where a thread has the number of a dead process by now.
+    while (left := alive(processes)) and time.monotonic() < deadline:
+        time.sleep(_PAUSE)
+    return left
 
 
 def alive(processes: Iterable[psutil.Process]) -> list[psutil.Process]:
