@@ -80,7 +80,7 @@ def outlast_outage(why: str, stop: StopSignal) -> None:
     """
     if not (stop.is_asked or why_begun_anew()):
         logger.error("%s", why)
-        _begin_anew(why)
+        _begin_anew(why, stop)
 
 
 def outlast_denial(denied: AccessDeniedError, stop: StopSignal) -> None:
@@ -98,11 +98,12 @@ def outlast_denial(denied: AccessDeniedError, stop: StopSignal) -> None:
         str(denied).rstrip("."),
         left,
     )
-    _begin_anew(f"{denied}")
+    _begin_anew(f"{denied}", stop)
 
 
-def _begin_anew(why: str) -> None:
+def _begin_anew(why: str, stop: StopSignal) -> None:
     """Run this program, with its arguments, from its beginning. Threads, connections and memory are gone at once."""
     os.environ[_WHY] = why
+    stop.hand_over()
     logging.shutdown()
     os.execv(sys.executable, sys.orig_argv)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import signal
 import socket
 import threading
@@ -13,6 +14,8 @@ from types import FrameType
 logger = logging.getLogger(__name__)
 
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_WAKES = "LAKESTREAM_WAKES"
+"""Environment variable of a program that begins anew: the socket with the signals that came before."""
 
 
 class StopSignal:
@@ -22,6 +25,7 @@ class StopSignal:
         self._event = threading.Event()
         self._is_asked = False
         self._has_signal: Callable[[], bool] = lambda: False
+        self._leave: Callable[[], None] = lambda: None
 
     @property
     def is_asked(self) -> bool:
@@ -33,9 +37,14 @@ class StopSignal:
         self._is_asked = True
         self._event.set()
 
-    def listen(self, has_signal: Callable[[], bool]) -> None:
-        """Ask this too whether somebody wants the run to end."""
-        self._has_signal = has_signal
+    def listen(self, has_signal: Callable[[], bool], leave: Callable[[], None] = lambda: None) -> None:
+        """Ask this too whether somebody wants the run to end; `leave` leaves what it goes by to the next program."""
+        self._has_signal, self._leave = has_signal, leave
+
+    def hand_over(self) -> None:
+        """Another program takes the place of this one in its process, at once: let it know of signals that come until
+        then, for whose handler there is no time any more."""
+        self._leave()
 
     def fail(self) -> None:
         """End the run's other threads too, since one has failed."""
@@ -63,12 +72,14 @@ def stop_on_signals(stop: StopSignal) -> Iterator[None]:
         stop.set()
         signal.signal(number, signal.SIG_DFL)
 
+    if _were_left():
+        stop.set()
     received, sent = socket.socketpair()
     for end in (received, sent):
         end.setblocking(False)
     with received, sent, _handled(on_signal):
         wakes = signal.set_wakeup_fd(sent.fileno())
-        stop.listen(lambda: not _arrived(received).isdisjoint(_SIGNALS))
+        stop.listen(lambda: not _arrived(received).isdisjoint(_SIGNALS), lambda: _leave(received))
         try:
             yield
         finally:
@@ -91,6 +102,19 @@ def _handled(handler: Callable[[int, FrameType | None], None] | signal.Handlers)
     finally:
         for number, former in before.items():
             signal.signal(number, former)
+
+
+def _leave(wakes: socket.socket) -> None:
+    wakes.set_inheritable(True)
+    os.environ[_WAKES] = str(wakes.fileno())
+
+
+def _were_left() -> bool:
+    """Whether the program before this one in its process was asked to end as it made room."""
+    if (left := os.environ.pop(_WAKES, "")) == "":
+        return False
+    with socket.socket(fileno=int(left)) as wakes:
+        return not _arrived(wakes).isdisjoint(_SIGNALS)
 
 
 def _arrived(wakes: socket.socket) -> set[int]:

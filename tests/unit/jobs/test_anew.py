@@ -117,3 +117,27 @@ def test_who_is_denied_something_asks_again_for_a_while_with_pauses(
     assert first == "|False|STORAGE"
     assert set(others) <= {"s3a://lake/x: 403.|True|PERMANENT"}
     assert least <= 1 + len(others) <= most
+
+
+_ASKED = """
+import logging, signal, sys
+from lakestream.anew import outlast_outage
+from lakestream.stopping import StopSignal, stop_on_signals
+
+stop = StopSignal()
+with stop_on_signals(stop), open(sys.argv[1], "a") as lives:
+    lives.write(f"{stop.is_set()} {stop.is_asked}\\n")
+    lives.flush()
+    if "asked" in sys.argv:  # by the last that is done before the other program is there
+        logging.shutdown = lambda: signal.raise_signal(signal.SIGTERM)
+    outlast_outage("S3 does not answer", stop)
+"""
+
+
+@pytest.mark.parametrize("argument", ["asked", "left alone"])
+def test_who_is_asked_to_end_while_it_begins_anew_knows_of_it_afterwards(argument: str, tmp_path: Path) -> None:
+    told = tmp_path / "lives"
+    command = [sys.executable, "-c", _ASKED, str(told), argument]
+    assert subprocess.run(command, env={**os.environ, "LAKESTREAM_BEGUN_ANEW": ""}, check=False).returncode == 0
+    is_asked = argument == "asked"
+    assert told.read_text().splitlines() == ["False False", f"{is_asked} {is_asked}"]
