@@ -71,15 +71,16 @@ def in_our_words(error: BaseException, remedy: Remedy = WRITER) -> LakeStreamErr
     )
     if isinstance(error, Py4JNetworkError | ConnectionError):
         return ended
-    if isinstance(error, PySparkException) and error.getErrorClass() == "JAVA_GATEWAY_EXITED":
+    try:  # class and text are asked of the JVM
+        did_not_start = isinstance(error, PySparkException) and error.getErrorClass() == "JAVA_GATEWAY_EXITED"
+        text = str(error)
+    except SPARK_ERRORS:
+        return ended
+    if did_not_start:
         return SinkError(
             "Spark's JVM did not start: it was killed, or ended by itself for a reason that it has logged. "
             f"{remedy.again}; if it happens again, see that there is memory for {remedy.driver_memory}"
         )
-    try:
-        text = str(error)
-    except SPARK_ERRORS:  # the text is asked of the JVM
-        return ended
     for module, name, message in reversed(_RAISED.findall(text)):
         kind = getattr(sys.modules.get(module), name, None)
         if isinstance(kind, type) and issubclass(kind, LakeStreamError):

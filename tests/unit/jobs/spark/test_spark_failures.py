@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from py4j.protocol import Py4JError, Py4JNetworkError
-from pyspark.errors import PySparkRuntimeError
+from pyspark.errors import PySparkException, PySparkRuntimeError
 
 from lakestream.errors import AccessDeniedError, DataLossError, SinkError
 from lakestream.exits import exit_of
@@ -20,10 +20,18 @@ class Unspeakable(Py4JError):
         raise ConnectionRefusedError(111, "Connection refused")
 
 
+class Unclassed(PySparkException):
+    """The same of Spark's own, which ask it for their class."""
+
+    def getErrorClass(self) -> str:  # noqa: N802 - Spark's name
+        raise Py4JError("py4j does not exist in the JVM")
+
+
 @pytest.mark.parametrize(
     "error",
     [
         Unspeakable(),
+        Unclassed("Task 0 failed"),
         ConnectionRefusedError(111, "Connection refused"),
         ConnectionResetError(104, "Connection reset by peer"),
         Py4JNetworkError("Answer from Java side is empty"),
