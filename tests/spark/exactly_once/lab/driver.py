@@ -111,6 +111,11 @@ class Driver:
     def until_logged(self, text: str) -> None:
         self.until(lambda: text.encode() in self.log.read_bytes(), f"{text!r} in its log")
 
+    def has_logged(self, *texts: str) -> bool:
+        """Whether these are in its log, in this order."""
+        places = [self.log.read_bytes().find(text.encode()) for text in texts]
+        return -1 not in places and places == sorted(places)
+
     def until_committed(self, batches: int) -> None:
         self.until(lambda: len(read_progress(self.progress)) >= batches, f"{batches} committed batches")
 
