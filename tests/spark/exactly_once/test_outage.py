@@ -11,6 +11,7 @@ from chaos.s3 import Effect, S3Fault, S3Proxy
 from lab.chain import Labs, Table, take_more
 from lab.verdict import require_exactly_once
 from lakestream.control.files import read_progress
+from lakestream.log import FenceSettings
 from lakestream.statuses import Exit
 
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
@@ -19,7 +20,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 def test_a_driver_waits_an_outage_out_and_takes_a_new_epoch(
     shaky: S3Proxy, labs: Labs, spark_on_s3: SparkSession
 ) -> None:
-    lab = labs.make(Table.JSON, "s3", s3=shaky.url)
+    lab = labs.make(Table.JSON, "s3", s3=shaky.url, patience=FenceSettings().patience.total_seconds())
     with lab.explained():
         with lab.traffic():
             driver = lab.start()

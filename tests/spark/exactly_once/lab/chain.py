@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 
 from lab.driver import Driver, DriverError, Ingest, child_environment, small_cluster, tail_of
 from lab.here import ingest_here, log_of
+from lab.ingest import PATIENCE
 from lab.lake import Writer, log_listing
 from lab.links import Link
 from lab.stream import MAX_RECORDS_PER_BATCH, OrderStream
@@ -28,6 +29,8 @@ from lakestream_localkinesis.testing import LocalKinesis
 
 BURSTS = 4
 """New batches before each start."""
+STILL_SECONDS = 120.0
+"""For so long the machine may stand still, or its S3 not answer, under a driver that has no rival."""
 TRAFFIC_SECONDS = 1.0
 """Between two bursts while a driver runs, so that there is always another batch."""
 
@@ -108,7 +111,15 @@ class Lab:
     """A stream, a writer, and drivers for it."""
 
     def __init__(
-        self, stream: OrderStream, table: Table, folder: Path, root: str, s3: str | None, *, cluster: bool = False
+        self,
+        stream: OrderStream,
+        table: Table,
+        folder: Path,
+        root: str,
+        s3: str | None,
+        *,
+        cluster: bool = False,
+        patience: float = STILL_SECONDS,
     ) -> None:
         self.stream = stream
         self.table = table
@@ -120,7 +131,7 @@ class Lab:
         self.story: list[str] = []
         self._is_ended = False
         more = {} if s3 is None else {"AWS_ENDPOINT_URL_S3": s3, "AWS_ENDPOINT_URL_GLUE": s3}
-        environment = child_environment(folder / "scratch", **more)
+        environment = child_environment(folder / "scratch", **more, **{PATIENCE: str(patience)})
         self._ingest = Ingest(self.path, "orders", environment, folder)
         if cluster:
             self._ingest = replace(
@@ -218,7 +229,15 @@ class Labs:
         self._numbers = count(1)
         self._made: list[Lab] = []
 
-    def make(self, table: Table, place: str = "folder", *, cluster: bool = False, s3: str = "") -> Lab:
+    def make(
+        self,
+        table: Table,
+        place: str = "folder",
+        *,
+        cluster: bool = False,
+        s3: str = "",
+        patience: float = STILL_SECONDS,
+    ) -> Lab:
         """A new lab; on a cluster, executors are processes of their own. S3 may be behind another URL than usual."""
         number = next(self._numbers)
         name = f"{table}-{place}-{number}"
@@ -227,8 +246,11 @@ class Labs:
         is_on_s3 = place == "s3"
         root = f"s3a://{self._bucket}/{name}" if is_on_s3 else str(folder / "lake")
         stream = OrderStream(self._server, name, seed=number)
-        self._made.append(Lab(stream, table, folder, root, (s3 or self._s3) if is_on_s3 else None, cluster=cluster))
-        return self._made[-1]
+        made = Lab(
+            stream, table, folder, root, (s3 or self._s3) if is_on_s3 else None, cluster=cluster, patience=patience
+        )
+        self._made.append(made)
+        return made
 
     def end(self) -> None:
         """End what a failed test has left running."""
