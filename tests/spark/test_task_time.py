@@ -123,6 +123,38 @@ def test_a_batch_has_the_time_of_its_own_tasks(spark: SparkSession) -> None:
     assert times.written(9) is None, "it was never fetched"
 
 
+def test_a_fetch_that_begins_during_a_look_is_not_of_the_batch_that_is_written(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work(spark, 0)
+    times = TaskTime(spark)
+    times.written(-1)
+    stages_of, fetched = times._stages_of, []
+
+    def fetch() -> float:
+        times.fetching(28)
+        return work(spark, 0.1)
+
+    def looked(batch: int) -> set[int]:
+        found = stages_of(batch)
+        monkeypatch.undo()
+        fetched.append(elsewhere(fetch))
+        return found
+
+    times.fetched(27)
+    spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
+    wrote = [work(spark, 0.1)]
+    monkeypatch.setattr(times, "_stages_of", looked)
+    first = times.written(27)
+    times.fetched(28)
+    wrote.append(work(spark, 0.1))
+    second = times.written(28)
+    assert first is not None
+    assert second is not None
+    assert [first.write, second.write] == pytest.approx(wrote)
+    assert [second.fetch] == pytest.approx(fetched)
+
+
 def test_services_that_run_for_several_batches_count_with_each(spark: SparkSession, tmp_path: Path) -> None:
     work(spark, 0)
     times = TaskTime(spark)

@@ -41,7 +41,7 @@ class TaskTime:
         self._known: set[int] = set()
         self._services: dict[int, float] = {}
         """Stages of services that ran at the last look, and what they had taken by then."""
-        self._look(set())
+        self._look(None)
 
     def fetching(self, batch: int) -> None:
         """The jobs that this thread begins from now on fetch that batch."""
@@ -53,23 +53,27 @@ class TaskTime:
             stages = self._stages_of(batch)
         except SPARK_ERRORS:
             return
-        self._known |= stages
+        self._known.update(stages)
         self._fetches[batch] = sum(seconds for stage in stages if (seconds := self._seconds(stage)) is not None)
 
     def written(self, batch: int) -> CoreSeconds | None:
         """What that batch took; None if Spark does not tell, or the batch was not fetched in this run."""
         try:
-            ahead = self._stages_of(batch + 1)
-            write, services = self._look(self._known | ahead)
+            write, services = self._look(batch + 1)
         except SPARK_ERRORS:
             return None
-        self._known = {stage for stage in self._known | ahead if stage >= self._next}
+        # In place: the thread that fetches adds to it at any time.
+        self._known -= {stage for stage in self._known.copy() if stage < self._next}
         fetch = self._fetches.pop(batch, None)
         return None if fetch is None else CoreSeconds(fetch=fetch, write=write, services=services)
 
-    def _look(self, fetching: set[int]) -> tuple[float, float]:
-        """Seconds of writing and of services since the last look."""
-        stages = (self._waiting | self._new()) - fetching
+    def _look(self, ahead: int | None) -> tuple[float, float]:
+        """Seconds of writing and of services since the last look, while the batch `ahead` may be fetched."""
+        stages = self._waiting | self._new()
+        # Behind that: a fetch that begins in between has none of these stages.
+        if ahead is not None:
+            self._known.update(self._stages_of(ahead))
+        stages -= self._known
         # In the order in which a stage passes them, so that none begins unseen in between.
         waiting, active = self._those(self._pending), self._those(self._active)
         self._waiting = stages & waiting
