@@ -56,12 +56,14 @@ def elsewhere(run: Callable[[], float]) -> float:
 
 
 @contextmanager
-def running(spark: SparkSession, gate: Path, run: Callable[[], object]) -> Iterator[Callable[[], None]]:
+def running(
+    spark: SparkSession, gate: Path, run: Callable[[], object], pool: str | None = SERVICES_POOL
+) -> Iterator[Callable[[], None]]:
     """Services, in a thread of their own, once they have a stage that runs: its tasks wait for the gate, however late
     they are looked at. Gives what opens it and waits for the end."""
 
     def compact() -> None:
-        spark.sparkContext.setLocalProperty("spark.scheduler.pool", SERVICES_POOL)
+        spark.sparkContext.setLocalProperty("spark.scheduler.pool", pool)
         run()
 
     thread = InheritableThread(target=compact)
@@ -185,6 +187,37 @@ def test_services_that_run_for_several_batches_count_with_each(spark: SparkSessi
     assert first.write == second.write == third.write == 0
     assert first.services + second.services == pytest.approx(took)
     assert third.services == 0
+
+
+def test_what_spark_tells_late_of_a_batch_counts_with_the_next(spark: SparkSession, tmp_path: Path) -> None:
+    """As of a stage that is over, while the status store still has it as one that runs."""
+    work(spark, 0)
+    times = TaskTime(spark)
+    times.written(-1)
+    gate = tmp_path / "gate"
+
+    def wait(_: object) -> list[object]:
+        opened(gate)
+        threading.Event().wait(0.1)
+        return []
+
+    def write(batch: int) -> float:
+        found = times.written(batch)
+        assert found is not None
+        assert found.services == 0
+        return found.write
+
+    for batch in (1, 2, 3):
+        times.fetched(batch)
+    tasks = spark.sparkContext.parallelize(range(2), 2).mapPartitions(wait)
+    with running(spark, gate, tasks.collect, pool=None) as end:
+        first = write(1)
+        end()
+        second, third = write(2), write(3)
+    took = newest_took(spark)
+    assert took >= 2 * 0.1
+    assert (first, third) == (0, 0)
+    assert second == pytest.approx(took)
 
 
 def test_stages_that_wait_at_a_look_count_with_the_next(spark: SparkSession, tmp_path: Path) -> None:

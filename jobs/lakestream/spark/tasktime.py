@@ -36,7 +36,8 @@ class TaskTime:
         )
         self._next = 0
         self._waiting: set[int] = set()
-        """Stages that had not begun at the last look: whose they are, Spark tells when they begin."""
+        """Stages that had not begun at the last look: whose they are, Spark tells when they begin. And those of writing
+        of whose end it had not told."""
         self._fetches: dict[int, float] = {}
         self._known: set[int] = set()
         self._services: dict[int, float] = {}
@@ -97,6 +98,8 @@ class TaskTime:
             # Each question is a way to the JVM and back, between two batches.
             if (seconds > _SHORT or stage in active) and self._is_service(stage):
                 self._services[stage] = 0.0
+            elif stage in active:  # it is over, but Spark has not told yet
+                self._waiting.add(stage)
             else:
                 found += seconds
         return found
