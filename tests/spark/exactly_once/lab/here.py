@@ -14,11 +14,13 @@ from pyspark.sql import SparkSession
 from lab.driver import Ingest
 from lab.ingest import hudi_settings
 from lakestream import app, endings, settings
+from lakestream.catalogs import CatalogKeeper
 from lakestream.command import load
 from lakestream.control.files import read_progress
 from lakestream_api import Progress
 from quick_spark import interpreted
 
+CATALOG_SECONDS = 240.0
 _CREDENTIALS = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 """Of the environment, for tasks."""
 
@@ -49,6 +51,8 @@ def ingest_here(ingest: Ingest, spark: SparkSession) -> list[Progress]:
         # The JVM is the tests' own.
         patch.setattr(app, "build_session", lambda _: spark)
         patch.setattr(app, "stop_session", lambda _: None)
+        # A catalog that is late is not left to the next driver: there may be none.
+        patch.setitem(CatalogKeeper.__init__.__kwdefaults__, "last_words", CATALOG_SECONDS)
         # Nobody takes over from it; and a watch that stood still for longer than it may ends its process at once.
         patch.setattr(app, "_watch", lambda *_: nullcontext())
         patch.setattr(endings, "kill_jvm", lambda: None)
