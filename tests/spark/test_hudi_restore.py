@@ -133,7 +133,7 @@ def clustered(spark: SparkSession, settings: HudiSettings, behind: int) -> tuple
         instant = instant_of(sink, 1)
         begun = sink.begin(ServiceRequest(1, EPOCH_TIME, Work.CLUSTERING))
         assert begun is not None
-        begun.result(60)
+        begun.result()
         write(spark, sink, 3, INSERTS[3 : 3 + behind])
     place = StoreSettings(LakePath.parse(settings.path), S3Settings(""))
     return instant, HudiFolder.look(place).timeline.completed("replacecommit")[-1].requested
@@ -207,7 +207,7 @@ def test_a_clustering_that_is_half_undone_is_undone(spark: SparkSession, tmp_pat
         write(spark, sink, 7, INSERTS[2:])
         begun = sink.begin(ServiceRequest(2, EPOCH_TIME, Work.CLUSTERING))
         assert begun is not None
-        begun.result(60)
+        begun.result()
         assert not [one for one in sink.services if one.failed]
     assert seen(spark, settings) == EVERY
 

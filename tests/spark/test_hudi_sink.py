@@ -395,7 +395,7 @@ def test_a_clock_that_is_set_back_amidst_a_batch_ends_it(
         asked = sink.begin(ServiceRequest(1, datetime.now(UTC), Work.CLEANING))
         assert asked is not None
         with pytest.raises(ClockBehindError, match="s behind"):
-            asked.result(60)
+            asked.result()
     with opened(spark, settings) as sink:
         assert sink.find(ref(1)) is None
         sink.write(ref(1), rows_of(spark, [Order("a", 2)]), replay=True)
