@@ -24,6 +24,7 @@ print("ready", flush=True)
 sys.stdin.readline()
 for number in range(100):  # far more than it gets to, and no disk is full if nobody kills it
     store.create(f"batches/{number:012d}.json.gz", body)
+sys.stdin.read()  # who kills it may be held up for so long
 """
 
 
