@@ -277,6 +277,8 @@ class _Master:
         while not self._drained.issuperset(self._awaited(time.monotonic() - began)):
             self._news.clear()
             self._news.wait(timeout=1.0)
+            # While there is something to wait for, as well: Locust forgets after a minute who is missing.
+            self._note_lost()
         self._note_lost()
         return self._lost
 
