@@ -25,6 +25,12 @@ def folder(tmp_path: Path) -> Path:
     return tmp_path
 
 
+@pytest.fixture(autouse=True)
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The end of a driver waits for two seconds; here for all that is under way."""
+    monkeypatch.setattr(leftovers, "_PATIENCE", None)
+
+
 def leftovers_of(folder: Path, committed: dict[int, frozenset[str]], clock: ManualClock | None = None) -> Leftovers:
     store = StoreSettings(LakePath.parse(str(folder)), S3Settings("eu-west-1"))
     return Leftovers(store, CHECKPOINT, lambda: committed, (clock or ManualClock()).monotonic)
