@@ -222,7 +222,8 @@ class Watching:
 
     async def reconnected(self) -> None:
         """Return once all kinds are watched."""
-        await self.until(lambda: len(self.server.watches) == len(WATCHED))
+        # A watch that its client has ended stays with the server until there is a change to tell.
+        await self.until(lambda: len([one for one in self.server.watches if not one.is_closing()]) == len(WATCHED))
 
 
 @asynccontextmanager
