@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from typing import TypeVar
+
+from cluster.commands import CommandError
 
 Found = TypeVar("Found")
 
@@ -14,16 +17,26 @@ _PAUSE = 0.5
 def eventually(what: str, probe: Callable[[], Found | None], seconds: float, state: Callable[[], object]) -> Found:
     """What `probe` returns, once that is neither None nor False.
 
+    A command that fails is no answer, and asked again: for a moment the API server may not answer, or a pod that
+    something is run in be restarted.
+
     Raises:
-        AssertionError: it was not so within `seconds`; the message has the last `state`.
+        AssertionError: it was not so within `seconds`; the message has the last `state`, and the last failure.
     """
     deadline = time.monotonic() + seconds
     while True:
-        found = probe()
-        if found is not None and found is not False:
-            return found
+        failure = ""
+        try:
+            found = probe()
+            if found is not None and found is not False:
+                return found
+        except CommandError as error:
+            failure = f"\nthe last look failed: {error}"
         if time.monotonic() > deadline:
-            raise AssertionError(f"not within {seconds:g} s: {what}\nlast seen: {state()}")
+            seen: object = "nothing"
+            with suppress(CommandError):
+                seen = state()
+            raise AssertionError(f"not within {seconds:g} s: {what}\nlast seen: {seen}{failure}")
         time.sleep(_PAUSE)
 
 
