@@ -10,7 +10,7 @@ import pytest
 import yaml
 from pyspark.sql import SparkSession
 
-from cluster.commands import CommandError, Kubectl
+from cluster.commands import CommandError, Kubectl, Object
 from cluster.installation import IMAGES, LAKE, ROOT, SYSTEM
 from cluster.lake import Lake
 from cluster.load import RELEASE, load
@@ -26,13 +26,23 @@ ENDS = ("COMPLETED", "FAILED", "SUBMISSION_FAILED")
 pytestmark = pytest.mark.timeout(1200)
 
 
+def state_of(application: Object | None) -> str:
+    """What the Spark Operator says of it; empty: nothing yet."""
+    state: str = (application or {}).get("status", {}).get("applicationState", {}).get("state", "")
+    return state
+
+
 def test_both_drivers_run(orders: Stream, kubectl: Kubectl) -> None:
     orders.wait_for_condition(ConditionType.READY, "True")
     assert orders.status.phase is Phase.RUNNING
     for writer in WRITERS:
-        application = orders.application(writer)
-        assert application is not None
-        assert application["status"]["applicationState"]["state"] == "RUNNING"
+        # That is the Spark Operator's word, which may come after the driver's own.
+        eventually(
+            f"the application of writer {writer} runs",
+            lambda writer=writer: state_of(orders.application(writer)) == "RUNNING",  # type: ignore[misc]
+            STARTS,
+            lambda writer=writer: orders.application(writer),  # type: ignore[misc]
+        )
     header, row = kubectl.run("get", "lks", "orders").splitlines()
     assert header.split()[:3] == ["NAME", "PHASE", "LAG"]
     assert row.split()[:2] == ["orders", "Running"]
@@ -79,8 +89,7 @@ def test_a_query_as_an_application_writes_what_the_events_come_to(
     name = application["metadata"]["name"]
 
     def ended() -> str | None:
-        found = kubectl.get("sparkapplication", name) or {}
-        state = found.get("status", {}).get("applicationState", {}).get("state", "")
+        state = state_of(kubectl.get("sparkapplication", name))
         return state if state in ENDS else None
 
     state = eventually("the query ends", ended, STARTS, lambda: kubectl.get("sparkapplication", name))
