@@ -15,6 +15,9 @@ from cluster.installation import OTHER
 TABLES = Path(__file__).parent / "invalid"
 VALID = (TABLES / "orders.yaml").read_text("utf-8")
 
+# The first test of a run has all installed before it, for which Helm alone is given ten minutes.
+pytestmark = pytest.mark.timeout(1200)
+
 
 def rows(name: str) -> list[Any]:
     return [

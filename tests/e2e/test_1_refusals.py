@@ -13,6 +13,8 @@ from cluster.stream import Stream
 from cluster.waiting import eventually
 from lakestream_api import ConditionType
 
+pytestmark = pytest.mark.timeout(1200)
+
 RETRIES = 240.0
 """Seconds: the operator tries again a minute apart at most."""
 
