@@ -55,7 +55,9 @@ def test_workers_share_the_load_and_write_what_their_ledgers_say(kinesis: LocalK
 
 def test_a_worker_keeps_the_ledger_that_it_was_started_with(kinesis: LocalKinesis, tmp_path: Path) -> None:
     port = str(free_port())
-    with master(kinesis, port, "--users", "10", "-r", "10", "--run-time", "3s"), worker(kinesis, port, tmp_path) as one:
+    with master(kinesis, port, "--users", "10", "-r", "10") as told, worker(kinesis, port, tmp_path) as one:
+        wait_for(lambda: kinesis.records("orders"))
+        told.send_signal(signal.SIGTERM)
         output, _ = one.communicate(timeout=240)
     assert one.returncode == 0, output
     verdict = audit_stream(kinesis, tmp_path)
@@ -108,19 +110,18 @@ def test_lost_connections_failures_and_throttles_lose_nothing(kinesis: LocalKine
     kinesis.faults.drop_before("PutRecords", probability=0.05)
     kinesis.faults.internal_failure("PutRecords", probability=0.05)
     kinesis.faults.throttle("PutRecords", probability=0.02)
-    status, output = run_load(
-        kinesis,
-        *("--users", "200", "-r", "200", "--events", "1000", "--run-time", "3s"),
-        *MIX,
-        "--ledger",
-        str(tmp_path),
-    )
+    with locust(
+        kinesis, *("--headless", "--users", "200", "-r", "200", "--events", "1000"), *MIX, "--ledger", str(tmp_path)
+    ) as process:
+        wait_for(lambda: len(kinesis.records("orders")) > 2500)
+        process.send_signal(signal.SIGTERM)
+        output, _ = process.communicate(timeout=240)
     verdict = audit_stream(kinesis, tmp_path)
     assert verdict.ok, verdict
     assert verdict.producer_duplicates > 0, "no call was lost after it took effect: nothing was tested"
     assert rows(output)["records throttled"] > 0
     assert "ConnectionLost" in output
-    assert status == 0, output
+    assert process.returncode == 0, output
     last: dict[str, str] = {}
     events = [orjson.loads(record.data) for record in kinesis.records("orders") if is_good(record.data)]
     for event in events:
