@@ -138,15 +138,26 @@ def is_good(data: bytes) -> bool:
         return False
 
 
+def refused(kinesis: LocalKinesis) -> float:
+    """Records that were throttled, as the server has counted them."""
+    found = re.findall(
+        r"^kinesis_write_throttles_total\{.*\} (\S+)$", page(f"{kinesis.endpoint}/metrics"), re.MULTILINE
+    )
+    return sum(map(float, found))
+
+
 def test_a_full_shard_shows_as_throttled_and_the_rest_flows(tmp_path: Path) -> None:
-    # A full call brings the busiest shard more than it takes in a second, however slow the machine is.
+    # A full call brings the busiest shard more than it takes in a second: some such call comes on any machine.
     with local_kinesis(limits=Limits(write_records=200)) as kinesis:
         kinesis.create_stream("orders", shards=4)
-        _, output = run_load(
+        with locust(
             kinesis,
-            *("--users", "200", "-r", "200", "--events", "1000", "--run-time", "2s", "--ledger", str(tmp_path)),
+            *("--headless", "--users", "200", "-r", "200", "--events", "1000", "--ledger", str(tmp_path)),
             *("--zipf", "1.5", "--customers", "1000"),
-        )
+        ) as process:
+            wait_for(lambda: refused(kinesis) and len({one.shard_id for one in kinesis.records("orders")}) == 4)
+            process.send_signal(signal.SIGTERM)
+            output, _ = process.communicate(timeout=240)
         verdict = audit_stream(kinesis, tmp_path)
         assert verdict.ok, verdict
         assert rows(output)["records throttled"] > 0
