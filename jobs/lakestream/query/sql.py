@@ -23,6 +23,8 @@ from lakestream.texts import is_utf8
 _ANSWER = "answer"
 _ROWS = 10_000
 """Of a batch that is handed on."""
+_SECONDS_TO_LOOK = 0.5
+"""Between two looks whether somebody has pressed Ctrl-C."""
 _SECONDS_TO_STOP = 0.1
 _OF_VALUES = frozenset({"generate_series", "range", "unnest"})
 """Table functions that read nothing but their arguments."""
@@ -141,6 +143,9 @@ def do(connection: duckdb.DuckDBPyConnection, statement: str, values: Sequence[s
     worker = Thread(target=execute, daemon=True)
     try:
         worker.start()
+        # Now and then: where another thread was given the signal, this one is not woken by it.
+        while not wait([found], _SECONDS_TO_LOOK).done:
+            pass
         return found.result()
     except KeyboardInterrupt:
         # Again and again: what has not begun yet is not stopped by it. It may come while the thread is started.

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
+import traceback
 from collections.abc import Iterator, Sequence
-from threading import Event, Timer
+from threading import Event, Timer, get_ident, main_thread
 
 import duckdb
 import pyarrow as pa
@@ -273,3 +275,36 @@ def test_ctrl_c_ends_a_query_that_has_just_been_started() -> None:
         with pytest.raises(KeyboardInterrupt):
             do(slow, "SELECT 1")  # type: ignore[arg-type]
         assert slow.interrupted.is_set()
+
+
+def is_waiting() -> bool:
+    """Whether the main thread waits, and not for the start of a thread."""
+    stack = traceback.extract_stack(sys._current_frames()[main_thread().ident or 0])
+    names = [frame.name for frame in stack[-3:]]
+    return names[-1] == "wait" and "start" not in names
+
+
+@pytest.mark.usefixtures("terminal")
+def test_ctrl_c_that_another_thread_is_given_ends_a_query_too() -> None:
+    """As the kernel gives it to one where the main thread has just been stopped and goes on."""
+
+    class Slow:
+        """A connection that works until it is interrupted."""
+
+        def __init__(self) -> None:
+            self.interrupted = Event()
+
+        def execute(self, _statement: str, _values: Sequence[str]) -> None:
+            while not is_waiting():
+                pass  # it comes to that in a moment
+            signal.pthread_kill(get_ident(), signal.SIGINT)
+            assert self.interrupted.wait(60)
+            raise duckdb.InterruptException("interrupted")
+
+        def interrupt(self) -> None:
+            self.interrupted.set()
+
+    slow = Slow()
+    with pytest.raises(KeyboardInterrupt):
+        do(slow, "SELECT 1")  # type: ignore[arg-type]
+    assert slow.interrupted.is_set()
