@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from random import Random
+from signal import SIGTERM
 from types import SimpleNamespace
 from typing import cast
 
@@ -10,7 +11,7 @@ import pytest
 
 from chaos.driver import Driver
 from chaos.faults.disturbances import DeletingForbidden
-from chaos.faults.endings import CrashAt
+from chaos.faults.endings import CrashAt, Terminate
 from chaos.s3 import AWAITED, S3Faults, S3Request
 from chaos.world import World
 
@@ -54,3 +55,18 @@ def test_a_driver_that_never_comes_to_its_step_though_all_is_calm_is_stuck(calms
     assert bool(told) == (calms > 0)
     assert (faults == ["stuck: driver-01 never came to half_read"]) == stuck
     assert driver.ended == stuck
+
+
+@pytest.mark.parametrize(
+    ("status", "said", "is_fault"),
+    [(0, "ended after 3 batches", False), (-SIGTERM, "", False), (-SIGTERM, "epoch 2", True), (1, "", True)],
+)
+def test_a_driver_that_is_up_ends_in_order_when_asked_to(status: int, said: str, is_fault: bool) -> None:
+    faults, told = list[str](), list[str]()
+    process = SimpleNamespace(terminate=lambda: None)
+    driver = SimpleNamespace(
+        name="driver-01", hurt=False, process=process, wait=lambda seconds: status, last_word=lambda: said
+    )
+    world = SimpleNamespace(tell=told.append, calm=lambda: None, stressed=False, faults=faults)
+    Terminate(0, whole_group=False).end(cast(World, world), cast(Driver, driver))
+    assert bool(faults) == is_fault

@@ -139,6 +139,8 @@ class Terminate(Ending):
         if (status := driver.wait(END_SECONDS)) is None:
             world.faults.append(f"stuck: {driver.name} did not end within {END_SECONDS:.0f} s of SIGTERM")
             driver.end()
+        elif status == -signal.SIGTERM and not driver.last_word():
+            world.tell(f"{driver.name} was not up yet: Python had no handler")
         elif status != 0 and not was_hurt:
             world.faults.append(f"{driver.name} ended with {status} on SIGTERM: {driver.last_word()}")
 
