@@ -48,6 +48,10 @@ class Metrics:
         self._listed = Gauge(
             f"{prefix}_listed", "1 if all that there is could be listed the last time, else 0.", registry=registry
         )
+        # One that is scraped between two restarts looks well each time; it changes with them.
+        Gauge(
+            f"{prefix}_start_time_seconds", "When this process began to lead, in Unix time.", registry=registry
+        ).set_to_current_time()
 
     def cycle(self, *, began: datetime, woken: datetime | None, ended: datetime) -> None:
         """A cycle is over; `woken` is when the first change was seen that called for it."""
