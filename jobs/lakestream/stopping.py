@@ -72,7 +72,8 @@ def stop_on_signals(stop: StopSignal) -> Iterator[None]:
         stop.set()
         signal.signal(number, signal.SIG_DFL)
 
-    if _were_left():
+    for number in _left():
+        logger.info("%s came as this program began anew: ending", signal.Signals(number).name)
         stop.set()
     received, sent = socket.socketpair()
     for end in (received, sent):
@@ -109,12 +110,12 @@ def _leave(wakes: socket.socket) -> None:
     os.environ[_WAKES] = str(wakes.fileno())
 
 
-def _were_left() -> bool:
-    """Whether the program before this one in its process was asked to end as it made room."""
+def _left() -> set[int]:
+    """The signals that came for the program before this one in its process, when that made room."""
     if (left := os.environ.pop(_WAKES, "")) == "":
-        return False
+        return set()
     with socket.socket(fileno=int(left)) as wakes:
-        return not _arrived(wakes).isdisjoint(_SIGNALS)
+        return _arrived(wakes).intersection(_SIGNALS)
 
 
 def _arrived(wakes: socket.socket) -> set[int]:
