@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -112,10 +112,13 @@ class Orders:
         raise RuntimeError(f"{len(records)} records were refused {_ATTEMPTS} times")
 
 
-def document(server: LocalKinesis, lake: str, kind: str, trigger: Trigger) -> str:
-    """A LakeStream with one writer, `kind`, whose name is the kind's."""
+def document(
+    server: LocalKinesis, lake: str, kind: str, trigger: Trigger, options: Mapping[str, str] | None = None
+) -> str:
+    """A LakeStream with one writer, `kind`, whose name is the kind's; `options` are Hudi's, and for no other sink."""
     [(sink, settings)] = WRITERS[kind].items()
-    output = {"path": f"{lake}/{kind}", **settings, **(_HUDI if sink == "hudi" else {})}
+    hudi = {**_HUDI, "options": dict(options or {})} if sink == "hudi" else {}
+    output = {"path": f"{lake}/{kind}", **settings, **hudi}
     return yaml.safe_dump(
         {
             "apiVersion": "lakestream.dev/v1alpha1",
@@ -173,6 +176,7 @@ def ingest(
     until_caught_up: bool,
     slots: int | None = None,
     s3: CountingS3 | None = None,
+    options: Mapping[str, str] | None = None,
 ) -> Iterator[Ingestion]:
     """Run one writer on so many task slots, or all cores; it is drained at the end of the block.
 
@@ -180,7 +184,7 @@ def ingest(
     """
     folder.mkdir(parents=True, exist_ok=True)
     lake = str(folder) if s3 is None else s3.lake
-    (folder / "lakestream.yaml").write_text(document(server, lake, kind, trigger))
+    (folder / "lakestream.yaml").write_text(document(server, lake, kind, trigger, options))
     progress, log = folder / "progress.jsonl", folder / "log"
     command = [sys.executable, "-m", "lakestream.main", "ingest", "-f", str(folder / "lakestream.yaml")]
     command += ["--writer", kind, "--progress-file", str(progress), *(["--until-caught-up"] if until_caught_up else [])]

@@ -1,6 +1,7 @@
 """Many batches in a row: do they take longer, or the driver more, as time goes on?
 
 python -m lakestream_bench.soak --out soak.json [--writers mor] [--batches 3600] [--interval 1s] [--rate 2000]
+        [--option hoodie.embed.timeline.server=true]
 """
 
 from __future__ import annotations
@@ -85,17 +86,19 @@ class Soak:
     interval: str
     records_per_second: int
     """Asked for, and put."""
+    options: dict[str, str]
+    """Of the document's writer."""
     throttled: int
     """Records that were refused and sent again, because more than the shards take was due after a stutter."""
     stretches: list[Stretch]
 
 
-def soak(kind: str, folder: Path, batches: int, interval: str, rate: int) -> Soak:
+def soak(kind: str, folder: Path, batches: int, interval: str, rate: int, options: dict[str, str]) -> Soak:
     """Run a writer at a steady load until it has done its batches."""
     with local_kinesis() as server:
         server.create_stream(STREAM, shards=SHARDS)
         orders = Orders(server)
-        with ingest(server, folder, kind, Trigger(interval), until_caught_up=False) as run:
+        with ingest(server, folder, kind, Trigger(interval), until_caught_up=False, options=options) as run:
             stretches: list[Stretch] = []
             ends = stretch_ends(batches)
             began = WARM_UP
@@ -105,7 +108,7 @@ def soak(kind: str, folder: Path, batches: int, interval: str, rate: int) -> Soa
                     began = len(done)
                     ends = [end for end in ends if end > began]
                 if not ends:
-                    return Soak(interval, rate, orders.throttled, stretches)
+                    return Soak(interval, rate, options, orders.throttled, stretches)
             raise RuntimeError(f"only {len(run.batches())} batches in {MOST_SECONDS * batches:,} s")
 
 
@@ -179,7 +182,11 @@ def main() -> int:
     parser.add_argument("--batches", type=int, default=BATCHES, help=f"at least {WARM_UP + STRETCH}")
     parser.add_argument("--interval", default=INTERVAL, help="of the trigger")
     parser.add_argument("--rate", type=int, default=RATE, help=f"records/s, at most {FULL_SHARD * SHARDS * 3 // 4}")
+    parser.add_argument(
+        "--option", action="append", default=[], metavar="NAME=VALUE", help="of Hudi, in the document's writer"
+    )
     arguments = parser.parse_args()
+    options = {name: value for name, _, value in (option.partition("=") for option in arguments.option)}
     if arguments.batches < WARM_UP + STRETCH:
         parser.error(f"--batches: {arguments.batches} are too few, {WARM_UP} warm up and {STRETCH} count")
     if not 0 < arguments.rate <= FULL_SHARD * SHARDS * 3 // 4:
@@ -190,7 +197,7 @@ def main() -> int:
         for kind in arguments.writers:
             with telling.measuring(f"{kind}, {arguments.batches} batches"):
                 folder = Path(scratch) / kind
-                results[kind] = soak(kind, folder, arguments.batches, arguments.interval, arguments.rate)
+                results[kind] = soak(kind, folder, arguments.batches, arguments.interval, arguments.rate, options)
     print("\n\n".join(_table(kind, found) for kind, found in results.items()))
     figures = {"measured_at": now(), "writers": {kind: asdict(found) for kind, found in results.items()}}
     arguments.out.write_text(json.dumps(figures, indent=2) + "\n")

@@ -68,6 +68,28 @@ class BatchesResized(Fault):
 
 
 @dataclass(frozen=True)
+class FilesServed(Fault):
+    """Executors ask the driver which files there are, as the option of Hudi has it, or look for themselves again."""
+
+    served: bool
+
+    phase = Phase.BEFORE
+    group = "changes"
+
+    @classmethod
+    def suits(cls, setting: Setting) -> bool:
+        return setting.sink.is_hudi
+
+    @classmethod
+    def draw(cls, chance: Random) -> Self:
+        return cls(chance.random() < 0.7)
+
+    def strike(self, world: World) -> None:
+        [writer] = world.document["spec"]["writers"]
+        writer["hudi"].setdefault("options", {})["hoodie.embed.timeline.server"] = str(self.served).lower()
+
+
+@dataclass(frozen=True)
 class ClockWrong(Fault):
     """Drivers that start from now on are on a machine with another clock."""
 
