@@ -13,6 +13,7 @@ from contextlib import closing
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 import hudi
@@ -368,6 +369,31 @@ def test_a_batch_whose_commit_somebody_rolls_back_is_not_taken_for_written(
             sink.write(ref(0), rows_of(spark, [Order("a", 1)]), replay=False)
     with opened(spark, settings) as sink:
         assert sink.find(ref(0)) is None
+
+
+def test_services_that_wait_for_a_clock_that_was_set_back_keep_nobody_from_ending(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Hudi waits in the middle of a cleaning until the time of its last instant has come."""
+    settings = upserts(tmp_path, TableType.COPY_ON_WRITE)
+    ahead, cleaning, waits = timedelta(0), Event(), Event()
+
+    def clean(_client: HudiClient) -> None:
+        cleaning.set()
+        waits.wait()
+
+    with monkeypatch.context() as patch, opened(spark, settings) as sink:
+        patch.setattr(HudiClient, "clean", clean)
+        patch.setattr(sink, "_clock", CommitClock(settings.path, lambda: datetime.now(UTC) + ahead))
+        sink.write(ref(0), rows_of(spark, [Order("a", 1)]), replay=False)
+        assert cleaning.wait(60)
+        ahead = timedelta(hours=-4)
+        with pytest.raises(ClockBehindError, match="s behind"):
+            sink.write(ref(1), rows_of(spark, [Order("a", 2)]), replay=False)
+    waits.set()
+    with opened(spark, settings) as sink:
+        sink.write(ref(1), rows_of(spark, [Order("a", 2)]), replay=True)
+    assert snapshot(spark, settings) == {"a": 2}
 
 
 @VERSIONS

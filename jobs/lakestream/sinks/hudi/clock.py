@@ -93,7 +93,7 @@ class CommitClock:
         """
         if newest is None or (behind := newest - self._now()) < timedelta(0):
             return
-        if behind > PATIENCE:
+        if self.is_behind(newest):
             raise ClockBehindError(
                 f"the newest commit of the table at {self._path} is of {newest:%Y-%m-%dT%H:%M:%SZ}, and the clock of "
                 f"this machine is {round(behind.total_seconds())} s behind that. Hudi orders commits by time: what is "
@@ -105,6 +105,10 @@ class CommitClock:
             "the table at %s has a commit %.1f s ahead of this machine's clock; waiting", self._path, seconds
         )
         self._sleep(seconds + 0.001)
+
+    def is_behind(self, newest: datetime | None) -> bool:
+        """Whether `require_after` would raise."""
+        return newest is not None and newest - self._now() > PATIENCE
 
     def require_stored_after(self, planned: datetime, store: Callable[[], datetime]) -> None:
         """Return when what is stored now gets a time that is not before that of a plan.

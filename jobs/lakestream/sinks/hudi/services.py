@@ -22,6 +22,8 @@ _LONGEST_PAUSE = 30.0
 add to the lag: a stream goes on, whatever becomes of its compaction."""
 _FIRST_RETRY = timedelta(seconds=30)
 _LAST_RETRY = timedelta(minutes=10)
+_LOOK_SECONDS = 1.0
+"""Between two looks whether a round that is waited for goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,12 +159,19 @@ class TableServices:
         with self._changed:
             self._changed.wait_for(lambda: self._closed or self._round is None)
 
-    def close(self) -> None:
-        """Wait for the round that runs, and end."""
+    def close(self, goes_on: Callable[[], bool] = lambda: True) -> bool:
+        """Wait for the round that runs for as long as it goes on; whether it has ended. What is left of it is for the
+        next driver to complete."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
-        self._thread.join()
+        self._thread.join(_LOOK_SECONDS)
+        while self._thread.is_alive():
+            if not goes_on():
+                logger.warning("the table services that run are left as they are: nothing comes of them any more")
+                return False
+            self._thread.join(_LOOK_SECONDS)
+        return True
 
     def _run(self) -> None:
         while True:

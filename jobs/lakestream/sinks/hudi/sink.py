@@ -199,10 +199,10 @@ class HudiSink:
         return done
 
     def close(self) -> None:
-        """End compaction and cleaning after the round that runs."""
-        if self._services is not None:
-            self._services.close()
-        for part in (self._guard, self._client, self._beside):
+        """End compaction and cleaning after the round that runs; or now, where Hudi waits for a clock set back."""
+        newest = None if self._rollbacks is None else self._rollbacks.newest
+        ended = self._services is None or self._services.close(lambda: not self._clock.is_behind(newest))
+        for part in (self._guard, self._client, self._beside if ended else None):
             if part is not None:
                 part.close()
 

@@ -318,3 +318,13 @@ def test_a_request_fails_with_its_round_or_its_plan() -> None:
         done.result(timeout=0)
     services.close()
     assert [(one.failed, one.error) for one in services.status] == [(2, "no plan")]
+
+
+def test_a_round_that_does_not_go_on_is_not_waited_for() -> None:
+    rounds = Rounds()
+    services = beside(rounds, every=1)
+    services.committed()
+    assert rounds.begun.acquire(timeout=60)
+    assert not services.close(lambda: False)
+    rounds.let(1)
+    assert services.close()
