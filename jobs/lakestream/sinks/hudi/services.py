@@ -72,6 +72,7 @@ class TableServices:
         *,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
         monotonic: Callable[[], float] = time.monotonic,
+        goes_on: Callable[[], bool] = lambda: True,
     ) -> None:
         """Start the thread.
 
@@ -82,11 +83,14 @@ class TableServices:
                 again before `every` commits must not leave a backlog that nobody works off.
             now: the driver's clock: when a service failed.
             monotonic: seconds, by a clock that nobody sets: when it is tried again.
+            goes_on: whether anything can come of a round that runs. In the middle of one Hudi waits, for hours perhaps,
+                until a clock that was set back has come to its last instant again; nobody waits for that.
         """
         self._services = tuple(services)
         self._every = every
         self._now = now
         self._monotonic = monotonic
+        self._goes_on = goes_on
         self._changed = threading.Condition()
         self._since = every - 1
         self._status = {service.name: ServiceStatus(service.name) for service in services}
@@ -141,7 +145,7 @@ class TableServices:
         """Wait while a round runs that ingestion is too far ahead of; returns the seconds waited."""
         began = time.monotonic()
         with self._changed:
-            self._changed.wait_for(lambda: self._round is None or self._closed or self._since < _BACKLOG * self._every)
+            self._wait_for(lambda: self._round is None or self._closed or self._since < _BACKLOG * self._every)
         return time.monotonic() - began
 
     def pause(self) -> float:
@@ -157,20 +161,24 @@ class TableServices:
     def drain(self) -> None:
         """Wait until no round runs."""
         with self._changed:
-            self._changed.wait_for(lambda: self._closed or self._round is None)
+            self._wait_for(lambda: self._closed or self._round is None)
 
-    def close(self, goes_on: Callable[[], bool] = lambda: True) -> bool:
-        """Wait for the round that runs for as long as it goes on; whether it has ended. What is left of it is for the
-        next driver to complete."""
+    def close(self) -> bool:
+        """Wait for the round that runs, and end; whether it has ended. What is left of it is for the next driver."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
-        self._thread.join(_LOOK_SECONDS)
-        while self._thread.is_alive():
-            if not goes_on():
+            if not self._wait_for(lambda: self._round is None):
                 logger.warning("the table services that run are left as they are: nothing comes of them any more")
                 return False
-            self._thread.join(_LOOK_SECONDS)
+        self._thread.join()
+        return True
+
+    def _wait_for(self, is_so: Callable[[], bool]) -> bool:
+        """Wait for what the round's thread brings about, as long as it goes on; whether it is so."""
+        while not self._changed.wait_for(is_so, _LOOK_SECONDS):
+            if not self._goes_on():
+                return False
         return True
 
     def _run(self) -> None:

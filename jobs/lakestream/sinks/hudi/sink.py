@@ -199,9 +199,8 @@ class HudiSink:
         return done
 
     def close(self) -> None:
-        """End compaction and cleaning after the round that runs; or now, where Hudi waits for a clock set back."""
-        newest = None if self._rollbacks is None else self._rollbacks.newest
-        ended = self._services is None or self._services.close(lambda: not self._clock.is_behind(newest))
+        """End compaction and cleaning after the round that runs."""
+        ended = self._services is None or self._services.close()
         for part in (self._guard, self._client, self._beside if ended else None):
             if part is not None:
                 part.close()
@@ -306,7 +305,7 @@ class HudiSink:
             self._guard.load(self._spark, SideFiles(self._table, "tombstones"))
         self._client = HudiClient(self._table, self._options, columns)
         self._beside = HudiClient(self._table, self._options, columns)
-        self._rollbacks = Rollbacks(self._table)
+        rollbacks = self._rollbacks = Rollbacks(self._table)
         self._bury()
         self._rollbacks.late.sweep()
         services = [
@@ -319,7 +318,9 @@ class HudiSink:
         # nothing that is later can be archived.
         if self._settings.cluster_into is not None or self._table.pending_clusterings():
             services.insert(0, self._clustering())
-        self._services = TableServices(services, self._settings.compact_every)
+        self._services = TableServices(
+            services, self._settings.compact_every, goes_on=lambda: not self._clock.is_behind(rollbacks.newest)
+        )
 
     def _compaction(self, every: int) -> Service:
         run = self._in_pool(partial(self._compact, every))

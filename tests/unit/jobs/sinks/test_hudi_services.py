@@ -321,10 +321,15 @@ def test_a_request_fails_with_its_round_or_its_plan() -> None:
 
 
 def test_a_round_that_does_not_go_on_is_not_waited_for() -> None:
-    rounds = Rounds()
-    services = beside(rounds, every=1)
+    rounds, goes_on = Rounds(), False
+    services = TableServices([Service("compaction", rounds)], every=1, goes_on=lambda: goes_on)
     services.committed()
     assert rounds.begun.acquire(timeout=60)
-    assert not services.close(lambda: False)
+    for _ in range(4):
+        services.committed()
+    services.throttle()
+    services.drain()
+    assert not services.close()
+    goes_on = True
     rounds.let(1)
     assert services.close()
