@@ -1,7 +1,9 @@
 """Many batches in a row: do they take longer, or the driver more, as time goes on?
 
-python -m lakestream_bench.soak --out soak.json [--writers mor] [--batches 3600] [--interval 1s] [--rate 2000]
+    python -m lakestream_bench.soak --out soak.json [--writers mor] [--batches 3600] [--interval 1s] [--rate 2000]
         [--option hoodie.embed.timeline.server=true]
+
+A row is told for each stretch of the run.
 """
 
 from __future__ import annotations
@@ -45,6 +47,8 @@ MOST_SECONDS = 10
 """For a batch; a driver that takes longer is given up."""
 RATE = 500
 """Records per second, unless another is asked for; small batches, whose cost is the fixed one."""
+MOST_RATE = FULL_SHARD * SHARDS * 3 // 4
+"""What the shards take, with something left to make up for a stutter."""
 INTERVAL = "200ms"
 """Likewise: one batch directly after the other."""
 
@@ -181,7 +185,7 @@ def main() -> int:
     parser.add_argument("--writers", nargs="+", choices=list(WRITERS), default=["json", "mor"])
     parser.add_argument("--batches", type=int, default=BATCHES, help=f"at least {WARM_UP + STRETCH}")
     parser.add_argument("--interval", default=INTERVAL, help="of the trigger")
-    parser.add_argument("--rate", type=int, default=RATE, help=f"records/s, at most {FULL_SHARD * SHARDS * 3 // 4}")
+    parser.add_argument("--rate", type=int, default=RATE, help=f"records/s, at most {MOST_RATE}")
     parser.add_argument(
         "--option", action="append", default=[], metavar="NAME=VALUE", help="of Hudi, in the document's writer"
     )
@@ -189,8 +193,10 @@ def main() -> int:
     options = {name: value for name, _, value in (option.partition("=") for option in arguments.option)}
     if arguments.batches < WARM_UP + STRETCH:
         parser.error(f"--batches: {arguments.batches} are too few, {WARM_UP} warm up and {STRETCH} count")
-    if not 0 < arguments.rate <= FULL_SHARD * SHARDS * 3 // 4:
-        parser.error(f"--rate: {arguments.rate} is not a load for {SHARDS} shards, with something left after a stutter")
+    if not 0 < arguments.rate <= MOST_RATE:
+        parser.error(
+            f"--rate: {arguments.rate} is not between 1 and {MOST_RATE}, what {SHARDS} shards take all the time"
+        )
     results: dict[str, Soak] = {}
     with tempfile.TemporaryDirectory(prefix="lakestream-bench-") as scratch:
         telling = Telling(len(arguments.writers))
