@@ -89,6 +89,23 @@ def opened(gate: Path) -> None:
         threading.Event().wait(0.01)
 
 
+def held(gate: Path, seconds: float) -> Callable[[Iterable[int]], Iterable[int]]:
+    """What a task does with its rows: wait for the gate, and then for so long."""
+
+    def hold(rows: Iterable[int]) -> Iterable[int]:
+        opened(gate)
+        threading.Event().wait(seconds)
+        return rows
+
+    return hold
+
+
+def written(times: TaskTime, batch: int) -> CoreSeconds:
+    found = times.written(batch)
+    assert found is not None
+    return found
+
+
 def test_a_batch_has_the_time_of_its_own_tasks(spark: SparkSession) -> None:
     work(spark, 0)  # starts Python's workers
     times = TaskTime(spark)
@@ -163,25 +180,15 @@ def test_services_that_run_for_several_batches_count_with_each(spark: SparkSessi
     times.written(-1)
     gate = tmp_path / "gate"
 
-    def wait(_: object) -> list[object]:
-        opened(gate)
-        threading.Event().wait(0.5)
-        return []
-
-    def written(batch: int) -> CoreSeconds:
-        found = times.written(batch)
-        assert found is not None
-        return found
-
     for batch in (1, 2, 3):
         times.fetching(batch)
         times.fetched(batch)
     spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
-    tasks = spark.sparkContext.parallelize(range(2), 2).mapPartitions(wait)
+    tasks = spark.sparkContext.parallelize(range(2), 2).mapPartitions(held(gate, 0.5))
     with running(spark, gate, tasks.collect) as end:
-        first = written(1)
+        first = written(times, 1)
         end()
-        second, third = written(2), written(3)
+        second, third = written(times, 2), written(times, 3)
     took = newest_took(spark)
     assert took >= 2 * 0.5
     assert first.write == second.write == third.write == 0
@@ -196,20 +203,14 @@ def test_what_spark_tells_late_of_a_batch_counts_with_the_next(spark: SparkSessi
     times.written(-1)
     gate = tmp_path / "gate"
 
-    def wait(_: object) -> list[object]:
-        opened(gate)
-        threading.Event().wait(0.1)
-        return []
-
     def write(batch: int) -> float:
-        found = times.written(batch)
-        assert found is not None
+        found = written(times, batch)
         assert found.services == 0
         return found.write
 
     for batch in (1, 2, 3):
         times.fetched(batch)
-    tasks = spark.sparkContext.parallelize(range(2), 2).mapPartitions(wait)
+    tasks = spark.sparkContext.parallelize(range(2), 2).mapPartitions(held(gate, 0.1))
     with running(spark, gate, tasks.collect, pool=None) as end:
         first = write(1)
         end()
@@ -227,14 +228,8 @@ def test_stages_that_wait_at_a_look_count_with_the_next(spark: SparkSession, tmp
     times.written(-1)
     gate = tmp_path / "gate"
 
-    def wait(rows: Iterable[int]) -> Iterable[int]:
-        opened(gate)
-        threading.Event().wait(0.4)
-        return rows
-
     def services(batch: int) -> float:
-        found = times.written(batch)
-        assert found is not None
+        found = written(times, batch)
         assert found.write == 0
         return found.services
 
@@ -242,7 +237,8 @@ def test_stages_that_wait_at_a_look_count_with_the_next(spark: SparkSession, tmp
         times.fetching(batch)
         times.fetched(batch)
     spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
-    tasks = spark.sparkContext.parallelize(range(2), 2).mapPartitions(wait).groupBy(int).mapPartitions(wait)
+    hold = held(gate, 0.4)
+    tasks = spark.sparkContext.parallelize(range(2), 2).mapPartitions(hold).groupBy(int).mapPartitions(hold)
     with running(spark, gate, tasks.collect) as end:
         first = services(1)
         end()
