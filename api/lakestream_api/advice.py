@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from lakestream_api.quantities import format_duration
 from lakestream_api.resource import LakeStream
+from lakestream_api.writers import LEAST_HOURS_RETAINED
 
 READS_PER_SECOND = 5
 """GetRecords calls that a shard answers, all polling consumers together (a quota of Kinesis that cannot be raised)."""
@@ -14,9 +15,20 @@ READS_PER_SECOND = 5
 READS_PER_BATCH = 2
 """GetRecords calls that a writer makes of a shard for a batch: to plan it, and to read it; one more per 10 MB."""
 
+MANY_COMMITS = 900
+"""With more, batches of a Hudi table take twice as long as with a few, or longer (measured; docs/hudi.md)."""
+
+FEW_COMMITS = 360
+"""An hour of batches of 10 s."""
+
 
 def advice(document: LakeStream) -> Iterator[str]:
-    """One sentence for each, with the field that it is about."""
+    """One sentence or two for each, with the field that it is about."""
+    yield from _throttled_reads(document)
+    yield from _many_commits(document)
+
+
+def _throttled_reads(document: LakeStream) -> Iterator[str]:
     trigger, writers = document.spec.trigger, len(document.spec.writers)
     least = timedelta(seconds=writers * READS_PER_BATCH / READS_PER_SECOND)
     if trigger.interval < least:
@@ -25,6 +37,19 @@ def advice(document: LakeStream) -> Iterator[str]:
             f"{_count(writers)} may ask {READS_PER_BATCH} each in {format_duration(trigger.interval)}: some will be "
             f"throttled, and batches come later than asked for. Give it {format_duration(least)} or more."
         )
+
+
+def _many_commits(document: LakeStream) -> Iterator[str]:
+    interval = document.spec.trigger.interval
+    few = max(LEAST_HOURS_RETAINED, round(FEW_COMMITS * interval / timedelta(hours=1), 2))
+    for number, writer in enumerate(document.spec.writers):
+        hours = writer.hudi.cleaning.retain_hours if writer.hudi else 0
+        if (commits := round(timedelta(hours=hours) / interval)) > MANY_COMMITS:
+            yield (
+                f"spec.writers[{number}].hudi.cleaning.retainHours: {hours:g} at a batch every "
+                f"{format_duration(interval)} are {commits:,} commits to keep, and with them each batch takes longer. "
+                f"Give it {few:g}, if queries take no longer; or spec.trigger.interval more."
+            )
 
 
 def _count(writers: int) -> str:

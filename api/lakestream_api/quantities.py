@@ -159,6 +159,9 @@ PositiveDuration = Annotated[
 ]
 """A length of time above zero."""
 
+Hours = Annotated[float, PlainSerializer(lambda hours: int(hours) if hours == int(hours) else hours)]
+"""A number of hours; a whole one is written as it was given, `24` and not `24.0`."""
+
 Size = Annotated[
     int,
     BeforeValidator(_size),

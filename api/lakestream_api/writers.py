@@ -11,11 +11,14 @@ from lakestream_api.catalogs import Catalog
 from lakestream_api.cel import fixed, rule, rules
 from lakestream_api.fields import Column, Columns, Location, Sql, WriterName
 from lakestream_api.hudi_options import OWNED, REFUSED, problem_of_option
-from lakestream_api.quantities import Size
+from lakestream_api.quantities import Hours, Size
 
 DELETES_REMEMBERED = timedelta(hours=1)
 """How long a table remembers that a key was deleted, so that an older version that comes later does not bring it back.
 Kinesis keeps the order of a partition key, so lateness is that of a producer's retries: seconds to minutes."""
+
+LEAST_HOURS_RETAINED = 0.05
+"""For how long files stay at least that newer ones have replaced: three minutes, for queries that run."""
 
 _ONE_TABLE = "is fixed once the table exists; add a writer with another name and path instead"
 
@@ -146,10 +149,10 @@ def merged_below(target_file_size: int) -> int:
 class HudiCleaning(ApiModel):
     """Removal of file versions that newer commits have replaced."""
 
-    retain_hours: int = Field(default=1, ge=1, le=720)
-    """Hours for which a replaced file version stays: how far back time travel and incremental
-    queries reach, and how long a running query may take. Storage and the table's timeline grow
-    with it: at a batch every 10 s, by 360 commits an hour."""
+    retain_hours: Hours = Field(default=1, ge=LEAST_HOURS_RETAINED, le=720)
+    """Hours for which a replaced file version stays, parts of one as in `0.25`: how far back time travel and
+    incremental queries reach, and how long a running query may take. Storage and the table's timeline grow with it: at
+    a batch every 10 s, by 360 commits an hour, and each of them makes every batch dearer."""
 
     @model_validator(mode="before")
     @classmethod

@@ -113,12 +113,12 @@ class Orders:
 
 
 def document(
-    server: LocalKinesis, lake: str, kind: str, trigger: Trigger, options: Mapping[str, str] | None = None
+    server: LocalKinesis, lake: str, kind: str, trigger: Trigger, hudi: Mapping[str, Any] | None = None
 ) -> str:
-    """A LakeStream with one writer, `kind`, whose name is the kind's; `options` are Hudi's, and for no other sink."""
+    """A LakeStream with one writer, `kind`, whose name is the kind's; `hudi` are fields of a Hudi table beside ours."""
     [(sink, settings)] = WRITERS[kind].items()
-    hudi = {**_HUDI, "options": dict(options or {})} if sink == "hudi" else {}
-    output = {"path": f"{lake}/{kind}", **settings, **hudi}
+    fields = {**_HUDI, **(hudi or {})} if sink == "hudi" else {}
+    output = {"path": f"{lake}/{kind}", **settings, **fields}
     return yaml.safe_dump(
         {
             "apiVersion": "lakestream.dev/v1alpha1",
@@ -176,7 +176,7 @@ def ingest(
     until_caught_up: bool,
     slots: int | None = None,
     s3: CountingS3 | None = None,
-    options: Mapping[str, str] | None = None,
+    hudi: Mapping[str, Any] | None = None,
 ) -> Iterator[Ingestion]:
     """Run one writer on so many task slots, or all cores; it is drained at the end of the block.
 
@@ -184,7 +184,7 @@ def ingest(
     """
     folder.mkdir(parents=True, exist_ok=True)
     lake = str(folder) if s3 is None else s3.lake
-    (folder / "lakestream.yaml").write_text(document(server, lake, kind, trigger, options))
+    (folder / "lakestream.yaml").write_text(document(server, lake, kind, trigger, hudi))
     progress, log = folder / "progress.jsonl", folder / "log"
     command = [sys.executable, "-m", "lakestream.main", "ingest", "-f", str(folder / "lakestream.yaml")]
     command += ["--writer", kind, "--progress-file", str(progress), *(["--until-caught-up"] if until_caught_up else [])]

@@ -1,7 +1,7 @@
 """Many batches in a row: do they take longer, or the driver more, as time goes on?
 
     python -m lakestream_bench.soak --out soak.json [--writers mor] [--batches 3600] [--interval 1s] [--rate 2000]
-        [--option hoodie.embed.timeline.server=true]
+        [--hudi 'cleaning: {retainHours: 0.1}']
 
 A row is told for each stretch of the run.
 """
@@ -15,8 +15,10 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import psutil
+import yaml
 
 from lakestream_api import Progress
 from lakestream_bench._ingestion import (
@@ -90,19 +92,19 @@ class Soak:
     interval: str
     records_per_second: int
     """Asked for, and put."""
-    options: dict[str, str]
-    """Of the document's writer."""
+    hudi: dict[str, Any]
+    """Of the document's writer, beside the bench's own."""
     throttled: int
     """Records that were refused and sent again, because more than the shards take was due after a stutter."""
     stretches: list[Stretch]
 
 
-def soak(kind: str, folder: Path, batches: int, interval: str, rate: int, options: dict[str, str]) -> Soak:
+def soak(kind: str, folder: Path, batches: int, interval: str, rate: int, hudi: dict[str, Any]) -> Soak:
     """Run a writer at a steady load until it has done its batches."""
     with local_kinesis() as server:
         server.create_stream(STREAM, shards=SHARDS)
         orders = Orders(server)
-        with ingest(server, folder, kind, Trigger(interval), until_caught_up=False, options=options) as run:
+        with ingest(server, folder, kind, Trigger(interval), until_caught_up=False, hudi=hudi) as run:
             stretches: list[Stretch] = []
             ends = stretch_ends(batches)
             began = WARM_UP
@@ -112,7 +114,7 @@ def soak(kind: str, folder: Path, batches: int, interval: str, rate: int, option
                     began = len(done)
                     ends = [end for end in ends if end > began]
                 if not ends:
-                    return Soak(interval, rate, options, orders.throttled, stretches)
+                    return Soak(interval, rate, hudi, orders.throttled, stretches)
             raise RuntimeError(f"only {len(run.batches())} batches in {MOST_SECONDS * batches:,} s")
 
 
@@ -187,10 +189,9 @@ def main() -> int:
     parser.add_argument("--interval", default=INTERVAL, help="of the trigger")
     parser.add_argument("--rate", type=int, default=RATE, help=f"records/s, at most {MOST_RATE}")
     parser.add_argument(
-        "--option", action="append", default=[], metavar="NAME=VALUE", help="of Hudi, in the document's writer"
+        "--hudi", type=yaml.safe_load, default={}, metavar="YAML", help="fields of the document's hudi, as a mapping"
     )
     arguments = parser.parse_args()
-    options = {name: value for name, _, value in (option.partition("=") for option in arguments.option)}
     if arguments.batches < WARM_UP + STRETCH:
         parser.error(f"--batches: {arguments.batches} are too few, {WARM_UP} warm up and {STRETCH} count")
     if not 0 < arguments.rate <= MOST_RATE:
@@ -202,8 +203,9 @@ def main() -> int:
         telling = Telling(len(arguments.writers))
         for kind in arguments.writers:
             with telling.measuring(f"{kind}, {arguments.batches} batches"):
-                folder = Path(scratch) / kind
-                results[kind] = soak(kind, folder, arguments.batches, arguments.interval, arguments.rate, options)
+                results[kind] = soak(
+                    kind, Path(scratch) / kind, arguments.batches, arguments.interval, arguments.rate, arguments.hudi
+                )
     print("\n\n".join(_table(kind, found) for kind, found in results.items()))
     figures = {"measured_at": now(), "writers": {kind: asdict(found) for kind, found in results.items()}}
     arguments.out.write_text(json.dumps(figures, indent=2) + "\n")

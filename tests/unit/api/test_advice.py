@@ -41,3 +41,44 @@ def test_what_a_shard_cannot_answer_is_told_with_what_it_can(
     assert sentence.startswith("spec.trigger.interval: ")
     assert said in sentence
     assert sentence.endswith(f"Give it {least} or more.")
+
+
+def table(interval: str, *hours: float) -> dict[str, object]:
+    made = document(interval, 0)
+    spec = made["spec"]
+    assert isinstance(spec, dict)
+    spec["writers"] = [{"name": "files", "json": {"path": "s3a://lake/files"}}] + [
+        {
+            "name": f"w{number}",
+            "hudi": {
+                "path": f"s3a://lake/w{number}",
+                "recordKey": ["id"],
+                "operation": "insert",
+                "cleaning": {"retainHours": kept},
+            },
+        }
+        for number, kept in enumerate(hours)
+    ]
+    return made
+
+
+@pytest.mark.parametrize(("interval", "hours"), [("10s", 2.5), ("4s", 1), ("1s", 0.25)])
+def test_nine_hundred_commits_are_kept_without_a_word(interval: str, hours: float) -> None:
+    assert list(advice(load_lakestream_object(table(interval, hours)))) == []
+
+
+@pytest.mark.parametrize(
+    ("interval", "hours", "commits", "end"),
+    [
+        ("10s", 24, "8,640", "Give it 1, if queries take no longer; or spec.trigger.interval more."),
+        ("3s", 1, "1,200", "Give it 0.3, if queries take no longer; or spec.trigger.interval more."),
+        ("1s200ms", 1, "3,000", "Give it 0.12, if queries take no longer; or spec.trigger.interval more."),
+        ("200ms", 0.1, "1,800", "Give it 0.05, if queries take no longer; or spec.trigger.interval more."),
+        ("2s500ms", 0.75, "1,080", "Give it 0.25, if queries take no longer; or spec.trigger.interval more."),
+    ],
+)
+def test_more_commits_than_are_kept_quickly_are_told(interval: str, hours: float, commits: str, end: str) -> None:
+    *_, sentence = advice(load_lakestream_object(table(interval, 0.05, hours)))
+    assert sentence.startswith("spec.writers[2].hudi.cleaning.retainHours: ")
+    assert f": {hours:g} at a batch every {interval} are {commits} commits to keep" in sentence
+    assert sentence.endswith(end)

@@ -33,7 +33,7 @@ def test_settings_are_taken_from_the_document() -> None:
         "deleteWhen": "op = 'd'",
         "index": {"type": "simple", "buckets": 7},
         "compaction": {"everyCommits": 3},
-        "cleaning": {"retainHours": 5},
+        "cleaning": {"retainHours": 0.25},
         "options": {"hoodie.parquet.compression.codec": "zstd"},
     }
     assert HudiSettings.of(HudiOutput.model_validate(document), "orders_hudi") == HudiSettings(
@@ -48,7 +48,7 @@ def test_settings_are_taken_from_the_document() -> None:
         index=IndexType.SIMPLE,
         buckets=7,
         compact_every=3,
-        retain=timedelta(hours=5),
+        retain=timedelta(minutes=15),
         options={"hoodie.parquet.compression.codec": "zstd"},
     )
 
