@@ -3,7 +3,7 @@
     python -m lakestream_bench.soak --out soak.json [--writers mor] [--batches 3600] [--interval 1s] [--rate 2000]
         [--hudi 'cleaning: {retainHours: 0.1}']
 
-A row is told for each stretch of the run.
+A row is told for each stretch of the run, at once, and all of them at its end.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ import argparse
 import json
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -111,6 +112,7 @@ def soak(kind: str, folder: Path, batches: int, interval: str, rate: int, hudi: 
             for done in _progress(run, orders, rate, MOST_SECONDS * batches):
                 if len(done) >= ends[0]:
                     stretches.append(_stretch(done[began:], len(done), _sample(run, folder, kind)))
+                    print(_row(stretches[-1]), flush=True)
                     began = len(done)
                     ends = [end for end in ends if end > began]
                 if not ends:
@@ -153,31 +155,44 @@ def _stretch(batches: Sequence[Progress], number: int, driver: Sample) -> Stretc
 def _sample(run: Ingestion, folder: Path, kind: str) -> Sample:
     driver = psutil.Process(run.process.pid)
     family = [driver, *driver.children(recursive=True)]
+    # Below it are what the JVM starts, which bears its name for a moment.
+    virtual_machines = [child.pid for child in driver.children() if child.name() == "java"]
     log = folder / "checkpoint" / kind
     return Sample(
-        resident_mebibytes=sum(process.memory_info().rss for process in family) / 2**20,
-        heap_mebibytes=sum(heap_after_collection(one.pid) for one in family if one.name() == "java"),
-        connections=sum(len(process.net_connections()) for process in family),
-        files=sum(process.num_fds() for process in family),
+        resident_mebibytes=total(family, lambda process: process.memory_info().rss) / 2**20,
+        heap_mebibytes=sum(map(heap_after_collection, virtual_machines)),
+        connections=total(family, lambda process: len(process.net_connections())),
+        files=total(family, lambda process: process.num_fds()),
         log_objects=sum(1 for name in ("batches", "commits", "epochs") for _ in (log / name).iterdir()),
     )
 
 
+def total(family: Iterable[psutil.Process], figure: Callable[[psutil.Process], int]) -> int:
+    """The sum over those that are still there."""
+    found = 0
+    for process in family:
+        with suppress(psutil.NoSuchProcess):
+            found += figure(process)
+    return found
+
+
 def _table(kind: str, found: Soak) -> str:
-    rows = [
+    head = [
         f"{kind}: {found.records_per_second} records/s, triggers of {found.interval}, {found.throttled} throttled",
         f"{'to batch':>9}{'work p50/p99 s':>16}{'fresh p50/p99 s':>17}{'memory MiB':>12}{'heap MiB':>10}"
         f"{'connections':>13}{'files':>7}{'log objects':>13}",
     ]
-    for one in found.stretches:
-        work = f"{one.p50_seconds:.2f}/{one.p99_seconds:.2f}"
-        fresh = f"{one.fresh_p50_seconds:.2f}/{one.fresh_p99_seconds:.2f}"
-        rows.append(
-            f"{one.batches:>9}{work:>16}{fresh:>17}{one.driver.resident_mebibytes:>12.0f}"
-            f"{one.driver.heap_mebibytes:>10.0f}{one.driver.connections:>13}{one.driver.files:>7}"
-            f"{one.driver.log_objects:>13}"
-        )
-    return "\n".join(rows)
+    return "\n".join([*head, *map(_row, found.stretches)])
+
+
+def _row(one: Stretch) -> str:
+    work = f"{one.p50_seconds:.2f}/{one.p99_seconds:.2f}"
+    fresh = f"{one.fresh_p50_seconds:.2f}/{one.fresh_p99_seconds:.2f}"
+    return (
+        f"{one.batches:>9}{work:>16}{fresh:>17}{one.driver.resident_mebibytes:>12.0f}"
+        f"{one.driver.heap_mebibytes:>10.0f}{one.driver.connections:>13}{one.driver.files:>7}"
+        f"{one.driver.log_objects:>13}"
+    )
 
 
 def main() -> int:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from itertools import pairwise
 
+import psutil
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakestream_bench.soak import MOST_STRETCHES, STRETCH, WARM_UP, stretch_ends
+from lakestream_bench.soak import MOST_STRETCHES, STRETCH, WARM_UP, stretch_ends, total
 
 
 @given(batches=st.integers(WARM_UP + STRETCH, 20_000))
@@ -19,3 +22,12 @@ def test_all_batches_after_the_first_are_in_stretches_that_are_long_enough(batch
     assert min(lengths) >= STRETCH
     assert set(lengths[:-1]) <= {lengths[0]}
     assert lengths[-1] < lengths[0] + MOST_STRETCHES
+
+
+def test_a_process_that_ended_since_it_was_found_ends_no_run() -> None:
+    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
+        found = psutil.Process(process.pid)
+        process.communicate(b"\n")
+    ours = psutil.Process()
+    assert total([found, ours], lambda one: one.memory_info().rss) > 0
+    assert total([found], lambda one: one.num_fds()) == 0
