@@ -50,10 +50,10 @@ MOST_SECONDS = 10
 """For a batch; a driver that takes longer is given up."""
 RATE = 500
 """Records per second, unless another is asked for; small batches, whose cost is the fixed one."""
-MOST_RATE = FULL_SHARD * SHARDS * 3 // 4
-"""What the shards take, with something left to make up for a stutter."""
 INTERVAL = "200ms"
 """Likewise: one batch directly after the other."""
+MOST_RATE = FULL_SHARD * SHARDS * 3 // 4
+"""What the shards take, with something left to make up for a stutter."""
 
 
 @dataclass(frozen=True)
@@ -109,6 +109,7 @@ def soak(kind: str, folder: Path, batches: int, interval: str, rate: int, hudi: 
             stretches: list[Stretch] = []
             ends = stretch_ends(batches)
             began = WARM_UP
+            print(_COLUMNS, flush=True)
             for done in _progress(run, orders, rate, MOST_SECONDS * batches):
                 if len(done) >= ends[0]:
                     stretches.append(_stretch(done[began:], len(done), _sample(run, folder, kind)))
@@ -177,12 +178,14 @@ def total(family: Iterable[psutil.Process], figure: Callable[[psutil.Process], i
 
 
 def _table(kind: str, found: Soak) -> str:
-    head = [
-        f"{kind}: {found.records_per_second} records/s, triggers of {found.interval}, {found.throttled} throttled",
-        f"{'to batch':>9}{'work p50/p99 s':>16}{'fresh p50/p99 s':>17}{'memory MiB':>12}{'heap MiB':>10}"
-        f"{'connections':>13}{'files':>7}{'log objects':>13}",
-    ]
-    return "\n".join([*head, *map(_row, found.stretches)])
+    head = f"{kind}: {found.records_per_second} records/s, triggers of {found.interval}, {found.throttled} throttled"
+    return "\n".join([head, _COLUMNS, *map(_row, found.stretches)])
+
+
+_COLUMNS = (
+    f"{'to batch':>9}{'work p50/p99 s':>16}{'fresh p50/p99 s':>17}{'memory MiB':>12}{'heap MiB':>10}"
+    f"{'connections':>13}{'files':>7}{'log objects':>13}"
+)
 
 
 def _row(one: Stretch) -> str:
@@ -195,6 +198,16 @@ def _row(one: Stretch) -> str:
     )
 
 
+def _mapping(text: str) -> dict[str, Any]:
+    try:
+        found = yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no YAML: {error}") from error
+    if not isinstance(found, dict):
+        raise argparse.ArgumentTypeError(f"{text!r} is no mapping, as in 'cleaning: {{retainHours: 0.1}}'")
+    return found
+
+
 def main() -> int:
     """Print a table for each writer, write the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -204,7 +217,7 @@ def main() -> int:
     parser.add_argument("--interval", default=INTERVAL, help="of the trigger")
     parser.add_argument("--rate", type=int, default=RATE, help=f"records/s, at most {MOST_RATE}")
     parser.add_argument(
-        "--hudi", type=yaml.safe_load, default={}, metavar="YAML", help="fields of the document's hudi, as a mapping"
+        "--hudi", type=_mapping, default={}, metavar="YAML", help="fields of the document's hudi, as a mapping"
     )
     arguments = parser.parse_args()
     if arguments.batches < WARM_UP + STRETCH:
