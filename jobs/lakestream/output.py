@@ -47,6 +47,8 @@ class SparkOutput:
 
 
 def _arrived(plan: BatchPlan) -> Arrived | None:
+    if plan.is_requested or (plan.taken is not None and not plan.taken.is_done):
+        return None  # what somebody has asked for may have come at any time
     unread = [cursor.unread_since for cursor in plan.cursors if not isinstance(cursor, Finished)]
     if plan.base is not None:
         unread.append(plan.base)

@@ -27,7 +27,7 @@ class Arrived:
     """How far the stream is with a batch, by when records came into it."""
 
     oldest: datetime
-    """Neither the batch nor any later one has a record of the stream that came before this."""
+    """Neither the batch nor any later one has a record that came before this, but for what is yet to be asked for."""
     before: datetime
     """The batch has none that came at this time or later."""
 
@@ -41,7 +41,8 @@ class BatchRef:
     checkpoint: str
     """UUID of the checkpoint; another checkpoint's batches may be in the same table."""
     arrived: Arrived | None = None
-    """How far the stream is with it; None: of no stream."""
+    """How far the stream is with it; None: of no stream, or while what somebody has asked for is taken beside it, which
+    may have come at any time."""
     attempt: str = ""
     """Tells the objects of this attempt from those of others; empty: all of them make the same ones."""
 

@@ -10,7 +10,18 @@ from uuid import UUID
 
 import pytest
 
-from lakestream.model import BatchPlan, Finished, Reading, ShardRange, SinkCommit, after, at
+from lakestream.model import (
+    BatchPlan,
+    FileEntry,
+    Finished,
+    Reading,
+    ShardRange,
+    SinkCommit,
+    SpanProgress,
+    Taken,
+    after,
+    at,
+)
 from lakestream.output import SparkOutput
 from lakestream.sinks.contract import Arrived, BatchRef
 from lakestream.sinks.owner import Owner
@@ -55,6 +66,30 @@ def test_how_far_the_stream_is_goes_by_the_shard_that_is_furthest_behind() -> No
         output.find(replace(PLAN, base=None, ranges=(), cursors=cursors))
         _, ref = sink.calls[-1]
         assert ref.arrived == (oldest and Arrived(oldest, PLAN.horizon))
+
+
+OLD = Reading("shard", after(1), START - timedelta(hours=5), None)
+LATE = replace(RANGE, first_arrival=START - timedelta(hours=5), end_arrival=START - timedelta(hours=5))
+
+
+@pytest.mark.parametrize(
+    ("parts", "taken"),
+    [
+        pytest.param(((LATE,),), Taken(1, 0, 1, SpanProgress((OLD,))), id="of a span"),
+        pytest.param(((LATE,),), Taken(1, 1, 1, SpanProgress()), id="the last of a span"),
+        pytest.param((), Taken(1, 0, 1, SpanProgress((OLD,))), id="of the stream, within a span"),
+        pytest.param(((FileEntry("rejected", 1, 1, ""),),), Taken(1, 1, 1), id="a replay"),
+        pytest.param((), Taken(1, 1, 2), id="of the stream, within a replay or files"),
+    ],
+)
+def test_while_older_records_are_taken_nobody_says_that_none_come(parts: Any, taken: Taken) -> None:
+    """By that the sink forgets deletes, and what is older than such a one would be a row again."""
+    sink = Asked()
+    output: Any = SparkOutput(sink, Asked(), SimpleNamespace(owner=OWNER))  # type: ignore[arg-type]
+    fields: dict[str, Any] = {"base": None, "ranges": (), "parts": parts} if parts else {}
+    output.find(replace(PLAN, taken=taken, **fields))
+    output.find(replace(PLAN, taken=Taken(1, 1, 1)))
+    assert [ref.arrived for _, ref in sink.calls] == [None, REF.arrived]
 
 
 @pytest.mark.parametrize("replay", [True, False])

@@ -143,7 +143,7 @@ class DeleteGuard:
 
         Args:
             rows: of the batch.
-            arrived: how far the stream is with it; None: it is of none.
+            arrived: as in `BatchRef`; None: no delete is forgotten.
         """
         now = self._clock()
         keyed = self._keyed(rows)
