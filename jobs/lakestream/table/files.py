@@ -144,6 +144,8 @@ def _mergeable(newest: Iterable[StoredFile], below: int) -> Iterable[StoredFile]
 
 
 def _named(file: StoredFile) -> _Named | None:
+    if file.path.startswith(".hoodie/"):
+        return None  # the metadata table has files of the same names
     partition, _, name = file.path.rpartition("/")
     for pattern, is_log in ((_BASE, False), (_LOG, True)):
         if match := pattern.fullmatch(name):

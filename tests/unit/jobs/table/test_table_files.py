@@ -95,6 +95,7 @@ def test_other_objects_are_passed_over() -> None:
         "dt=a/.hoodie_partition_metadata",
         ".hoodie/hoodie.properties",
         f".hoodie/timeline/{done(0, 1)}",
+        f".hoodie/metadata/files/.files-0000-0_{instant(0)}.log.1_0-15-28",
         "notes.parquet",
     ]
     found = slices_of([StoredFile(name, 1) for name in names], timeline_of([done(0, 1)]))
