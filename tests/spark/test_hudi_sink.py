@@ -626,7 +626,7 @@ def test_a_batch_is_found_in_the_archive(spark: SparkSession, tmp_path: Path, ve
         other = HudiClient(table, {**write_options(settings), **archives}, rows_of(spark, []).schema)
         for number in range(6):
             other.commit(other.write(other.start(), rows_of(spark, [Order("b", number)])), marks(number, "other"))
-        other.archive()
+        other._client.archive()
         other.close()
         assert commit.instant is not None
         assert not [name for name in timeline(tmp_path) if name.startswith(commit.instant)]

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from pyspark.sql import DataFrame
@@ -130,17 +131,14 @@ class HudiClient:
         """Let cleaning remove what only that savepoint has kept; none of that instant is no error."""
         self._client.deleteSavepoint(instant)
 
-    def retain(self, commits: int) -> None:
-        """Have cleaning keep what readers of the last so many commits need, and archiving the commits themselves."""
-        for name, value in retention(commits).items():
-            self._client.getConfig().setValue(name, value)
-
-    def clean(self) -> None:
-        """Delete what the retained commits do not need, and what failed writes left."""
+    def clean(self, since: datetime) -> None:
+        """Delete what readers of the table as it was at that time or later do not need, and what failed writes left."""
+        self._retain(since)
         self._client.clean()
 
-    def archive(self) -> None:
-        """Move old instants out of the active timeline."""
+    def archive(self, since: datetime) -> None:
+        """Move instants out of the active timeline that are older than that time."""
+        self._retain(since)
         self._client.archive()
 
     def end_rollbacks(self) -> list[str]:
@@ -185,6 +183,11 @@ class HudiClient:
     def close(self) -> None:
         """Give up what the client holds."""
         self._client.close()
+
+    def _retain(self, since: datetime) -> None:
+        """Each counts for itself: one may fail, and must not have the other go by what it has not counted."""
+        for name, value in retention(self._table.commits_since(since)).items():
+            self._client.getConfig().setValue(name, value)
 
     def _hold_log_names(self) -> None:
         """Make the log files that pending commits may have written, or may yet, and that are not there.

@@ -184,7 +184,7 @@ def retention(commits: int) -> dict[str, str]:
     """Options by which cleaning keeps what readers of any of the last commits need, and archiving these commits.
 
     Cleaning is by count because Hudi's own policy by hours (`KEEP_LATEST_BY_HOURS`) tells the time by the JVM's zone.
-    So commits are counted before each round.
+    So commits are counted before each of the two.
 
     Args:
         commits: how many; at least the last one is kept in any case.

@@ -308,10 +308,7 @@ class HudiSink:
         rollbacks = self._rollbacks = Rollbacks(self._table)
         self._bury()
         self._rollbacks.late.sweep()
-        services = [
-            self._cleaning(),
-            Service("archiving", self._in_pool(self._beside.archive)),
-        ]
+        services = [self._cleaning(), Service("archiving", self._in_pool(self._archive))]
         if self._settings.merges_on_read:
             services.insert(0, self._compaction(self._settings.compact_every))
         # One that was begun is completed, also where the document does not say any more that there are any: until then
@@ -366,14 +363,15 @@ class HudiSink:
         return spark_errors_in_our_words()(run)
 
     def _clean(self) -> None:
-        """Delete what came after its rollback, and what was replaced longer ago than it is to be kept.
-
-        Archiving goes by the same count of commits."""
+        """Delete what came after its rollback, and what was replaced longer ago than it is to be kept."""
         assert self._beside is not None
         assert self._rollbacks is not None
         self._rollbacks.late.sweep()
-        self._beside.retain(self._table.commits_since(datetime.now(UTC) - self._settings.retain))
-        self._beside.clean()
+        self._beside.clean(datetime.now(UTC) - self._settings.retain)
+
+    def _archive(self) -> None:
+        assert self._beside is not None
+        self._beside.archive(datetime.now(UTC) - self._settings.retain)
 
     def _compact(self, every: int) -> None:
         """Compact what has been planned, also by a driver that died; then what is due, if it may be planned here."""
