@@ -91,6 +91,8 @@ class _Prepared(Generic[Rows]):
 
 _LULL = 1.0
 """Seconds between two calls of `between_batches` while there is no batch to write."""
+_LOOK = 10.0
+"""Seconds between two looks for what somebody has asked for, while the stream rests: a trigger may be an hour apart."""
 
 
 class Engine(Generic[Rows]):
@@ -228,7 +230,10 @@ class Engine(Generic[Rows]):
                 if until is Until.CAUGHT_UP and self._planner.missing == timedelta(0):
                     return None, self._due
                 self._clock.wait(self._free, spare)
-                self._stop.wait(self._due - self._clock.monotonic())
+                left = self._due - self._clock.monotonic()
+                self._stop.wait(min(left, _LOOK))
+                if left > _LOOK and not self._stop.is_set():
+                    continue
             if self._stop.is_set() or self._yields():
                 return None, self._due
             began = self._clock.monotonic()
@@ -241,9 +246,12 @@ class Engine(Generic[Rows]):
                 self._due = min(self._due, began + missing.total_seconds())
             if plan is not None:
                 return plan, began
-            # While a batch is at the sink, nobody knows whether batches go on.
-            if (caught_up_to := self._planner.caught_up_to) is not None and self._free.is_set():
-                self._observer.idle(caught_up_to)
+            self._tell_idle()
+
+    def _tell_idle(self) -> None:
+        # While a batch is at the sink, nobody knows whether batches go on.
+        if (caught_up_to := self._planner.caught_up_to) is not None and self._free.is_set():
+            self._observer.idle(caught_up_to)
 
     def _plan(self) -> BatchPlan | None:
         """The next batch of the stream, if there is anything to do."""

@@ -311,11 +311,11 @@ class Driver:
 
 @pytest.fixture
 def start(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Driver]:
-    def _start(world: World, *, rejected: int = 0, max_rejected: float = 1.0) -> Driver:
+    def _start(world: World, *, rejected: int = 0, max_rejected: float = 1.0, interval: float = 10) -> Driver:
         monkeypatch.setattr(engine_module, "reach", world.reach)
         stop, planner, told = InstantStop(world), ScriptedPlanner(world), Told()
         engine: Engine[list[int]] = Engine(
-            settings=EngineSettings(timedelta(seconds=10), DEFINITION, max_rejected),
+            settings=EngineSettings(timedelta(seconds=interval), DEFINITION, max_rejected),
             log=ScriptedLog(world),
             planner=planner,
             fetcher=ScriptedFetcher(world, rejected),
@@ -665,6 +665,52 @@ def test_while_the_stream_rests_it_goes_on_without_waiting(start: Any) -> None:
     driver.engine.run()
     assert world.lake == [1, 1000, 1001, 1002, 1003]
     assert world.now == START
+
+
+@pytest.mark.parametrize("asked_at", [25, 3595])
+def test_who_asks_while_the_stream_rests_need_not_wait_for_the_next_trigger(start: Any, asked_at: float) -> None:
+    world = World(available=1)
+    driver = start(world, interval=3600)
+    wait = driver.stop.wait
+    taken_at: list[float] = []
+
+    def ask(seconds: float) -> None:
+        wait(seconds)
+        world.asked = 1 if world.monotonic() >= asked_at else 0
+
+    def take(step: str) -> None:
+        if step == "fetch" and world.asked:
+            taken_at.append(world.monotonic())
+            driver.stop.set()
+
+    driver.stop.wait, world.on_reach = ask, take
+    driver.engine.run()
+    assert 0 <= taken_at[0] - asked_at <= 10
+
+
+def test_a_run_that_is_to_yield_does_not_wait_for_the_next_trigger(start: Any) -> None:
+    """To a restore, which is asked for in a hurry."""
+    world = World(available=1)
+    start(world, interval=3600).engine.run(yields=lambda: world.monotonic() > 60)
+    assert world.lake == [1]
+    assert world.monotonic() <= 70
+
+
+def test_to_look_for_requests_makes_no_batch_of_the_stream_sooner(start: Any) -> None:
+    world = World(available=1)
+    driver = start(world, interval=60)
+    planned_at: list[float] = []
+
+    def arrive(step: str) -> None:
+        if step == "fetch":
+            planned_at.append(world.monotonic())
+        world.available += step == "committed"
+        if len(planned_at) == 3:
+            driver.stop.set()
+
+    world.on_reach = arrive
+    driver.engine.run()
+    assert planned_at == [0, 60, 120]
 
 
 def test_it_does_not_hold_up_the_stream_longer_than_a_batch(start: Any) -> None:
