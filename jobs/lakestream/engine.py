@@ -357,8 +357,8 @@ class Engine(Generic[Rows]):
     def _require_few_rejected(self, plan: BatchPlan, fetched: Fetched[Rows]) -> None:
         if plan.parts:
             return  # the stream is not to blame
-        allowed = self._settings.max_rejected * fetched.records
-        if fetched.rejected_count > allowed:
+        # Divided as the limit is written: 0.29 times 100 is less than 29.
+        if fetched.rejected_count and fetched.rejected_count / fetched.records > self._settings.max_rejected:
             raise QuarantineLimitError(
                 f"batch {plan.batch}: {fetched.rejected_count} of {fetched.records} records cannot be used, more than "
                 f"spec.quarantine.maxFraction {self._settings.max_rejected:g} allows. Nothing of it was written. "

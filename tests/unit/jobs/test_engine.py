@@ -635,6 +635,23 @@ def test_too_many_unusable_records_fail_the_batch_before_anything_is_written(sta
     assert driver.world.rejected == {}
 
 
+@pytest.mark.parametrize(("rejected", "records", "limit"), [(29, 100, 0.29), (63, 90, 0.7), (57, 100, 0.57)])
+def test_just_as_many_unusable_records_as_the_limit_allows_fail_nothing(
+    start: Any, rejected: int, records: int, limit: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    world = World(available=1)
+    driver = start(world, rejected=1, max_rejected=limit)
+    fetch = ScriptedFetcher.fetch
+
+    def many(self: ScriptedFetcher, plan: BatchPlan) -> Fetched[list[int]]:
+        stats = ShardStats(SHARD, records, 10, START, START)
+        return replace(fetch(self, plan), rejected_count=rejected, shards=(stats,))
+
+    monkeypatch.setattr(ScriptedFetcher, "fetch", many)
+    driver.engine.run(Until.CAUGHT_UP)
+    assert world.commits[0].records == records
+
+
 def test_the_planner_learns_from_commits_also_from_those_before_the_start(start: Any) -> None:
     world = World(available=2)
     start(world).engine.run(Until.CAUGHT_UP)
