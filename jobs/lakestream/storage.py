@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from typing import TYPE_CHECKING, TypeAlias
 import botocore.session
 import obstore
 from botocore.credentials import RefreshableCredentials
+from botocore.exceptions import BotoCoreError
 from obstore.exceptions import (
     AlreadyExistsError,
     BaseError,
@@ -31,11 +33,11 @@ from obstore.exceptions import (
 )
 from obstore.store import LocalStore, S3Store
 
+from lakestream.credentials import NOT_GIVEN, NOT_THERE_YET, LastingCredentials, is_denied, look_for_credentials
 from lakestream.errors import AccessDeniedError, PermanentError, RetryLaterError
 from lakestream.texts import is_utf8
 
 if TYPE_CHECKING:
-    from botocore.credentials import Credentials
     from obstore.store import BackoffConfig, ClientConfig, RetryConfig, S3Config, S3Credential
 
 LakeStore: TypeAlias = LocalStore | S3Store
@@ -189,6 +191,7 @@ def open_store(settings: StoreSettings) -> LakeStore:
 
     Raises:
         StorageError: the folder cannot be created, or there are no AWS credentials.
+        StorageUnavailableError: whoever gives these is away.
     """
     path = settings.path
     if path.scheme is Scheme.FOLDER:
@@ -259,6 +262,7 @@ def s3_credentials() -> S3Credential:
 
     Raises:
         StorageError: there are none.
+        StorageUnavailableError: whoever gives them is away.
     """
     return _CredentialChain()()
 
@@ -273,22 +277,35 @@ class _CredentialChain:
     _ASK_AGAIN = timedelta(minutes=5)
 
     def __init__(self) -> None:
-        found: Credentials | None = botocore.session.Session().get_credentials()
+        try:
+            found = look_for_credentials(botocore.session.Session())
+        except NOT_THERE_YET as error:
+            raise _not_given(error) from error
+        except BotoCoreError as error:
+            raise StorageError(f"AWS credentials: {error}") from error
         if found is None:
             raise StorageError(
                 "no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or the pod's role"
             )
-        self._credentials = found
+        self._are_renewed = isinstance(found, RefreshableCredentials)
+        self._credentials = LastingCredentials(found, time.monotonic)
 
     def __call__(self) -> S3Credential:
-        frozen = self._credentials.get_frozen_credentials()
-        renewed = isinstance(self._credentials, RefreshableCredentials)
+        try:
+            frozen = self._credentials.now()
+        except NOT_GIVEN as error:
+            raise _not_given(error) from error
         return {
             "access_key_id": frozen.access_key or "",
             "secret_access_key": frozen.secret_key or "",
             "token": frozen.token,
-            "expires_at": datetime.now(UTC) + self._ASK_AGAIN if renewed else None,
+            "expires_at": datetime.now(UTC) + self._ASK_AGAIN if self._are_renewed else None,
         }
+
+
+def _not_given(error: Exception) -> StorageDeniedError | StorageUnavailableError:
+    what = f"no credentials of AWS: {error}"
+    return StorageDeniedError(what) if is_denied(error) else StorageUnavailableError(what)
 
 
 def _key(given: str, path: str) -> str:
@@ -301,6 +318,8 @@ def _key(given: str, path: str) -> str:
 def _denied(what: str, error: BaseException) -> StorageError | StorageUnavailableError:
     """A folder's rights are what they are at once, unlike those of S3."""
     said = _first_line(error)
+    if (away := _AWAY.search(said)) is not None:
+        return StorageUnavailableError(f"{what}: {away[1]}")
     if "RequestTimeTooSkewed" in said:
         return StorageUnavailableError(f"{what}: the clock of this machine is wrong: {said}")
     if "(os error" in said:
@@ -318,3 +337,5 @@ def _first_line(error: BaseException) -> str:
 
 
 _SAID = re.compile(r"<Code>([\w.]+)</Code>(?:\s*<Message>([^<]*)</Message>)?")
+_AWAY = re.compile(rf"{StorageUnavailableError.__name__}: (no credentials of AWS: .*)")
+"""What obstore makes of it that whoever gives credentials is away."""

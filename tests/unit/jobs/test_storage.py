@@ -5,12 +5,15 @@ from __future__ import annotations
 import pickle
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import obstore
 import pytest
+from botocore.exceptions import ClientError, CredentialRetrievalError, EndpointConnectionError
 from obstore.exceptions import GenericError, PermissionDeniedError, UnauthenticatedError
 from obstore.store import LocalStore, S3Store
 
+from aws_credentials import Giver, take_away
 from lakestream.errors import AccessDeniedError
 from lakestream.storage import (
     LakePath,
@@ -151,6 +154,76 @@ def test_without_credentials_the_message_says_what_to_set(monkeypatch: pytest.Mo
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
     with pytest.raises(StorageError, match="AWS_ACCESS_KEY_ID"):
         open_store(StoreSettings(LakePath.parse("s3a://elsewhere"), AWS))
+
+
+def test_a_profile_that_is_not_there_is_told_as_a_setting(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    take_away(monkeypatch, tmp_path)
+    monkeypatch.setenv("AWS_PROFILE", "oders")
+    with pytest.raises(StorageError, match=r"AWS credentials: The config profile .oders. could not be found"):
+        open_store(StoreSettings(LakePath.parse("s3a://profile"), AWS))
+
+
+def test_an_agent_that_is_not_up_yet_may_be_asked_again(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """On a node that has just come an executor may be quicker than EKS's Pod Identity agent."""
+    take_away(monkeypatch, tmp_path)
+    monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://127.0.0.1:1/v1/credentials")
+
+    def refused(*_: object, **__: object) -> None:
+        raise CredentialRetrievalError(provider="container-role", error_msg="connection refused")
+
+    monkeypatch.setattr("botocore.credentials.ContainerProvider.load", refused)
+    with pytest.raises(StorageUnavailableError, match="no credentials of AWS: .*connection refused"):
+        open_store(StoreSettings(LakePath.parse("s3a://agent"), AWS))
+
+
+def test_metadata_of_a_node_that_has_just_started_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    take_away(monkeypatch, tmp_path)
+    attempts: list[int] = []
+
+    def late(self: Any) -> None:
+        attempts.append(self._role_fetcher._num_attempts)
+
+    monkeypatch.setattr("botocore.credentials.InstanceMetadataProvider.load", late)
+    with pytest.raises(StorageError, match="no AWS credentials"):
+        open_store(StoreSettings(LakePath.parse("s3a://metadata"), AWS))
+    assert attempts == [4], "as for Kinesis"
+
+
+STS_DENIES = ClientError({"Error": {"Code": "AccessDenied", "Message": "said STS"}}, "AssumeRoleWithWebIdentity")
+
+
+@pytest.mark.parametrize(
+    ("failure", "ours", "told"),
+    [
+        (
+            EndpointConnectionError(endpoint_url="https://sts"),
+            StorageUnavailableError,
+            "look: no credentials of AWS: Could",
+        ),
+        (STS_DENIES, StorageDeniedError, "look: access denied; check the credentials .* said STS"),
+    ],
+)
+def test_without_credentials_it_is_told_whether_to_wait(
+    failure: Exception, ours: type[Exception], told: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    giver = Giver(failure)
+    monkeypatch.setattr("botocore.session.Session.get_credentials", lambda _: giver)
+    store = open_store(StoreSettings(LakePath.parse(f"s3a://giver-{ours.__name__}"), AWS))
+    with pytest.raises(ours, match=told), translated("look"):
+        obstore.head(store, "x")
+
+
+def test_credentials_go_on_while_they_cannot_be_renewed(monkeypatch: pytest.MonkeyPatch) -> None:
+    giver = Giver()
+    monkeypatch.setattr("botocore.session.Session.get_credentials", lambda _: giver)
+    store = open_store(StoreSettings(LakePath.parse("s3a://renewed"), AWS))
+    assert isinstance(store, S3Store)
+    given: Any = store.credential_provider
+    assert given()["access_key_id"] == "key-1"
+    giver.failure = EndpointConnectionError(endpoint_url="https://sts")
+    assert given()["access_key_id"] == "key-1"
 
 
 def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
