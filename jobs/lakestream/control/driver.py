@@ -38,6 +38,7 @@ class DriverReporter:
         look: Callable[[], dict[str, Any]],
         lives: Callable[[], bool],
         now: Callable[[], datetime],
+        monotonic: Callable[[], float],
     ) -> None:
         """Make a reporter.
 
@@ -47,14 +48,17 @@ class DriverReporter:
             look: fields of the report to be brought up to date before it is written, as of this moment.
             lives: whether there is life in the driver, beyond this thread.
             now: the driver's clock.
+            monotonic: seconds, by a clock that nobody sets.
         """
         self._report = report
         self._write = write
         self._look = look
         self._lives = lives
         self._now = now
+        self._monotonic = monotonic
         self._previous: Progress | None = None
         self._written: DriverReport | None = None
+        self._written_at = monotonic()
         self._failing = False
         self._silent = False
         self._lock = threading.Lock()
@@ -112,10 +116,11 @@ class DriverReporter:
         if self._failing:
             logger.info("the driver's report is written again")
         self._failing = False
-        self._written = report
+        self._written, self._written_at = report, self._monotonic()
 
     def _is_due(self, report: DriverReport) -> bool:
-        if self._written is None or (self._now() - self._written.updated_at >= _BEAT and self._lives()):
+        is_old = self._monotonic() - self._written_at >= _BEAT.total_seconds()
+        if self._written is None or (is_old and self._lives()):
             return True
         return report.model_copy(update={"updated_at": self._written.updated_at}) != self._written
 

@@ -150,7 +150,9 @@ class PodControl:
             failure=awaits,
         )
         self._state = first.state
-        self._reporter = DriverReporter(first, self._write_report, look=self._look, lives=self._lives, now=now)
+        self._reporter = DriverReporter(
+            first, self._write_report, look=self._look, lives=self._lives, now=now, monotonic=monotonic
+        )
         self._ended = threading.Event()
         self._stack = ExitStack()
 

@@ -37,6 +37,8 @@ class Desk:
     error: Exception | None = None
     lives: bool = True
     seen: dict[str, Any] = field(default_factory=dict)
+    set_by: timedelta = timedelta(0)
+    """What the machine's clock was set forward by, or back."""
 
     def __post_init__(self) -> None:
         first = DriverReport(
@@ -50,7 +52,12 @@ class Desk:
             executors=ExecutorsReport(target=0, registered=0),
         )
         self.reporter = DriverReporter(
-            first, self.write, look=lambda: self.seen, lives=lambda: self.lives, now=self.clock
+            first,
+            self.write,
+            look=lambda: self.seen,
+            lives=lambda: self.lives,
+            now=lambda: self.clock() + self.set_by,
+            monotonic=self.clock.monotonic,
         )
 
     def write(self, report: str) -> None:
@@ -68,6 +75,17 @@ def test_what_has_not_changed_is_written_every_half_minute_only() -> None:
     for _ in range(60):
         desk.tick(1)
     assert [(r.updated_at - desk.reports[0].updated_at).total_seconds() for r in desk.reports] == [0, 30]
+
+
+@pytest.mark.parametrize("hours", [-6, 6])
+def test_a_driver_that_lives_is_heard_of_whatever_its_clock_is_set_to(hours: int) -> None:
+    """In a batch that takes long nothing else changes: it would be restarted, as one that hangs."""
+    desk = Desk()
+    desk.tick(1)
+    desk.set_by = timedelta(hours=hours)
+    for _ in range(60):
+        desk.tick(1)
+    assert len(desk.reports) == 3
 
 
 def test_a_driver_without_life_falls_silent_until_something_happens() -> None:
