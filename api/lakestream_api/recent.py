@@ -68,32 +68,32 @@ class Recent(WireModel):
     """Over five minutes of arrival time, or as much as is known; none: the batches do not tell."""
 
     @classmethod
-    def of(cls, batches: Sequence[Summarised], caught_up_at: datetime | None) -> Self:
+    def of(cls, batches: Sequence[Summarised], caught_up_to: datetime | None) -> Self:
         """Add batches up.
 
         Args:
             batches: one at least, the newest last.
-            caught_up_at: when the driver last found nothing to read.
+            caught_up_to: arrival time up to which there was nothing to read behind them; None: nobody has looked.
         """
         begin = batches[-1].finished_at - WINDOW
         last = [one for one in batches if one.finished_at > begin]
         return cls(
             records=sum(one.records for one in last),
             quarantined=sum(one.quarantined for one in last),
-            arrived=_arrived(batches, caught_up_at),
+            arrived=_arrived(batches, caught_up_to),
         )
 
 
-def _arrived(batches: Sequence[Summarised], caught_up_at: datetime | None) -> Arrived | None:
+def _arrived(batches: Sequence[Summarised], caught_up_to: datetime | None) -> Arrived | None:
     """A batch's records arrived between the horizon of the batch before and its own, so the first one only tells where
     to begin."""
     horizons = [(batch.horizon, batch) for batch in batches if batch.horizon]
     if not horizons:
         return None
     until = horizons[-1][0]
-    if caught_up_at is not None:
+    if caught_up_to is not None:
         # Nothing had arrived until then.
-        until = max(until, caught_up_at)
+        until = max(until, caught_up_to)
     since = max((horizon for horizon, _ in horizons if until - horizon >= WINDOW), default=horizons[0][0])
     counted = [batch for horizon, batch in horizons if horizon > since]
     return Arrived(

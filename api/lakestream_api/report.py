@@ -287,6 +287,10 @@ class DriverReport(WireModel):
     """When the driver last looked, found nothing to read, and was at every shard's tip: an idle
     stream has few batches."""
 
+    caught_up_to: AwareDatetime | None = None
+    """What had arrived before this was read by then, by Kinesis's clock; none: the driver is of a release that does not
+    tell."""
+
     state: DriverState
     """What the driver is doing."""
 
@@ -338,7 +342,9 @@ class DriverReport(WireModel):
     @property
     def lately(self) -> Recent | None:
         """All batches of the last five minutes together; none before the first."""
-        return Recent.of(self.batches, self.caught_up_at) if self.recent is None and self.batches else self.recent
+        if self.recent is not None or not self.batches:
+            return self.recent
+        return Recent.of(self.batches, self.caught_up_to or self.caught_up_at)
 
     def after(self, progress: Progress, previous: Progress | None = None) -> Self:
         """The report with one more batch, in state `RUNNING` unless the driver is stopping.

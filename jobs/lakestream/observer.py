@@ -47,5 +47,5 @@ class RunObserver:
 
     def idle(self, caught_up_to: datetime) -> None:
         self.reporter.idle(caught_up_to)
-        self.control.idle()
+        self.control.idle(caught_up_to)
         batches_go_on()

@@ -167,5 +167,27 @@ def test_batches_that_are_not_published_are_added_up() -> None:
     assert REPORT.published().recent is None
 
 
+def _told(*batches: tuple[float, float]) -> DriverReport:
+    """Batches of 100 records each, by the second after noon of their commit and of their horizon."""
+    report = REPORT
+    for number, (at, horizon) in enumerate(batches):
+        told = {"horizon": NOON + timedelta(seconds=horizon), "bytes": 1000}
+        report = report.after(_batch(number, at, a=(0, 100)).model_copy(update=told))
+    return report
+
+
+@pytest.mark.parametrize("ahead", [-720, -3, 0, 3, 720])
+def test_what_arrives_is_told_by_the_clock_of_kinesis_alone(ahead: float) -> None:
+    """The driver's own may be wrong: what arrives would be spread over time that has not come."""
+    report = _told(*((ahead + 30 * number, 30 * number) for number in range(11)))
+    looked_at = NOON + timedelta(seconds=310)
+    found = {"caught_up_at": looked_at + timedelta(seconds=ahead), "caught_up_to": looked_at}
+    recent = report.model_copy(update=found).published().recent
+    assert recent is not None
+    assert recent.arrived is not None
+    assert (recent.arrived.since, recent.arrived.until) == (NOON, looked_at)
+    assert recent.arrived.kinesis_records == 1000
+
+
 def test_the_message_of_a_failure_is_one_paragraph() -> None:
     assert Failure.of(2, "no such\n  column\n") == Failure(exit=2, message="no such column")
