@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Protocol, Self
 
 from pydantic import AwareDatetime, Field
@@ -12,6 +13,8 @@ from lakestream_api.base import WireModel
 
 WINDOW = timedelta(minutes=5)
 """A single batch of a few records says little, and an hour ago is long ago."""
+_JITTER = timedelta(seconds=2)
+"""By which a batch's horizon may lie before that of the one before: Kinesis's clock is known to a second."""
 
 
 class Summarised(Protocol):
@@ -88,6 +91,9 @@ def _arrived(batches: Sequence[Summarised], caught_up_to: datetime | None) -> Ar
     """A batch's records arrived between the horizon of the batch before and its own, so the first one only tells where
     to begin."""
     horizons = [(batch.horizon, batch) for batch in batches if batch.horizon]
+    # Behind a restore the stream is read once more: what arrived then was told by the batches before.
+    falls = [at for at, ((one, _), (other, _)) in enumerate(pairwise(horizons), 1) if other < one - _JITTER]
+    horizons = horizons[falls[-1] if falls else 0 :]
     if not horizons:
         return None
     until = horizons[-1][0]

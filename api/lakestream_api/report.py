@@ -344,7 +344,9 @@ class DriverReport(WireModel):
         """All batches of the last five minutes together; none before the first."""
         if self.recent is not None or not self.batches:
             return self.recent
-        return Recent.of(self.batches, self.caught_up_to or self.caught_up_at)
+        # Of a look before the last batch that tells; behind a restore it is of what is to be read again.
+        is_newer = self.caught_up_at is not None and self.caught_up_at >= self.batches[-1].finished_at
+        return Recent.of(self.batches, (self.caught_up_to or self.caught_up_at) if is_newer else None)
 
     def after(self, progress: Progress, previous: Progress | None = None) -> Self:
         """The report with one more batch, in state `RUNNING` unless the driver is stopping.

@@ -189,5 +189,27 @@ def test_what_arrives_is_told_by_the_clock_of_kinesis_alone(ahead: float) -> Non
     assert recent.arrived.kinesis_records == 1000
 
 
+def test_what_a_restore_has_read_again_has_not_arrived_twice() -> None:
+    looked_at = NOON + timedelta(seconds=100)
+    found = {"caught_up_at": looked_at, "caught_up_to": looked_at}
+    report = _told((0, 0), (50, 50), (99, 99)).model_copy(update=found)
+    for number, horizon in ((3, -600), (4, -500), (5, -400)):
+        told = {"horizon": NOON + timedelta(seconds=horizon)}
+        report = report.after(_batch(number, 100 + 10 * number, a=(0, 100)).model_copy(update=told))
+    recent = report.published().recent
+    assert recent is not None
+    assert recent.arrived is not None
+    assert recent.arrived.until - recent.arrived.since == timedelta(seconds=200)
+    assert recent.arrived.kinesis_records == 200
+
+
+def test_a_horizon_that_is_a_second_back_is_no_restore() -> None:
+    recent = _told((0, 0), (50, 50), (60, 49.2), (100, 100)).published().recent
+    assert recent is not None
+    assert recent.arrived is not None
+    assert recent.arrived.since == NOON
+    assert recent.arrived.kinesis_records == 300
+
+
 def test_the_message_of_a_failure_is_one_paragraph() -> None:
     assert Failure.of(2, "no such\n  column\n") == Failure(exit=2, message="no such column")
