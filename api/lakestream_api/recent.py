@@ -78,8 +78,9 @@ class Recent(WireModel):
             batches: one at least, the newest last.
             caught_up_to: arrival time up to which there was nothing to read behind them; None: nobody has looked.
         """
-        begin = batches[-1].finished_at - WINDOW
-        last = [one for one in batches if one.finished_at > begin]
+        end = batches[-1].finished_at
+        # Those of a time that the driver's clock was set back from are no later ones.
+        last = [one for one in batches if end - WINDOW < one.finished_at <= end]
         return cls(
             records=sum(one.records for one in last),
             quarantined=sum(one.quarantined for one in last),

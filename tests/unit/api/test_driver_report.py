@@ -211,5 +211,11 @@ def test_a_horizon_that_is_a_second_back_is_no_restore() -> None:
     assert recent.arrived.kinesis_records == 300
 
 
+def test_batches_of_before_a_clock_was_set_back_are_not_of_the_last_minutes() -> None:
+    recent = _told((3600, 0), (3660, 60), (120, 120)).published().recent
+    assert recent is not None
+    assert recent.records == 100
+
+
 def test_the_message_of_a_failure_is_one_paragraph() -> None:
     assert Failure.of(2, "no such\n  column\n") == Failure(exit=2, message="no such column")
