@@ -135,11 +135,13 @@ class BatchSummary(WireModel):
             progress: the batch.
             previous: the batch before it, of the same driver; none for a driver's first.
         """
-        rates = _arrival_rates(progress, previous)
+        rates, seconds = _arrival_rates(progress, previous), _slice(progress)
+        # What shards gave that are finished has arrived as well; an older driver does not say over what time.
+        arrived = progress.records / seconds if seconds is not None else sum(rates or ())
         return cls(
             **{name: getattr(progress, name) for name in _SHARED},
             losses=len(progress.losses),
-            arrival_rate=None if rates is None else sum(rates),
+            arrival_rate=None if rates is None else arrived,
             backlog_records=None
             if rates is None
             else sum(rate * shard.lag_seconds for rate, shard in zip(rates, progress.shards, strict=True)),
@@ -188,13 +190,18 @@ def _read_until(shard: ShardProgress, progress: Progress) -> datetime:
     return progress.finished_at - timedelta(seconds=unread)
 
 
+def _slice(progress: Progress) -> float | None:
+    """Seconds of arrival time that are told of."""
+    told = progress.slice_seconds
+    return None if told is None else max(told, _SHORTEST_SLICE.total_seconds())
+
+
 def _arrival_rates(progress: Progress, previous: Progress | None) -> list[float] | None:
     """Records per second of each shard over the slice of arrival time that the batch took from it.
 
     Over arrival time and not the clock: a driver that works off a backlog reads faster than records come.
     """
-    if progress.slice_seconds is not None:
-        seconds = max(progress.slice_seconds, _SHORTEST_SLICE.total_seconds())
+    if (seconds := _slice(progress)) is not None:
         return [shard.records / seconds for shard in progress.shards]
     if previous is None:
         return None

@@ -117,6 +117,13 @@ def test_a_driver_that_is_stopping_stays_so() -> None:
     assert draining.after(_batch(0, 1, a=(0, 5))).state is DriverState.DRAINING
 
 
+@pytest.mark.parametrize("children", [{}, {"b": (0, 0)}, {"b": (0, 100)}])
+def test_what_shards_gave_that_are_finished_has_arrived_too(children: dict[str, tuple[float, int]]) -> None:
+    """A stream whose shards are all split would seem to rest."""
+    batch = _batch(1, 10, **children).model_copy(update={"records": 400, "slice_seconds": 10.0})
+    assert BatchSummary.of(batch).arrival_rate == 40
+
+
 def test_a_report_survives_the_wire_and_newer_fields() -> None:
     report = REPORT.after(_batch(0, 1, a=(7, 5))).after(_batch(1, 9, a=(7, 5)), _batch(0, 1, a=(7, 5)))
     wire = report.model_dump_json()
