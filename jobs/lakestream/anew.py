@@ -17,6 +17,7 @@ from uuid import uuid4
 from lakestream.errors import AccessDeniedError
 from lakestream.statuses import Exit
 from lakestream.stopping import StopSignal
+from lakestream.texts import printable
 
 logger = logging.getLogger(__name__)
 
@@ -28,6 +29,8 @@ PAUSE = timedelta(seconds=10)
 
 _WHY = "LAKESTREAM_BEGUN_ANEW"
 """Environment variable, which outlives the program: why, until that has helped."""
+_MOST_WHY = 4096
+"""Characters of it: Linux begins no program with a variable of 128 KiB, which a proxy's page in an error may have."""
 _DENIED = "LAKESTREAM_DENIED_SINCE"
 """The same of the first denial, if there was one: seconds of the machine's clock that nobody sets."""
 
@@ -103,7 +106,7 @@ def outlast_denial(denied: AccessDeniedError, stop: StopSignal) -> None:
 
 def _begin_anew(why: str, stop: StopSignal) -> None:
     """Run this program, with its arguments, from its beginning. Threads, connections and memory are gone at once."""
-    os.environ[_WHY] = why
+    os.environ[_WHY] = printable(why)[:_MOST_WHY]
     stop.hand_over()
     logging.shutdown()
     os.execv(sys.executable, sys.orig_argv)

@@ -42,6 +42,22 @@ def test_a_process_begins_anew_with_its_arguments_and_again_only_if_that_helped(
     assert others == [f"{process.pid} {[argument]} S3 does not answer"] * (lives - 1)
 
 
+_LONG = """
+import sys
+from lakestream.anew import outlast_outage, why_begun_anew
+from lakestream.stopping import StopSignal
+
+outlast_outage("S3 said \\0 " + "é" * 200_000, StopSignal())
+sys.exit(6 if why_begun_anew().startswith("S3 said \\\\x00 éé") else 1)
+"""
+
+
+def test_a_process_begins_anew_whatever_a_server_has_said() -> None:
+    """A page of a proxy's on one line is more than a variable of the environment may have."""
+    command = [sys.executable, "-c", _LONG]
+    assert subprocess.run(command, env={**os.environ, "LAKESTREAM_BEGUN_ANEW": ""}, check=False).returncode == 6
+
+
 _DRIVER = """
 import sys
 from lakestream.anew import has_taken, outlast_outage, owner_and_epoch
