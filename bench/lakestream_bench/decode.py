@@ -23,7 +23,7 @@ from botocore.parsers import ResponseParserFactory
 from pybase64 import b64encode
 
 from lakestream.kinesis.answers import record_page
-from lakestream.kinesis.batches import SCHEMA, record_batch
+from lakestream.kinesis.batches import SCHEMA, record_batches
 from lakestream.testing.kpl import aggregate
 from lakestream_bench._figures import write_figures
 from lakestream_bench._telling import Telling
@@ -73,7 +73,8 @@ def aggregates(datas: list[bytes], size: int) -> list[bytes]:
 def ours(body: bytes) -> pa.RecordBatch:
     """As the reader does it."""
     page = record_page(body)
-    return record_batch(SHARD, page, len(page))[0]
+    ((batch, _),) = record_batches(SHARD, page, len(page))
+    return batch
 
 
 def botocore_parser(timestamps: Callable[[Any], Any] | None) -> Decoder:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 import pyarrow as pa
 
@@ -31,42 +32,71 @@ arrival          approximate arrival time of the Kinesis record, to the millisec
 """
 
 
-def record_batch(
+_ROWS = 10_000
+"""Of a batch of aggregates, about, as many as a page without any has at most: a megabyte of one may be 170,000 user
+records, each of which gets its key, of up to a kilobyte."""
+
+
+def record_batches(
     shard_id: str, page: RecordPage, end: int, hash_keys: HashKeys | None = None
-) -> tuple[pa.RecordBatch, int]:
-    """The first `end` records of a page, KPL aggregates unpacked, and how many user records were left out as misplaced.
+) -> Iterator[tuple[pa.RecordBatch, int]]:
+    """The first `end` records of a page, KPL aggregates unpacked, and how many user records were left out as misplaced:
+    since the batch before, if it takes several.
 
     Args:
         hash_keys: of the shard; a user record of an aggregate that does not belong there is left out. None: all stay.
     """
     data = page.data[:end]
     if any(value.startswith(MAGIC) for value in data):
-        return _unpack(shard_id, page, end, hash_keys)
-    return _batch(shard_id, data, page.partition_keys[:end], page.sequences[:end], [0] * end, page.arrivals[:end]), 0
+        yield from _unpack(shard_id, page, end, hash_keys)
+    else:
+        zeros = [0] * end
+        yield _batch(shard_id, data, page.partition_keys[:end], page.sequences[:end], zeros, page.arrivals[:end]), 0
 
 
-def _unpack(shard_id: str, page: RecordPage, end: int, hash_keys: HashKeys | None) -> tuple[pa.RecordBatch, int]:
-    data: list[bytes] = []
-    keys: list[str | None] = []
-    sequences: list[str] = []
-    subs: list[int] = []
-    arrivals: list[int] = []
-    misplaced = 0
+def _unpack(
+    shard_id: str, page: RecordPage, end: int, hash_keys: HashKeys | None
+) -> Iterator[tuple[pa.RecordBatch, int]]:
+    columns, misplaced = _Columns(), 0
     for index in range(end):
         records = deaggregate(page.data[index])
         if records is None:
-            data.append(page.data[index])
-            keys.append(page.partition_keys[index])
-            kept: Sequence[int] = (0,)
-        else:
-            kept = placed(records, hash_keys)
-            data.extend(records[sub].data for sub in kept)
-            keys.extend(records[sub].partition_key for sub in kept)
-            misplaced += len(records) - len(kept)
-        subs.extend(kept)
-        sequences.extend([page.sequences[index]] * len(kept))
-        arrivals.extend([page.arrivals[index]] * len(kept))
-    return _batch(shard_id, data, keys, sequences, subs, arrivals), misplaced
+            columns.add(page, index, (0,), (page.data[index],), (page.partition_keys[index],))
+            continue
+        kept = placed(records, hash_keys)
+        misplaced += len(records) - len(kept)
+        for start in range(0, len(kept), _ROWS):
+            if len(columns.subs) >= _ROWS:
+                yield columns.batch(shard_id), misplaced
+                columns, misplaced = _Columns(), 0
+            subs = kept[start : start + _ROWS]
+            some = [records[sub] for sub in subs]
+            columns.add(page, index, subs, [one.data for one in some], [one.partition_key for one in some])
+    yield columns.batch(shard_id), misplaced
+
+
+@dataclass(frozen=True, slots=True)
+class _Columns:
+    """Those of a batch so far."""
+
+    data: list[bytes] = field(default_factory=list)
+    keys: list[str | None] = field(default_factory=list)
+    sequences: list[str] = field(default_factory=list)
+    subs: list[int] = field(default_factory=list)
+    arrivals: list[int] = field(default_factory=list)
+
+    def add(
+        self, page: RecordPage, index: int, subs: Sequence[int], data: Sequence[bytes], keys: Sequence[str | None]
+    ) -> None:
+        """Add user records of one record."""
+        self.data.extend(data)
+        self.keys.extend(keys)
+        self.subs.extend(subs)
+        self.sequences.extend([page.sequences[index]] * len(subs))
+        self.arrivals.extend([page.arrivals[index]] * len(subs))
+
+    def batch(self, shard_id: str) -> pa.RecordBatch:
+        return _batch(shard_id, self.data, self.keys, self.sequences, self.subs, self.arrivals)
 
 
 def _batch(

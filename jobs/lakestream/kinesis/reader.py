@@ -13,7 +13,7 @@ from functools import lru_cache
 import pyarrow as pa
 
 from lakestream.errors import DataLossError, RangeError, StreamNotFoundError
-from lakestream.kinesis.batches import record_batch
+from lakestream.kinesis.batches import record_batches
 from lakestream.kinesis.client import HttpKinesisClient
 from lakestream.kinesis.pages import arrival_micros, pages
 from lakestream.kinesis.port import MAX_RECORDS_PER_CALL, KinesisClient, Monotonic, RecordPage, Sleep
@@ -95,7 +95,7 @@ class RangeReader:
         self._monotonic = monotonic
 
     def read(self, piece: ShardRange) -> Iterator[pa.RecordBatch | Finding]:
-        """One batch per page that has records of the range, then what was found. Raises as `read_ranges`."""
+        """The records, a page in one batch mostly, then what was found. Raises as `read_ranges`."""
         progress = _Progress(limit=_limit(piece.expected_records))
         try:
             yield from self._records(piece, progress)
@@ -111,9 +111,9 @@ class RangeReader:
                 self._check_beginning(piece, progress, page)
                 progress.last = Record.of(page, len(page) - 1)
             if count:
-                batch, misplaced = record_batch(piece.shard_id, page, count, piece.hash_keys)
-                progress.misplaced += misplaced
-                yield batch
+                for batch, misplaced in record_batches(piece.shard_id, page, count, piece.hash_keys):
+                    progress.misplaced += misplaced
+                    yield batch
             if count < len(page) or (count and after(int(page.sequences[count - 1])) >= piece.end):
                 return
             if self._is_out_of_patience(piece, progress, page):
