@@ -12,9 +12,8 @@ def quarantine_of(report: DriverReport | None) -> QuarantineStatus:
     if report is None or recent is None or not recent.quarantined:
         return QuarantineStatus()
     kept = recent.quarantined
-    return QuarantineStatus(
-        records=kept, share=round(kept / max(recent.records, kept), 4), reason=report.quarantine_reason
-    )
+    # Not rounded: a single one of millions is more than the nothing that `warnFraction: 0.0` allows.
+    return QuarantineStatus(records=kept, share=kept / max(recent.records, kept), reason=report.quarantine_reason)
 
 
 def tell_of(writer: str, kept: QuarantineStatus) -> str:

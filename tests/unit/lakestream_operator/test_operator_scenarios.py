@@ -421,6 +421,20 @@ def test_data_that_is_all_poison_is_told() -> None:
     assert cluster.status.quarantined == "0.1%"
 
 
+def test_one_record_of_very_many_is_more_than_none() -> None:
+    cluster = _running()
+    cluster.kinesis.records_per_second = 10_000
+    cluster.edit(lambda spec: spec.update(quarantine={"warnFraction": 0.0}))
+    cluster.advance(10 * MINUTE)
+    assert _says(cluster, ConditionType.QUARANTINING) == (False, "Usable")
+    (driver,) = cluster.running()
+    driver.poison = 0.00001
+    cluster.advance(10 * MINUTE)
+    assert cluster.status.writers[0].quarantine.records == 30
+    assert _says(cluster, ConditionType.QUARANTINING) == (True, "RecordsUnusable")
+    assert cluster.status.quarantined == "0.01%"
+
+
 def test_an_older_image_is_told_and_goes_on() -> None:
     cluster = _running()
     assert cluster.status.writers[0].image == JOB.image
