@@ -199,7 +199,8 @@ class Toleration(ApiModel):
 PodTemplate = Annotated[
     dict[str, Any], WithJsonSchema({"type": "object", "x-kubernetes-preserve-unknown-fields": True})
 ]
-"""Any fields of a PodTemplateSpec; the API server says of the pod what is wrong with them."""
+"""Any fields of a PodTemplateSpec; the API server says of the pod what is wrong with their values, if these are of the
+kind that they should be."""
 
 
 class Pod(ApiModel):

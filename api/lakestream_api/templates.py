@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from lakestream_api.names import OWN_VARIABLES
+from lakestream_api.pod_fields import misfits
 
 DRIVER_CONTAINER = "spark-kubernetes-driver"
 """Spark finds the container that it is to fill in by this name; a template's entries for it are merged into it."""
@@ -129,6 +130,7 @@ def template_problems(template: Mapping[str, Any], container: str) -> Iterator[t
     for one in spec.get("containers") or ():
         if one.get("name") == container:
             yield from ((f"spec.containers.{container}.{what}", why) for what, why in _container_problems(one))
+    yield from misfits(template)
 
 
 def _misshapen(template: Mapping[str, Any], container: str) -> Iterator[tuple[str, str]]:

@@ -1,15 +1,21 @@
 """Templates of pods that a LakeStream gives, merged into those that the operator makes."""
 
+import json
 import re
 from contextlib import suppress
-from typing import Any
+from datetime import datetime
+from types import NoneType, UnionType
+from typing import Annotated, Any, Union, get_args, get_origin
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from kubernetes.aio.client.models import V1PodTemplateSpec
+from pydantic import BaseModel
 
 from lakestream_api import InvalidDocumentError
-from lakestream_api.templates import DRIVER_CONTAINER
+from lakestream_api.pod_fields import TYPES
+from lakestream_api.templates import DRIVER_CONTAINER, EXECUTOR_CONTAINER
 from lakestream_operator.observer import stream_of
 from lakestream_operator.render import render_application, wanted_of
 from lakestream_operator.render.merge import merged
@@ -123,6 +129,102 @@ def test_a_template_can_be_merged_or_is_refused(template: dict[str, Any]) -> Non
 def test_what_entries_are_told_apart_by_is_text(field: dict[str, Any], problem: str) -> None:
     with pytest.raises(InvalidDocumentError, match=re.escape(problem)):
         _templates(driver={"template": {"spec": field}})
+
+
+@pytest.mark.parametrize(
+    ("template", "problem"),
+    [
+        ({"metadata": {"labels": {"team": 1}}}, "metadata.labels.team: is 1; must be a text"),
+        ({"metadata": {"annotations": {"a/b": True}}}, "metadata.annotations.a/b: is true; must be a text"),
+        ({"spec": {"tolerations": {"key": "spot"}}}, "spec.tolerations: is a mapping; must be a list"),
+        ({"spec": {"nodeSelector": {"gpu": True}}}, "spec.nodeSelector.gpu: is true; must be a text"),
+        ({"spec": {"priority": "high"}}, 'spec.priority: is "high"; must be a whole number'),
+        ({"spec": {"priority": 1 << 31}}, "spec.priority: is 2147483648; must be a whole number"),
+        ({"spec": {"hostNetwork": "true"}}, 'spec.hostNetwork: is "true"; must be true or false'),
+        ({"spec": {"securityContext": "none"}}, 'spec.securityContext: is "none"; must be a mapping'),
+        (
+            {"spec": {"volumes": [{"name": "spill", "emptyDir": {"sizeLimit": "10GB"}}]}},
+            'spec.volumes[0].emptyDir.sizeLimit: is "10GB"; must be an amount of Kubernetes',
+        ),
+        (
+            {"spec": {"containers": [{"name": DRIVER_CONTAINER, "env": [{"name": "A", "value": 1}]}]}},
+            "spec.containers[0].env[0].value: is 1; must be a text",
+        ),
+        (
+            {"spec": {"initContainers": [{"name": "a", "resources": {"limits": {"nvidia.com/gpu": "one"}}}]}},
+            'spec.initContainers[0].resources.limits.nvidia.com/gpu: is "one"; must be an amount of Kubernetes',
+        ),
+        (
+            {"spec": {"containers": [{"name": "side", "livenessProbe": {"httpGet": {"port": True}}}]}},
+            "spec.containers[0].livenessProbe.httpGet.port: is true; must be the number or the name of a port",
+        ),
+    ],
+)
+@pytest.mark.parametrize("pod", ["driver", "executor"])
+def test_what_the_spark_operator_could_not_read_is_refused(pod: str, template: dict[str, Any], problem: str) -> None:
+    """It reads all SparkApplications at a time, or none."""
+    if pod == "executor":
+        template = json.loads(json.dumps(template).replace(DRIVER_CONTAINER, EXECUTOR_CONTAINER))
+    with pytest.raises(InvalidDocumentError, match=re.escape(f"spec.kubernetes.{pod}.template.{problem}")):
+        _templates(**{pod: {"template": template}})
+
+
+def test_what_it_can_read_is_the_api_servers_to_judge() -> None:
+    spec = {
+        "overhead": {"cpu": 0.5, "memory": "1e3", "a": "1.5Gi", "b": ".5", "c": "-5m", "d": "3E", "e": " 2 ", "f": 7},
+        "tolerations": None,
+        "priority": 1.0,
+        "activeDeadlineSeconds": 1 << 40,
+        "noSuchField": {"labels": [1]},
+        "volumes": [{"name": "spill", "ephemeral": {"volumeClaimTemplate": {"metadata": {"creationTimestamp": None}}}}],
+        "containers": [{"name": "side", "args": [None], "lifecycle": {"preStop": {"tcpSocket": {"port": "http"}}}}],
+    }
+    for template in _templates(driver={"template": {"spec": spec}}, executor={"template": {"spec": spec}}):
+        assert template["spec"]["noSuchField"] == {"labels": [1]}
+
+
+def _kind_of(annotation: Any) -> str:
+    """What the package `kubernetes` says of a field, in the words of `pod_fields`."""
+    origin, inner = get_origin(annotation), [one for one in get_args(annotation) if one is not NoneType]
+    if origin in (Union, UnionType):
+        return _kind_of(inner[0]) if len(inner) == 1 else "port"
+    if origin is Annotated:
+        return _kind_of(inner[0])
+    if origin in (list, dict):
+        return f"[{_kind_of(inner[0])}]" if origin is list else f"{{{_kind_of(inner[1])}}}"
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation.__name__.removeprefix("Core").removeprefix("V1")
+    return {str: "text", bool: "bool", int: "int", datetime: "time"}.get(annotation, "any")
+
+
+def _types_below(model: type[BaseModel], found: dict[str, dict[str, str]]) -> dict[str, dict[str, str]]:
+    if (name := _kind_of(model)) not in found:
+        found[name] = {str(one.serialization_alias or key): _kind_of(one.annotation) for key, one in _fields(model)}
+        for _, one in _fields(model):
+            for below in _models_in(one.annotation):
+                _types_below(below, found)
+    return found
+
+
+def _fields(model: type[BaseModel]) -> list[tuple[str, Any]]:
+    return list(model.model_fields.items())
+
+
+def _models_in(annotation: Any) -> list[type[BaseModel]]:
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return [annotation]
+    return [found for one in get_args(annotation) for found in _models_in(one)]
+
+
+def test_all_fields_of_a_pod_are_known() -> None:
+    """Kubernetes's models tell neither amounts from texts nor long numbers from short ones."""
+    coarse = {"quantity": "text", "long": "int"}
+
+    def told(kind: str) -> str:
+        return re.sub(r"\w+", lambda one: coarse.get(one[0], one[0]), kind)
+
+    known = {name: {field: told(kind) for field, kind in fields.items()} for name, fields in TYPES.items()}
+    assert known == _types_below(V1PodTemplateSpec, {})
 
 
 def test_driver_and_executors_may_be_on_different_nodes() -> None:
