@@ -47,6 +47,12 @@ _OWN_CONF = {
         ),
         "the operator sets it; pods are formed by spec.kubernetes",
     ),
+    # A submission would load other code there, send away files of that pod, or take up one of four workers for as long
+    # as the driver runs.
+    **dict.fromkeys(
+        ("spark.jars.", "spark.kubernetes.file.upload.path", "spark.kubernetes.submission.waitAppCompletion"),
+        "it would act on the pod of the Spark Operator, which submits all; what drivers need goes into their image",
+    ),
     **dict.fromkeys(
         ("spark.driver.cores", "spark.driver.memory", "spark.executor.cores", "spark.executor.memory"),
         "use spec.resources and spec.kubernetes",

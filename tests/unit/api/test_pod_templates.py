@@ -75,7 +75,15 @@ def test_a_template_may_not_say(template: dict[str, Any], path: str) -> None:
     assert f"spec.kubernetes.driver.template.{path}: " in str(caught.value)
 
 
-@pytest.mark.parametrize("key", ["spark.network.timeout", "spark.hadoop.fs.gs.x", "spark.executor.extraJavaOptions"])
+@pytest.mark.parametrize(
+    "key",
+    [
+        "spark.network.timeout",
+        "spark.hadoop.fs.gs.x",
+        "spark.executor.extraJavaOptions",
+        "spark.kubernetes.submission.requestTimeout",
+    ],
+)
 def test_sparks_configuration_may_have(key: str) -> None:
     assert _load(sparkConf={key: "1"}).spec.kubernetes.spark_conf == {key: "1"}
 
@@ -87,6 +95,9 @@ def test_sparks_configuration_may_have(key: str) -> None:
         "spark.executor.memoryOverhead",
         "spark.kubernetes.driver.pod.name",
         "spark.dynamicAllocation.enabled",
+        "spark.jars.packages",
+        "spark.kubernetes.file.upload.path",
+        "spark.kubernetes.submission.waitAppCompletion",
         "spark.speculation",
         "spark.serializer",
         "spark.sql.session.timeZone",
