@@ -32,6 +32,7 @@ from lakestream_operator.model import (
 )
 from lakestream_operator.render.document import RESTART_ANNOTATION
 from lakestream_operator.render.objects import GOOD_KEY, MEMORY_ANNOTATION, SCALING_ANNOTATION, SHARDS_ANNOTATION
+from lakestream_operator.skew import by_the_servers
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +42,7 @@ FINALIZER = f"{GROUP}/drain"
 M = TypeVar("M", Control, DriverReport, Memory)
 
 _WRITTEN_AT = "writtenAt"
-"""Of the metadata of ConfigMaps as they are kept: when somebody else than the operator wrote to it."""
+"""Of the metadata of ConfigMaps as they are kept: when somebody else than the operator wrote to their data."""
 
 _KEPT_METADATA = {
     "annotations",
@@ -81,9 +82,11 @@ def trim(kind: Kind, manifest: Manifest) -> dict[str, Any]:
 
 
 def _written_at(manifest: Manifest) -> str:
-    """When somebody else than the operator last wrote to an object; empty: nobody has, or it does not say."""
+    """When somebody else than the operator last wrote to an object's data; empty: nobody has, or it does not say."""
     fields = manifest["metadata"].get("managedFields") or ()
-    return max((one.get("time", "") for one in fields if one.get("manager") != MANAGED_BY), default="")
+    others = (one for one in fields if one.get("manager") != MANAGED_BY)
+    # Who puts a label on it says nothing of a driver.
+    return max((one.get("time", "") for one in others if "f:data" in one.get("fieldsV1", {"f:data": {}})), default="")
 
 
 def stream_of(manifest: Manifest) -> Stream:
@@ -120,13 +123,14 @@ def writer_of(names: WriterNames, objects: Iterable[Manifest]) -> WriterSeen:
     document = _data(rest.get((Kind.ConfigMap, names.document)))
     progress = rest.get((Kind.ConfigMap, names.progress))
     written = progress["metadata"].get(_WRITTEN_AT) if progress else None
+    reported_at = _time(written) if written else None
     said = _data(progress).get(REPORT_KEY, "")
     report, unreadable = _read(DriverReport, said)
     return WriterSeen(
         application=_application(application) if application else None,
         driver_pod=_driver_pod(driver_pod) if driver_pod else None,
-        report=report,
-        reported_at=_time(written) if written else None,
+        report=by_the_servers(report, reported_at) if report and reported_at else report,
+        reported_at=reported_at,
         said=said,
         unreadable=unreadable,
         control=_parsed(Control, _data(control).get(CONTROL_KEY)),

@@ -22,9 +22,6 @@ from lakestream_operator.writers import Situation, WriterDecision, timings
 FIGURES_EVERY = timedelta(seconds=15)
 """How often a status is written in which only figures have changed."""
 
-_SKEW = timedelta(seconds=10)
-"""Between two clocks, from which on it counts."""
-
 _RATE_BATCHES = 5
 
 
@@ -58,7 +55,7 @@ def _writer(decision: WriterDecision, before: WriterStatus | None, now: datetime
     last = report.batches[-1] if report and report.batches else None
     ending = outcome.memory.ending
     known = (before.read_until if before else None) or _begin_of(decision.goal.names, seen)
-    lag = lag_of(report, now, alive=alive, before=known, behind=_behind(seen))
+    lag = lag_of(report, now, alive=alive, before=known)
     stopped = outcome.situation in (Situation.STOPPED, Situation.STOPPING)
     return WriterStatus(
         name=decision.name,
@@ -106,7 +103,6 @@ def lag_of(
     *,
     alive: bool,
     before: datetime | None = None,
-    behind: timedelta = timedelta(),
 ) -> Lag | None:
     """How far a writer is behind; none: it never was started.
 
@@ -117,31 +113,22 @@ def lag_of(
         now: the time.
         alive: whether the report is that of the driver that runs.
         before: up to when all was read as was last known, or since when there is anything to read.
-        behind: how much the clock of the driver's node is.
     """
-    known = [(batch.finished_at + behind, lag_after(batch)) for batch in report.batches[-1:]] if report else []
+    known = [(batch.finished_at, lag_after(batch)) for batch in report.batches[-1:]] if report else []
     if report and report.caught_up_at:
-        known.append((report.caught_up_at + behind, 0.0))
+        known.append((report.caught_up_at, 0.0))
     if not known:
         return Lag(_seconds(now, before), before) if before else None
     known_at, lag = max(known)
     until = known_at - timedelta(seconds=lag)
     assert report is not None  # something is known of it
     # A driver may well report that it lives, and be answered by nobody.
-    silent = now - report.updated_at - behind
+    silent = now - report.updated_at
     news = alive and silent <= timings.late_limit(report) and now - known_at <= timings.quiet(report)
     if lag == 0 and news:
         return Lag(0.0, until)
     # Between two batches of a driver that is behind, its lag stays about what it was.
     return Lag(round(lag, 1) if news else _seconds(now, until), until)
-
-
-def _behind(seen: WriterSeen) -> timedelta:
-    """How much the clock of a driver's node is behind the API server's; small differences are the way of the report."""
-    if seen.report is None or seen.reported_at is None:
-        return timedelta()
-    behind = seen.reported_at - seen.report.updated_at
-    return behind if abs(behind) > _SKEW else timedelta()
 
 
 def _seconds(now: datetime, since: datetime) -> float:

@@ -209,6 +209,10 @@ class OperatorMachine(RuleBasedStateMachine):
     def operators_clock_is_set(self, ahead: timedelta) -> None:
         self.cluster.ahead = ahead
 
+    @rule(ahead=st.sampled_from([timedelta(), timedelta(minutes=-12), timedelta(minutes=12)]))
+    def drivers_start_on_a_node_of_another_clock(self, ahead: timedelta) -> None:
+        self.cluster.node_ahead = ahead
+
     @rule()
     def watches_are_back(self) -> None:
         self.cluster.blind = set()
@@ -256,6 +260,8 @@ class OperatorMachine(RuleBasedStateMachine):
             assert phase is Phase.RUNNING, self.cluster.status
             wanted = {writer["name"] for writer in spec["writers"]}
             assert {driver.writer for driver in self.cluster.running()} == wanted
+            lag = self.cluster.status.lag
+            assert self.cluster.ahead or (lag is not None and lag <= timedelta(minutes=1))
             self._nothing_happens_without_a_reason()
 
     def _mend(self) -> None:

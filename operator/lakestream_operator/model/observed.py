@@ -93,8 +93,9 @@ class WriterSeen:
     application: Application | None = None
     driver_pod: DriverPod | None = None
     report: DriverReport | None = None
+    """What the driver said last, its times by the API server's clock."""
     reported_at: datetime | None = None
-    """When the report was written, by the API server's clock: a node's may be wrong by any amount."""
+    """When the report was written, by that clock."""
     said: str = ""
     """The report as it was written."""
     unreadable: str = ""

@@ -51,6 +51,8 @@ class Cluster:
     """Kinds whose watches say nothing: the operator sees them as they were."""
     ahead: timedelta = timedelta()
     """How far the clock of the operator's node is ahead of all others."""
+    node_ahead: timedelta = timedelta()
+    """The same of the nodes of drivers that start."""
     kinesis: KinesisStream = field(default_factory=KinesisStream)
     remembered: Remembered = field(default_factory=Remembered)
     heard: Mapping[str, Heard | None] = field(default_factory=dict)
@@ -299,7 +301,7 @@ class Cluster:
             return False
         labels = metadata["labels"]
         writer = labels[STREAM_LABEL], labels[WRITER_LABEL]
-        driver = Driver(*writer, metadata["uid"], fingerprint, self.now, behaviour, self.kinesis)
+        driver = Driver(*writer, metadata["uid"], fingerprint, self.now, behaviour, self.kinesis, self.node_ahead)
         self.drivers[driver.pod_uid] = driver
         self.started.append(driver)
         return True

@@ -70,6 +70,8 @@ class Driver:
     started_at: datetime
     behaviour: Behaviour
     kinesis: KinesisStream = field(default_factory=KinesisStream)
+    ahead: timedelta = timedelta()
+    """How far the clock of its node is, of all others."""
     table_services: tuple[TableService, ...] = ()
     """What it tells of its table."""
     largest_file: int = 0
@@ -106,7 +108,7 @@ class Driver:
         drain = control.drain if control and self.behaviour is not Behaviour.DEAF else None
         if self.terminated or drain is not None:
             self.report = self.report.model_copy(
-                update={"state": DriverState.DRAINED, "drain": drain, "updated_at": now}
+                update={"state": DriverState.DRAINED, "drain": drain, "updated_at": now + self.ahead}
             )
             self.exit = (0, "")
             return
@@ -120,8 +122,8 @@ class Driver:
             pod=f"{self.stream}-{self.writer}-driver",
             pod_uid=self.pod_uid,
             epoch=1,
-            started_at=self.started_at,
-            updated_at=now,
+            started_at=self.started_at + self.ahead,
+            updated_at=now + self.ahead,
             state=DriverState.STARTING,
             executors=ExecutorsReport(target=1, registered=0),
         )
@@ -138,13 +140,14 @@ class Driver:
         batch = batch.model_copy(update={"quarantined": round(self.poison * records)})
         if self.kinesis.core_seconds:
             batch = worked(batch, self.kinesis.core_seconds, self.report.executors.registered or 1)
+        batch = batch.model_copy(update={"finished_at": now + self.ahead})
         batches = (*self.report.batches, batch)[-KEPT_BATCHES:]
         ordered = control.shards if control else None
         self.report = self.report.model_copy(
             update={
                 "state": DriverState.RUNNING,
                 "failure": None,
-                "updated_at": now,
+                "updated_at": now + self.ahead,
                 "batches": batches,
                 "executors": ExecutorsReport(target=target, registered=min(target, self.room)),
                 "table_services": self.table_services,

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from lakestream_api import Phase
+from lakestream_api import LakeStreamStatus, Phase
 from lakestream_operator.autoscaler import ScalingState, ShardState
 from lakestream_operator.model import Kind, Reference
 from lakestream_operator.testing import Behaviour, Cluster, Mood, lakestream
@@ -52,6 +52,24 @@ def test_a_driver_that_hangs_is_restarted_once_it_has_been_silent_for_long(
     assert cluster.status.phase is Phase.FAILED
     cluster.advance(3 * MINUTE)
     assert driver.exit is not None
+
+
+@pytest.mark.parametrize("ahead", [timedelta(minutes=-12), timedelta(minutes=12)], ids=str)
+def test_the_clock_of_a_drivers_node_changes_neither_figures_nor_executors(ahead: timedelta) -> None:
+    def busy(ahead: timedelta) -> LakeStreamStatus:
+        document = lakestream()
+        document["spec"] |= {"scaling": {"maxExecutors": 20}}
+        cluster = Cluster(document, node_ahead=ahead)
+        cluster.kinesis.open_shards, cluster.kinesis.records_per_second = 64, 40_000
+        cluster.kinesis.core_seconds = 100.0
+        cluster.advance(20 * MINUTE)
+        return cluster.status
+
+    status, right = busy(ahead), busy(timedelta())
+    assert right.executors.now >= 5, right.writers[0].scaling
+    assert status.executors == right.executors, status.writers[0].scaling
+    assert (status.lag, status.records_per_second) == (right.lag, right.records_per_second)
+    assert status.phase is Phase.RUNNING
 
 
 def test_an_operator_that_was_frozen_ends_no_driver() -> None:

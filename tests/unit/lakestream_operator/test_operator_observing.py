@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from lakestream_api import DriverReport, WriterNames
+from lakestream_api import DriverReport, TableService, WriterNames
 from lakestream_operator.model import Kind, Memory, PodPhase
 from lakestream_operator.observer import stream_of, trim, writer_of
 from lakestream_operator.render.objects import MEMORY_ANNOTATION
@@ -233,19 +233,44 @@ def test_a_driver_that_lives_and_is_answered_by_nobody_falls_behind() -> None:
     )
 
 
-@pytest.mark.parametrize("minutes", [-12, 12])
-def test_the_clock_of_a_drivers_node_makes_no_lag(minutes: int) -> None:
-    report = report_of(NOW + timedelta(minutes=minutes))
-    lag = lag_of(report, NOW, alive=True, behind=-timedelta(minutes=minutes))
-    assert lag is not None
-    assert (lag.seconds, lag.until) == (0.0, NOW)
+@pytest.mark.parametrize("ahead", [timedelta(minutes=-12), timedelta(seconds=-11), timedelta(minutes=12)], ids=str)
+def test_a_report_is_taken_by_the_api_servers_clock_and_kinesis_times_stay(ahead: timedelta) -> None:
+    failing = TableService(name="cleaning", failing=2, failing_since=NOW)
+    right = report_of(NOW, batches=3).model_copy(update={"caught_up_at": NOW, "table_services": (failing,)})
+    batches = tuple(one.model_copy(update={"finished_at": one.finished_at + ahead}) for one in right.batches)
+    wrong = right.model_copy(
+        update={
+            "started_at": right.started_at + ahead,
+            "updated_at": NOW + ahead,
+            "caught_up_at": NOW + ahead,
+            "batches": batches,
+            "table_services": (failing.model_copy(update={"failing_since": NOW + ahead}),),
+        }
+    )
+    progress = _config_map(NAMES.progress, {"report.json": wrong.model_dump_json()})
+    progress["metadata"]["managedFields"] = [{"manager": "lakestream", "time": "2026-01-01T00:00:00Z"}]
+    assert writer_of(NAMES, [trim(Kind.ConfigMap, progress)]).report == right
+
+
+@pytest.mark.parametrize(
+    "updated_at", [NOW - timedelta(seconds=9), datetime.max.replace(tzinfo=UTC)], ids=["on its way", "the year 9999"]
+)
+def test_a_report_of_a_clock_that_is_right_or_none_at_all_is_taken_as_it_is(updated_at: datetime) -> None:
+    report = report_of(NOW).model_copy(update={"updated_at": updated_at})
+    progress = _config_map(NAMES.progress, {"report.json": report.model_dump_json()})
+    progress["metadata"]["managedFields"] = [{"manager": "lakestream", "time": "2026-01-01T00:00:00Z"}]
+    assert writer_of(NAMES, [trim(Kind.ConfigMap, progress)]).report == report
 
 
 def test_when_a_report_was_written_is_told_by_the_api_server() -> None:
     progress = _config_map(NAMES.progress, {"report.json": report_of(NOW).model_dump_json()})
     ours = {"manager": "lakestream-operator", "time": "2026-01-01T00:07:00Z"}
-    theirs = [{"manager": "lakestream", "time": f"2026-01-01T00:0{minute}:00Z"} for minute in (1, 3, 2)]
-    for fields, expected in (([ours, *theirs], NOW + timedelta(minutes=3)), ([ours], None), ([], None)):
+    theirs: list[dict[str, Any]] = [
+        {"manager": "lakestream", "time": f"2026-01-01T00:0{minute}:00Z"} for minute in (1, 3, 2)
+    ]
+    theirs[1]["fieldsV1"] = {"f:data": {"f:report.json": {}}}
+    label = {"manager": "kubectl", "time": "2026-01-01T00:08:00Z", "fieldsV1": {"f:metadata": {"f:labels": {}}}}
+    for fields, expected in (([ours, *theirs, label], NOW + timedelta(minutes=3)), ([ours, label], None), ([], None)):
         progress["metadata"]["managedFields"] = fields
         trimmed = trim(Kind.ConfigMap, progress)
         assert "managedFields" not in trimmed["metadata"]
