@@ -29,6 +29,26 @@ class _Loader(yaml.SafeLoader):
             seen.add(key_node.value)
         return super().construct_mapping(node, deep)
 
+    def construct_document(self, node: yaml.Node) -> Any:
+        sizes: dict[int, int] = {}
+        if _size(node, sizes) > _MOST_NODES + len(sizes):
+            raise yaml.constructor.ConstructorError(None, None, "its aliases (*…) stand for too much", node.start_mark)
+        return super().construct_document(node)
+
+
+_MOST_NODES = 100_000
+"""That aliases may stand for: a few lines of them can stand for more than any memory holds."""
+
+
+def _size(node: yaml.Node, sizes: dict[int, int]) -> int:
+    """How many nodes there are, those that aliases stand for included; `sizes` has those that are known."""
+    if id(node) not in sizes:
+        sizes[id(node)] = 1  # where it is below itself; that is told later
+        below = node.value if isinstance(node, yaml.CollectionNode) else ()
+        parts = (part for one in below for part in (one if isinstance(one, tuple) else (one,)))
+        sizes[id(node)] += sum(_size(part, sizes) for part in parts)
+    return sizes[id(node)]
+
 
 _Loader.yaml_implicit_resolvers = {
     first: [(tag, regexp) for tag, regexp in resolvers if tag != "tag:yaml.org,2002:timestamp"]

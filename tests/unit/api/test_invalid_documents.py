@@ -1,5 +1,6 @@
 """Every way to get a document wrong has a message that names the place and says what to do."""
 
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,12 @@ def _errors(text: str) -> list[str]:
     return [str(problem) for problem in caught.value.problems]
 
 
+TAGGED = "the document is not valid YAML: a value is not what its tag (!!…) says"
+MUCH = "a: &a [x, x]\n" + "".join(
+    f"{one}: &{one} [{', '.join(9 * [f'*{of}'])}]\n" for of, one in pairwise("abcdefghij")
+)
+
+
 def test_the_document_that_the_cases_change_is_valid() -> None:
     assert load_lakestream(VALID).metadata.name == "orders"
 
@@ -66,6 +73,7 @@ def test_an_invalid_field_is_named_with_what_to_do(case: dict[str, Any]) -> None
             "the document is not valid YAML: Object of type bytes is not JSON serializable",
         ),
         ("[" * 5000, "the document is not valid YAML: it is nested too deeply"),
+        (MUCH, "the document is not valid YAML in line 1, column 1: its aliases (*…) stand for too much"),
         ("&a [*a]", "the document is not valid YAML: Circular reference detected"),
         (
             "x: !!python/object:os.x {}",
