@@ -199,6 +199,10 @@ def _documents(text: str) -> list[Any]:
         raise InvalidDocumentError([Problem("", message)]) from error
     except RecursionError as error:
         raise InvalidDocumentError([Problem("", "the document is not valid YAML: it is nested too deeply")]) from error
+    except (AttributeError, LookupError) as error:
+        # So PyYAML fails on `!!bool maybe`, `!!int ""` and the like.
+        message = "the document is not valid YAML: a value is not what its tag (!!…) says"
+        raise InvalidDocumentError([Problem("", message)]) from error
     except (yaml.YAMLError, TypeError, ValueError) as error:
         message = f"the document is not valid YAML: {error}"
         raise InvalidDocumentError([Problem("", message)]) from error

@@ -43,6 +43,11 @@ OLD = writing("old", "s3a://lake/orders")
 LATER = "2026-01-02T00:00:00Z"
 
 
+@pytest.mark.parametrize("document", ["", "a: [", "a: !!bool maybe", 'a: !!int ""'])
+def test_a_document_that_was_spoilt_by_hand_claims_nothing_and_ends_nobody(document: str) -> None:
+    assert claimant(OLD, document) == claimant(OLD)
+
+
 @pytest.mark.parametrize(
     ("young", "said"),
     [

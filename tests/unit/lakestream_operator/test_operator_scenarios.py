@@ -93,7 +93,7 @@ def test_a_restart_that_was_asked_for_is_told_as_one() -> None:
     assert _reasons(cluster)[5:] == ["SpecChanged"], "the spec has changed as well"
 
 
-@pytest.mark.parametrize("nonsense", ["", "{}", "null", "[1]", "a: ["])
+@pytest.mark.parametrize("nonsense", ["", "{}", "null", "[1]", "a: [", "a: !!bool maybe"])
 def test_a_spec_is_taken_up_whatever_somebody_wrote_into_the_document_meanwhile(nonsense: str) -> None:
     """As while the operator was away, or in the second before it has looked."""
     cluster = Cluster(lakestream())
