@@ -173,8 +173,11 @@ class KubeClient:
         except (aiohttp.ClientError, TimeoutError, OSError, ConfigException) as error:
             raise RetryLaterError(f"{method} {path}: {error!r}") from error
         if not 200 <= response.status < 300:
-            raise _error(response.status, _parsed(text), f"{method} {path}", response.headers.get("Retry-After", ""))
-        answer: Object = json.loads(text)
+            raise _error(response.status, text, f"{method} {path}", response.headers.get("Retry-After", ""))
+        if (answer := _parsed(text)) is None:
+            raise RetryLaterError(
+                f"{method} {path}: {response.status}, by somebody before the API server: {_shown(text)}"
+            )
         return answer
 
 
@@ -183,16 +186,22 @@ def _path(kind: Kind, namespace: str | None, name: str = "") -> str:
     return f"{kind.value.prefix}{scope}/{kind.value.plural}" + (f"/{name}" if name else "")
 
 
-def _parsed(text: bytes) -> Object:
+def _parsed(text: bytes) -> Object | None:
+    """The object that an answer is; None: it is of a proxy that speaks no Kubernetes."""
     try:
-        answer: Object = json.loads(text)
+        answer = json.loads(text)
     except ValueError:
-        return {"message": text[:500].decode(errors="replace")}
-    return answer
+        return None
+    return answer if isinstance(answer, dict) else None
 
 
-def _error(status: int, answer: Object, request: str, retry_after: str) -> ApiError | RetryLaterError:
-    message = f"{request}: {status} {answer.get('message', '')}"
+def _shown(text: bytes) -> str:
+    return text[:500].decode(errors="replace")
+
+
+def _error(status: int, text: bytes, request: str, retry_after: str) -> ApiError | RetryLaterError:
+    answer = _parsed(text)
+    message = f"{request}: {status} {_shown(text) if answer is None else answer.get('message', '')}"
     if status in _LATER:
         # Kubernetes gives seconds, never a date.
         return RetryLaterError(message, timedelta(seconds=int(retry_after)) if retry_after.isdecimal() else None)

@@ -112,6 +112,29 @@ def test_an_api_server_says_how_long_it_wants_to_be_left_alone(
     run(getting())
 
 
+@pytest.mark.parametrize(
+    ("status", "answer", "error"),
+    [
+        (200, "<html>Sign in</html>", RetryLaterError),
+        (200, None, RetryLaterError),
+        (200, ["Sign in"], RetryLaterError),
+        (503, "Sign in, upstream is away", RetryLaterError),
+        (403, ["Sign in"], ForbiddenError),
+    ],
+)
+def test_what_a_proxy_says_is_an_error_like_any_other(
+    api: Any, run: Any, status: int, answer: Any, error: type[OperatorError]
+) -> None:
+    api.on("GET", "/api/v1/namespaces/lake/pods/orders-json-driver", (status, answer))
+
+    async def getting() -> None:
+        async with api.client() as client:
+            with pytest.raises(error, match="Sign in" if answer else "null"):
+                await client.get(POD)
+
+    run(getting())
+
+
 def test_no_answer_is_one_to_wait_for(run: Any) -> None:
     async def getting() -> None:
         async with KubeClient(Credentials("http://127.0.0.1:1")) as client:
