@@ -32,6 +32,8 @@ class Findings:
     """What is wrong with the spec, or empty."""
     unknown: tuple[str, ...] = ()
     """Fields of the spec that are passed over."""
+    left_alone: tuple[str, ...] = ()
+    """Writers that run, of which neither spec nor document can be read."""
     suspended: bool = False
     poisoned: Mapping[str, QuarantineStatus] = field(default_factory=dict)
     """Writers that keep more in quarantine than is usual."""
@@ -118,8 +120,17 @@ def _ready(findings: Findings) -> _Said:
     if findings.refusal is not None:
         return _Said(False, findings.refusal.reason, findings.refusal.message)
     if not findings.outcomes:
-        return _Said(False, "SpecInvalid", f"Nothing runs. {findings.problems}")
+        runs = _unread(findings) if findings.left_alone else "Nothing runs."
+        return _Said(False, "SpecInvalid", f"{runs} {findings.problems}")
     return _Said(True, "Running", "All drivers commit batches.")
+
+
+def _unread(findings: Findings) -> str:
+    """Of what an earlier release took, which this one refuses."""
+    names = ", ".join(findings.left_alone)
+    return (
+        f"What runs goes on ({names}), but is neither healed nor scaled: what it was started with is refused as well."
+    )
 
 
 def _progressing(stream: Stream, findings: Findings) -> _Said:
@@ -174,8 +185,9 @@ def _trouble(outcome: Outcome) -> str:
 
 def _spec_valid(findings: Findings) -> _Said:
     if findings.problems:
-        goes_on = " What ran before goes on." if findings.writers else ""
-        return _Said(False, "Invalid", f"{findings.problems}{goes_on}")
+        goes_on = "What ran before goes on." if findings.writers else ""
+        left = _unread(findings) if findings.left_alone else ""
+        return _Said(False, "Invalid", " ".join(filter(None, (findings.problems, goes_on, left))))
     refused = {name: one for name, one in findings.outcomes.items() if one.reason == "SettingsRefused"}
     if refused:
         return _Said(False, "SettingsRefused", _told(refused))

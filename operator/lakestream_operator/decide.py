@@ -110,10 +110,12 @@ def _findings(
 ) -> Findings:
     """What is told, from what was decided."""
     stream, refusal = observed.stream, observed.refusals.get("")
+    runs = [name for name, seen in observed.writers.items() if seen.application or seen.driver_pod]
     return Findings(
         writers=_shown(observed, writers),
         problems=problems,
         unknown=wanted.unknown if wanted else (),
+        left_alone=tuple(sorted(set(runs) - writers.keys())) if begun else (),
         suspended=stream.suspended and begun and not stream.deleting,
         poisoned=_poisoned(wanted, writers),
         refusal=refusal if refusal and refusal.told else None,

@@ -288,6 +288,26 @@ def test_two_operators_do_not_take_a_driver_from_each_other_without_end() -> Non
     assert _reasons(cluster).count("RoleReplaced") == len(uids) - 1 == 3
 
 
+def test_what_runs_is_told_though_nothing_of_it_can_be_read() -> None:
+    """As after an upgrade to a release that refuses what it was started with."""
+    cluster = _running(writers=("json", "hudi"))
+    (document,) = (one for one in cluster.find(Kind.ConfigMap) if one["metadata"]["name"] == "orders-json-document")
+    document["data"][DOCUMENT_KEY] = "refused"
+    cluster.api.touch(document)
+    cluster.edit(lambda spec: spec.update(transform="DELETE FROM events"))
+    cluster.advance(MINUTE)
+    assert len(cluster.running()) == 2
+    told = "What runs goes on (json), but is neither healed nor scaled"
+    assert told in _condition(cluster, ConditionType.SPEC_VALID).message
+    (document,) = (one for one in cluster.find(Kind.ConfigMap) if one["metadata"]["name"] == "orders-hudi-document")
+    document["data"][DOCUMENT_KEY] = "refused"
+    cluster.api.touch(document)
+    cluster.advance(MINUTE)
+    message = _condition(cluster, ConditionType.READY).message
+    assert "Nothing runs" not in message
+    assert "What runs goes on (hudi, json), but" in message
+
+
 def test_an_application_edited_by_hand_is_put_right() -> None:
     cluster = _running()
     uid = _uids(cluster)["orders-json"]
