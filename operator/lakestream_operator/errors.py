@@ -58,5 +58,9 @@ class DefinitionTooOldError(OperatorError):
     """The cluster's definition of a kind does not have fields that we need; the message names them."""
 
 
+class StoreWentBackError(OperatorError):
+    """What the API server has is older than what was known: nothing that is known can be relied on."""
+
+
 class LeadershipLostError(OperatorError):
     """Another replica may be acting by now; this one must stop at once."""

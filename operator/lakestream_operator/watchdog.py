@@ -17,8 +17,8 @@ from datetime import datetime, timedelta
 from lakestream_operator.adapters.cache import WATCHED
 from lakestream_operator.adapters.client import KubeClient
 from lakestream_operator.clock import Clock
-from lakestream_operator.errors import ApiError, ForbiddenError, NotFoundError, OperatorError
-from lakestream_operator.model import Reference
+from lakestream_operator.errors import ApiError, ForbiddenError, NotFoundError, OperatorError, StoreWentBackError
+from lakestream_operator.model import Kind, Reference
 from lakestream_operator.reconciler import Reconciler
 
 logger = logging.getLogger(__name__)
@@ -49,16 +49,24 @@ class Watchdog:
     """Of objects of which kopf had not told all: the version that there was."""
     missed: int = 0
     """Of how many of them it should have told by now."""
+    newest: dict[Kind, int] = field(default_factory=dict)
+    """The newest version of each kind that was known at the last look."""
     refused: frozenset[str] = frozenset()
     """Namespaces that could not be listed the last time, though others could."""
 
     async def run(self) -> None:
-        """Never returns."""
+        """Never returns.
+
+        Raises:
+            StoreWentBackError: all has to begin anew.
+        """
         while True:
             try:
                 await self.look()
                 self.failure = ""
                 self.reconciler.metrics.listed(everything=not self.refused)
+            except StoreWentBackError:
+                raise
             except OperatorError as error:
                 self.failure = f"{error}"
                 self.reconciler.metrics.listed(everything=False)
@@ -88,6 +96,7 @@ class Watchdog:
 
         Raises:
             OperatorError: something could not be listed, and not for lack of one of several namespaces.
+            StoreWentBackError: what there is is older than what was known at the last look.
         """
         self.reconciler.relisted.clear()
         known, there = self.reconciler.cache.versions(), dict[Reference, int]()
@@ -104,6 +113,8 @@ class Watchdog:
         self._refuse(refused, {one.namespace for one in missed})
         self.missed = len(missed) if self.reconciler.ready.is_set() else 0
         self.behind = {one: there[one] for one in _older(known, there)}
+        for one, version in known.items():
+            self.newest[one.kind] = max(version, self.newest.get(one.kind, 0))
         self.done_at = self.clock()
         self.served.set()
 
@@ -112,6 +123,12 @@ class Watchdog:
         there = dict[Reference, int]()
         for kind, selector in WATCHED.items():
             found, as_of = await self.client.list_versions(kind, namespace, selector)
+            if as_of < self.newest.get(kind, 0):
+                # Changes would be taken for old news: those of years, if it comes to that.
+                raise StoreWentBackError(
+                    f"{kind.value.plural} were known in version {self.newest[kind]}, and the API server is at {as_of}:"
+                    " its store was put back, as from a snapshot; the operator ends, and begins anew"
+                )
             for one in known.keys() - found.keys():
                 if one.kind is kind and namespace in (None, one.namespace):
                     # What is newer than the list was made since.

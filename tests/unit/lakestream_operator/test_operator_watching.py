@@ -23,6 +23,7 @@ from lakestream_operator import handlers, watchdog
 from lakestream_operator.adapters.cache import WATCHED, Cache
 from lakestream_operator.adapters.client import KubeClient
 from lakestream_operator.adapters.credentials import Credentials
+from lakestream_operator.errors import StoreWentBackError
 from lakestream_operator.metrics import Metrics
 from lakestream_operator.model import Kind, Reference
 from lakestream_operator.reconciler import Reconciler
@@ -402,6 +403,26 @@ def test_a_changed_object_that_kopf_does_not_tell_of_is_unhealthy(watched: Any, 
         assert watching.watchdog.problems() == ["the watches have missed changes of 1 objects"]
         clock.move(10 * 60)
         assert "could last be listed" in watching.watchdog.problems()[0]
+
+    watched(script)
+
+
+def test_an_api_server_whose_store_was_put_back_ends_the_operator(watched: Any) -> None:
+    """As from a snapshot of etcd: versions begin again from an earlier one, and all that comes looks older."""
+
+    async def script(watching: Watching) -> None:
+        server = watching.server
+        server.put(MAP)
+        before, snapshot = server.version, dict(server.objects)
+        for reference in (POD, MAP, STREAM):
+            server.put(reference)
+        await watching.agrees()
+        await watching.watchdog.look()
+        server.version, server.objects, server.history = before, snapshot, server.history[:before]
+        server.cut()
+        server.put(MAP)
+        with pytest.raises(StoreWentBackError, match="its store was put back"):
+            await watching.watchdog.run()
 
     watched(script)
 
