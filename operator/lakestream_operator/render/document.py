@@ -73,8 +73,19 @@ def document_of(stream: LakeStream, writer: Writer, restart: str) -> str:
     return _text(document)
 
 
+class _Dumper(yaml.SafeDumper):
+    """YAML that says what it was made of, whatever characters are in it."""
+
+    def represent_str(self, data: str) -> yaml.ScalarNode:
+        # Outside of double quotes this one is a line's end, and read as a blank.
+        return self.represent_scalar("tag:yaml.org,2002:str", data, style='"' if "\x85" in data else None)
+
+
+_Dumper.add_representer(str, _Dumper.represent_str)
+
+
 def _text(document: Any) -> str:
-    return yaml.safe_dump(document, sort_keys=False, allow_unicode=True, width=120)
+    return yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
 
 
 def _whole(said: Any) -> Any:

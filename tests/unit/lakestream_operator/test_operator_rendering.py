@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 import yaml
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from lakestream_api import load_lakestream
 from lakestream_operator.model import Manifest
@@ -62,6 +64,16 @@ def _pods(application: Manifest) -> list[Any]:
 )
 def test_no_restart_for(spec: dict[str, Any]) -> None:
     assert _plan(**spec).document == _plan().document
+
+
+@given(st.text())
+@example("\x85")
+@example("SELECT *,\x85 '\u2028' AS a\r\n FROM events")
+def test_a_driver_is_given_each_character_as_it_is(text: str) -> None:
+    plan = _plan(kubernetes={"env": [{"name": "A", "value": text}], "podAnnotations": {text: text}}, restart=text)
+    pods = plan.stream.spec.kubernetes
+    assert (pods.env[0].value, pods.pod_annotations) == (text, {text: text})
+    assert plan.stream.metadata.annotations.get("lakestream.dev/restart", "") == text
 
 
 @pytest.mark.parametrize(
