@@ -44,6 +44,10 @@ M = TypeVar("M", Control, DriverReport, Memory)
 _WRITTEN_AT = "writtenAt"
 """Of the metadata of ConfigMaps as they are kept: when somebody else than the operator wrote to their data."""
 
+_MAX_MESSAGE = 2048
+"""Of what the Spark Operator says of a failure: it is all that a submission printed, and goes into an annotation. Of
+these Kubernetes lets an object have 256 KiB."""
+
 _KEPT_METADATA = {
     "annotations",
     "creationTimestamp",
@@ -204,7 +208,7 @@ def _application(manifest: Manifest) -> Application:
         generation=metadata.get("generation", 1),
         fingerprint=metadata.get("annotations", {}).get(FINGERPRINT_ANNOTATION, ""),
         state=state.get("state", ""),
-        message=state.get("errorMessage", ""),
+        message=" ".join(state.get("errorMessage", "").split())[:_MAX_MESSAGE],
         submitted=status.get("executionAttempts", 0) > 0,
         image=(manifest.get("spec") or {}).get("image", ""),
         finalizers=tuple(metadata.get("finalizers", ())),

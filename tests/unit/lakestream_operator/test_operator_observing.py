@@ -277,6 +277,22 @@ def test_when_a_report_was_written_is_told_by_the_api_server() -> None:
         assert writer_of(NAMES, [trimmed]).reported_at == expected
 
 
+def test_of_all_that_a_submission_printed_a_line_is_told() -> None:
+    cluster = Cluster(lakestream())
+    cluster.spark_operator = False
+    cluster.advance(timedelta(seconds=30))
+    (application,) = cluster.find(Kind.SparkApplication)
+    printed = "failed to run spark-submit:\n\tat java.base/" + "x" * 300_000
+    application["status"] = {"applicationState": {"state": "FAILED", "errorMessage": printed}}
+    cluster.api.touch(application)
+    cluster.advance(timedelta(seconds=10))
+    message = cluster.status.writers[0].message
+    assert message.startswith("failed to run spark-submit: at java.base/xxx")
+    assert message.endswith("See the SparkApplication's events.")
+    (control,) = (one for one in cluster.find(Kind.ConfigMap) if one["metadata"]["name"] == NAMES.control)
+    assert len(control["metadata"]["annotations"][MEMORY_ANNOTATION]) < 4096
+
+
 def test_an_idle_stream_has_no_lag() -> None:
     report = report_of(NOW - timedelta(minutes=30)).model_copy(update={"caught_up_at": NOW, "updated_at": NOW})
     assert _lag(report) == 0.0
