@@ -85,6 +85,15 @@ def test_a_child_that_ends_early_is_shown_with_its_last_words(tmp_path: Path) ->
     assert caught.value.advice == "Look after writer."
 
 
+def test_a_child_has_nothing_of_the_shell_but_what_it_is_given(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_PROFILE", "production")
+    code = "import os; print(sorted(name for name in os.environ if name.startswith('AWS_')))"
+    with Supervisor(tmp_path, Interrupt()) as supervisor:
+        child = supervisor.start(Command("child", (sys.executable, "-c", code), {"AWS_REGION": "eu-west-1"}, ""))
+        until(lambda: child.status is not None)
+    assert child.log.read_text() == "['AWS_REGION']\n"
+
+
 def test_leaving_lets_a_child_finish_what_it_does(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("lakestream_demo.processes.STOP_SECONDS", DEADLINE)
     with Supervisor(tmp_path, Interrupt()) as supervisor:

@@ -6,7 +6,6 @@ children in the order in which they can be stopped.
 
 from __future__ import annotations
 
-import os
 import signal
 import subprocess
 import time
@@ -34,6 +33,7 @@ class Command:
     name: str
     argv: tuple[str, ...]
     environment: Mapping[str, str]
+    """All of it: the demo's own stays behind."""
     advice: str
     """What to do when it fails: shown below the end of its log."""
 
@@ -109,7 +109,7 @@ class Supervisor:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env={**os.environ, **command.environment, TOKEN_VARIABLE: self._reaper.token},
+                env={**command.environment, TOKEN_VARIABLE: self._reaper.token},
                 start_new_session=True,
             )
         child = Child(command, log, process)
