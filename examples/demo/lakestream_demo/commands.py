@@ -106,9 +106,14 @@ def load_command(environment: Mapping[str, str], workspace: Workspace, document:
             *("--ledger", str(workspace.ledger)),
             *("--csv", str(workspace.statistics / load.name)),
         ),
-        {**environment, "AWS_ENDPOINT_URL_KINESIS": document.endpoint},
+        {**_without_load(environment), "AWS_ENDPOINT_URL_KINESIS": document.endpoint},
         "If there are too many open files or too little memory, take fewer users: --users 500.",
     )
+
+
+def _without_load(environment: Mapping[str, str]) -> dict[str, str]:
+    """Without what the shell may have of other loads: each option can be given as a variable too."""
+    return {name: value for name, value in environment.items() if not name.startswith(("LAKESTREAM_", "LOCUST_"))}
 
 
 def inspection_command(environment: Mapping[str, str], workspace: Workspace, load_began: datetime) -> Command:

@@ -2,7 +2,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from lakestream_demo.commands import child_environment
+from lakestream_demo.commands import child_environment, load_command
+from lakestream_demo.document import ORDERS, make_document
+from lakestream_demo.settings import WARM_UP, Table
+from lakestream_demo.workspace import Workspace
 
 
 def test_children_cannot_reach_the_account_of_the_shell() -> None:
@@ -18,3 +21,10 @@ def test_children_cannot_reach_the_account_of_the_shell() -> None:
 def test_an_s3_server_is_passed_on() -> None:
     environment = child_environment({}, "eu-west-1", Path("/demo/tmp"), s3="http://127.0.0.1:9000")
     assert environment["AWS_ENDPOINT_URL_S3"] == "http://127.0.0.1:9000"
+
+
+def test_the_load_is_the_demo_s_and_not_one_that_the_shell_has_options_of() -> None:
+    document = make_document(ORDERS.read_text(), endpoint="http://127.0.0.1:1", lake="/demo/lake", table=Table.MOR)
+    shell = {"LAKESTREAM_SHAPE": "spike", "LOCUST_PROCESSES": "2", "PATH": "/bin"}
+    command = load_command(shell, Workspace(Path("/demo")), document, WARM_UP)
+    assert command.environment == {"PATH": "/bin", "AWS_ENDPOINT_URL_KINESIS": "http://127.0.0.1:1"}
