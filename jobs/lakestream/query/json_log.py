@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -107,9 +108,14 @@ class JsonLog:
         definition = self.definition
         if definition is None or (definition.transform and not _KEEPS_COLUMNS.fullmatch(definition.transform)):
             return {}
-        return {**(columns_of(definition.schema) or {}), **_METADATA}
+        return {**(self._of_schema or {}), **_METADATA}
 
     @property
     def is_complete(self) -> bool:
         """Whether the declared columns are all that there are."""
-        return bool(self.declared) and self.definition is not None and not self.definition.transform
+        return self._of_schema is not None and self.definition is not None and not self.definition.transform
+
+    @cached_property
+    def _of_schema(self) -> Mapping[str, str] | None:
+        """Types of the schema's columns; None if something in it is not known here, as an interval."""
+        return None if self.definition is None else columns_of(self.definition.schema)

@@ -17,6 +17,7 @@ from lakestream.query.ddl import columns_of
         ("v varchar(20), t timestamp, u timestamp_ntz", {"v": "VARCHAR", "t": "TIMESTAMPTZ", "u": "TIMESTAMP"}),
         ("a array<struct<x:int,`y z`: map<string, array<double>>>>",
          {"a": 'STRUCT("x" INTEGER, "y z" MAP(VARCHAR, DOUBLE[]))[]'}),
+        ('a int COMMENT "of \\"it\\", or b int", c int', {"a": "INTEGER", "c": "INTEGER"}),
         ("s struct<a: int NOT NULL, b: string COMMENT 'it''s'>", None),
         ("i interval", None),
         ("id", None),

@@ -187,6 +187,13 @@ def test_whatever_the_transform_no_column_and_no_row_is_lost(tmp_path: Path, tra
     assert rows[0]["at"] == "2026-01-31T12:00:00.123456Z"
 
 
+def test_a_schema_with_a_type_that_is_not_known_here_hides_no_column(tmp_path: Path) -> None:
+    table = Table(tmp_path, "order_id string, version long, gap interval day to second", None)
+    table.write(0, [line("a", 1, gap="INTERVAL '1 00:00:00' DAY TO SECOND")])
+    (row,) = rows_of(str(table.folder))
+    assert (row["order_id"], row["version"], row["gap"]) == ("a", 1, "INTERVAL '1 00:00:00' DAY TO SECOND")
+
+
 def test_decimals_that_duckdb_would_round_are_refused(tmp_path: Path) -> None:
     table = Table(tmp_path, "order_id string, cents decimal(18,2)")
     table.write(0, [line("a", 1)])
