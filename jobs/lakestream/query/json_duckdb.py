@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import tempfile
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
@@ -84,7 +84,7 @@ class JsonDuckDb:
                 with sql.answered(statement, lines.schema, lines.read) as rows:
                     yield first(limit, rows)
                 return
-            own = [name for name in lines.schema.names if name not in (BATCH, COMMITTED_AT)]
+            own = [name for name in lines.schema.names if name not in lines.origins]
             with sql.kept(first(limit, lines.read(own))) as rows:
                 yield rows
 
@@ -118,18 +118,15 @@ class _Lines:
             types |= self._inferred({name.lower() for name in types})
         self._in_lines = {name: kind for name, kind in types.items() if name not in partitions}
         self._beside = {name: types.get(name, "VARCHAR") for name in partitions}
-        origins = [
-            pa.array(self._paths, pa.string()),
-            *(pa.array([one.get(name) for one in values], pa.string()) for name in partitions),
-            pa.array([file.batch for file in files.values()], pa.int64()),
-            pa.array([file.at for file in files.values()], pa.timestamp("us", tz="UTC")),
-        ]
-        connection.register("origins", pa.table(origins, [_FILE, *partitions, BATCH, COMMITTED_AT]))
+        self.origins = _origins(files.values(), {name.lower() for name in (*types, *partitions)})
+        """Columns that the log adds."""
+        of_paths = {name: pa.array([one.get(name) for one in values], pa.string()) for name in partitions}
+        connection.register("origins", pa.table({_FILE: self._paths, **of_paths, **self.origins}))
 
     @cached_property
     def schema(self) -> pa.Schema:
         """The columns of the lines, then those of the paths, then those of the log."""
-        names = [*self._in_lines, *self._beside, BATCH, COMMITTED_AT]
+        names = [*self._in_lines, *self._beside, *self.origins]
         return self._select(names).limit(0).to_arrow_table().schema
 
     def read(self, columns: Sequence[str]) -> pa.RecordBatchReader:
@@ -203,6 +200,16 @@ class _Lines:
     @property
     def _list(self) -> str:
         return f"[{', '.join(text(_LIKE.sub(_AS_IT_IS, path)) for path in self._paths)}]"
+
+
+def _origins(files: Iterable[CommittedFile], taken: Set[str]) -> dict[str, pa.Array]:
+    """Of each file its batch, and from when on that counts; but for columns whose names the table itself has."""
+    known = list(files)
+    origins = {
+        BATCH: pa.array([file.batch for file in known], pa.int64()),
+        COMMITTED_AT: pa.array([file.at for file in known], pa.timestamp("us", tz="UTC")),
+    }
+    return {name: values for name, values in origins.items() if name not in taken}
 
 
 def _require_exact(log: JsonLog) -> None:

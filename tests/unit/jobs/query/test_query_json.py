@@ -194,6 +194,16 @@ def test_a_schema_with_a_type_that_is_not_known_here_hides_no_column(tmp_path: P
     assert (row["order_id"], row["version"], row["gap"]) == ("a", 1, "INTERVAL '1 00:00:00' DAY TO SECOND")
 
 
+@pytest.mark.parametrize("transform", [None, "SELECT *, 1 AS one FROM events"])
+def test_a_column_of_the_table_is_not_hidden_by_one_that_the_log_adds(tmp_path: Path, transform: str | None) -> None:
+    table = Table(tmp_path, "order_id string, _Batch string", transform)
+    table.write(0, [line("a", 1, _Batch="mine")])
+    (row,) = rows_of(str(table.folder))
+    assert row["_Batch"] == "mine"
+    (row,) = rows_of(str(table.folder), "--sql", "SELECT _batch, _committed_at FROM lake")
+    assert row == {"_Batch": "mine", "_committed_at": "2026-01-31T12:00:00Z"}
+
+
 def test_decimals_that_duckdb_would_round_are_refused(tmp_path: Path) -> None:
     table = Table(tmp_path, "order_id string, cents decimal(18,2)")
     table.write(0, [line("a", 1)])
