@@ -125,3 +125,8 @@ class _Parser:
 def quoted(name: str) -> str:
     """A name as SQL takes any."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def text(value: str) -> str:
+    """A text in SQL."""
+    return "'" + value.replace("'", "''") + "'"

@@ -21,10 +21,10 @@ import pyarrow as pa
 
 from lakestream.errors import SettingsError
 from lakestream.query import sql
-from lakestream.query.ddl import quoted
+from lakestream.query.ddl import quoted, text
 from lakestream.query.errors import UnreadableError
 from lakestream.query.json_log import BATCH, COMMITTED_AT, CommittedFile, JsonLog
-from lakestream.query.json_types import Numbers, as_written, exactly, has_numbers, inferred, same_names, text
+from lakestream.query.json_types import Numbers, as_written, exactly, has_numbers, inferred, same_names
 from lakestream.query.question import Asked
 from lakestream.query.rows import first
 from lakestream.query.spans import Span

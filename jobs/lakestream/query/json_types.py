@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from lakestream.query.ddl import quoted
+from lakestream.query.ddl import quoted, text
 
 # Names of fields are passed over, which are in quotes.
 _LEAF = re.compile(r'"(?:[^"]|"")*"|DECIMAL\(\d+, \d+\)|\b(?:TINYINT|SMALLINT|INTEGER|BIGINT|BOOLEAN|DATE)\b')
@@ -146,8 +146,3 @@ def _type_of(structure: Any, numbers: Mapping[str, str]) -> str:
             return "VARCHAR"
         case _:
             return numbers.get(structure, str(structure))
-
-
-def text(value: str) -> str:
-    """A text in SQL."""
-    return "'" + value.replace("'", "''") + "'"

@@ -15,7 +15,7 @@ import duckdb
 import pyarrow as pa
 
 from lakestream.errors import LakeStreamError
-from lakestream.query.ddl import quoted
+from lakestream.query.ddl import quoted, text
 from lakestream.query.errors import SqlError, UnreadableError
 from lakestream.query.question import TABLE
 from lakestream.texts import is_utf8
@@ -93,7 +93,7 @@ def connected() -> Iterator[duckdb.DuckDBPyConnection]:
     """A database of its own, which goes to disk where memory ends."""
     with tempfile.TemporaryDirectory(prefix="lakestream-query-") as spill, duckdb.connect(":memory:") as connection:
         do(connection, "SET TimeZone = 'UTC'")
-        do(connection, f"SET temp_directory = '{spill}'")
+        do(connection, f"SET temp_directory = {text(spill)}")
         yield connection
 
 

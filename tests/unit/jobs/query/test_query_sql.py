@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import signal
 import sys
+import tempfile
 import time
 import traceback
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from threading import Event, Timer, get_ident, main_thread
 
 import duckdb
@@ -50,6 +52,13 @@ def rows_of_all(sql: str, table: pa.Table) -> list[tuple[object, ...]] | None:
             return do(connection, sql)
         except duckdb.Error:
             return None
+
+
+def test_the_folder_for_temporary_files_may_have_any_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "it's"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    assert rows_of("SELECT count(*) FROM lake") == [(2,)]
 
 
 @pytest.mark.parametrize(
