@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import signal
 import sys
@@ -22,6 +23,8 @@ from lakestream.query.errors import SqlError, UnreadableError
 from lakestream.query.sql import answered, connected, do, fill
 
 LAKE = pa.table({"a": [1, 2], "b": ["x", "y"], "Odd name": [1.5, None]})
+MD5 = str(int.from_bytes(hashlib.md5(b"b", usedforsecurity=False).digest(), "little"))
+"""A number of 128 bits, the highest of which is 1."""
 ALIKE = pa.table({"a": [1, 1, 1], "b": ["x", "y", None]})
 """Rows that the first column alone does not tell apart."""
 
@@ -84,6 +87,14 @@ def test_intervals_are_text_wherever_they_are() -> None:
     sql = f'SELECT INTERVAL \'1 day 3 hours\' AS "a ""b", [INTERVAL 1 MONTH, NULL] AS c, {inner} AS d FROM lake LIMIT 1'
     within = {"interval": 1, 'a "INTERVAL" b': "00:00:02", "e": "INTERVAL"}
     assert rows_of(sql) == [("1 day 03:00:00", ["1 month", None], within)]
+
+
+def test_what_arrow_would_tell_as_something_else_is_text() -> None:
+    numbers = "md5_number('b') AS a, [md5_number('b')] AS b, {'UHUGEINT': 1, 'b': 1::UHUGEINT} AS c, 12::BIGNUM AS d"
+    others = "'12:00:01+02'::TIMETZ AS e, MAP {'101'::BIT: 1} AS f, TIMESTAMPTZ '2026-01-01' IS NULL AS g"
+    ((a, b, c, *more),) = rows_of(f"SELECT {numbers}, {others} FROM lake LIMIT 1")
+    assert (a, b, c) == (MD5, [MD5], {"UHUGEINT": 1, "b": "1"})
+    assert more == ["12", "12:00:01+02", [("101", 1)], False]
 
 
 @pytest.mark.parametrize(
