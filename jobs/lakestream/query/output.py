@@ -236,7 +236,8 @@ def _told(value: pa.Scalar) -> str:
     days, second = (seconds, 0) if pa.types.is_date32(value.type) else divmod(seconds, 86_400)
     cycles, day = divmod(days, _CYCLE)
     found = date(1970, 1, 1) + timedelta(days=day)
-    text = f"{found.year + 400 * cycles:04d}-{found:%m-%d}"
+    year = found.year + 400 * cycles
+    text = f"{year:0{4 if year >= 0 else 5}d}-{found:%m-%d}"  # a sign is none of the four digits of ISO 8601
     if pa.types.is_date32(value.type):
         return text
     text += f"T{second // 3600:02d}:{second // 60 % 60:02d}:{second % 60:02d}"

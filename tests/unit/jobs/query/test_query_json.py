@@ -440,6 +440,7 @@ def test_times_that_python_has_not_are_written_too(table: Table) -> None:
         done = ask(str(table.folder), "-o", form, "--sql", sql)
         assert done.exit_code == 0, done.stderr
         assert "294246" in done.stdout
+        assert "-0043-03-15" in done.stdout
 
 
 def test_a_table_without_a_committed_batch_is_told_so(tmp_path: Path) -> None:
