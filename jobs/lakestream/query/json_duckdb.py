@@ -14,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import obstore
@@ -159,7 +160,7 @@ class _Lines:
 
     def _lines(self, types: Mapping[str, str]) -> str:
         columns = ", ".join(f"{text(name)}: {text(kind)}" for name, kind in types.items())
-        return f"read_json({self._list}, columns = {{{columns}}}, {_OPTIONS}, filename = '{_FILE}')"
+        return f"read_json({_list(self._paths)}, columns = {{{columns}}}, {_OPTIONS}, filename = '{_FILE}')"
 
     def _read_as(self, name: str) -> str:
         kind = self._in_lines[name]
@@ -175,12 +176,10 @@ class _Lines:
 
     def _inferred(self, known: Set[str]) -> dict[str, str]:
         """Types by column that hold all lines, of columns that are not known, in lower case."""
-        objects = f"read_json_objects({self._list}, {_OPTIONS})"
-        ((structure,),) = sql.do(self._connection, f"SELECT json_group_structure(json) FROM {objects}")
-        found = json.loads(structure or "{}")
-        if not isinstance(found, dict):
-            return {}
-        found = {name: kind for name, kind in found.items() if name.lower() not in known}
+        found, newest = self._structure(self._paths), self._structure(self._paths[-1:])
+        # Of all lines the order is that in which threads were done.
+        names = [*(name for name in newest if name in found), *sorted(found.keys() - newest.keys())]
+        found = {name: found[name] for name in names if name.lower() not in known}
         for kept, *others in same_names(found):
             self._refused[kept] = _ALIKE.format(" and ".join([kept, *others]))
             found = {name: kind for name, kind in found.items() if name not in others}
@@ -188,6 +187,12 @@ class _Lines:
         types = {name: inferred(kind, numbers.get(name, Numbers())) for name, kind in found.items()}
         self._refused |= {name: _INEXACT for name, kind in types.items() if kind is None}
         return {name: kind or "DOUBLE" for name, kind in types.items()}
+
+    def _structure(self, paths: Sequence[str]) -> dict[str, Any]:
+        """Of the lines of some files, what `json_group_structure` says of each column."""
+        ((said,),) = sql.do(self._connection, f"SELECT json_group_structure(json) FROM {_objects(paths)}")
+        found = json.loads(said or "{}")
+        return found if isinstance(found, dict) else {}
 
     def _numbers(self, names: Sequence[str]) -> dict[str, Numbers]:
         if not names:
@@ -197,9 +202,13 @@ class _Lines:
         (found,) = sql.do(self._connection, f"SELECT {looked_for} FROM {lines}")
         return {name: Numbers(*seen) for name, seen in zip(names, found, strict=True)}
 
-    @property
-    def _list(self) -> str:
-        return f"[{', '.join(text(_LIKE.sub(_AS_IT_IS, path)) for path in self._paths)}]"
+
+def _objects(paths: Sequence[str]) -> str:
+    return f"read_json_objects({_list(paths)}, {_OPTIONS})"
+
+
+def _list(paths: Sequence[str]) -> str:
+    return f"[{', '.join(text(_LIKE.sub(_AS_IT_IS, path)) for path in paths)}]"
 
 
 def _origins(files: Iterable[CommittedFile], taken: Set[str]) -> dict[str, pa.Array]:

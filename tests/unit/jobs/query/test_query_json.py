@@ -463,6 +463,14 @@ def test_a_file_that_is_gone_is_named(table: Table) -> None:
     assert keys_of(table, "--since", "batch 3") == "e"
 
 
+def test_columns_are_in_the_order_of_the_newest_lines(tmp_path: Path) -> None:
+    """And not in that in which DuckDB's threads were done, another one with each query."""
+    table = Table(tmp_path, "order_id string", "SELECT order_id, f(order_id) AS x FROM events")
+    table.write(0, [b'{"z":1,"b":1,"y":1}\n'])
+    table.write(1, [b'{"y":2,"a":2}\n'])
+    assert ask(str(table.folder), "-o", "csv").stdout.splitlines()[0] == "y,a,b,z,dt"
+
+
 def test_names_that_differ_by_case_alone_cost_no_other_column(tmp_path: Path) -> None:
     """As after an edit of the transform, and in a map, which its lines have as an object."""
     table = Table(tmp_path, "order_id string", "SELECT order_id, f(order_id) AS n FROM events")
@@ -476,7 +484,7 @@ def test_names_that_differ_by_case_alone_cost_no_other_column(tmp_path: Path) ->
     done = ask(path, "--sql", "SELECT version FROM lake")
     assert done.exit_code == 3
     assert (
-        "column Version of orders (JSON files) is Version and version in the lines, which are one to SQL" in done.stderr
+        "column version of orders (JSON files) is version and Version in the lines, which are one to SQL" in done.stderr
     )
     assert rows_of(path, "--since", "batch 0", "--sql", "SELECT version FROM lake") == [{"version": 2}]
 
