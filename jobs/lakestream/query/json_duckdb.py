@@ -25,7 +25,15 @@ from lakestream.query import sql
 from lakestream.query.ddl import quoted, text
 from lakestream.query.errors import UnreadableError
 from lakestream.query.json_log import BATCH, COMMITTED_AT, CommittedFile, JsonLog
-from lakestream.query.json_types import Numbers, as_written, exactly, has_numbers, inferred, same_names
+from lakestream.query.json_types import (
+    Numbers,
+    as_written,
+    exactly,
+    has_long_fraction,
+    has_numbers,
+    inferred,
+    same_names,
+)
 from lakestream.query.question import Asked
 from lakestream.query.rows import first
 from lakestream.query.spans import Span
@@ -42,6 +50,10 @@ _EXACT_DIGITS = 15
 _INEXACT = (
     "has whole numbers with more digits than a double keeps, and others with fractions, for which "
     f"{sql.ENGINE} has nothing else: have Spark read what `lakestream files` lists"
+)
+_ROUNDED = (
+    f"has fractions with more digits than a double keeps, which {sql.ENGINE} would round: have Spark read what "
+    "`lakestream files` lists"
 )
 _ALIKE = "is {} in the lines, which are one to SQL: ask for batches that have one of them, by --at or --since"
 _DECIMAL = re.compile(r"DECIMAL\((\d+),")
@@ -136,10 +148,9 @@ class _Lines:
         Raises:
             UnreadableError: one of them has numbers that no type holds, or has several names.
         """
-        if refused := [name for name in columns if name in self._refused]:
-            raise UnreadableError(
-                f"column {refused[0]} of {self._log.told} {self._refused[refused[0]]}; or name other columns in --sql"
-            )
+        if refused := next((name for name in columns if name in self._refused), None) or self._rounded(columns):
+            why = self._refused.get(refused, _ROUNDED)
+            raise UnreadableError(f"column {refused} of {self._log.told} {why}; or name other columns in --sql")
         rows = self._select(columns).to_arrow_reader(10_000)
         return pa.RecordBatchReader.from_batches(rows.schema, self._batches(rows))
 
@@ -201,6 +212,16 @@ class _Lines:
         lines = self._lines(dict.fromkeys(names, "JSON"))
         (found,) = sql.do(self._connection, f"SELECT {looked_for} FROM {lines}")
         return {name: Numbers(*seen) for name, seen in zip(names, found, strict=True)}
+
+    def _rounded(self, columns: Sequence[str]) -> str | None:
+        """One of the columns that are doubles since nothing declares them, and have decimals that no double is."""
+        unknown = [name for name in columns if name not in self._declared]
+        doubles = [name for name in unknown if self._in_lines.get(name) in ("DOUBLE", "JSON")]
+        if not doubles:
+            return None
+        looked_for = ", ".join(f"bool_or({has_long_fraction(name)})" for name in doubles)
+        (found,) = sql.do(self._connection, f"SELECT {looked_for} FROM {_objects(self._paths)}")
+        return next((name for name, is_long in zip(doubles, found, strict=True) if is_long), None)
 
 
 def _objects(paths: Sequence[str]) -> str:

@@ -7,6 +7,7 @@ all those of its column unsigned.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
@@ -32,6 +33,20 @@ def _above(most: int) -> str:
     return "|".join([rf"(?:\d{{{len(digits) + 1},}}", *same_length]) + ")"
 
 
+def _long_fraction(most: int) -> str:
+    """A pattern of numbers with a dot, and more digits than so many from the first to the last that is not 0."""
+    return "|".join(
+        [
+            *(rf"[1-9]\d{{{whole - 1}}}\.\d{{{most - whole},}}[1-9]" for whole in range(1, most + 1)),
+            rf"[1-9]\d{{{most},}}\.\d*[1-9]",
+            rf"[1-9]\d{{{most - 1},}}[1-9]0*\.0",
+            rf"0\.0*[1-9]\d{{{most - 1},}}[1-9]",
+        ]
+    )
+
+
+_LONG_FRACTION = _long_fraction(17)
+"""No double has more digits, but decimals have."""
 _STRINGS = r'"(?:[^"\\]|\\.)*"'
 _BEYOND_BIGINT = rf"(?:^|[:,\[])-?{_above(2**63 - 1)}(?:[,\]}}]|$)"
 _BEYOND_DOUBLE = rf"^-?{_above(2**53)}$"
@@ -89,6 +104,14 @@ class Numbers:
         bare = f"regexp_replace(CAST({quoted(name)} AS VARCHAR), {text(_STRINGS)}, '', 'g')"
         patterns = (_BEYOND_BIGINT, _BEYOND_DOUBLE, _FRACTION)
         return f"[{', '.join(f'bool_or(regexp_matches({bare}, {text(pattern)}))' for pattern in patterns)}]"
+
+
+def has_long_fraction(name: str) -> str:
+    """SQL that says of a line, `json`, whether a column of it is a number that only decimals hold: as a column of JSON
+    it would be rounded already."""
+    key = re.escape(json.dumps(name, ensure_ascii=False))
+    pattern = rf"{key}\s*:\s*-?(?:{_LONG_FRACTION})"
+    return f"regexp_matches(CAST(json AS VARCHAR), {text(pattern)})"
 
 
 def has_numbers(structure: Any) -> bool:

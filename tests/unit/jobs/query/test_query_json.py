@@ -398,6 +398,34 @@ def test_numbers_that_no_type_holds_together_are_refused(tmp_path: Path, values:
     assert keys_of(table, "--sql", "SELECT order_id FROM lake") == "aa"
 
 
+@pytest.mark.parametrize(
+    ("value", "is_read"),
+    [
+        (b"12345678901234567890.12", False),
+        (b"-123456789012345678.5", False),
+        (b"0.1234567890123456789", False),
+        (b"0.00000000123456789012345678", False),
+        (b"123456789012345678.00", False),
+        # As Spark writes decimals, and doubles.
+        (b"1.500000000000000000", True),
+        (b"1200000000000000000000.00", True),
+        (b"0.30000000000000004", True),
+        (b"1.2345678901234567E300", True),
+        (b"0.000000000000000000000001", True),
+    ],
+)
+def test_decimals_that_a_transform_makes_are_not_rounded(tmp_path: Path, value: bytes, is_read: bool) -> None:
+    table = Table(tmp_path, "order_id string, x decimal(38,18)", 'SELECT order_id, x AS `a ".*` FROM events')
+    table.write(0, [b'{"order_id":"a","a \\".*":%b}\n' % value, b'{"order_id":"\\"a \\\\\\".*\\":1","a \\".*":1.5}\n'])
+    done = ask(str(table.folder), "-o", "jsonl", "--sql", 'SELECT "a "".*" AS x FROM lake WHERE order_id = \'a\'')
+    if is_read:
+        assert orjson.loads(done.stdout) == {"x": float(value)}
+    else:
+        assert done.exit_code == 3
+        assert 'column a ".* of orders (JSON files) has fractions with more digits than a double keeps' in done.stderr
+        assert keys_of(table, "--sql", "SELECT order_id FROM lake WHERE length(order_id) = 1") == "a"
+
+
 @pytest.mark.parametrize("late", [b'{"order_id":\n', b'{"version":1.7}\n'])
 def test_a_late_line_is_told_as_an_early_one(tmp_path: Path, late: bytes) -> None:
     """Rows have gone on by then."""
