@@ -28,10 +28,12 @@ from lakestream.query.json_log import BATCH, COMMITTED_AT, CommittedFile, JsonLo
 from lakestream.query.json_types import (
     Numbers,
     as_written,
+    exact_text,
     exactly,
     has_long_fraction,
     has_numbers,
     inferred,
+    plain_text,
     same_names,
 )
 from lakestream.query.question import Asked
@@ -56,6 +58,7 @@ _ROUNDED = (
     "`lakestream files` lists"
 )
 _ALIKE = "is {} in the lines, which are one to SQL: ask for batches that have one of them, by --at or --since"
+_TEXT = "VARCHAR"
 _DECIMAL = re.compile(r"DECIMAL\((\d+),")
 _LIKE, _AS_IT_IS = re.compile(r"[*?\[]"), r"[\g<0>]"
 """What DuckDB takes for a pattern in a path, unless it is in brackets."""
@@ -175,12 +178,16 @@ class _Lines:
 
     def _read_as(self, name: str) -> str:
         kind = self._in_lines[name]
-        return as_written(kind) if name in self._declared else kind
+        if name not in self._declared:
+            return kind
+        return "JSON" if kind == _TEXT else as_written(kind)
 
     def _value(self, name: str) -> str:
         if name in self._in_lines:
-            read = f"lines.{quoted(name)}"
-            return exactly(name, read, self._in_lines[name], _FILE) if name in self._declared else read
+            read, kind = f"lines.{quoted(name)}", self._in_lines[name]
+            if name not in self._declared:
+                return plain_text(read) if kind == "JSON" else read
+            return exact_text(name, read, _FILE) if kind == _TEXT else exactly(name, read, kind, _FILE)
         if name in self._beside:
             return exactly(name, f"origins.{quoted(name)}", self._beside[name], _FILE)
         return f"origins.{quoted(name)}"

@@ -77,14 +77,39 @@ def exactly(column: str, read: str, kind: str, file: str) -> str:
     written = as_written(kind)
     if written == kind:
         return f"CAST({read} AS {kind})"
+    return (
+        f"CASE WHEN CAST(TRY_CAST({read} AS {kind}) AS {written}) IS NOT DISTINCT FROM CAST({read} AS {written}) "
+        f"THEN TRY_CAST({read} AS {kind}) ELSE {_refusal(column, read, kind, file)} END"
+    )
+
+
+def exact_text(column: str, read: str, file: str) -> str:
+    """SQL of a text that was read as JSON; an error if it was written as a number, of which digits are lost by then.
+
+    Args:
+        column: its name.
+        read: SQL of what was read.
+        file: SQL of the path that it came from.
+    """
+    said = f"CAST({read} AS VARCHAR)"
+    return (
+        f"CASE WHEN starts_with({said}, '\"') THEN {read}->>'$' WHEN {said} = 'null' THEN NULL "
+        f"WHEN regexp_matches({said}, '^-?[0-9]+[.eE]') THEN {_refusal(column, read, 'VARCHAR', file)} ELSE {said} END"
+    )
+
+
+def plain_text(read: str) -> str:
+    """SQL of a text that was read as JSON, of a column that has numbers or other values as well."""
+    said = f"CAST({read} AS VARCHAR)"
+    return f"CASE WHEN starts_with({said}, '\"') THEN {read}->>'$' WHEN {said} <> 'null' THEN {said} END"
+
+
+def _refusal(column: str, read: str, kind: str, file: str) -> str:
     says = text(
         f": column {column} is {kind} by the schema as it is now, which does not hold what was written (name other "
         "columns in --sql, or ask for later batches by --since): "
     )
-    return (
-        f"CASE WHEN CAST(TRY_CAST({read} AS {kind}) AS {written}) IS NOT DISTINCT FROM CAST({read} AS {written}) "
-        f"THEN TRY_CAST({read} AS {kind}) ELSE error({file} || {says} || left(CAST({read} AS VARCHAR), 80)) END"
-    )
+    return f"error({file} || {says} || left(CAST({read} AS VARCHAR), 80))"
 
 
 @dataclass(frozen=True, slots=True)

@@ -300,6 +300,9 @@ def test_a_folder_may_have_any_name(tmp_path: Path) -> None:
         ("decimal(4,2)", b"123.45"),
         ("date", b'"2026-01-31T12:00:00.000Z"'),
         ("boolean", b"2"),
+        # It was a decimal, of whose digits DuckDB would drop some.
+        ("string", b"5.50"),
+        ("string", b"12345678901234567890.12"),
         ("array<int>", b"[1,2.5]"),
         ("map<string,decimal(3,1)>", b'{"a":1.25}'),
         ("struct<`int`:date,n:array<struct<i:int>>>", b'{"int":"2026-01-31","n":[{"i":1},{"i":"many"}]}'),
@@ -332,6 +335,11 @@ def test_what_the_schema_holds_is_as_it_was_written(tmp_path: Path) -> None:
         # As a wider type than it was written with.
         "w": ("double", 1),
         "i": ("bigint", "5"),
+        "l": ("string", 2**64 - 1),
+        "y": ("string", True),
+        "q": ("string", '"5.50", é \U0001f600\\'),
+        "e": ("string", ""),
+        "u": ("string", None),
     }
     table = Table(
         tmp_path, f"order_id string, {', '.join(f'{name} {kind}' for name, (kind, _) in values.items())}", None
@@ -339,7 +347,7 @@ def test_what_the_schema_holds_is_as_it_was_written(tmp_path: Path) -> None:
     written = {name: value for name, (_, value) in values.items()}
     table.write(0, [line("a", 1, **written)])
     (row,) = rows_of(str(table.folder), "--sql", f"SELECT {', '.join(written)} FROM lake")
-    assert row == {**written, "i": 5}
+    assert row == {**written, "i": 5, "l": str(2**64 - 1), "y": "true"}
 
 
 def test_partitions_that_the_schema_holds_no_more_are_refused(tmp_path: Path) -> None:
@@ -426,6 +434,24 @@ def test_decimals_that_a_transform_makes_are_not_rounded(tmp_path: Path, value: 
         assert keys_of(table, "--sql", "SELECT order_id FROM lake WHERE length(order_id) = 1") == "a"
 
 
+def test_columns_are_in_the_order_of_the_newest_lines(tmp_path: Path) -> None:
+    """And not in that in which DuckDB's threads were done, another one with each query."""
+    table = Table(tmp_path, "order_id string", "SELECT order_id, f(order_id) AS x FROM events")
+    table.write(0, [b'{"z":1,"b":1,"y":1}\n'])
+    table.write(1, [b'{"y":2,"a":2}\n'])
+    assert ask(str(table.folder), "-o", "csv").stdout.splitlines()[0] == "y,a,b,z,dt"
+
+
+def test_a_text_is_one_also_beside_numbers(tmp_path: Path) -> None:
+    """As after an edit of the transform: it was JSON with its quotes, which no text is equal to."""
+    table = Table(tmp_path, "order_id string", "SELECT order_id, f(order_id) AS x FROM events")
+    values = [b"5", b'"5"', b'"a\\"b"', b"true", b"null", b'{"k":"v"}', b"123456789012345678901234567890"]
+    table.write(0, [b'{"order_id":"%d","x":%b}\n' % one for one in enumerate(values)])
+    rows = rows_of(str(table.folder), "--sql", "SELECT x FROM lake ORDER BY order_id")
+    assert [row["x"] for row in rows] == ["5", "5", 'a"b', "true", None, '{"k":"v"}', values[-1].decode()]
+    assert keys_of(table, "--sql", "SELECT order_id FROM lake WHERE x = '5'") == "01"
+
+
 @pytest.mark.parametrize("late", [b'{"order_id":\n', b'{"version":1.7}\n'])
 def test_a_late_line_is_told_as_an_early_one(tmp_path: Path, late: bytes) -> None:
     """Rows have gone on by then."""
@@ -489,14 +515,6 @@ def test_a_file_that_is_gone_is_named(table: Table) -> None:
         f"{table.folder}: {gone.relative_to(table.folder)} is gone, which a committed batch has written" in done.stderr
     )
     assert keys_of(table, "--since", "batch 3") == "e"
-
-
-def test_columns_are_in_the_order_of_the_newest_lines(tmp_path: Path) -> None:
-    """And not in that in which DuckDB's threads were done, another one with each query."""
-    table = Table(tmp_path, "order_id string", "SELECT order_id, f(order_id) AS x FROM events")
-    table.write(0, [b'{"z":1,"b":1,"y":1}\n'])
-    table.write(1, [b'{"y":2,"a":2}\n'])
-    assert ask(str(table.folder), "-o", "csv").stdout.splitlines()[0] == "y,a,b,z,dt"
 
 
 def test_names_that_differ_by_case_alone_cost_no_other_column(tmp_path: Path) -> None:
