@@ -104,8 +104,10 @@ class History:
 
 
 def show(time: datetime) -> str:
-    """A time for people, to the millisecond where it has any."""
-    return f"{time:%Y-%m-%d %H:%M:%S}{f'.{time.microsecond // 1000:03}' if time.microsecond else ''} UTC"
+    """A time for people, who may give it back as a moment: with as many digits as it has."""
+    fraction = f"{time.microsecond:06}"
+    digits = f".{fraction.removesuffix('000')}" if time.microsecond else ""
+    return f"{time:%Y-%m-%d %H:%M:%S}{digits} UTC"
 
 
 def _show(moment: Moment) -> str:

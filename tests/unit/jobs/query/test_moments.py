@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakestream.errors import SettingsError
+from lakestream.query.history import show
 from lakestream.query.moments import Commit, Moment, parse_moment
 
 NOW = datetime(2026, 11, 22, 9, 30, 15, tzinfo=UTC)
@@ -63,3 +64,9 @@ def test_no_text_breaks_it(text: str) -> None:
 @given(st.datetimes(datetime(1900, 1, 1), datetime(2200, 1, 1)))  # noqa: DTZ001 - as hypothesis wants it
 def test_times_are_read_as_python_writes_them(time: datetime) -> None:
     assert parse_moment(time.replace(tzinfo=UTC).isoformat(), NOW) == time.replace(tzinfo=UTC)
+
+
+@given(st.datetimes(datetime(1000, 1, 1)))  # noqa: DTZ001 - in UTC below
+def test_a_time_that_was_shown_is_that_time(time: datetime) -> None:
+    """Or the batch that it is told of would not be there yet at that time."""
+    assert parse_moment(show(time), NOW) == time.replace(tzinfo=UTC)
