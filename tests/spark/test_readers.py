@@ -323,6 +323,23 @@ def test_what_was_cleaned_is_refused_and_the_rest_is_right(
     assert written.folder.kept_from == kept
 
 
+def test_what_somebody_cleaned_by_file_versions_is_refused(spark: SparkSession, tmp_path: Path) -> None:
+    """Such a clean names no instant from which on files are kept."""
+    written = Written(spark, upserts(tmp_path, TableType.COPY_ON_WRITE))
+    with written.opened(COLUMNS) as write:
+        for version in (1, 2):
+            write([order("a", version)])
+    spark.sql(f"CREATE TABLE cleaned_by_hand USING hudi LOCATION '{written.settings.path}'")
+    policy = "clean_policy => 'KEEP_LATEST_FILE_VERSIONS', file_versions_retained => 1"
+    spark.sql(f"CALL run_clean(table => 'cleaned_by_hand', {policy})").collect()
+    spark.sql("DROP TABLE cleaned_by_hand")
+    assert written.folder.timeline.completed("clean")
+    for read in written.readers().values():
+        with pytest.raises(SettingsError, match="were cleaned; the only instant that can be read is"):
+            read(Snapshot(written.times[0]))
+    require_all_versions(written)
+
+
 def test_base_files_only_are_as_old_as_the_last_compaction(spark: SparkSession, tmp_path: Path) -> None:
     written = Written(spark, upserts(tmp_path, TableType.MERGE_ON_READ))
     with written.opened(COLUMNS) as write:

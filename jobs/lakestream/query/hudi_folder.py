@@ -106,21 +106,27 @@ class HudiFolder:
         kept = [self._kept_by(done[-1])] if done else []
         return max(filter(None, [*kept, *map(self._planned_to_keep, plans)]), default=None)
 
-    def _kept_by(self, clean: Instant) -> str | None:
+    def _kept_by(self, clean: Instant) -> str:
         said: dict[str, str] = self.metadata(clean)
         if "earliestCommitToRetain" not in said:
             raise UnreadableError(
                 f"{self._key_of(clean)} of {self.place.path} does not say of which time files were removed: it is "
                 "damaged, or being written just now"
             )
-        return said["earliestCommitToRetain"]
+        return said["earliestCommitToRetain"] or self._last_before(clean)
 
     def _planned_to_keep(self, clean: Instant) -> str | None:
         # Its newest object is empty once it is in flight.
         plan = {}
         with suppress(ObjectNotFoundError):  # it was given up
             plan = self.metadata(replace(clean, file=f"{clean.requested}.clean.requested"))
-        return (plan.get("earliestInstantToRetain") or {}).get("timestamp")
+        if not plan:
+            return None
+        return (plan.get("earliestInstantToRetain") or {}).get("timestamp") or self._last_before(clean)
+
+    def _last_before(self, clean: Instant) -> str:
+        """By `KEEP_LATEST_FILE_VERSIONS` no instant is kept as such: certain is what was there when it was begun."""
+        return max((one.requested for one in self._batches if one.requested < clean.requested), default=clean.requested)
 
     def require_kept(self, version: Version | None) -> None:
         """Look once more, after reading: readers pass over files that were gone before they listed them.

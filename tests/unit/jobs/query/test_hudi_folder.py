@@ -121,6 +121,16 @@ def test_a_clean_that_says_nothing_or_is_gone_again_takes_nothing(table: Table) 
     assert table.look().kept_from is None
 
 
+def test_a_clean_by_file_versions_keeps_what_was_there_when_it_was_begun(table: Table) -> None:
+    """As of another writer, or `CALL run_clean`: of older versions it may have removed any file."""
+    table.write(f"{instant(40)}.clean.requested", PLAN, earliestInstantToRetain=None)
+    for _ in range(2):
+        history = table.look().history
+        assert history.versions[history.first_kept].name == instant(30)
+        # And once it is done.
+        table.write(f"{instant(40)}_{instant(41)}.clean", CLEANED, earliestCommitToRetain="")
+
+
 def test_a_clean_that_is_done_and_does_not_say_what_is_damaged(table: Table) -> None:
     """As while it is written: without it, files that are gone would count as there."""
     table.write(f"{instant(50)}_{instant(51)}.clean")
