@@ -13,7 +13,7 @@ from lakestream.query.errors import FilesGoneError, UnreadableError
 from lakestream.query.hudi_folder import HudiFolder
 from lakestream.query.kept import take_back
 from lakestream.query.output import Format, write_rows
-from lakestream.query.question import Asked, Engine, NetChanges, ReadOptimized, SparkRun
+from lakestream.query.question import Asked, Engine, NetChanges, ReadOptimized, SparkRun, names_a_time
 from lakestream.query.spans import comparison_of, span_of
 from lakestream.query.target import Kind, Target
 
@@ -108,7 +108,7 @@ def _native(target: Target, asked: Asked) -> Source:
             from lakestream.query.hudi_rs import HudiRs
             from lakestream.query.net_changes import HudiRsChanges
 
-            folder = HudiFolder.look(target.table)
+            folder = _folder(target, asked)
             if isinstance(asked.question, NetChanges):
                 return HudiRsChanges(folder, comparison_of(asked.question, folder.history, asked.now), asked)
             return HudiRs(folder, span_of(asked.question, folder.history, asked.now), asked)
@@ -124,12 +124,23 @@ def _native(target: Target, asked: Asked) -> Source:
             return JsonDuckDb(log, span_of(asked.question, log.history, asked.now), asked)
 
 
+def _folder(target: Target, asked: Asked) -> HudiFolder:
+    folder = HudiFolder.look(target.table)
+    if not folder.is_in_utc and names_a_time(asked.question):
+        logger.warning(
+            "the instants of %s are in the local time of who wrote them (hoodie.table.timeline.timezone), and taken "
+            "for UTC: if that was another zone, give an instant in place of a time",
+            target.table.path,
+        )
+    return folder
+
+
 def _spark(target: Target, asked: Asked, run: SparkRun) -> HudiSpark:
     if target.kind is Kind.JSON:
         raise SettingsError("JSON files are read without Spark: leave --engine out")
     from lakestream.query.hudi_spark import HudiSpark, HudiSparkChanges
 
-    folder = HudiFolder.look(target.table)
+    folder = _folder(target, asked)
     if isinstance(asked.question, NetChanges):
         return HudiSparkChanges(folder, comparison_of(asked.question, folder.history, asked.now), asked, run)
     return HudiSpark(folder, span_of(asked.question, folder.history, asked.now), asked, run)

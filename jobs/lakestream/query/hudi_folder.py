@@ -74,6 +74,11 @@ class HudiFolder:
         # A table of another writer may have the key generator's type behind each: `dt:SIMPLE`.
         return tuple(field.partition(":")[0] for field in fields.split(",") if field)
 
+    @property
+    def is_in_utc(self) -> bool:
+        """Whether its instants are; by Hudi's default they are in the zone of who writes them, which is not told."""
+        return self.properties.get("hoodie.table.timeline.timezone") == "UTC"
+
     @cached_property
     def history(self) -> History:
         """The batches that are in the active timeline.

@@ -52,6 +52,12 @@ class NetChanges:
 Question: TypeAlias = Snapshot | ReadOptimized | Changes | NetChanges
 
 
+def names_a_time(question: Question) -> bool:
+    """Whether it is about a time, and not about commits by their names."""
+    moments = (getattr(question, name, None) for name in ("at", "since", "until"))
+    return any(isinstance(moment, datetime) for moment in moments)
+
+
 class Engine(StrEnum):
     """What may answer."""
 

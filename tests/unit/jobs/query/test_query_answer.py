@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import io
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
+from lakestream.errors import LakeStreamError
 from lakestream.query import answer
 from lakestream.query.errors import FilesGoneError
+from lakestream.query.moments import Commit
 from lakestream.query.output import Format
 from lakestream.query.question import Asked, Engine, Snapshot, SparkRun
 from lakestream.query.target import Kind, Target
@@ -62,3 +65,18 @@ def test_an_answer_of_what_was_removed_meanwhile_is_taken_back(tmp_path: Path, m
     with pytest.raises(FilesGoneError):
         answer.answer(target, ASKED, Engine.SPARK, SparkRun(to=to), Format.PARQUET, io.BytesIO())
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("zone", ["UTC", "LOCAL", None])
+@pytest.mark.parametrize("question", [Snapshot(), Snapshot(Commit("20260131120000000")), Snapshot(ASKED.now)])
+def test_a_time_is_told_to_be_uncertain_where_instants_are_in_a_zone_that_nobody_knows(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, zone: str | None, question: Snapshot
+) -> None:
+    (tmp_path / ".hoodie" / "timeline").mkdir(parents=True)
+    told = "hoodie.timeline.layout.version=2\n" + (f"hoodie.table.timeline.timezone={zone}\n" if zone else "")
+    (tmp_path / ".hoodie" / "hoodie.properties").write_text(told)
+    target = Target(Kind.HUDI, place(tmp_path), None)
+    with suppress(LakeStreamError):
+        answer.answer(target, replace(ASKED, question=question), Engine.NATIVE, SparkRun(), Format.JSONL, io.BytesIO())
+    is_told = "are in the local time of who wrote them" in caplog.text
+    assert is_told is (zone != "UTC" and isinstance(question.at, datetime))
