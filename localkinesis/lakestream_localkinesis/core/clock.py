@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from typing import Protocol
 
 from lakestream_localkinesis.errors import SettingsError
+
+logger = logging.getLogger(__name__)
 
 
 class Clock(Protocol):
@@ -16,18 +19,32 @@ class Clock(Protocol):
         ...
 
 
+_STILL_MS = 1000
+"""For at most so long time stands still: no rate would be given back meanwhile."""
+
+
 class SystemClock:
-    """The machine's clock; a step backward (NTP) holds it still instead."""
+    """The machine's clock. A small step backward (NTP) holds it still instead; after a larger one it goes on from where
+    it was, until the machine's has come there again."""
 
     def __init__(self, not_before_ms: int = 0) -> None:
         """`not_before_ms`: a time that has been; where the machine is behind it, the clock goes on from there."""
         self.ahead_ms = max(0, not_before_ms - _machine_ms())
-        """Of the machine's clock."""
+        """Of the machine's clock, when it began."""
         self._last = 0
+        self._set_back_ms = 0
 
     def now_ms(self) -> int:
         """The current time."""
-        self._last = max(self._last, _machine_ms() + self.ahead_ms)
+        machine = _machine_ms() + self.ahead_ms
+        earliest = self._last - _STILL_MS
+        if machine >= earliest:
+            self._set_back_ms = 0
+        elif machine + self._set_back_ms < earliest:
+            self._set_back_ms = self._last - machine
+            seconds = self._set_back_ms / 1000
+            logger.warning("this machine's clock was set back by %.0f s: the server's goes on where it was", seconds)
+        self._last = max(self._last, machine + self._set_back_ms)
         return self._last
 
 

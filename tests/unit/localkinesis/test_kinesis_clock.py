@@ -54,3 +54,21 @@ def test_the_system_clock_holds_still_when_the_machine_steps_back(monkeypatch: p
     assert clock.now_ms() == 5
     monkeypatch.setattr(time, "time_ns", lambda: 3_000_000)
     assert clock.now_ms() == 5
+
+
+def test_the_system_clock_goes_on_where_it_was_when_the_machine_is_set_back(monkeypatch: pytest.MonkeyPatch):
+    """To stand still for minutes would be to refuse all requests once the rates of a second are used up."""
+
+    def told_at(seconds: float) -> int:
+        monkeypatch.setattr(time, "time_ns", lambda: round(seconds * 1e9))
+        return clock.now_ms()
+
+    clock = SystemClock()
+    assert told_at(1000) == 1_000_000
+    assert told_at(280) == 1_000_000
+    assert told_at(283) == 1_003_000
+    # Back still further, and then right again.
+    assert told_at(100) == 1_003_000
+    assert told_at(101) == 1_004_000
+    assert told_at(1003.5) == 1_004_000
+    assert told_at(1005) == 1_005_000
