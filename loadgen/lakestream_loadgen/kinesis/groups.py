@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Sequence
+from itertools import chain
 from operator import itemgetter
 
 from lakestream_loadgen.kinesis.batching import Parcel
@@ -18,20 +19,25 @@ class Groups:
 
     def __init__(self) -> None:
         self._unsettled: Counter[str] = Counter()
-        self._held: dict[str, Parcel] = {}
+        self._held: dict[str, deque[Parcel]] = {}
+        """In the order in which they came."""
 
     def admit(self, parcel: Parcel) -> Parcel | None:
         """What of ``parcel`` may be sent now; the rest comes back from ``settle``."""
-        records = parcel.records
-        self._unsettled.update(_groups(records))
+        records, unsettled = parcel.records, self._unsettled
         if not any(map(_LAST, records)):
+            unsettled.update(_groups(records))
             return parcel
-        held = [index for index, record in enumerate(records) if record.last and self._must_wait(record.group)]
-        if not held:
+        admitted = []
+        for index, (_, _, _, _, group, last) in enumerate(records):
+            if group and last and unsettled[group]:
+                self._held.setdefault(group, deque()).append(parcel.part([index]))
+            else:
+                admitted.append(index)
+            if group:
+                unsettled[group] += 1
+        if len(admitted) == len(records):
             return parcel
-        for index in held:
-            self._held[str(records[index].group)] = parcel.part([index])
-        admitted = [index for index in range(len(records)) if index not in held]
         return parcel.part(admitted) if admitted else None
 
     def settle(self, records: Sequence[Record]) -> list[Parcel]:
@@ -45,16 +51,25 @@ class Groups:
                 unsettled[group] = left
         if not self._held:
             return []
-        return [self._held.pop(group) for group in self._held.keys() & groups if not self._must_wait(group)]
+        return [self._release(group) for group in self._held.keys() & groups if self._is_idle(group)]
 
     def clear(self) -> list[Parcel]:
         """Give up waiting: everything that is held."""
-        left = list(self._held.values())
+        left = list(chain.from_iterable(self._held.values()))
         self._held.clear()
         return left
 
-    def _must_wait(self, group: str | None) -> bool:
-        return group is not None and self._unsettled[group] > 1
+    def _is_idle(self, group: str) -> bool:
+        """Whether nothing of a group is under way, but what is held."""
+        return self._unsettled[group] == len(self._held[group])
+
+    def _release(self, group: str) -> Parcel:
+        """The first that is held: others wait for it."""
+        held = self._held[group]
+        first = held.popleft()
+        if not held:
+            del self._held[group]
+        return first
 
 
 def _groups(records: Sequence[Record]) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from itertools import pairwise
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -101,6 +102,20 @@ def test_the_last_of_a_group_waits_for_all_the_earlier_ones() -> None:
     released = groups.settle([first])
     assert [part.records for part in released] == [[last]]
     assert groups.settle([last]) == []
+    assert groups.clear() == []
+
+
+def test_of_several_last_ones_each_is_sent_in_its_turn() -> None:
+    """As of a user who has all events of a thing wait for each other."""
+    groups = Groups()
+    lasts = [record("a", last=True)._replace(event_id=f"e{number}") for number in range(3)]
+    admitted = groups.admit(one(*lasts[:2]))
+    assert admitted is not None
+    assert admitted.records == lasts[:1]
+    assert groups.admit(one(lasts[2])) is None
+    for settled, following in pairwise(lasts):
+        assert [part.records for part in groups.settle([settled])] == [[following]]
+    assert groups.settle(lasts[2:]) == []
     assert groups.clear() == []
 
 
