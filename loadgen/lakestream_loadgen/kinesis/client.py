@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import ssl
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -40,15 +41,17 @@ class KinesisEndpoint:
     url: str
     region: str
     credentials: Credentials
+    authorities: str | None = None
+    """File of the certificates that are trusted; None: the usual ones."""
 
     @classmethod
     def from_environment(cls) -> KinesisEndpoint:
-        """As botocore finds it: AWS_ENDPOINT_URL_KINESIS, AWS_DEFAULT_REGION, profiles, roles.
+        """As botocore finds it: AWS_ENDPOINT_URL_KINESIS, AWS_DEFAULT_REGION, AWS_CA_BUNDLE, profiles, roles.
 
         AWS_REGION counts too, and first, as in the other SDKs; botocore does not know it.
 
         Raises:
-            SettingsError: no region or no credentials.
+            SettingsError: no region or no credentials, or no certificates where they should be.
         """
         session = get_session()
         credentials = find_credentials(session)
@@ -56,7 +59,12 @@ class KinesisEndpoint:
             client = session.create_client("kinesis", region_name=os.environ.get("AWS_REGION"))
         except (BotoCoreError, ValueError) as error:
             raise SettingsError(f"Kinesis endpoint: {error} (set AWS_REGION?)") from error
-        return cls(client.meta.endpoint_url, client.meta.region_name, credentials)
+        authorities: str | None = session.get_config_variable("ca_bundle")
+        try:
+            ssl.create_default_context(cafile=authorities)
+        except OSError as error:  # an ssl.SSLError is one
+            raise SettingsError(f"AWS_CA_BUNDLE (or ca_bundle of the profile) {authorities}: {error}") from error
+        return cls(client.meta.endpoint_url, client.meta.region_name, credentials, authorities)
 
 
 class HttpKinesisClient:
@@ -71,14 +79,19 @@ class HttpKinesisClient:
         self._region = endpoint.region
         self._credentials = RenewedCredentials(endpoint.credentials)
         self._http = HTTPClient.from_url(
-            self._url, concurrency=connections, block_size=65536, connection_timeout=10.0, network_timeout=timeout
+            self._url,
+            concurrency=connections,
+            block_size=65536,
+            connection_timeout=10.0,
+            network_timeout=timeout,
+            ssl_options={"ca_certs": endpoint.authorities} if endpoint.authorities else None,
         )
 
     def put_records(self, body: bytes) -> bytes:
         headers = self._signed_headers(body)
         try:
             response = self._http.post("/", body, headers)
-        except (gevent.socket.gaierror, ConnectionRefusedError) as error:
+        except (gevent.socket.gaierror, ConnectionRefusedError, ssl.SSLCertVerificationError) as error:
             raise NotWrittenError("ConnectionFailed", f"{self._url}: {error}") from error
         except (OSError, HTTPParseError) as error:
             raise OutcomeUnknownError("ConnectionLost", f"{self._url}: {error or type(error).__name__}") from error

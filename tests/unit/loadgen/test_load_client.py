@@ -1,0 +1,40 @@
+"""The client of the load, on a Kinesis with TLS."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from lakestream_loadgen.errors import NotWrittenError, SettingsError
+from lakestream_loadgen.kinesis.client import HttpKinesisClient, KinesisEndpoint
+from lakestream_loadgen.kinesis.wire import decode_answer, encode_request
+from lakestream_loadgen.records import Record
+from lakestream_localkinesis.testing import local_kinesis
+
+
+def test_a_server_is_trusted_whose_certificate_the_environment_names(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body = encode_request("orders", [Record("e", "k", b"x")])
+    with local_kinesis(tls=tmp_path) as server:
+        server.create_stream("orders")
+        for name, value in server.environment().items():
+            monkeypatch.setenv(name, value)
+        client = HttpKinesisClient(KinesisEndpoint.from_environment(), connections=1)
+        assert decode_answer(client.put_records(body), 1).shard_ids == ["shardId-000000000000"]
+        client.close()
+        monkeypatch.delenv("AWS_CA_BUNDLE")
+        stranger = HttpKinesisClient(KinesisEndpoint.from_environment(), connections=1)
+        with pytest.raises(NotWrittenError, match="certificate verify failed"):
+            stranger.put_records(body)
+        stranger.close()
+        assert len(server.records("orders")) == 1
+
+
+def test_certificates_that_are_not_there_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"):
+        monkeypatch.setenv(name, "eu-west-1")
+    monkeypatch.setenv("AWS_CA_BUNDLE", "/no/such/file.pem")
+    with pytest.raises(SettingsError, match=r"AWS_CA_BUNDLE .*/no/such/file\.pem: .*No such file"):
+        KinesisEndpoint.from_environment()
