@@ -86,13 +86,13 @@ def family_cpu(process: psutil.Process) -> float:
     return total
 
 
-def figure(contender: str, marks: Sequence[Mark], warm_up: int) -> Figure:
-    """Of the batches behind the one with which so many events are visible."""
+def figure(contender: str, marks: Sequence[Mark], warm_up: int, batch: int) -> Figure:
+    """Of the batches of so many events behind the one with which so many are visible; two may be told at once."""
     counted = [mark for mark in marks if mark.events >= warm_up]
     first, last = counted[0], counted[-1]
     events, seconds = last.events - first.events, last.at - first.at
     cpu = (last.cpu - first.cpu) / events
-    return Figure(contender, events / seconds, seconds / (len(counted) - 1), cpu * 1e6)
+    return Figure(contender, events / seconds, seconds * batch / events, cpu * 1e6)
 
 
 def marks_of(name: str, server: LocalKinesis, folder: Path, batch: int, events: int) -> list[Mark]:
@@ -124,7 +124,7 @@ def measure(name: str, server: LocalKinesis, folder: Path, batch: int, batches: 
         RuntimeError: it did not get to the end.
     """
     events = (WARM_UP + batches) * batch
-    return figure(name, marks_of(name, server, folder, batch, events), WARM_UP * batch)
+    return figure(name, marks_of(name, server, folder, batch, events), WARM_UP * batch, batch)
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import pytest
 
 from lakestream_bench._contenders import told_in
 from lakestream_bench._ordeals import Ordeals, expected, takes, verdict
-from lakestream_bench._rival import in_batches
+from lakestream_bench._rival import in_batches, new_batches
 from lakestream_bench.rivals import Mark, figure
 from lakestream_loadgen.audit import fold
 from lakestream_loadgen.events import EventMix, OrderEvents
@@ -18,7 +18,8 @@ from lakestream_localkinesis.testing import StoredRecord
 
 def test_batches_behind_the_warm_up_count() -> None:
     marks = [Mark(10.0, 90, 50.0), Mark(12.0, 210, 60.0), Mark(13.0, 310, 61.0), Mark(15.0, 410, 62.0)]
-    found = figure("ours", marks, warm_up=200)
+    found = figure("ours", marks, warm_up=200, batch=100)
+    assert figure("ours", [*marks[:2], marks[-1]], warm_up=200, batch=100) == found, "two were told at once"
     assert (found.events_per_second, found.batch_seconds) == (pytest.approx(200 / 3), pytest.approx(1.5))
     assert found.cpu_microseconds == pytest.approx(10_000)
 
@@ -64,6 +65,15 @@ def test_a_line_that_is_torn_is_no_batch_yet() -> None:
     lines = b'{"events": 10}\n:: loading settings\n{"events": 5}\n{"events": 70'
     assert told_in(lines) == 15
     assert told_in(b"") == 0
+
+
+def test_batches_are_told_once_also_when_spark_has_forgotten_the_first_ones() -> None:
+    """As it does beyond a hundred."""
+    told = [{"batchId": number, "numInputRows": 10} for number in range(250)]
+    idle = {"batchId": 250, "numInputRows": 0}
+    seen: set[int] = set()
+    looks = (told[:60], told[:100], told[90:190], told[150:250], [*told[151:250], idle])
+    assert [sum(new_batches(look, seen)) for look in looks] == [600, 400, 900, 600, 0]
 
 
 def test_who_reads_files_does_not_see_shards() -> None:
