@@ -273,7 +273,8 @@ def _query(trials: Sequence[Trial], kind: str, engine: str) -> QueryFindings:
     pairs = [before_and_after(trial.looks) for trial in trials]
     rates = [degradation(seconds_of(trial.looks, kind, engine)) for trial in trials]
     known = [rate for rate in rates if rate is not None]
-    lags = [one.stale for trial in trials for look in trial.looks for one in look.asked if one.kind == kind]
+    asked = [one for trial in trials for look in trial.looks for one in look.asked]
+    lags = [one.stale for one in asked if (one.kind, one.engine) == (kind, engine)]
     return QueryFindings(
         kind=kind,
         engine=engine,

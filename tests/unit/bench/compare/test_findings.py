@@ -10,7 +10,9 @@ import pytest
 from lakestream_bench.compare.findings import before_and_after, find, measured
 from lakestream_bench.compare.money import Load, load_prices
 from lakestream_bench.compare.queries import ALWAYS, Kind
-from lakestream_bench.compare.results import Look, Requests, Trial, TrialStore, load_results
+from lakestream_bench.compare.method import NATIVE, SPARK
+from lakestream_bench.compare.results import Asked, Look, Requests, Trial, TrialStore, load_results
+from lakestream_bench.compare.truth import Staleness
 
 from . import made
 
@@ -75,6 +77,19 @@ def test_only_read_optimized_answers_lag() -> None:
 
 def test_lines_part_what_a_batch_costs_from_what_an_event_does() -> None:
     found = measured("cow", [made.trial("cow")], made.results().requests[1])
+def test_an_engine_lags_as_it_does_and_not_as_another_one() -> None:
+    def fresh(asked: Asked) -> Asked:
+        return replace(asked, stale=Staleness(0, 0.0)) if asked.stale and asked.engine == NATIVE else asked
+
+    def looked(look: Look) -> Look:
+        return replace(look, asked=tuple(map(fresh, look.asked)))
+
+    trials = tuple(replace(trial, looks=tuple(map(looked, trial.looks))) for trial in made.results().trials)
+    found = find(replace(made.results(), trials=trials), Load(), PRICES)[0]
+    mor = next(arm for arm in found.arms if arm.arm == "mor")
+    assert {query.engine: query.stale.batches for query in mor.queries if query.stale} == {SPARK: 9, NATIVE: 0}
+
+
     assert (found.cpu_per_batch, found.cpu_per_event) == pytest.approx((2.0, 1e-4))
     assert (found.writes_per_batch, found.reads_per_batch) == pytest.approx((11.0, 5.0))
     assert (found.writes_per_query, found.reads_per_query) == (3, 7)
