@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import asdict, fields
 from html import escape
 from importlib.resources import files
@@ -32,6 +33,8 @@ _ASKED = {
     "utilization": "share of the paid vCPUs that works",
     "shards": "shards, if provisioned; 0: on demand",
 }
+
+_URL = re.compile(r"https?://([^/]+)")
 
 COSTS_STYLE = """
 .costs .bar{display:grid;grid-template-columns:minmax(90px,200px) 1fr 90px;gap:8px;align-items:center;margin:4px 0}
@@ -184,5 +187,6 @@ def _price(price: Price) -> str:
 def _source(source: str | None) -> str:
     if source is None:
         return '<span class="miss">an assumption</span>'
-    host = source.split("/")[2]
-    return f'<a href="{escape(source, quote=True)}">{escape(host)}</a>'
+    url = _URL.match(source)
+    # Of a price file of somebody's own it may be the name of a contract.
+    return escape(source) if url is None else f'<a href="{escape(source, quote=True)}">{escape(url[1])}</a>'

@@ -77,6 +77,19 @@ def test_the_page_says_what_is_wrong_and_what_has_no_figures() -> None:
     assert "an assumption" in reader.text
 
 
+def test_a_price_may_come_from_a_contract() -> None:
+    first, *others = PRICES.prices
+    own = first.model_copy(update={"source": "our contract, <2026>"})
+    text = page(made.results(), FOUND, PRICES.model_copy(update={"prices": (own, *others)}))
+    assert "<td>our contract, &lt;2026&gt;</td>" in text
+
+
+def test_a_load_that_nobody_can_have_is_refused_before_anything_is_measured() -> None:
+    done = CliRunner().invoke(app, ["--events-per-second", "inf"])
+    assert done.exit_code == 2
+    assert "events_per_second must be a number" in " ".join(re.sub("[^a-z_ ]", " ", done.output).split())
+
+
 def test_plots_come_before_tables() -> None:
     assert PAGE.index("<svg") < PAGE.index("<table")
     assert "NaN" not in PAGE
