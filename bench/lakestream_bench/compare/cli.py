@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -17,8 +18,7 @@ if TYPE_CHECKING:
     from lakestream_bench.compare.run import Comparison
     from lakestream_bench.compare.scenarios import Scenario
 
-FileOrNone = TypeVar("FileOrNone", Path, Path | None)
-Read = TypeVar("Read")
+Made = TypeVar("Made")
 
 app = typer.Typer(
     help="Write the same events into JSON and Hudi tables, and compare costs and answers.", invoke_without_command=True
@@ -63,11 +63,12 @@ def compare(  # noqa: PLR0913, PLR0917 - options of a command
     scenarios, arms = _chosen(scenario, arm, everything=everything)
     sized = tuple(replace(one, rows=rows).scaled(size) for one in scenarios)
     comparison = Comparison(sized, arms, repetitions, warm_repetitions=1, requests=requests)
-    load = Load(events_per_second, event_bytes, new_keys, retention_days, queries_per_day, batch_seconds, shards=shards)
-    paid = _read(load_prices, prices)
-    scalability = _read(load_scalability, out / "scalability.json")
-    rivalry = _read(load_rivalry, out / "rivals.json")
-    results = _read(load_results, out / "results.json") if report_only else _measured(comparison, out)
+    asked = (events_per_second, event_bytes, new_keys, retention_days, queries_per_day, batch_seconds)
+    load = _made(partial(Load, *asked, shards=shards))
+    paid = _made(partial(load_prices, prices))
+    scalability = _made(partial(load_scalability, out / "scalability.json"))
+    rivalry = _made(partial(load_rivalry, out / "rivals.json"))
+    results = _made(partial(load_results, out / "results.json")) if report_only else _measured(comparison, out)
     failures = write_report(results, load, paid, out, scalability, rivalry)
     typer.echo(f"report: {out / 'report.html'}")
     if failures:
@@ -101,8 +102,8 @@ def _measured(comparison: Comparison, out: Path) -> Results:
     return results
 
 
-def _read(read: Callable[[FileOrNone], Read], file: FileOrNone) -> Read:
+def _made(make: Callable[[], Made]) -> Made:
     try:
-        return read(file)
+        return make()
     except (OSError, ValueError) as error:
         raise typer.BadParameter(str(error)) from error

@@ -96,8 +96,8 @@ class Load:
 
     def __post_init__(self) -> None:
         for one in fields(self):
-            if not getattr(self, one.name) >= 0:
-                raise ValueError(f"{one.name} must not be negative, got {getattr(self, one.name)}")
+            if not 0 <= getattr(self, one.name) < math.inf:
+                raise ValueError(f"{one.name} must be a number from 0 on, got {getattr(self, one.name)}")
         if not (self.utilization > 0 and self.batch_seconds > 0):
             raise ValueError("utilization and batch_seconds must be above zero")
 

@@ -148,7 +148,7 @@ def test_every_cost_is_a_product_of_inputs_that_the_page_has() -> None:
 
 
 def test_what_a_load_cannot_be_is_refused() -> None:
-    with pytest.raises(ValueError, match="events_per_second must not be negative, got -1"):
+    with pytest.raises(ValueError, match="events_per_second must be a number from 0 on, got -1"):
         Load(events_per_second=-1)
     with pytest.raises(ValueError, match="utilization and batch_seconds must be above zero"):
         Load(utilization=0)
