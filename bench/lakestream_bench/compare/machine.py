@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import platform
 from importlib.metadata import version
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import psutil
 
+import lakestream
 from lakestream.spark.jars import ensure_jars
 from lakestream_bench.compare.results import Setup
 from lakestream_bench.compare.scenarios import Scenario
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
-_PACKAGES = ("lakestream", "lakestream-loadgen", "lakestream-localkinesis", "pyspark", "pyarrow")
+_PACKAGES = ("lakestream", "lakestream-loadgen", "lakestream-localkinesis", "pyspark", "pyarrow", "duckdb")
 _OF_THIS_RUN = (
     "spark.app.",
     "spark.driver.port",
@@ -42,6 +44,8 @@ def setup(spark: SparkSession, scenarios: Sequence[Scenario], warm_repetitions: 
             "python": platform.python_version(),
             "java": str(jvm.java.lang.System.getProperty("java.runtime.version")),
             "hudi": _hudi(),
+            "hudi-rs": version("hudi"),
+            "sources": digest_of(Path(str(lakestream.__file__)).parent, Path(__file__).parent),
         },
         machine={
             "system": platform.platform(),
@@ -56,6 +60,17 @@ def setup(spark: SparkSession, scenarios: Sequence[Scenario], warm_repetitions: 
         },
         warm_repetitions=warm_repetitions,
     )
+
+
+def digest_of(*packages: Path) -> str:
+    """Of all that packages consist of: a version stays while they are worked on, and figures do not."""
+    digest = hashlib.sha256()
+    for package in packages:
+        for file in sorted(package.rglob("*")):
+            if file.is_file() and "__pycache__" not in file.parts:
+                digest.update(f"{file.relative_to(package)} {file.stat().st_size}\n".encode())
+                digest.update(file.read_bytes())
+    return digest.hexdigest()[:12]
 
 
 def _hudi() -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from zlib import crc32
 
@@ -153,6 +154,7 @@ class Results:
     """All of a comparison."""
 
     measured_at: str
+    """When the trials were, which may have been kept from a run before."""
     setup: Setup
     trials: tuple[Trial, ...]
     requests: tuple[Requests, ...] = ()
@@ -211,6 +213,13 @@ class TrialStore:
         draft = file.with_suffix(".draft")
         draft.write_bytes(orjson.dumps(figures))
         draft.replace(file)
+
+    def measured_at(self, trials: Iterable[tuple[Scenario, Trial]]) -> str:
+        """When the last one of these ended, and if that was not on one day, the first one too."""
+        files = [self._file(scenario, one.arm, str(one.repetition)) for scenario, one in trials]
+        ended = [datetime.fromtimestamp(file.stat().st_mtime, UTC) for file in files]
+        first, last = (time.isoformat(timespec="seconds") for time in (min(ended), max(ended)))
+        return last if min(ended).date() == max(ended).date() else f"{first} to {last}"
 
     def _file(self, scenario: Scenario, arm: str, part: str) -> Path:
         # The load is part of the name: another one is another measurement.

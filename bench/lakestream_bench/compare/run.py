@@ -17,7 +17,6 @@ from lakestream.errors import LakeStreamError
 from lakestream.spark.failures import SPARK_ERRORS
 from lakestream.spark.session import SessionSettings, build_session, stop_session
 from lakestream_bench._counting_s3 import CountingS3, counting_s3
-from lakestream_bench._ingestion import now
 from lakestream_bench.compare.arms import ARMS
 from lakestream_bench.compare.history import History, recorded
 from lakestream_bench.compare.looking import Looker
@@ -120,14 +119,14 @@ class _Runner:
 
     def results(self, facts: Setup) -> Results:
         """All that is kept of this comparison."""
-        trials = (self._kept(turn) for turn in self._turns())
+        kept = [(self._scenario(turn), trial) for turn in self._turns() if (trial := self._kept(turn)) is not None]
         counted = (
             self.store.requests(scenario, arm) for scenario in self.comparison.scenarios for arm in self.comparison.arms
         )
         return Results(
-            measured_at=now(),
+            measured_at=self.store.measured_at(kept),
             setup=facts,
-            trials=tuple(trial for trial in trials if trial is not None),
+            trials=tuple(trial for _, trial in kept),
             requests=tuple(one for one in counted if one is not None),
         )
 
@@ -141,8 +140,10 @@ class _Runner:
         return trial is None or trial.failure is not None
 
     def _kept(self, turn: Turn) -> Trial | None:
-        scenario = next(one for one in self.comparison.scenarios if one.name == turn.scenario)
-        return self.store.trial(scenario, turn.arm, turn.repetition)
+        return self.store.trial(self._scenario(turn), turn.arm, turn.repetition)
+
+    def _scenario(self, turn: Turn) -> Scenario:
+        return next(one for one in self.comparison.scenarios if one.name == turn.scenario)
 
     def _uncounted(self, scenario: Scenario) -> list[str]:
         arms = self.comparison.arms if self.s3 else ()

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 from lakestream_bench.compare.findings import before_and_after, find, measured
+from lakestream_bench.compare.method import NATIVE, SPARK
 from lakestream_bench.compare.money import Load, load_prices
 from lakestream_bench.compare.queries import ALWAYS, Kind
-from lakestream_bench.compare.method import NATIVE, SPARK
 from lakestream_bench.compare.results import Asked, Look, Requests, Trial, TrialStore, load_results
 from lakestream_bench.compare.truth import Staleness
 
@@ -75,8 +77,6 @@ def test_only_read_optimized_answers_lag() -> None:
     assert stale[Kind.READ_OPTIMIZED.value].batches == 9
 
 
-def test_lines_part_what_a_batch_costs_from_what_an_event_does() -> None:
-    found = measured("cow", [made.trial("cow")], made.results().requests[1])
 def test_an_engine_lags_as_it_does_and_not_as_another_one() -> None:
     def fresh(asked: Asked) -> Asked:
         return replace(asked, stale=Staleness(0, 0.0)) if asked.stale and asked.engine == NATIVE else asked
@@ -90,6 +90,8 @@ def test_an_engine_lags_as_it_does_and_not_as_another_one() -> None:
     assert {query.engine: query.stale.batches for query in mor.queries if query.stale} == {SPARK: 9, NATIVE: 0}
 
 
+def test_lines_part_what_a_batch_costs_from_what_an_event_does() -> None:
+    found = measured("cow", [made.trial("cow")], made.results().requests[1])
     assert (found.cpu_per_batch, found.cpu_per_event) == pytest.approx((2.0, 1e-4))
     assert (found.writes_per_batch, found.reads_per_batch) == pytest.approx((11.0, 5.0))
     assert (found.writes_per_query, found.reads_per_query) == (3, 7)
@@ -144,6 +146,19 @@ def test_an_interrupted_comparison_is_taken_up_and_another_setup_begins_anew(tmp
     assert again.trial(made.SCENARIO.scaled(2), "mor", 0) is None
     other = TrialStore(tmp_path, replace(made.setup(), versions={"pyspark": "4"}))
     assert other.trial(made.SCENARIO, "mor", 0) is None
+
+
+def test_trials_that_were_kept_are_of_the_day_on_which_they_were(tmp_path: Path) -> None:
+    store = TrialStore(tmp_path, made.setup())
+    trials = [made.trial(arm) for arm in ("cow", "mor")]
+    for day, trial in enumerate(trials, 30):
+        store.put(made.SCENARIO, trial)
+        (file,) = tmp_path.glob(f"*.{trial.arm}.*")
+        ended = datetime(2026, 1, day, 12, tzinfo=UTC).timestamp()
+        os.utime(file, (ended, ended))
+    first, last = "2026-01-30T12:00:00+00:00", "2026-01-31T12:00:00+00:00"
+    assert store.measured_at([(made.SCENARIO, trials[0])]) == first
+    assert store.measured_at((made.SCENARIO, trial) for trial in trials) == f"{first} to {last}"
 
 
 def test_half_a_file_is_never_taken_for_a_trial(tmp_path: Path) -> None:
