@@ -138,18 +138,7 @@ class PodControl:
         self._caught_up: tuple[datetime | None, datetime | None] = (None, None)
         """When the driver last found nothing to read, and up to which (Kinesis) time."""
         self._alive_at = monotonic()
-        began = now()
-        first = DriverReport(
-            stream=names.stream,
-            writer=names.writer,
-            pod=pod.name,
-            pod_uid=pod.uid,
-            started_at=began,
-            updated_at=began,
-            state=DriverState.STARTING,
-            executors=ExecutorsReport(target=0, registered=0),
-            failure=awaits,
-        )
+        first = _first_report(pod, names, now(), awaits)
         self._state = first.state
         self._reporter = DriverReporter(
             first, self._write_report, look=self._look, lives=self._lives, now=now, monotonic=monotonic
@@ -284,3 +273,17 @@ class PodControl:
                 )
                 wait = min(2 * wait, _LONGEST_WAIT)
             self._ended.wait(wait)
+
+
+def _first_report(pod: Pod, names: WriterNames, began: datetime, awaits: Failure | None) -> DriverReport:
+    return DriverReport(
+        stream=names.stream,
+        writer=names.writer,
+        pod=pod.name,
+        pod_uid=pod.uid,
+        started_at=began,
+        updated_at=began,
+        state=DriverState.STARTING,
+        executors=ExecutorsReport(target=0, registered=0),
+        failure=awaits,
+    )

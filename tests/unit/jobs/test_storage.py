@@ -172,7 +172,7 @@ def test_an_agent_that_is_not_up_yet_may_be_asked_again(monkeypatch: pytest.Monk
         raise CredentialRetrievalError(provider="container-role", error_msg="connection refused")
 
     monkeypatch.setattr("botocore.credentials.ContainerProvider.load", refused)
-    with pytest.raises(StorageUnavailableError, match="no credentials of AWS: .*connection refused"):
+    with pytest.raises(StorageUnavailableError, match=r"no credentials of AWS: .*connection refused"):
         open_store(StoreSettings(LakePath.parse("s3a://agent"), AWS))
 
 
