@@ -669,6 +669,20 @@ def test_deletes_outlive_the_driver_and_are_forgotten_in_time(spark: SparkSessio
 
 
 @TABLE_TYPES
+def test_a_batch_of_which_no_record_can_be_used_is_a_commit_without_rows(
+    spark: SparkSession, tmp_path: Path, table_type: TableType
+) -> None:
+    settings = upserts(tmp_path, table_type)
+    with opened(spark, settings) as sink:
+        assert sink.write(ref(0), rows_of(spark, []), replay=False).instant
+        sink.write(ref(1), rows_of(spark, [Order("a", 1), Order("b", 1, "d")]), replay=False)
+        sink.write(ref(2), rows_of(spark, []), replay=False)
+        assert sink.find(ref(2))
+        assert snapshot(spark, settings) == {"a": 1}
+        assert sink.remembered_deletes == 1
+
+
+@TABLE_TYPES
 def test_a_batch_that_is_read_late_is_held_against_the_deletes_of_its_time(
     spark: SparkSession, tmp_path: Path, table_type: TableType
 ) -> None:

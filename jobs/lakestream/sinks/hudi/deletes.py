@@ -16,6 +16,7 @@ from pyspark import StorageLevel
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
+from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import (
     ByteType,
     DataType,
@@ -256,7 +257,8 @@ def _write_to(path: str, deletes: DataFrame, keys: int | None) -> int:
 
 
 def _collected(rows: DataFrame) -> pa.Table:
-    return pa.Table.from_batches(rows._collect_as_arrow())
+    # Of no rows there are no batches either.
+    return pa.Table.from_batches(rows._collect_as_arrow(), to_arrow_schema(rows.schema))
 
 
 def _newest(deletes: DataFrame) -> DataFrame:
