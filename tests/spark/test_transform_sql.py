@@ -145,6 +145,7 @@ def test_a_wrong_transform_is_refused_by_name(spark: SparkSession, sql: str, mes
         ("SELECT id, any_value(n) AS n FROM events GROUP BY id", "any_value(): it goes by the order"),
         ("SELECT id, collect_list(n) AS n FROM events GROUP BY id", "collect_list(): .*sort_array"),
         ("SELECT id, sum(n / 2) AS n FROM events GROUP BY id", "sum(): sums of floating point .*DECIMAL"),
+        ("SELECT id, avg(n) AS n FROM events GROUP BY id", "avg(): sums of floating point .*DECIMAL"),
         ("SELECT *, row_number() OVER (PARTITION BY id ORDER BY n) AS r FROM events", "row_number() OVER .*_sub_sequ"),
         ("SELECT id FROM events ORDER BY n LIMIT 5", "LIMIT takes a part of each batch"),
         ("SELECT id FROM events TABLESAMPLE (10 PERCENT)", "TABLESAMPLE takes a part"),
@@ -166,7 +167,8 @@ def test_other_tables_are_refused(spark: SparkSession, tmp_path: Path) -> None:
     "sql",
     [
         "SELECT id, v.name, unix_timestamp(at) AS s FROM events e LEFT JOIN VALUES (1, 'one') AS v(n, name) USING (n)",
-        "SELECT id, max(at) AS at, sum(n) AS n, bool_or(n > 2) AS b, sort_array(collect_set(n)) AS all FROM events"
+        "SELECT id, max(at) AS at, sum(n) AS n, bool_or(n > 2) AS b, sort_array(collect_set(n)) AS all,"
+        " avg(CAST(n AS int)) AS a FROM events"
         " GROUP BY id",
         "SELECT *, rank() OVER (PARTITION BY id ORDER BY n) AS r, max(n) OVER (PARTITION BY id) AS m FROM events",
         "SELECT * FROM (SELECT *, row_number() OVER (PARTITION BY id ORDER BY n DESC, _sequence_number, _sub_sequence)"

@@ -47,7 +47,8 @@ _CUTS = frozenset({"GlobalLimit", "LocalLimit", "Offset", "Tail", "Sample"})
 _EXACT = frozenset({"Min", "Max", "Count", "BitAndAgg", "BitOrAgg", "BitXorAgg", "HyperLogLogPlusPlus", "PivotFirst"})
 """Aggregates that do not care for the order of their input (as Catalyst's `EliminateSorts` has it); sums as well,
 unless of floating point. PIVOT takes the first of one."""
-_SUMS = frozenset({"Sum", "Average"})
+_INEXACT = {"Sum": frozenset({"float", "double"}), "Average": frozenset({"float", "double", "bigint"})}
+"""Types of what is added as floating point, and is more than a double holds exactly: `avg` adds all but decimals so."""
 _COLLECTS = frozenset({"CollectList", "CollectSet"})
 _RANKS = frozenset({"Rank", "DenseRank", "PercentRank", "CumeDist"})
 _UNIQUE = frozenset({"_sequence_number", "_sub_sequence"})
@@ -147,8 +148,8 @@ def _is_exact(function: Any) -> bool:
     if hasattr(function, "replacement") and "RuntimeReplaceableAggregate" in _interfaces(function):
         return _is_exact(function.replacement())
     name = _class(function)
-    if name in _SUMS:
-        return function.children().apply(0).dataType().simpleString() not in ("float", "double")
+    if name in _INEXACT:
+        return function.children().apply(0).dataType().simpleString() not in _INEXACT[name]
     return name in _EXACT
 
 
