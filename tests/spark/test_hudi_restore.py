@@ -28,6 +28,7 @@ from lakestream.errors import RestoreError
 from lakestream.log import ServiceRequest, Work
 from lakestream.query.hudi_folder import HudiFolder
 from lakestream.sinks.hudi import HudiSettings, HudiSink, RestorableTable
+from lakestream.sinks.hudi.clock import ClockBehindError
 from lakestream.sinks.hudi.metaclient import HudiTable
 from lakestream.storage import LakePath, S3Settings, StoreSettings
 from lakestream.testing.logs import EPOCH_TIME
@@ -237,3 +238,18 @@ def test_where_a_table_cannot_go_back_to_is_told_and_nothing_is_undone(spark: Sp
     with pytest.raises(RestoreError, match=f"files of {first} may have been cleaned: .*beyond the lookup window"):
         table.require(first, 0, CHECKPOINT, COMMENT)
     assert seen(spark, settings) == state([*BEFORE, *AFTER])
+
+
+def test_a_table_is_not_taken_back_by_a_clock_that_is_behind(spark: SparkSession, tmp_path: Path) -> None:
+    """Hudi would wait for the time of its newest instant, without a word, or put what it does before that."""
+    settings = settings_of(tmp_path, TableType.COPY_ON_WRITE, TableVersion.NINE)
+    with opened(spark, settings) as sink:
+        write(spark, sink, 0, BEFORE)
+        instant = instant_of(sink, 1)
+    table = RestorableTable(spark, settings, lambda: datetime.now(UTC) - timedelta(hours=1))
+    with pytest.raises(ClockBehindError, match="s behind"):
+        table.require(instant, 1, CHECKPOINT, COMMENT)
+    RestorableTable(spark, settings).require(instant, 1, CHECKPOINT, COMMENT)
+    with pytest.raises(ClockBehindError, match="s behind"):
+        table.restore(instant)
+    assert seen(spark, settings) == state(BEFORE)

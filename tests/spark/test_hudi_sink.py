@@ -378,7 +378,7 @@ def test_services_that_wait_for_a_clock_that_was_set_back_keep_nobody_from_endin
     settings = upserts(tmp_path, TableType.COPY_ON_WRITE)
     ahead, cleaning, waits = timedelta(0), Event(), Event()
 
-    def clean(_client: HudiClient) -> None:
+    def clean(_client: HudiClient, _since: datetime) -> None:
         cleaning.set()
         waits.wait()
 

@@ -8,8 +8,9 @@ refuses all writes, and is gone on with.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import closing
+from datetime import UTC, datetime
 from types import MappingProxyType
 
 from pyspark.sql import SparkSession
@@ -17,6 +18,7 @@ from pyspark.sql import SparkSession
 from lakestream.errors import RestoreError, TableGoneError
 from lakestream.faults import reach
 from lakestream.sinks.hudi.client import HudiClient
+from lakestream.sinks.hudi.clock import CommitClock
 from lakestream.sinks.hudi.deletes import forget_since
 from lakestream.sinks.hudi.metaclient import HudiTable, SideFiles
 from lakestream.sinks.hudi.options import ALONE, write_options
@@ -32,9 +34,12 @@ logger = logging.getLogger(__name__)
 class RestorableTable:
     """A table that no sink has open: nothing may be written, compacted or cleaned meanwhile."""
 
-    def __init__(self, spark: SparkSession, settings: HudiSettings) -> None:
+    def __init__(
+        self, spark: SparkSession, settings: HudiSettings, now: Callable[[], datetime] = lambda: datetime.now(UTC)
+    ) -> None:
         self._spark = spark
         self._settings = settings
+        self._clock = CommitClock(settings.path, now)
 
     def require(self, instant: str, batch: int, checkpoint: str, comment: str) -> None:
         """Check that the table can be taken back to a commit, and have its files kept until that is done.
@@ -46,9 +51,11 @@ class RestorableTable:
             comment: kept with the savepoint, and tells by it whose it is.
 
         Raises:
+            ClockBehindError: by this machine's clock, the savepoint would be older than the table's newest commit.
             RestoreError: it cannot, and why.
         """
         table = self._table()
+        self._require_clock(table)
         marked = table.batch_at(instant, checkpoint)
         if marked is None or marked > batch:
             raise RestoreError(f"{self._settings.path} has no completed commit {instant} of this checkpoint any more")
@@ -70,8 +77,12 @@ class RestorableTable:
         2. The later commits are written down as undone: should a request of a dead driver complete one afterwards, it
            is none.
         3. Hudi undoes them.
+
+        Raises:
+            ClockBehindError: by this machine's clock, that would be before the table's newest commit.
         """
         table = self._table()
+        self._require_clock(table)
         self._end_rollbacks(table)
         forget_since(self._spark, SideFiles(table, "deletes"), table.time_of(instant).timestamp())
         remember(table, table.batches(after=instant))
@@ -92,6 +103,9 @@ class RestorableTable:
         if not table.exists():
             raise TableGoneError(f"there is no table at {self._settings.path}")
         return HudiTable(self._spark, with_version(table.properties(), self._settings))
+
+    def _require_clock(self, table: HudiTable) -> None:
+        self._clock.require_after(table.newest_time(table.meta_client()))
 
     def _end_rollbacks(self, table: HudiTable) -> None:
         """Undo what a dead driver was writing. Of a restore that was cut off, end what it was undoing, by the plan that
