@@ -28,7 +28,7 @@ from pyspark.sql.types import (
 
 from lakestream.errors import SettingsChangedError, SettingsError
 from lakestream.sinks.hudi.deletes import IS_DELETED
-from lakestream.sinks.hudi.options import PARTITION_PATHS, key_generator
+from lakestream.sinks.hudi.options import PARTITION_PATHS, key_generator, merge_mode
 from lakestream.sinks.hudi.settings import HudiSettings
 from lakestream.sinks.structs import Part, parts_of, require_structs
 from lakestream_api import TableVersion
@@ -45,6 +45,15 @@ _BOOTSTRAPPED_FROM, _HAS_BOOTSTRAP = "hoodie.bootstrap.base.path", "hoodie.boots
 of them whenever it looks at the table, several times a commit, with two requests to S3 each."""
 
 _VERSION = "hoodie.table.version"
+
+_MERGE_MODE = "hoodie.record.merge.mode"
+_PAYLOAD = "hoodie.compaction.payload.class"
+"""The class, in Java, by which tables before version 9 say the same."""
+_PAYLOADS = {
+    "EVENT_TIME_ORDERING": ("DefaultHoodieRecordPayload", "EventTimeAvroPayload"),
+    "COMMIT_TIME_ORDERING": ("OverwriteWithLatestAvroPayload",),
+}
+"""Those that Hudi takes for each mode (`HoodieTableConfig.inferRecordMergeModeFromPayloadClass`)."""
 
 _ANEW = "Set it back; or, to write a new table, give another path and another spec.checkpoint"
 
@@ -102,6 +111,7 @@ def require_same_table(found: Mapping[str, str], settings: HudiSettings) -> None
                 f"{value or 'none'!r}; this cannot change once a table exists. {_ANEW}."
             )
     _require_same_places(found, settings)
+    _require_same_order(found, settings)
 
 
 def _require_same_places(found: Mapping[str, str], settings: HudiSettings) -> None:
@@ -116,6 +126,19 @@ def _require_same_places(found: Mapping[str, str], settings: HudiSettings) -> No
             raise SettingsChangedError(
                 f"hudi.path: the table at {settings.path} was made with {name}={has}, and LakeStream writes with "
                 f"{value}: a key that is there would get a second row. Give another path and another spec.checkpoint."
+            )
+
+
+def _require_same_order(found: Mapping[str, str], settings: HudiSettings) -> None:
+    """A table that somebody else made must take the same one of two versions of a key: readers merge by its word."""
+    mode = merge_mode(settings)
+    for name, right in ((_MERGE_MODE, (mode,)), (_PAYLOAD, _PAYLOADS[mode])):
+        has = found.get(name, right[0])
+        if has.rpartition(".")[2] not in right:
+            raise SettingsChangedError(
+                f"hudi.path: the table at {settings.path} was made with {name}={has}, and LakeStream writes with "
+                f"{right[0]}: readers would take another version of a key than it does. Give another path and another "
+                "spec.checkpoint."
             )
 
 

@@ -114,6 +114,37 @@ def test_a_table_whose_keys_are_elsewhere_is_refused(name: str) -> None:
         require_same_table({**PROPERTIES, name: "COMPLEX"}, ORDERS)
 
 
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("hoodie.record.merge.mode", "COMMIT_TIME_ORDERING"),
+        ("hoodie.record.merge.mode", "CUSTOM"),
+        # As Hudi 0.15 makes tables, unless it is told otherwise.
+        ("hoodie.compaction.payload.class", "org.apache.hudi.common.model.OverwriteWithLatestAvroPayload"),
+        ("hoodie.compaction.payload.class", "org.apache.hudi.common.model.PartialUpdateAvroPayload"),
+    ],
+)
+def test_a_table_that_takes_another_version_of_a_key_is_refused(name: str, value: str) -> None:
+    with pytest.raises(SettingsChangedError, match=f"was made with {name}={value}, .* another version of a key"):
+        require_same_table({**PROPERTIES, name: value}, ORDERS)
+
+
+@pytest.mark.parametrize(
+    ("ordering_field", "mode", "payload"),
+    [
+        ("version", "EVENT_TIME_ORDERING", "DefaultHoodieRecordPayload"),
+        (None, "COMMIT_TIME_ORDERING", "OverwriteWithLatestAvroPayload"),
+    ],
+)
+def test_a_table_that_takes_the_same_version_is_accepted(ordering_field: str | None, mode: str, payload: str) -> None:
+    has = {
+        "hoodie.table.ordering.fields": ordering_field or "",
+        "hoodie.record.merge.mode": mode,
+        "hoodie.compaction.payload.class": f"org.apache.hudi.common.model.{payload}",
+    }
+    require_same_table({**PROPERTIES, **has}, settings(ordering_field=ordering_field))
+
+
 def test_of_a_table_without_partitions_their_paths_do_not_matter() -> None:
     names = (
         "hoodie.table.version",
