@@ -14,7 +14,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Event
-from typing import Any
+from typing import Any, NoReturn
 
 import hudi
 import orjson
@@ -50,9 +50,11 @@ from lakestream.query.target import Kind, Target
 from lakestream.sinks.contract import Arrived, BatchRef
 from lakestream.sinks.hudi import HudiSettings, HudiSink, delete_files, deletes, services
 from lakestream.sinks.hudi import client as client_module
+from lakestream.sinks.hudi import options as options_module
 from lakestream.sinks.hudi.client import HudiClient, Written
 from lakestream.sinks.hudi.clock import ClockBehindError, CommitClock
 from lakestream.sinks.hudi.delete_files import Chunk
+from lakestream.sinks.hudi.late_files import LateFiles
 from lakestream.sinks.hudi.metaclient import HudiTable, instants_in
 from lakestream.sinks.hudi.options import write_options
 from lakestream.sinks.hudi.stats import marks
@@ -609,6 +611,40 @@ def test_replaced_files_stay_for_as_long_as_they_are_to_be_kept(spark: SparkSess
     assert (table.commits_since(began), table.commits_since(datetime.now(UTC))) == (4, 0)
     write(timedelta(0), range(4, 5))
     assert len(sizes()) == 2, "the last version, and the one that a reader of the commit before it has"
+
+
+@VERSIONS
+def test_commits_that_are_to_be_kept_are_not_archived_where_cleaning_fails(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: TableVersion
+) -> None:
+    """They could not be asked for, nor be gone back to, though all of their files are there."""
+    settings = replace(
+        upserts(tmp_path, TableType.COPY_ON_WRITE, version, timedelta(hours=1)),
+        partition_by=(),
+        delete_when=None,
+        buckets=1,
+        compact_every=100,
+    )
+    monkeypatch.setattr(options_module, "MARKED_COMMITS", 2)
+    written: list[str | None] = []
+    with opened(spark, settings) as sink:
+        for batch in range(24):
+            written.append(sink.write(ref(batch), rows_of(spark, [Order("a", batch)]), replay=False).instant)
+        sink.finish_services()
+    with opened(spark, settings) as sink:
+        with monkeypatch.context() as away:
+            away.setattr(LateFiles, "sweep", fails)
+            sink.write(ref(24), rows_of(spark, [Order("a", 24)]), replay=False)
+            sink.finish_services()
+        assert [(one.name, one.failed, one.completed) for one in sink.services] == [
+            ("cleaning", 1, 0),
+            ("archiving", 0, 1),
+        ]
+    assert HudiTable(spark, settings).batches()[:-1] == written
+
+
+def fails(*_: object) -> NoReturn:
+    raise RuntimeError("503")
 
 
 @VERSIONS
