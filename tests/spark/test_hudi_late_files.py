@@ -26,6 +26,8 @@ from hudi_orders import (
 from lakestream.errors import SinkError
 from lakestream.log import ServiceRequest, Work
 from lakestream.sinks.hudi import HudiSettings, late_files
+from lakestream.sinks.hudi import client as client_module
+from lakestream.sinks.hudi.options import retention
 from lakestream_api import Operation, TableType, TableVersion
 
 pytestmark = [pytest.mark.spark, pytest.mark.usefixtures("interpreted")]
@@ -116,6 +118,40 @@ def test_files_that_come_after_their_rollback_are_deleted(
         sink.write(ref(1), rows_of(spark, [Order("a", 2), Order("b", 2)]), replay=False)
     kept = [("a", 2), ("b", 2)] if settings.upserts else [("a", 1), ("a", 2), ("b", 1), ("b", 2)]
     assert all_rows(spark, settings) == kept
+
+
+@pytest.mark.parametrize("version", list(TableVersion), ids=["v6", "v9"])
+def test_a_file_that_comes_soon_is_never_read_however_few_commits_are_kept(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, version: TableVersion
+) -> None:
+    settings = replace(
+        upserts(tmp_path, TableType.COPY_ON_WRITE, version),
+        delete_when=None,
+        operation=Operation.INSERT,
+        ordering_field=None,
+        compact_every=1,
+    )
+    monkeypatch.setattr(late_files, "_LATER", 1_000_000)
+    monkeypatch.setattr(client_module, "retention", few_commits)
+    with opened(spark, settings) as sink:
+        sink.write(ref(0), rows_of(spark, [Order("b", 0)]), replay=False)
+    late = OnTheirWay(spark, settings, [Order("a", 1)])  # into a partition that later batches do not write to
+    with opened(spark, settings) as sink:
+        sink.write(ref(1), rows_of(spark, [Order("a", 1)]), replay=True)
+        for batch in range(2, 8):
+            sink.write(ref(batch), rows_of(spark, [Order("b", batch)]), replay=False)
+            sink.finish_services()
+        assert not [one for one in sink.services if one.failed]
+        late.land()
+        expected = [("a", 1), ("b", 0), *(("b", batch) for batch in range(2, 8))]
+        assert all_rows(spark, settings) == expected
+        assert all_rows_by_hudi_rs(settings) == expected
+
+
+def few_commits(commits: int) -> dict[str, str]:
+    """As `retention`, with hardly more in the active timeline than are to be kept."""
+    kept = {"hoodie.keep.min.commits": str(commits + 2), "hoodie.keep.max.commits": str(commits + 3)}
+    return {**retention(commits), **kept}
 
 
 def test_a_batch_that_is_refused_for_a_late_file_is_written_by_the_next_start(

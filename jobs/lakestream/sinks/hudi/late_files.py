@@ -28,6 +28,9 @@ _PERIOD = timedelta(days=1)
 """For which files are looked for. A request is under way for minutes; a process that is frozen for longer finds its
 connections closed, and is ended by its driver, or as its driver, soon after it wakes."""
 
+_SOON = timedelta(minutes=15)
+"""For which nothing is archived that is as new as their commit: most of them come so soon, and no reader sees one."""
+
 _KEPT = 30
 """Rollbacks whose files are looked for, the newest: each is a driver that was killed within a commit."""
 
@@ -85,6 +88,11 @@ class LateFiles:
             return
         self._names.put(rollback, json.dumps([*files]).encode())
         self._remember(rollback, files, at)
+
+    def shown_since(self, since: datetime) -> datetime:
+        """The time from which on the active timeline has to have all commits, if others need those from `since` on."""
+        soon = self._now() - _SOON
+        return min([since, *(one.at for one in list(self._rollbacks.values()) if one.at > soon)])
 
     def sweep(self, *, all_of_them: bool = False) -> list[str]:
         """Delete what has come: one listing for each partition that is looked at.

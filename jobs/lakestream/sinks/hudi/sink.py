@@ -371,7 +371,8 @@ class HudiSink:
 
     def _archive(self) -> None:
         assert self._beside is not None
-        self._beside.archive(datetime.now(UTC) - self._settings.retain)
+        assert self._rollbacks is not None
+        self._beside.archive(self._rollbacks.late.shown_since(datetime.now(UTC) - self._settings.retain))
 
     def _compact(self, every: int) -> None:
         """Compact what has been planned, also by a driver that died; then what is due, if it may be planned here."""

@@ -168,3 +168,15 @@ def test_who_may_delete_nothing_goes_on_and_says_what_to_do(stored: Stored, capl
     assert late.sweep() == []
     assert f"{FILES[0]} of the table s3://lake/orders came after its commit was rolled back" in caplog.text
     assert "AccessDenied. Delete it" in caplog.text
+
+
+def test_for_a_while_no_commit_is_archived_that_is_newer_than_a_rollback(stored: Stored) -> None:
+    """However short the time is for which they are kept: a file that came then would be read."""
+    late = stored.opened()
+    assert late.shown_since(stored.now) == BEGIN
+    late.expect(instant(BEGIN - timedelta(minutes=2)), FILES[:1])
+    late.expect(instant(BEGIN), FILES[1:])
+    for minutes, since in ((0, -2), (12, -2), (14, 0), (16, 16)):
+        stored.now = BEGIN + timedelta(minutes=minutes)
+        assert late.shown_since(stored.now) == BEGIN + timedelta(minutes=since)
+        assert late.shown_since(stored.now - timedelta(hours=1)) == stored.now - timedelta(hours=1)
