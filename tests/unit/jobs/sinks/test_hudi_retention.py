@@ -47,6 +47,9 @@ class Late:
         if self.looks > 1:
             raise RuntimeError("503")
 
+    def shown_since(self, since: datetime) -> datetime:
+        return since
+
 
 def test_archiving_keeps_what_is_to_be_kept_where_cleaning_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     """Or else all but a few commits are archived, and cannot be asked for, though their files are there."""
