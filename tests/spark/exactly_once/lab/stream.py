@@ -93,17 +93,21 @@ class OrderStream:
 
     def put(self, bursts: int, records: int = 30) -> None:
         """Put so many bursts, far enough apart to become batches of their own; each has unusable records and a KPL
-        aggregate."""
+        aggregate, but for the second of three or more: of that no record can be used."""
         for burst in range(bursts):
             if burst:
                 time.sleep(GAP_SECONDS)
-            events = self._events.take(records + AGGREGATED, time.time())
-            self._malformed.update(event.data for event in events if event.malformed)
-            entries = [{"Data": event.data, "PartitionKey": event.partition_key} for event in events[:records]]
-            entries.append(self._aggregate(events[records:]))
-            entries.append({"Data": next(self._unusable), "PartitionKey": f"unusable-{burst}"})
+            entries = [{"Data": next(self._unusable), "PartitionKey": f"unusable-{burst}"}]
+            if bursts < 3 or burst != 1:
+                entries += self._usable(records)
             answer = self._client.put_records(StreamName=self.name, Records=entries)
             assert answer["FailedRecordCount"] == 0, answer
+
+    def _usable(self, records: int) -> list[dict[str, Any]]:
+        events = self._events.take(records + AGGREGATED, time.time())
+        self._malformed.update(event.data for event in events if event.malformed)
+        entries = [{"Data": event.data, "PartitionKey": event.partition_key} for event in events[:records]]
+        return [*entries, self._aggregate(events[records:])]
 
     def _aggregate(self, events: Sequence[Record]) -> dict[str, Any]:
         # As the KPL does, of records that belong into one shard.
