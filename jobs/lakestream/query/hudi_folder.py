@@ -16,14 +16,15 @@ from typing import Any
 import fastavro
 import obstore
 
-from lakestream.errors import SettingsError
+from lakestream.errors import LakeStreamError, SettingsError
+from lakestream.places import PROPERTIES
 from lakestream.query.errors import FilesGoneError, UnreadableError
 from lakestream.query.history import History, Version
 from lakestream.query.properties import parse_properties
 from lakestream.query.timeline import REPLACE, Instant, Listed, Timeline
-from lakestream.storage import ObjectNotFoundError, StoreSettings, open_store, translated
+from lakestream.storage import ObjectNotFoundError, StoreSettings, exists, open_store, translated
 
-_PROPERTIES = ".hoodie/hoodie.properties"
+_PROPERTIES, _COPY = (f".hoodie/{name}" for name in PROPERTIES)
 _CONCURRENT_GETS = 16
 _TIMELINES = {"1": ".hoodie", "2": ".hoodie/timeline"}
 """Where the timeline is, by the version of its layout: 1 up to table version 6, 2 from 8 on."""
@@ -47,13 +48,13 @@ class HudiFolder:
 
         Raises:
             SettingsError: no Hudi table.
-            UnreadableError: a table of a layout that is not known here.
+            UnreadableError: a table of a layout that is not known here; or one without properties, but for their copy.
             StorageError, StorageUnavailableError: of the store.
         """
         try:
             properties = parse_properties(read(place, _PROPERTIES).decode("latin-1"))  # as Java reads them
         except ObjectNotFoundError:
-            raise SettingsError(f"{place.path} is no Hudi table: it has no {_PROPERTIES}") from None
+            raise _without_properties(place) from None
         if (layout := properties.get("hoodie.timeline.layout.version", "")) not in _TIMELINES:
             raise UnreadableError(
                 f"the table at {place.path} has timeline layout {layout or 0} (table version "
@@ -230,6 +231,15 @@ def _timeline(place: StoreSettings, properties: dict[str, str]) -> Timeline:
         layout=int(layout),
         undone=frozenset(entry.name for entry in listed(place, _UNDONE)),
     )
+
+
+def _without_properties(place: StoreSettings) -> LakeStreamError:
+    if exists(place, _COPY):
+        return UnreadableError(
+            f"the table at {place.path} has but a copy of {_PROPERTIES}: it is being written anew, or somebody died at "
+            "that. Ask again; if it stays so, start the table's writer, which brings it back"
+        )
+    return SettingsError(f"{place.path} is no Hudi table: it has no {_PROPERTIES}")
 
 
 def read(place: StoreSettings, key: str) -> bytes:

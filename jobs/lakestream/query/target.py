@@ -11,7 +11,7 @@ from pathlib import Path
 from lakestream.errors import SettingsError
 from lakestream.log.layout import IDENTITY
 from lakestream.nearby import nearby
-from lakestream.places import HUDI_SIDE, JSON_SIDE, checkpoint_place, for_command, table_place
+from lakestream.places import HUDI_SIDE, JSON_SIDE, PROPERTIES, checkpoint_place, for_command, table_place
 from lakestream.sinks.owner import KEY, read_owner
 from lakestream.storage import LakePath, S3Settings, Scheme, StoreSettings, exists
 from lakestream_api import LakeStream
@@ -100,7 +100,7 @@ def at_path(path: str, environ: Mapping[str, str]) -> Target:
     """
     place = place_at(path, _s3_of(environ))
     require_folder(place)
-    if exists(place, ".hoodie/hoodie.properties"):
+    if any(exists(place, f".hoodie/{name}") for name in PROPERTIES):
         is_owned = exists(place, f"{HUDI_SIDE}/{KEY}")
         return Target(Kind.HUDI, place, _log_of(place, HUDI_SIDE) if is_owned else None)
     if exists(place, f"{JSON_SIDE}/{KEY}"):

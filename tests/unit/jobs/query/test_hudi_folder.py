@@ -15,6 +15,7 @@ from lakestream.query.hudi_folder import HudiFolder
 from lakestream.query.moments import Commit
 from lakestream.query.question import Changes, Snapshot
 from lakestream.query.spans import span_of
+from lakestream.query.target import Kind, at_path
 from lakestream.storage import LakePath, S3Settings, StoreSettings
 
 PROPERTIES = "hoodie.table.name=orders\nhoodie.table.version=9\nhoodie.timeline.layout.version=2\n"
@@ -166,3 +167,15 @@ def test_what_was_undone_meanwhile_is_noticed(table: Table) -> None:
     folder.require_kept(folder.history.versions[-2])
     with pytest.raises(FilesGoneError, match=instant(50)):
         folder.require_kept(folder.history.versions[-1])
+
+
+def test_a_table_whose_properties_are_written_anew_is_one(tmp_path: Path) -> None:
+    Table(tmp_path)
+    properties = tmp_path / "orders" / ".hoodie" / "hoodie.properties"
+    properties.rename(properties.with_suffix(".properties.backup"))
+    target = at_path(f"{tmp_path}/orders", {})
+    assert target.kind is Kind.HUDI
+    with pytest.raises(
+        UnreadableError, match=r"has but a copy of .hoodie/hoodie.properties: .* start the table's writer"
+    ):
+        HudiFolder.look(target.table)
