@@ -17,7 +17,15 @@ from lakestream.nearby import nearby
 from lakestream.places import JSON_SIDE, PROPERTIES
 from lakestream.sinks.hive_paths import partition_values
 from lakestream.sinks.owner import KEY, read_owner
-from lakestream.storage import LakePath, Scheme, StoreSettings, exists, open_store, translated
+from lakestream.storage import (
+    LakePath,
+    ObjectNotFoundError,
+    Scheme,
+    StoreSettings,
+    exists,
+    open_store,
+    translated,
+)
 
 if TYPE_CHECKING:
     from obstore import ObjectMeta
@@ -177,13 +185,23 @@ def _committed(table: StoreSettings, path: LakePath, listed: list[Found]) -> lis
             whole = str(table.path / entry.path)
             if whole != str(path) and not whole.startswith(f"{path}/"):
                 continue
-            if whole not in by_path:
+            # Its writer goes on: what it has written since the files were listed is not among them.
+            if (one := by_path.get(whole) or _looked_up(table, entry.path)) is None:
                 raise RequestError(
                     f"{whole} is gone, which batch {batch.batch} of {owner.writer} has written. To take the others, "
                     "name them: lakestream files -f lakestream.yaml --writer NAME"
                 )
-            one = by_path[whole]
             files.append(Found(one.place, one.size, one.etag, one.modified, _values(entry.partition), entry.rows))
     if not files:
         raise RequestError(f"{path} has no file of a committed batch of {owner.writer}")
     return files
+
+
+def _looked_up(table: StoreSettings, name: str) -> Found | None:
+    """A file of a table by itself; None: it is not there."""
+    path = table.path / name
+    try:
+        with translated(f"look for {path}"):
+            return _found(table, obstore.head(open_store(table.root), path.key))
+    except ObjectNotFoundError:
+        return None

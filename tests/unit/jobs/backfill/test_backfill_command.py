@@ -7,19 +7,24 @@ import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner, Result
 
-from lakestream.backfill import ask, cut
+from lakestream.backfill import ask, cut, find
+from lakestream.backfill.find import _listed
 from lakestream.log import ObstoreLogStore, Request, newest_request
 from lakestream.main import app
 from lakestream.model import BatchCommit, FileEntry, FilePart, Format, SinkCommit, Taken
 from lakestream.sinks.owner import Owner, TableClaim
 from lakestream.storage import LakePath, S3Settings, StoreSettings
 from lakestream.testing.logs import DOCUMENT, log_at, plan_of
+
+if TYPE_CHECKING:
+    from obstore import ObjectMeta
 
 
 class Lake:
@@ -299,6 +304,30 @@ class TestTableOfJsonFiles:
         gone = table / "dt=2026-01-01" / "b0.json"
         gone.unlink()
         assert f"{gone} is gone, which batch 0 of json has written" in lake.refused(table)
+
+    def test_what_its_writer_commits_while_it_is_listed_is_not_gone(
+        self, lake: Lake, table: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A table with the files of months takes minutes to list, and its writer has a batch every ten seconds."""
+
+        def listed(place: StoreSettings) -> list[tuple[str, ObjectMeta]]:
+            found = [*_listed(place)]
+            late = table / "dt=2026-01-03" / "b2.json"
+            late.parent.mkdir()
+            late.write_text('{"order_id":"a"}\n')
+            log = log_at(lake.folder / "checkpoint" / "json")
+            (plan,) = log.pending_plans()
+            entry = FileEntry("dt=2026-01-03/b2.json", 1, 17, "dt=2026-01-03")
+            commit = BatchCommit.of(plan, epoch=log.epoch, committed_at=plan.planned_at)
+            log.put_commit(replace(commit, sink=SinkCommit(1, 17, (entry,))))
+            return found
+
+        monkeypatch.setattr(find, "_listed", listed)
+        done = lake.backfill(table)
+        assert done.exit_code == 0, done.stderr
+        assert [(Path(part.path).name, part.rows, part.folders) for part in lake.parts()][2:] == [
+            ("b2.json", 1, (("dt", "2026-01-03"),))
+        ]
 
     def test_events_and_rows_are_not_mixed(self, lake: Lake, table: Path) -> None:
         assert "rows of a table, and others events" in lake.refused(table, lake.put("a.json"))
