@@ -38,6 +38,8 @@ _KEY_CHARACTERS = 256
 """Of a partition key, at most (Kinesis's limit). Records name their key by its number, so that a megabyte with one long
 key and many records would be gigabytes."""
 _NUMBER = re.compile(r"[0-9]{1,39}")
+_HASH_KEYS = 2**128
+"""So many there are, from 0, as of MD5s: those of all shards together."""
 
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 _Field: TypeAlias = tuple[int, int | bytes]
@@ -53,11 +55,12 @@ class UserRecord:
 
     @property
     def hash_key(self) -> int | None:
-        """What decides its shard; None: an explicit hash key that is no number."""
+        """What decides its shard; None: an explicit hash key that is none, for no shard has it."""
         if self.explicit_hash_key is None:
             digest = hashlib.md5(self.partition_key.encode(), usedforsecurity=False).digest()
             return int.from_bytes(digest, "big")
-        return int(self.explicit_hash_key) if _NUMBER.fullmatch(self.explicit_hash_key) else None
+        key = int(self.explicit_hash_key) if _NUMBER.fullmatch(self.explicit_hash_key) else _HASH_KEYS
+        return key if key < _HASH_KEYS else None
 
 
 class _MalformedError(Exception):

@@ -82,6 +82,8 @@ def test_the_hash_key_of_a_user_record() -> None:
     assert UserRecord("a", b"").hash_key == 0x0CC175B9C0F1B6A831C399E269772661
     assert UserRecord("a", b"", "7").hash_key == 7
     assert UserRecord("a", b"", "x").hash_key is None
+    assert UserRecord("a", b"", str(2**128 - 1)).hash_key == 2**128 - 1
+    assert UserRecord("a", b"", str(2**128)).hash_key is None, "no shard has it, so nobody sent it again to another one"
     records = [UserRecord("a", b""), UserRecord("a", b"", "7"), UserRecord("a", b"", "x"), UserRecord("a", b"", "-7")]
     assert list(placed(records, HashKeys(7, 7))) == [1, 2, 3]
     assert list(placed(records, None)) == [0, 1, 2, 3]
