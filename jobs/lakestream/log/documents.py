@@ -35,9 +35,13 @@ class Document:
         if definition is None:
             return cls(epoch=epoch)
         newest = newest_definition(store)
-        # Another release makes rows by other rules of the same document, and is no reason to wait for an edit.
-        edited = newest is not None and newest.differs_in_document(definition)
-        return cls(definition.digest, epoch, newest.digest if newest is not None and edited else "")
+        if newest is None or newest.digest == definition.digest:
+            return cls(definition.digest, epoch)
+        if newest.differs_in_document(definition):
+            return cls(definition.digest, epoch, newest.digest)
+        # Who asks has another release, which makes rows by other rules of the same document. That is no reason to wait,
+        # and the driver that runs has another digest: that of its release, which may have planned nothing yet.
+        return cls(epoch=epoch)
 
     def is_for(self, definition: str, epoch: int) -> bool:
         """Whether a driver is to carry it out: one with the same definition; or one that took over since, unless it was
