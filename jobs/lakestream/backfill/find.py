@@ -59,7 +59,8 @@ class Found:
 
 
 def find_files(place: StoreSettings, not_in: LakePath) -> list[Found]:
-    """The file, or all below a folder, sorted; without those whose name, or a folder of theirs, begins with _ or a dot.
+    """The file, or all below a folder, sorted; without those whose name, or a folder of theirs, begins with _ or a dot;
+    but for folders of partitions, as `_shard_id=1`.
 
     Below the table of a JSON writer these are the files of committed batches.
 
@@ -128,7 +129,8 @@ def _listed(place: StoreSettings) -> Iterator[tuple[str, ObjectMeta]]:
 
 
 def _is_hidden(key: str) -> bool:
-    return any(name.startswith(("_", ".")) for name in key.split("/"))
+    # As to Spark, a folder of a partition is none, also by a column like _shard_id.
+    return any(name.startswith(".") or (name.startswith("_") and "=" not in name) for name in key.split("/"))
 
 
 def _is_of_partition(key: str) -> bool:

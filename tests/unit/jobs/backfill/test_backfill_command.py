@@ -107,6 +107,15 @@ def test_files_and_folders_are_asked_for_and_it_is_told_how_far_that_is(lake: La
     assert "backfill 2: " in lake.backfill(one).stdout, "a table kept by key takes a file twice"
 
 
+def test_a_partition_by_a_column_with_an_underscore_is_not_hidden(lake: Lake) -> None:
+    """As of what `json.partitionBy: [_shard_id]` has written."""
+    lake.put("_shard_id=0/a.json")
+    lake.put("_shard_id=0/_b.json")
+    lake.put("_shard_id=0/.c=d/e.json")
+    assert lake.backfill(lake.folder / "files").exit_code == 0
+    assert [(Path(part.path).name, part.folders) for part in lake.parts()] == [("a.json", (("_shard_id", "0"),))]
+
+
 def test_a_backfill_can_be_cancelled(lake: Lake) -> None:
     assert "nothing to cancel" in lake.refused("cancel")
     assert lake.backfill("status").stdout == "nobody has asked for a backfill\n"
