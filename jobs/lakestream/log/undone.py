@@ -19,6 +19,9 @@ class Undone:
     """Paths of what they have in quarantine; read again, their records are rejected again, or not."""
     requests: tuple[Request, ...]
     """Replays and backfills of which something is taken again, or for the first time."""
+    cancelled: tuple[Request, ...] = ()
+    """Those of which nothing more is taken, whatever of them is undone; also one that was cancelled too late, and is
+    done."""
 
 
 def undone_behind(store: LogStore, standing: Standing) -> Undone:
@@ -32,5 +35,8 @@ def undone_behind(store: LogStore, standing: Standing) -> Undone:
     first = 1 if taken is None else taken.request + taken.is_done
     keys = store.list(REQUESTS)
     numbers = sorted({number for key in keys if (number := number_of(key)) >= first})
-    left = tuple(read_request(store, number) for number in numbers if cancelled_key(number) not in keys)
-    return Undone(tuple(rejects), left)
+    left, cancelled = (
+        tuple(read_request(store, number) for number in numbers if (cancelled_key(number) in keys) is is_cancelled)
+        for is_cancelled in (False, True)
+    )
+    return Undone(tuple(rejects), left, cancelled)

@@ -166,6 +166,8 @@ def _told_reread(standing: Standing, undone: Undone) -> Iterable[str]:
         yield f"forgotten: {len(undone.rejects):,} files of the quarantine, whose records come again"
     for request in undone.requests:
         yield f"taken again, as far as it was undone: {request}"
+    for request in undone.cancelled:
+        yield f"undone as far as it was taken since, and not taken again, for it was cancelled: {request}"
 
 
 def _told_left_out() -> Iterable[str]:

@@ -11,9 +11,19 @@ import fastavro
 import pytest
 from typer.testing import CliRunner, Result
 
-from lakestream.log import ObstoreLogStore, ServiceRequests, Work, keep_standing
+from lakestream.log import (
+    Document,
+    ObstoreLogStore,
+    Request,
+    Requested,
+    ServiceRequests,
+    Work,
+    cancel_request,
+    keep_standing,
+    put_request,
+)
 from lakestream.main import app
-from lakestream.model import Definition, Standing, Trim
+from lakestream.model import Definition, FileEntry, Standing, Trim
 from lakestream.sinks.hudi import stats
 from lakestream.statuses import PLANNED, Exit
 from lakestream.storage import LakePath, S3Settings, StoreSettings
@@ -26,6 +36,7 @@ hoodie.timeline.layout.version=2
 hoodie.table.recordkey.fields=order_id
 """
 BATCHES = 4
+NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
 STAT = {
     "type": "record",
     "name": "Stat",
@@ -95,6 +106,19 @@ def test_what_is_undone_and_what_is_read_again_is_told(lake: Path) -> None:
     ]
     assert "nothing was done" in done.stderr
     assert ServiceRequests(store(lake)).next() is None
+
+
+def test_what_was_cancelled_is_told_to_be_undone_for_good(lake: Path) -> None:
+    """Also where that came too late, and it was taken as a whole: its driver would see that it is cancelled."""
+    log = store(lake)
+    for number in (1, 2):
+        put_request(log, Request(number, NOW, Document(), (Requested(FileEntry("a.parquet", 1, 1, ""), "another"),)))
+    cancel_request(log, 1, NOW)
+    told = restore(lake, "--to", instant(1)).stdout.splitlines()
+    assert told[4:] == [
+        "taken again, as far as it was undone: replay 2",
+        "undone as far as it was taken since, and not taken again, for it was cancelled: replay 1",
+    ]
 
 
 def test_a_request_has_where_the_stream_stood(lake: Path) -> None:
