@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from lakestream.errors import SettingsError
 from lakestream.kinesis.port import IteratorStart, Shard, StreamSummary
 from lakestream.kinesis.settings import StartingPosition
-from lakestream.model import Cursor, Finished, Reading, Trim, Unpinned, Waiting
+from lakestream.model import Cursor, Finished, Loss, Reading, Trim, Unpinned, Waiting
 
 Shards = Mapping[str, Shard]
 Cursors = Mapping[str, Cursor]
@@ -180,6 +180,22 @@ def out_of_reach(cursors: Iterable[Cursor], trim: Trim) -> Cursor | None:
     """One of the cursors that nobody may be able to go on from: of records behind it, the first may be trimmed by the
     time that they are read."""
     return next((cursor for cursor in cursors if may_be_trimmed(cursor, trim.floor + _TRIM_MARGIN)), None)
+
+
+def behind_losses(cursors: Cursors, losses: Iterable[Loss], left: Mapping[str, datetime]) -> dict[str, Cursor]:
+    """Move behind what is lost where the plan takes nothing: it would be lost once more with the next one.
+
+    Args:
+        cursors: with the plan.
+        losses: of the plan.
+        left: by shard, arrival of the oldest record that is there.
+    """
+    moved: dict[str, Cursor] = dict(cursors)
+    for loss in losses:
+        cursor = cursors.get(loss.shard_id)
+        if isinstance(cursor, Reading) and cursor.position == loss.start and loss.end is not None:
+            moved[loss.shard_id] = Reading(loss.shard_id, loss.end, left[loss.shard_id], None)
+    return moved
 
 
 def worth_writing(old: Iterable[Cursor], new: Iterable[Cursor], interval: timedelta) -> bool:

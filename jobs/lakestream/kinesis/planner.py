@@ -14,6 +14,7 @@ from lakestream.kinesis.admission import Admission, admit, assign_tasks
 from lakestream.kinesis.crew import Crew
 from lakestream.kinesis.lineage import (
     adopt,
+    behind_losses,
     finish,
     finishable,
     first_cursors,
@@ -163,6 +164,8 @@ class Planner:
             self._rates.slice(self._settings, len(nexts), slots),
         )
         ranges = self._cut(draft, nexts, admission)
+        left = {shard_id: found.record.arrival for shard_id, found in nexts.items()}
+        draft.cursors = behind_losses(draft.cursors, draft.losses, left)
         laid_out = assign_tasks(ranges, slots, self._settings.records_per_task)
         self._tasks[batch] = 1 + max((r.task for r in laid_out), default=0)
         after_batch = tuple(draft.cursors[shard_id] for shard_id in sorted(draft.cursors))

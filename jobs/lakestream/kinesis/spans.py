@@ -93,6 +93,7 @@ class SpanPlanner:
             plan = planner.plan(batch=0, epoch=0, cursors=progress.cursors, trim=progress.trim)
             if plan is None:
                 return None
+            before = progress
             progress = SpanProgress(
                 cursors=ended(plan.cursors, until, _LATE, planner.shards),
                 trim=plan.trim,
@@ -108,6 +109,8 @@ class SpanPlanner:
             # What was seen without a record to be read needs no batch of its own: it can be seen again.
             if plan.ranges:
                 return Portion(plan.tasks, Taken(due.request, 0, 1, progress))
+            if progress.cursors == before.cursors:
+                return None  # a closed shard is lost whose children ListShards does not show yet
 
     def _planner_of(self, due: SpanDue, records: int) -> Planner:
         if self._at is None or self._at.request != due.request:

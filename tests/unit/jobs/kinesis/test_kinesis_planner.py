@@ -449,6 +449,27 @@ def test_losses_can_be_skipped_and_are_written_down() -> None:
     assert plan.ranges[0].start == cursors[0].position, "the ranges no longer tile"
 
 
+def test_a_loss_is_told_once_also_where_the_shard_gives_nothing_to_the_batch() -> None:
+    """As the oldest record that is left of it comes behind the backlog of another shard."""
+    stream = FakeKinesis(2)
+    for shard in (S0, S1):
+        stream.put(shard, b"lost")
+        stream.advance(seconds(10))
+    cursors = plan_of(planner_of(stream, max_records=1000)).cursors
+    stream.advance(timedelta(hours=25))
+    for _ in range(5):
+        stream.put(S1, b"backlog")
+        stream.advance(timedelta(minutes=10))
+    left = stream.put(S0, b"left")
+    stream.advance(seconds(1))
+    planner = planner_of(stream, skip_losses=True, max_records=1000)
+    first = plan_of(planner, cursors, 1)
+    assert {loss.shard_id for loss in first.losses} == {S0, S1}
+    assert [piece.shard_id for piece in first.ranges] == [S1]
+    assert first.cursors[0] == Reading(S0, at(left.sequence), left.arrival, None)
+    assert plan_of(planner, first.cursors, 2, first.trim).losses == ()
+
+
 def test_a_record_at_the_edge_of_the_retention_is_no_loss_while_it_is_there() -> None:
     stream = FakeKinesis()
     stream.put(S0, b"read")

@@ -112,6 +112,39 @@ def test_what_expires_while_it_waits_is_skipped_and_told_or_ends_the_request(may
         assert portion == Portion((), Taken(1, 0, 0, span_of(portion)))
 
 
+def test_a_span_ends_of_which_the_rest_is_trimmed_between_two_batches() -> None:
+    """What is left of the shard lies behind it: the planner must not look for the rest again and again."""
+    stream = FakeKinesis(2)
+    for _ in range(30):
+        for shard in stream.open_shards():
+            stream.put(shard, b"x")
+        stream.advance(MINUTE)
+    progress = span_of(planner(stream, may_lose=True).portion(due(0, 20), None, 1))
+    assert progress.cursors, "the rest is to come"
+    stream.advance(timedelta(hours=25))
+    for shard in stream.open_shards():
+        stream.put(shard, b"y")
+    stream.advance(MINUTE)
+    portion = planner(stream, may_lose=True).portion(due(0, 20, progress), None, 1)
+    assert (taken_of(portion).parts, [loss.shard_id for loss in span_of(portion).lost]) == (1, stream.open_shards())
+
+
+def test_a_closed_shard_that_is_lost_waits_for_its_children(monkeypatch: pytest.MonkeyPatch) -> None:
+    stream = FakeKinesis()
+    put_each_minute(stream, 30)
+    progress = span_of(planner(stream, may_lose=True).portion(due(0, 20), None, 1))
+    stream.advance(timedelta(hours=25))
+    stream.split(A)
+    stream.advance(MINUTE)
+    full = FakeKinesis.list_shards
+    monkeypatch.setattr(FakeKinesis, "list_shards", lambda self: full(self)[:1])
+    spans = planner(stream, may_lose=True)
+    assert spans.portion(due(0, 20, progress), None, 1) is None
+    monkeypatch.undo()
+    portion = spans.portion(due(0, 20, progress), None, 1)
+    assert (taken_of(portion).parts, span_of(portion).lost[0].shard_id) == (1, A)
+
+
 def test_what_a_reader_has_lost_ends_the_request_as_well() -> None:
     stream = FakeKinesis()
     put_each_minute(stream, 10)
