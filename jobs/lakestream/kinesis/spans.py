@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 from lakestream.kinesis.lineage import ended
 from lakestream.kinesis.planner import Planner
@@ -98,7 +98,7 @@ class SpanPlanner:
                 cursors=ended(plan.cursors, until, _LATE, planner.shards),
                 trim=plan.trim,
                 reached=plan.horizon,
-                lost=progress.lost + tuple(_within(loss, due.span) for loss in plan.losses),
+                lost=progress.lost + tuple(_within(plan.losses, due.span)),
             )
             if self._lost(due, progress) and not self._may_lose:
                 reached = due.progress.reached if due.progress else None  # of this plan nothing is taken
@@ -150,7 +150,9 @@ def _as_streamed(commit: BatchCommit) -> BatchCommit | None:
     return replace(commit, base=base, horizon=max(base, span.reached))
 
 
-def _within(loss: Loss, span: Span) -> Loss:
-    """What else may have been trimmed is not asked for."""
-    since: datetime = max(loss.since, span.since)
-    return replace(loss, since=since, until=max(since, min(loss.until, span.until)))
+def _within(losses: Iterable[Loss], span: Span) -> Iterator[Loss]:
+    """What else may have been trimmed is not asked for, as of a child whose parents were read beyond the span."""
+    for loss in losses:
+        if loss.since < span.until and loss.until >= span.since:
+            since = max(loss.since, span.since)
+            yield replace(loss, since=since, until=max(since, min(loss.until, span.until)))
