@@ -178,8 +178,9 @@ def _told_document(store: LogStore, definition: Definition | None, *, rereads: b
     if definition is None or not rereads:
         return
     newest = newest_definition(store)
-    if newest is not None and (changed := newest.differences(definition)):
+    if newest is not None and newest.differs_in_document(definition):
         yield (
-            f"by the document as it is now, of which the newest batch knows nothing yet ({changed}): a driver that is "
-            "started with it does this, and the one that runs does not"
+            "by the document as it is now, of which the newest batch knows nothing yet "
+            f"({newest.differences(definition)}): a driver that is started with it does this, and the one that runs "
+            "does not"
         )

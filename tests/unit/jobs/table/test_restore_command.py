@@ -11,6 +11,7 @@ import fastavro
 import pytest
 from typer.testing import CliRunner, Result
 
+from lakestream.command import load
 from lakestream.log import (
     Document,
     ObstoreLogStore,
@@ -24,6 +25,7 @@ from lakestream.log import (
 )
 from lakestream.main import app
 from lakestream.model import Definition, FileEntry, Standing, Trim
+from lakestream.settings import definition
 from lakestream.sinks.hudi import stats
 from lakestream.statuses import PLANNED, Exit
 from lakestream.storage import LakePath, S3Settings, StoreSettings
@@ -211,6 +213,17 @@ def test_what_was_cleaned_is_told_unless_a_savepoint_keeps_it(lake: Path) -> Non
     assert done.exit_code == PLANNED
     write(lake, f"{instant(3)}_{instant(4)}.savepoint", schema, {"comments": ""})
     assert f"a later commit has a savepoint, {instant(3)}" in restore(lake, "--to", instant(2)).stderr
+
+
+def test_another_release_is_no_edited_document(lake: Path) -> None:
+    """The driver that runs does it."""
+    log = log_at(lake / "checkpoint" / "hudi")
+    document = load(lake / "orders.yaml")
+    own = definition(document, document.writer("hudi"))
+    log.put_plan(replace(plan_of(BATCHES, log.epoch), definition=replace(own, rules=own.rules + 1)))
+    done = restore(lake, "--to", instant(1))
+    assert done.exit_code == PLANNED
+    assert "by the document as it is now" not in done.stdout
 
 
 def test_an_edited_document_is_told(lake: Path) -> None:
