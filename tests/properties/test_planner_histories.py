@@ -216,6 +216,7 @@ class TrimmedHistory(History):
         self.plan()
 
     def judge(self) -> None:
+        assert tiling_faults(self.plans) == []
         faults = delivery_faults(self._wanted(), [s for batch in self.batches for _, s in batch])
         missing = set(faults.pop("missing", []))
         assert faults == {}

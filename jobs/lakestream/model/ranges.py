@@ -80,7 +80,7 @@ class ShardRange:
 
     shard_id: str
     start: Position
-    """Equals the end of the shard's range before, if there is one."""
+    """Equals the end of the shard's range before, if there is one, or that of a loss behind it."""
     end: Position
     """Exclusive. At the first record of the next range, or after the last one of this."""
     first: int

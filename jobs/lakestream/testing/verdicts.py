@@ -9,7 +9,8 @@ from lakestream.model import BatchPlan, Finished, Position
 
 
 def tiling_faults(plans: Iterable[BatchPlan]) -> list[str]:
-    """Where the ranges of successive plans do not tile their shards: gaps, overlaps, ranges behind the end."""
+    """Where the ranges of successive plans do not tile their shards: gaps, overlaps, ranges behind the end. A loss of
+    which the plan takes nothing behind it is no gap."""
     faults: list[str] = []
     ends: dict[str, Position] = {}
     closed: set[str] = set()
@@ -27,6 +28,10 @@ def tiling_faults(plans: Iterable[BatchPlan]) -> list[str]:
                     f"batch {plan.batch}: {piece.shard_id} closes, but its cursor is not finished, or vice versa"
                 )
             ends[piece.shard_id] = piece.end
+        taken = {piece.shard_id for piece in plan.ranges}
+        for loss in plan.losses:
+            if loss.end is not None and loss.shard_id not in taken and ends.get(loss.shard_id) == loss.start:
+                ends[loss.shard_id] = loss.end
         closed |= finished
     return faults
 
