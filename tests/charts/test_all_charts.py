@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 import yaml
 
-from rendering import CHARTS, KUBERNETES, Render, Rendered, command, containers, ours, pods, run
+from rendering import CHARTS, KUBERNETES, Render, Rendered, command, containers, ours, pods, run, template
 from rendering.schemas import LOCATION, write_api_schemas, write_crd_schemas
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
@@ -257,6 +257,24 @@ def test_values_that_are_null_are_left_out_or_told(chart: str, render: Render) -
 def test_names_that_no_service_may_have_are_refused(chart: str, name: str, render: Render) -> None:
     with pytest.raises(ValueError, match=f"{name} begins the name of a Service"):
         render(chart, {"fullnameOverride": name})
+
+
+@pytest.mark.parametrize("chart", NAMES)
+def test_names_that_look_like_numbers_stay_texts(chart: str) -> None:
+    """Labels of another type are refused by the API server, as are names of accounts, claims and classes."""
+    named: dict[str, Any] = {"nameOverride": "2024", "fullnameOverride": "lake", "serviceAccount": {"name": "2024"}}
+    values = {
+        "lakestream": named | {"operator": {"priorityClassName": "2024"}, "sparkOperator": {"enabled": False}},
+        "loadgen": named | {"scenario": {"configMap": "2024"}, "ledger": {"existingClaim": "2024"}},
+        "local-aws": {
+            "kinesis": {"persistence": {"enabled": True, "existingClaim": "2024"}},
+            "s3": {"persistence": {"enabled": True, "storageClassName": "2024"}},
+        },
+    }
+    rendered = template(chart, json.dumps(values[chart]), release="2024")
+    text = yaml.safe_dump_all(each for each in rendered.objects if each["kind"] != "CustomResourceDefinition")
+    assert "'2024'" in text
+    assert re.findall(r".*: 2024\n", text) == []
 
 
 @pytest.mark.parametrize("chart", NAMES)

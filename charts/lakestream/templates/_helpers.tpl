@@ -33,8 +33,8 @@
 {{- end }}
 
 {{- define "lakestream.selector" -}}
-app.kubernetes.io/name: {{ include "lakestream.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "lakestream.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{- define "lakestream.labels" -}}
@@ -54,7 +54,7 @@ app.kubernetes.io/part-of: lakestream
 {{- end }}
 
 {{- define "lakestream.pod" -}}
-serviceAccountName: {{ include "lakestream.serviceAccount" . }}
+serviceAccountName: {{ include "lakestream.serviceAccount" . | quote }}
 enableServiceLinks: false
 {{- with .Values.imagePullSecrets }}
 imagePullSecrets: {{- toYaml . | nindent 2 }}
@@ -70,7 +70,7 @@ tolerations: {{- toYaml . | nindent 2 }}
 affinity: {{- toYaml . | nindent 2 }}
 {{- end }}
 {{- with .priorityClassName }}
-priorityClassName: {{ . }}
+priorityClassName: {{ . | quote }}
 {{- end }}
 {{- end }}
 securityContext: {{- toYaml .Values.operator.podSecurityContext | nindent 2 }}

@@ -24,8 +24,8 @@
 {{- end }}
 
 {{- define "loadgen.selector" -}}
-app.kubernetes.io/name: {{ include "loadgen.name" . }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ include "loadgen.name" . | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{- define "loadgen.labels" -}}
@@ -51,7 +51,7 @@ app.kubernetes.io/part-of: lakestream
 
 {{/* What all pods have in common. None calls the API server; IRSA and Pod Identity bring tokens of their own. */}}
 {{- define "loadgen.pod" -}}
-serviceAccountName: {{ include "loadgen.serviceAccount" . }}
+serviceAccountName: {{ include "loadgen.serviceAccount" . | quote }}
 automountServiceAccountToken: false
 # The variables that links make would be read as options of Locust's.
 enableServiceLinks: false
@@ -119,6 +119,6 @@ env: {{- toYaml . | nindent 2 }}
 {{- define "loadgen.scenarioVolume" -}}
 {{- if .Values.scenario.configMap -}}
 - name: scenario
-  configMap: {name: {{ .Values.scenario.configMap }}}
+  configMap: {name: {{ .Values.scenario.configMap | quote }}}
 {{- end }}
 {{- end }}

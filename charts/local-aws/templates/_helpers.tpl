@@ -8,7 +8,7 @@ app.kubernetes.io/part-of: lakestream
 
 {{- define "local-aws.selector" -}}
 app.kubernetes.io/name: local-aws
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{- define "local-aws.kinesis.image" -}}

@@ -22,7 +22,7 @@ Object = dict[str, Any]
 
 @dataclass(frozen=True)
 class Rendered:
-    """The objects of a release named `test` in the namespace `lake`."""
+    """The objects of a release, named `test` if nothing else is said, in the namespace `lake`."""
 
     objects: tuple[Object, ...]
 
@@ -50,9 +50,10 @@ def run(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 @cache
-def template(chart: str, values: str) -> Rendered:
+def template(chart: str, values: str, release: str = "test") -> Rendered:
+    folder, version = str(CHARTS / chart), f"--kube-version={KUBERNETES}"
     done = subprocess.run(
-        [command("helm"), "template", "test", str(CHARTS / chart), "-n", "lake", f"--kube-version={KUBERNETES}", "-f-"],
+        [command("helm"), "template", release, folder, "-n", "lake", version, "-f-"],
         input=values,
         capture_output=True,
         text=True,
