@@ -40,6 +40,15 @@ def test_it_is_not_to_watch_all_namespaces_beside_an_operator_of_some(render: Re
         render("lakestream", values)
 
 
+def test_it_is_not_to_pass_over_a_namespace_of_the_operators(render: Render) -> None:
+    values = {
+        "operator": {"namespaces": ["orders", "clicks"]},
+        "sparkOperator": {"spark": {"jobNamespaces": ["orders"]}},
+    }
+    with pytest.raises(ValueError, match=r"has clicks, .* set sparkOperator\.spark\.jobNamespaces=\{orders,clicks\}"):
+        render("lakestream", values)
+
+
 def test_it_makes_no_accounts_for_jobs(render: Render) -> None:
     accounts = {each["metadata"]["name"] for each in render("lakestream").of("ServiceAccount")}
     assert accounts == {"test-lakestream-operator", "test-spark-operator-controller"}
