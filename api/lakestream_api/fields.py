@@ -12,6 +12,8 @@ _DNS_1123 = re.compile(r"[a-z0-9]([-a-z0-9]*[a-z0-9])?")
 _PLAIN = re.compile(r"[a-z][a-z0-9]*")
 _SUBDOMAIN = re.compile(rf"{_DNS_1123.pattern}(\.{_DNS_1123.pattern})*")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_LABEL = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
+_KEY = re.compile(r"(?!\.$|\.\.)[-._A-Za-z0-9]+")
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/")
 _QUERY = re.compile(r"\s*(--[^\n]*\n\s*)*(select|with)\b", re.IGNORECASE)
@@ -26,6 +28,7 @@ MAX_WRITER_NAME = 16
 _MAX_DNS_LABEL = 63
 _MAX_DNS_SUBDOMAIN = 253
 MAX_SQL = 65_536
+_LABEL_RULE = f"use at most {_MAX_DNS_LABEL} letters, digits, '-', '_' and '.', with a letter or digit at both ends"
 
 
 def _fits(name: str, limit: int) -> None:
@@ -73,6 +76,51 @@ def _namespace(name: str) -> str:
             " lower-case letters, digits and '-', with a letter or digit at both ends"
         )
     return name
+
+
+def _is_label(text: str) -> bool:
+    return len(text) <= _MAX_DNS_LABEL and _LABEL.fullmatch(text) is not None
+
+
+def _label_key(key: str) -> str:
+    *prefix, name = key.split("/", 1)
+    if not _is_label(name) or any(len(one) > _MAX_DNS_SUBDOMAIN or not _SUBDOMAIN.fullmatch(one) for one in prefix):
+        raise ValueError(
+            f"{key!r} is not the key of a label, annotation or taint; {_LABEL_RULE}, and before that a domain with a"
+            " slash, if any, as in example.com/team"
+        )
+    return key
+
+
+def _taint_key(key: str) -> str:
+    return _label_key(key) if key else key  # all taints
+
+
+def _label_value(value: str) -> str:
+    if value and not _is_label(value):
+        raise ValueError(f"{value!r} is not the value of a label or taint; {_LABEL_RULE}")
+    return value
+
+
+def valid_labels(labels: dict[str, str]) -> dict[str, str]:
+    """Of pods, whose labels no API server looks into before: a driver would be ended for one that cannot start."""
+    for key, value in labels.items():
+        _label_key(key)
+        _label_value(value)
+    return labels
+
+
+def valid_annotations(annotations: dict[str, str]) -> dict[str, str]:
+    """As `valid_labels`; their values may be any."""
+    for key in annotations:
+        _label_key(key.lower())  # as Kubernetes does: their domains may have capital letters
+    return annotations
+
+
+def _entry(key: str) -> str:
+    if _KEY.fullmatch(key) is None:
+        raise ValueError(f"{key!r} is not an entry of a Secret or ConfigMap; use letters, digits, '-', '_' and '.'")
+    return key
 
 
 def _location(location: str) -> str:
@@ -215,3 +263,6 @@ EnvName = Annotated[
         )
     ),
 ]
+TaintKey = Annotated[str, AfterValidator(_taint_key)]
+TaintValue = Annotated[str, AfterValidator(_label_value)]
+EntryKey = Annotated[str, AfterValidator(_entry)]

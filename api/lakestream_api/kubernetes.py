@@ -9,7 +9,15 @@ from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, model_va
 
 from lakestream_api.base import ApiModel, problem_at
 from lakestream_api.cel import rule, rules
-from lakestream_api.fields import EnvName, KubernetesName
+from lakestream_api.fields import (
+    EntryKey,
+    EnvName,
+    KubernetesName,
+    TaintKey,
+    TaintValue,
+    valid_annotations,
+    valid_labels,
+)
 from lakestream_api.names import OWN_VARIABLES
 from lakestream_api.quantities import Cpu, Memory, cpu_millis
 from lakestream_api.templates import DRIVER_CONTAINER, EXECUTOR_CONTAINER, conf_problems, template_problems
@@ -29,7 +37,7 @@ class KeyReference(ApiModel):
     name: KubernetesName
     """Name of the object."""
 
-    key: str = Field(min_length=1, max_length=253)
+    key: EntryKey = Field(min_length=1, max_length=253)
     """The entry."""
 
     optional: bool = False
@@ -169,13 +177,13 @@ class Toleration(ApiModel):
         )
     )
 
-    key: str | None = Field(default=None, max_length=316)
+    key: TaintKey | None = Field(default=None, max_length=316)
     """Key of the taint; without it, and with `Exists`, all are meant."""
 
     operator: TolerationOperator = TolerationOperator.EQUAL
     """`Equal` compares the value, `Exists` takes any."""
 
-    value: str | None = Field(default=None, max_length=63)
+    value: TaintValue | None = Field(default=None, max_length=63)
     """Value of the taint."""
 
     effect: TaintEffect | None = None
@@ -241,7 +249,7 @@ class Pod(ApiModel):
         return self
 
 
-def _labels(labels: dict[str, str]) -> dict[str, str]:
+def _others_labels(labels: dict[str, str]) -> dict[str, str]:
     for key in labels:
         if key.startswith(("lakestream.dev/", "app.kubernetes.io/", "spark-")) or ".spark" in key.partition("/")[0]:
             raise ValueError(f"{key!r} is set by LakeStream or Spark; choose another key")
@@ -275,7 +283,9 @@ class Kubernetes(ApiModel):
     """Service account of the drivers and executors, which must exist; it is bound to what a driver needs.
     Without it, each writer gets one of its own."""
 
-    service_account_annotations: Annotated[dict[str, str], Field(max_length=16)] = Field(default_factory=dict)
+    service_account_annotations: Annotated[dict[str, str], Field(max_length=16), AfterValidator(valid_annotations)] = (
+        Field(default_factory=dict)
+    )
     """Annotations of the service accounts that are made, as in `eks.amazonaws.com/role-arn`."""
 
     env: tuple[EnvVar, ...] = Field(
@@ -288,13 +298,15 @@ class Kubernetes(ApiModel):
     env_from: Annotated[tuple[EnvFrom, ...], Field(max_length=16)] = ()
     """Secrets and ConfigMaps whose entries all become variables."""
 
-    node_selector: Annotated[dict[str, str], Field(max_length=16)] = Field(default_factory=dict)
+    node_selector: Annotated[dict[str, str], Field(max_length=16), AfterValidator(valid_labels)] = Field(
+        default_factory=dict
+    )
     """Labels of the nodes that the pods may run on."""
 
     tolerations: Annotated[tuple[Toleration, ...], Field(max_length=16)] = ()
     """Taints of nodes that the pods put up with."""
 
-    pod_labels: Annotated[dict[str, str], AfterValidator(_labels)] = Field(
+    pod_labels: Annotated[dict[str, str], AfterValidator(valid_labels), AfterValidator(_others_labels)] = Field(
         default_factory=dict,
         max_length=32,
         json_schema_extra=rules(
@@ -306,7 +318,9 @@ class Kubernetes(ApiModel):
     )
     """More labels of the pods."""
 
-    pod_annotations: Annotated[dict[str, str], Field(max_length=32)] = Field(default_factory=dict)
+    pod_annotations: Annotated[dict[str, str], Field(max_length=32), AfterValidator(valid_annotations)] = Field(
+        default_factory=dict
+    )
     """More annotations of the pods."""
 
     priority_class_name: KubernetesName | None = None

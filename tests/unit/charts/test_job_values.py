@@ -44,6 +44,7 @@ GOOD: list[dict[str, Any]] = [
     _env(name="HOMES", value="x"),
     _env(name="LAKESTREAM_LOG_LEVEL", value="DEBUG"),
     _env(valueFrom={"secretKeyRef": KEY}),
+    _env(valueFrom={"secretKeyRef": {**KEY, "key": ".aws_Key-1"}}),
     _env(valueFrom={"configMapKeyRef": {**KEY, "optional": True}}),
     {"envFrom": [{"secretRef": {"name": "a.b-c"}}, {"configMapRef": {"name": "a", "optional": True}, "prefix": "A_"}]},
 ]
@@ -72,7 +73,7 @@ BAD: list[dict[str, Any]] = [
     _env(valueFrom={"secretKeyRef": {"key": "id"}}),
     _env(valueFrom={"secretKeyRef": {**KEY, "name": "AWS"}}),
     _env(valueFrom={"secretKeyRef": {**KEY, "key": ""}}),
-    _env(valueFrom={"secretKeyRef": {**KEY, "key": "x" * 254}}),
+    *[_env(valueFrom={"secretKeyRef": {**KEY, "key": key}}) for key in ("x" * 254, "access key", ".", "..", "..data")],
     {"envFrom": [{}]},
     {"envFrom": [{"prefix": "A_"}]},
     {"envFrom": [{"secretRef": {}}]},
