@@ -3,7 +3,7 @@
 import json
 import re
 from contextlib import suppress
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Self
 from urllib.parse import urlsplit
@@ -67,9 +67,11 @@ def _time(given: object) -> object:
     """Pydantic takes digits, in quotes or not, for seconds or milliseconds since 1970."""
     if isinstance(given, datetime):
         return given
-    with suppress(ValueError):
+    with suppress(ValueError, OverflowError):
         if isinstance(given, str) and _TIME.fullmatch(given):
-            return datetime.fromisoformat(given)
+            time = datetime.fromisoformat(given)
+            time.astimezone(UTC)  # by which Kinesis is asked, and which has no year 0
+            return time
     raise ValueError(f'is {json.dumps(given)}; must be a time with its zone, as in "2026-01-31T06:00:00Z"')
 
 
