@@ -7,7 +7,7 @@ from datetime import timedelta
 
 from lakestream_api.quantities import format_duration
 from lakestream_api.resource import LakeStream
-from lakestream_api.writers import LEAST_HOURS_RETAINED
+from lakestream_api.writers import LEAST_HOURS_RETAINED, IndexType, Operation
 
 READS_PER_SECOND = 5
 """GetRecords calls that a shard answers, all polling consumers together (a quota of Kinesis that cannot be raised)."""
@@ -21,11 +21,14 @@ MANY_COMMITS = 900
 FEW_COMMITS = 360
 """An hour of batches of 10 s."""
 
+_SMALL_FILES = "hoodie.parquet.small.file.limit"
+
 
 def advice(document: LakeStream) -> Iterator[str]:
     """One sentence or two for each, with the field that it is about."""
     yield from _throttled_reads(document)
     yield from _many_commits(document)
+    yield from _without_effect(document)
 
 
 def _throttled_reads(document: LakeStream) -> Iterator[str]:
@@ -49,6 +52,24 @@ def _many_commits(document: LakeStream) -> Iterator[str]:
                 f"spec.writers[{number}].hudi.cleaning.retainHours: {hours:g} at a batch every "
                 f"{format_duration(interval)} are {commits:,} commits to keep, and with them each batch takes longer. "
                 f"Give it {few:g}, if queries take no longer; or spec.trigger.interval more."
+            )
+
+
+def _without_effect(document: LakeStream) -> Iterator[str]:
+    for number, writer in enumerate(document.spec.writers):
+        if (table := writer.hudi) is None:
+            continue
+        here, index = f"spec.writers[{number}].hudi", table.index
+        inserts = table.operation is Operation.INSERT
+        if inserts or index.type is not IndexType.BUCKET:
+            why = "inserts look no key up" if inserts else f"the index {index.type.value} has no buckets"
+            for name, given in (("buckets", index.buckets), ("expectedPartitionSize", index.expected_partition_size)):
+                if given is not None:
+                    yield f"{here}.index.{name}: has no effect, since {why}. Remove it."
+        if table.clustering is not None and _SMALL_FILES in table.options:
+            yield (
+                f"{here}.options[{_SMALL_FILES}]: has no effect with clustering, where batches add to no file that is "
+                "there. Remove it; clustering.targetFileSize says which files are merged."
             )
 
 

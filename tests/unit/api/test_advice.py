@@ -82,3 +82,54 @@ def test_more_commits_than_are_kept_quickly_are_told(interval: str, hours: float
     assert sentence.startswith("spec.writers[2].hudi.cleaning.retainHours: ")
     assert f": {hours:g} at a batch every {interval} are {commits} commits to keep" in sentence
     assert sentence.endswith(end)
+
+
+def told_of(**hudi: object) -> list[str]:
+    made = document("10s", 0)
+    spec = made["spec"]
+    assert isinstance(spec, dict)
+    table = {"path": "s3a://lake/w", "recordKey": ["id"], "orderingField": "version", **hudi}
+    spec["writers"] = [{"name": "w", "hudi": table}]
+    return list(advice(load_lakestream_object(made)))
+
+
+LIMIT = {"hoodie.parquet.small.file.limit": "1048576"}
+
+
+@pytest.mark.parametrize(
+    "hudi",
+    [
+        {"index": {"buckets": 8}},
+        {"index": {"expectedPartitionSize": "20Gi"}},
+        {"index": {"type": "bloom"}},
+        {"operation": "insert"},
+        {"operation": "insert", "options": LIMIT},
+    ],
+    ids=str,
+)
+def test_what_has_an_effect_is_taken_without_a_word(hudi: dict[str, object]) -> None:
+    assert told_of(**hudi) == []
+
+
+@pytest.mark.parametrize(
+    ("hudi", "said"),
+    [
+        ({"index": {"type": "simple", "buckets": 8}}, "index.buckets: has no effect, since the index simple has no"),
+        (
+            {"index": {"type": "global_bloom", "expectedPartitionSize": "20Gi"}},
+            "index.expectedPartitionSize: has no effect, since the index global_bloom has no buckets",
+        ),
+        (
+            {"operation": "insert", "index": {"buckets": 8}},
+            "index.buckets: has no effect, since inserts look no key up",
+        ),
+        (
+            {"operation": "insert", "clustering": {}, "options": LIMIT},
+            "options[hoodie.parquet.small.file.limit]: has no effect with clustering",
+        ),
+    ],
+    ids=str,
+)
+def test_what_has_no_effect_is_told(hudi: dict[str, object], said: str) -> None:
+    (sentence,) = told_of(**hudi)
+    assert sentence.startswith(f"spec.writers[0].hudi.{said}")
