@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from lakestream_loadgen.settings import MOST_CONNECTIONS, MOST_CUSTOMERS
 from rendering import Render, Rendered, containers
 
 pytestmark = pytest.mark.charts
@@ -70,7 +71,7 @@ def test_locust_understands_the_load(render: Render) -> None:
 
 
 def test_locust_understands_large_numbers(render: Render) -> None:
-    values = {"load": {"events": 3_000_000, "users": 2_000_000, "customers": 100_000_000, "seed": 4_000_000_000}}
+    values = {"load": {"events": 3_000_000, "users": 2_000_000, "customers": MOST_CUSTOMERS, "seed": 4_000_000_000}}
     options = _options(render("loadgen", values), "test-loadgen-master", "test-loadgen")
     assert [options[name] for name in ("events", "num_users", "customers", "seed")] == list(values["load"].values())
 
@@ -132,8 +133,16 @@ def test_the_master_is_probed_and_has_time_to_end(render: Render) -> None:
         ({"events": 0}, "events"),
         ({"deletes": 1.5}, "deletes"),
         ({"runTime": "1d"}, "runTime"),
+        ({"customers": MOST_CUSTOMERS + 1}, "customers"),
+        ({"connections": MOST_CONNECTIONS + 1}, "connections"),
     ],
 )
 def test_loads_that_cannot_be_are_refused(load: dict[str, Any], where: str, render: Render) -> None:
     with pytest.raises(ValueError, match=f"/load/{where}"):
         render("loadgen", {"load": load})
+
+
+def test_shares_that_are_more_than_all_events_are_refused(render: Render) -> None:
+    assert render("loadgen", {"load": {"inserts": 0.7, "deletes": 0.2, "late": 0.1, "malformed": 0}}).objects
+    with pytest.raises(ValueError, match="are shares, and add up to more than 1"):
+        render("loadgen", {"load": {"inserts": 0.9}})

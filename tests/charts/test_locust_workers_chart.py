@@ -77,6 +77,12 @@ def test_autoscaling_takes_over_the_number_of_workers(render: Render) -> None:
     assert render("loadgen").of("HorizontalPodAutoscaler") == []
 
 
+def test_a_range_of_workers_that_has_none_is_refused(render: Render) -> None:
+    assert render("loadgen", {"workers": {"autoscaling": {"minReplicas": 11}}}).objects
+    with pytest.raises(ValueError, match="minReplicas, 11, is more than maxReplicas, 10"):
+        render("loadgen", {"workers": {"autoscaling": {"enabled": True, "minReplicas": 11}}})
+
+
 def test_one_worker_is_evicted_at_a_time(render: Render) -> None:
     (budget,) = render("loadgen").of("PodDisruptionBudget")
     assert budget["metadata"]["name"] == "test-loadgen-worker"
