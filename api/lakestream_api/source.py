@@ -57,10 +57,12 @@ def _region(name: str) -> str:
 
 
 def _endpoint(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(f"{url!r} is not an endpoint; write a URL as in http://127.0.0.1:4567")
-    return url.rstrip("/")
+    with suppress(ValueError):
+        parts = urlsplit(url)
+        # To ask for the port is to look whether it is one.
+        if parts.scheme in ("http", "https") and parts.hostname and parts.port != 0:
+            return url.rstrip("/")
+    raise ValueError(f"{url!r} is not an endpoint; write a URL as in http://127.0.0.1:4567")
 
 
 def _time(given: object) -> object:

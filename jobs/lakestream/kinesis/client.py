@@ -186,8 +186,9 @@ def _resolve(settings: KinesisSettings) -> tuple[str, Credentials, str | None]:
     try:
         # Creating a client resolves AWS_ENDPOINT_URL(_KINESIS), profiles and partitions; nothing is sent.
         client = session.create_client("kinesis", region_name=settings.region, endpoint_url=settings.endpoint)
+        url = str(client.meta.endpoint_url).rstrip("/") + "/"
+        client.close()
+        _ = urlsplit(url).port  # which botocore takes as it is, and fails where it is none
     except (BotoCoreError, ValueError) as error:
         raise SettingsError(f"no endpoint for Kinesis in region {settings.region!r}: {error}") from error
-    url = str(client.meta.endpoint_url).rstrip("/") + "/"
-    client.close()
     return url, credentials, session.get_config_variable("ca_bundle")

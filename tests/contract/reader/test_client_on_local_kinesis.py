@@ -35,6 +35,13 @@ def test_the_endpoint_of_the_environment(
     client.close()
 
 
+@pytest.mark.parametrize("port", ["99999", "kinesis"])
+def test_a_port_of_the_environment_that_is_none(consume: Consume, monkeypatch: pytest.MonkeyPatch, port: str) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_KINESIS", f"http://127.0.0.1:{port}")
+    with pytest.raises(SettingsError, match="no endpoint for Kinesis in region 'eu-west-1': Port "):
+        HttpKinesisClient(KinesisSettings("any", "eu-west-1"))
+
+
 def test_no_credentials(server: LocalKinesis, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_PROFILE"):
         monkeypatch.delenv(name, raising=False)
