@@ -11,12 +11,13 @@ import os
 import re
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
 from typing import TYPE_CHECKING, TypeAlias
+from urllib.parse import urlsplit
 
 import botocore.session
 import obstore
@@ -132,6 +133,7 @@ class LakePath:
 
 
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+_URL = re.compile(r"https?://[!-~]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +185,17 @@ def _retries(patience: timedelta) -> RetryConfig:
     return {"retry_timeout": patience, "max_retries": 1_000_000, "backoff": backoff}
 
 
+def _checked(endpoint: str) -> str:
+    """Of others obstore and hudi-rs panic, by what is no Exception: without a scheme, with a line's end behind it, …"""
+    with suppress(ValueError):
+        # To ask for the port is to look whether it is one.
+        if _URL.fullmatch(endpoint) and urlsplit(endpoint).port != 0:
+            return endpoint
+    raise StorageError(
+        f"{' or '.join(_ENDPOINTS)} is {endpoint!r}, which is not an endpoint; write a URL as in http://127.0.0.1:7070"
+    )
+
+
 @lru_cache(maxsize=32)
 def open_store(settings: StoreSettings) -> LakeStore:
     """Open a store whose keys are relative to the path. A folder is created if it is missing.
@@ -190,7 +203,7 @@ def open_store(settings: StoreSettings) -> LakeStore:
     Cached per process: Spark's Python workers outlive their tasks, and so do the connections.
 
     Raises:
-        StorageError: the folder cannot be created, or there are no AWS credentials.
+        StorageError: the folder cannot be created, the endpoint is none, or there are no AWS credentials.
         StorageUnavailableError: whoever gives these is away.
     """
     path = settings.path
@@ -206,7 +219,7 @@ def open_store(settings: StoreSettings) -> LakeStore:
     config: S3Config = {"region": settings.s3.region, "conditional_put": "etag"}
     options: ClientConfig = {}
     if settings.s3.endpoint is not None:
-        config["endpoint"] = settings.s3.endpoint
+        config["endpoint"] = _checked(settings.s3.endpoint)
         config["aws_endpoint_url_s3"] = settings.s3.endpoint
         config["virtual_hosted_style_request"] = False
         options["allow_http"] = settings.s3.endpoint.startswith("http://")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+from contextlib import suppress
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -11,6 +13,9 @@ from obstore.exceptions import BaseError
 from obstore.store import LocalStore, S3Store
 
 from lakestream_loadgen.errors import LakeError
+
+_ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
+_URL = re.compile(r"https?://[!-~]+")
 
 
 class Folder:
@@ -83,7 +88,11 @@ def _open(location: str) -> LocalStore | S3Store:
         return LocalStore(path)
     if parts.scheme not in ("s3", "s3a"):
         raise LakeError(f"{location}: give a folder, or an s3:// location")
-    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    for name in _ENDPOINTS:
+        # Empty it is none to us, and a URL to obstore, which reads it as well and panics.
+        if not os.environ.get(name, "none"):
+            del os.environ[name]
+    endpoint = next((os.environ[name] for name in _ENDPOINTS if name in os.environ), None)
     prefix = parts.path.strip("/") or None
     if endpoint is None:
         return S3Store(parts.netloc, prefix=prefix)
@@ -91,7 +100,18 @@ def _open(location: str) -> LocalStore | S3Store:
     return S3Store(
         parts.netloc,
         prefix=prefix,
-        endpoint=endpoint,
+        endpoint=_checked(endpoint),
         virtual_hosted_style_request=False,
         client_options={"allow_http": True},
+    )
+
+
+def _checked(endpoint: str) -> str:
+    """Of others obstore panics, by what is no Exception: without a scheme, with a line's end behind it, …"""
+    with suppress(ValueError):
+        # To ask for the port is to look whether it is one.
+        if _URL.fullmatch(endpoint) and urlsplit(endpoint).port != 0:
+            return endpoint
+    raise LakeError(
+        f"{' or '.join(_ENDPOINTS)} is {endpoint!r}, which is not an endpoint; write a URL as in http://127.0.0.1:7070"
     )

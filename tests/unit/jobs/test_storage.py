@@ -121,6 +121,15 @@ def test_s3_is_opened_with_the_endpoint_in_path_style(monkeypatch: pytest.Monkey
     assert store.client_options["allow_http"] in (True, "true")
 
 
+@pytest.mark.parametrize(
+    "endpoint", ["s3:7070", "http://s3:7070\n", "http://s3:70700", "http://s3:port", "http://my s3"]
+)
+def test_an_endpoint_that_is_none_is_told(endpoint: str) -> None:
+    settings = StoreSettings(LakePath.parse("s3a://lake/orders"), S3Settings("eu-west-1", endpoint))
+    with pytest.raises(StorageError, match=r"AWS_ENDPOINT_URL_S3 or AWS_ENDPOINT_URL is '.*', which is not an"):
+        open_store(settings)
+
+
 def test_time_alone_ends_the_tries(monkeypatch: pytest.MonkeyPatch) -> None:
     """Refused at once, ten of them take less than ten seconds."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
