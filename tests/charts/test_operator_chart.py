@@ -52,6 +52,14 @@ def test_the_operator_understands_the_default_settings(render: Render, tmp_path:
     assert settings.job.termination_grace_period_seconds == 120
 
 
+@pytest.mark.parametrize("text", ["=", "<<", "yes", "1:30", "2026-01-01", "a\nb", "a: b #c", "<a&b>", "\u2028"])
+def test_it_is_told_each_text_as_it_is(text: str, render: Render, tmp_path: Path) -> None:
+    values = {"job": {"env": [{"name": "A", "value": text}], "sparkConf": {"spark.a": text}}}
+    settings = _settings(render("lakestream", values), tmp_path)
+    assert settings.job.env[0].value == text
+    assert settings.job.spark_conf == {"spark.a": text}
+
+
 def test_it_is_told_the_digest_of_the_image_of_the_jobs(render: Render, tmp_path: Path) -> None:
     digest = f"sha256:{'0a' * 32}"
     settings = _settings(render("lakestream", {"job": {"image": {"digest": digest}}}), tmp_path)
