@@ -14,6 +14,7 @@ _SUBDOMAIN = re.compile(rf"{_DNS_1123.pattern}(\.{_DNS_1123.pattern})*")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
 _LABEL = re.compile(r"[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?")
 _KEY = re.compile(r"(?!\.$|\.\.)[-._A-Za-z0-9]+")
+_PREFIX = re.compile(r"[-._A-Za-z][-._A-Za-z0-9]*")
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/")
 _QUERY = re.compile(r"\s*(--[^\n]*\n\s*)*(select|with)\b", re.IGNORECASE)
@@ -121,6 +122,18 @@ def _entry(key: str) -> str:
     if _KEY.fullmatch(key) is None:
         raise ValueError(f"{key!r} is not an entry of a Secret or ConfigMap; use letters, digits, '-', '_' and '.'")
     return key
+
+
+def _prefix(prefix: str) -> str:
+    if prefix and _PREFIX.fullmatch(prefix) is None:
+        raise ValueError(f"{prefix!r} cannot begin a variable; use letters, digits, '-', '_' and '.', no digit first")
+    return prefix
+
+
+def _image(image: str) -> str:
+    if re.search(r"\s", image):
+        raise ValueError(f"{image!r} is not an image; write it without blanks, as in registry.example.com/spark:1.0")
+    return image
 
 
 def _location(location: str) -> str:
@@ -266,3 +279,5 @@ EnvName = Annotated[
 TaintKey = Annotated[str, AfterValidator(_taint_key)]
 TaintValue = Annotated[str, AfterValidator(_label_value)]
 EntryKey = Annotated[str, AfterValidator(_entry)]
+EnvPrefix = Annotated[str, AfterValidator(_prefix)]
+Image = Annotated[str, AfterValidator(_image)]

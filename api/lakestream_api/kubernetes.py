@@ -12,6 +12,8 @@ from lakestream_api.cel import rule, rules
 from lakestream_api.fields import (
     EntryKey,
     EnvName,
+    EnvPrefix,
+    Image,
     KubernetesName,
     TaintKey,
     TaintValue,
@@ -126,7 +128,7 @@ class EnvFrom(ApiModel):
         )
     )
 
-    prefix: str = Field(default="", max_length=253)
+    prefix: EnvPrefix = Field(default="", max_length=253)
     """Put before each entry's name."""
 
     secret_ref: ObjectReference | None = None
@@ -270,7 +272,7 @@ class Kubernetes(ApiModel):
         )
     )
 
-    image: str | None = Field(default=None, min_length=1, max_length=512)
+    image: Image | None = Field(default=None, min_length=1, max_length=512)
     """Image of driver and executors; without it, the one that the operator was installed with."""
 
     image_pull_policy: ImagePullPolicy | None = None

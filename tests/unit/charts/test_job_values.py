@@ -81,7 +81,7 @@ BAD: list[dict[str, Any]] = [
     {"envFrom": [{"secretRef": {"name": "a..b"}}]},
     {"envFrom": [{"secretRef": {"name": "a", "key": "b"}}]},
     {"envFrom": [{"secretRef": {"name": "a"}, "configMapRef": {"name": "a"}}]},
-    {"envFrom": [{"secretRef": {"name": "a"}, "prefix": "x" * 254}]},
+    *[{"envFrom": [{"secretRef": {"name": "a"}, "prefix": prefix}]} for prefix in ("x" * 254, "1_", "A B", "A=")],
 ]
 
 
