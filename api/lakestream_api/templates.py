@@ -57,6 +57,11 @@ _OWN_CONF = {
         ("spark.driver.cores", "spark.driver.memory", "spark.executor.cores", "spark.executor.memory"),
         "use spec.resources and spec.kubernetes",
     ),
+    # A driver would pass over it, and executors would lack ours.
+    **dict.fromkeys(
+        ("spark.driver.defaultJavaOptions", "spark.executor.defaultJavaOptions"),
+        "use spark.driver.extraJavaOptions and spark.executor.extraJavaOptions, which are added to it",
+    ),
     **dict.fromkeys(
         ("spark.executor.instances", "spark.dynamicAllocation.", "spark.task.cpus"), "executors follow spec.scaling"
     ),

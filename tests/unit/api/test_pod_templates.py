@@ -102,6 +102,8 @@ def test_sparks_configuration_may_have(key: str) -> None:
         "spark.serializer",
         "spark.sql.session.timeZone",
         "spark.hadoop.fs.s3a.endpoint",
+        "spark.driver.defaultJavaOptions",
+        "spark.executor.defaultJavaOptions",
     ],
 )
 def test_sparks_configuration_may_not_have(key: str) -> None:
