@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
+from jsonschema import Draft7Validator
 
 from lakestream_localkinesis.core.stream import DEFAULT_RETENTION_HOURS
 
@@ -117,3 +118,14 @@ def test_the_lock_of_dependencies_is_in_line_with_them() -> None:
     text = json.dumps([wanted, locked], separators=(",", ":"))
     assert lock["digest"] == f"sha256:{hashlib.sha256(text.encode()).hexdigest()}"
     assert [each["version"] for each in locked] == [each["version"] for each in wanted]
+
+
+@pytest.mark.parametrize("chart", NAMES)
+def test_intervals_of_scrapes_are_those_of_the_prometheus_operator(chart: str) -> None:
+    schema, values = _schema(chart), yaml.safe_load((CHARTS / chart / "values.yaml").read_text("utf-8"))
+
+    def takes(interval: str) -> bool:
+        return bool(Draft7Validator(schema).is_valid({**values, "podMonitor": {"interval": interval}}))
+
+    assert [text for text in ("30s", "1m", "1m30s", "1h20m15s", "500ms") if not takes(text)] == []
+    assert [text for text in ("0.5m", "1.5s", "30", "", "s", "30s1m", "1 m") if takes(text)] == []
