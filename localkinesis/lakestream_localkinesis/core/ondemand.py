@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from lakestream_localkinesis.core.limits import MIB
 
 INITIAL_SHARDS = 4
-"""4 MiB/s and 4,000 records/s at first. Source: "On-demand mode" in the developer guide."""
+"""Of a new stream: 4 MiB/s and 4,000 records/s at first. Source: "On-demand mode" in the developer guide."""
 
 HEADROOM = 2
 OBSERVED_MS = 60_000
@@ -44,9 +44,12 @@ class Demand:
         )
 
     def shards(self) -> int:
-        """The shards that give the peak its headroom."""
+        """The shards that give the peak its headroom.
+
+        A stream keeps those that it has, be they more or fewer than a new one gets: one that was provisioned grows from
+        there. Source: "Switch between capacity modes" in the developer guide.
+        """
         return max(
-            INITIAL_SHARDS,
             math.ceil(HEADROOM * self.peak_records_per_s / 1000),
             math.ceil(HEADROOM * self.peak_bytes_per_s / MIB),
         )
