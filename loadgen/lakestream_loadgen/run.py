@@ -188,7 +188,7 @@ class LoadRun:
         self.pacer.stop()
         left = self.producer.drain(DRAIN_SECONDS)
         if left:
-            logger.warning("%d records are not settled after %.0f s", left, DRAIN_SECONDS)
+            logger.warning("%d records are not settled after %.0f s, and are given up", left, DRAIN_SECONDS)
 
     def _stop(self, **_: Any) -> None:
         if self._ledger is None:

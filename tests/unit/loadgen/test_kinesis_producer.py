@@ -226,11 +226,27 @@ def test_drain_waits_for_everything_under_way() -> None:
 
     setting = Setting(held)
     user = gevent.spawn(setting.put, event("a"))
+    drained = gevent.spawn(setting.producer.drain, 60.0)
     gevent.sleep(0)
-    assert setting.producer.drain(0.0) == 1
+    assert not drained.ready()
     hold.set()
-    assert setting.producer.drain(60.0) == 0
+    assert drained.get(timeout=60) == 0
     assert user.get(timeout=60) == 1
+
+
+def test_what_a_drain_waits_for_in_vain_is_given_up_before_anybody_counts() -> None:
+    """The exit status is taken right behind it, and a master's last figures: 40 s of silence were a success."""
+    setting = Setting(lambda ids: Event().wait(), connections=1)  # type: ignore[arg-type, return-value]
+    user = gevent.spawn(setting.put, event("a"))
+    while not setting.kinesis.calls:
+        gevent.sleep(0)
+    assert setting.producer.drain(0.0) == 1
+    assert setting.counts.seen["UNKNOWN: Stopped"] == 1
+    assert setting.ledger.outcomes == {"a": (Outcome.UNKNOWN, 1)}
+    assert user.get(timeout=60) == 0
+    setting.producer.close()
+    assert setting.producer.drain(60.0) == 0
+    assert setting.counts.seen["UNKNOWN: Stopped"] == 1
 
 
 def test_close_notes_what_is_under_way_as_unknown_and_lets_its_users_go() -> None:
