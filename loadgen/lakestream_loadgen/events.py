@@ -29,6 +29,9 @@ _BLOCK = 4096
 """Random numbers drawn at a time."""
 _PICKS = 1 << 30
 """Picks are integers below this: small enough for the quick arithmetic of Python's shortest ones."""
+_MOST_LATE = 0.9
+"""Share of late events. For each event that is sent at once, `late / (1 - late)` are made and held back: with 1 there
+is no end of them, and little below it they fill the memory."""
 _new_record = tuple.__new__  # skips Record's own constructor: half the cost of building one
 # JSON as it stands in an event from the version's value to the status. Updates by version.
 _INSERTED = '1,"op":"i","status":"created'
@@ -80,6 +83,8 @@ class EventMix:
                 raise SettingsError(f"{name}: {share} is not a share between 0 and 1")
         if self.inserts + self.deletes + self.late + self.malformed > 1 + 1e-9:
             raise SettingsError("inserts, deletes, late and malformed: the shares add up to more than 1")
+        if self.late > _MOST_LATE:
+            raise SettingsError(f"late: {self.late} is more than {_MOST_LATE}: some events have to be there in time")
         if self.max_lateness < 0 or self.zipf < 0:
             raise SettingsError("max_lateness and zipf must not be negative")
         if self.customers < 1 or self.max_live < 1:

@@ -156,6 +156,7 @@ def test_old_orders_make_room_so_that_memory_is_bounded() -> None:
         ({"inserts": 1.1}, "inserts"),
         ({"malformed": -0.1}, "malformed"),
         ({"inserts": 0.6, "deletes": 0.6}, "add up"),
+        ({"late": 1.0, "inserts": 0.0, "deletes": 0.0, "malformed": 0.0}, "late: 1.0 is more than 0.9"),
         ({"zipf": -1.0}, "zipf"),
         ({"customers": 0}, "customers"),
     ],
@@ -163,6 +164,12 @@ def test_old_orders_make_room_so_that_memory_is_bounded() -> None:
 def test_impossible_mixes_are_refused_by_name(values: dict[str, float], named: str) -> None:
     with pytest.raises(SettingsError, match=named):
         EventMix(**values)  # type: ignore[arg-type]
+
+
+def test_of_as_many_late_events_as_there_may_be_few_are_held_back() -> None:
+    events = make(EventMix(inserts=0.1, deletes=0.0, late=0.9, malformed=0.0))
+    assert len(run(events, [100] * 10)) == 1000
+    assert len(events._late) < 15_000
 
 
 def test_timestamps_are_utc_with_milliseconds() -> None:
