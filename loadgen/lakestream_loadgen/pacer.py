@@ -40,15 +40,23 @@ class Pacer:
         part: This process's part of the load, asked at every tick; None as long as it is not known.
         backlog: Records that wait to be sent, likewise. While it is long, no more tokens are handed out:
             records made too early would only be cold in the CPU's caches when their turn comes.
+        on_failure: Called with the reason if there are no tokens any more: users would wait for ever, and nobody know.
     """
 
-    def __init__(self, shape: Shape, part: Callable[[], Part | None], backlog: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        shape: Shape,
+        part: Callable[[], Part | None],
+        backlog: Callable[[], int],
+        on_failure: Callable[[str], object],
+    ) -> None:
         self._shape = shape
         self._part = part
         self._backlog = backlog
         self._waiting: deque[_Waiter] = deque()
         self._woken = 0
         self._greenlet = gevent.spawn(self._run)
+        self._greenlet.link_exception(lambda ended: on_failure(f"the load's shape has no rate: {ended.exception!r}"))
 
     def take(self, most: int) -> int:
         """Wait for tokens, in turn; returns how many, at most ``most``."""

@@ -14,12 +14,14 @@ import signal
 import sys
 import time
 from dataclasses import replace
+from functools import partial
 from random import Random
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import gevent
 from gevent.event import Event
+from locust import log
 from locust.env import Environment
 from locust.runners import MasterRunner, Runner, WorkerRunner
 
@@ -43,6 +45,9 @@ DRAIN_SECONDS = 40.0
 MISSING_SECONDS = 15.0
 """How long it waits for workers without a heartbeat for some seconds."""
 
+CANNOT = 2
+"""Exit status of a load that could not start or go on."""
+
 _WORKERS = "lakestream_workers"
 _DRAIN = "lakestream_drain"
 _DRAINED = "lakestream_drained"
@@ -56,6 +61,18 @@ def run_prefix(started: float, worker: int) -> str:
         number, digit = divmod(number, 36)
         digits = "0123456789abcdefghijklmnopqrstuvwxyz"[digit] + digits
     return f"{digits}-w{worker}"
+
+
+def exit_status(environment: Environment, lost: set[str]) -> int:
+    """Of a load that came to its end; ``lost``: workers that were not heard of.
+
+    Locust would count each call that failed, also those whose records were written by the next one. What it counts of
+    users and listeners stays: those that only raise write nothing, and nothing is lost.
+    """
+    if log.unhandled_greenlet_exception:
+        return CANNOT
+    raised = environment.runner is not None and bool(environment.runner.exceptions)
+    return 1 if lost or raised or records_lost(environment.stats) else 0
 
 
 def _tame_garbage_collection() -> None:
@@ -95,7 +112,8 @@ class LoadRun:
                 run._endpoint = KinesisEndpoint.from_environment()
                 environment.host = run._endpoint.url
         except SettingsError as error:
-            sys.exit(f"lakestream load: {error}")
+            sys.stderr.write(f"lakestream load: {error}\n")
+            sys.exit(CANNOT)
         if isinstance(environment.runner, MasterRunner):
             run._master = _Master(environment.runner)
         else:
@@ -154,7 +172,7 @@ class LoadRun:
     def _fail(self, why: str) -> None:
         """End this process; its master goes on with the other workers, and tells of it by its exit status."""
         logger.critical("%s", why)
-        self._environment.process_exit_code = 2
+        self._environment.process_exit_code = CANNOT
         if isinstance(self._runner, WorkerRunner):
             self._runner.send_message(_FAILED, {"why": why})
         gevent.spawn(self._runner.quit)
@@ -167,6 +185,8 @@ class LoadRun:
             self._ledger = NoLedger()
         else:
             self._ledger = LedgerWriter(settings.ledger, stream=settings.stream, prefix=prefix)
+        # By a greenlet of its own: they tell of it in the event loop, where nothing may wait.
+        on_failure = partial(gevent.spawn, self._fail)
         self.events = OrderEvents(seed=settings.seed, worker=worker, prefix=prefix, mix=settings.mix)
         self.producer = KinesisProducer(
             ProducerSettings(settings.stream, settings.connections, BatchLimits(linger=settings.linger)),
@@ -174,9 +194,9 @@ class LoadRun:
             ledger=self._ledger,
             observer=LocustStatistics(self._environment, settings.stream),
             random=Random(),
-            on_failure=lambda why: gevent.spawn(self._fail, why),
+            on_failure=on_failure,
         )
-        self.pacer = Pacer(settings.shape, lambda: self._part, lambda: self.producer.backlog)
+        self.pacer = Pacer(settings.shape, lambda: self._part, lambda: self.producer.backlog, on_failure)
 
     def _request_stop(self) -> None:
         self.stop_requested = True
@@ -204,7 +224,7 @@ class LoadRun:
             self._report(environment.runner)
         lost = self._master.drain() if self._master else set()
         if environment.process_exit_code is None:
-            environment.process_exit_code = 1 if lost or records_lost(environment.stats) else 0
+            environment.process_exit_code = exit_status(environment, lost)
 
     def _on_workers(self, environment: Environment, msg: Any) -> None:
         workers = max(int(msg.data["workers"]), 1)
@@ -295,4 +315,4 @@ class _Master:
 
     def _on_failed(self, environment: Environment, msg: Any) -> None:
         logger.critical("worker %s: %s", msg.node_id, msg.data["why"])
-        environment.process_exit_code = 2
+        environment.process_exit_code = CANNOT

@@ -220,7 +220,7 @@ def test_help_has_our_options_beside_those_of_locust(kinesis: LocalKinesis) -> N
 
 def test_wrong_settings_end_at_once_with_their_name(kinesis: LocalKinesis) -> None:
     status, output = run_load(kinesis, "--malformed", "1.5")
-    assert status == 1
+    assert status == 2
     assert "malformed: 1.5 is not a share" in output
 
 

@@ -10,7 +10,7 @@ from gevent.event import Event
 from lakestream_loadgen import pacer as module
 from lakestream_loadgen.pacer import Pacer
 from lakestream_loadgen.pacing import Part
-from lakestream_loadgen.shapes import Constant
+from lakestream_loadgen.shapes import Constant, Step
 
 
 def test_who_was_given_tokens_has_them_when_the_pacer_has_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -37,8 +37,9 @@ def test_who_was_given_tokens_has_them_when_the_pacer_has_stopped(monkeypatch: p
         stopped.set()
 
     hand_out = count()
+    failures: list[str] = []
     part = Part(workers=1, began=time.monotonic())
-    pacer = Pacer(Constant(1e12), lambda: part, backlog)
+    pacer = Pacer(Constant(1e12), lambda: part, backlog, on_failure=failures.append)
     users = [gevent.spawn(user) for _ in range(50)]
     assert stopped.wait(timeout=60.0)
     for _ in users:
@@ -46,3 +47,20 @@ def test_who_was_given_tokens_has_them_when_the_pacer_has_stopped(monkeypatch: p
     gevent.killall(users)
 
     assert taken_at_stop == [len(taken)]
+    assert failures == []
+
+
+def test_a_pacer_that_cannot_go_on_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its users wait for tokens until the run is over: a load of nothing was a success."""
+    failures: list[str] = []
+    failed = Event()
+
+    def on_failure(why: str) -> None:
+        failures.append(why)
+        failed.set()
+
+    part = Part(workers=1, began=time.monotonic() - 1.0)
+    Pacer(Step(1.0, 1e-320), lambda: part, lambda: 0, on_failure)
+    assert failed.wait(timeout=60.0)
+    assert failures == ["the load's shape has no rate: OverflowError('cannot convert float infinity to integer')"]
+    assert "OverflowError" in capsys.readouterr().err

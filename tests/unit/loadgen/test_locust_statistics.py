@@ -76,6 +76,18 @@ CASES = {
         assert stats.total.num_failures == 0
         assert [error.error for error in stats.errors.values()] == ["ConnectionLost"]
     """,
+    "a load whose users only raise is no success": """
+        from locust import log
+        from lakestream_loadgen.run import exit_status
+        environment.create_local_runner()
+        statistics.called(0.1, 10, OutcomeUnknownError("ConnectionLost", "reset"))
+        assert exit_status(environment, set()) == 0, "its records were written by the next call"
+        assert exit_status(environment, {"worker-1"}) == 1
+        environment.runner.log_exception("local", "no such producer", "Traceback")
+        assert exit_status(environment, set()) == 1
+        log.unhandled_greenlet_exception = True
+        assert exit_status(environment, set()) == 2
+    """,
     "rows can be sent to a master and added up there": """
         statistics.acknowledged(500, 125_000, Counter({0.03: 500}))
         sent = stats.serialize_stats()
