@@ -128,6 +128,16 @@ class Account:
             )
         return stream
 
+    def opened_stream(self, name: str, now_ms: int) -> Stream:
+        """A stream whose shards can be listed: the empty list of one that is CREATING would be taken for all."""
+        stream = self.stream(name, now_ms)
+        if stream.status not in (StreamStatus.ACTIVE, StreamStatus.UPDATING):
+            raise ResourceInUseException(
+                f"Stream {name} under account {self.settings.id} not ACTIVE or UPDATING, "
+                f"instead in state {stream.status}"
+            )
+        return stream
+
     def data_stream(self, name: str, now_ms: int) -> Stream:
         """A stream that can be written to."""
         stream = self.stream(name, now_ms)

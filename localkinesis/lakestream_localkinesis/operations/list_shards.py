@@ -50,7 +50,7 @@ def list_shards(account: Account, fields: Fields, now_ms: int) -> Answer:
     limit = fields.optional_integer("MaxResults", most=MOST_SHARDS) or DEFAULT_SHARDS
     token = fields.optional_text("NextToken", NEXT_TOKEN)
     listing = _new_listing(account, fields, now_ms) if token is None else _continued(account, fields, token, now_ms)
-    stream = account.stream(listing.stream, now_ms)
+    stream = account.opened_stream(listing.stream, now_ms)
     account.admit_to(stream, "ListShards", now_ms)
     if stream.id != listing.stream_id:
         raise InvalidArgumentException("NextToken belongs to a stream that has been deleted.")
@@ -76,7 +76,7 @@ def _new_listing(account: Account, fields: Fields, now_ms: int) -> Listing:
     filter_shard = wanted.optional_text("ShardId", SHARD_ID) if wanted else None
     filter_ms = wanted.timestamp_ms("Timestamp") if wanted else None
     fields.check()
-    stream = account.stream(name, now_ms)
+    stream = account.opened_stream(name, now_ms)
     # The API takes seconds; streams that differ by less cannot be told apart by it.
     if created_ms is not None and created_ms // 1000 != stream.created_ms // 1000:
         raise account.not_found(name)

@@ -77,6 +77,24 @@ def test_a_stream_takes_its_time_to_change(slow: Api):
     assert slow.refused("DescribeStreamSummary", StreamName="orders").code == "ResourceNotFoundException"
 
 
+def test_shards_are_listed_of_a_stream_that_has_them(slow: Api):
+    """An empty list would do for a client that does not wait until the stream is there; Kinesis refuses."""
+    slow.call("CreateStream", StreamName="orders", ShardCount=2)
+    refused = slow.refused("ListShards", StreamName="orders")
+    assert refused.code == "ResourceInUseException"
+    assert refused.message == (
+        "Stream orders under account 000000000000 not ACTIVE or UPDATING, instead in state CREATING"
+    )
+    slow.clock.advance(10_000)
+    page = slow.call("ListShards", StreamName="orders", MaxResults=1)
+    slow.call("UpdateShardCount", StreamName="orders", TargetShardCount=4, ScalingType="UNIFORM_SCALING")
+    assert len(slow.shards("orders")) == 2
+    slow.clock.advance(10_000)
+    slow.call("DeleteStream", StreamName="orders")
+    assert slow.refused("ListShards", StreamName="orders").code == "ResourceInUseException"
+    assert slow.refused("ListShards", NextToken=page["NextToken"]).code == "ResourceInUseException"
+
+
 def test_what_is_missing_or_there_already_is_said(api: Api):
     missing = api.refused("DescribeStream", StreamName="orders")
     api.call("CreateStream", StreamName="orders", ShardCount=1)
