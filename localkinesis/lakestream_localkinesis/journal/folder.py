@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import re
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -16,6 +17,7 @@ Write = Callable[[int, memoryview], int]
 """`os.write`: a descriptor and bytes to how many of them were written."""
 
 _SUFFIX = ".journal"
+_SEGMENT = re.compile(r"[0-9]{12,}\.journal")
 _UNFINISHED = ".new"
 
 
@@ -66,8 +68,9 @@ class Folder:
         return key
 
     def segments(self) -> list[Segment]:
-        """Those that are there, in order."""
-        return [Segment(path, path.stat().st_size) for path in sorted(self.path.glob(f"*{_SUFFIX}"))]
+        """Those that are there, in order. A copy that somebody made has another name, and would be read twice."""
+        named = [path for path in sorted(self.path.glob(f"*{_SUFFIX}")) if _SEGMENT.fullmatch(path.name)]
+        return [Segment(path, path.stat().st_size) for path in named]
 
     def segment_path(self, number: int) -> Path:
         """The name of a segment."""

@@ -417,3 +417,19 @@ def test_a_clock_behind_what_has_been_goes_on_from_there():
     assert HOUR_MS - 10_000 < clock.ahead_ms <= HOUR_MS
     assert ahead <= clock.now_ms() < ahead + 10_000
     assert SystemClock(1).ahead_ms == 0
+
+
+@pytest.mark.parametrize("name", ["000000000002 (copy).journal", "before.journal", "2.journal"])
+def test_a_copy_that_somebody_made_of_a_segment_is_none(host: Host, name: str):
+    """Read as well, it gave each record a second time, or kept the server from starting."""
+    api = host.start()
+    api.call("CreateStream", StreamName="orders", ShardCount=1)
+    api = host.start()
+    api.put("orders", b"once")
+    host.stop()
+    copy = host.folder / name
+    copy.write_bytes(host.segments()[-1].read_bytes())
+
+    for _ in range(2):
+        assert host.start().read_all("orders", "shardId-000000000000") == [b"once"]
+    assert copy.exists(), "it is somebody's"
