@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 from lakestream.errors import SettingsError
 from lakestream.query.errors import SqlError
 from lakestream.query.question import Engine
-from lakestream.texts import printable
+from lakestream.texts import aligned, columns, printable
 
 _WIDEST = 50
 """Characters of a cell that people are shown."""
@@ -96,14 +96,11 @@ def _table(rows: pa.RecordBatchReader, out: BinaryIO) -> int:
     names = [printable(name) for name in rows.schema.names]
     numeric = [pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_decimal(t) for t in rows.schema.types]
     cells = [[_cell(value) for value in row] for row in _values(rows)]
-    widths = [max([len(name), *(len(row[i]) for row in cells)]) for i, name in enumerate(names)]
+    widths = [max([columns(name), *(columns(row[i]) for row in cells)]) for i, name in enumerate(names)]
 
     def line(row: list[str]) -> str:
-        aligned = (
-            text.rjust(width) if right else text.ljust(width)
-            for text, width, right in zip(row, widths, numeric, strict=True)
-        )
-        return "  ".join(aligned).rstrip()
+        texts = (aligned(text, width, right=right) for text, width, right in zip(row, widths, numeric, strict=True))
+        return "  ".join(texts).rstrip()
 
     lines = [line(names), "  ".join("─" * width for width in widths), *map(line, cells)]
     out.write("".join(f"{text}\n" for text in lines).encode())

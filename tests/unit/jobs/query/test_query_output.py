@@ -183,3 +183,16 @@ def test_keys_of_maps_are_texts_as_json_has_them(form: Format, kind: pa.DataType
     text = said.splitlines()[0] if form is Format.JSONL else next(csv.DictReader(io.StringIO(said)))["h"]
     found = orjson.loads(text)
     assert (found["h"] if form is Format.JSONL else found) == {"of": {told: 3}}
+
+
+def test_columns_of_a_table_stand_below_each_other_whatever_the_script() -> None:
+    """A terminal gives two columns to each of these, none to an accent of its own, and one to all others."""
+    rows = pa.table({"名前": ["誕生日", "ÅÅ", "A\u030a", "🎂"], "n": [1, 20, 3, 4]})
+    assert written(Format.TABLE, rows).decode().splitlines() == [
+        "名前     n",
+        "──────  ──",
+        "誕生日   1",
+        "ÅÅ      20",
+        "A\u030a        3",
+        "🎂       4",
+    ]
