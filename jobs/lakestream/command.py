@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -62,6 +63,8 @@ def text_of(file: Path) -> str:
     """
     try:
         if file == Path("-"):
+            if getattr(sys, "stdin", None) is None:
+                raise OSError("stdin is closed")
             return typer.get_text_stream("stdin", "utf-8").read()
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -49,6 +49,14 @@ def served(text: str, namespace: str) -> dict[str, Any]:
     return document | {"status": {"phase": "Running"}}
 
 
+def test_without_a_standard_input_there_is_no_document_on_it() -> None:
+    """As of a process that was started with it closed, of which Python has none."""
+    command = [sys.executable, "-m", "lakestream.main", "validate", "-f", "-"]
+    closed = ["/bin/sh", "-c", '"$@" <&-', "sh", *command]
+    done = subprocess.run(closed, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (2, "lakestream: - cannot be read as text: stdin is closed\n")
+
+
 def test_all_that_a_cluster_has_is_checked_at_once() -> None:
     """As before an upgrade: `kubectl get lks -A -o yaml | lakestream validate -f -`."""
     good = EXAMPLE.read_text("utf-8")
