@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import urllib.request
+from http.client import HTTPException
 from urllib.error import HTTPError, URLError
 
 from lakestream_demo.errors import DemoError
@@ -28,9 +29,10 @@ def get(url: str) -> str | None:
     try:
         with _OPENER.open(url, timeout=_TIMEOUT_SECONDS) as answer:
             body: bytes = answer.read()
-    except (URLError, OSError):
+    # Of a server that ends within its answer, or of another program that has taken the port.
+    except (URLError, OSError, HTTPException):
         return None
-    return body.decode()
+    return body.decode(errors="replace")
 
 
 def create_bucket(endpoint: str, bucket: str) -> None:
@@ -38,5 +40,5 @@ def create_bucket(endpoint: str, bucket: str) -> None:
     request = urllib.request.Request(f"{endpoint}/{bucket}", method="PUT")
     try:
         _OPENER.open(request, timeout=_TIMEOUT_SECONDS).close()
-    except (HTTPError, URLError, OSError) as error:
+    except (HTTPException, HTTPError, URLError, OSError) as error:
         raise DemoError(f"the S3 server at {endpoint} did not create the bucket {bucket}: {error}") from error

@@ -1,0 +1,35 @@
+"""The demo's looks at its own servers."""
+
+from __future__ import annotations
+
+from http.client import BadStatusLine, IncompleteRead
+from unittest.mock import Mock
+
+import pytest
+
+from lakestream_demo import loopback
+from lakestream_demo.errors import DemoError
+
+
+@pytest.fixture
+def opener(monkeypatch: pytest.MonkeyPatch) -> Mock:
+    """Whatever is at the other end."""
+    made = Mock()
+    made.open.return_value.__enter__ = lambda answer: answer
+    made.open.return_value.__exit__ = lambda *_: None
+    monkeypatch.setattr(loopback, "_OPENER", made)
+    return made
+
+
+def test_a_server_that_ends_within_its_answer_does_not_answer(opener: Mock) -> None:
+    """What has ended is told by whoever watches the processes, with the end of its log."""
+    opener.open.return_value.read.side_effect = IncompleteRead(b"kinesis_")
+    assert loopback.get("http://127.0.0.1:4567/metrics") is None
+
+
+def test_what_speaks_no_http_does_not_answer(opener: Mock) -> None:
+    """Another process took the port: the server says so, and the demo that one may just try again."""
+    opener.open.side_effect = BadStatusLine("SSH-2.0-OpenSSH_9.6")
+    assert loopback.get("http://127.0.0.1:4567/metrics") is None
+    with pytest.raises(DemoError, match="did not create the bucket lake"):
+        loopback.create_bucket("http://127.0.0.1:4567", "lake")
