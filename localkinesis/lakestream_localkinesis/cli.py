@@ -86,6 +86,9 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of the command
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s: %(message)s")
     rates = Limits() if limits else Limits.none()
     try:
+        if not host:
+            # As of a variable that is not set; to the socket it is all interfaces, and nobody is asked who they are.
+            raise SettingsError("host: it is empty; give an address, 0.0.0.0 or :: for all of them")
         if not math.isfinite(transition):
             raise SettingsError(f"transition: {transition} is no number of seconds")
         settings = AccountSettings(id=account, region=region, limits=rates, transition_ms=round(transition * 1000))

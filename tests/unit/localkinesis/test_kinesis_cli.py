@@ -33,6 +33,7 @@ STOP_SECONDS = 60
         (["--create-stream", f"{'o' * 129}:4"], "length less than or equal to 128"),
         (["--region", ""], "region: '' is no name"),
         (["--port", "70000"], "65535"),
+        (["--host", ""], "host: it is empty"),
         (["--transition", "-1"], "transition"),
         (["--transition", "nan"], "transition: nan"),
         (["--transition", "inf"], "transition: inf"),
