@@ -16,6 +16,8 @@ from lakestream_loadgen.errors import LakeError
 
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _URL = re.compile(r"https?://[!-~]+")
+_LOCAL = ("", "file")
+_URI = re.compile(r"(\w+):(?://([^/]*))?(/.*|)", re.DOTALL)
 
 
 class Folder:
@@ -73,37 +75,37 @@ def below(location: str, path: str) -> str:
 
 def _plain(location: str) -> str:
     """Without the scheme, which may be one of several that mean the same."""
-    parts = urlsplit(location)
-    if parts.scheme in ("", "file"):
-        return os.path.abspath(parts.path if parts.scheme else location)
-    return f"{parts.netloc}{parts.path}".rstrip("/")
+    scheme, bucket, path = _split(location)
+    return f"{bucket}{path}".rstrip("/") if scheme not in _LOCAL else os.path.abspath(path)
 
 
 def _open(location: str) -> LocalStore | S3Store:
-    parts = urlsplit(location)
-    if parts.scheme in ("", "file"):
-        path = Path(parts.path if parts.scheme else location)
-        if not path.is_dir():
+    scheme, bucket, path = _split(location)
+    if scheme in _LOCAL:
+        if not Path(path).is_dir():
             raise LakeError(f"{location} is not a folder")
         return LocalStore(path)
-    if parts.scheme not in ("s3", "s3a"):
+    if scheme not in ("s3", "s3a"):
         raise LakeError(f"{location}: give a folder, or an s3:// location")
     for name in _ENDPOINTS:
         # Empty it is none to us, and a URL to obstore, which reads it as well and panics.
         if not os.environ.get(name, "none"):
             del os.environ[name]
     endpoint = next((os.environ[name] for name in _ENDPOINTS if name in os.environ), None)
-    prefix = parts.path.strip("/") or None
-    if endpoint is None:
-        return S3Store(parts.netloc, prefix=prefix)
-    # Servers of one's own are reached by path, often over plain HTTP.
-    return S3Store(
-        parts.netloc,
-        prefix=prefix,
-        endpoint=_checked(endpoint),
-        virtual_hosted_style_request=False,
-        client_options={"allow_http": True},
-    )
+    prefix = path.strip("/") or None
+    try:
+        if endpoint is None:
+            return S3Store(bucket, prefix=prefix)
+        # Servers of one's own are reached by path, often over plain HTTP.
+        return S3Store(
+            bucket,
+            prefix=prefix,
+            endpoint=_checked(endpoint),
+            virtual_hosted_style_request=False,
+            client_options={"allow_http": True},
+        )
+    except (BaseError, ValueError) as error:
+        raise LakeError(f"{location}: {error}") from error
 
 
 def _checked(endpoint: str) -> str:
@@ -115,3 +117,9 @@ def _checked(endpoint: str) -> str:
     raise LakeError(
         f"{' or '.join(_ENDPOINTS)} is {endpoint!r}, which is not an endpoint; write a URL as in http://127.0.0.1:7070"
     )
+
+
+def _split(location: str) -> tuple[str, str, str]:
+    """Scheme, bucket and path. Not as of a URL, whose path ends at `#` and `?`: names of folders may have them."""
+    found = _URI.fullmatch(location)
+    return (found[1].lower(), found[2] or "", found[3]) if found else ("", "", location)
