@@ -20,7 +20,7 @@ from lakestream_loadgen.kinesis.batching import Accumulator, BatchLimits, Parcel
 from lakestream_loadgen.kinesis.client import PutRecordsClient
 from lakestream_loadgen.kinesis.groups import Groups
 from lakestream_loadgen.kinesis.retry import RetryPolicy
-from lakestream_loadgen.kinesis.wire import THROTTLED, Answer, decode_answer, encode_request
+from lakestream_loadgen.kinesis.wire import THROTTLED, Answer, decode_answer, encode_request, records_named
 from lakestream_loadgen.ledger import Outcome, Settled
 from lakestream_loadgen.records import Record
 
@@ -246,7 +246,23 @@ class KinesisProducer:
             self._again(batch, error.code)
         else:
             logger.error("PutRecords is refused: %s", error)
-            self._give_up(batch, error.code)
+            self._refused(batch, error)
+
+    def _refused(self, batch: list[Parcel], error: PutRecordsError) -> None:
+        """Give up the records that Kinesis takes in no call, and send the others again; all, if it names none."""
+        named = records_named(str(error))
+        bad: list[Parcel] = []
+        others: list[Parcel] = []
+        at = 0
+        for parcel in batch:
+            for parts, wanted in ((bad, True), (others, False)):
+                indices = [index for index in range(len(parcel)) if (at + index in named) is wanted]
+                if indices:
+                    parts.append(parcel.part(indices))
+            at += len(parcel)
+        self._give_up(bad or batch, error.code)
+        if bad:
+            self._again(others, error.code)
 
     def _partly_written(self, batch: list[Parcel], answer: Answer) -> None:
         written: list[Parcel] = []

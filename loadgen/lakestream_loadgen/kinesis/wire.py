@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from json.encoder import encode_basestring_ascii
@@ -52,6 +53,10 @@ _PASSING = frozenset(
         "ServiceUnavailable",
     }
 )
+
+
+# Kinesis counts from 1: "Value '' at 'records.7.member.partitionKey' failed to satisfy constraint: …"
+_NAMED = re.compile(r"\brecords\.([1-9][0-9]{0,2})\.member")
 
 
 def size_of(record: Record) -> int:
@@ -118,6 +123,11 @@ def call_error(status: int, body: bytes) -> PutRecordsError:
     if status >= 500 or status == 408 or code in _PASSING:
         return OutcomeUnknownError(code, message)
     return RefusedError(code, message)
+
+
+def records_named(message: str) -> set[int]:
+    """The places, from 0, of the records for which a call was refused as a whole, as far as the message names them."""
+    return {int(place) - 1 for place in _NAMED.findall(message)}
 
 
 def _error_of(body: bytes) -> tuple[str, str]:

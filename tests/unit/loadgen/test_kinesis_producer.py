@@ -205,6 +205,20 @@ def test_a_refused_call_is_not_repeated() -> None:
     assert setting.ledger.outcomes == {"a": (Outcome.FAILED, 0)}
 
 
+def test_one_record_that_kinesis_never_takes_keeps_no_other_from_it() -> None:
+    """It refuses the whole call, in which there are records of many users, and names the place of the record."""
+    told = "1 validation error detected: Value '' at 'records.2.member.partitionKey' failed to satisfy constraint: …"
+    setting = Setting(refuse(RefusedError("ValidationException", told)), throttle(1), connections=1)
+    users = [gevent.spawn(setting.put, *records) for records in ([event("a"), event("bad"), event("c")], [event("d")])]
+    assert [user.get(timeout=60) for user in users] == [2, 1]
+    assert setting.kinesis.calls == [["a", "bad", "c", "d"], ["a", "c", "d"], ["c"]]
+    assert setting.ledger.outcomes == {
+        "bad": (Outcome.FAILED, 0),
+        **dict.fromkeys("acd", (Outcome.ACKNOWLEDGED, 1)),
+    }
+    assert setting.counts.seen["FAILED: ValidationException"] == 1
+
+
 def test_a_delete_leaves_after_its_orders_updates_are_settled() -> None:
     setting = Setting(throttle(0), throttle(0))
     assert setting.put(event("update", "o1"), event("delete", "o1", last=True), event("other", "o2")) == 3

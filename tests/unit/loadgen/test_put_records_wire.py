@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from lakestream_loadgen.errors import NotWrittenError, OutcomeUnknownError, PutRecordsError, RefusedError
 from lakestream_loadgen.kinesis.retry import RetryPolicy
-from lakestream_loadgen.kinesis.wire import call_error, decode_answer, encode_request, sizes_of
+from lakestream_loadgen.kinesis.wire import call_error, decode_answer, encode_request, records_named, sizes_of
 from lakestream_loadgen.records import Record
 
 records = st.builds(Record, st.text(), st.text(max_size=256), st.binary(max_size=300))
@@ -99,3 +99,23 @@ def test_delays_double_up_to_the_cap_and_are_jittered(attempts: int, seed: int) 
 def test_the_last_attempt_is_the_last() -> None:
     assert RetryPolicy(attempts=3).delay(3, Random(1)) is None
     assert RetryPolicy(attempts=3).delay(2, Random(1)) is not None
+
+
+@pytest.mark.parametrize(
+    ("message", "places"),
+    [
+        (
+            "1 validation error detected: Value '' at 'records.1.member.partitionKey' failed to satisfy constraint: …",
+            {0},
+        ),
+        (
+            "2 validation errors detected: Value at 'records.3.member.data' …; Value at 'records.500.member.data' …",
+            {2, 499},
+        ),
+        ("records.7.member.1048577 bytes of data and partition key exceed the maximum record size", {6}),
+        ("1 validation error detected: Value 'a b' at 'streamName' failed to satisfy constraint: …", set()),
+        ("Stream orders under account 000000000000 not found.", set()),
+    ],
+)
+def test_a_refusal_may_name_the_records_that_it_is_for(message: str, places: set[int]) -> None:
+    assert records_named(message) == places
