@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from datetime import timedelta
 
 from lakestream_api.quantities import format_duration
 from lakestream_api.resource import LakeStream
-from lakestream_api.writers import LEAST_HOURS_RETAINED, IndexType, Operation
+from lakestream_api.writers import LEAST_HOURS_RETAINED, IndexType, Operation, TableType
 
 READS_PER_SECOND = 5
 """GetRecords calls that a shard answers, all polling consumers together (a quota of Kinesis that cannot be raised)."""
@@ -21,6 +22,12 @@ MANY_COMMITS = 900
 FEW_COMMITS = 360
 """An hour of batches of 10 s."""
 
+SOON = timedelta(seconds=30)
+"""From one compaction to the next, below which they take much of what there is for batches: each writes anew whatever a
+partition has, which grows (measured, of 10 s and of a minute; docs/hudi.md)."""
+
+LATER = timedelta(minutes=1)
+
 _SMALL_FILES = "hoodie.parquet.small.file.limit"
 
 
@@ -28,6 +35,7 @@ def advice(document: LakeStream) -> Iterator[str]:
     """One sentence or two for each, with the field that it is about."""
     yield from _throttled_reads(document)
     yield from _many_commits(document)
+    yield from _many_compactions(document)
     yield from _without_effect(document)
 
 
@@ -52,6 +60,20 @@ def _many_commits(document: LakeStream) -> Iterator[str]:
                 f"spec.writers[{number}].hudi.cleaning.retainHours: {hours:g} at a batch every "
                 f"{format_duration(interval)} are {commits:,} commits to keep, and with them each batch takes longer. "
                 f"Give it {few:g}, if queries take no longer; or spec.trigger.interval more."
+            )
+
+
+def _many_compactions(document: LakeStream) -> Iterator[str]:
+    interval = document.spec.trigger.interval
+    for number, writer in enumerate(document.spec.writers):
+        if writer.hudi is None or writer.hudi.table_type is not TableType.MERGE_ON_READ:
+            continue
+        commits = writer.hudi.compaction.every_commits
+        if (every := commits * interval) < SOON:
+            yield (
+                f"spec.writers[{number}].hudi.compaction.everyCommits: {commits} at a batch every "
+                f"{format_duration(interval)} are a compaction every {format_duration(every)}, each of which writes "
+                f"the files anew that batches have touched. Give it {math.ceil(LATER / interval)}."
             )
 
 

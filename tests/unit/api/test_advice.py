@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from lakestream_api import advice, load_lakestream_object
+from lakestream_api import LakeStream, advice, load_lakestream_object
 
 
 def document(interval: str, writers: int) -> dict[str, object]:
@@ -54,6 +54,7 @@ def table(interval: str, *hours: float) -> dict[str, object]:
                 "path": f"s3a://lake/w{number}",
                 "recordKey": ["id"],
                 "operation": "insert",
+                "tableType": "COPY_ON_WRITE",
                 "cleaning": {"retainHours": kept},
             },
         }
@@ -133,3 +134,30 @@ def test_what_has_an_effect_is_taken_without_a_word(hudi: dict[str, object]) -> 
 def test_what_has_no_effect_is_told(hudi: dict[str, object], said: str) -> None:
     (sentence,) = told_of(**hudi)
     assert sentence.startswith(f"spec.writers[0].hudi.{said}")
+
+
+def merged(interval: str, every: int, table_type: str = "MERGE_ON_READ") -> LakeStream:
+    made = table(interval, 0.05)
+    spec = made["spec"]
+    assert isinstance(spec, dict)
+    spec["writers"][1]["hudi"] |= {"tableType": table_type, "compaction": {"everyCommits": every}}
+    return load_lakestream_object(made)
+
+
+@pytest.mark.parametrize(
+    ("interval", "every", "table_type"),
+    [("1s", 30, "MERGE_ON_READ"), ("3s", 10, "MERGE_ON_READ"), ("1s", 10, "COPY_ON_WRITE")],
+)
+def test_compactions_half_a_minute_apart_are_made_without_a_word(interval: str, every: int, table_type: str) -> None:
+    assert not [one for one in advice(merged(interval, every, table_type)) if "everyCommits" in one]
+
+
+@pytest.mark.parametrize(
+    ("interval", "every", "seconds", "instead"),
+    [("1s", 10, "10s", 60), ("2s", 14, "28s", 30), ("700ms", 10, "7s", 86), ("1s", 29, "29s", 60)],
+)
+def test_compactions_every_few_seconds_are_told(interval: str, every: int, seconds: str, instead: int) -> None:
+    *_, sentence = advice(merged(interval, every))
+    assert sentence.startswith(f"spec.writers[1].hudi.compaction.everyCommits: {every} at a batch every {interval} are")
+    assert f"a compaction every {seconds}" in sentence
+    assert sentence.endswith(f"Give it {instead}.")
