@@ -16,7 +16,7 @@ from typer.core import TyperGroup
 
 from lakestream_loadgen.audit import audit, compare, fold, read_json_lake, read_parquet, read_quarantine
 from lakestream_loadgen.audit.report import report_json, report_text
-from lakestream_loadgen.errors import LakeError, LoadgenError
+from lakestream_loadgen.errors import LakeError, LedgerError, LoadgenError
 from lakestream_loadgen.ledger import LedgerShipper, read_ledger
 from lakestream_loadgen.storage import Folder, below
 
@@ -76,6 +76,8 @@ def audit_command(
         rows = read_json_lake(json, _listed(files, json))
         kept = None if quarantine is None else read_quarantine(quarantine, _listed(quarantine_files, quarantine))
         verdict = audit(read_ledger(ledger, stream=stream), rows, kept)
+        if verdict.ok and not verdict.acknowledged:
+            raise LedgerError(f"by the ledgers under {ledger} no record was written: there is nothing to audit")
         compared = None if snapshot is None else compare(fold(rows), read_parquet(snapshot))
         typer.echo(report_text(verdict, compared))
         if report is not None:

@@ -56,6 +56,16 @@ def test_an_intact_lake_exits_with_0_and_reports(lake: Path) -> None:
     assert document["snapshot"]["ok"]
 
 
+def test_where_nothing_was_written_there_is_nothing_to_audit(tmp_path: Path) -> None:
+    LedgerWriter(tmp_path / "ledger", stream="orders", prefix="t").close()
+    (tmp_path / "json").mkdir()
+    status, output = run(tmp_path)
+    told = (
+        f"lakestream audit: by the ledgers under {tmp_path}/ledger no record was written: there is nothing to audit\n"
+    )
+    assert (status, output) == (2, told)
+
+
 def test_a_lost_file_exits_with_1_and_says_which_events(lake: Path) -> None:
     (lake / "json" / "b.json").unlink()
     report = lake / "report.json"
