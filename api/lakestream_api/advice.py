@@ -23,8 +23,7 @@ FEW_COMMITS = 360
 """An hour of batches of 10 s."""
 
 SOON = timedelta(seconds=30)
-"""From one compaction to the next, below which they take much of what there is for batches: each writes anew whatever a
-partition has, which grows (measured, of 10 s and of a minute; docs/hudi.md)."""
+"""From one compaction to the next: of 10 s they slow batches down, of a minute far less (measured; docs/hudi.md)."""
 
 LATER = timedelta(minutes=1)
 
