@@ -13,11 +13,12 @@ from typing import Any, BinaryIO
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
+from rich.cells import cell_len
 
 from lakestream.errors import SettingsError
 from lakestream.query.errors import SqlError
 from lakestream.query.question import Engine
-from lakestream.texts import aligned, columns, printable
+from lakestream.texts import printable
 
 _WIDEST = 50
 """Characters of a cell that people are shown."""
@@ -96,15 +97,21 @@ def _table(rows: pa.RecordBatchReader, out: BinaryIO) -> int:
     names = [printable(name) for name in rows.schema.names]
     numeric = [pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_decimal(t) for t in rows.schema.types]
     cells = [[_cell(value) for value in row] for row in _values(rows)]
-    widths = [max([columns(name), *(columns(row[i]) for row in cells)]) for i, name in enumerate(names)]
+    widths = [max([cell_len(name), *(cell_len(row[i]) for row in cells)]) for i, name in enumerate(names)]
 
     def line(row: list[str]) -> str:
-        texts = (aligned(text, width, right=right) for text, width, right in zip(row, widths, numeric, strict=True))
+        texts = (_aligned(text, width, right=right) for text, width, right in zip(row, widths, numeric, strict=True))
         return "  ".join(texts).rstrip()
 
     lines = [line(names), "  ".join("─" * width for width in widths), *map(line, cells)]
     out.write("".join(f"{text}\n" for text in lines).encode())
     return len(cells)
+
+
+def _aligned(text: str, width: int, *, right: bool) -> str:
+    """With spaces before or behind it, to be so many columns of a terminal wide."""
+    spaces = " " * (width - cell_len(text))
+    return spaces + text if right else text + spaces
 
 
 def _cell(value: Any) -> str:
