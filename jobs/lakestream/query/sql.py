@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import Future, wait
 from contextlib import contextmanager
-from threading import Thread
+from threading import Thread, current_thread, main_thread
 from typing import Any
 
 import duckdb
@@ -23,9 +24,8 @@ from lakestream.texts import is_utf8
 _ANSWER = "answer"
 _ROWS = 10_000
 """Of a batch that is handed on."""
-_SECONDS_TO_LOOK = 0.5
+_SECONDS_TO_LOOK = 0.1
 """Between two looks whether somebody has pressed Ctrl-C."""
-_SECONDS_TO_STOP = 0.1
 _OF_VALUES = frozenset({"generate_series", "range", "unnest"})
 """Table functions that read nothing but their arguments."""
 # Names of fields and values of enumerations are passed over: they are in quotes, or a type comes behind them.
@@ -144,19 +144,36 @@ def do(connection: duckdb.DuckDBPyConnection, statement: str, values: Sequence[s
             found.set_exception(error)
 
     # DuckDB looks for Ctrl-C between its own tasks alone, each of which may take minutes, and makes an error of it.
-    worker = Thread(target=execute, daemon=True)
-    try:
-        worker.start()
+    with _ctrl_c() as is_pressed:
+        Thread(target=execute, daemon=True).start()
         # Now and then: where another thread was given the signal, this one is not woken by it.
         while not wait([found], _SECONDS_TO_LOOK).done:
-            pass
-        return found.result()
-    except KeyboardInterrupt:
-        # Again and again: what has not begun yet is not stopped by it. It may come while the thread is started.
-        while worker.is_alive() and not found.done():
-            connection.interrupt()
-            wait([found], _SECONDS_TO_STOP)
-        raise
+            if is_pressed():
+                connection.interrupt()  # again and again: what has not begun yet is not stopped by it
+    if is_pressed():
+        raise KeyboardInterrupt
+    return found.result()
+
+
+@contextmanager
+def _ctrl_c() -> Iterator[Callable[[], bool]]:
+    """Says whether somebody has pressed Ctrl-C meanwhile. Python's own handler raises wherever the program is; in a
+    callback of the garbage collector nobody hears of it."""
+    pressed = False
+
+    def press(_number: int, _frame: object) -> None:
+        nonlocal pressed
+        pressed = True
+
+    before = signal.getsignal(signal.SIGINT)
+    if not callable(before) or current_thread() is not main_thread():
+        yield lambda: False
+        return
+    signal.signal(signal.SIGINT, press)
+    try:
+        yield lambda: pressed
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

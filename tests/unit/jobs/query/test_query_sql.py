@@ -10,6 +10,7 @@ import tempfile
 import time
 import traceback
 from collections.abc import Iterator, Sequence
+from concurrent.futures import Future, wait
 from pathlib import Path
 from threading import Event, Timer, get_ident, main_thread
 
@@ -19,6 +20,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lakestream.query import sql as sql_module
 from lakestream.query.errors import SqlError, UnreadableError
 from lakestream.query.sql import answered, connected, do, fill
 
@@ -290,11 +292,32 @@ def test_ctrl_c_ends_a_query_that_has_just_been_started() -> None:
         def interrupt(self) -> None:
             self.interrupted.set()
 
-    for _ in range(100):
+    for _ in range(20):
         slow = Slow()
         with pytest.raises(KeyboardInterrupt):
             do(slow, "SELECT 1")  # type: ignore[arg-type]
         assert slow.interrupted.is_set()
+
+
+@pytest.mark.usefixtures("terminal")
+def test_ctrl_c_ends_a_query_wherever_the_program_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a handler raises in a callback of the garbage collector is told to nobody."""
+
+    class Collected:
+        def __del__(self) -> None:
+            os.kill(os.getpid(), signal.SIGINT)
+            for _ in range(1_000):
+                pass  # here Python carries the handler out
+
+    def wait_and_collect(futures: Sequence[Future[object]], timeout: float) -> object:
+        monkeypatch.setattr(sql_module, "wait", wait)
+        Collected()
+        return wait(futures, timeout)
+
+    with connected() as connection:
+        monkeypatch.setattr(sql_module, "wait", wait_and_collect)
+        with pytest.raises(KeyboardInterrupt):
+            do(connection, "SELECT 1")
 
 
 def is_waiting() -> bool:
