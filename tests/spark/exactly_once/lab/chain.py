@@ -261,7 +261,7 @@ class Labs:
 def let_happen(lab: Lab, links: Sequence[Link]) -> None:
     """To one driver after the other."""
     for link in links:
-        lab.stream.put(BURSTS)
+        lab.stream.put(BURSTS, unusable={1})
         began = time.monotonic()
         with lab.traffic():
             link.carry_out(lab)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import cycle
@@ -91,15 +91,20 @@ class OrderStream:
         self._client = server.client()
         server.create_stream(name, shards=SHARDS)
 
-    def put(self, bursts: int, records: int = 30) -> None:
+    def put(self, bursts: int, records: int = 30, *, unusable: Container[int] = ()) -> None:
         """Put so many bursts, far enough apart to become batches of their own; each has unusable records and a KPL
-        aggregate, but for the second of three or more: of that no record can be used."""
+        aggregate.
+
+        Args:
+            bursts: how many.
+            records: of each, besides those of the aggregate.
+            unusable: bursts, by number from 0, that have an unusable record and nothing else.
+        """
         for burst in range(bursts):
             if burst:
                 time.sleep(GAP_SECONDS)
-            entries = [{"Data": next(self._unusable), "PartitionKey": f"unusable-{burst}"}]
-            if bursts < 3 or burst != 1:
-                entries += self._usable(records)
+            entries = [] if burst in unusable else self._usable(records)
+            entries.append({"Data": next(self._unusable), "PartitionKey": f"unusable-{burst}"})
             answer = self._client.put_records(StreamName=self.name, Records=entries)
             assert answer["FailedRecordCount"] == 0, answer
 
