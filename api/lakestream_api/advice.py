@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from lakestream_api.quantities import format_duration
 from lakestream_api.resource import LakeStream
-from lakestream_api.writers import LEAST_HOURS_RETAINED, IndexType, Operation, TableType
+from lakestream_api.writers import LEAST_HOURS_RETAINED, HudiOutput, IndexType, Operation, TableType
 
 READS_PER_SECOND = 5
 """GetRecords calls that a shard answers, all polling consumers together (a quota of Kinesis that cannot be raised)."""
@@ -26,6 +26,7 @@ SOON = timedelta(seconds=30)
 """From one compaction to the next: of 10 s they slow batches down, of a minute far less (measured; docs/hudi.md)."""
 
 LATER = timedelta(minutes=1)
+"""The same, as it is advised."""
 
 _SMALL_FILES = "hoodie.parquet.small.file.limit"
 
@@ -52,11 +53,11 @@ def _throttled_reads(document: LakeStream) -> Iterator[str]:
 def _many_commits(document: LakeStream) -> Iterator[str]:
     interval = document.spec.trigger.interval
     few = max(LEAST_HOURS_RETAINED, round(FEW_COMMITS * interval / timedelta(hours=1), 2))
-    for number, writer in enumerate(document.spec.writers):
-        hours = writer.hudi.cleaning.retain_hours if writer.hudi else 0
+    for here, table in _tables(document):
+        hours = table.cleaning.retain_hours
         if (commits := round(timedelta(hours=hours) / interval)) > MANY_COMMITS:
             yield (
-                f"spec.writers[{number}].hudi.cleaning.retainHours: {hours:g} at a batch every "
+                f"{here}.cleaning.retainHours: {hours:g} at a batch every "
                 f"{format_duration(interval)} are {commits:,} commits to keep, and with them each batch takes longer. "
                 f"Give it {few:g}, if queries take no longer; or spec.trigger.interval more."
             )
@@ -64,24 +65,19 @@ def _many_commits(document: LakeStream) -> Iterator[str]:
 
 def _many_compactions(document: LakeStream) -> Iterator[str]:
     interval = document.spec.trigger.interval
-    for number, writer in enumerate(document.spec.writers):
-        if writer.hudi is None or writer.hudi.table_type is not TableType.MERGE_ON_READ:
-            continue
-        commits = writer.hudi.compaction.every_commits
-        if (every := commits * interval) < SOON:
+    for here, table in _tables(document):
+        commits = table.compaction.every_commits
+        if table.table_type is TableType.MERGE_ON_READ and (every := commits * interval) < SOON:
             yield (
-                f"spec.writers[{number}].hudi.compaction.everyCommits: {commits} at a batch every "
+                f"{here}.compaction.everyCommits: {commits} at a batch every "
                 f"{format_duration(interval)} are a compaction every {format_duration(every)}, each of which writes "
                 f"the files anew that batches have touched. Give it {math.ceil(LATER / interval)}."
             )
 
 
 def _without_effect(document: LakeStream) -> Iterator[str]:
-    for number, writer in enumerate(document.spec.writers):
-        if (table := writer.hudi) is None:
-            continue
-        here, index = f"spec.writers[{number}].hudi", table.index
-        inserts = table.operation is Operation.INSERT
+    for here, table in _tables(document):
+        index, inserts = table.index, table.operation is Operation.INSERT
         if inserts or index.type is not IndexType.BUCKET:
             why = "inserts look no key up" if inserts else f"the index {index.type.value} has no buckets"
             for name, given in (("buckets", index.buckets), ("expectedPartitionSize", index.expected_partition_size)):
@@ -92,6 +88,13 @@ def _without_effect(document: LakeStream) -> Iterator[str]:
                 f"{here}.options[{_SMALL_FILES}]: has no effect with clustering, where batches add to no file that is "
                 "there. Remove it; clustering.targetFileSize says which files are merged."
             )
+
+
+def _tables(document: LakeStream) -> Iterator[tuple[str, HudiOutput]]:
+    """The Hudi tables, each with its field."""
+    for number, writer in enumerate(document.spec.writers):
+        if writer.hudi is not None:
+            yield f"spec.writers[{number}].hudi", writer.hudi
 
 
 def _count(writers: int) -> str:

@@ -55,8 +55,12 @@ def _writer_name(name: str) -> str:
     return name
 
 
+def _is_subdomain(name: str) -> bool:
+    return len(name) <= _MAX_DNS_SUBDOMAIN and _SUBDOMAIN.fullmatch(name) is not None
+
+
 def _kubernetes_name(name: str) -> str:
-    if len(name) > _MAX_DNS_SUBDOMAIN or _SUBDOMAIN.fullmatch(name) is None:
+    if not _is_subdomain(name):
         raise ValueError(
             f"{name!r} is not the name of a Kubernetes object; use lower-case letters, digits, '-' and '.',"
             " with a letter or digit at both ends"
@@ -84,8 +88,8 @@ def _is_label(text: str) -> bool:
 
 
 def _label_key(key: str) -> str:
-    *prefix, name = key.split("/", 1)
-    if not _is_label(name) or any(len(one) > _MAX_DNS_SUBDOMAIN or not _SUBDOMAIN.fullmatch(one) for one in prefix):
+    *domain, name = key.split("/", 1)
+    if not _is_label(name) or not all(map(_is_subdomain, domain)):
         raise ValueError(
             f"{key!r} is not the key of a label, annotation or taint; {_LABEL_RULE}, and before that a domain with a"
             " slash, if any, as in example.com/team"

@@ -13,8 +13,8 @@ from typing import Any, BinaryIO
 import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
-from rich.cells import cell_len
 
+from lakestream.aligned import aligned, widths_of
 from lakestream.errors import SettingsError
 from lakestream.query.errors import SqlError
 from lakestream.query.question import Engine
@@ -96,22 +96,13 @@ def write_rows(rows: pa.RecordBatchReader, form: Format, out: BinaryIO) -> int:
 def _table(rows: pa.RecordBatchReader, out: BinaryIO) -> int:
     names = [printable(name) for name in rows.schema.names]
     numeric = [pa.types.is_integer(t) or pa.types.is_floating(t) or pa.types.is_decimal(t) for t in rows.schema.types]
+    numbers = {column for column, is_number in enumerate(numeric) if is_number}
     cells = [[_cell(value) for value in row] for row in _values(rows)]
-    widths = [max([cell_len(name), *(cell_len(row[i]) for row in cells)]) for i, name in enumerate(names)]
-
-    def line(row: list[str]) -> str:
-        texts = (_aligned(text, width, right=right) for text, width, right in zip(row, widths, numeric, strict=True))
-        return "  ".join(texts).rstrip()
-
-    lines = [line(names), "  ".join("─" * width for width in widths), *map(line, cells)]
+    widths = widths_of([names, *cells])
+    head = [aligned(names, widths, numbers), "  ".join("─" * width for width in widths)]
+    lines = [*head, *(aligned(row, widths, numbers) for row in cells)]
     out.write("".join(f"{text}\n" for text in lines).encode())
     return len(cells)
-
-
-def _aligned(text: str, width: int, *, right: bool) -> str:
-    """With spaces before or behind it, to be so many columns of a terminal wide."""
-    spaces = " " * (width - cell_len(text))
-    return spaces + text if right else text + spaces
 
 
 def _cell(value: Any) -> str:

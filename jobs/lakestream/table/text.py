@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
+from lakestream.aligned import aligned, widths_of
 from lakestream.query.history import show
 from lakestream.query.telling import ago
 from lakestream.table.files import Files
@@ -105,10 +106,5 @@ def _files(files: Files) -> tuple[str, str]:
 
 
 def _aligned(rows: Sequence[Sequence[str]], numbers: Sequence[int] = (1, 2)) -> Iterable[str]:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    for row in rows:
-        cells = (
-            text.rjust(width) if column in numbers else text.ljust(width)
-            for column, (text, width) in enumerate(zip(row, widths, strict=True))
-        )
-        yield "  ".join(cells).rstrip()
+    widths = widths_of(rows)
+    return (aligned(row, widths, numbers) for row in rows)
