@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from lakestream.model import BatchPlan, Finished, Position
+from lakestream.model import BatchPlan, Finished, Position, after
 
 
 def tiling_faults(plans: Iterable[BatchPlan]) -> list[str]:
     """Where the ranges of successive plans do not tile their shards: gaps, overlaps, ranges behind the end. A loss of
-    which the plan takes nothing behind it is no gap."""
+    which the plan takes nothing behind it is no gap; where its end is not known, what its cursor stood at is lost."""
     faults: list[str] = []
     ends: dict[str, Position] = {}
     closed: set[str] = set()
@@ -30,8 +30,9 @@ def tiling_faults(plans: Iterable[BatchPlan]) -> list[str]:
             ends[piece.shard_id] = piece.end
         taken = {piece.shard_id for piece in plan.ranges}
         for loss in plan.losses:
-            if loss.end is not None and loss.shard_id not in taken and ends.get(loss.shard_id) == loss.start:
-                ends[loss.shard_id] = loss.end
+            begins_anew = loss.end or (loss.start and after(loss.start.sequence))
+            if begins_anew and loss.shard_id not in taken and ends.get(loss.shard_id) == loss.start:
+                ends[loss.shard_id] = begins_anew
         closed |= finished
     return faults
 
