@@ -153,7 +153,8 @@ class Planner:
     def _plan(self, batch: int, epoch: int, cursors: Sequence[Cursor], trim: Trim | None) -> BatchPlan | None:
         self._caught_up_to = None
         # A fresh listing tells the time too: after a long sleep the one known before would hide a loss.
-        self._listings.at(self._client.now())
+        # A first plan begins with the shards of this moment: what one listed before lacks would be read from its beginning.
+        (self._listings.at if cursors else self._listings.anew)(self._client.now())
         now = self._client.now()
         draft, slots = self._open(now, cursors, trim), self._slots()
         nexts = self._peek(draft)
@@ -196,7 +197,8 @@ class Planner:
         span = self._settings.span
         if not cursors:
             start = span.since if span else self._settings.starting_position
-            first = first_cursors(listing.shards, start, now, listing.summary)
+            # From the time of the listing: a shard that it lacks has nothing older.
+            first = first_cursors(listing.shards, start, listing.at, listing.summary)
             return _Draft(now, trim, first, [], min(filter(None, map(unread_since, first.values()))))
         draft = _Draft(now, trim, {c.shard_id: c for c in cursors}, [])
         self._take_in(draft, listing)
