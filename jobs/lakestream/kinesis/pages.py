@@ -36,14 +36,20 @@ def pages(
 
     Raises:
         KinesisAnswerError: with the shard, and where it was read; also if records come that lie before that.
+        ExpiredIteratorError: several new ones in a row are expired as soon as they are used.
     """
     position = start
     following = iterator or client.get_shard_iterator(shard_id, position)
-    gone_back = 0
+    gone_back = expired = 0
     while True:
         try:
             page = client.get_records(following, limit())
         except ExpiredIteratorError:
+            expired += 1
+            if expired == TRIES_OF_NONSENSE:
+                raise
+            if expired > 1:
+                sleep(EMPTY_PAUSE)
             following = client.get_shard_iterator(shard_id, position)
             continue
         except KinesisAnswerError as error:
@@ -56,7 +62,7 @@ def pages(
             sleep(EMPTY_PAUSE)
             following = client.get_shard_iterator(shard_id, position)
             continue
-        gone_back = 0
+        gone_back = expired = 0
         if page.sequences:
             position = after(int(page.sequences[-1]))
         yield page

@@ -79,5 +79,5 @@ def decode(kind: str, content: bytes, build: Callable[[dict[str, Any]], T]) -> T
         raise CorruptLogError(f"{kind} document has version {found[1]!r}; this release reads versions up to {VERSION}")
     try:
         return build(document)
-    except (LookupError, TypeError, ValueError, AttributeError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
         raise CorruptLogError(f"{kind} document is damaged: {error!r}") from error

@@ -46,6 +46,7 @@ class StreamMachine(RuleBasedStateMachine):
         self.stream.merge(one, other)
 
     @rule(calls=st.integers(0, 3))
+    @precondition(lambda self: sum(failure is not None for failure in self.stream.failures) < 3)
     def expire_an_iterator(self, calls: int) -> None:
         self.stream.failures.extend([None] * calls)
         self.stream.failures.append(ExpiredIteratorError("ExpiredIteratorException"))

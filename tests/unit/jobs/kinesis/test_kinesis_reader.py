@@ -85,6 +85,18 @@ def test_an_expired_iterator_goes_on_behind_the_last_record() -> None:
     assert numbers(batches) == [4, 5, 6, 7, 8, 9]
 
 
+def test_iterators_that_are_expired_as_soon_as_they_are_given_end_the_reading() -> None:
+    stream, records = filled()
+    piece = range_of(records[0], records[9])
+    stream.failures.extend(ExpiredIteratorError("at once") for _ in range(3))
+    before = stream.time
+    assert len(numbers(reader_of(stream).read(piece))) == 10
+    assert stream.time - before == timedelta(seconds=0.4)  # no busy loop of two calls
+    stream.failures.extend(ExpiredIteratorError("at once") for _ in range(4))
+    with pytest.raises(ExpiredIteratorError, match="at once"):
+        numbers(reader_of(stream).read(piece))
+
+
 def going_back(stream: FakeKinesis, times: int) -> None:
     """The next pages begin with the shard's oldest record, wherever they were asked for."""
     ask = stream.get_shard_iterator

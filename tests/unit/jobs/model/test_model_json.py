@@ -144,6 +144,7 @@ def changed(**fields: object) -> bytes:
         (changed(version=6), "has version 6; this release reads versions up to 5"),
         (changed(batch=-1), "batch must not be negative"),
         (changed(horizon=None), "a time is missing"),
+        (changed(horizon="0001-01-01T00:00:00+10:00"), "damaged: OverflowError"),
         (changed(cursors=[["shardId-0", "dancing"]]), "not a cursor"),
         (
             changed(cursors=[["shardId-0", "reading", "near 5", "2026-01-31T12:00:00Z", None]]),
