@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 
-from lakestream.errors import ExpiredIteratorError, KinesisAnswerError
+from lakestream.errors import ExpiredIteratorError, KinesisAnswerError, KinesisError
 from lakestream.kinesis.port import IteratorStart, KinesisClient, RecordPage, Sleep
 from lakestream.kinesis.retry import TRIES_OF_NONSENSE
 from lakestream.model import Position, after, at
@@ -40,29 +40,11 @@ def pages(
     """
     position = start
     following = iterator or client.get_shard_iterator(shard_id, position)
-    gone_back = expired = 0
     while True:
         try:
-            page = client.get_records(following, limit())
-        except ExpiredIteratorError:
-            expired += 1
-            if expired == TRIES_OF_NONSENSE:
-                raise
-            if expired > 1:
-                sleep(EMPTY_PAUSE)
-            following = client.get_shard_iterator(shard_id, position)
-            continue
+            page = _page(client, shard_id, position, following, limit, sleep)
         except KinesisAnswerError as error:
             raise error.reading(shard_id, _told(position)) from error
-        if page.sequences and isinstance(position, Position) and at(int(page.sequences[0])) < position:
-            gone_back += 1
-            if gone_back == TRIES_OF_NONSENSE:
-                nonsense = KinesisAnswerError.of("GetRecords", f"it goes back to sequence number {page.sequences[0]}")
-                raise nonsense.reading(shard_id, _told(position))
-            sleep(EMPTY_PAUSE)
-            following = client.get_shard_iterator(shard_id, position)
-            continue
-        gone_back = expired = 0
         if page.sequences:
             position = after(int(page.sequences[-1]))
         yield page
@@ -71,6 +53,28 @@ def pages(
         following = page.next_iterator
         if not page.sequences:
             sleep(EMPTY_PAUSE)
+
+
+def _page(
+    client: KinesisClient, shard_id: str, position: IteratorStart, iterator: str, limit: Callable[[], int], sleep: Sleep
+) -> RecordPage:
+    """The page at an iterator, or at new ones for its position. Raises as `pages`."""
+    vain = 0
+    while True:
+        useless: KinesisError
+        try:
+            page = client.get_records(iterator, limit())
+            if not page.sequences or not isinstance(position, Position) or at(int(page.sequences[0])) >= position:
+                return page
+            useless = KinesisAnswerError.of("GetRecords", f"it goes back to sequence number {page.sequences[0]}")
+        except ExpiredIteratorError as error:
+            useless = error
+        vain += 1
+        if vain == TRIES_OF_NONSENSE:
+            raise useless
+        if vain > 1:
+            sleep(EMPTY_PAUSE)
+        iterator = client.get_shard_iterator(shard_id, position)
 
 
 def _told(start: IteratorStart) -> str:

@@ -152,8 +152,8 @@ class Planner:
 
     def _plan(self, batch: int, epoch: int, cursors: Sequence[Cursor], trim: Trim | None) -> BatchPlan | None:
         self._caught_up_to = None
-        # A fresh listing tells the time too: after a long sleep the one known before would hide a loss.
-        # A first plan begins with the shards of this moment: what one listed before lacks would be read from its beginning.
+        # A fresh listing tells the time too: after a long sleep the one known before would hide a loss. A first plan
+        # begins with the shards of this moment: those that an older listing lacks would be read from their beginning.
         (self._listings.at if cursors else self._listings.anew)(self._client.now())
         now = self._client.now()
         draft, slots = self._open(now, cursors, trim), self._slots()

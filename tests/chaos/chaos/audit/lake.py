@@ -14,6 +14,7 @@ from decimal import Decimal
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
+from unittest.mock import patch
 from urllib.parse import unquote
 
 import pyarrow.parquet
@@ -64,7 +65,6 @@ class Lake:
     def _start(self) -> SparkSession:
         from pyspark.sql import SparkSession
 
-        os.environ["JAVA_HOME"] = str(self._java_home)
         classes = os.pathsep.join(str(jar) for jar in sorted(self._jars.glob("*.jar")))
         conf = {
             "spark.driver.extraClassPath": classes,
@@ -83,7 +83,9 @@ class Lake:
         builder = SparkSession.builder.master("local[2]").appName("audit")
         for key, value in conf.items():
             builder = builder.config(key, value)
-        spark = builder.getOrCreate()
+        # For this JVM alone: drivers start with an archive of classes, which is made for the Java that they find.
+        with patch.dict(os.environ, JAVA_HOME=str(self._java_home)):
+            spark = builder.getOrCreate()
         spark.sparkContext.setLogLevel("ERROR")
         return spark
 
