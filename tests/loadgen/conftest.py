@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import random
 import re
+import socket
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import orjson
@@ -34,10 +38,11 @@ def kinesis() -> Iterator[LocalKinesis]:
 
 @contextmanager
 def locust(
-    kinesis: LocalKinesis, *arguments: str, program: str = "lakestream_loadgen"
+    kinesis: LocalKinesis, *arguments: str, program: str = "lakestream_loadgen", patient: bool = True
 ) -> Iterator[subprocess.Popen[str]]:
     """``lakestream load`` in a process, as the image starts it; killed at the end if it still runs."""
-    command = [sys.executable, "-m", program, "load", "-f", str(_PATIENT), *arguments]
+    locustfile = ("-f", str(_PATIENT)) if patient else ()
+    command = [sys.executable, "-m", program, "load", *locustfile, *arguments]
     environment = {**os.environ, **kinesis.environment()}
     with subprocess.Popen(
         command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
@@ -53,6 +58,32 @@ def run_load(kinesis: LocalKinesis, *arguments: str, program: str = "lakestream_
     with locust(kinesis, "--headless", *arguments, program=program) as process:
         output, _ = process.communicate(timeout=240)
         return process.returncode, output
+
+
+def master(
+    kinesis: LocalKinesis, port: str, *arguments: str, patient: bool = True
+) -> AbstractContextManager[subprocess.Popen[str]]:
+    return locust(kinesis, "--master", "--headless", "--master-bind-port", port, *arguments, patient=patient)
+
+
+def worker(kinesis: LocalKinesis, port: str, ledger: Path) -> AbstractContextManager[subprocess.Popen[str]]:
+    return locust(kinesis, "--worker", "--master-port", port, "--ledger", str(ledger))
+
+
+def wait_for(condition: Callable[[], object], seconds: float = 180.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline, "waited in vain"
+        time.sleep(0.1)
+
+
+def free_port() -> int:
+    """Below those that the system picks: one of them might be somebody's connection before Locust listens on it."""
+    for port in random.sample(range(10_000, 30_000), 100):
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no port is free")
 
 
 def audit_stream(kinesis: LocalKinesis, ledger: Path, stream: str = "orders") -> AuditVerdict:

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
-import random
 import re
 import signal
-import socket
-import subprocess
-import time
 import urllib.request
 from collections import Counter
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
@@ -22,7 +16,7 @@ import orjson
 from lakestream_localkinesis.core.limits import Limits
 from lakestream_localkinesis.testing import LocalKinesis, local_kinesis
 
-from .conftest import audit_stream, locust, run_load
+from .conftest import audit_stream, free_port, locust, run_load, wait_for
 
 MIX = ("--malformed", "0.02", "--late", "0.05", "--max-lateness", "1")
 
@@ -51,55 +45,6 @@ def test_workers_share_the_load_and_write_what_their_ledgers_say(kinesis: LocalK
     assert rows(output)["records acknowledged"] == verdict.acknowledged == len(kinesis.records("orders"))
     # On a busy machine the load starts and ends late, and falls short of its rate; it is never twice of it.
     assert 0 < verdict.acknowledged < 6_000
-
-
-def test_a_worker_keeps_the_ledger_that_it_was_started_with(kinesis: LocalKinesis, tmp_path: Path) -> None:
-    port = str(free_port())
-    with master(kinesis, port, "--users", "10", "-r", "10") as told, worker(kinesis, port, tmp_path) as one:
-        wait_for(lambda: kinesis.records("orders"))
-        told.send_signal(signal.SIGTERM)
-        output, _ = one.communicate(timeout=240)
-    assert one.returncode == 0, output
-    verdict = audit_stream(kinesis, tmp_path)
-    assert verdict.ok, verdict
-    assert verdict.acknowledged > 0
-
-
-def test_a_worker_that_cannot_write_its_ledger_fails_the_run(kinesis: LocalKinesis, tmp_path: Path) -> None:
-    port = str(free_port())
-    folder = tmp_path / "ledger"
-    folder.write_text("a file")
-    with master(kinesis, port, "--run-time", "60s") as one, worker(kinesis, port, folder):
-        output, _ = one.communicate(timeout=240)
-    assert one.returncode == 2, output
-    assert "the load cannot start" in output
-
-
-def test_a_worker_that_is_lost_fails_the_run(kinesis: LocalKinesis, tmp_path: Path) -> None:
-    port = str(free_port())
-    with (
-        master(kinesis, port, "--expect-workers", "2", "--users", "20", "-r", "20") as one,
-        worker(kinesis, port, tmp_path),
-        worker(kinesis, port, tmp_path) as killed,
-    ):
-        wait_for(lambda: len(list(tmp_path.glob("*.ledger"))) == 2)
-        wait_for(lambda: len(kinesis.records("orders")) > 1000)
-        killed.kill()
-        # The master has not missed it yet, and will while it waits for both: however slow the machine is.
-        one.send_signal(signal.SIGTERM)
-        output, _ = one.communicate(timeout=240)
-    assert one.returncode == 1, output
-    assert "is not heard of" in output
-    verdict = audit_stream(kinesis, tmp_path)
-    assert verdict.ok, verdict
-
-
-def master(kinesis: LocalKinesis, port: str, *arguments: str) -> AbstractContextManager[subprocess.Popen[str]]:
-    return locust(kinesis, "--master", "--headless", "--master-bind-port", port, *arguments)
-
-
-def worker(kinesis: LocalKinesis, port: str, ledger: Path) -> AbstractContextManager[subprocess.Popen[str]]:
-    return locust(kinesis, "--worker", "--master-port", port, "--ledger", str(ledger))
 
 
 def test_lost_connections_failures_and_throttles_lose_nothing(kinesis: LocalKinesis, tmp_path: Path) -> None:
@@ -270,19 +215,3 @@ def answers(url: str) -> bool:
         return bool(page(url))
     except OSError:
         return False
-
-
-def wait_for(condition, seconds: float = 180.0) -> None:  # type: ignore[no-untyped-def]
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.1)
-
-
-def free_port() -> int:
-    """Below those that the system picks: one of them might be somebody's connection before Locust listens on it."""
-    for port in random.sample(range(10_000, 30_000), 100):
-        with socket.socket() as probe, contextlib.suppress(OSError):
-            probe.bind(("127.0.0.1", port))
-            return port
-    raise AssertionError("no port is free")

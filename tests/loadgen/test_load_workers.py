@@ -1,0 +1,52 @@
+"""A master of Locust and its workers, in processes of their own: who keeps the ledger, and what becomes of the lost."""
+
+from __future__ import annotations
+
+import signal
+from pathlib import Path
+
+from lakestream_localkinesis.testing import LocalKinesis
+
+from .conftest import audit_stream, free_port, master, wait_for, worker
+
+
+def test_a_worker_keeps_the_ledger_that_it_was_started_with(kinesis: LocalKinesis, tmp_path: Path) -> None:
+    port = str(free_port())
+    with master(kinesis, port, "--users", "10", "-r", "10") as told, worker(kinesis, port, tmp_path) as one:
+        wait_for(lambda: kinesis.records("orders"))
+        told.send_signal(signal.SIGTERM)
+        output, _ = one.communicate(timeout=240)
+    assert one.returncode == 0, output
+    verdict = audit_stream(kinesis, tmp_path)
+    assert verdict.ok, verdict
+    assert verdict.acknowledged > 0
+
+
+def test_a_worker_that_cannot_write_its_ledger_fails_the_run(kinesis: LocalKinesis, tmp_path: Path) -> None:
+    port = str(free_port())
+    folder = tmp_path / "ledger"
+    folder.write_text("a file")
+    with master(kinesis, port, "--run-time", "60s") as one, worker(kinesis, port, folder):
+        output, _ = one.communicate(timeout=240)
+    assert one.returncode == 2, output
+    assert "the load cannot start" in output
+
+
+def test_a_worker_that_is_lost_fails_the_run(kinesis: LocalKinesis, tmp_path: Path) -> None:
+    port = str(free_port())
+    with (
+        # As it is shipped: it waits for a quarter of a minute for one that may just be slow.
+        master(kinesis, port, "--expect-workers", "2", "--users", "20", "-r", "20", patient=False) as one,
+        worker(kinesis, port, tmp_path),
+        worker(kinesis, port, tmp_path) as killed,
+    ):
+        wait_for(lambda: len(list(tmp_path.glob("*.ledger"))) == 2)
+        wait_for(lambda: len(kinesis.records("orders")) > 1000)
+        killed.kill()
+        # The master has not missed it yet, and will while it waits for both: however slow the machine is.
+        one.send_signal(signal.SIGTERM)
+        output, _ = one.communicate(timeout=240)
+    assert one.returncode == 1, output
+    assert "is not heard of" in output
+    verdict = audit_stream(kinesis, tmp_path)
+    assert verdict.ok, verdict
