@@ -8,11 +8,11 @@ from datetime import datetime, timedelta
 
 from lakestream_api import Scaling
 from lakestream_operator.autoscaler import explain
-from lakestream_operator.autoscaler.demand import Demand, clamp, demand
+from lakestream_operator.autoscaler.demand import Demand, clamp, demand, high_lag
 from lakestream_operator.autoscaler.effect import COMPLETE, LEAST_PROMISE, judge, promise
 from lakestream_operator.autoscaler.estimate import Load, fit, load_of, start_delay
 from lakestream_operator.autoscaler.inputs import ScalingWindow
-from lakestream_operator.autoscaler.pressure import Pressure, pressure_of
+from lakestream_operator.autoscaler.pressure import EASY, Pressure, pressure_of
 from lakestream_operator.autoscaler.release import fewer, remember
 from lakestream_operator.autoscaler.samples import take_in
 from lakestream_operator.autoscaler.state import (
@@ -50,6 +50,8 @@ EXPLAINS = 6
 """Samples of which one with compaction explains a backlog."""
 NEARLY_LATE = 0.9
 """Of `maxLag`: what goes by itself below that is not worth executors for hours."""
+NEARLY_BEHIND = 0.9
+"""Of `B₀`: those whose lag is above that, though they do the work, will be behind if they have no time to spare."""
 UNEXPLAINED_HALVES = timedelta(hours=2)
 SCHEDULE_AHEAD = timedelta(minutes=2)
 """That scheduled executors are asked for before their time: most start in half a minute, some on a new node."""
@@ -216,7 +218,7 @@ def _follow(
     overloaded = pressure.behind or pressure.busy * (1 + extra) > pressure.high
     reading = pressure.reading if overloaded else 0.0
     need = demand(spec, limits, model, load, rate=load.rate.now, reading=reading, extra=extra)
-    state = remember(spec, state, need, now)
+    state = remember(spec, state, _steady(spec, window, state, need, load, now), now)
     state, verdict = judge(state, load, now)
     scheduled = _scheduled(spec, now)
     wanted = max(clamp(spec, need.wanted), scheduled)
@@ -268,18 +270,37 @@ def _explain_backlog(
 
     Batches may take longer than their tasks: storage is slow, tasks stand still.
     """
-    patience = min(spec.catch_up, spec.max_lag) + timedelta(seconds=2 * window.limits.interval)
     explained = pressure.lately * (1 + _extra(state, now)) > pressure.usual
     explained = explained or any(one.services > 0 for one in state.samples[-EXPLAINS:])
     if explained or window.executors is None or window.executors.registered < (state.target or 0):
         return replace(state, explained_at=now)
     if not pressure.behind or load.lag <= NEARLY_LATE * spec.max_lag.total_seconds():
         return state
-    known = max((at for at in (state.explained_at, state.unexplained_at) if at is not None), default=None)
-    if known is not None and now - known < patience:
+    known = state.unexplained_at
+    if not _unexplained(spec, window, state, now) or (known is not None and now - known < _patience(spec, window)):
         return state
     more = min(_extra(state, now) + UNEXPLAINED, MOST_UNEXPLAINED)
     return replace(state, unexplained=more, unexplained_at=now)
+
+
+def _steady(
+    spec: Scaling, window: ScalingWindow, state: ScalingState, need: Demand, load: Load, now: datetime
+) -> float:
+    """Executors for steady times; with time to spare where those that do the work were nearly behind all the same."""
+    assert state.model is not None
+    near = load.lag > NEARLY_BEHIND * high_lag(spec, window.limits, state.model)
+    # What piled up before the last step is explained, and takes its time.
+    is_odd = near and state.unchanged_for(SETTLE_AT_MOST, now) and _unexplained(spec, window, state, now)
+    return need.steady / EASY if is_odd else need.steady
+
+
+def _unexplained(spec: Scaling, window: ScalingWindow, state: ScalingState, now: datetime) -> bool:
+    """Whether executors have had enough of the work for so long that it explains no backlog any more."""
+    return state.explained_at is None or now - state.explained_at >= _patience(spec, window)
+
+
+def _patience(spec: Scaling, window: ScalingWindow) -> timedelta:
+    return min(spec.catch_up, spec.max_lag) + timedelta(seconds=2 * window.limits.interval)
 
 
 def _extra(state: ScalingState, now: datetime) -> float:

@@ -9,7 +9,8 @@ is older is to be read within `K` seconds, the shorter of catch-up time and lag 
 
     R = λ′·(1 + (lag′ - B₀)/K)
 
-After a leap `L` stands for `B₀`: what comes while executors start is a backlog by then.
+After a leap `L` stands for `B₀`: what comes while executors start is a backlog by then. Without one, executors that
+have time to spare work off by themselves what noise or a pause leaves: `B₀` is `maxLag` for them, if that is more.
 """
 
 from __future__ import annotations
@@ -28,6 +29,9 @@ HIGH = 1.14
 LEAP_HIGH = 1.3
 """Utilization by a load that has leapt up: it takes more than a few batches that are larger than others. What else is
 not established shows in the lag, if it lasts."""
+
+EASY = 0.95
+"""Times the target utilization, below which executors have time to spare."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,8 @@ def pressure_of(
     busy, lately = (utilization(spec, limits, model, load, rate=one, executors=executors) for one in (rate, recent))
     lag = load.lag + max(0.0, 1 - 1 / lately) * delay if lately > 1 else load.lag
     most = high_lag(spec, limits, model)
+    if load.rate.leap is None and lately < EASY * spec.target_utilization:
+        most = max(most, spec.max_lag.total_seconds())
     behind = lag > most
     over = max(0.0, lag - (most if load.rate.leap is None else usual_lag(limits, model)))
     catch_up = min(spec.catch_up, spec.max_lag).total_seconds()

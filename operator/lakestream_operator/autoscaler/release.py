@@ -12,7 +12,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from lakestream_api import Scaling
-from lakestream_operator.autoscaler.demand import Demand, clamp, in_whole
+from lakestream_operator.autoscaler.demand import clamp, in_whole
 from lakestream_operator.autoscaler.estimate import Load
 from lakestream_operator.autoscaler.state import Recommendation, ScalingState
 
@@ -38,11 +38,18 @@ def _bucket(spec: Scaling) -> timedelta:
     return max(_BUCKET, spec.scale_down_after / _BUCKETS)
 
 
-def remember(spec: Scaling, state: ScalingState, need: Demand, now: datetime) -> ScalingState:
-    """The largest recommendation of each half minute, or of more time, so that they are not too many."""
+def remember(spec: Scaling, state: ScalingState, steady: float, now: datetime) -> ScalingState:
+    """The largest recommendation of each half minute, or of more time, so that they are not too many.
+
+    Args:
+        spec: for how long, and how many executors at most.
+        state: with those before.
+        steady: executors that are called for, in fractions.
+        now: the time.
+    """
     bucket = _bucket(spec)
     kept = [known for known in state.recommendations if now - known.at <= spec.scale_down_after + bucket]
-    steady = round(min(need.steady, spec.max_executors), 2)
+    steady = round(min(steady, spec.max_executors), 2)
     if kept and now - kept[-1].at < bucket:
         kept[-1] = replace(kept[-1], executors=max(kept[-1].executors, steady))
     else:

@@ -54,9 +54,20 @@ def test_a_leap_is_high_if_it_is_one_by_much() -> None:
 
 @pytest.mark.parametrize(("lag", "times"), [(48.0, 1.0), (54.0, 1.1), (108.0, 2.0)])
 def test_a_backlog_is_read_within_the_lag_goal_as_far_as_it_is_one(lag: float, times: float) -> None:
-    found = pressure(load(Rate(0.8 * FULL_TEN, None, 0.03), lag=lag + 1e-6))
+    found = pressure(load(Rate(0.88 * FULL_TEN, None, 0.03), lag=lag + 1e-6))
     assert found.behind
-    assert found.reading == pytest.approx(times * 0.8 * FULL_TEN, rel=1e-3)
+    assert found.reading == pytest.approx(times * 0.88 * FULL_TEN, rel=1e-3)
+
+
+def test_who_has_time_to_spare_works_a_pause_off_and_is_behind_beyond_the_goal_only() -> None:
+    easy = Rate(0.85 * FULL_TEN, None, 0.03)
+    assert not pressure(load(easy, lag=59.0)).behind
+    late = pressure(load(easy, lag=66.0))
+    assert late.behind
+    assert late.reading == pytest.approx(1.1 * 0.85 * FULL_TEN, rel=1e-3)
+    # The last minute and a half may be another load already, and a leap is one.
+    assert pressure(load(replace(easy, recent=0.88 * FULL_TEN), lag=50.0)).behind
+    assert pressure(load(replace(easy, leap=0.85 * FULL_TEN), lag=50.0)).behind
 
 
 def test_noise_takes_utilization_and_no_more_than_it_has_to() -> None:

@@ -24,7 +24,6 @@ from lakestream_operator.autoscaler import (
     ScalingWindow,
     decide_scale,
 )
-from lakestream_operator.autoscaler.demand import Demand
 from lakestream_operator.autoscaler.release import remember
 from lakestream_operator.testing.documents import batch_of
 
@@ -207,7 +206,7 @@ def test_a_need_that_is_remembered_for_days_fits_into_an_annotation() -> None:
     spec = SPEC.model_copy(update={"scale_down_after": timedelta(days=3)})
     state, now = ScalingState(target=12), START
     while now < START + timedelta(days=4):
-        state = remember(spec, state, Demand(12.34, 13, None), now)
+        state = remember(spec, state, 12.34, now)
         now += timedelta(minutes=1, seconds=1)
     assert state.recommendations[0].at <= now - spec.scale_down_after
     # Of the 256 KiB of all annotations together.
@@ -250,6 +249,17 @@ def test_tasks_that_stand_still_now_and_then_get_executors_to_spare() -> None:
         driver.run(200, 80_000)
     assert driver.executors > calm
     assert driver.state.unexplained > 0
+
+
+def test_executors_that_pauses_nearly_make_late_are_given_back_to_where_there_is_time_to_spare() -> None:
+    calm, paused = Driver(7), Driver(7)
+    for _ in range(6):
+        calm.run(270, 75_000)
+        paused.run(240, 75_000)
+        paused.stall(30.0, 75_000)
+    assert (calm.executors, paused.executors) == (5, 6)
+    paused.run(1200, 75_000)
+    assert paused.executors == 5
 
 
 def test_a_silent_driver_keeps_its_executors() -> None:
