@@ -124,7 +124,7 @@ def _ingest(
         identity = _identity(client, writer)
         log = stack.enter_context(_taken_over(place, identity, control, stop))
         claim = _claimed(document, writer, log, place)
-        stack.enter_context(_watch(place, log.epoch, stop))
+        stack.enter_context(_watch(place, log, stop))
         stack.enter_context(_told_if_recreated(client, identity))
         stack.enter_context(spark_errors_in_our_words())
         spark = build_session(
@@ -333,8 +333,8 @@ def _claimed(document: LakeStream, writer: Writer, log: CheckpointLog, place: St
     return claim
 
 
-def _watch(place: StoreSettings, epoch: int, stop: StopSignal) -> FenceWatch:
-    return FenceWatch(Fence(_hurried(place), epoch), partial(end_at_once, stop), FenceSettings())
+def _watch(place: StoreSettings, log: CheckpointLog, stop: StopSignal) -> FenceWatch:
+    return FenceWatch(Fence(_hurried(place), log.epoch, log.owner), partial(end_at_once, stop), FenceSettings())
 
 
 def _hurried(place: StoreSettings) -> ObstoreLogStore:

@@ -75,13 +75,15 @@ class CheckpointLog:
         self.checkpoint = checkpoint
         """The checkpoint's UUID; goes into Hudi's commits, with the number of the batch."""
         self.epoch = epoch.number
+        self.owner = epoch.owner
+        """The id of this driver."""
         self.previous_closed = epoch.previous_closed
         self._store = store
         self._safe_at = safe_at
         self._now = now
         self._keep = keep
         self._monotonic = monotonic
-        self._fence = Fence(store, epoch.number)
+        self._fence = Fence(store, epoch.number, epoch.owner)
         self._lock = threading.Lock()
         self._epochs = list(epoch.keys)
         self._entries = store.list(COMMITS)

@@ -14,7 +14,7 @@ from obstore.store import MemoryStore
 from lakestream.errors import CheckpointGoneError, FencedError, LakeStreamError, SinkError
 from lakestream.log import Fence, FenceSettings, FenceWatch, ObstoreLogStore
 from lakestream.log.fence import take_epoch
-from lakestream.storage import StorageUnavailableError
+from lakestream.storage import ObjectNotFoundError, StorageDeniedError, StorageUnavailableError
 from lakestream.testing.logs import EPOCH_TIME
 
 SETTINGS = FenceSettings(interval=timedelta(seconds=2), patience=timedelta(seconds=10))
@@ -54,14 +54,21 @@ class FailingStore(ObstoreLogStore):
         super().__init__(self.memory)
 
     def list(self, folder: str, after: str | None = None) -> list[str]:
+        self._answer()
+        return super().list(folder, after)
+
+    def get(self, key: str) -> bytes:
+        self._answer()
+        return super().get(key)
+
+    def _answer(self) -> None:
         if self.error is not None:
             raise self.error
-        return super().list(folder, after)
 
 
 @dataclass
 class SlowStore(ObstoreLogStore):
-    """Memory whose answers take six seconds to come."""
+    """Memory whose answers, two to a look, take three seconds each to come."""
 
     script: Script
     memory: MemoryStore
@@ -69,17 +76,16 @@ class SlowStore(ObstoreLogStore):
     def __post_init__(self) -> None:
         super().__init__(self.memory)
 
-    def list(self, folder: str, after: str | None = None) -> list[str]:
-        found = super().list(folder, after)
-        self.script.seconds += 6
-        return found
+    def get(self, key: str) -> bytes:
+        self.script.seconds += 3
+        return super().get(key)
 
 
 def watch(store: FailingStore, script: Script, *, looks: bool = True) -> list[tuple[float, LakeStreamError]]:
     lost: list[tuple[float, LakeStreamError]] = []
     epoch = take_epoch(store, "a", EPOCH_TIME)
     watch = FenceWatch(
-        Fence(store, epoch.number),
+        Fence(store, epoch.number, epoch.owner),
         lambda error: lost.append((script.seconds, error)),
         SETTINGS,
         clock=script.clock,
@@ -117,13 +123,66 @@ def test_a_checkpoint_that_is_gone_is_noticed_by_the_next_look() -> None:
     assert "epochs/000000000001.json, which it wrote, is gone" in str(error)
 
 
+def test_a_checkpoint_that_was_emptied_and_begun_anew_between_two_looks_is_noticed() -> None:
+    store, script = FailingStore(), Script()
+
+    def begin_anew() -> None:
+        store.delete(store.list("epochs"))
+        assert take_epoch(store, "b", EPOCH_TIME).number == 1
+
+    script.at[9] = begin_anew
+    ((second, error),) = watch(store, script)
+    assert second == 10
+    assert isinstance(error, CheckpointGoneError)
+    assert "epochs/000000000001.json, which it wrote, is another driver's" in str(error)
+
+
+def test_successors_whose_first_has_expired_are_noticed() -> None:
+    store, script = FailingStore(), Script()
+
+    def succeed() -> None:
+        for owner in "bcd":
+            take_epoch(store, owner, EPOCH_TIME)
+        store.delete(store.list("epochs")[:2])
+
+    script.at[9] = succeed
+    ((_, error),) = watch(store, script)
+    assert isinstance(error, FencedError)
+    assert "epoch 4 has taken over" in str(error)
+
+
+def test_a_look_costs_no_list_unless_absent_objects_are_denied() -> None:
+    class Counting(FailingStore):
+        def list(self, folder: str, after: str | None = None) -> list[str]:
+            lists.append(folder)
+            return super().list(folder, after)
+
+    class Denying(Counting):
+        def get(self, key: str) -> bytes:
+            try:
+                return super().get(key)
+            except ObjectNotFoundError as error:
+                raise StorageDeniedError("403") from error
+
+    for store, at_looks in ((Counting(), 0), (Denying(), 1)):
+        lists: list[str] = []
+        epoch = take_epoch(store, "a", EPOCH_TIME)
+        lists.clear()
+        fence = Fence(store, epoch.number, epoch.owner)
+        fence.glance()
+        assert len(lists) == at_looks
+        take_epoch(store, "b", EPOCH_TIME)
+        with pytest.raises(FencedError):
+            fence.glance()
+
+
 def test_a_look_counts_from_when_it_was_begun() -> None:
     """What it saw may be as old as that: the answer was six seconds on its way."""
     store, script = FailingStore(), Script()
     epoch = take_epoch(store, "a", EPOCH_TIME)
     lost: list[float] = []
     watch = FenceWatch(
-        Fence(SlowStore(script, store.memory), epoch.number),
+        Fence(SlowStore(script, store.memory), epoch.number, epoch.owner),
         lambda error: lost.append(script.seconds),
         SETTINGS,
         clock=script.clock,
@@ -191,7 +250,7 @@ def test_a_sink_that_fails_while_the_store_is_away_fails_of_that(*, is_away: boo
     epoch = take_epoch(store, "a", EPOCH_TIME)
 
     def fail() -> None:
-        with FenceWatch(Fence(store, epoch.number), lambda error: None, SETTINGS):
+        with FenceWatch(Fence(store, epoch.number, epoch.owner), lambda error: None, SETTINGS):
             store.error = StorageUnavailableError("list epochs: timeout") if is_away else None
             raise SinkError("a Spark job failed: UnknownHostException: s3")
 
@@ -204,7 +263,7 @@ def test_the_threads_end_with_its_context() -> None:
     store = FailingStore()
     epoch = take_epoch(store, "a", EPOCH_TIME)
     before = set(threading.enumerate())
-    with FenceWatch(Fence(store, epoch.number), lambda error: None, SETTINGS):
+    with FenceWatch(Fence(store, epoch.number, epoch.owner), lambda error: None, SETTINGS):
         threads = set(threading.enumerate()) - before
         assert len(threads) == 2
     # The context waits for them for two seconds only.
@@ -224,6 +283,6 @@ def test_the_watch_thread_reports_a_successor() -> None:
     epoch = take_epoch(store, "a", EPOCH_TIME)
     take_epoch(store, "b", EPOCH_TIME)
     settings = FenceSettings(interval=timedelta(milliseconds=1))
-    with FenceWatch(Fence(store, epoch.number), on_lost, settings):
+    with FenceWatch(Fence(store, epoch.number, epoch.owner), on_lost, settings):
         assert reported.wait(timeout=60)
     assert len(errors) == 1
