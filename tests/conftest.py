@@ -46,11 +46,16 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Of the tests with Spark, what may take longest begins first, or other processes would wait for it in the end."""
-    items.sort(key=lambda item: -_longest(item) if item.get_closest_marker("spark") else 0)
+    """What may take longest begins first, or other processes would wait for it in the end: of the tests with Spark, and
+    those that wait."""
+    items.sort(key=lambda item: -_longest(item) if item.get_closest_marker("spark") else -_waits(item))
     if config.getoption("loadgroup", default=False):
         for item in items:
             _show_group(item)
+
+
+def _waits(item: pytest.Item) -> bool:
+    return item.get_closest_marker("waits") is not None
 
 
 def pytest_collection_finish() -> None:

@@ -38,12 +38,14 @@ def kinesis() -> Iterator[LocalKinesis]:
 
 @contextmanager
 def locust(
-    kinesis: LocalKinesis, *arguments: str, program: str = "lakestream_loadgen", patient: bool = True
+    kinesis: LocalKinesis, *arguments: str, program: str = "lakestream_loadgen", patience: float = 200.0
 ) -> Iterator[subprocess.Popen[str]]:
-    """``lakestream load`` in a process, as the image starts it; killed at the end if it still runs."""
-    locustfile = ("-f", str(_PATIENT)) if patient else ()
-    command = [sys.executable, "-m", program, "load", *locustfile, *arguments]
-    environment = {**os.environ, **kinesis.environment()}
+    """``lakestream load`` in a process, as the image starts it; killed at the end if it still runs.
+
+    ``patience``: seconds for what is under way at its end.
+    """
+    command = [sys.executable, "-m", program, "load", "-f", str(_PATIENT), *arguments]
+    environment = {**os.environ, **kinesis.environment(), "LOAD_TEST_PATIENCE": str(patience)}
     with subprocess.Popen(
         command, env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     ) as process:
@@ -61,9 +63,9 @@ def run_load(kinesis: LocalKinesis, *arguments: str, program: str = "lakestream_
 
 
 def master(
-    kinesis: LocalKinesis, port: str, *arguments: str, patient: bool = True
+    kinesis: LocalKinesis, port: str, *arguments: str, patience: float = 200.0
 ) -> AbstractContextManager[subprocess.Popen[str]]:
-    return locust(kinesis, "--master", "--headless", "--master-bind-port", port, *arguments, patient=patient)
+    return locust(kinesis, "--master", "--headless", "--master-bind-port", port, *arguments, patience=patience)
 
 
 def worker(kinesis: LocalKinesis, port: str, ledger: Path) -> AbstractContextManager[subprocess.Popen[str]]:

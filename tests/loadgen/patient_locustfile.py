@@ -1,6 +1,8 @@
 """The load's own locustfile, on a machine that may stand still for a minute: what is under way is waited for."""
 
+import os
+
 from lakestream_loadgen import run
 from lakestream_loadgen.locustfile import *  # noqa: F403
 
-run.DRAIN_SECONDS = run.MISSING_SECONDS = 200.0
+run.DRAIN_SECONDS = run.MISSING_SECONDS = float(os.environ["LOAD_TEST_PATIENCE"])

@@ -35,8 +35,7 @@ def test_a_worker_that_cannot_write_its_ledger_fails_the_run(kinesis: LocalKines
 def test_a_worker_that_is_lost_fails_the_run(kinesis: LocalKinesis, tmp_path: Path) -> None:
     port = str(free_port())
     with (
-        # As it is shipped: it waits for a quarter of a minute for one that may just be slow.
-        master(kinesis, port, "--expect-workers", "2", "--users", "20", "-r", "20", patient=False) as one,
+        master(kinesis, port, "--expect-workers", "2", "--users", "20", "-r", "20", patience=5) as one,
         worker(kinesis, port, tmp_path),
         worker(kinesis, port, tmp_path) as killed,
     ):

@@ -76,7 +76,7 @@ def refusing(monkeypatch: pytest.MonkeyPatch) -> Iterator[S3Settings]:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
         monkeypatch.setenv(name, "test")
     with HTTPServer(("127.0.0.1", 0), Refusing) as server:
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
         yield S3Settings("us-east-1", f"http://127.0.0.1:{server.server_port}")
         server.shutdown()

@@ -101,7 +101,7 @@ class Answers(BaseHTTPRequestHandler):
 def serving(handler: type[Answers]) -> Iterator[str]:
     """The URL of a server."""
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as http:
-        Thread(target=http.serve_forever, daemon=True).start()
+        Thread(target=http.serve_forever, args=(0.02,), daemon=True).start()
         yield f"http://127.0.0.1:{http.server_port}"
         http.shutdown()
 

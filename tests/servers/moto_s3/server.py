@@ -70,7 +70,7 @@ def s3_client(url: str) -> S3Client:
 def moto_s3(bucket: str) -> Iterator[str]:
     """URL of a running server that has the bucket."""
     server = s3_server()
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
         s3_client(url_of(server)).create_bucket(Bucket=bucket)

@@ -31,6 +31,8 @@ from lakestream_operator.testing import lakestream
 from lakestream_operator.testing.cluster import JOB
 from lakestream_operator.watchdog import Watchdog
 
+pytestmark = pytest.mark.waits
+
 LABELS = {STREAM_LABEL: "orders", WRITER_LABEL: "json", "app.kubernetes.io/managed-by": MANAGED_BY}
 POD = Reference(Kind.Pod, "lake", "orders-json-driver")
 MAP = Reference(Kind.ConfigMap, "lake", "orders-json-progress")

@@ -90,7 +90,7 @@ def api() -> Iterator[Api]:
     api = Api()
     with Server(api) as server:
         api.url = f"http://127.0.0.1:{server.server_port}"
-        thread = threading.Thread(target=server.serve_forever)
+        thread = threading.Thread(target=server.serve_forever, args=(0.02,))
         thread.start()
         yield api
         server.shutdown()
