@@ -47,7 +47,7 @@ demo: jars ## Run everything on this machine for a minute and audit it: EVENTS= 
 
 check: lint ## Lint, and run all tests without Spark side by side: the inner loop
 	$(BIN)/pytest -m "not spark and not slow and not charts" --ignore tests/spark --ignore tests/charts \
-		--numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+		--numprocesses $(shell expr $(WORKERS) + 1) --dist loadfile --no-loadscope-reorder
 
 test: check spark ## Check, then run the tests with Spark
 
