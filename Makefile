@@ -14,6 +14,8 @@ options = $(strip $(foreach name,$(1),$(if $($(shell echo $(name) | tr a-z A-Z))
 
 # Processes that run tests side by side: one more than there are cores, since some tests wait for others' processes.
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
+# Without JVMs, of which each is two gigabytes, there is room for another one.
+CHECK_WORKERS ?= $(shell expr $(WORKERS) + 1)
 
 # Where there are tests with Spark: to import all the others takes each process that runs tests longer than many of them.
 SPARK_TESTS := tests/spark tests/chaos tests/demo
@@ -47,7 +49,7 @@ demo: jars ## Run everything on this machine for a minute and audit it: EVENTS= 
 
 check: lint ## Lint, and run all tests without Spark side by side: the inner loop
 	$(BIN)/pytest -m "not spark and not slow and not charts" --ignore tests/spark --ignore tests/charts \
-		--numprocesses $(shell expr $(WORKERS) + 1) --dist loadfile --no-loadscope-reorder
+		--numprocesses $(CHECK_WORKERS) --dist loadfile --no-loadscope-reorder
 
 test: check spark ## Check, then run the tests with Spark
 
