@@ -161,8 +161,9 @@ class KinesisSource(ApiModel):
     starting_position: StartingPosition = StartingPosition.TRIM_HORIZON
     """Where a new checkpoint begins: the oldest record retained (`TRIM_HORIZON`; of a stream that
     trims already one 15 minutes younger, which is still there when it is read), what arrives after
-    the first start (`LATEST`), or the first record at or after `timestamp` (`AT_TIMESTAMP`). A
-    checkpoint that exists goes on from where it is."""
+    the first start or within the second before, as Kinesis tells its time in whole ones
+    (`LATEST`), or the first record at or after `timestamp` (`AT_TIMESTAMP`). A checkpoint that
+    exists goes on from where it is."""
 
     timestamp: (
         Annotated[
