@@ -42,7 +42,7 @@ def locust(
 ) -> Iterator[subprocess.Popen[str]]:
     """``lakestream load`` in a process, as the image starts it; killed at the end if it still runs.
 
-    ``patience``: seconds for what is under way at its end.
+    ``patience``: seconds that workers which are not heard of are waited for at its end.
     """
     command = [sys.executable, "-m", program, "load", "-f", str(_PATIENT), *arguments]
     environment = {**os.environ, **kinesis.environment(), "LOAD_TEST_PATIENCE": str(patience)}

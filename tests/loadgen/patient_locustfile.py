@@ -5,4 +5,5 @@ import os
 from lakestream_loadgen import run
 from lakestream_loadgen.locustfile import *  # noqa: F403
 
-run.DRAIN_SECONDS = run.MISSING_SECONDS = float(os.environ["LOAD_TEST_PATIENCE"])
+run.DRAIN_SECONDS = 200.0
+run.MISSING_SECONDS = float(os.environ["LOAD_TEST_PATIENCE"])
