@@ -276,8 +276,7 @@ def _explain_backlog(
         return replace(state, explained_at=now)
     if not pressure.behind or load.lag <= NEARLY_LATE * spec.max_lag.total_seconds():
         return state
-    known = state.unexplained_at
-    if not _unexplained(spec, window, state, now) or (known is not None and now - known < _patience(spec, window)):
+    if not all(_long_since(at, spec, window, now) for at in (state.explained_at, state.unexplained_at)):
         return state
     more = min(_extra(state, now) + UNEXPLAINED, MOST_UNEXPLAINED)
     return replace(state, unexplained=more, unexplained_at=now)
@@ -290,17 +289,14 @@ def _steady(
     assert state.model is not None
     near = load.lag > NEARLY_BEHIND * high_lag(spec, window.limits, state.model)
     # What piled up before the last step is explained, and takes its time.
-    is_odd = near and state.unchanged_for(SETTLE_AT_MOST, now) and _unexplained(spec, window, state, now)
+    is_odd = near and state.unchanged_for(SETTLE_AT_MOST, now) and _long_since(state.explained_at, spec, window, now)
     return need.steady / EASY if is_odd else need.steady
 
 
-def _unexplained(spec: Scaling, window: ScalingWindow, state: ScalingState, now: datetime) -> bool:
-    """Whether executors have had enough of the work for so long that it explains no backlog any more."""
-    return state.explained_at is None or now - state.explained_at >= _patience(spec, window)
-
-
-def _patience(spec: Scaling, window: ScalingWindow) -> timedelta:
-    return min(spec.catch_up, spec.max_lag) + timedelta(seconds=2 * window.limits.interval)
+def _long_since(at: datetime | None, spec: Scaling, window: ScalingWindow, now: datetime) -> bool:
+    """Whether it is so long ago that executors that do the work would have worked off what there was, or never was."""
+    patience = min(spec.catch_up, spec.max_lag) + timedelta(seconds=2 * window.limits.interval)
+    return at is None or now - at >= patience
 
 
 def _extra(state: ScalingState, now: datetime) -> float:
