@@ -24,6 +24,8 @@ from lakestream_loadgen.ledger import read_ledger
 from lakestream_localkinesis.core.limits import Limits
 from lakestream_localkinesis.testing import LocalKinesis, local_kinesis
 
+_PATIENCE = 200.0
+"""Seconds, as a machine may stand still for a minute."""
 _PATIENT = Path(__file__).with_name("patient_locustfile.py")
 EVENT_ID = re.compile(rb'"event_id":"([^"]+)"')
 
@@ -38,7 +40,7 @@ def kinesis() -> Iterator[LocalKinesis]:
 
 @contextmanager
 def locust(
-    kinesis: LocalKinesis, *arguments: str, program: str = "lakestream_loadgen", patience: float = 200.0
+    kinesis: LocalKinesis, *arguments: str, program: str = "lakestream_loadgen", patience: float = _PATIENCE
 ) -> Iterator[subprocess.Popen[str]]:
     """``lakestream load`` in a process, as the image starts it; killed at the end if it still runs.
 
@@ -63,7 +65,7 @@ def run_load(kinesis: LocalKinesis, *arguments: str, program: str = "lakestream_
 
 
 def master(
-    kinesis: LocalKinesis, port: str, *arguments: str, patience: float = 200.0
+    kinesis: LocalKinesis, port: str, *arguments: str, patience: float = _PATIENCE
 ) -> AbstractContextManager[subprocess.Popen[str]]:
     return locust(kinesis, "--master", "--headless", "--master-bind-port", port, *arguments, patience=patience)
 
