@@ -47,12 +47,22 @@ _OWN_CONF = {
         ),
         "the operator sets it; pods are formed by spec.kubernetes",
     ),
-    # A submission would load other code there, send away files of that pod, or take up one of four workers for as long
-    # as the driver runs.
+    # A submission would load other code there, send away files of that pod (as those of Kerberos, be they none of its:
+    # a ConfigMap or Secret of the user's namespace gets what they hold), or take up one of four workers for as long as
+    # the driver runs. `spark.yarn.keytab` is an older name of `spark.kerberos.keytab`.
     **dict.fromkeys(
-        ("spark.jars.", "spark.kubernetes.file.upload.path", "spark.kubernetes.submission.waitAppCompletion"),
+        (
+            "spark.jars.",
+            "spark.kerberos.",
+            "spark.kubernetes.file.upload.path",
+            "spark.kubernetes.kerberos.",
+            "spark.kubernetes.submission.waitAppCompletion",
+            "spark.yarn.",
+        ),
         "it would act on the pod of the Spark Operator, which submits all; what drivers need goes into their image",
     ),
+    # It would go round what is refused there: PYTHONPATH, and what tells a driver who it is.
+    **dict.fromkeys(("spark.executorEnv.", "spark.kubernetes.driverEnv."), "use spec.kubernetes.env"),
     **dict.fromkeys(
         ("spark.driver.cores", "spark.driver.memory", "spark.executor.cores", "spark.executor.memory"),
         "use spec.resources and spec.kubernetes",
