@@ -35,6 +35,11 @@ def test_the_notes_of_some_namespaces_leave_the_others_alone(tmp_path: Path) -> 
     ]
 
 
+def test_the_notes_take_a_refused_release_up_at_its_own_revision(tmp_path: Path) -> None:
+    # Without it Helm goes back to the one before, or fails where this is the first.
+    assert "\n\n  helm rollback test 1 -n lake\n" in notes("lakestream", {}, tmp_path)
+
+
 def _stream(name: str, **metadata: str) -> dict[str, Any]:
     return {"metadata": {"namespace": "orders", "name": name, **metadata}}
 
