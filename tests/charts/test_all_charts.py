@@ -318,6 +318,7 @@ def test_a_digest_that_is_none_is_refused(digest: str, render: Render) -> None:
         ("local-aws", "kinesis.transitionSeconds"),
         ("local-aws", "s3.persistence.size"),
         ("lakestream", "operator.logLevel"),
+        ("lakestream", "operator.uninstallTimeoutSeconds"),
     ],
 )
 def test_a_value_that_is_needed_may_not_be_null(chart: str, path: str, render: Render) -> None:

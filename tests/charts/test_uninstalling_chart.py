@@ -61,7 +61,10 @@ def _uninstall(render: Render, monkeypatch: pytest.MonkeyPatch) -> Callable[...,
         monkeypatch.setenv("NAMESPACES", environment(container)["NAMESPACES"])
         monkeypatch.setattr(ssl, "create_default_context", lambda cafile: None)
         monkeypatch.setattr(urllib.request, "urlopen", urlopen)
-        monkeypatch.setattr(time, "sleep", lambda seconds: None)
+        monkeypatch.setenv("TIMEOUT", environment(container)["TIMEOUT"])
+        clock = [0.0]
+        monkeypatch.setattr(time, "monotonic", lambda: clock[0])
+        monkeypatch.setattr(time, "sleep", lambda seconds: clock.append(clock.pop() + seconds))
         exec(container["args"][0], {"open": lambda path: io.StringIO("token")})
         assert not any(answers.values())
 
@@ -98,6 +101,25 @@ def test_it_waits_for_an_api_server_that_is_away(
         NAMESPACED, {"/namespaces/orders/lakestreams": [503, [], []], "/namespaces/clicks/lakestreams": [500, []]}
     )
     assert capsys.readouterr().out.count("does not answer") == 2
+
+
+def test_it_gives_up_by_itself_so_that_its_log_says_what_it_waited_for(uninstall: Callable[..., None]) -> None:
+    values = {"operator": {"uninstallTimeoutSeconds": 4}}
+    leaving = [_stream("a", deletionTimestamp="2026-11-01T00:00:00Z")]
+    with pytest.raises(SystemExit, match=r"^Given up after 4 s, since drivers have not ended yet: orders/a\."):
+        uninstall(values, {"/lakestreams": [leaving] * 4})
+    with pytest.raises(SystemExit, match=r"^Given up after 4 s, since the API server does not answer: .*503"):
+        uninstall(values, {"/lakestreams": [503] * 4})
+
+
+@pytest.mark.parametrize("seconds", [280, 3600])
+def test_neither_its_job_nor_helm_ends_it_before(render: Render, seconds: int) -> None:
+    # A pod that its Job ends is deleted, and takes along what it has logged.
+    values = {} if seconds == 280 else {"operator": {"uninstallTimeoutSeconds": seconds}}
+    job = render("lakestream", values).one("Job", "test-lakestream-operator-uninstall")["spec"]
+    (container,) = job["template"]["spec"]["containers"]
+    assert environment(container)["TIMEOUT"] == str(seconds)
+    assert job["activeDeadlineSeconds"] >= seconds + 300
 
 
 def test_it_has_the_resources_of_the_operator(render: Render) -> None:
