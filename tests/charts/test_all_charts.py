@@ -160,13 +160,37 @@ def test_names_are_short_enough_for_pods_and_labels(case: Case) -> None:
     assert [name for name in names if not re.fullmatch(r"[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?", name)] == []
 
 
+def _labels(rendered: Rendered) -> list[dict[str, str]]:
+    """Of all pods."""
+    templates = [each["spec"]["template"] for kind in ("Deployment", "Job") for each in rendered.of(kind)]
+    return [each["metadata"]["labels"] for each in [*templates, *rendered.of("Pod")]]
+
+
+def _selected(policy: dict[str, Any]) -> list[dict[str, str]]:
+    """Labels by any of which a NetworkPolicy selects its pods."""
+    selector = policy["spec"]["podSelector"]
+    found: list[dict[str, str]] = [selector["matchLabels"]]
+    for one in selector.get("matchExpressions", []):
+        assert one["operator"] == "In"
+        found = [each | {one["key"]: value} for each in found for value in one["values"]]
+    return found
+
+
+def test_where_nobody_may_go_out_by_default_each_pod_has_a_policy_that_says_where_to(rendered: Rendered) -> None:
+    policies = rendered.of("NetworkPolicy")
+    assert all(policy["spec"]["policyTypes"] == ["Ingress", "Egress"] for policy in policies)
+    selected = [each for policy in policies for each in _selected(policy)]
+    pods_of_ours = [each for each in _labels(rendered) if each.get("app.kubernetes.io/part-of") == "lakestream"]
+    alone = [each for each in pods_of_ours if not any(one.items() <= each.items() for one in selected)]
+    assert alone == ([] if policies else pods_of_ours)
+
+
 def test_selectors_find_pods_of_one_component(rendered: Rendered) -> None:
-    labels = [each["spec"]["template"]["metadata"]["labels"] for each in rendered.of("Deployment")]
-    labels += [each["metadata"]["labels"] for each in rendered.of("Pod")]
+    labels = _labels(rendered)
     selectors = [each["spec"]["selector"] for each in rendered.of("Service")]
     for kind in ("Deployment", "PodDisruptionBudget", "PodMonitor"):
         selectors += [each["spec"]["selector"]["matchLabels"] for each in rendered.of(kind)]
-    selectors += [each["spec"]["podSelector"]["matchLabels"] for each in rendered.of("NetworkPolicy")]
+    selectors += [each for policy in rendered.of("NetworkPolicy") for each in _selected(policy)]
     assert selectors
     # Drivers' pods are made by the operator.
     for selector in [one for one in selectors if one.get("spark-role") != "driver"]:

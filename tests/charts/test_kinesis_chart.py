@@ -88,10 +88,25 @@ def test_nothing_but_calls_comes_in_and_nothing_goes_out(render: Render) -> None
     assert policy["egress"] == []
     (rule,) = policy["ingress"]
     assert rule["ports"] == [{"protocol": "TCP", "port": PORT}]
-    assert rule["from"] == [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "lake"}}}]
+    *callers, tests = rule["from"]
+    assert callers == [{"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "lake"}}}]
+    assert tests["podSelector"]["matchLabels"]["app.kubernetes.io/component"] == "test"
     (rule,) = render("local-aws").one("NetworkPolicy", "local-aws-kinesis")["spec"]["ingress"]
-    assert rule["from"] == [{"namespaceSelector": {}}]
+    assert rule["from"] == [{"namespaceSelector": {}}, tests]
     assert render("local-aws", case="bare").of("NetworkPolicy") == []
+
+
+def test_helm_test_may_call_both_servers(render: Render) -> None:
+    rendered = render("local-aws")
+    policy = rendered.one("NetworkPolicy", "local-aws-test")["spec"]
+    assert [[port["port"] for port in rule["ports"]] for rule in policy["egress"]] == [
+        [53, 53, 5353, 5353],
+        [PORT, 7070],
+    ]
+    (server,) = policy["egress"][1]["to"]
+    for name in ("localkinesis", "s3"):
+        labels = rendered.one("Deployment", name)["spec"]["template"]["metadata"]["labels"]
+        assert server["podSelector"]["matchLabels"].items() <= labels.items()
 
 
 @pytest.mark.parametrize("shards", [0, "many", 1.5])

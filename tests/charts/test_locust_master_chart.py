@@ -92,6 +92,16 @@ def test_workers_connect_to_the_masters_service(render: Render) -> None:
     assert service["spec"]["publishNotReadyAddresses"] is True
 
 
+def test_helm_test_may_ask_the_master(render: Render) -> None:
+    rendered = render("loadgen")
+    policy = rendered.one("NetworkPolicy", "test-loadgen-test")["spec"]
+    assert [[port["port"] for port in rule["ports"]] for rule in policy["egress"]] == [[53, 53, 5353, 5353], ["web"]]
+    master = rendered.one("NetworkPolicy", "test-loadgen-master")["spec"]
+    assert policy["egress"][1]["to"] == [{"podSelector": master["podSelector"]}]
+    (test,) = master["ingress"][1]["from"]
+    assert test["podSelector"] == policy["podSelector"]
+
+
 def test_there_is_one_master_and_never_two(render: Render) -> None:
     spec = render("loadgen").one("Deployment", "test-loadgen-master")["spec"]
     assert (spec["replicas"], spec["strategy"]) == (1, {"type": "Recreate"})

@@ -197,6 +197,21 @@ def test_who_may_ask_it_and_whom_it_may_ask(render: Render) -> None:
     assert rule["ports"][0]["port"] == "health"
 
 
+def test_hooks_may_ask_the_api_server_and_the_operator_how_it_is(render: Render) -> None:
+    rendered = render("lakestream")
+    policy = rendered.one("NetworkPolicy", "test-lakestream-operator-hooks")["spec"]
+    assert policy["ingress"] == []
+    assert [[port["port"] for port in rule["ports"]] for rule in policy["egress"]] == [
+        [53, 53, 5353, 5353],
+        [443, 6443],
+        ["health"],
+    ]
+    operator = rendered.one("NetworkPolicy", "test-lakestream-operator")["spec"]
+    assert policy["egress"][2]["to"] == [{"podSelector": operator["podSelector"]}]
+    (test,) = operator["ingress"][0]["from"]
+    assert test["podSelector"]["matchLabels"].items() <= rendered.of("Pod")[0]["metadata"]["labels"].items()
+
+
 @pytest.mark.parametrize("ports", [[], None])
 def test_no_ports_to_reach_are_refused_for_they_would_be_all(ports: list[int] | None, render: Render) -> None:
     with pytest.raises(ValueError, match="egressPorts"):

@@ -86,6 +86,21 @@ securityContext:
   capabilities: {drop: [ALL]}
 {{- end }}
 
+{{/* What operator and hooks ask alike. */}}
+{{- define "lakestream.egress" -}}
+# DNS. Policies see the port of the pod that answers, which is 5353 on OpenShift.
+- ports:
+    - {protocol: UDP, port: 53}
+    - {protocol: TCP, port: 53}
+    - {protocol: UDP, port: 5353}
+    - {protocol: TCP, port: 5353}
+# A policy cannot name the API server.
+- ports:
+    {{- range .Values.networkPolicy.egressPorts }}
+    - {protocol: TCP, port: {{ . }}}
+    {{- end }}
+{{- end }}
+
 {{/* What the operator may do where LakeStreams are: in all namespaces, or in each of operator.namespaces. */}}
 {{- define "lakestream.operator.rules" -}}
 - apiGroups: [lakestream.dev]

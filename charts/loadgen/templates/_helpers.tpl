@@ -92,6 +92,15 @@ securityContext:
   capabilities: {drop: [ALL]}
 {{- end }}
 
+{{- define "loadgen.dns" -}}
+# DNS. Policies see the port of the pod that answers, which is 5353 on OpenShift.
+- ports:
+    - {protocol: UDP, port: 53}
+    - {protocol: TCP, port: 53}
+    - {protocol: UDP, port: 5353}
+    - {protocol: TCP, port: 5353}
+{{- end }}
+
 {{/* The load, as Locust's options. The master tells its workers; they have it from the start to check it. */}}
 {{- define "loadgen.environment" -}}
 envFrom:
