@@ -49,6 +49,23 @@ def test_it_is_not_to_pass_over_a_namespace_of_the_operators(render: Render) -> 
         render("lakestream", values)
 
 
+def test_a_second_release_of_one_name_shares_nothing_with_the_first(render: Render) -> None:
+    def of_the_whole_cluster(own: dict[str, Any], namespace: str) -> set[tuple[str, str]]:
+        values = {
+            "operator": {"namespaces": [namespace]},
+            "sparkOperator": {"spark": {"jobNamespaces": [namespace]}, **own},
+            "crd": {"install": not own},
+        }
+        kinds = ("ClusterRole", "ClusterRoleBinding", "CustomResourceDefinition")
+        names = {(kind, each["metadata"]["name"]) for kind in kinds for each in render("lakestream", values).of(kind)}
+        # Of the operator's own roles, a test of its rights knows that they bear the release's namespace.
+        return {(kind, name) for kind, name in names if not name.startswith("test-lakestream-lake-")}
+
+    first = of_the_whole_cluster({}, "orders")
+    assert ("ClusterRole", "test-spark-operator-controller") in first
+    assert of_the_whole_cluster({"fullnameOverride": "clicks-spark-operator"}, "clicks") & first == set()
+
+
 def test_it_makes_no_accounts_for_jobs(render: Render) -> None:
     accounts = {each["metadata"]["name"] for each in render("lakestream").of("ServiceAccount")}
     assert accounts == {"test-lakestream-operator", "test-spark-operator-controller"}
