@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Any
 
@@ -174,13 +175,16 @@ def _misshapen(template: Mapping[str, Any], container: str) -> Iterator[tuple[st
 
 
 def _lists(part: Mapping[str, Any], path: str, fields: Mapping[str, str]) -> Iterator[tuple[str, str]]:
-    """Fields that are no lists, by what their entries are told apart by."""
+    """Fields that are no lists, by what their entries are told apart by, and entries that are not."""
     for field, key in fields.items():
         given = part.get(field, [])
         if not isinstance(given, list) or not all(
             isinstance(one, Mapping) and isinstance(one.get(key, ""), str) for one in given
         ):
             yield f"{path}.{field}", f"must be a list of mappings, each with a text as its {key}"
+            continue
+        times = Counter(one[key] for one in given if key in one)
+        yield from ((f"{path}.{field}.{name}", "is given twice; give it once") for name in times if times[name] > 1)
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:
