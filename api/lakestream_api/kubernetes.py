@@ -240,7 +240,8 @@ class Pod(ApiModel):
 
     template: PodTemplate | None = None
     """A PodTemplateSpec, merged into the pod as `kubectl patch` would: lists by name, or as a whole where
-    they have none. What LakeStream and Spark set themselves is refused by name. Spark's container is
+    they have none; null takes a field away, applied by `kubectl apply --server-side` (without that, kubectl
+    leaves nulls out). What LakeStream and Spark set themselves is refused by name. Spark's container is
     `spark-kubernetes-driver`, or `spark-kubernetes-executor`."""
 
     @model_validator(mode="after")

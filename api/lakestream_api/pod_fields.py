@@ -207,8 +207,8 @@ _KINDS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def misfits(value: Any, kind: str = "PodTemplateSpec", path: str = "") -> Iterator[tuple[str, str]]:
-    """Values of another kind than their fields take, each by its path, with what to do. Null is of any kind, and what
-    stands in fields that are not known is nobody's.
+    """Values of another kind than their fields take, and directives of a patch, which nobody follows; each by its path,
+    with what to do. Null is of any kind, and what stands in fields that are not known is nobody's.
 
     Args:
         value: what is given.
@@ -231,8 +231,12 @@ def misfits(value: Any, kind: str = "PodTemplateSpec", path: str = "") -> Iterat
         yield path, f"is {_shown(value)}; must be a mapping"
     else:
         for name, one in value.items():
+            where = f"{path}.{name}" if path else name
+            if str(name).startswith("$"):
+                yield where, "is a directive, and these are not followed; null takes a field away"
+                continue
             below = kind[1:-1] if kind.startswith("{") else TYPES[kind].get(name, "any")
-            yield from misfits(one, below, f"{path}.{name}" if path else name)
+            yield from misfits(one, below, where)
 
 
 def _shown(value: Any) -> str:
