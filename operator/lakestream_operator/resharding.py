@@ -34,7 +34,7 @@ def reshard(spec: Spec, seen: WriterSeen, remembered: ShardState | None, now: da
         # An order may have been written though nobody answered that it was: its call counts all the same.
         state = replace(state, calls=max(state.calls, ShardState.from_json(seen.shard_state).calls, key=_last))
     answer = _answer(seen, order)
-    if order is not None and _is_over(spec, answer, state, now):
+    if order is not None and _is_over(spec, seen, order, answer, state, now):
         # What Kinesis has refused does not count among the calls of a day.
         state = replace(state, calls=state.calls[:-1]) if answer and answer.problem else state
         order = None
@@ -51,12 +51,27 @@ def _answer(seen: WriterSeen, order: int | None) -> Resharding | None:
     return told if told and told.ordered == order else None
 
 
-def _is_over(spec: Spec, answer: Resharding | None, state: ShardState, now: datetime) -> bool:
+def _is_over(
+    spec: Spec, seen: WriterSeen, order: int, answer: Resharding | None, state: ShardState, now: datetime
+) -> bool:
     """Whether an order no longer stands, though it was not carried out."""
     if spec.scaling.dry_run or any(window.until(now) for window in spec.scaling.excluded_windows):
         return True
-    begun = answer is not None and answer.updating
-    return not begun and (not state.calls or now - state.calls[-1] > _GIVE_UP)
+    if answer is not None and answer.updating:
+        return False
+    return _is_beyond(spec, seen, order, answer) or not state.calls or now - state.calls[-1] > _GIVE_UP
+
+
+def _is_beyond(spec: Spec, seen: WriterSeen, order: int, answer: Resharding | None) -> bool:
+    """Whether it leads out of bounds that are others since."""
+    limits = spec.source.kinesis.shards
+    assert limits is not None
+    told = [answer.open_shards] if answer else []
+    told += [one.open_shards for one in reversed(seen.report.batches)] if seen.report else []
+    # Where nobody knows, the bounds themselves have to do: what is withdrawn too soon is ordered again.
+    there = next(filter(None, told), limits.min)
+    # A stream that is beyond them comes back by steps.
+    return not min(there, limits.min) <= order <= max(there, limits.max)
 
 
 def _follow(spec: Spec, order: int, answer: Resharding | None, state: ShardState, now: datetime) -> ShardDecision:

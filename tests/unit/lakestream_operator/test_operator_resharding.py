@@ -230,3 +230,40 @@ def test_an_order_is_withdrawn(change: Any) -> None:
     cluster.edit(change)
     cluster.reconcile()
     assert _order(cluster) is None
+
+
+def _bound(least: int, most: int) -> Any:
+    return lambda spec: spec["source"]["kinesis"].update(shards={"min": least, "max": most})
+
+
+@pytest.mark.parametrize(
+    ("before", "order", "after", "resharded"),
+    [((8, 64), 8, (1, 4), []), ((1, 2), 2, (4, 64), []), ((8, 64), 8, (5, 6), [5]), ((1, 2), 2, (3, 3), [3])],
+    ids=["no more", "no fewer", "fewer more", "more fewer"],
+)
+def test_an_order_does_not_outlive_the_bounds_that_it_was_given_by(
+    before: tuple[int, int], order: int, after: tuple[int, int], resharded: list[int]
+) -> None:
+    cluster = _cluster(KinesisStream(open_shards=4, refusal="LimitExceededException"), least=before[0], most=before[1])
+    cluster.advance(5 * MINUTE)
+    assert _order(cluster) == order
+    cluster.edit(_bound(*after))
+    cluster.reconcile()
+    cluster.kinesis.refusal = ""
+    cluster.advance(15 * MINUTE)
+    assert (cluster.kinesis.resharded, _order(cluster)) == (resharded, None)
+
+
+@pytest.mark.parametrize(("shards", "bounds", "steps"), [(2, (16, 64), [4, 8, 16]), (64, (1, 4), [32, 16, 8, 4])])
+def test_a_stream_comes_into_its_bounds_by_steps(shards: int, bounds: tuple[int, int], steps: list[int]) -> None:
+    cluster = _cluster(KinesisStream(open_shards=shards), least=bounds[0], most=bounds[1])
+    cluster.advance(50 * MINUTE, step=MINUTE / 3)
+    assert cluster.kinesis.resharded == steps
+
+
+def test_what_kinesis_has_begun_is_waited_for_though_the_bounds_are_others_since() -> None:
+    cluster = _cluster(KinesisStream(open_shards=4, updating=True), least=8)
+    cluster.advance(5 * MINUTE)
+    cluster.edit(_bound(1, 4))
+    cluster.advance(5 * MINUTE)
+    assert _order(cluster) == 8
