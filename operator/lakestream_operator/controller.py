@@ -22,7 +22,7 @@ from lakestream_operator.adapters.client import KubeClient
 from lakestream_operator.adapters.credentials import Credentials, credentials_of
 from lakestream_operator.adapters.lease import Election
 from lakestream_operator.adapters.web import serve_health, serve_metrics
-from lakestream_operator.clock import Clock, system_clock
+from lakestream_operator.clock import Clock, ServerClock
 from lakestream_operator.handlers import watch
 from lakestream_operator.metrics import Metrics, StreamMetrics
 from lakestream_operator.model import Kind, Reference
@@ -120,8 +120,9 @@ async def run_controller(settings: Settings) -> None:
     identity = f"{socket.gethostname()}-{uuid.uuid4().hex[:8]}"
     async with AsyncExitStack() as stack:
         credentials = await stack.enter_async_context(credentials_of(os.environ))
-        client, leases = [await stack.enter_async_context(KubeClient(credentials)) for _ in range(2)]
-        operator = _Operator(settings, credentials, client, leases, system_clock, CollectorRegistry(), identity)
+        clock = ServerClock()
+        client, leases = [await stack.enter_async_context(KubeClient(credentials, clock)) for _ in range(2)]
+        operator = _Operator(settings, credentials, client, leases, clock, CollectorRegistry(), identity)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, operator.stop.set)

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import AsyncIterator, Mapping
-from datetime import timedelta
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Any, Protocol, Self
 
@@ -18,6 +19,7 @@ from kubernetes.aio.config import ConfigException
 
 from lakestream_api.names import MANAGED_BY
 from lakestream_operator.adapters.credentials import Credentials
+from lakestream_operator.clock import ServerClock
 from lakestream_operator.errors import (
     ApiError,
     ConflictError,
@@ -34,6 +36,7 @@ _JSON = "application/json"
 _APPLY = "application/apply-patch+yaml"
 _MERGE = "application/merge-patch+json"
 _METADATA = "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1"
+_DATE = "%a, %d %b %Y %H:%M:%S GMT"
 _ERRORS = {401: ForbiddenError, 403: ForbiddenError, 404: NotFoundError, 409: ConflictError, 422: InvalidError}
 _LATER = (408, 429, 500, 502, 503, 504)
 _TIMEOUT = aiohttp.ClientTimeout(sock_connect=5, sock_read=30)
@@ -59,14 +62,16 @@ class Api(Protocol):
 
 
 class KubeClient:
-    """Requests to one API server, through connections of its own. Use as an async context manager.
+    """Requests to one API server, through connections of its own. Use as an async context manager. A clock is told
+    what time it is there.
 
     Raises, in every method:
         RetryLaterError: no answer, or one that says to come back.
         ApiError: a refusal; see its subclasses.
     """
 
-    def __init__(self, credentials: Credentials) -> None:
+    def __init__(self, credentials: Credentials, clock: ServerClock | None = None) -> None:
+        self._clock = clock or ServerClock()
         self._api = ApiClient(credentials)
         self._api.user_agent = MANAGED_BY
 
@@ -164,6 +169,7 @@ class KubeClient:
         accept: str = _JSON,
     ) -> Object:
         headers = {"Accept": accept, "Content-Type": content_type}
+        asked_at = self._clock()
         try:
             request = await self._api.param_serialize(
                 method, path, None, list((query or {}).items()), headers, body, auth_settings=["BearerToken"]
@@ -178,6 +184,9 @@ class KubeClient:
             raise RetryLaterError(
                 f"{method} {path}: {response.status}, by somebody before the API server: {_shown(text)}"
             )
+        with suppress(ValueError):  # where it says nothing of the time, or nonsense
+            told = datetime.strptime(response.headers.get("Date", ""), _DATE).replace(tzinfo=UTC)
+            self._clock.hear(told, asked_at)
         return answer
 
 

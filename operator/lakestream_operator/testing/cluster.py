@@ -13,6 +13,7 @@ from lakestream_api.names import CONTROL_KEY, FINGERPRINT_ANNOTATION, REPORT_KEY
 from lakestream_operator.adapters.applier import Applier
 from lakestream_operator.adapters.cache import WATCHED, Cache
 from lakestream_operator.attempts import attempt
+from lakestream_operator.clock import ServerClock
 from lakestream_operator.decide import Decision, Remembered, decide
 from lakestream_operator.errors import OperatorError
 from lakestream_operator.model import Action, Emit, Heard, Kind, Observed, Reference, Refusal
@@ -51,6 +52,10 @@ class Cluster:
     """Kinds whose watches say nothing: the operator sees them as they were."""
     ahead: timedelta = timedelta()
     """How far the clock of the operator's node is ahead of all others."""
+    tells_time: bool = True
+    """Whether answers of the API server do."""
+    clock: ServerClock = field(init=False)
+    """What the operator goes by."""
     node_ahead: timedelta = timedelta()
     """The same of the nodes of drivers that start."""
     kinesis: KinesisStream = field(default_factory=KinesisStream)
@@ -62,6 +67,7 @@ class Cluster:
 
     def __post_init__(self, document: Object) -> None:
         self.api = ModelApi(lambda: self.now)
+        self.clock = ServerClock(lambda: self.now + self.ahead)
         self._reference = Reference.of(self.api.admit(document))
 
     @property
@@ -137,7 +143,9 @@ class Cluster:
         self._watches_tell()
         stream = stream_of(trim(Kind.LakeStream, lakestream))
         applier = Applier(self.api, self.cache, "model")
-        now = self.now + self.ahead
+        if self.tells_time:
+            self.clock.hear(self.now, self.clock())
+        now = self.clock()
         writers = listen(self.cache.writers((stream.namespace, stream.name)), self.heard, now)
         self.heard = {name: seen.heard for name, seen in writers.items()}
         observed = Observed(stream, writers, refusals=self.refusals, quotas=_done(applier.quotas(stream)))

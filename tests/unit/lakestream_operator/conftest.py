@@ -15,6 +15,7 @@ from aiohttp.test_utils import TestServer
 
 from lakestream_operator.adapters.client import KubeClient
 from lakestream_operator.adapters.credentials import Credentials
+from lakestream_operator.clock import ServerClock
 
 
 @dataclass
@@ -54,12 +55,12 @@ class ApiServer:
         return web.json_response(answer, status=status, headers=self.headers)
 
     @asynccontextmanager
-    async def client(self) -> AsyncIterator[KubeClient]:
+    async def client(self, clock: ServerClock | None = None) -> AsyncIterator[KubeClient]:
         app = web.Application()
         app.router.add_route("*", "/{path:.*}", self.handle)
         async with (
             TestServer(app) as server,
-            KubeClient(Credentials(str(server.make_url("")).rstrip("/"))) as client,
+            KubeClient(Credentials(str(server.make_url("")).rstrip("/")), clock) as client,
         ):
             yield client
 

@@ -2,7 +2,8 @@
 
 import subprocess
 import sys
-from datetime import timedelta
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -11,6 +12,7 @@ from lakestream_api.names import MANAGED_BY, STREAM_LABEL, WRITER_LABEL
 from lakestream_operator.adapters.cache import Cache
 from lakestream_operator.adapters.client import KubeClient
 from lakestream_operator.adapters.credentials import Credentials
+from lakestream_operator.clock import ServerClock
 from lakestream_operator.errors import (
     ApiError,
     ConflictError,
@@ -133,6 +135,44 @@ def test_what_a_proxy_says_is_an_error_like_any_other(
                 await client.get(POD)
 
     run(getting())
+
+
+@pytest.mark.parametrize(
+    ("date", "answer", "time"),
+    [
+        ("Thu, 01 Jan 2026 00:12:00 GMT", {}, datetime(2026, 1, 1, 0, 12, tzinfo=UTC)),
+        ("Wed, 31 Dec 2025 23:58:00 GMT", {}, datetime(2025, 12, 31, 23, 58, tzinfo=UTC)),
+        ("Thu, 01 Jan 2026 00:00:04 GMT", {}, datetime(2026, 1, 1, tzinfo=UTC)),
+        ("Thu, 01 Jan 2026 00:12:00 GMT", "Sign in", datetime(2026, 1, 1, tzinfo=UTC)),
+        ("soon", {}, datetime(2026, 1, 1, tzinfo=UTC)),
+    ],
+    ids=["behind", "ahead", "right", "a proxy's", "no time"],
+)
+def test_answers_tell_the_time(api: Any, run: Any, clock: Any, date: str, answer: Any, time: datetime) -> None:
+    api.on("GET", "/api/v1/namespaces/lake/pods/orders-json-driver", (200, answer))
+    api.headers = {"Date": date}
+    servers = ServerClock(clock)
+
+    async def getting() -> None:
+        async with api.client(servers) as client:
+            with suppress(RetryLaterError):
+                await client.get(POD)
+
+    run(getting())
+    assert servers() == time
+    clock.move(60)
+    assert servers() == time + timedelta(minutes=1)
+
+
+@pytest.mark.parametrize("seconds", [3, 400, -400], ids=["late", "after a freeze", "the clock is set meanwhile"])
+def test_an_answer_that_took_long_tells_no_time(clock: Any, seconds: float) -> None:
+    servers = ServerClock(clock)
+    asked_at = servers()
+    clock.move(seconds)
+    servers.hear(asked_at - timedelta(minutes=2), asked_at)
+    assert servers() == clock.now
+    servers.hear(asked_at, servers())
+    assert servers() == (asked_at if abs(seconds) > 5 else clock.now)
 
 
 def test_no_answer_is_one_to_wait_for(run: Any) -> None:

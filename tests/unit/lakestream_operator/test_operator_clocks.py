@@ -1,4 +1,5 @@
-"""The clock of the operator's node is ahead, as before the first answer of NTP, and is put right."""
+"""The clock of the operator's node is ahead, as before the first answer of NTP, and is put right: also where no answer
+of the API server tells its time."""
 
 from datetime import timedelta
 
@@ -14,7 +15,7 @@ CONTROL = Reference(Kind.ConfigMap, "lake", "orders-json-control")
 
 
 def _running(behaviour: Behaviour = Behaviour.WELL) -> Cluster:
-    cluster = Cluster(lakestream(), behaviour=lambda _: behaviour)
+    cluster = Cluster(lakestream(), behaviour=lambda _: behaviour, tells_time=False)
     cluster.advance(2 * MINUTE)
     assert cluster.status.phase is Phase.RUNNING
     return cluster
@@ -54,22 +55,33 @@ def test_a_driver_that_hangs_is_restarted_once_it_has_been_silent_for_long(
     assert driver.exit is not None
 
 
-@pytest.mark.parametrize("ahead", [timedelta(minutes=-12), timedelta(minutes=12)], ids=str)
-def test_the_clock_of_a_drivers_node_changes_neither_figures_nor_executors(ahead: timedelta) -> None:
-    def busy(ahead: timedelta) -> LakeStreamStatus:
+@pytest.mark.parametrize(("operators", "drivers"), [(0, -12), (0, 12), (-12, 0), (2, 0), (12, 0), (12, -12)])
+def test_the_clock_of_no_node_changes_figures_or_executors(operators: int, drivers: int) -> None:
+    def busy(operators: int, drivers: int) -> LakeStreamStatus:
         document = lakestream()
         document["spec"] |= {"scaling": {"maxExecutors": 20}}
-        cluster = Cluster(document, node_ahead=ahead)
+        cluster = Cluster(document, ahead=operators * MINUTE, node_ahead=drivers * MINUTE)
         cluster.kinesis.open_shards, cluster.kinesis.records_per_second = 64, 40_000
         cluster.kinesis.core_seconds = 100.0
         cluster.advance(20 * MINUTE)
         return cluster.status
 
-    status, right = busy(ahead), busy(timedelta())
+    status, right = busy(operators, drivers), busy(0, 0)
     assert right.executors.now >= 5, right.writers[0].scaling
     assert status.executors == right.executors, status.writers[0].scaling
     assert (status.lag, status.records_per_second) == (right.lag, right.records_per_second)
     assert status.phase is Phase.RUNNING
+
+
+@pytest.mark.parametrize("ahead", [timedelta(minutes=-12), timedelta(minutes=12)], ids=str)
+def test_lag_grows_while_a_driver_hangs_whatever_the_operators_clock_says(ahead: timedelta) -> None:
+    cluster = Cluster(lakestream(), ahead=ahead)
+    cluster.advance(5 * MINUTE)
+    assert cluster.status.lag == timedelta()
+    cluster.running()[0].behaviour = Behaviour.HANGS
+    cluster.advance(5 * MINUTE)
+    assert cluster.status.lag is not None
+    assert 5 * MINUTE <= cluster.status.lag <= 6 * MINUTE
 
 
 def test_an_operator_that_was_frozen_ends_no_driver() -> None:
@@ -152,8 +164,7 @@ def test_what_was_refused_is_tried_again() -> None:
 def test_executors_and_shards_are_decided_on(*, restarted: bool) -> None:
     document = lakestream()
     document["spec"]["source"]["kinesis"]["shards"] = {"min": 2, "max": 8}
-    cluster = Cluster(document)
-    cluster.ahead = DAY
+    cluster = Cluster(document, ahead=DAY, tells_time=False)
     cluster.advance(5 * MINUTE)
     cluster.ahead = timedelta()
     if restarted:
