@@ -286,9 +286,9 @@ def _is_there(pod: Manifest) -> bool:
 
 
 def _waiting_for(pod: Manifest) -> str:
-    """What an executor's pod says of why it does not start."""
+    """What an executor's pod says of why it does not start, without the stop at its end: more is said behind it."""
     status = pod.get("status") or {}
-    return _pod_message(status, _container_state(status))
+    return _pod_message(status, _container_state(status)).rstrip(".")
 
 
 def _waits(pod: Manifest) -> bool:

@@ -187,7 +187,7 @@ class OperatorMachine(RuleBasedStateMachine):
 
     @rule(kind=st.sampled_from(Behaviour))
     def drivers_turn(self, kind: Behaviour) -> None:
-        self.may_be_silent |= kind is Behaviour.HANGS
+        self.may_be_silent |= kind in (Behaviour.HANGS, Behaviour.ALONE)
         for driver in self.cluster.running():
             driver.behaviour = kind
             self.behaviours[driver.fingerprint] = kind

@@ -132,25 +132,33 @@ def _watch_start(state: ScalingState, window: ScalingWindow, now: datetime) -> S
 
 def _decide(spec: Scaling, window: ScalingWindow, state: ScalingState, now: datetime) -> tuple[_Outcome, ScalingState]:
     """The rules, the first that applies."""
+    no_room = _no_room(window, state, now)
+    if (outcome := _whatever_comes(spec, window, state, now)) is not None:
+        return replace(outcome, condition=no_room), state
+    if no_room is not None:
+        return _starved(spec, window, state, no_room, now)
+    load = load_of(state, window, now)
+    if load is None or state.model is None:
+        current = _current(spec, window, state)
+        return _Outcome(current, f"stays at {explain.count(current)} until a batch tells how much arrives"), state
+    return _follow(spec, window, state, load, now)
+
+
+def _whatever_comes(spec: Scaling, window: ScalingWindow, state: ScalingState, now: datetime) -> _Outcome | None:
+    """The rules that the load is nothing to."""
     current = _current(spec, window, state)
     if spec.executors is not None:
         target = clamp(spec, spec.executors)
-        said = f"{explain.count(target)}, as spec.scaling.executors says"
-        return _Outcome(target, said, condition=_no_room(window, state, now)), state
+        return _Outcome(target, f"{explain.count(target)}, as spec.scaling.executors says")
     if (bounded := clamp(spec, current)) != current:
-        return _Outcome(bounded, explain.bounds(spec, current, bounded)), state
+        return _Outcome(bounded, explain.bounds(spec, current, bounded))
     if until := next((end for w in spec.excluded_windows if (end := w.until(now))), None):
-        return _Outcome(current, f"stays at {explain.count(current)} until {until:%F %R} UTC: excludedWindows"), state
+        return _Outcome(current, f"stays at {explain.count(current)} until {until:%F %R} UTC: excludedWindows")
     if (scheduled := _bounded(_scheduled(spec, now), state, now)) > current:
-        return _Outcome(scheduled, explain.step(current, scheduled, "scaling.schedule has so many from now on")), state
+        return _Outcome(scheduled, explain.step(current, scheduled, "scaling.schedule has so many from now on"))
     if reason := _silence(window, state, now):
-        return _Outcome(current, f"stays at {explain.count(current)}: {reason}"), state
-    if (starved := _starved(spec, window, state, now)) is not None:
-        return starved
-    load = load_of(state, window, now)
-    if load is None or state.model is None:
-        return _Outcome(current, f"stays at {explain.count(current)} until a batch tells how much arrives"), state
-    return _follow(spec, window, state, load, now)
+        return _Outcome(current, f"stays at {explain.count(current)}: {reason}")
+    return None
 
 
 def _silence(window: ScalingWindow, state: ScalingState, now: datetime) -> str | None:
@@ -186,11 +194,9 @@ def _no_room(window: ScalingWindow, state: ScalingState, now: datetime) -> Scali
 
 
 def _starved(
-    spec: Scaling, window: ScalingWindow, state: ScalingState, now: datetime
-) -> tuple[_Outcome, ScalingState] | None:
-    condition = _no_room(window, state, now)
-    if condition is None:
-        return None
+    spec: Scaling, window: ScalingWindow, state: ScalingState, condition: ScalingCondition, now: datetime
+) -> tuple[_Outcome, ScalingState]:
+    """Make do with what there is room for."""
     assert window.executors is not None
     assert state.target is not None
     runs = clamp(spec, max(1, window.executors.registered))

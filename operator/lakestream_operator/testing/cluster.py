@@ -24,6 +24,8 @@ from lakestream_operator.testing.drivers import Behaviour, Driver, KinesisStream
 
 JOB = JobSettings(image="lakestream/spark:test", cluster_role="lakestream-driver")
 BEGIN = datetime(2026, 1, 1, tzinfo=UTC)
+UNSCHEDULABLE = "0/3 nodes are available: 3 Insufficient memory."
+"""What executors' pods say that wait for a node."""
 
 T = TypeVar("T")
 
@@ -266,6 +268,8 @@ class Cluster:
         for pod in self.find(Kind.Pod):
             metadata = pod["metadata"]
             (owner,) = metadata["ownerReferences"]
+            if owner["kind"] == Kind.Pod.name:
+                continue  # an executor's, which goes with its driver
             app = self.api.objects.get(Reference(Kind.SparkApplication, metadata["namespace"], owner["name"]))
             if app is None or app["metadata"]["uid"] != owner["uid"]:
                 metadata.setdefault("deletionTimestamp", self.now.isoformat())
@@ -291,6 +295,7 @@ class Cluster:
             driver.exit = (137, "") if killed else driver.exit
             driver.step(self.now, self._control(pod))
             self._publish(driver, metadata["namespace"])
+        self._have_executor_wait(pod, waits=driver.exit is None and driver.behaviour is Behaviour.ALONE)
         if driver.exit is not None and status["phase"] == "Running":
             code, message = driver.exit
             status |= {
@@ -300,6 +305,30 @@ class Cluster:
             self.api.touch(pod)
         if driver.exit is not None and "deletionTimestamp" in metadata:
             del self.api.objects[reference]
+
+    def _have_executor_wait(self, driver_pod: Object, *, waits: bool) -> None:
+        metadata = driver_pod["metadata"]
+        reference = Reference(Kind.Pod, metadata["namespace"], f"{metadata['name']}-exec-1")
+        if not waits:
+            self.api.objects.pop(reference, None)
+        elif reference not in self.api.objects:
+            owner = {"kind": Kind.Pod.name, "name": metadata["name"], "uid": metadata["uid"]}
+            self.api.admit(
+                {
+                    "apiVersion": "v1",
+                    "kind": "Pod",
+                    "metadata": {
+                        "name": reference.name,
+                        "namespace": reference.namespace,
+                        "labels": dict(metadata["labels"]),
+                        "ownerReferences": [owner],
+                    },
+                    "status": {
+                        "phase": "Pending",
+                        "conditions": [{"type": "PodScheduled", "status": "False", "message": UNSCHEDULABLE}],
+                    },
+                }
+            )
 
     def _starts(self, pod: Object) -> bool:
         metadata = pod["metadata"]

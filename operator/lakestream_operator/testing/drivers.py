@@ -16,6 +16,7 @@ class Behaviour(Enum):
 
     WELL = "commits batches"
     HANGS = "says nothing"
+    ALONE = "commits nothing, since no node takes its executors"
     CRASHES = "ends with status 1"
     REFUSES = "ends with status 2"
     DEAF = "commits batches and does not listen"
@@ -33,6 +34,10 @@ _AWAITED = {
     Behaviour.AWAITS_STORAGE: (6, "the storage of the checkpoint does not answer: http://s3:9000"),
     Behaviour.AWAITS_RIGHT: (3, "the storage denies access: s3a://lake/orders: 403"),
 }
+
+
+_LIFE = timedelta(minutes=10)
+"""After so long without a batch a driver says nothing more."""
 
 
 @dataclass(slots=True)
@@ -112,8 +117,17 @@ class Driver:
             )
             self.exit = (0, "")
             return
-        if self._due is not None and now >= self._due:
+        if self.behaviour is Behaviour.ALONE:
+            self._wait_for_executors(now)
+        elif self._due is not None and now >= self._due:
             self._end_batch(now, control)
+
+    def _wait_for_executors(self, now: datetime) -> None:
+        assert self.report is not None  # step
+        since = self.report.batches[-1].finished_at - self.ahead if self.report.batches else self.started_at
+        if now - since < _LIFE:
+            executors = self.report.executors.model_copy(update={"registered": 0})
+            self.report = self.report.model_copy(update={"updated_at": now + self.ahead, "executors": executors})
 
     def _first(self, now: datetime) -> DriverReport:
         return DriverReport(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from lakestream_api import DriverState, format_duration
+from lakestream_operator.autoscaler import LimitReason
 from lakestream_operator.model import Application, DriverPod, Memory, PodPhase, WriterSeen
 from lakestream_operator.writers import timings
 from lakestream_operator.writers.failures import Exit
@@ -60,12 +61,17 @@ def judge(app: Application, pod: DriverPod | None, seen: WriterSeen, memory: Mem
     if pod.deleting:
         message = "The driver's pod is being deleted; it is started again when it is gone."
         return Outcome(Situation.STALLED, "DriverPodDeleted", memory, message)
-    report = seen.own_report
     if pod.phase is PodPhase.PENDING:
         return _pending(pod, memory, now)
     if pod.phase is PodPhase.UNKNOWN:
         message = f"The node of pod {pod.name} does not answer; if it is lost for good, delete the node."
         return Outcome(Situation.STALLED, "NodeLost", memory, message)
+    return _alone(seen, memory, now) or _by_its_word(pod, seen, memory, now)
+
+
+def _by_its_word(pod: DriverPod, seen: WriterSeen, memory: Memory, now: datetime) -> Outcome:
+    """What is said of a driver whose process runs."""
+    report = seen.own_report
     silence = _silence(seen, pod, now)
     if silence > timings.late_limit(report):
         message = (
@@ -88,6 +94,19 @@ def judge(app: Application, pod: DriverPod | None, seen: WriterSeen, memory: Mem
         message = f"The driver has run since {since:%T} UTC and has not committed a batch yet."
         return Outcome(Situation.STARTING, "DriverStarting", memory, message)
     return Outcome(Situation.RUNNING, "Running", memory, ran=True)
+
+
+def _alone(seen: WriterSeen, memory: Memory, now: datetime) -> Outcome | None:
+    """What is said of a driver none of whose executors starts; none: there are some, or they may be on their way. If it
+    says nothing any more, that is why."""
+    report, since = seen.own_report, seen.pending_since
+    if report is None or report.failure is not None or report.executors.registered:
+        return None
+    if since is None or now - since <= timings.START:
+        return None
+    why = seen.pending_for or "the events of their pods say why"
+    message = f"The driver has no executor. Their pods have waited since {since:%T} UTC: {why}."
+    return Outcome(Situation.STALLED, LimitReason.RESOURCE_STARVED.value, memory, message)
 
 
 def deletion_hangs(pod: DriverPod, memory: Memory, now: datetime) -> Outcome | None:

@@ -1,4 +1,4 @@
-"""A quota that forbids executors is told by its name."""
+"""Executors that do not come are told of: by the name of a quota that forbids them, or by what their pods wait for."""
 
 from datetime import timedelta
 from typing import Any
@@ -10,16 +10,16 @@ from lakestream_api.names import CONTROL_KEY, REPORT_KEY
 from lakestream_operator.model import Kind, Reference
 from lakestream_operator.observer import writer_of
 from lakestream_operator.quotas import in_the_way, is_short, quotas_of
-from lakestream_operator.testing import Cluster, Mood, lakestream, report_of
+from lakestream_operator.testing import Behaviour, Cluster, Mood, lakestream, report_of
 from lakestream_operator.testing.cluster import BEGIN
 
 MINUTE = timedelta(minutes=1)
 NEEDS = {"pods": "1", "requests.cpu": "500m", "requests.memory": "1434Mi"}
 
 
-def _limited(cluster: Cluster) -> Condition:
-    """What the status says of `ScalingLimited`."""
-    (found,) = (one for one in cluster.status.conditions if one.type is ConditionType.SCALING_LIMITED)
+def _condition(cluster: Cluster, kind: ConditionType = ConditionType.SCALING_LIMITED) -> Condition:
+    """What the status says of it."""
+    (found,) = (one for one in cluster.status.conditions if one.type is kind)
     return found
 
 
@@ -133,14 +133,14 @@ def test_executors_that_do_not_come_for_no_reason_to_be_seen_are_told_of_once() 
     cluster.advance(3 * MINUTE)
     assert "ExecutorsMissing" not in [one.reason for one in cluster.events], "they may be on their way"
     cluster.advance(5 * MINUTE)
-    limited = _limited(cluster)
+    limited = _condition(cluster)
     assert (limited.status, limited.reason) == (ConditionStatus.TRUE, "ExecutorsMissing")
     assert "2 of 4 executors" in limited.message
     assert "orders-json-driver" in limited.message
     assert [one.reason for one in cluster.events].count("ExecutorsMissing") == 1
     cluster.running()[0].room = 4
     cluster.advance(MINUTE)
-    limited = _limited(cluster)
+    limited = _condition(cluster)
     assert limited.reason != "ExecutorsMissing"
 
 
@@ -151,11 +151,46 @@ def test_executors_that_a_quota_refuses_are_told_of_once() -> None:
     cluster.running()[0].room = 2
     cluster.api.admit(_quota({"limits.memory": "8Gi"}, {"limits.memory": "7Gi"}))
     cluster.advance(5 * MINUTE)
-    limited = _limited(cluster)
+    limited = _condition(cluster)
     assert (limited.status, limited.reason) == (ConditionStatus.TRUE, "ResourceStarved")
     assert "ResourceQuota small" in limited.message
     assert [one.reason for one in cluster.events].count("ResourceStarved") == 1
     cluster.running()[0].room = 4
     cluster.advance(MINUTE)
-    limited = _limited(cluster)
+    limited = _condition(cluster)
     assert limited.reason != "ResourceStarved"
+
+
+DAILY = {"cron": "0 0 * * *", "duration": "24h"}
+
+
+@pytest.mark.parametrize("lost", [False, True], ids=["from the start", "all lost"])
+@pytest.mark.parametrize(
+    "scaling",
+    [{}, {"executors": 1}, {"excludedWindows": [DAILY]}, {"schedule": [{**DAILY, "executors": 1}]}],
+    ids=["by load", "by hand", "excluded", "scheduled"],
+)
+def test_executors_that_no_node_takes_are_told_of_though_there_are_no_batches(
+    scaling: dict[str, Any], *, lost: bool
+) -> None:
+    document = lakestream()
+    document["spec"]["scaling"] = scaling
+    cluster = Cluster(document, behaviour=lambda _: Behaviour.WELL if lost else Behaviour.ALONE)
+    cluster.advance(5 * MINUTE if lost else MINUTE)
+    for driver in cluster.running():
+        driver.behaviour = Behaviour.ALONE
+    cluster.advance(MINUTE)
+    assert _condition(cluster, ConditionType.DEGRADED).status is ConditionStatus.FALSE, "they may be on their way"
+    for _ in range(2):
+        cluster.advance(5 * MINUTE)
+        for kind in (ConditionType.READY, ConditionType.DEGRADED, ConditionType.SCALING_LIMITED):
+            told = _condition(cluster, kind)
+            assert (told.status is ConditionStatus.FALSE) is (kind is ConditionType.READY)
+            assert told.reason == "ResourceStarved"
+            assert told.message.endswith("no node takes it: 0/3 nodes are available: 3 Insufficient memory.")
+    assert [one.reason for one in cluster.events].count("ResourceStarved") == 1
+    (driver,) = cluster.running()
+    driver.behaviour = Behaviour.WELL
+    cluster.advance(MINUTE)
+    assert _condition(cluster, ConditionType.READY).status is ConditionStatus.TRUE
+    assert _condition(cluster).reason == "NotLimited"
