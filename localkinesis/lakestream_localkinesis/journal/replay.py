@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -44,9 +45,9 @@ class Replay:
         """
         segments = folder.segments()
         self._horizons = self._horizons_of(segments)
-        for segment in segments[:-1]:
-            self._read(segment, is_last=False)
-        if segments and not self._read(segments[-1], is_last=True):
+        for number, segment in enumerate(segments[:-1], start=1):
+            self._read(segment, segments[number:])
+        if segments and not self._read(segments[-1], []):
             segments.pop().path.unlink()
         return segments
 
@@ -55,7 +56,7 @@ class Replay:
         found = (retention for retention in map(_last_retention, reversed(segments)) if retention is not None)
         return {ident: self._now_ms - hours * HOUR_MS for ident, hours in next(found, {}).items()}
 
-    def _read(self, segment: Segment, *, is_last: bool) -> int:
+    def _read(self, segment: Segment, following: Sequence[Segment]) -> int:
         """Bytes of the segment that are whole."""
         whole = 0
         with segment.path.open("rb") as file:
@@ -66,10 +67,10 @@ class Replay:
                     self._apply(segment, entry)
                     whole = end
             except FrameError as error:
-                if not (is_last and error.is_tail):
-                    raise _damaged(segment.path, error.offset) from error
+                if following or not error.is_tail:
+                    raise _damaged(segment, error.offset, following) from error
             except (LookupError, TypeError, ValueError) as error:
-                raise _damaged(segment.path, whole) from error
+                raise _damaged(segment, whole, following) from error
         if whole < segment.size:
             logger.warning(
                 "%s: the last %d bytes are of a write that was cut short, and never acknowledged: cut off at byte %d",
@@ -142,8 +143,16 @@ def _last_retention(segment: Segment) -> dict[str, int] | None:
     return hours
 
 
-def _damaged(path: Path, offset: int) -> StartupError:
+def _damaged(segment: Segment, offset: int, following: Sequence[Segment]) -> StartupError:
+    told = f"{segment.path} is damaged at byte {offset}, by the disk or by somebody who wrote to it."
+    # One that begins has all that streams were by then, and how many records they had been given.
+    if any(_last_retention(later) is not None for later in following):
+        return StartupError(
+            f"{told} Put back a copy of the file; or move it away to go on without its records, all others stay; or "
+            "begin anew in another folder"
+        )
     return StartupError(
-        f"{path} is damaged at byte {offset}, by the disk or by somebody who wrote to it. Put back a copy of the file; "
-        "or move it away to go on without its records, all others stay; or begin anew in another folder"
+        f"{told} It is the last one, which alone has what streams have become since it began: without it, sequence "
+        "numbers would be given again below what readers have read. Put back a copy of the file; or begin anew in "
+        "another folder"
     )

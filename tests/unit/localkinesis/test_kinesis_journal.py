@@ -272,20 +272,44 @@ def test_blocks_that_a_machine_without_power_did_not_write_are_cut_off(host: Hos
     assert host.start().read_all("orders", shard) == [b"first"]
 
 
+def damage(segment: Path, place: int) -> None:
+    content = bytearray(segment.read_bytes())
+    content[place] ^= 0xFF
+    segment.write_bytes(content)
+
+
 @pytest.mark.parametrize("place", [3, 40, 200])
 def test_a_damaged_middle_is_named_with_what_to_do(host: Host, place: int):
     api = host.start()
     api.call("CreateStream", StreamName="orders", ShardCount=1)
     for _ in range(5):
         api.put("orders", b"x" * 100)
+    host.start()
     host.stop()
-    (segment,) = host.segments()
-    content = bytearray(segment.read_bytes())
-    content[place] ^= 0xFF
-    segment.write_bytes(content)
+    damage(host.segments()[0], place)
 
     with pytest.raises(StartupError, match=r"000000000001\.journal is damaged at byte \d+.*move it away"):
         host.start()
+
+
+@pytest.mark.parametrize("is_followed", [False, True])
+def test_the_last_segment_is_not_to_be_moved_away(host: Host, is_followed: bool):
+    """Without it the server gave sequence numbers again below what readers have read."""
+    api = host.start()
+    api.call("CreateStream", StreamName="orders", ShardCount=1)
+    api = host.start()
+    for _ in range(5):
+        api.put("orders", b"x" * 100)
+    host.stop()
+    damage(host.segments()[-1], 200)
+    if is_followed:
+        # By one that has not even begun.
+        (host.folder / "000000000003.journal").write_bytes(b"")
+
+    told = r"000000000002\.journal is damaged at byte \d+.*It is the last one.*Put back a copy.*or begin anew"
+    with pytest.raises(StartupError, match=told) as refused:
+        host.start()
+    assert "move it away" not in str(refused.value)
 
 
 def test_without_a_damaged_segment_the_others_go_on(host: Host):
