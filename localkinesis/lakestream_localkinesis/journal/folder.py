@@ -30,6 +30,11 @@ class Segment:
     newest_ms: dict[str, int] = field(default_factory=dict)
     """The latest arrival of each stream's records in it, by the stream's id."""
 
+    @property
+    def number(self) -> int:
+        """Its place in the order."""
+        return int(self.path.stem)
+
 
 class Folder:
     """A folder that this process alone has, until `close`."""

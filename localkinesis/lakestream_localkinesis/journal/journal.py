@@ -74,7 +74,7 @@ class Journal:
             self.last_ms = replay.last_ms
             """The latest time that was written down; 0 in a new folder."""
             self._kept = {stream.id: _all_of(stream) for stream in self.account.streams.values()}
-            number = int(self._closed[-1].path.stem) + 1 if self._closed else 1
+            number = self._closed[-1].number + 1 if self._closed else 1
             self._segment, self._descriptor = self._begin(number)
         except OSError as error:
             self._folder.close()
@@ -163,7 +163,7 @@ class Journal:
         self._pending.clear()
         if segment.size >= self._segment_bytes:
             try:
-                following, descriptor = self._begin(int(segment.path.stem) + 1)
+                following, descriptor = self._begin(segment.number + 1)
             except OSError as error:
                 logger.warning("%s: no new segment: %s. The present one goes on", self._folder.path, error)
                 return

@@ -33,6 +33,8 @@ class Replay:
         self.last_ms = 0
         self._now_ms = now_ms
         self._account = account
+        self._number = 0
+        """Of the segment that was read last; 0 until one has begun."""
         self._streams: dict[str, Stream] = {}
         self._horizons: dict[str, int] = {}
         """Before when records are gone, by the ids of the streams that there are in the end."""
@@ -45,8 +47,8 @@ class Replay:
         """
         segments = folder.segments()
         self._horizons = self._horizons_of(segments)
-        for number, segment in enumerate(segments[:-1], start=1):
-            self._read(segment, segments[number:])
+        for behind, segment in enumerate(segments[:-1], start=1):
+            self._read(segment, segments[behind:])
         if segments and not self._read(segments[-1], []):
             segments.pop().path.unlink()
         return segments
@@ -67,13 +69,15 @@ class Replay:
                     self._apply(segment, entry)
                     whole = end
             except FrameError as error:
-                if following or not error.is_tail:
+                # The kernel writes files in any order: also one that is followed may lack its end.
+                if not error.is_tail:
                     raise _damaged(segment, error.offset, following) from error
             except (LookupError, TypeError, ValueError) as error:
                 raise _damaged(segment, whole, following) from error
         if whole < segment.size:
             logger.warning(
-                "%s: the last %d bytes are of a write that was cut short, and never acknowledged: cut off at byte %d",
+                "%s: the last %d bytes are of a write that was cut short, and was not acknowledged unless the machine "
+                "lost power: cut off at byte %d",
                 segment.path,
                 segment.size - whole,
                 whole,
@@ -81,6 +85,8 @@ class Replay:
             with segment.path.open("r+b") as file:
                 file.truncate(whole)
             segment.size = whole
+        if whole or self._number:
+            self._number = segment.number
         return whole
 
     def _apply(self, segment: Segment, entry: Entry) -> None:
@@ -101,12 +107,27 @@ class Replay:
                 self._update(entry)
             case Head():
                 self._check(segment.path, entry)
-                self._account.streams.clear()
-                self._update(entry)
-                self._streams = {stream.id: stream for stream in self._account.streams.values()}
-                for ident, shards in entry.counts.items():
-                    for index, (records, size) in shards.items():
-                        self._streams[ident].shards[index].count_before(records, size)
+                self._begin(segment, entry)
+
+    def _begin(self, segment: Segment, head: Head) -> None:
+        """Streams as the segment's head has them, whatever came before."""
+        self._account.streams.clear()
+        self._update(head)
+        self._streams = {stream.id: stream for stream in self._account.streams.values()}
+        missing = 0
+        for ident, shards in head.counts.items():
+            for index, (records, size) in shards.items():
+                shard = self._streams[ident].shards[index]
+                missing += records - shard.appended
+                shard.count_before(records, size)
+        # Segments that are not there were removed by `prune`, or by somebody who knows of it.
+        if missing and segment.number - 1 == self._number:
+            logger.warning(
+                "%s: %d records that were acknowledged are missing before it: the file before it has lost its end, as "
+                "by a loss of power",
+                segment.path,
+                missing,
+            )
 
     def _update(self, entry: Head | Changed) -> None:
         for state in entry.streams:
