@@ -1,6 +1,6 @@
 """A load run in one process, tied to Locust's events: what users share, and how it starts and ends.
 
-On a worker, or in a run of one process: test_start opens ledger and producer; test_stopping stops the tokens
+On a worker, or in a run of one process: test_start opens ledger and producer; test_stopping stops new events
 and waits for what is under way; test_stop, when all users are gone, closes. The master writes nothing: it
 tells the workers how many they are, and lets them drain before it stops them, so that the last
 acknowledgements are in the statistics that it shows.
@@ -202,9 +202,10 @@ class LoadRun:
         self.stop_requested = True
 
     def drain(self) -> None:
-        """Stop the tokens and wait until everything under way is settled; at once if nothing is."""
+        """Stop new events and wait until everything under way is settled; at once if nothing is."""
         if self._ledger is None:
             return
+        # First: who was given tokens hands in what they are for.
         self.pacer.stop()
         left = self.producer.drain(DRAIN_SECONDS)
         if left:

@@ -16,7 +16,8 @@ from lakestream_loadgen.shapes import users_at
 class KinesisUser(User):
     """A user with ``self.producer``, the process's producer: ``self.producer.put([Record(…), …])``.
 
-    ``put`` waits until Kinesis has answered for each of the records, as a request of an HTTP user does.
+    ``put`` waits until Kinesis has answered for each of the records, as a request of an HTTP user does. When the run
+    comes to its end, it takes nothing more and ends the user.
     However many users there are, they share the producer, its requests and its connections.
     """
 

@@ -13,6 +13,7 @@ from urllib.parse import urlencode
 
 import orjson
 
+from lakestream_loadgen.ledger import Outcome, read_ledger
 from lakestream_localkinesis.core.limits import Limits
 from lakestream_localkinesis.testing import LocalKinesis, local_kinesis
 
@@ -145,6 +146,24 @@ def test_sigterm_drains_first(kinesis: LocalKinesis, tmp_path: Path) -> None:
     assert verdict.ok, verdict
     assert verdict.unknown == 0
     assert rows(output)["records acknowledged"] == verdict.acknowledged
+
+
+def test_sigterm_ends_users_of_ones_own_before_it_drains(kinesis: LocalKinesis, tmp_path: Path) -> None:
+    kinesis.faults.latency(0.1, "PutRecords")
+    with locust(
+        kinesis,
+        *("-f", str(Path(__file__).with_name("clicking_locustfile.py"))),
+        *("--headless", "--users", "20", "-r", "20", "--ledger", str(tmp_path)),
+    ) as process:
+        wait_for(lambda: len(kinesis.records("orders")) > 500)
+        process.send_signal(signal.SIGTERM)
+        output, _ = process.communicate(timeout=120)
+    assert process.returncode == 0, output
+    assert "Traceback" not in output
+    assert "records failed" not in output
+    outcomes = Counter(read_ledger(str(tmp_path))["outcome"].to_pylist())
+    assert outcomes == {Outcome.ACKNOWLEDGED: len(kinesis.records("orders"))}
+    assert rows(output)["records acknowledged"] == outcomes.total()
 
 
 def test_a_stream_that_does_not_exist_is_said_and_fails(kinesis: LocalKinesis, tmp_path: Path) -> None:

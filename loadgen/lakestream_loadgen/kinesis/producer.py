@@ -116,6 +116,7 @@ class KinesisProducer:
         self._idle = Event()
         self._idle.set()
         self._tickets: set[_Ticket] = set()
+        self._ending = False
         self._failure: BaseException | None = None
         self._senders = [gevent.spawn(self._send_forever) for _ in range(settings.connections)]
         for sender in self._senders:
@@ -126,10 +127,14 @@ class KinesisProducer:
 
         Raises:
             LoadgenError: the producer is broken (its ledger cannot be written).
+            GreenletExit: the run has come to its end, as Locust tells a user that it stops.
         """
         if not records:
             return 0
         self._check()
+        if self._ending:
+            # To wait until Locust stops the user would be to wait for ever in its `on_stop`.
+            raise gevent.GreenletExit
         now = self._clock()
         ticket = _Ticket(len(records))
         self._unsettled += len(records)
@@ -151,10 +156,11 @@ class KinesisProducer:
         return self._queue.records
 
     def drain(self, seconds: float) -> int:
-        """Wait until everything that was handed in is settled; what is not after ``seconds`` is given up, and counted.
+        """Take nothing more, and wait until all is settled; what is not after ``seconds`` is given up, and counted.
 
         By whoever is here: figures and the exit status are taken next, and would know nothing of it.
         """
+        self._ending = True
         self._idle.wait(timeout=seconds)
         left = self._unsettled
         if left:

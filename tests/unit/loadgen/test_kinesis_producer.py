@@ -263,6 +263,33 @@ def test_what_a_drain_waits_for_in_vain_is_given_up_before_anybody_counts() -> N
     assert setting.counts.seen["UNKNOWN: Stopped"] == 1
 
 
+def test_a_drain_ends_users_that_go_on_putting() -> None:
+    """Of users of one's own, which take no tokens: there was always something under way, and it was given up."""
+    setting = Setting()
+    stopped: list[str] = []
+
+    def click(name: str) -> None:
+        number = 0
+        try:
+            while True:
+                number += setting.put(event(f"{name}{number}"))
+        except gevent.GreenletExit:
+            # As Locust calls `on_stop`.
+            stopped.append(name)
+            setting.put(event(f"{name} stopped"))
+
+    users = [gevent.spawn(click, name) for name in "abc"]
+    while len(setting.kinesis.calls) < 10:
+        gevent.sleep(0)
+    assert setting.producer.drain(60.0) == 0
+    gevent.joinall(users, timeout=60, raise_error=True)
+    setting.producer.close()
+    assert sorted(stopped) == ["a", "b", "c"]
+    assert set(setting.counts.seen) == {"calls", "acknowledged", "bytes"}
+    assert {outcome for outcome, _ in setting.ledger.outcomes.values()} == {Outcome.ACKNOWLEDGED}
+    assert setting.ledger.outcomes.keys() == {event_id for call in setting.kinesis.calls for event_id in call}
+
+
 def test_close_notes_what_is_under_way_as_unknown_and_lets_its_users_go() -> None:
     setting = Setting(lambda ids: Event().wait(), connections=1)  # type: ignore[arg-type, return-value]
     users = [gevent.spawn(setting.put, event("a", "o1"))]
