@@ -18,7 +18,7 @@ from lakestream_loadgen.audit import audit, compare, fold, read_json_lake, read_
 from lakestream_loadgen.audit.report import report_json, report_text
 from lakestream_loadgen.errors import LakeError, LedgerError, LoadgenError
 from lakestream_loadgen.ledger import LedgerShipper, read_ledger
-from lakestream_loadgen.storage import Folder, below
+from lakestream_loadgen.storage import Folder, below, is_absent
 
 logger = logging.getLogger(__name__)
 
@@ -78,6 +78,11 @@ def audit_command(
         verdict = audit(read_ledger(ledger, stream=stream), rows, kept)
         if verdict.ok and not verdict.acknowledged:
             raise LedgerError(f"by the ledgers under {ledger} no record was written: there is nothing to audit")
+        if quarantine is not None and verdict.quarantine_missing and is_absent(quarantine):
+            raise LakeError(
+                f"{quarantine} is not a folder, and the malformed events that were acknowledged "
+                f"({verdict.quarantine_missing}) belong in it: is the path right?"
+            )
         compared = None if snapshot is None else compare(fold(rows), read_parquet(snapshot))
         typer.echo(report_text(verdict, compared))
         if report is not None:

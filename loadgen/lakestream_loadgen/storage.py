@@ -59,6 +59,12 @@ def _is_hidden(name: str) -> bool:
     return name.startswith(".") or (name.startswith("_") and "=" not in name)
 
 
+def is_absent(location: str) -> bool:
+    """Whether nothing has such a path; never of an s3:// prefix, which has no being of its own."""
+    scheme, _, path = _split(location)
+    return scheme in _LOCAL and not os.path.lexists(path)
+
+
 def below(location: str, path: str) -> str:
     """A file's path relative to a location: of one that is, or of a whole one, as `lakestream files` prints it.
 

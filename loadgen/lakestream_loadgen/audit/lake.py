@@ -14,7 +14,7 @@ import pyarrow.parquet
 
 from lakestream_loadgen.content import EVENT_SCHEMA
 from lakestream_loadgen.errors import LakeError
-from lakestream_loadgen.storage import Folder
+from lakestream_loadgen.storage import Folder, is_absent
 
 PLACE_SCHEMA = pa.schema(
     [
@@ -69,10 +69,14 @@ def read_json_lake(location: str, files: Sequence[str] | None = None) -> pa.Tabl
 def read_quarantine(location: str, files: Sequence[str] | None = None) -> pa.Table:
     """Quarantined records, as QUARANTINE_SCHEMA, from the Parquet files under a location.
 
+    A writer makes the folder with the first record: one that is not there is empty.
+
     Args:
         location: a folder or an s3:// prefix.
         files: their paths below it; None: all that are there.
     """
+    if is_absent(location) and not files:
+        return QUARANTINE_SCHEMA.empty_table()
     return _read_parquet_files(location, QUARANTINE_SCHEMA.names, files).cast(QUARANTINE_SCHEMA)
 
 

@@ -111,7 +111,26 @@ def test_a_snapshot_that_differs_exits_with_1(lake: Path) -> None:
     assert "missing 1, unexpected 0" in output
 
 
+def test_a_quarantine_that_no_writer_made_is_empty(lake: Path) -> None:
+    """A writer makes the folder with its first unusable record."""
+    quarantine = ("--quarantine", str(lake / "checkpoint" / "json" / "quarantine"))
+    assert run(lake, *quarantine)[0] == 0
+    # As `lakestream files --quarantine` prints it.
+    (lake / "kept.txt").write_text("")
+    assert run(lake, *quarantine, "--quarantine-files", str(lake / "kept.txt"))[0] == 0
+    (lake / "kept.txt").write_text("a.parquet\n")
+    assert run(lake, *quarantine, "--quarantine-files", str(lake / "kept.txt"))[0] == 2
+
+
 def test_what_cannot_be_audited_exits_with_2(lake: Path) -> None:
+    ledger = LedgerWriter(lake / "ledger", stream="orders", prefix="u")
+    malformed = RECORDS[0]._replace(event_id="u", data=b"", malformed=True)
+    ledger.settled(Settled(Outcome.ACKNOWLEDGED, [ledger.sent([malformed])], [1], ["s0"], ["50"]))
+    ledger.close()
+    status, output = run(lake, "--quarantine", str(lake / "none"))
+    assert status == 2
+    assert "none is not a folder, and the malformed events that were acknowledged (1) belong in it" in output
+    (lake / "none").write_bytes(b"")
     status, output = run(lake, "--quarantine", str(lake / "none"))
     assert status == 2
     assert "none is not a folder" in output
