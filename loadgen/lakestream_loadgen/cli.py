@@ -36,9 +36,7 @@ class _LocustCommand(TyperGroup):
             os.execv(sys.executable, [sys.executable, "-m", "lakestream_loadgen.options"])
         # Replaced rather than started: signals, and the exit status, are then Locust's own.
         locustfile = Path(__file__).with_name("locustfile.py")
-        # Locust would serve its page, which starts load without asking who you are, on all interfaces.
-        environment = {**os.environ, "LOCUST_WEB_HOST": os.environ.get("LOCUST_WEB_HOST") or "127.0.0.1"}
-        os.execve(sys.executable, [sys.executable, "-m", "locust", "-f", str(locustfile), *ctx.args], environment)
+        os.execv(sys.executable, [sys.executable, "-m", "locust", "-f", str(locustfile), *ctx.args])
 
 
 load_app = typer.Typer(

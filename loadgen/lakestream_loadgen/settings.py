@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -68,14 +69,22 @@ _OPTIONS = (
     _Option("linger", float, 0.05, "Seconds that a record may wait for others in its request"),
     _Option("connections", int, 16, "Requests under way per process"),
 )
+_WEB_HOST = "LOCUST_WEB_HOST"
 _NUMBERS = {float: "a number", int: "a whole number"}
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """Declare our arguments to Locust; each can be given as an environment variable too, and in the web page."""
+    """Declare our arguments to Locust; each can be given as an environment variable too, and in the web page.
+
+    That page, which starts load without asking who you are, is for this machine alone unless somebody says otherwise.
+    """
     for name, kind, default, text, more in _OPTIONS:
         env_var = f"LAKESTREAM_{name.upper().replace('-', '_')}"
         parser.add_argument(f"--{name}", type=kind, default=default, help=text, env_var=env_var, **more)  # type: ignore[arg-type]
+    parser.set_defaults(web_host="127.0.0.1")
+    # Empty, as of a variable that is not set, it says nothing, and Locust would take it for all interfaces.
+    if not os.environ.get(_WEB_HOST):
+        os.environ.pop(_WEB_HOST, None)
 
 
 def load_settings(options: Namespace) -> LoadSettings:
