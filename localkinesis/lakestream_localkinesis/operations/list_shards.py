@@ -12,10 +12,9 @@ from lakestream_localkinesis.core.token import Payload
 from lakestream_localkinesis.errors import ExpiredNextTokenException, InvalidArgumentException
 from lakestream_localkinesis.fields import SHARD_ID, Fields, Text
 from lakestream_localkinesis.operations.answer import Answer, describe_shard
-from lakestream_localkinesis.operations.list_streams import NEXT_TOKEN
+from lakestream_localkinesis.operations.list_streams import MOST_ASKED, NEXT_TOKEN
 
-DEFAULT_SHARDS = 1000
-MOST_SHARDS = 10_000
+PAGE_SHARDS = 1000
 TOKEN_LIFETIME_MS = 300_000
 
 NOT_WITH_TOKEN = ("StreamName", "StreamARN", "StreamCreationTimestamp", "ExclusiveStartShardId", "ShardFilter")
@@ -47,7 +46,7 @@ class Listing:
 
 def list_shards(account: Account, fields: Fields, now_ms: int) -> Answer:
     """A page of a stream's shards, oldest first."""
-    limit = fields.optional_integer("MaxResults", most=MOST_SHARDS) or DEFAULT_SHARDS
+    limit = min(fields.optional_integer("MaxResults", most=MOST_ASKED) or PAGE_SHARDS, PAGE_SHARDS)
     token = fields.optional_text("NextToken", NEXT_TOKEN)
     listing = _new_listing(account, fields, now_ms) if token is None else _continued(account, fields, token, now_ms)
     stream = account.opened_stream(listing.stream, now_ms)

@@ -214,6 +214,15 @@ def test_list_shards_comes_in_pages_that_expire(api: Api):
     assert api.refused("ListShards", NextToken="forged").code == "InvalidArgumentException"
 
 
+def test_a_page_of_list_shards_has_1000_at_most(api: Api):
+    api.call("CreateStream", StreamName="wide", ShardCount=1001)
+    for asked in ({}, {"MaxResults": 10_000}):
+        page = api.call("ListShards", StreamName="wide", **asked)
+        rest = api.call("ListShards", NextToken=page["NextToken"], **asked)
+        assert [len(one["Shards"]) for one in (page, rest)] == [1000, 1]
+        assert "NextToken" not in rest
+
+
 def test_a_token_of_list_shards_goes_with_nothing_that_it_stands_for(api: Api):
     api.call("CreateStream", StreamName="orders", ShardCount=2)
     token = api.call("ListShards", StreamName="orders", MaxResults=1)["NextToken"]
