@@ -10,10 +10,9 @@ from lakestream_localkinesis.operations.answer import (
     describe_settings,
     describe_shard,
 )
+from lakestream_localkinesis.operations.paging import MOST_ASKED
 
 PAGE_SHARDS = 100
-MOST_ASKED = 10_000
-"""More may be asked for than a page has."""
 
 
 def describe_stream(account: Account, fields: Fields, now_ms: int) -> Answer:

@@ -9,13 +9,12 @@ from lakestream_localkinesis.core.account import Account, find_shard
 from lakestream_localkinesis.core.shard import Shard
 from lakestream_localkinesis.core.stream import Stream
 from lakestream_localkinesis.core.token import Payload
-from lakestream_localkinesis.errors import ExpiredNextTokenException, InvalidArgumentException
+from lakestream_localkinesis.errors import InvalidArgumentException
 from lakestream_localkinesis.fields import SHARD_ID, Fields, Text
 from lakestream_localkinesis.operations.answer import Answer, describe_shard
-from lakestream_localkinesis.operations.list_streams import MOST_ASKED, NEXT_TOKEN
+from lakestream_localkinesis.operations.paging import MOST_ASKED, NEXT_TOKEN, check_age
 
 PAGE_SHARDS = 1000
-TOKEN_LIFETIME_MS = 300_000
 
 NOT_WITH_TOKEN = ("StreamName", "StreamARN", "StreamCreationTimestamp", "ExclusiveStartShardId", "ShardFilter")
 """What a NextToken stands for already; of several that are given, the first is named."""
@@ -109,8 +108,7 @@ def _continued(account: Account, fields: Fields, token: str, now_ms: int) -> Lis
             raise InvalidArgumentException(f"NextToken and {name} cannot be provided together.")
     match account.sealer.open(token):
         case ["shards", str(name), str(ident), int(after), str(kind), int(filter_after), int(filter_ms), int(at)]:
-            if now_ms - at > TOKEN_LIFETIME_MS:
-                raise ExpiredNextTokenException("The pagination token has expired.")
+            check_age(at, now_ms)
             return Listing(name, ident, after, ShardFilter(kind, filter_after, filter_ms))
         case _:
             raise InvalidArgumentException("NextToken is invalid.")

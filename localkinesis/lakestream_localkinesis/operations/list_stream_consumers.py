@@ -5,21 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 from lakestream_localkinesis.core.account import Account
-from lakestream_localkinesis.errors import ExpiredNextTokenException, InvalidArgumentException
+from lakestream_localkinesis.errors import InvalidArgumentException
 from lakestream_localkinesis.fields import Fields
 from lakestream_localkinesis.operations.answer import Answer
-from lakestream_localkinesis.operations.list_shards import TOKEN_LIFETIME_MS
-from lakestream_localkinesis.operations.list_streams import NEXT_TOKEN
+from lakestream_localkinesis.operations.paging import MOST_ASKED, NEXT_TOKEN, check_age
 from lakestream_localkinesis.operations.registration import describe_consumer
 
 DEFAULT_CONSUMERS = 100
-MOST_CONSUMERS = 10_000
 
 
 def list_stream_consumers(account: Account, fields: Fields, now_ms: int) -> Answer:
     """A page of a stream's consumers by name."""
     name = fields.required_stream_of_arn(account)
-    limit = fields.optional_integer("MaxResults", most=MOST_CONSUMERS) or DEFAULT_CONSUMERS
+    limit = fields.optional_integer("MaxResults", most=MOST_ASKED) or DEFAULT_CONSUMERS
     token = fields.optional_text("NextToken", NEXT_TOKEN)
     created_ms = fields.timestamp_ms("StreamCreationTimestamp")
     fields.check()
@@ -42,8 +40,7 @@ def list_stream_consumers(account: Account, fields: Fields, now_ms: int) -> Answ
 def _name_in(account: Account, stream_id: str, token: str, now_ms: int) -> str:
     match account.sealer.open(token):
         case ["consumers", str(ident), str(name), int(at)] if ident == stream_id:
-            if now_ms - at > TOKEN_LIFETIME_MS:
-                raise ExpiredNextTokenException("The pagination token has expired.")
+            check_age(at, now_ms)
             return name
         case _:
             raise InvalidArgumentException("NextToken is invalid.")

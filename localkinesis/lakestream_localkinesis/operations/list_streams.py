@@ -6,13 +6,11 @@ from typing import Any
 
 from lakestream_localkinesis.core.account import Account
 from lakestream_localkinesis.errors import InvalidArgumentException
-from lakestream_localkinesis.fields import STREAM_NAME, Fields, Text
+from lakestream_localkinesis.fields import STREAM_NAME, Fields
 from lakestream_localkinesis.operations.answer import Answer, describe_identity
+from lakestream_localkinesis.operations.paging import MOST_ASKED, NEXT_TOKEN, check_age
 
 PAGE_STREAMS = 100
-MOST_ASKED = 10_000
-"""More may be asked for than a page has."""
-NEXT_TOKEN = Text(shortest=1, longest=1_048_576)
 
 
 def list_streams(account: Account, fields: Fields, now_ms: int) -> Answer:
@@ -22,7 +20,7 @@ def list_streams(account: Account, fields: Fields, now_ms: int) -> Answer:
     token = fields.optional_text("NextToken", NEXT_TOKEN)
     fields.check()
     if token is not None:
-        after = _name_in(account, token)
+        after = _name_in(account, token, now_ms)
     account.settle(now_ms)
     names = sorted(name for name in account.streams if after is None or name > after)
     page = names[:limit]
@@ -32,13 +30,14 @@ def list_streams(account: Account, fields: Fields, now_ms: int) -> Answer:
         "StreamSummaries": [describe_identity(account.streams[name]) for name in page],
     }
     if len(names) > limit:
-        answer["NextToken"] = account.sealer.seal(["streams", page[-1]])
+        answer["NextToken"] = account.sealer.seal(["streams", page[-1], now_ms])
     return answer
 
 
-def _name_in(account: Account, token: str) -> str:
+def _name_in(account: Account, token: str, now_ms: int) -> str:
     match account.sealer.open(token):
-        case ["streams", str(name)]:
+        case ["streams", str(name), int(at)]:
+            check_age(at, now_ms)
             return name
         case _:
             raise InvalidArgumentException("NextToken is invalid.")

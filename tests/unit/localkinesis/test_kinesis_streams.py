@@ -136,6 +136,10 @@ def test_streams_are_listed_in_pages(api: Api):
     assert "NextToken" not in second
     assert api.call("ListStreams", ExclusiveStartStreamName="b")["StreamNames"] == ["c", "d"]
     assert api.refused("ListStreams", NextToken="forged").code == "InvalidArgumentException"
+    api.clock.advance(300_000)
+    assert api.call("ListStreams", NextToken=first["NextToken"])["StreamNames"] == ["d"]
+    api.clock.advance(1)
+    assert api.refused("ListStreams", NextToken=first["NextToken"]).code == "ExpiredNextTokenException"
 
 
 def test_a_call_lists_a_hundred_however_many_more_it_asks_for(api: Api):
