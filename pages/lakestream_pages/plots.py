@@ -257,7 +257,8 @@ def _path(points: Sequence[tuple[float, float]], *, step: bool) -> str:
 
 
 def _ticks(highest: float, *, whole: bool) -> list[float]:
-    """Two to five round values from zero to above the highest."""
+    """Two to five round values from zero to above the highest; to 1 where there is nothing but zero."""
+    highest = highest or 1.0
     raw = max(highest / 4, 1.0 if whole else 1e-9)
     power = 10.0 ** math.floor(math.log10(raw))
     steps = (1, 2, 5, 10) if whole else (1, 2, 2.5, 5, 10)

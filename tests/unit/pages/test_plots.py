@@ -20,6 +20,16 @@ def test_plots_stand_under_each_other_in_one_document() -> None:
     assert "minutes" in "".join(inner[1].itertext())
 
 
+@pytest.mark.parametrize("whole", [False, True])
+def test_zeros_alone_lie_on_an_axis_to_one(whole: bool) -> None:
+    line = Series("lag", "#000", [(0.0, 0.0), (2.0, 0.0)])
+    texts = [element.text for element in ET.fromstring(Plot("Lag", "s", [line], 2.0, whole=whole).svg()).iter()]
+    assert {"0", "1"} <= set(texts)
+    plane = Plane("title", "x", "y", [Point("a", "red", 0, 0, (0, 0), (0, 0))]).svg()
+    assert plane.count(">1<") == 2
+    assert "e-" not in "".join(filter(None, texts)) + plane
+
+
 def test_points_keep_within_the_plane_with_their_ranges() -> None:
     points = [Point("a", "red", 1, 2, (0.5, 4.9), (1, 9.9)), Point("b", "red", 4.9, 0, (4.9, 4.9), (0, 0))]
     svg = Plane("title", "x", "y", points).svg()
