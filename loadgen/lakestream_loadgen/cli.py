@@ -97,7 +97,10 @@ def audit_command(
 
 def _listed(files: Path | None, location: str) -> list[str] | None:
     """Paths below a location, of a list of files; None: all files count."""
-    return None if files is None else [below(location, line) for line in files.read_text().splitlines() if line]
+    if files is None:
+        return None
+    # Not by `splitlines`: U+2028 and others that it takes for the end of a line may be in the name of a partition.
+    return [below(location, line) for line in files.read_text(encoding="utf-8").split("\n") if line]
 
 
 @ledger_app.callback()

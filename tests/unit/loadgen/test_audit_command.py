@@ -91,6 +91,17 @@ def test_only_listed_files_count(lake: Path) -> None:
     assert "s3a://other/json/a.json is listed, and is not below" in output
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_a_listed_file_may_have_any_name(lake: Path, end: str) -> None:
+    """As of a partition by a text."""
+    partition = lake / "json" / "note=a\u2028b\x85c"
+    partition.mkdir()
+    (lake / "json" / "b.json").rename(partition / "b.json")
+    (lake / "committed.txt").write_bytes(f"file://{lake}/json/a.json{end}file://{partition}/b.json{end}".encode())
+    status, output = run(lake, "--files", str(lake / "committed.txt"))
+    assert status == 0, output
+
+
 def test_only_listed_files_of_the_quarantine_count(lake: Path) -> None:
     """Those that were replayed are still there, and their records in the table."""
     (lake / "quarantine").mkdir()
