@@ -73,9 +73,10 @@ class LateFiles:
         self._now = now
         self._rollbacks: dict[str, _Rollback] = {}
         for name in keep_newest(names, _KEPT):
-            # One that was cut short is of a rollback that is in the timeline yet.
-            if content := names.get(name):
-                self._remember(name, json.loads(content), time_of(name))
+            if (files := _decode(names.get(name))) is None:
+                forget(names, name)
+            else:
+                self._remember(name, files, time_of(name))
 
     def expect(self, rollback: str, files: Sequence[str]) -> None:
         """Look for files from now on.
@@ -145,3 +146,13 @@ class LateFiles:
 
     def _remember(self, rollback: str, files: Sequence[str], at: datetime) -> None:
         self._rollbacks[rollback] = _Rollback(at, files, looked_at=at)
+
+
+def _decode(content: bytes) -> list[str] | None:
+    """None: it was cut short, on a folder, by a kill. Its rollback is expected again, since it is in the timeline yet:
+    nothing is archived before all of them are."""
+    try:
+        files: list[str] = json.loads(content)
+    except ValueError:  # also of what is no text
+        return None
+    return files

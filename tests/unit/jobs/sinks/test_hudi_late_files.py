@@ -152,9 +152,11 @@ def test_the_newest_rollbacks_are_kept(stored: Stored) -> None:
     assert sorted(stored.names) == [instant(BEGIN + timedelta(seconds=second)) for second in range(20, 50)]
 
 
-def test_names_that_were_cut_short_are_learned_again(stored: Stored) -> None:
-    stored.names[instant(BEGIN)] = b""
+@pytest.mark.parametrize("left", [b"", b"[", b'["day=1/a_0-1-2_7.parq', b"\0\0\0\0\0"])
+def test_names_that_were_cut_short_are_learned_again(stored: Stored, left: bytes) -> None:
+    stored.names[instant(BEGIN)] = left
     late = stored.opened()
+    assert not stored.names
     late.expect(instant(BEGIN), FILES)
     stored.files = {FILES[0]}
     assert late.sweep() == [FILES[0]]
