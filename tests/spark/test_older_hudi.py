@@ -1,4 +1,5 @@
-"""Tables of version 6 are read right by the Hudi that other engines have: release 0.15, in a Spark of its own."""
+"""Tables of version 6 are read right by the Hudi that other engines have: release 0.15, in a Spark of its own. And the
+tables that it has made are taken over."""
 
 from __future__ import annotations
 
@@ -72,18 +73,33 @@ def test_hudi_0_15_reads_the_rows_that_are_there(spark: SparkSession, tmp_path: 
     }
 
 
+def test_tables_that_hudi_0_15_has_made_are_written_on(spark: SparkSession, tmp_path: Path) -> None:
+    in_old_spark("make", tmp_path, *TableType)
+    for table_type in TableType:
+        made = (tmp_path / table_type / ".hoodie/hoodie.properties").read_text()
+        assert "hoodie.table.precombine.field=version" in made
+        assert "hoodie.table.ordering.fields" not in made
+        write(spark, replace(settings(tmp_path, table_type, table_type, 100), delete_when=None))
+    rows = {**FIRST, "a": 6, "b": 9, "c": 2, "h": 1, "old": 3}
+    assert {name: found["snapshot"] for name, found in read(tmp_path).items()} == dict.fromkeys(TableType, rows)
+
+
 def read(folder: Path) -> dict[str, dict[str, dict[str, int]]]:
     """The rows of all tables in a folder, by query."""
-    child = subprocess.run(
-        [sys.executable, __file__, str(folder)], capture_output=True, text=True, timeout=600, check=False
-    )
-    assert child.returncode == 0, child.stderr[-3000:]
-    found: dict[str, dict[str, dict[str, int]]] = json.loads(child.stdout.splitlines()[-1])
+    found: dict[str, dict[str, dict[str, int]]] = json.loads(in_old_spark("read", folder).splitlines()[-1])
     return found
 
 
+def in_old_spark(*arguments: object) -> str:
+    """What this file prints that runs as a program."""
+    child = subprocess.run(
+        [sys.executable, __file__, *map(str, arguments)], capture_output=True, text=True, timeout=600, check=False
+    )
+    assert child.returncode == 0, child.stderr[-3000:]
+    return child.stdout
+
+
 def main() -> None:
-    folder = Path(sys.argv[1])
     old = (
         SparkSession.builder.master("local[1]")
         .config("spark.jars.packages", BUNDLE)
@@ -94,14 +110,40 @@ def main() -> None:
         .config("spark.ui.enabled", "false")
         .getOrCreate()
     )
+    match sys.argv[1:]:
+        case ["read", folder]:
+            sys.stdout.write(json.dumps(read_all(old, Path(folder))))
+        case ["make", folder, *table_types]:
+            for table_type in table_types:
+                make(old, Path(folder), table_type)
 
+
+def read_all(old: SparkSession, folder: Path) -> dict[str, dict[str, dict[str, int]]]:
     def rows(table: Path, query: str) -> dict[str, int]:
         frame = old.read.format("hudi").option("hoodie.datasource.query.type", query).load(str(table))
         return {row[0]: row.version for row in frame.select("_hoodie_record_key", "version").collect()}
 
     tables = sorted(path.parent for path in folder.glob("*/.hoodie"))
-    found = {table.name: {query: rows(table, query) for query in ("snapshot", "read_optimized")} for table in tables}
-    sys.stdout.write(json.dumps(found))
+    return {table.name: {query: rows(table, query) for query in ("snapshot", "read_optimized")} for table in tables}
+
+
+def make(old: SparkSession, folder: Path, table_type: str) -> None:
+    rows = [("a", 3, "u", "2026-01-31"), ("old", 3, "u", "2026-01-31")]
+    options = {
+        "hoodie.table.name": table_type,
+        "hoodie.datasource.write.table.type": table_type,
+        "hoodie.datasource.write.recordkey.field": "id",
+        "hoodie.datasource.write.precombine.field": "version",
+        "hoodie.datasource.write.partitionpath.field": "dt",
+        "hoodie.datasource.write.hive_style_partitioning": "true",
+        "hoodie.datasource.write.partitionpath.urlencode": "true",
+        "hoodie.datasource.write.payload.class": "org.apache.hudi.common.model.DefaultHoodieRecordPayload",
+        "hoodie.index.type": "BUCKET",
+        "hoodie.bucket.index.num.buckets": "2",
+        "hoodie.metadata.enable": "false",
+    }
+    frame = old.createDataFrame(rows, "id string, version long, op string, dt string")
+    frame.write.format("hudi").options(**options).save(str(folder / table_type))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -28,7 +29,7 @@ from pyspark.sql.types import (
 
 from lakestream.errors import SettingsChangedError, SettingsError
 from lakestream.sinks.hudi.deletes import IS_DELETED
-from lakestream.sinks.hudi.options import PARTITION_PATHS, key_generator, merge_mode
+from lakestream.sinks.hudi.options import KEY_GENERATORS, PARTITION_PATHS, key_generator, merge_mode
 from lakestream.sinks.hudi.settings import HudiSettings
 from lakestream.sinks.structs import Part, parts_of, require_structs
 from lakestream_api import TableVersion
@@ -36,6 +37,7 @@ from lakestream_api import TableVersion
 LAYOUT = "lakestream.layout"
 """Our property of the table: its bucket count, which Hudi does not keep, and which nobody may change."""
 
+_ORDERING = "hoodie.table.ordering.fields"
 _ORDERED_BY = "hoodie.table.precombine.field"
 """The ordering field, as releases of Hudi before 1.1 call it. Without it Hudi 0.15 merges log files by the order in
 which they were written; Hudi 1.2.0 writes the new name alone, also to tables that are for the old ones."""
@@ -45,6 +47,11 @@ _BOOTSTRAPPED_FROM, _HAS_BOOTSTRAP = "hoodie.bootstrap.base.path", "hoodie.boots
 of them whenever it looks at the table, several times a commit, with two requests to S3 each."""
 
 _VERSION = "hoodie.table.version"
+
+_GENERATOR, _GENERATOR_CLASS = "hoodie.table.keygenerator.type", "hoodie.table.keygenerator.class"
+"""The key generator; and the same in Java, as releases of Hudi before 1.0 keep it."""
+_OF_AVRO = re.compile(r"_AVRO$|Avro(?=KeyGenerator$)")
+"""Those of Flink and of Hudi's own tools, to which the others leave all records in Avro: they make the same keys."""
 
 _MERGE_MODE = "hoodie.record.merge.mode"
 _PAYLOAD = "hoodie.compaction.payload.class"
@@ -99,7 +106,7 @@ def require_same_table(found: Mapping[str, str], settings: HudiSettings) -> None
         "tableType": ("hoodie.table.type", settings.table_type.value),
         "recordKey": ("hoodie.table.recordkey.fields", ",".join(settings.record_key)),
         "partitionBy": ("hoodie.table.partition.fields", ",".join(settings.partition_by)),
-        "orderingField": ("hoodie.table.ordering.fields", settings.ordering_field or ""),
+        "orderingField": (_ordering(found, settings), settings.ordering_field or ""),
         "index": (LAYOUT, settings.layout),
     }
     for field, (name, value) in wanted.items():
@@ -111,22 +118,44 @@ def require_same_table(found: Mapping[str, str], settings: HudiSettings) -> None
                 f"{value or 'none'!r}; this cannot change once a table exists. {_ANEW}."
             )
     _require_same_places(found, settings)
+    _require_same_keys(found, settings)
     _require_same_order(found, settings)
+
+
+def _ordering(found: Mapping[str, str], settings: HudiSettings) -> str:
+    """The property that tells the ordering field. Without one the rows that were written last count, and the field that
+    older releases name all the same decides nothing."""
+    return _ORDERED_BY if settings.ordering_field is not None and _ORDERING not in found else _ORDERING
 
 
 def _require_same_places(found: Mapping[str, str], settings: HudiSettings) -> None:
     """A table that somebody else made must have a key where LakeStream puts it: elsewhere it would be a second row."""
-    wanted = {"hoodie.table.keygenerator.type": key_generator(settings)}
+    generator = key_generator(settings)
+    wanted = {_GENERATOR: generator, _GENERATOR_CLASS: KEY_GENERATORS[generator]}
     if settings.partition_by:
         wanted |= PARTITION_PATHS
     for name, value in wanted.items():
-        # Hudi takes partition paths that nobody spoke of for plain ones; once it did not keep the generator's type.
+        # Hudi takes partition paths that nobody spoke of for plain ones; the generator it keeps by one of its names.
         has = found.get(name, "false" if name in PARTITION_PATHS else value)
-        if has != value:
+        if _OF_AVRO.sub("", has) != value:
             raise SettingsChangedError(
                 f"hudi.path: the table at {settings.path} was made with {name}={has}, and LakeStream writes with "
                 f"{value}: a key that is there would get a second row. Give another path and another spec.checkpoint."
             )
+
+
+def _require_same_keys(found: Mapping[str, str], settings: HudiSettings) -> None:
+    """A key of one column, in partitions of several, is `order_id:1` to some releases of Hudi, LakeStream's among them,
+    and `1` to others (0.14.1 to 1.0.2; HUDI-7001); nothing in the properties says which."""
+    is_told_apart = key_generator(settings) != "COMPLEX" or len(settings.record_key) > 1
+    if is_told_apart or not settings.upserts or _GENERATOR_CLASS not in found:
+        return
+    raise SettingsChangedError(
+        f"hudi.path: the table at {settings.path} may have been written by a release of Hudi that leaves the column's "
+        "name out of a key of one column in partitions of several, and LakeStream writes it, as "
+        f"{settings.record_key[0]}:1: a key that is there would get a second row. Give another path and another "
+        "spec.checkpoint."
+    )
 
 
 def _require_same_order(found: Mapping[str, str], settings: HudiSettings) -> None:

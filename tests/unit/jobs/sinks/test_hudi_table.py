@@ -54,6 +54,7 @@ PROPERTIES = {
     "hoodie.datasource.write.partitionpath.urlencode": "true",
     LAYOUT: "bucket:4",
 }
+NEWER = ("hoodie.table.ordering.fields", "hoodie.table.keygenerator.type")
 COLUMNS = StructType().add("order_id", StringType()).add("version", LongType()).add("dt", StringType())
 
 
@@ -112,6 +113,65 @@ def test_a_table_of_a_version_that_is_not_written_is_refused(has: str) -> None:
 def test_a_table_whose_keys_are_elsewhere_is_refused(name: str) -> None:
     with pytest.raises(SettingsChangedError, match=f"was made with {name}=COMPLEX, .* would get a second row"):
         require_same_table({**PROPERTIES, name: "COMPLEX"}, ORDERS)
+
+
+KEYGEN = "org.apache.hudi.keygen"
+OLDER = {
+    **{name: value for name, value in PROPERTIES.items() if name not in {LAYOUT, *NEWER}},
+    "hoodie.table.precombine.field": "version",
+    "hoodie.table.keygenerator.class": f"{KEYGEN}.SimpleKeyGenerator",
+    "hoodie.compaction.payload.class": "org.apache.hudi.common.model.DefaultHoodieRecordPayload",
+}
+"""As Hudi 0.14 and 0.15 make the table."""
+
+
+@pytest.mark.parametrize(
+    ("generator", "changed"),
+    [
+        ("SimpleKeyGenerator", {}),
+        ("SimpleAvroKeyGenerator", {}),
+        ("NonpartitionedKeyGenerator", {"partition_by": ()}),
+        ("ComplexKeyGenerator", {"record_key": ("order_id", "line")}),
+        ("ComplexAvroKeyGenerator", {"partition_by": ("dt", "shop"), "operation": Operation.INSERT}),
+    ],
+)
+def test_a_table_of_an_older_release_is_accepted(generator: str, changed: dict[str, object]) -> None:
+    wanted = settings(**changed)
+    has = {
+        "hoodie.table.recordkey.fields": ",".join(wanted.record_key),
+        "hoodie.table.partition.fields": ",".join(wanted.partition_by),
+        "hoodie.table.keygenerator.class": f"{KEYGEN}.{generator}",
+    }
+    require_same_table({**OLDER, **has}, wanted)
+
+
+def test_a_table_of_an_older_release_has_its_ordering_field_for_life() -> None:
+    with pytest.raises(SettingsChangedError, match=r"hudi.orderingField: .* has 'version', the document says 'at'"):
+        require_same_table(OLDER, settings(ordering_field="at"))
+
+
+def test_inserts_go_by_no_ordering_field_also_where_an_older_release_names_one() -> None:
+    has = {"hoodie.compaction.payload.class": "org.apache.hudi.common.model.OverwriteWithLatestAvroPayload"}
+    require_same_table({**OLDER, **has}, settings(operation=Operation.INSERT, ordering_field=None))
+
+
+@pytest.mark.parametrize("generator", ["TimestampBasedKeyGenerator", "ComplexKeyGenerator", "CustomAvroKeyGenerator"])
+def test_a_table_of_an_older_release_whose_keys_are_elsewhere_is_refused(generator: str) -> None:
+    has = {"hoodie.table.keygenerator.class": f"{KEYGEN}.{generator}"}
+    said = f"class={KEYGEN}.{generator}, and LakeStream writes with {KEYGEN}.SimpleKeyGenerator"
+    for operation in Operation:
+        with pytest.raises(SettingsChangedError, match=said):
+            require_same_table({**OLDER, **has}, settings(operation=operation))
+
+
+def test_a_table_whose_keys_may_lack_the_name_of_their_column_is_refused() -> None:
+    """As Hudi 0.14.1 to 1.0.2 write them where partitions are of several columns."""
+    wanted = settings(partition_by=("dt", "shop"))
+    partitions = {"hoodie.table.partition.fields": "dt,shop"}
+    has = {**partitions, "hoodie.table.keygenerator.class": f"{KEYGEN}.ComplexKeyGenerator"}
+    with pytest.raises(SettingsChangedError, match=r"LakeStream writes it, as order_id:1: .* would get a second row"):
+        require_same_table({**OLDER, **has}, wanted)
+    require_same_table({**PROPERTIES, **partitions, "hoodie.table.keygenerator.type": "COMPLEX"}, wanted)
 
 
 @pytest.mark.parametrize(
