@@ -46,7 +46,7 @@ def table_proofs(writer: Writer) -> tuple[str, ...]:
 
 
 JSON_SIDE = "_lakestream"
-"""Folder beside JSON files with what is no data."""
+"""Folder beside JSON files, or those in quarantine, with what is no data."""
 
 HUDI_SIDE = ".hoodie/lakestream"
 """The same of a Hudi table."""

@@ -77,7 +77,7 @@ def find_files(place: StoreSettings, not_in: LakePath) -> list[Found]:
     if path == not_in or str(path).startswith(f"{not_in}/"):
         raise RequestError(f"{path} is in the very table that the files are to be taken into")
     if path.scheme is Scheme.FOLDER:
-        _require_listable(Path(str(path)))
+        _require_listable(path)
     listed = [*_listed(place)]
     files = [_found(place, meta) for name, meta in listed if not _is_hidden(name)]
     if not files:
@@ -100,8 +100,14 @@ def find_files(place: StoreSettings, not_in: LakePath) -> list[Found]:
     return files
 
 
-def _require_listable(path: Path) -> None:
-    """Raise an error for a name that obstore leaves out of what it lists of a folder, as its own unfinished upload."""
+def _require_listable(place: LakePath) -> None:
+    """Raise an error for a name that obstore leaves out of what it lists of a folder, as its own unfinished upload.
+
+    Below the table of a JSON writer it is one, of a driver that was killed: only what the log names is taken there.
+    """
+    if any(Path(str(table), JSON_SIDE, KEY).is_file() for table in _tables(place, is_file=False)):
+        return
+    path = Path(str(place))
     names = [one for one in path.rglob("*#*") if one.is_file()] if path.is_dir() else [path]
     for one in names:
         if _UNTOLD.search(one.name) and (one == path or not _is_hidden(one.relative_to(path).as_posix())):

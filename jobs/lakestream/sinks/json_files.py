@@ -1,7 +1,7 @@
 """The JSON sink: one object per task and partition, lines of JSON, written once however often it is written.
 
 Readers who must not see a batch before it is committed go by the manifests in the log; whoever lists the folder sees
-the files of the batch in hand a moment earlier, and never one in part.
+the files of the batch in hand a moment earlier, and never one in part: until it is whole it is in `_lakestream`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from lakestream.model import FileEntry, ServiceStatus, SinkCommit
 from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.hive_paths import partition_path
 from lakestream.sinks.leftovers import Leftovers
-from lakestream.sinks.objects import folders_of, object_name, write_objects
+from lakestream.sinks.objects import discard_unfinished, folders_of, object_name, write_objects
 from lakestream.sinks.partitions import first_reason, partition_refusals
 from lakestream.sinks.structs import require_structs
 from lakestream.spark.parse import quoted
@@ -161,15 +161,17 @@ class JsonSink:
         """Write the batch's files.
 
         Each task puts its files, in the place of those of the same name. A kill leaves files of a batch without a
-        commit; the replay writes them again. What earlier attempts left and it did not write is removed once it is
-        committed: the commit of a dead driver may still come, and name it.
+        commit; the replay writes them again, and deletes those in part. What earlier attempts left and it did not write
+        is removed once it is committed: the commit of a dead driver may still come, and name it.
         """
         began = time.monotonic()
         files_of = partial(task_files, ref, self._settings.partition_by, self._settings.compression)
         files = write_objects(_to_lines(rows, self._settings.partition_by), self._settings.store, files_of)
         reach("written")
-        if replay and self._leftovers is not None:
-            self._leftovers.expect()
+        if replay:
+            discard_unfinished(self._settings.store, ref)
+            if self._leftovers is not None:
+                self._leftovers.expect()
         seconds = {"write": time.monotonic() - began}
         return SinkCommit(sum(f.rows for f in files), sum(f.bytes for f in files), files, seconds=seconds)
 

@@ -6,7 +6,9 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from itertools import chain, takewhile
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
+from uuid import uuid4
 
 import obstore
 import pyarrow as pa
@@ -15,6 +17,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql.types import LongType, StringType, StructField, StructType
 
 from lakestream.model import FileEntry
+from lakestream.places import JSON_SIDE
 from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.hive_paths import escape
 from lakestream.spark.arrow import map_in_arrow
@@ -26,6 +29,10 @@ if TYPE_CHECKING:
 
 _CONCURRENT_PUTS = 8
 """Objects that one task puts at a time: a put on S3 takes some 30 ms, and a task may have one for each partition."""
+
+_UNFINISHED = f"{JSON_SIDE}/unfinished"
+"""Where an object of a folder is until it is whole. obstore writes it to another name beside its own, `…json.gz#1`,
+which readers of the folder take as well: while it is written, and after a kill for good."""
 
 _MANIFEST = StructType(
     [
@@ -84,13 +91,30 @@ def put_all(settings: StoreSettings, objects: Mapping[str, Content]) -> None:
     def put(item: tuple[str, Content]) -> None:
         path, content = item
         with translated(f"put {path} under {settings.path}"):
-            obstore.put(store, path, content)
+            if settings.path.scheme is Scheme.S3:
+                obstore.put(store, path, content)
+            else:
+                unfinished = f"{_UNFINISHED}/{path.rpartition('/')[2]}-{uuid4().hex[:12]}"
+                obstore.put(store, unfinished, content)
+                obstore.rename(store, unfinished, path)
 
     if len(objects) == 1:
         put(next(iter(objects.items())))
     elif objects:
         with ThreadPoolExecutor(min(_CONCURRENT_PUTS, len(objects))) as pool:
             list(pool.map(put, objects.items()))
+
+
+def discard_unfinished(settings: StoreSettings, ref: BatchRef) -> None:
+    """Delete what processes that were killed have left in a folder of objects of this batch and of earlier ones. S3 has
+    each whole or not at all."""
+    if settings.path.scheme is Scheme.S3:
+        return
+    pattern = name_pattern(ref.checkpoint)
+    with translated(f"delete what is unfinished under {settings.path}"):
+        for file in Path(str(settings.path), _UNFINISHED).glob("b*"):
+            if (name := pattern.fullmatch(file.name)) and int(name["batch"]) <= ref.batch:
+                file.unlink(missing_ok=True)
 
 
 def objects_of(settings: StoreSettings, ref: BatchRef) -> list[str]:

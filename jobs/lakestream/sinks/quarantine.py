@@ -20,7 +20,7 @@ from lakestream.errors import LakeStreamError
 from lakestream.model import FileEntry
 from lakestream.rejected import footer_of
 from lakestream.sinks.contract import BatchRef
-from lakestream.sinks.objects import object_name, objects_of, remove, write_objects
+from lakestream.sinks.objects import discard_unfinished, object_name, objects_of, remove, write_objects
 from lakestream.storage import StoreSettings, open_store, translated
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ class Quarantine:
         rows = rejected.withColumn("reason", sf.col("_reason")).select(*COLUMNS)
         files = write_objects(rows, self.store, partial(_task_files, ref))
         if replay:
+            discard_unfinished(self.store, ref)
             remove(self.store, set(objects_of(self.store, ref)) - {entry.path for entry in files})
         if files:
             self.reason = self._reason_in(min(files, key=lambda entry: entry.bytes))

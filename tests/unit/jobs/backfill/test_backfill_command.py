@@ -309,6 +309,13 @@ class TestTableOfJsonFiles:
         ((name, folders, is_table),) = [(Path(part.path).name, part.folders, part.is_table) for part in lake.parts()]
         assert (name, folders, is_table) == ("b0.json", (("dt", "2026-01-01"),), True)
 
+    def test_what_a_kill_has_left_beside_its_files_is_none_of_it(self, lake: Lake, table: Path) -> None:
+        """As releases did that wrote them where they belong."""
+        (table / "dt=2026-01-01" / "b0.json#1").write_text('{"order')
+        assert "b0.json#1 would be passed over" in lake.refused(table / "dt=2026-01-01" / "b0.json#1")
+        lake.backfill(table)
+        assert [Path(part.path).name for part in lake.parts()] == ["b0.json", "b1.json"]
+
     def test_a_committed_file_that_is_gone_is_named(self, lake: Lake, table: Path) -> None:
         gone = table / "dt=2026-01-01" / "b0.json"
         gone.unlink()
