@@ -214,13 +214,7 @@ def stream_summary(body: bytes) -> StreamSummary:
 
 def error(status: int, body: bytes) -> KinesisError:
     """The error that an answer other than 200 stands for."""
-    try:
-        answer = orjson.loads(body)
-        # `__type` may carry a namespace ("com.amazonaws.kinesis#…") and, in old answers, a URL behind a colon.
-        code = str(answer.get("__type", "")).rpartition("#")[2].partition(":")[0]
-        message = answer.get("message") or answer.get("Message") or ""
-    except (ValueError, AttributeError):
-        code, message = "", body[:200].decode(errors="replace")
+    code, message = said(body)
     kind = _ERRORS.get(code)
     if code == "InvalidSignatureException" and any(said in message for said in _CLOCK_IS_WRONG):
         # The next attempt is signed by the time of this answer.
@@ -228,3 +222,14 @@ def error(status: int, body: bytes) -> KinesisError:
     elif kind is None:
         kind = KinesisUnavailableError if status >= 500 else _BY_STATUS.get(status, KinesisRejectedError)
     return kind(f"{code or f'HTTP {status}'}: {message}")
+
+
+def said(body: bytes) -> tuple[str, str]:
+    """What an answer other than 200 calls its error, and says of it; without such a name it is none of Kinesis's."""
+    try:
+        answer = orjson.loads(body)
+        # `__type` may carry a namespace ("com.amazonaws.kinesis#…") and, in old answers, a URL behind a colon.
+        code = str(answer.get("__type", "")).rpartition("#")[2].partition(":")[0]
+        return code, str(answer.get("message") or answer.get("Message") or "")
+    except (ValueError, AttributeError):
+        return "", body[:200].decode(errors="replace")

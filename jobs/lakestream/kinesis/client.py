@@ -26,7 +26,7 @@ from lakestream.errors import (
 from lakestream.kinesis import answers
 from lakestream.kinesis.busy import BusyShards
 from lakestream.kinesis.clock import KinesisClock
-from lakestream.kinesis.connections import Connections
+from lakestream.kinesis.connections import Connections, Response
 from lakestream.kinesis.credentials import RenewedCredentials, find_credentials
 from lakestream.kinesis.pages import arrival_time
 from lakestream.kinesis.port import IteratorStart, Monotonic, RecordPage, Shard, Sleep, StreamSummary
@@ -123,33 +123,38 @@ class HttpKinesisClient:
         return self._backoff.call(lambda: self._once(operation, request, decode))
 
     def _once(self, operation: str, request: dict[str, Any], decode: Callable[[bytes], T]) -> T:
-        answer = self._post(operation, orjson.dumps(request))
+        response = self._post(operation, orjson.dumps(request))
+        received = self._monotonic()
+        if response.status != 200:
+            if answers.said(response.body)[0]:
+                self._observe(response, received)
+            raise answers.error(response.status, response.body)
         try:
-            return decode(answer)
+            found = decode(response.body)
         except orjson.JSONDecodeError as error:
             # Of what stands before Kinesis and may stand aside again, or an answer that was cut short.
-            raise KinesisUnavailableError(f"{operation} on {self._url}: no JSON: {answer[:200]!r}") from error
+            raise KinesisUnavailableError(f"{operation} on {self._url}: no JSON: {response.body[:200]!r}") from error
         except answers.NONSENSE as error:
             what = f"{error} is missing" if isinstance(error, KeyError) else str(error)
             raise KinesisAnswerError.of(f"{operation} on {self._url}", what) from error
+        self._observe(response, received)
+        return found
 
-    def _post(self, operation: str, body: bytes) -> bytes:
+    def _post(self, operation: str, body: bytes) -> Response:
         fixed = {"content-type": "application/x-amz-json-1.1", "x-amz-target": f"Kinesis_20131202.{operation}"}
         try:
             # Kinesis refuses a time that is five minutes off its own, which it tells with that.
             now = self._clock.now(self._monotonic()) or datetime.now(UTC)
             headers = self._signer.sign(self._credentials.now(), now, fixed, body)
-            response = self._connections.post(headers, body)
+            return self._connections.post(headers, body)
         except OSError as error:
             raise KinesisUnavailableError(f"{operation} on {self._url}: {error}") from error
-        self._observe(response.headers.get(b"date"))
-        if response.status != 200:
-            raise answers.error(response.status, response.body)
-        return response.body
 
-    def _observe(self, date: bytes | None) -> None:
+    def _observe(self, answer: Response, received: float) -> None:
+        """Of Kinesis's own answers alone: the `Date` of a page by what stands before it is that of another clock."""
+        date = answer.headers.get(b"date")
         if date is not None and (time := _date(date)) is not None:
-            self._clock.observe(time, self._monotonic())
+            self._clock.observe(time, received)
 
 
 @lru_cache(maxsize=4)  # it changes once a second

@@ -170,6 +170,40 @@ def test_a_clock_that_is_wrong_does_not_keep_a_driver_from_reading(consume: Cons
         client.close()
 
 
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        pytest.param(503, b"no healthy upstream", id="a sidecar"),
+        pytest.param(504, b'{"message":"Endpoint request timed out"}', id="a gateway"),
+        pytest.param(200, HTML, id="a page to log in"),
+    ],
+)
+def test_the_time_is_told_by_kinesis_alone(consume: Consume, status: int, body: bytes) -> None:
+    """Whatever stands before it has a clock of its own."""
+    left = [(status, body, 3600), (200, EMPTY_PAGE, 0)]
+
+    class Handler(Answers):
+        def date_time_string(self, timestamp: float | None = None) -> str:
+            return super().date_time_string(NOON + left[0][2])
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.answer(*left[0][:2])
+            del left[0]
+
+    clock = ManualClock()
+    with serving(Handler) as url:
+        settings = KinesisSettings("any", "eu-west-1", url, patience=10.0)
+        client = HttpKinesisClient(settings, sleep=clock.advance, monotonic=clock.monotonic)
+        assert len(client.get_records("A", 1)) == 0
+        assert client.now().timestamp() == NOON
+        client.close()
+    assert not left, "both were read"
+
+
+NOON = 1_769_860_800
+
+
 def test_a_request_that_kinesis_refuses(server: LocalKinesis, consume: Consume) -> None:
     server.create_stream("refusing")
     client = consume("refusing").client
