@@ -13,6 +13,10 @@ UNREAD, OF_TABLE = -1, -2
 """In place of a sub-sequence: what is there is no event, and stays with its reason whatever is replayed. Of a file that
 a backfill cannot read, the place from which on; or a row of a table."""
 
+DAMAGED = (pa.ArrowException, OSError, LookupError, TypeError, ValueError, AttributeError, ArithmeticError)
+"""What Arrow raises for a damaged file, and its content behind that: its own errors are the least of it. What a store
+raises is among it as well, so that a file is got before it is looked into."""
+
 _FOOTER = 64 * 1024
 """Bytes at the end of a file that hold the statistics of its columns."""
 
@@ -28,16 +32,16 @@ def footer_of(store: LakeStore, place: StoreSettings, entry: FileEntry) -> pq.Fi
     Raises:
         ObjectNotFoundError: somebody has removed it.
         StorageError, StorageUnavailableError: of the store.
-        pyarrow.ArrowException: it is damaged.
+        DAMAGED: it is.
     """
     with translated(f"read the end of {entry.path} under {place.path}"):
         end = obstore.get_range(store, entry.path, start=max(entry.bytes - _FOOTER, 0), end=entry.bytes)
     return pq.read_metadata(pa.BufferReader(bytes(end)))
 
 
-def damaged(place: StoreSettings, entry: FileEntry, error: Exception) -> str:
+def damaged(place: StoreSettings, path: str, error: Exception) -> str:
     """What is wrong with a file that cannot be read as one of the quarantine, and what to do."""
     return (
-        f"{entry.path} under {place.path} is no file of the quarantine any more: {error}. Put back what was there, "
+        f"{path} under {place.path} is no file of the quarantine any more: {error}. Put back what was there, "
         "or remove it to go on without its records"
     )

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 from lakestream.backfill.find import Found
 from lakestream.errors import RequestError
 from lakestream.model import FilePart, Format
+from lakestream.rejected import DAMAGED
 from lakestream.spark.json_rows import unreadable_column
 from lakestream.storage import open_store, translated
 
@@ -93,7 +94,7 @@ def _unpacked(file: Found, kind: Format, head: bytes) -> bytes:
         with pa.CompressedInputStream(pa.BufferReader(head), kind.codec) as stream:
             while chunk := stream.read(_HEAD):
                 chunks.append(chunk)
-    except (OSError, pa.ArrowException) as error:
+    except DAMAGED as error:
         if not chunks:
             raise RequestError(f"{file.path} is damaged: {error}") from error
     return b"".join(chunks)
@@ -128,30 +129,37 @@ def _require_columns(file: Found, names: Collection[str], columns: Collection[st
 
 
 def _of_parquet(file: Found, columns: Collection[str] | None) -> Iterator[_Cut]:
+    end = _end(file)
     try:
-        footer = _footer(file)
-        schema = footer.schema.to_arrow_schema()
-    except pa.ArrowException as error:
+        yield from _row_groups(file, pq.read_metadata(pa.BufferReader(end)), columns)
+    except DAMAGED as error:
         raise RequestError(f"{file.path} is damaged: {error}") from error
+
+
+def _row_groups(file: Found, footer: pq.FileMetaData, columns: Collection[str] | None) -> Iterator[_Cut]:
+    schema = footer.schema.to_arrow_schema()
     if (column := unreadable_column(schema)) is not None:
         raise RequestError(f"{file.path}: column {column} has a type that JSON has no value for; leave it out")
     _require_columns(file, schema.names, columns)
+    groups = [footer.row_group(number).num_rows for number in range(footer.num_row_groups)]
+    if sum(groups) != footer.num_rows:
+        raise ValueError(f"its row groups have {sum(groups)} rows, and the file {footer.num_rows}")
     first = 0
-    for number in range(footer.num_row_groups):
-        group = footer.row_group(number)
-        size = sum(group.column(at).total_compressed_size for at in range(group.num_columns))
-        for start in range(0, group.num_rows, _PART_ROWS):
-            rows = min(_PART_ROWS, group.num_rows - start)
-            yield first + start, first + start + rows, rows, size * rows // group.num_rows
-        first += group.num_rows
+    for count in groups:
+        for start in range(0, count, _PART_ROWS):
+            rows = min(_PART_ROWS, count - start)
+            # Of the columns' own sizes, where they contradict the schema, Arrow ends the process.
+            yield first + start, first + start + rows, rows, file.size * rows // footer.num_rows
+        first += count
 
 
-def _footer(file: Found) -> pq.FileMetaData:
+def _end(file: Found) -> bytes:
+    """Its footer, and what tells the length of that."""
     end = _range(file, max(file.size - _FOOT, 0), file.size)
     length = int.from_bytes(end[-8:-4], "little") + 8
     if len(end) < length <= file.size:
         end = _range(file, file.size - length, file.size)
-    return pq.read_metadata(pa.BufferReader(end))
+    return end
 
 
 def _range(file: Found, start: int, end: int) -> bytes:

@@ -18,7 +18,7 @@ from lakestream.ahead import answers
 from lakestream.log import BatchFiles
 from lakestream.model import FileEntry
 from lakestream.query.errors import UnreadableError
-from lakestream.rejected import damaged
+from lakestream.rejected import DAMAGED, damaged
 from lakestream.storage import ObjectNotFoundError, StoreSettings, open_store, translated
 
 logger = logging.getLogger(__name__)
@@ -81,13 +81,16 @@ def _read(place: StoreSettings, batch: int, entry: FileEntry) -> pa.Table | None
     try:
         with translated(f"read {entry.path} under {place.path}"):
             content = obstore.get(open_store(place), entry.path).bytes()
-        found = pq.read_table(io.BytesIO(content))
-        found = found.append_column(BATCH, pa.repeat(pa.scalar(batch, pa.int64()), found.num_rows))
-        return found.select(SCHEMA.names).cast(SCHEMA)
     except ObjectNotFoundError:
         return None
-    except (pa.ArrowException, KeyError) as error:
-        raise UnreadableError(damaged(place, entry, error)) from error
+    try:
+        found = pq.read_table(io.BytesIO(content))
+        found = found.append_column(BATCH, pa.repeat(pa.scalar(batch, pa.int64()), found.num_rows))
+        found = found.select(SCHEMA.names).cast(SCHEMA)
+        found.validate(full=True)  # of texts, whether they are any
+    except DAMAGED as error:
+        raise UnreadableError(damaged(place, entry.path, error)) from error
+    return found
 
 
 def tally(records: Iterable[pa.RecordBatch]) -> list[Tally]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import Enum
 
-import pyarrow as pa
+import pyarrow.parquet as pq
 
 from lakestream.errors import RequestError
 from lakestream.log import (
@@ -23,7 +23,7 @@ from lakestream.log import (
 from lakestream.model import Definition, FileEntry
 from lakestream.places import QUARANTINE
 from lakestream.query.history import show
-from lakestream.rejected import damaged, footer_of
+from lakestream.rejected import DAMAGED, damaged, footer_of
 from lakestream.storage import ObjectNotFoundError, StoreSettings, open_store
 
 _CONCURRENT_GETS = 16
@@ -124,11 +124,14 @@ def _look_at(place: StoreSettings, files: Sequence[FileEntry]) -> list[_Look]:
 
 def _look(place: StoreSettings, entry: FileEntry) -> _Look:
     try:
-        footer = footer_of(open_store(place), place, entry)
+        return _told(footer_of(open_store(place), place, entry))
     except ObjectNotFoundError:
         return _Look(_Kind.GONE)
-    except pa.ArrowException as error:
-        raise RequestError(damaged(place, entry, error)) from error
+    except DAMAGED as error:
+        raise RequestError(damaged(place, entry.path, error)) from error
+
+
+def _told(footer: pq.FileMetaData) -> _Look:
     groups = [footer.row_group(group) for group in range(footer.num_row_groups)]
     places, subs, arrivals = (
         [group.column(footer.schema.names.index(name)).statistics for group in groups]

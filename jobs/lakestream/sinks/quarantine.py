@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as sf
 
-from lakestream.errors import LakeStreamError
+from lakestream.errors import LakeStreamError, PermanentError
 from lakestream.model import FileEntry
-from lakestream.rejected import footer_of
+from lakestream.rejected import DAMAGED, damaged, footer_of
 from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.objects import discard_unfinished, object_name, objects_of, remove, write_objects
 from lakestream.storage import StoreSettings, open_store, translated
@@ -62,11 +62,12 @@ class Quarantine:
         try:
             footer = footer_of(open_store(self.store), self.store, entry)
             column = footer.row_group(0).column(COLUMNS.index("reason"))
-        except (LakeStreamError, pa.ArrowException) as error:
+            values = column.statistics
+            return str(values.max) if values and values.has_min_max else ""
+        except (LakeStreamError, *DAMAGED) as error:
             # It is for people alone: the batch must not fail for it.
             logger.warning("cannot tell why records of %s are in quarantine: %s", entry.path, error)
             return ""
-        return str(column.statistics.max) if column.statistics and column.statistics.has_min_max else ""
 
     def find(self, ref: BatchRef) -> tuple[FileEntry, ...]:
         """What has been written for a batch."""
@@ -74,7 +75,10 @@ class Quarantine:
         for path in objects_of(self.store, ref):
             with translated(f"read {path} under {self.store.path}"):
                 content = obstore.get(store, path).bytes()
-            rows = pq.ParquetFile(pa.BufferReader(bytes(content))).metadata.num_rows
+            try:
+                rows = pq.ParquetFile(pa.BufferReader(bytes(content))).metadata.num_rows
+            except DAMAGED as error:
+                raise PermanentError(damaged(self.store, path, error)) from error
             found.append(FileEntry(path, rows, len(content), ""))
         return tuple(found)
 

@@ -20,7 +20,7 @@ from pyspark.sql import types as st
 
 from lakestream.kinesis.batches import SCHEMA
 from lakestream.model import FilePart, Format
-from lakestream.rejected import OF_TABLE, UNREAD
+from lakestream.rejected import DAMAGED, OF_TABLE, UNREAD
 from lakestream.spark.events import REASON
 from lakestream.spark.json_rows import json_rows
 from lakestream.storage import (
@@ -252,7 +252,7 @@ def _unpacked(file: _Object) -> Iterator[bytes]:
         with pa.CompressedInputStream(pa.BufferReader(content), file.part.format.codec) as stream:
             while chunk := stream.read(_CHUNK):
                 yield chunk
-    except (OSError, pa.ArrowException) as error:
+    except DAMAGED as error:
         raise UnreadableError(f"it is damaged: {error}") from error
 
 
@@ -319,7 +319,7 @@ def _rows(s3: S3Settings, part: FilePart) -> Iterator[tuple[int, bytes]]:
                     if position >= part.end:
                         break
             first += rows
-    except (OSError, ValueError, OverflowError, pa.ArrowException) as error:
+    except DAMAGED as error:
         if ranges.failed is not None:
             raise ranges.failed from error
         raise UnreadableError(f"it is damaged: {error}") from error

@@ -13,7 +13,7 @@ import pyarrow.parquet as pq
 from lakestream.errors import PermanentError
 from lakestream.kinesis.batches import SCHEMA
 from lakestream.model import FileEntry
-from lakestream.rejected import damaged
+from lakestream.rejected import DAMAGED, damaged
 from lakestream.spark.events import REASON
 from lakestream.storage import ObjectNotFoundError, StoreSettings, open_store, translated
 
@@ -41,15 +41,15 @@ def read_rejects(place: StoreSettings, files: Iterable[FileEntry]) -> Iterator[p
         except ObjectNotFoundError:
             logger.warning("%s under %s was removed: its %d records are not read", entry.path, place.path, entry.rows)
             continue
-        yield from _by_shard(_table(place, entry, bytes(content)))
+        try:
+            yield from _by_shard(_table(bytes(content)))
+        except DAMAGED as error:
+            raise PermanentError(damaged(place, entry.path, error)) from error
 
 
-def _table(place: StoreSettings, entry: FileEntry, content: bytes) -> pa.Table:
-    try:
-        found = pq.ParquetFile(pa.BufferReader(content)).read()
-        return found.select(SCHEMA.names).cast(SCHEMA).append_column(REASON, found["reason"].cast(pa.string()))
-    except (pa.ArrowException, KeyError, ValueError) as error:
-        raise PermanentError(damaged(place, entry, error)) from error
+def _table(content: bytes) -> pa.Table:
+    found = pq.ParquetFile(pa.BufferReader(content)).read()
+    return found.select(SCHEMA.names).cast(SCHEMA).append_column(REASON, found["reason"].cast(pa.string()))
 
 
 def _by_shard(records: pa.Table) -> Iterator[pa.RecordBatch]:

@@ -14,9 +14,16 @@ import pyarrow.parquet as pq
 import pytest
 from typer.testing import CliRunner, Result
 
+from lakestream.errors import RequestError
+from lakestream.log import BatchFiles
 from lakestream.main import app
 from lakestream.model import BatchCommit, Definition, FileEntry
+from lakestream.quarantined.records import read_records, tally
+from lakestream.quarantined.replay import _look_at
+from lakestream.query.errors import UnreadableError
 from lakestream.sinks.quarantine import COLUMNS
+from lakestream.storage import LakePath, S3Settings, StoreSettings
+from lakestream.testing.damage import damaged, damaged_at_the_end
 from lakestream.testing.logs import EPOCH_TIME, log_at, plan_of
 
 DOCUMENT = """
@@ -229,6 +236,36 @@ def test_files_that_are_gone_are_passed_over_and_damaged_ones_named(
         refused = kept.try_to(command)
         assert refused.exit_code == 3
         assert f"{second.name} under {second.parent} is no file of the quarantine any more: " in refused.stderr
+
+
+def test_one_that_lacks_a_bit_is_read_or_named(tmp_path: Path) -> None:
+    kept = Kept(tmp_path)
+    kept.batch(0, [(b"{", f"not JSON, but {number}") for number in range(50)])
+    (path,) = (tmp_path / "checkpoint" / "json" / "quarantine").iterdir()
+    place = StoreSettings(LakePath.parse(str(path.parent)), S3Settings("eu-west-1"))
+    whole, refused = path.read_bytes(), 0
+    batch = BatchFiles(0, EPOCH_TIME, (), (FileEntry(path.name, 50, len(whole), ""),))
+    for content in damaged(whole):
+        path.write_bytes(content)
+        try:
+            tally(read_records(place, [batch]))
+        except UnreadableError as error:
+            refused += f"{path.name} under" in str(error)
+    assert refused > 50
+    for content in damaged_at_the_end(whole):
+        path.write_bytes(content)
+        with pytest.raises(RequestError, match=f"{path.name} under"):
+            _look_at(place, batch.rejects)
+
+
+def test_one_without_statistics_is_named(tmp_path: Path) -> None:
+    kept = Kept(tmp_path)
+    kept.batch(0, [(b"{", "not JSON")])
+    (path,) = (tmp_path / "checkpoint" / "json" / "quarantine").iterdir()
+    pq.write_table(pq.read_table(path), path, write_statistics=False)
+    refused = kept.try_to("replay")
+    assert refused.exit_code == 3, refused.stderr
+    assert f"{path.name} under" in refused.stderr
 
 
 def test_of_a_reason_that_no_record_has_those_that_are_there_are_told(kept: Kept) -> None:

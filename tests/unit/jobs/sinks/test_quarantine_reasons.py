@@ -7,9 +7,11 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
+from lakestream.errors import PermanentError
 from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.quarantine import COLUMNS, Quarantine, _task_files
 from lakestream.storage import LakePath, S3Settings, StoreSettings
+from lakestream.testing.damage import damaged_at_the_end
 
 REF = BatchRef(batch=12, checkpoint="5e0c11aa-1111-4222-8333-444455556666")
 
@@ -52,3 +54,20 @@ def test_an_object_that_cannot_be_read_is_no_error(
     (tmp_path / entry.path).write_bytes(b"x" * entry.bytes)
     assert quarantine._reason_in(entry) == ""
     assert caplog.text.count("cannot tell why records") == 2
+
+
+def test_nor_is_one_that_lacks_a_bit(quarantine: Quarantine, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    ((entry, content),) = _task_files(REF, 0, iter([_rejected("not JSON")]))
+    for damaged in damaged_at_the_end(bytes(content)):
+        (tmp_path / entry.path).write_bytes(damaged)
+        assert isinstance(quarantine._reason_in(entry), str)
+    assert caplog.text.count("cannot tell why records") > 50
+
+
+def test_a_damaged_object_of_a_batch_that_is_visible_is_named(quarantine: Quarantine, tmp_path: Path) -> None:
+    ((entry, content),) = _task_files(REF, 0, iter([_rejected("not JSON")]))
+    (tmp_path / entry.path).write_bytes(content)
+    assert [found.rows for found in quarantine.find(REF)] == [1]
+    (tmp_path / entry.path).write_bytes(b"x" * entry.bytes)
+    with pytest.raises(PermanentError, match=f"{entry.path} under {tmp_path} is no file of the quarantine any more"):
+        quarantine.find(REF)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -18,11 +19,13 @@ from hypothesis import strategies as st
 
 from lakestream.backfill import cut
 from lakestream.backfill.find import find_files
+from lakestream.errors import RequestError
 from lakestream.model import FilePart
 from lakestream.spark import parts as parts_module
 from lakestream.spark.events import REASON
 from lakestream.spark.parts import read_parts
 from lakestream.storage import LakePath, S3Settings, StorageUnavailableError, StoreSettings
+from lakestream.testing.damage import damaged as damaged_by_a_bit
 
 S3 = S3Settings("eu-west-1")
 
@@ -236,6 +239,37 @@ def test_parquet_that_is_damaged_within_is_told(tmp_path: Path) -> None:
     assert mark == b"rows 0 to 1000"
     assert reason is not None
     assert reason.startswith("file not read: it is damaged")
+
+
+def test_parquet_that_lacks_a_bit_is_read_or_told(tmp_path: Path) -> None:
+    path, refused, read = tmp_path / "x.parquet", 0, 0
+    pq.write_table(
+        pa.table({"order_id": [f"order {n}" for n in range(50)], "number_of_items": list(range(50))}),
+        path,
+        row_group_size=20,
+    )
+    whole, found = path.read_bytes(), parts_of(path)
+    for content in damaged_by_a_bit(whole):
+        path.write_bytes(content)
+        try:
+            parts_of(path)
+        except RequestError as error:
+            refused += f"{path} is damaged" in str(error)
+        # Behind the request, and where the store does not tell.
+        (file,) = find_files(StoreSettings(LakePath.parse(str(path)), S3), LakePath.parse("/elsewhere"))
+        read += len(records(replace(part, etag=file.etag) for part in found)) > 0
+    assert (refused > 20, read) == (True, 200)
+
+
+def test_parquet_whose_footer_contradicts_itself_is_told(tmp_path: Path) -> None:
+    """Of as many rows as it may name, parts would be made until the memory is full."""
+    path = tmp_path / "x.parquet"
+    pq.write_table(pa.table({"n": list(range(50))}), path)
+    content = path.read_bytes()
+    at = content.rindex(b"\x16\x64", 0, content.rindex(b"ARROW:schema"))  # 50 as a varint, by zigzag
+    path.write_bytes(content[:at] + b"\x16\x66" + content[at + 2 :])
+    with pytest.raises(RequestError, match=r"x\.parquet is damaged: its row groups have"):
+        parts_of(path)
 
 
 def test_a_line_without_an_end_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

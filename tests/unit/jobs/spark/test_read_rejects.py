@@ -15,6 +15,7 @@ from lakestream.kinesis.batches import SCHEMA
 from lakestream.model import FileEntry
 from lakestream.spark.rejects import read_rejects
 from lakestream.storage import LakePath, S3Settings, StoreSettings
+from lakestream.testing.damage import damaged
 
 NOW = datetime(2026, 1, 31, tzinfo=UTC)
 
@@ -61,6 +62,18 @@ def test_a_damaged_file_is_named(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "a.parquet").write_bytes(content)
     with pytest.raises(PermanentError, match=r"a\.parquet under .* is no file of the quarantine any more"):
         list(read_rejects(place_of(tmp_path), [FileEntry("a.parquet", 1, len(content), "")]))
+
+
+def test_one_that_lacks_a_bit_is_read_or_named(tmp_path: Path) -> None:
+    entry = a_file(tmp_path, "a.parquet", *((f"shard-{number % 2}", number, b"{") for number in range(50)))
+    refused = 0
+    for content in damaged((tmp_path / entry.path).read_bytes()):
+        (tmp_path / entry.path).write_bytes(content)
+        try:
+            list(read_rejects(place_of(tmp_path), [entry]))
+        except PermanentError as error:
+            refused += "a.parquet under" in str(error)
+    assert refused > 50
 
 
 def test_what_is_no_record_is_refused(tmp_path: Path) -> None:
