@@ -229,7 +229,7 @@ class _Parts:
                 log=self.log,
                 planner=self.planner,
                 fetcher=SparkFetcher(self.spark, self.source, pipeline, self.quarantine.store, read_ranges),
-                output=SparkOutput(sink, self.quarantine, self.claim, pipeline.is_by_row),
+                output=SparkOutput(sink, self.quarantine, self.claim, pipeline.is_by_row, lambda: self.log.is_asked),
                 observer=RunObserver(reporter, self.control, keeper, by_hand, times, table),
                 stop=self.stop,
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from uuid import uuid4
 
@@ -22,6 +23,8 @@ class SparkOutput:
     claim: TableClaim
     makes_the_same: bool = True
     """Whether each attempt at a batch makes the same objects in the table: no, if rows go from task to task."""
+    is_asked: Callable[[], bool] = lambda: False
+    """Whether somebody has asked for something that is not all taken yet. It may wait long for its driver."""
 
     def check(self) -> None:
         self.claim.check()
@@ -43,7 +46,8 @@ class SparkOutput:
         )
 
     def _ref(self, plan: BatchPlan) -> BatchRef:
-        return BatchRef(plan.batch, str(self.claim.owner.checkpoint), _arrived(plan))
+        arrived = None if self.is_asked() else _arrived(plan)
+        return BatchRef(plan.batch, str(self.claim.owner.checkpoint), arrived)
 
 
 def _arrived(plan: BatchPlan) -> Arrived | None:

@@ -96,6 +96,7 @@ class CheckpointLog:
         self._files: dict[int, BatchFiles] = {}
         self._unlisted: int | None = None
         self._requests = Requests(store, epoch.number, monotonic)
+        self._requests.begin(self._last_commit.taken if self._last_commit else None)
         self.services = ServiceRequests(store, monotonic)
         """What somebody has asked for to be done on the table."""
 
@@ -219,11 +220,17 @@ class CheckpointLog:
             self._files[commit.batch] = BatchFiles.of(commit)
             self._plans = self._plans[1:]
             if commit.restore is not None:
-                self._requests.forget_quarantine()
+                self._requests.begin(commit.taken)
 
     def requested(self, behind: Taken | None, definition: str, records: int) -> Portion | SpanDue | None:
         """What the batch behind one that is as far as this takes of what somebody has asked for, as `Requests.next`."""
         return self._requests.next(behind, definition, records)
+
+    @property
+    def is_asked(self) -> bool:
+        """Whether somebody has asked for something that is not all taken yet, as far as this driver has seen; from any
+        thread."""
+        return self._requests.is_due
 
     def keep_standing(self, instant: str) -> None:
         """Keep the newest commit's for the savepoint of an instant, which is the table's newest."""

@@ -43,6 +43,14 @@ class Requests:
         """…when it, by its number, had come to this part. From there on nobody else has taken any."""
         self._looked, self._looked_for = -_LOOK_SECONDS, 0
         self._said = ""
+        self.is_due = False
+        """Whether there is a request that is not done, be it one that waits, as far as the last look tells."""
+
+    def begin(self, behind: Taken | None) -> None:
+        """Look before the first batch of a driver, or of a table that was taken back, which also has something else in
+        quarantine then. `behind`: as in `next`."""
+        self._seen_at = None
+        self._look(_next(behind)[0])
 
     def next(self, behind: Taken | None, definition: str, records: int) -> Portion | SpanDue | None:
         """What the next batch takes, or the span that it takes something of; None: nothing for now.
@@ -54,10 +62,7 @@ class Requests:
             definition: digest of what batches are made by; what it has rejected it would reject again.
             records: so many at most, but for the first part.
         """
-        if behind is None or behind.is_done:
-            number, taken = (behind.request if behind else 0) + 1, 0
-        else:
-            number, taken = behind.request, behind.parts
+        number, taken = _next(behind)
         if self._looks(number) and self._is_cancelled(number):
             logger.warning("request %d is cancelled: no more is taken of it", number)
             return Portion((), Taken(number, taken, taken, _closed(number, behind)))
@@ -80,10 +85,6 @@ class Requests:
             return None
         tasks = cut([*takewhile(self._is_there, left)], definition, records)
         return Portion(tasks, Taken(number, taken + sum(map(len, tasks)), len(request.parts)))
-
-    def forget_quarantine(self) -> None:
-        """What is in quarantine is another than before: the table was taken back."""
-        self._seen_at = None
 
     def _left(self, request: Request, taken: int) -> Sequence[Requested] | None:
         """The parts from the first one on that can be taken; None: nobody knows yet.
@@ -121,6 +122,14 @@ class Requests:
         if number == self._looked_for and now - self._looked < _LOOK_SECONDS:
             return False
         self._looked, self._looked_for = now, number
+        return self._look(number)
+
+    def _look(self, number: int) -> bool:
+        """Whether there is a request of that number; one that cannot be read is one."""
+        self.is_due = self._is_asked(number)
+        return self.is_due
+
+    def _is_asked(self, number: int) -> bool:
         if self._request is not None and self._request.number == number:
             return True
         try:
@@ -148,6 +157,13 @@ class Requests:
         if text != self._said:
             logger.warning("%s", text)
         self._said = text
+
+
+def _next(behind: Taken | None) -> tuple[int, int]:
+    """The request that a batch takes something of, and how many of its parts are taken."""
+    if behind is None or behind.is_done:
+        return (behind.request if behind else 0) + 1, 0
+    return behind.request, behind.parts
 
 
 def _progress(number: int, behind: Taken | None) -> SpanProgress | None:

@@ -41,8 +41,8 @@ class BatchRef:
     checkpoint: str
     """UUID of the checkpoint; another checkpoint's batches may be in the same table."""
     arrived: Arrived | None = None
-    """How far the stream is with it; None: of no stream, or while what somebody has asked for is taken beside it, which
-    may have come at any time."""
+    """How far the stream is with it; None: of no stream, or from when somebody has asked for something until that is
+    taken, which may have come at any time."""
     attempt: str = ""
     """Tells the objects of this attempt from those of others; empty: all of them make the same ones."""
 

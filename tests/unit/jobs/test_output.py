@@ -9,14 +9,19 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from obstore.store import MemoryStore
 
+from lakestream.log import CheckpointLog, Document, ObstoreLogStore, Request, put_request
 from lakestream.model import (
     BatchPlan,
     FileEntry,
     Finished,
+    Portion,
     Reading,
     ShardRange,
     SinkCommit,
+    Span,
+    SpanDue,
     SpanProgress,
     Taken,
     after,
@@ -24,7 +29,9 @@ from lakestream.model import (
 )
 from lakestream.output import SparkOutput
 from lakestream.sinks.contract import Arrived, BatchRef
+from lakestream.sinks.hudi.delete_age import DeleteAge
 from lakestream.sinks.owner import Owner
+from lakestream.testing.logs import ORDERS, ManualClock
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 RANGE = ShardRange("shard", at(1), after(1), 1, START, START, False, 1, 0)
@@ -90,6 +97,53 @@ def test_while_older_records_are_taken_nobody_says_that_none_come(parts: Any, ta
     output.find(replace(PLAN, taken=taken, **fields))
     output.find(replace(PLAN, taken=Taken(1, 1, 1)))
     assert [ref.arrived for _, ref in sink.calls] == [None, REF.arrived]
+
+
+class Tip:
+    """A driver that reads a stream at its tip into a table that remembers deletes for an hour."""
+
+    def __init__(self, store: ObstoreLogStore, clock: ManualClock) -> None:
+        self.log = CheckpointLog.open(store, ORDERS, now=clock, monotonic=clock.monotonic)
+        self.clock, self.sink, self.age = clock, Asked(), DeleteAge(3600.0)
+        owner: Any = SimpleNamespace(owner=OWNER)
+        self.output: Any = SparkOutput(self.sink, Asked(), owner, is_asked=lambda: self.log.is_asked)  # type: ignore[arg-type]
+
+    def batch(self) -> None:
+        now = self.clock.time
+        self.output.find(
+            replace(PLAN, base=None, ranges=(), horizon=now, cursors=(Reading("shard", after(1), now, None),))
+        )
+        _, ref = self.sink.calls[-1]
+        if ref.arrived is not None:
+            self.age.tell(ref.arrived, now.timestamp())
+
+    def looks(self, taken: Taken | None = None) -> Portion | SpanDue | None:
+        return self.log.requested(taken, "old", 10)
+
+
+@pytest.mark.parametrize("is_replaced", [False, True])
+def test_what_was_deleted_is_remembered_while_a_span_waits_for_its_driver(is_replaced: bool) -> None:
+    """Which comes hours later; until then a driver with the document from before the edit runs, or none."""
+    store, clock = ObstoreLogStore(MemoryStore()), ManualClock()
+    driver, deleted = Tip(store, clock), clock.time
+    driver.batch()
+    clock.advance(1800)
+    span = Span(clock.time - timedelta(hours=1), clock.time)
+    assert put_request(store, Request(1, clock.time, Document("new", driver.log.epoch, "old"), (), span))
+    if is_replaced:
+        clock.advance(7200)
+        driver = Tip(store, clock)
+        driver.batch()  # of a stream that was silent meanwhile
+        assert driver.looks() is None
+        driver.batch()
+    for _ in range(12):
+        clock.advance(600)
+        assert driver.looks() is None
+        driver.batch()
+    assert driver.age.oldest < deleted.timestamp()
+    driver.looks(Taken(1, 1, 1))  # it is done
+    driver.batch()
+    assert driver.age.oldest > deleted.timestamp()
 
 
 @pytest.mark.parametrize("replay", [True, False])

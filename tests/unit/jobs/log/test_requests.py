@@ -279,6 +279,29 @@ def test_a_damaged_request_does_not_stop_the_stream(
         newest_request(store)
 
 
+def test_what_is_asked_for_is_due_until_it_is_done(quarantined: ObstoreLogStore) -> None:
+    """Also where it waits, or cannot be read."""
+    clock = ManualClock()
+    requests = Requests(quarantined, ASKED, clock.monotonic)
+    requests.begin(None)
+    assert not requests.is_due
+    put_request(quarantined, request(1, a_file("a")))
+    assert requests.next(None, OLD, MANY) is None, "it waits for a driver with its document"
+    assert requests.is_due
+    assert requests.next(Taken(1, 1, 1), OLD, MANY) is None
+    assert not requests.is_due
+    quarantined.create(request_key(2), b"nonsense")
+    requests.begin(Taken(1, 1, 1))
+    assert requests.is_due
+
+
+def test_what_was_cancelled_before_a_driver_began_is_not_taken(store: ObstoreLogStore, backfill: Request) -> None:
+    cancel_request(store, 1, EPOCH_TIME)
+    requests = Requests(store, ASKED)
+    requests.begin(None)
+    assert requests.next(None, NEW, MANY) == Portion((), Taken(1, 0, 0))
+
+
 def test_of_two_who_ask_at_once_one_is_told_so(store: ObstoreLogStore) -> None:
     assert put_request(store, request(1, a_file("a")))
     assert not put_request(store, request(1, a_file("b")))
