@@ -50,6 +50,8 @@ class Asked:
     """Of the request."""
     left_out: datetime | None
     """From here on the writer has read the stream itself; None: nothing of what was asked for is left out."""
+    twice_from: datetime | None
+    """From here on it has, and the table will have twice what is asked for; None: nothing of it, or nobody knows."""
     trimmed_before: datetime | None
     """What arrived before this may be gone, and is skipped then; None: all of it is there."""
 
@@ -124,10 +126,10 @@ def ask_for_span(
     require_stream(store, stream.arn, stream.created_at)
     number = next_number(store)
     last = newest_commit(store)
-    asked = span
+    asked, read_from = span, last.read_from if last else None
     if terms.keeps_every_row and not terms.again:
-        span = unread_of(asked, last.read_from if last else None)
-        _require_not_taken(store, span)
+        span = unread_of(asked, read_from)
+        _require_not_taken(store, span, "give --again" + (f" with --to {_typed(span.until)}" if span != asked else ""))
     trim = trim_at(last.trim if last else None, now, stream.retention)
     floor = trim.floor if max(span.since, stream.created_at) < trim.floor else None
     if floor is not None:
@@ -137,7 +139,8 @@ def ask_for_span(
     request = Request(number, now, Document.given(store, definition), (), span)
     if not put_request(store, request):
         raise RequestError("somebody else has asked just now: `lakestream backfill status` tells how far it is")
-    return Asked(request, span, span.until if span != asked else None, floor)
+    twice_from = _twice_from(span, read_from) if terms.keeps_every_row else None
+    return Asked(request, span, span.until if span != asked else None, twice_from, floor)
 
 
 def unread_of(span: Span, read_from: datetime | None) -> Span:
@@ -167,20 +170,34 @@ def unread_of(span: Span, read_from: datetime | None) -> Span:
     return replace(span, until=read_from)
 
 
-def _require_not_taken(store: LogStore, span: Span) -> None:
+def _twice_from(span: Span, read_from: datetime | None) -> datetime | None:
+    """From where on the writer has read what is asked for; None: nothing of it, or nobody knows."""
+    if read_from is None or span.until <= (known := _as_kinesis_takes(read_from)):
+        return None
+    return max(span.since, known)
+
+
+def _typed(time: datetime) -> str:
+    """As it is typed for `--to`: to the millisecond, so that nothing is left out in between."""
+    return f"{time.replace(tzinfo=None).isoformat(timespec='milliseconds').removesuffix('.000')}Z"
+
+
+def _require_not_taken(store: LogStore, span: Span, advice: str) -> None:
     newest = newest_request(store)
     for request in requests(store):
         if request.span is None or not request.span.overlaps(span):
             continue
-        how_far = ""
-        if newest is not None and newest.request.number == request.number:
-            if newest.taken.span is None or newest.taken.span.records == 0:
-                continue
-            how_far = f" ({newest})"
-        raise RequestError(
-            f"{request} of {show(request.requested_at)} was for {request.span}{how_far}, and the table keeps every "
-            "row: what it has taken of the span would be there twice. If that is right, give --again"
-        )
+        what = f"{request} of {show(request.requested_at)} was for {request.span}"
+        if newest is None or newest.request.number != request.number:
+            raise RequestError(
+                f"{what}, and nobody knows any more what it has taken: the table keeps every row, and has that twice "
+                f"then. If it was cancelled before it took anything, or if that is right, {advice}"
+            )
+        if newest.taken.span is not None and newest.taken.span.records:
+            raise RequestError(
+                f"{what} ({newest}), and the table keeps every row: what it has taken of the span would be there "
+                f"twice. If that is right, {advice}"
+            )
 
 
 def _require_there(span: Span, floor: datetime, retention: timedelta, *, may_lose: bool) -> None:

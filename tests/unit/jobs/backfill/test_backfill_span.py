@@ -210,7 +210,16 @@ class TestTableThatKeepsEveryRow:
     def test_unless_it_may_come_twice(self, lake: Lake) -> None:
         lake.committed("json")
         done = lake.backfill("--from", "8 hours ago", "--again", writer="json")
-        assert (done.stderr, lake.span("json")) == ("", hours(8, 0))
+        assert (
+            "What arrived from 2026-02-01 09:00:00 UTC on, the writer has read itself, and the table has it twice"
+            in (done.stderr)
+        )
+        assert lake.span("json") == hours(8, 0)
+        lake.committed("json", Taken(1, 1, 1, SpanProgress(records=5)))
+        done = lake.backfill("--from", "2 hours ago", "--again", writer="json")
+        assert "What arrived from 2026-02-01 10:00:00 UTC on, the writer" in done.stderr, "all of it"
+        lake.committed("json", Taken(2, 1, 1, SpanProgress(records=5)))
+        assert lake.backfill("--from", "8 hours ago", "--to", "3h ago", "--again", writer="json").stderr == ""
 
     def test_if_it_has_read_all_of_it_nothing_is_left(self, lake: Lake) -> None:
         lake.committed("json")
@@ -245,6 +254,28 @@ class TestTableThatKeepsEveryRow:
         lake.backfill("--from", "8 hours ago", "--to", "6 hours ago", writer="json")
         lake.committed("json", Taken(1, 0, 0, None))
         assert "backfill 2" in lake.backfill("--from", "8 hours ago", writer="json").stdout
+
+    def test_of_one_before_the_newest_nobody_knows_what_it_has_taken(self, lake: Lake) -> None:
+        lake.committed("json", read_from=BEGUN + timedelta(milliseconds=20))
+        lake.backfill("--from", "8 hours ago", "--to", "6 hours ago", writer="json")
+        lake.committed("json", Taken(1, 0, 0, None))
+        lake.backfill("--from", "10 hours ago", "--to", "9 hours ago", writer="json")
+        lake.committed("json", Taken(2, 1, 1, SpanProgress(records=5)), read_from=BEGUN + timedelta(milliseconds=20))
+        refused = lake.refused("--from", "8 hours ago", writer="json")
+        assert "backfill 1 of " in refused
+        assert "nobody knows any more what it has taken" in refused
+        assert "give --again with --to 2026-02-01T09:00:00.020Z" in refused, "behind it rows would be there twice"
+        done = lake.backfill("--from", "8 hours ago", "--to", "2026-02-01T09:00:00.020Z", "--again", writer="json")
+        assert done.stderr == ""
+        assert lake.span("json") == Span(NOW - timedelta(hours=8), BEGUN + timedelta(milliseconds=20))
+
+    def test_one_that_ends_before_what_the_writer_has_read_needs_no_other_end(self, lake: Lake) -> None:
+        lake.committed("json")
+        lake.backfill("--from", "8 hours ago", "--to", "6 hours ago", writer="json")
+        lake.committed("json", Taken(1, 1, 1, SpanProgress(records=5)))
+        refused = lake.refused("--from", "8 hours ago", "--to", "3 hours ago", writer="json")
+        assert "give --again\n" in refused
+        assert "give --again with --to 2026-02-01T09:00:00Z\n" in lake.refused("--from", "8h ago", writer="json")
 
 
 def test_the_deletes_that_a_table_forgets_are_told(lake: Lake) -> None:
