@@ -90,9 +90,10 @@ def _read_parquet_files(location: str, columns: Sequence[str], files: Sequence[s
     names = [name for name in folder.names() if name.endswith(".parquet")] if files is None else sorted(files)
 
     def read(name: str) -> pa.Table:
+        content = io.BytesIO(folder.read(name))
         try:
-            table = pa.parquet.read_table(io.BytesIO(folder.read(name)), partitioning=None)
-        except pa.ArrowException as error:
+            table = pa.parquet.read_table(content, partitioning=None)
+        except (pa.ArrowException, OSError, ValueError) as error:  # the last two of most kinds of damage
             raise LakeError(f"{location}/{name}: {error}") from error
         missing = [column for column in columns if column not in table.column_names]
         if missing:

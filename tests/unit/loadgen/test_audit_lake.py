@@ -84,6 +84,16 @@ def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, data: bytes) -> Non
         read_json_lake(str(tmp_path))
 
 
+def test_a_damaged_parquet_file_is_named(tmp_path: Path) -> None:
+    file = tmp_path / "part.parquet"
+    pyarrow.parquet.write_table(pa.table({"event_id": ["a"]}), file)
+    whole = file.read_bytes()
+    footer = int.from_bytes(whole[-8:-4], "little") + 8
+    file.write_bytes(whole[:-footer] + b"\xff" * 4 + whole[-footer + 4 :])
+    with pytest.raises(LakeError, match=r"part\.parquet: .*Couldn't deserialize thrift"):
+        read_parquet(str(tmp_path))
+
+
 def test_a_damaged_archive_is_named(tmp_path: Path) -> None:
     put(tmp_path / "bad.json.gz", gzip.compress(lines(0, 9))[:-30])
     with pytest.raises(LakeError, match=r"bad\.json\.gz"):
