@@ -19,6 +19,10 @@ class LakeError(LoadgenError):
     """A file of the lake cannot be read, or lacks a column that the audit needs."""
 
 
+class CredentialsError(LoadgenError):
+    """Whoever gives credentials of AWS has given none yet."""
+
+
 class PutRecordsError(LoadgenError):
     """A whole PutRecords call gave no answer per record. ``code`` is Kinesis's or the network's name for it."""
 

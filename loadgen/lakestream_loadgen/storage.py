@@ -5,14 +5,21 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 import obstore
+from botocore.session import Session
 from obstore.exceptions import BaseError
 from obstore.store import LocalStore, S3Store
 
-from lakestream_loadgen.errors import LakeError
+from lakestream_loadgen.credentials import RenewedCredentials, find_credentials
+from lakestream_loadgen.errors import CredentialsError, LakeError, SettingsError
+
+if TYPE_CHECKING:
+    from obstore.store import ClientConfig, S3Config, S3Credential
 
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _URL = re.compile(r"https?://[!-~]+")
@@ -21,7 +28,8 @@ _URI = re.compile(r"(\w+):(?://([^/]*))?(/.*|)", re.DOTALL)
 
 
 class Folder:
-    """A place with files. ``AWS_ENDPOINT_URL_S3`` (or ``AWS_ENDPOINT_URL``) and the usual AWS variables count."""
+    """A place with files. ``AWS_ENDPOINT_URL_S3`` (or ``AWS_ENDPOINT_URL``), and what any AWS SDK takes region and
+    credentials from: variables, profiles, roles."""
 
     def __init__(self, location: str) -> None:
         self.location = location
@@ -98,20 +106,46 @@ def _open(location: str) -> LocalStore | S3Store:
         if not os.environ.get(name, "none"):
             del os.environ[name]
     endpoint = next((os.environ[name] for name in _ENDPOINTS if name in os.environ), None)
-    prefix = path.strip("/") or None
     try:
-        if endpoint is None:
-            return S3Store(bucket, prefix=prefix)
-        # Servers of one's own are reached by path, often over plain HTTP.
-        return S3Store(
-            bucket,
-            prefix=prefix,
-            endpoint=_checked(endpoint),
-            virtual_hosted_style_request=False,
-            client_options={"allow_http": True},
-        )
-    except (BaseError, ValueError) as error:
+        return _open_s3(bucket, path.strip("/") or None, endpoint)
+    except (BaseError, CredentialsError, SettingsError, ValueError) as error:
         raise LakeError(f"{location}: {error}") from error
+
+
+def _open_s3(bucket: str, prefix: str | None, endpoint: str | None) -> S3Store:
+    config: S3Config = {}
+    options: ClientConfig = {}
+    if endpoint is not None:
+        # Servers of one's own are reached by path, often over plain HTTP.
+        config = {"endpoint": _checked(endpoint), "virtual_hosted_style_request": False}
+        options = {"allow_http": True}
+    session = Session()
+    chain = _CredentialChain(session)
+    # Botocore knows only AWS_DEFAULT_REGION and the profile's.
+    if region := os.environ.get("AWS_REGION") or session.get_config_variable("region"):
+        config["region"] = region
+    return S3Store(bucket, prefix=prefix, config=config, client_options=options, credential_provider=chain)
+
+
+class _CredentialChain:
+    """Botocore's, as the load uses it; obstore's own knows neither profiles nor SSO."""
+
+    # Botocore renews credentials 10 to 15 min before they end; asking every 5 min always gets live ones.
+    _ASK_AGAIN = timedelta(minutes=5)
+
+    def __init__(self, session: Session) -> None:
+        self._credentials = RenewedCredentials(find_credentials(session))
+        # Once there were some no error comes any more, which obstore would wrap in its own.
+        self._credentials.now()
+
+    def __call__(self) -> S3Credential:
+        now = self._credentials.now()
+        return {
+            "access_key_id": now.access_key or "",
+            "secret_access_key": now.secret_key or "",
+            "token": now.token,
+            "expires_at": datetime.now(UTC) + self._ASK_AGAIN,
+        }
 
 
 def _checked(endpoint: str) -> str:

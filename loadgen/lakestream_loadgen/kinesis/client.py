@@ -16,8 +16,8 @@ from botocore.session import get_session
 from geventhttpclient import HTTPClient
 from geventhttpclient.response import HTTPParseError
 
-from lakestream_loadgen.errors import NotWrittenError, OutcomeUnknownError, SettingsError
-from lakestream_loadgen.kinesis.credentials import RenewedCredentials, find_credentials
+from lakestream_loadgen.credentials import RenewedCredentials, find_credentials
+from lakestream_loadgen.errors import CredentialsError, NotWrittenError, OutcomeUnknownError, SettingsError
 from lakestream_loadgen.kinesis.wire import call_error
 
 
@@ -116,5 +116,9 @@ class HttpKinesisClient:
                 "X-Amz-Target": "Kinesis_20131202.PutRecords",
             },
         )
-        SigV4Auth(self._credentials.now(), "kinesis", self._region).add_auth(request)
+        try:
+            credentials = self._credentials.now()
+        except CredentialsError as error:
+            raise NotWrittenError("NoCredentials", str(error)) from error
+        SigV4Auth(credentials, "kinesis", self._region).add_auth(request)
         return dict(request.headers.items())

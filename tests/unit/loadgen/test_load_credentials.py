@@ -10,9 +10,9 @@ import pytest
 from botocore.exceptions import ClientError, CredentialRetrievalError
 
 from aws_credentials import Giver, take_away
+from lakestream_loadgen.credentials import RenewedCredentials, find_credentials
 from lakestream_loadgen.errors import NotWrittenError, SettingsError
 from lakestream_loadgen.kinesis.client import HttpKinesisClient, KinesisEndpoint
-from lakestream_loadgen.kinesis.credentials import RenewedCredentials, find_credentials
 
 FAILURES = [
     ClientError({"Error": {"Code": "Throttling", "Message": "said STS"}}, "AssumeRoleWithWebIdentity"),

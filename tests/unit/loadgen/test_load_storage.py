@@ -1,14 +1,49 @@
-"""Names of places: what somebody types, and what `lakestream files` prints."""
+"""Names of places: what somebody types, and what `lakestream files` prints; and how S3 is reached."""
 
 from __future__ import annotations
 
+import threading
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from botocore.exceptions import UnauthorizedSSOTokenError
 from obstore.store import S3Store
+from werkzeug.serving import make_server
 
+from aws_credentials import Giver, take_away
 from lakestream_loadgen.errors import LakeError
 from lakestream_loadgen.storage import Folder, below
+
+if TYPE_CHECKING:
+    from _typeshed.wsgi import StartResponse, WSGIEnvironment
+
+
+class EmptyS3:
+    """Its buckets have no objects; it notes who asks."""
+
+    def __init__(self) -> None:
+        self.asked_by: list[str] = []
+
+    def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
+        self.asked_by.append(environ["HTTP_AUTHORIZATION"])
+        start_response("200 OK", [])
+        return [b"<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>"]
+
+
+@pytest.fixture
+def s3(monkeypatch: pytest.MonkeyPatch) -> Iterator[EmptyS3]:
+    s3 = EmptyS3()
+    server = make_server("127.0.0.1", 0, s3)
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", f"http://127.0.0.1:{server.server_port}")
+    yield s3
+    server.shutdown()
+    thread.join()
+    server.server_close()
 
 
 @pytest.fixture(autouse=True)
@@ -85,3 +120,47 @@ def test_an_empty_endpoint_is_none(general: str, endpoint: str | None, monkeypat
     store = Folder("s3://lake/_ledger")._store
     assert isinstance(store, S3Store)
     assert store.config.get("endpoint") == endpoint
+
+
+def test_a_profile_alone_signs_with_its_key_and_region(
+    s3: EmptyS3, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    take_away(monkeypatch, tmp_path)
+    for name in ("AWS_REGION", "AWS_DEFAULT_REGION"):
+        monkeypatch.delenv(name, raising=False)
+    profile = tmp_path / "credentials"
+    profile.write_text("[laptop]\naws_access_key_id = of-laptop\naws_secret_access_key = x\nregion = eu-west-3\n")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(profile))
+    monkeypatch.setenv("AWS_PROFILE", "laptop")
+    assert Folder("s3://lake/_ledger").names() == []
+    (asked_by,) = s3.asked_by
+    key, _, region, *_ = asked_by.partition("Credential=")[2].split("/")
+    assert (key, region) == ("of-laptop", "eu-west-3")
+
+
+def test_credentials_are_asked_for_again_before_they_expire(monkeypatch: pytest.MonkeyPatch) -> None:
+    """botocore's live for ten minutes more."""
+    monkeypatch.setattr("botocore.session.Session.get_credentials", lambda _: Giver())
+    store: Any = Folder("s3://lake/_ledger")._store
+    first, second = store.credential_provider(), store.credential_provider()
+    assert first["access_key_id"] != second["access_key_id"]
+    assert second["expires_at"] < datetime.now(UTC) + timedelta(minutes=10)
+
+
+@pytest.mark.parametrize(
+    ("profile", "told"), [("", "no AWS credentials: set AWS_ACCESS_KEY_ID"), ("oders", "The config profile .oders.")]
+)
+def test_without_credentials_it_is_told_what_to_set(
+    profile: str, told: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    take_away(monkeypatch, tmp_path)
+    if profile:
+        monkeypatch.setenv("AWS_PROFILE", profile)
+    with pytest.raises(LakeError, match=f"s3://lake/_ledger: .*{told}"):
+        Folder("s3://lake/_ledger")
+
+
+def test_a_login_that_has_expired_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("botocore.session.Session.get_credentials", lambda _: Giver(UnauthorizedSSOTokenError()))
+    with pytest.raises(LakeError, match=r"s3://lake/_ledger: .*run aws sso login with the corresponding profile\.$"):
+        Folder("s3://lake/_ledger")

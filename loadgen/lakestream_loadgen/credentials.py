@@ -10,7 +10,7 @@ from botocore.credentials import Credentials, ReadOnlyCredentials
 from botocore.exceptions import BotoCoreError, ClientError
 from botocore.session import Session
 
-from lakestream_loadgen.errors import NotWrittenError, SettingsError
+from lakestream_loadgen.errors import CredentialsError, SettingsError
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +29,9 @@ def find_credentials(session: Session) -> Credentials:
     except (BotoCoreError, ClientError) as error:
         raise SettingsError(f"AWS credentials: {error}") from error
     if credentials is None:
-        raise SettingsError("no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile or role")
+        raise SettingsError(
+            "no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or a role"
+        )
     return credentials
 
 
@@ -43,10 +45,10 @@ class RenewedCredentials:
         self._due = clock()
 
     def now(self) -> ReadOnlyCredentials:
-        """What to sign with. If it has expired meanwhile, Kinesis says so.
+        """What to sign with. If it has expired meanwhile, the service says so.
 
         Raises:
-            NotWrittenError: there never were any.
+            CredentialsError: there never were any.
         """
         if self._last is not None and self._clock() < self._due:
             return self._last
@@ -54,7 +56,7 @@ class RenewedCredentials:
             self._last = self._credentials.get_frozen_credentials()
         except (BotoCoreError, ClientError, RuntimeError) as error:  # the last: they were expired when they came
             if self._last is None:
-                raise NotWrittenError("NoCredentials", str(error)) from error
+                raise CredentialsError(str(error)) from error
             self._due = self._clock() + _AGAIN
             logger.warning("credentials of AWS cannot be renewed yet: %s", error)
         return self._last
