@@ -25,6 +25,7 @@ _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _URL = re.compile(r"https?://[!-~]+")
 _LOCAL = ("", "file")
 _URI = re.compile(r"(\w+):(?://([^/]*))?(/.*|)", re.DOTALL)
+_SAID = re.compile(r"<Code>([\w.]+)</Code>(?:\s*<Message>([^<]*)</Message>)?")
 
 
 class Folder:
@@ -44,7 +45,7 @@ class Folder:
         try:
             found = {entry["path"]: entry["size"] for page in obstore.list(self._store) for entry in page}
         except (BaseError, OSError) as error:
-            raise LakeError(f"{self.location} cannot be listed: {error}") from error
+            raise LakeError(f"{self.location} cannot be listed: {_told(error)}") from error
         return {path: size for path, size in found.items() if not any(map(_is_hidden, path.split("/")))}
 
     def read(self, name: str) -> bytes:
@@ -52,14 +53,23 @@ class Folder:
         try:
             return bytes(obstore.get(self._store, name).bytes())
         except (BaseError, OSError) as error:
-            raise LakeError(f"{self.location}/{name} cannot be read: {error}") from error
+            raise LakeError(f"{self.location}/{name} cannot be read: {_told(error)}") from error
 
     def write(self, name: str, data: bytes) -> None:
         """A whole file, in place of one of that name."""
         try:
             obstore.put(self._store, name, data)
         except (BaseError, OSError) as error:
-            raise LakeError(f"{self.location}/{name} cannot be written: {error}") from error
+            raise LakeError(f"{self.location}/{name} cannot be written: {_told(error)}") from error
+
+
+def _told(error: Exception) -> str:
+    """Its first line, without obstore's dump of what is behind it; what S3 said as XML, in its words."""
+    text = str(error)
+    line = text.partition("\n")[0]
+    if (said := _SAID.search(text)) is None:
+        return line
+    return ": ".join(filter(None, (line.partition(": <")[0], *said.groups())))
 
 
 def _is_hidden(name: str) -> bool:
@@ -109,7 +119,7 @@ def _open(location: str) -> LocalStore | S3Store:
     try:
         return _open_s3(bucket, path.strip("/") or None, endpoint)
     except (BaseError, CredentialsError, SettingsError, ValueError) as error:
-        raise LakeError(f"{location}: {error}") from error
+        raise LakeError(f"{location}: {_told(error)}") from error
 
 
 def _open_s3(bucket: str, prefix: str | None, endpoint: str | None) -> S3Store:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,13 +23,18 @@ if TYPE_CHECKING:
 
 
 class EmptyS3:
-    """Its buckets have no objects; it notes who asks."""
+    """Its buckets have no objects; it notes who asks, and may answer with an error."""
 
     def __init__(self) -> None:
         self.asked_by: list[str] = []
+        self.error = b""
 
     def __call__(self, environ: WSGIEnvironment, start_response: StartResponse) -> Iterable[bytes]:
         self.asked_by.append(environ["HTTP_AUTHORIZATION"])
+        environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
+        if self.error:
+            start_response("403 Forbidden", [])
+            return [self.error]
         start_response("200 OK", [])
         return [b"<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>"]
 
@@ -164,3 +170,26 @@ def test_a_login_that_has_expired_is_told_in_a_line(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("botocore.session.Session.get_credentials", lambda _: Giver(UnauthorizedSSOTokenError()))
     with pytest.raises(LakeError, match=r"s3://lake/_ledger: .*run aws sso login with the corresponding profile\.$"):
         Folder("s3://lake/_ledger")
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (b"<?xml?>\n<Error>\n<Code>AccessDenied</Code>\n<Message>not you</Message></Error>", "AccessDenied: not you"),
+        (b"<?xml?>\n<Error><Code>AccessDenied</Code></Error>", "AccessDenied"),
+        (b"who are you?", "who are you?"),
+    ],
+    ids=["message", "code", "text"],
+)
+@pytest.mark.parametrize(
+    "ask",
+    [Folder.names, lambda folder: folder.read("a"), lambda folder: folder.write("a", b"1")],
+    ids=["list", "read", "write"],
+)
+def test_what_s3_says_is_told_in_a_line(s3: EmptyS3, answer: bytes, said: str, ask: Callable[[Folder], object]) -> None:
+    """obstore adds what is behind it in the words of Rust, in 24 lines and more."""
+    s3.error = answer
+    with pytest.raises(LakeError, match=f"^s3://lake/_ledger.* 403 Forbidden: {re.escape(said)}$") as caught:
+        ask(Folder("s3://lake/_ledger"))
+    assert "\n" not in str(caught.value)
+    assert "Debug source" not in str(caught.value)
