@@ -118,7 +118,10 @@ def ship(
     ended = Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
-    source.mkdir(parents=True, exist_ok=True)
+    try:
+        source.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise typer.BadParameter(f"{source} cannot be made: {error.strerror}", param_hint="'source'") from error
     shipper: LedgerShipper | None = None
     over = False
     while not over:
@@ -126,7 +129,7 @@ def ship(
         try:
             shipper = shipper or LedgerShipper(source, Folder(target))
             shipper.ship()
-        except LakeError as error:
+        except (LakeError, LedgerError) as error:
             if over:
                 typer.echo(f"lakestream ledger: {error}", err=True)
                 raise typer.Exit(1) from error

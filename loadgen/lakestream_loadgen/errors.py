@@ -12,7 +12,7 @@ class SettingsError(LoadgenError, ValueError):
 
 
 class LedgerError(LoadgenError):
-    """A ledger file is not one of ours, or is damaged anywhere but at its torn tail."""
+    """A ledger file cannot be read, is not one of ours, or is damaged anywhere but at its torn tail."""
 
 
 class LakeError(LoadgenError):

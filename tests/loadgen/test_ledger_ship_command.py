@@ -38,3 +38,24 @@ def test_a_last_look_that_fails_is_told(tmp_path: Path) -> None:
         shipper.send_signal(signal.SIGTERM)
         assert shipper.wait(120) == 1
         assert "nowhere is not a folder" in shipper.stderr.read()
+
+
+def test_a_ledger_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    for folder in (tmp_path / "here" / "t-w0.ledger", tmp_path / "kept"):
+        folder.mkdir(parents=True)
+    with subprocess.Popen(
+        [*SHIP, str(tmp_path / "here"), str(tmp_path / "kept"), "--every", "0.1"], stderr=subprocess.PIPE, text=True
+    ) as shipper:
+        assert shipper.stderr is not None
+        assert "t-w0.ledger cannot be read: Is a directory; trying again in 0.1 s" in shipper.stderr.readline()
+        shipper.send_signal(signal.SIGTERM)
+        assert shipper.wait(120) == 1
+        assert "Traceback" not in shipper.stderr.read()
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    command = [*SHIP, str(tmp_path / "file" / "x"), str(tmp_path)]
+    ended = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert ended.returncode == 2
+    assert "cannot be made: Not a directory" in " ".join(ended.stderr.replace("│", " ").split())

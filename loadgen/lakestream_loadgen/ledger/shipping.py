@@ -35,8 +35,18 @@ class LedgerShipper:
 
         Raises:
             LakeError: the target cannot be written; the next call tries again.
+            LedgerError: a ledger cannot be read, and all others are shipped; likewise.
         """
-        return sum(self._ship(path) for path in sorted(self._source.glob(f"*{SUFFIX}")))
+        count, unreadable = 0, None
+        for path in sorted(self._source.glob(f"*{SUFFIX}")):
+            try:
+                count += self._ship(path)
+            except OSError as error:  # those of the target are LakeErrors
+                unreadable = unreadable or (path, error)
+        if unreadable is not None:
+            path, cause = unreadable
+            raise LedgerError(f"{path} cannot be read: {cause.strerror}") from cause
+        return count
 
     def _ship(self, path: Path) -> int:
         begin = offset = self._shipped.get(path.name, 0)

@@ -119,6 +119,19 @@ def test_what_is_appended_while_it_is_shipped_waits_for_the_next_time(tmp_path: 
     assert [shipper.ship() for _ in range(3)] == [4, 4, 4]
 
 
+def test_one_that_cannot_be_read_holds_up_no_other(tmp_path: Path, target: Folder) -> None:
+    (tmp_path / "a.ledger").mkdir()
+    for name in ("b.ledger", "c.ledger"):
+        (tmp_path / name).write_bytes(b"sent")
+    shipper = LedgerShipper(tmp_path, target)
+    with pytest.raises(LedgerError, match=r"a\.ledger cannot be read: Is a directory$"):
+        shipper.ship()
+    assert sorted(parts_of(target.sizes())) == ["b.ledger", "c.ledger"]
+    (tmp_path / "a.ledger").rmdir()
+    (tmp_path / "a.ledger").write_bytes(b"at last")
+    assert shipper.ship() == len(b"at last")
+
+
 def test_a_missing_part_is_an_error_that_names_it(tmp_path: Path, target: Folder) -> None:
     for offset, data in ((0, b"abc"), (5, b"f")):
         target.write(f"t.ledger/{offset:020d}", data)
