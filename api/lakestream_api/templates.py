@@ -105,6 +105,7 @@ _OWN_CONF = {
             "spark.sql.parquet.",
             "spark.sql.session.",
             "spark.sql.ui.",
+            "spark.sql.variable.substitute",
             "spark.ui.",
             "fs.",
         ),

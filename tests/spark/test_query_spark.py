@@ -133,6 +133,13 @@ def test_what_is_no_query_is_not_carried_out(table: str, ask: Callable[..., Resu
     assert ask(table, "--sql", "SELECT count(*) AS n FROM lake", "-o", "csv").stdout == "n\n3\n"
 
 
+def test_texts_are_what_they_are(table: str, ask: Callable[..., Result]) -> None:
+    done = ask(
+        table, "--engine", "spark", "--sql", "SELECT DISTINCT '${x}' AS x, '${env:PATH}' AS p FROM lake", "-o", "csv"
+    )
+    assert done.stdout == "x,p\n${x},${env:PATH}\n", done.stderr
+
+
 def test_the_folder_for_temporary_files_may_have_any_name(
     table: str, ask: Callable[..., Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -41,7 +41,7 @@ RECORDS = [
     b"[]",
     b"",
 ]
-KNOWN = {2: "0ae0a20eedfd0e62"}
+KNOWN = {3: "0ae0a20eedfd0e62"}
 """What the records become, by version of the rules."""
 MICROS = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
 

@@ -14,7 +14,7 @@ from pyspark.sql import functions as sf
 
 from lakestream.errors import SchemaError, SettingsError
 from lakestream.kinesis import KinesisSettings
-from lakestream.sinks.hudi.deletes import require_predicate
+from lakestream.sinks.hudi.deletes import is_deleted, require_predicate
 from lakestream.spark.origin import ORIGIN, with_origin
 from lakestream.spark.parse import good_events, parse_schema
 from lakestream.spark.pipeline import Pipeline
@@ -51,6 +51,16 @@ def test_rows_are_counted_and_made_by_the_same_rules(
     divided = pipeline.divide(read_batch(spark, kinesis, plan, plan.tasks, pipeline.schema, reader, Tallies(spark)))
     assert divided.refused == 1
     assert {str(row.day) for row in divided.rows.collect()} == {"None", "2026-01-05"}
+
+
+def test_texts_are_what_they_are(spark: SparkSession, kinesis: KinesisSettings, scripted: Callable[..., Any]) -> None:
+    """Spark would look for variables in them, the driver's environment among them, and leave out what it lacks."""
+    texts = "'${x}' AS x, '${env:PATH}' AS path, '${system:java.home}' AS home, '${spark.app.name}' AS name"
+    pipeline = Pipeline.of(spark, DDL, f"SELECT {texts} FROM events")
+    plan, reader = scripted([[b"{}"]])
+    divided = pipeline.divide(read_batch(spark, kinesis, plan, plan.tasks, pipeline.schema, reader, Tallies(spark)))
+    found = [tuple(row) for row in divided.rows.collect()]
+    assert found == [("${x}", "${env:PATH}", "${system:java.home}", "${spark.app.name}")]
 
 
 @pytest.mark.parametrize(
@@ -195,6 +205,13 @@ def test_a_delete_has_to_be_one_whenever_it_is_looked_at(spark: SparkSession, pr
     output = parse_schema(spark, "op string, n long, at timestamp")
     with pytest.raises(SettingsError, match="hudi.deleteWhen: .*" + message.replace("()", r"\(\)")):
         require_predicate(spark, output, predicate)
+
+
+def test_a_delete_is_told_by_the_text_that_is_written(spark: SparkSession) -> None:
+    rows = spark.createDataFrame([("${x}",), ("",)], "op string")
+    predicate = "op = '${x}'"
+    require_predicate(spark, rows.schema, predicate)
+    assert [row.op for row in rows.where(sf.expr(is_deleted(predicate))).collect()] == ["${x}"]
 
 
 def test_two_threads_do_not_take_each_others_events(spark: SparkSession) -> None:

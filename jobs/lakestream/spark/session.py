@@ -225,6 +225,8 @@ def common_conf(settings: SessionSettings) -> dict[str, str]:
         "spark.scheduler.mode": "FAIR",
         "spark.scheduler.allocation.file": _POOLS,
         "spark.sql.session.timeZone": "UTC",
+        # By default `${x}` in a text of SQL is gone before it is parsed, and `${env:x}` is the driver's environment.
+        "spark.sql.variable.substitute": "false",
         # The default fails the whole batch on one date that Spark 2 might have read in another way.
         "spark.sql.legacy.timeParserPolicy": "CORRECTED",
         "spark.sql.adaptive.enabled": "true",
