@@ -55,7 +55,7 @@ from lakestream.sinks.hudi.client import HudiClient, Written
 from lakestream.sinks.hudi.clock import ClockBehindError, CommitClock
 from lakestream.sinks.hudi.delete_files import Chunk
 from lakestream.sinks.hudi.late_files import LateFiles
-from lakestream.sinks.hudi.metaclient import HudiTable, instants_in
+from lakestream.sinks.hudi.metaclient import HudiTable, SideFiles, instants_in
 from lakestream.sinks.hudi.options import write_options
 from lakestream.sinks.hudi.stats import marks
 from lakestream.storage import LakePath, S3Settings, StoreSettings
@@ -702,6 +702,26 @@ def test_deletes_outlive_the_driver_and_are_forgotten_in_time(spark: SparkSessio
         )
         assert snapshot(spark, settings) == {"a": 4, "c": 1, "old": 4}
         assert sink.remembered_deletes == 0
+
+
+def test_deletes_are_remembered_in_a_folder_of_any_name(spark: SparkSession, tmp_path: Path) -> None:
+    """Spark would look for wildcards in it, and find nothing, or what is in another folder."""
+    settings = upserts(tmp_path / "my [old] {a} what?\\", TableType.COPY_ON_WRITE)
+    with opened(spark, settings) as sink:
+        sink.write(ref(0), rows_of(spark, [Order("a", 5, "d"), Order("b", 1)]), replay=False)
+        before = time.time()
+        sink.write(ref(1), rows_of(spark, [Order("c", 2, "d")]), replay=False)
+    with opened(spark, settings) as sink:
+        sink.write(ref(2), rows_of(spark, [Order("a", 4), Order("c", 1)]), replay=False)
+        assert snapshot(spark, settings) == {"b": 1}
+    files = SideFiles(HudiTable(spark, settings), "deletes")
+    deletes.forget_since(spark, files, before)
+    known = delete_files.DeleteFiles(files)
+    known.load()
+    assert [(chunk.keys, chunk.merged) for chunk in known.chunks] == [(1, True)]
+    with opened(spark, settings) as sink:
+        sink.write(ref(3), rows_of(spark, [Order("a", 4), Order("c", 1)]), replay=False)
+        assert snapshot(spark, settings) == {"b": 1, "c": 1}
 
 
 @TABLE_TYPES

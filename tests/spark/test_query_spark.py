@@ -70,10 +70,10 @@ def test_tasks_read_a_folder_of_any_name_and_write_the_rows_to_one_that_is_empty
     shutil.copytree(table.removeprefix("file://"), odd)
     native = query(str(odd), "--engine", "native", "--sql", BY_DAY, "-o", "csv")
     assert native.stdout == "dt,orders,version\n2026-01-01,1,1\n2026-01-02,2,2\n", native.stderr
-    to = tmp_path / "reports" / "{date}"
+    to = tmp_path / "my [reports]" / "{date}"
     # What an attempt that was killed has left: its rows do not come back.
     now = datetime.now(UTC)
-    days = [tmp_path / "reports" / f"{one:%Y-%m-%d}" for one in (now, now + timedelta(days=1))]
+    days = [tmp_path / "my [reports]" / f"{one:%Y-%m-%d}" for one in (now, now + timedelta(days=1))]
     for day in days:
         stale = day / "_temporary" / "0" / "task_1" / "part-0.parquet"
         stale.parent.mkdir(parents=True)

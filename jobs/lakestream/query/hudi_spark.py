@@ -25,6 +25,7 @@ from lakestream.query.question import TABLE, Asked, ReadOptimized, SparkRun
 from lakestream.query.spans import Comparison, Span
 from lakestream.query.telling import told_of, told_of_comparison
 from lakestream.spark.failures import SPARK_ERRORS, Remedy, in_our_words
+from lakestream.spark.paths import literally
 from lakestream.spark.session import SessionSettings, build_session, stop_session
 from lakestream.storage import LakePath, Scheme
 
@@ -96,7 +97,7 @@ class HudiSpark:
         """
         with self._answer(statement, limit) as answer:
             answer.write.mode("overwrite").parquet(to.uri)
-            return answer.sparkSession.read.schema(answer.schema).parquet(to.uri).count()
+            return answer.sparkSession.read.schema(answer.schema).parquet(literally(to.uri)).count()
 
     @contextmanager
     def _answer(self, statement: str | None, limit: int | None) -> Iterator[DataFrame]:

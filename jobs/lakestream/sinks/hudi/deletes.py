@@ -38,6 +38,7 @@ from lakestream.sinks.hudi.delete_age import DeleteAge
 from lakestream.sinks.hudi.delete_files import Chunk, DeleteFiles, Files, decode_earlier
 from lakestream.sinks.hudi.delete_index import DeleteIndex
 from lakestream.spark.parse import first_line, quoted
+from lakestream.spark.paths import literally
 from lakestream.spark.repeatable import why_not_repeatable
 
 logger = logging.getLogger(__name__)
@@ -199,7 +200,7 @@ class DeleteGuard:
         return StructType([keyed[_KEY], keyed[_ORDERING], StructField(_SEEN, DoubleType())])
 
     def _read(self, spark: SparkSession, chunks: Sequence[Chunk], columns: StructType) -> DataFrame:
-        return spark.read.schema(columns).parquet(*(f"{self._data.uri}/{chunk.name}" for chunk in chunks))
+        return spark.read.schema(columns).parquet(*_paths(self._data, chunks))
 
     def _write(self, name: str, deletes: DataFrame, keys: int | None = None) -> int:
         return _write_to(f"{self._data.uri}/{name}", deletes, keys)
@@ -246,14 +247,18 @@ def forget_since(spark: SparkSession, files: DataFiles, time: float) -> None:
     known.load()
     if not any(chunk.newest > time for chunk in known.chunks):
         return
-    found = spark.read.parquet(*(f"{files.uri}/{chunk.name}" for chunk in known.chunks))
+    found = spark.read.parquet(*_paths(files, known.chunks))
     known.merge(lambda name: _write_to(f"{files.uri}/{name}", found.where(sf.col(_SEEN) <= time), None))
+
+
+def _paths(files: DataFiles, chunks: Sequence[Chunk]) -> list[str]:
+    return [literally(f"{files.uri}/{chunk.name}") for chunk in chunks]
 
 
 def _write_to(path: str, deletes: DataFrame, keys: int | None) -> int:
     """Write deletes; how many, which is counted if the caller does not know."""
     deletes.write.options(**_COMMITTER).parquet(path)
-    return deletes.sparkSession.read.parquet(path).count() if keys is None else keys
+    return deletes.sparkSession.read.parquet(literally(path)).count() if keys is None else keys
 
 
 def _collected(rows: DataFrame) -> pa.Table:
