@@ -46,13 +46,14 @@ class SparkOutput:
         )
 
     def _ref(self, plan: BatchPlan) -> BatchRef:
-        arrived = None if self.is_asked() else _arrived(plan)
-        return BatchRef(plan.batch, str(self.claim.owner.checkpoint), arrived)
+        return BatchRef(plan.batch, str(self.claim.owner.checkpoint), _arrived(plan, is_asked=self.is_asked()))
 
 
-def _arrived(plan: BatchPlan) -> Arrived | None:
-    if plan.is_requested or (plan.taken is not None and not plan.taken.is_done):
-        return None  # what somebody has asked for may have come at any time
+def _arrived(plan: BatchPlan, *, is_asked: bool) -> Arrived | None:
+    if plan.is_requested:
+        return None
+    if is_asked or (plan.taken is not None and not plan.taken.is_done):
+        return Arrived(None, plan.horizon)
     unread = [cursor.unread_since for cursor in plan.cursors if not isinstance(cursor, Finished)]
     if plan.base is not None:
         unread.append(plan.base)

@@ -764,6 +764,35 @@ def test_a_batch_that_is_read_late_is_held_against_the_deletes_of_its_time(
         assert sink.remembered_deletes == 0
 
 
+def test_deletes_of_a_driver_whose_clock_is_behind_are_remembered_for_as_long(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    settings = upserts(tmp_path, TableType.COPY_ON_WRITE)
+    now = datetime.now(UTC)
+
+    def write(sink: HudiSink, batch: int, came: datetime, clock: datetime, orders: list[Order]) -> None:
+        assert sink._guard is not None
+        sink._guard._clock = clock.timestamp
+        arrived = Arrived(came - timedelta(seconds=1), came)
+        sink.write(replace(ref(batch), arrived=arrived), rows_of(spark, orders), replay=False)
+
+    behind = now - timedelta(minutes=12)
+    with opened(spark, settings) as sink:
+        write(sink, 0, now, behind, [Order("a", 6, "d"), Order("b", 1)])
+        write(sink, 1, now, behind + timedelta(seconds=9), [Order("c", 6, "d")])
+    # A restore to the first batch, whose commit has its time by the same clock.
+    deletes.forget_since(
+        spark, SideFiles(HudiTable(spark, settings), "deletes"), (behind + timedelta(seconds=1)).timestamp()
+    )
+    with opened(spark, settings) as sink:
+        later = now + timedelta(minutes=59)
+        write(sink, 2, later, later, [Order("a", 5), Order("c", 5)])
+        assert snapshot(spark, settings) == {"b": 1, "c": 5}
+        later = now + timedelta(minutes=61)
+        write(sink, 3, later, later, [])
+        assert sink.remembered_deletes == 0
+
+
 @TABLE_TYPES
 def test_a_table_whose_properties_were_being_updated_is_the_same_table(
     spark: SparkSession, tmp_path: Path, table_type: TableType

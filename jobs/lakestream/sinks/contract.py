@@ -26,8 +26,9 @@ if TYPE_CHECKING:
 class Arrived:
     """How far the stream is with a batch, by when records came into it."""
 
-    oldest: datetime
-    """Neither the batch nor any later one has a record that came before this, but for what is yet to be asked for."""
+    oldest: datetime | None
+    """Neither the batch nor any later one has a record that came before this, but for what is yet to be asked for.
+    None: somebody has asked for something that is not all taken yet, and may have come at any time."""
     before: datetime
     """The batch has none that came at this time or later."""
 
@@ -41,8 +42,7 @@ class BatchRef:
     checkpoint: str
     """UUID of the checkpoint; another checkpoint's batches may be in the same table."""
     arrived: Arrived | None = None
-    """How far the stream is with it; None: of no stream, or from when somebody has asked for something until that is
-    taken, which may have come at any time."""
+    """How far the stream is with it; None: it is of none, but of what somebody has asked for."""
     attempt: str = ""
     """Tells the objects of this attempt from those of others; empty: all of them make the same ones."""
 

@@ -80,23 +80,25 @@ LATE = replace(RANGE, first_arrival=START - timedelta(hours=5), end_arrival=STAR
 
 
 @pytest.mark.parametrize(
-    ("parts", "taken"),
+    ("parts", "taken", "arrived"),
     [
-        pytest.param(((LATE,),), Taken(1, 0, 1, SpanProgress((OLD,))), id="of a span"),
-        pytest.param(((LATE,),), Taken(1, 1, 1, SpanProgress()), id="the last of a span"),
-        pytest.param((), Taken(1, 0, 1, SpanProgress((OLD,))), id="of the stream, within a span"),
-        pytest.param(((FileEntry("rejected", 1, 1, ""),),), Taken(1, 1, 1), id="a replay"),
-        pytest.param((), Taken(1, 1, 2), id="of the stream, within a replay or files"),
+        pytest.param(((LATE,),), Taken(1, 0, 1, SpanProgress((OLD,))), None, id="of a span"),
+        pytest.param(((LATE,),), Taken(1, 1, 1, SpanProgress()), None, id="the last of a span"),
+        pytest.param((), Taken(1, 0, 1, SpanProgress((OLD,))), Arrived(None, START), id="of the stream, within a span"),
+        pytest.param(((FileEntry("rejected", 1, 1, ""),),), Taken(1, 1, 1), None, id="a replay"),
+        pytest.param((), Taken(1, 1, 2), Arrived(None, START), id="of the stream, within a replay or files"),
     ],
 )
-def test_while_older_records_are_taken_nobody_says_that_none_come(parts: Any, taken: Taken) -> None:
+def test_while_older_records_are_taken_nobody_says_that_none_come(
+    parts: Any, taken: Taken, arrived: Arrived | None
+) -> None:
     """By that the sink forgets deletes, and what is older than such a one would be a row again."""
     sink = Asked()
     output: Any = SparkOutput(sink, Asked(), SimpleNamespace(owner=OWNER))  # type: ignore[arg-type]
     fields: dict[str, Any] = {"base": None, "ranges": (), "parts": parts} if parts else {}
     output.find(replace(PLAN, taken=taken, **fields))
     output.find(replace(PLAN, taken=Taken(1, 1, 1)))
-    assert [ref.arrived for _, ref in sink.calls] == [None, REF.arrived]
+    assert [ref.arrived for _, ref in sink.calls] == [arrived, REF.arrived]
 
 
 class Tip:

@@ -1,8 +1,8 @@
 """For how long deletes are remembered, by the time of the stream: pure.
 
 A batch may be read long after its records came, behind a writer that was suspended. An old version in it may have come
-minutes behind its delete, so the delete must be known still. But deletes bear the time at which they were written, and
-of a backlog those of days are written in an hour.
+minutes behind its delete, so the delete must be known still. But deletes bear a time by which they had come, mostly
+that at which they were written, and of a backlog those of days are written in an hour.
 """
 
 from __future__ import annotations
@@ -12,21 +12,32 @@ from collections import deque
 from lakestream.sinks.contract import Arrived
 
 
+def come_by(arrived: Arrived | None, now: float) -> float:
+    """A time by which all records of a batch have come, in seconds since 1970.
+
+    Args:
+        arrived: how far the stream is with the batch, by Kinesis's clock.
+        now: by this machine's clock, which may be behind; the driver that forgets the deletes may have another.
+    """
+    return now if arrived is None else max(now, arrived.before.timestamp())
+
+
 class DeleteAge:
-    """Which deletes are too old for the batches that come, by when they were written."""
+    """Which deletes are too old for the batches that come, by when they had come (`come_by`)."""
 
     def __init__(self, retain: float) -> None:
         """`retain`: seconds by which a version may come later than a delete of its key."""
         self._retain = retain
         self._written: deque[tuple[float, float]] = deque()
         self.oldest = float("-inf")
-        """Deletes that were written before this are not needed any more: seconds since 1970, by the driver's clock."""
+        """Deletes that had come by a time before this are not needed any more: seconds since 1970."""
 
-    def tell(self, arrived: Arrived, now: float) -> None:
-        """A batch is about to be written, with which the stream is so far."""
-        needed = min(now, arrived.oldest.timestamp()) - self._retain
-        # What was written longer ago than that came before it as well.
-        self.oldest = max(self.oldest, needed)
-        while self._written and self._written[0][0] <= needed:
-            self.oldest = max(self.oldest, self._written.popleft()[1])
-        self._written.append((arrived.before.timestamp(), now))
+    def tell(self, arrived: Arrived, by: float) -> None:
+        """A batch is about to be written, which has come by that time, and with which the stream is so far."""
+        if arrived.oldest is not None:
+            needed = min(by, arrived.oldest.timestamp()) - self._retain
+            # What was written longer ago than that came before it as well.
+            self.oldest = max(self.oldest, needed)
+            while self._written and self._written[0][0] <= needed:
+                self.oldest = max(self.oldest, self._written.popleft()[1])
+        self._written.append((arrived.before.timestamp(), by))

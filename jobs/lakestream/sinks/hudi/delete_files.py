@@ -58,7 +58,7 @@ class Chunk:
     """Of the folder of its data."""
     keys: int
     newest: float
-    """When the newest of them was seen: seconds since 1970, by the driver's clock."""
+    """By when the newest of them had come: seconds since 1970."""
     merged: bool
     """Made of the chunks before it."""
 
@@ -94,12 +94,12 @@ class DeleteFiles:
         for name in names - set(manifests) - {chunk.name for chunk in self.chunks}:
             _try(self._files.clear, name)
 
-    def remember(self, write: WriteData, now: float) -> None:
+    def remember(self, write: WriteData, newest: float) -> None:
         """Add a chunk."""
-        self._add(write, now, merged=False)
+        self._add(write, newest, merged=False)
 
     def expire(self, before: float) -> None:
-        """Forget chunks of which every delete was seen before a time; nothing else bounds what is remembered."""
+        """Forget chunks of which every delete had come before a time; nothing else bounds what is remembered."""
         self._remove([chunk for chunk in self.chunks if chunk.newest < before])
 
     @property

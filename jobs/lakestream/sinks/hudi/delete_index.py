@@ -33,27 +33,27 @@ class DeleteIndex:
         self.most = most
         self._spans: tuple[_Span, ...] | None = ()
 
-    def add(self, hashes: pa.Int64Array, seen: float) -> None:
+    def add(self, hashes: pa.Int64Array, newest: float) -> None:
         """Take in deletes.
 
         Args:
             hashes: of their keys.
-            seen: when, in seconds since 1970, the newest of them was seen.
+            newest: by when, in seconds since 1970, the newest of them had come.
         """
         if self._spans is None:
             return
         spans = self._spans
         last = spans[-1] if spans else None
-        if last is not None and seen < last.began + self._retain / _SPANS:
-            spans = (*spans[:-1], _Span(last.began, max(last.newest, seen), pa.concat_arrays([last.hashes, hashes])))
+        if last is not None and newest < last.began + self._retain / _SPANS:
+            spans = (*spans[:-1], _Span(last.began, max(last.newest, newest), pa.concat_arrays([last.hashes, hashes])))
         else:
-            spans = (*spans, _Span(seen, seen, hashes))
+            spans = (*spans, _Span(newest, newest, hashes))
         self._spans = spans
         if sum(len(span.hashes) for span in spans) > self.most:
             self.exceed()
 
     def expire(self, before: float) -> None:
-        """Forget deletes that were seen before a time, as far as all that are kept with them were."""
+        """Forget deletes that had come before a time, as far as all that are kept with them had."""
         if self._spans is not None:
             self._spans = tuple(span for span in self._spans if span.newest >= before)
 

@@ -34,7 +34,7 @@ from pyspark.sql.types import (
 
 from lakestream.errors import SettingsError
 from lakestream.sinks.contract import Arrived
-from lakestream.sinks.hudi.delete_age import DeleteAge
+from lakestream.sinks.hudi.delete_age import DeleteAge, come_by
 from lakestream.sinks.hudi.delete_files import Chunk, DeleteFiles, Files, decode_earlier
 from lakestream.sinks.hudi.delete_index import DeleteIndex
 from lakestream.spark.parse import first_line, quoted
@@ -46,9 +46,11 @@ logger = logging.getLogger(__name__)
 IS_DELETED = "_hoodie_is_deleted"
 """Hudi's own column: a row with true in it deletes its key."""
 
-_KEY, _ORDERING, _DELETED, _SEEN, _DELETED_AT, _HASH = (
-    f"_lakestream_{name}" for name in ("key", "ordering", "deleted", "seen", "deleted_at", "hash")
+_KEY, _ORDERING, _DELETED, _SEEN, _COME_BY, _DELETED_AT, _HASH = (
+    f"_lakestream_{name}" for name in ("key", "ordering", "deleted", "seen", "come_by", "deleted_at", "hash")
 )
+"""Times of a delete: it was seen when its batch was written, by the clock that the time of its commit is from as well,
+and it is forgotten by when it had come."""
 
 _COLLECTED = 50_000
 """Rows of each task whose deletes the driver collects, to write them: some megabytes."""
@@ -145,17 +147,17 @@ class DeleteGuard:
 
         Args:
             rows: of the batch.
-            arrived: as in `BatchRef`; None: no delete is forgotten.
+            arrived: as in `BatchRef`; without `oldest`, no delete is forgotten.
         """
         now = self._clock()
+        by = come_by(arrived, now)
         keyed = self._keyed(rows)
         if arrived is not None:
-            self._age.tell(arrived, now)
+            self._age.tell(arrived, by)
             self._files.expire(self._age.oldest)
             self._index.expire(self._age.oldest)
         if self._files.is_scattered:
-            read = self._read(rows.sparkSession, self._files.chunks, self._columns(keyed.schema))
-            kept = _newest(read.where(sf.col(_SEEN) >= self._age.oldest))
+            kept = _newest(self._live(self._deletes(self._files.chunks, keyed)))
             self._files.merge(lambda name: self._write(name, kept))
         given = sf.expr(f"{_DELETED} AND {_POSITION} < {_COLLECTED}")
         texts = [sf.when(given, sf.col(name)).alias(name) for name in (_KEY, _ORDERING)]
@@ -163,8 +165,8 @@ class DeleteGuard:
         overtaken = self._overtaken(keyed) if self._index.may_have(found[_HASH].combine_chunks()) else None
         if (deletes := found.filter(found[_DELETED])).num_rows:
             # Before the batch is written: a driver that finds the batch in the table will find its deletes here.
-            self._files.remember(lambda name: self._put(name, keyed, deletes, now), now)
-            self._index.add(deletes[_HASH].combine_chunks(), now)
+            self._files.remember(lambda name: self._put(name, keyed, deletes, now, by), by)
+            self._index.add(deletes[_HASH].combine_chunks(), by)
         if overtaken is None:
             return rows
         stale = overtaken.groupBy(_KEY).agg(sf.max(_DELETED_AT).alias(_DELETED_AT))
@@ -176,28 +178,33 @@ class DeleteGuard:
 
         Inner joins: Spark sends the side that is small, mostly the batch's keys, to where the other one is.
         """
-        spark, chunks, schema = keyed.sparkSession, self._files.chunks, self._columns(keyed.schema)
+        chunks = self._files.chunks
         merged = [chunk for chunk in chunks if chunk.merged][-1:]
-        known = [self._cached(spark, chunk, schema) for chunk in merged]
+        known = [self._cached(chunk, keyed) for chunk in merged]
         if recent := [chunk for chunk in chunks if chunk not in merged]:
-            known.append(self._read(spark, recent, schema))
+            known.append(self._deletes(recent, keyed))
         found = keyed.where("false").select(_KEY, sf.col(_ORDERING).alias(_DELETED_AT))
         for deletes in known:
-            live = deletes.where(sf.col(_SEEN) >= self._age.oldest)
-            joined = keyed.join(live.select(_KEY, sf.col(_ORDERING).alias(_DELETED_AT)), _KEY)
+            live = self._live(deletes).select(_KEY, sf.col(_ORDERING).alias(_DELETED_AT))
+            joined = keyed.join(live, _KEY)
             found = found.union(joined.where(sf.col(_ORDERING) < sf.col(_DELETED_AT)).select(_KEY, _DELETED_AT))
         return found
 
-    def _cached(self, spark: SparkSession, chunk: Chunk, schema: StructType) -> DataFrame:
+    def _cached(self, chunk: Chunk, keyed: DataFrame) -> DataFrame:
         """What all but the last batches have deleted, which is much, and is read by each batch."""
         if self._merged is None or self._merged[0] != chunk:
             self.close()
-            self._merged = (chunk, self._read(spark, [chunk], schema).persist(StorageLevel.MEMORY_AND_DISK_DESER))
+            self._merged = (chunk, self._deletes([chunk], keyed).persist(StorageLevel.MEMORY_AND_DISK_DESER))
         return self._merged[1]
 
-    def _columns(self, keyed: StructType) -> StructType:
-        """Of the files."""
-        return StructType([keyed[_KEY], keyed[_ORDERING], StructField(_SEEN, DoubleType())])
+    def _live(self, deletes: DataFrame) -> DataFrame:
+        return deletes.where(sf.col(_COME_BY) >= self._age.oldest)
+
+    def _deletes(self, chunks: Sequence[Chunk], keyed: DataFrame) -> DataFrame:
+        times = (StructField(name, DoubleType()) for name in (_SEEN, _COME_BY))
+        columns = StructType([keyed.schema[_KEY], keyed.schema[_ORDERING], *times])
+        # Those of the releases before have no time but when they were seen.
+        return self._read(keyed.sparkSession, chunks, columns).withColumn(_COME_BY, sf.greatest(_COME_BY, _SEEN))
 
     def _read(self, spark: SparkSession, chunks: Sequence[Chunk], columns: StructType) -> DataFrame:
         return spark.read.schema(columns).parquet(*_paths(self._data, chunks))
@@ -205,16 +212,19 @@ class DeleteGuard:
     def _write(self, name: str, deletes: DataFrame, keys: int | None = None) -> int:
         return _write_to(f"{self._data.uri}/{name}", deletes, keys)
 
-    def _put(self, name: str, keyed: DataFrame, deletes: pa.Table, now: float) -> int:
+    def _put(self, name: str, keyed: DataFrame, deletes: pa.Table, now: float, by: float) -> int:
         """Write the deletes of a batch: by the executors if not all were collected, and else as one file, for which
         Spark would take two jobs, behind the tasks of the batch that is fetched meanwhile."""
+        times = {_SEEN: now, _COME_BY: by}
         if deletes[_KEY].null_count:
-            rows = keyed.where(_DELETED).select(_KEY, _ORDERING, sf.lit(now).alias(_SEEN))
-            return self._write(name, rows, deletes.num_rows)
-        # The time is added here: Spark compiles a plan with another time in it anew.
-        seen = pa.repeat(pa.scalar(now, pa.float64()), deletes.num_rows)
+            literals = (sf.lit(at).alias(column) for column, at in times.items())
+            return self._write(name, keyed.where(_DELETED).select(_KEY, _ORDERING, *literals), deletes.num_rows)
+        found = deletes.select([_KEY, _ORDERING])
+        # The times are added here: Spark compiles a plan with another time in it anew.
+        for column, at in times.items():
+            found = found.append_column(column, pa.repeat(pa.scalar(at, pa.float64()), found.num_rows))
         content = io.BytesIO()
-        pq.write_table(deletes.select([_KEY, _ORDERING]).append_column(_SEEN, seen), content)
+        pq.write_table(found, content)
         self._data.put(f"{name}/deletes.parquet", content.getvalue())
         return int(deletes.num_rows)
 
@@ -241,13 +251,13 @@ def forget_since(spark: SparkSession, files: DataFiles, time: float) -> None:
     Args:
         spark: the session.
         files: of the table.
-        time: seconds since 1970.
+        time: seconds since 1970, by the clock of the driver that wrote them.
     """
     known = DeleteFiles(files)
     known.load()
     if not any(chunk.newest > time for chunk in known.chunks):
         return
-    found = spark.read.parquet(*_paths(files, known.chunks))
+    found = spark.read.option("mergeSchema", "true").parquet(*_paths(files, known.chunks))
     known.merge(lambda name: _write_to(f"{files.uri}/{name}", found.where(sf.col(_SEEN) <= time), None))
 
 
@@ -268,7 +278,7 @@ def _collected(rows: DataFrame) -> pa.Table:
 
 def _newest(deletes: DataFrame) -> DataFrame:
     """One row for each key."""
-    return deletes.groupBy(_KEY).agg(sf.max(_ORDERING).alias(_ORDERING), sf.max(_SEEN).alias(_SEEN))
+    return deletes.groupBy(_KEY).agg(*(sf.max(name).alias(name) for name in (_ORDERING, _SEEN, _COME_BY)))
 
 
 _SQL_TYPES = {int: "long", float: "double", str: "string"}

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakestream.sinks.contract import Arrived
-from lakestream.sinks.hudi.delete_age import DeleteAge
+from lakestream.sinks.hudi.delete_age import DeleteAge, come_by
 
 RETAIN = 60.0
 START = datetime(2026, 1, 31, tzinfo=UTC)
@@ -19,11 +19,12 @@ def at(time: float) -> datetime:
     return START + timedelta(seconds=time)
 
 
-@given(st.lists(st.tuples(seconds, seconds, st.floats(0, 20)), min_size=1))
+@given(st.lists(st.tuples(seconds, seconds, st.floats(0, 20)), min_size=1), seconds)
 def test_no_delete_is_forgotten_that_an_older_version_may_come_behind(
-    batches: list[tuple[float, float, float]],
+    batches: list[tuple[float, float, float]], behind: float
 ) -> None:
-    """Each batch: how much further the stream is, how much of it is read, and how long that takes."""
+    """Each batch: how much further the stream is, how much of it is read, and how long that takes; by a clock that is
+    right, or behind."""
     age = DeleteAge(RETAIN)
     low = horizon = 0.0
     now = START.timestamp()
@@ -32,11 +33,29 @@ def test_no_delete_is_forgotten_that_an_older_version_may_come_behind(
         low = min(low + further, horizon)
         horizon = max(horizon, low + span)
         now = max(now + took, START.timestamp() + horizon)
-        age.tell(Arrived(at(low), at(horizon)), now)
+        arrived = Arrived(at(low), at(horizon))
+        by = come_by(arrived, now - behind)
+        age.tell(arrived, by)
         # Of the deletes of earlier batches those that came less than `RETAIN` before what is read now.
         needed = [when for came, when in written if came > low - RETAIN]
-        assert age.oldest <= min(needed, default=now)
-        written += [(came, now) for came in (low, horizon - 0.001)]
+        assert age.oldest <= min(needed, default=by)
+        written += [(came, by) for came in (low, horizon - 0.001)]
+
+
+def test_deletes_of_a_clock_that_is_behind_are_remembered_for_as_long() -> None:
+    arrived = Arrived(at(0), at(1))
+    by = come_by(arrived, START.timestamp() - 12.0)
+    successor = DeleteAge(RETAIN)
+    successor.tell(Arrived(at(60), at(61)), START.timestamp() + 61)
+    assert successor.oldest <= by
+    assert come_by(None, 7.0) == 7.0
+
+
+def test_while_something_older_may_come_none_is_forgotten() -> None:
+    age = DeleteAge(RETAIN)
+    for second in range(0, 500, 100):
+        age.tell(Arrived(None, at(second)), START.timestamp() + second)
+    assert age.oldest == float("-inf")
 
 
 def test_of_a_backlog_of_days_only_an_hour_is_remembered() -> None:
