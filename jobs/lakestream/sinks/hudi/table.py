@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from pyspark.sql.types import (
@@ -222,6 +222,8 @@ def _untaken(part: Part) -> str | None:
     if part.name is not None and not _is_name(part.name):
         return f"names in a Hudi table {_NAMES}; rename it"
     match part.type:
+        case StructType(names=names) if (alike := _alike(names)) is not None:
+            return f"a struct with fields {alike[0]} and {alike[1]}, and no Spark reads a table with both; rename one"
         case StructType() | ArrayType() | MapType(keyType=StringType()):
             return None
         case MapType(keyType=key):
@@ -229,6 +231,12 @@ def _untaken(part: Part) -> str | None:
         case NullType():
             return "a NULL without a type; CAST it AS the type that it may have one day"
     return None if isinstance(part.type, _TAKEN) else f"a Hudi table has no {part.type.simpleString()}; CAST it"
+
+
+def _alike(names: Iterable[str]) -> tuple[str, str] | None:
+    """Two names that differ in case alone."""
+    seen: dict[str, str] = {}
+    return next(((first, name) for name in names if (first := seen.setdefault(name.lower(), name)) != name), None)
 
 
 _NAMES = "have letters, digits and _ alone, and no digit in front"

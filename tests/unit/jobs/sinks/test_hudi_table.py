@@ -273,6 +273,10 @@ def test_columns_with_names_that_avro_does_not_take_are_refused(name: str) -> No
         (MapType(LongType(), StringType()), "column new: keys of a map are texts in a Hudi table, and not bigint"),
         (StructType(), "column new: a struct without fields; leave it out in spec.transform"),
         (StructType().add("a", LongType()).add("a", LongType()), "column new: a struct with field a twice; rename"),
+        (
+            ArrayType(StructType().add("id", LongType()).add("userId", LongType()).add("userid", LongType())),
+            "column new: a struct with fields userId and userid, and no Spark reads a table with both; rename one",
+        ),
         (DayTimeIntervalType(), "column new: a Hudi table has no interval day to second; CAST it in spec.transform"),
     ],
 )

@@ -33,3 +33,7 @@ def test_json_files_have_none_of_them(type: DataType, said: str) -> None:
 def test_fields_of_two_structs_may_have_one_name() -> None:
     one = StructType().add("a", LongType())
     require_structs(StructType().add("a", StructType().add("a", one).add("b", one)))
+
+
+def test_fields_that_differ_in_case_alone_are_two_in_json() -> None:
+    require_structs(StructType().add("a", StructType().add("a", LongType()).add("A", LongType())))
