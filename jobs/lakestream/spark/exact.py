@@ -198,8 +198,14 @@ def _digits(value: _Value) -> bytes:
     return bytes(value)
 
 
+def _floating(value: _Value) -> str:
+    digits = _digits(value).decode()
+    # An integer without a sign, for Spark's own reader and `plain`; -0.0 and -0e0 have one.
+    return "0" if digits == "-0" else digits
+
+
 def _double(value: _Value) -> _Value:
-    number = float(_digits(value))
+    number = float(_floating(value))
     if math.isinf(number):
         raise _misfit("double")
     return number
@@ -210,7 +216,7 @@ _FLOAT_END = 2.0**128 - 2.0**103
 
 
 def _float(value: _Value) -> _Value:
-    digits = _digits(value).decode()
+    digits = _floating(value)
     number = float(digits)
     # It has been rounded once, and is to be again: if it lies in the middle of two floats, then to the side that the
     # digits are on.

@@ -145,9 +145,9 @@ def _is_scalar(json_: Json, type: sql.DataType, found: Any) -> bool:
 def _is_number(number: Number, type: sql.DataType, found: Any) -> bool:
     match type:
         case sql.FloatType():
-            return _is_nearest(number.value, found, "f", "i")
+            return _is_nearest(number.value, found, "f", "i") and _has_sign(number, found)
         case sql.DoubleType():
-            return _is_nearest(number.value, found, "d", "q")
+            return _is_nearest(number.value, found, "d", "q") and _has_sign(number, found)
         case sql.TimestampType():
             return bool(found.replace(tzinfo=None) == _EPOCH + timedelta(seconds=int(number.value)))
     return bool(Fraction(found) == number.value)
@@ -159,6 +159,12 @@ def _is_nearest(number: Fraction, found: float, floating: str, integer: str) -> 
     neighbours = [struct.unpack(floating, struct.pack(integer, bits + step))[0] for step in (-1, 1) if bits + step >= 0]
     distance = abs(Fraction(found) - number)
     return all(distance <= abs(Fraction(each) - abs(number)) for each in neighbours if math.isfinite(each))
+
+
+def _has_sign(number: Number, found: float) -> bool:
+    """A zero has that of its digits, unless they are an integer's: of these there is no other zero than 0."""
+    is_negative = number.text.startswith("-") and not number.is_integer
+    return found != 0 or math.copysign(1, found) == (-1 if is_negative else 1)
 
 
 def lacking(json_: Json, type: sql.DataType) -> Any:

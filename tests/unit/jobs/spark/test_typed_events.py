@@ -188,6 +188,23 @@ def test_a_float_is_the_one_nearest_to_its_digits(digits: bytes, nearest: float)
     assert look_at(b'{"x": ' + digits + b"}", struct(x=st.FloatType())) == Seen({"x": nearest})
 
 
+@pytest.mark.parametrize("digits", ["-0", "0", "-0.0", "-0e0", "-0.0e5", "-0E-3", "-1e-400"])
+@pytest.mark.parametrize("type", [st.DoubleType(), st.FloatType()])
+def test_a_zero_has_its_sign_whatever_else_is_in_the_record_and_beside_it(type: st.DataType, digits: str) -> None:
+    """By Spark's own reader of JSON, and in plain records, the integer -0 is 0."""
+    zero, day = digits.encode(), b'"at": "2026-1-5"'
+    plain = b'{"x": ' + zero + b', "all": [' + zero + b"]}"
+    reader = EventReader(struct(x=type, all=st.ArrayType(type), at=st.TimestampType()))
+    for batch in (
+        [plain],
+        [plain[:-1] + b', "new": 1}'],
+        [plain[:-1] + b", " + day + b"}"],
+        [plain, b"{" + day + b"}"],
+    ):
+        one, several, _ = (column.to_pylist()[0] for column in reader.read(batch).columns)
+        assert {str(one), str(several[0])} == {"0.0" if zero in (b"0", b"-0") else "-0.0"}
+
+
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
