@@ -31,6 +31,10 @@ HUNG = timedelta(minutes=5)
 """A cycle makes a few dozen requests, each of which takes 30 s at most and normally milliseconds."""
 
 
+_SOME = 5
+"""Objects that are named of any number."""
+
+
 @dataclass(slots=True)
 class Watchdog:
     """Looks after the watches."""
@@ -47,8 +51,8 @@ class Watchdog:
     """Why they could not be listed, the last time."""
     behind: dict[Reference, int] = field(default_factory=dict)
     """Of objects of which kopf had not told all: the version that there was."""
-    missed: int = 0
-    """Of how many of them it should have told by now."""
+    missed: frozenset[Reference] = frozenset()
+    """Those of them that it should have told of by now."""
     newest: dict[Kind, int] = field(default_factory=dict)
     """The newest version of each kind that was known at the last look."""
     refused: frozenset[str] = frozenset()
@@ -90,6 +94,8 @@ class Watchdog:
                 logger.info("the cluster is known: %d objects of LakeStreams", len(self.reconciler.cache))
                 self.reconciler.begin()
                 return
+        if waited_for := _older(self.reconciler.cache.versions(), self.behind):
+            logger.info("nothing is decided yet: not told of so far are %s", _named(waited_for))
 
     async def look(self) -> None:
         """Forget what is gone, and find out what is not known yet.
@@ -111,7 +117,9 @@ class Watchdog:
                 refused[namespace] = error
         missed = _older(known, self.behind) & there.keys()
         self._refuse(refused, {one.namespace for one in missed})
-        self.missed = len(missed) if self.reconciler.ready.is_set() else 0
+        self.missed = frozenset(missed) if self.reconciler.ready.is_set() else frozenset()
+        if self.missed:
+            logger.warning("the watches have missed changes of %s", _named(self.missed))
         self.behind = {one: there[one] for one in _older(known, there)}
         for one, version in known.items():
             self.newest[one.kind] = max(version, self.newest.get(one.kind, 0))
@@ -151,7 +159,7 @@ class Watchdog:
         if now - (self.done_at or self.began_at) > EVERY + SILENT:
             found.append(f"what there is could last be listed at {self.done_at}: {self.failure}")
         if self.missed:
-            found.append(f"the watches have missed changes of {self.missed} objects")
+            found.append(f"the watches have missed changes of {_named(self.missed)}")
         if (longest := self.reconciler.longest_cycle(now)) > HUNG:
             found.append(f"a cycle has taken {longest}")
         return found
@@ -161,6 +169,12 @@ class Watchdog:
         if self.reconciler.ready.is_set():
             return []
         return [f"all objects are being listed{f', in vain: {self.failure}' if self.failure else ''}"]
+
+
+def _named(objects: Set[Reference]) -> str:
+    """How many objects there are, and some of them."""
+    some = ", ".join(sorted(map(str, objects))[:_SOME])
+    return f"{len(objects)} objects: {some}{', …' if len(objects) > _SOME else ''}"
 
 
 def _older(known: Mapping[Reference, int], there: Mapping[Reference, int]) -> set[Reference]:

@@ -33,7 +33,8 @@ def key_of(manifest: Manifest) -> StreamKey | None:
     if manifest["kind"] == Kind.LakeStream.name:
         return metadata["namespace"], metadata["name"]
     labels = metadata.get("labels") or {}
-    ours = labels.get(STREAM_LABEL) and labels.get("app.kubernetes.io/managed-by") == MANAGED_BY
+    # As the selector has it, an empty value included: what is listed and never known would be taken for missed.
+    ours = STREAM_LABEL in labels and labels.get("app.kubernetes.io/managed-by") == MANAGED_BY
     return (metadata["namespace"], labels[STREAM_LABEL]) if ours else None
 
 

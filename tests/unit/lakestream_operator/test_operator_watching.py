@@ -66,10 +66,10 @@ class ApiServer:
 
     # What happens to it.
 
-    def put(self, reference: Reference) -> None:
-        """Make or change an object."""
+    def put(self, reference: Reference, **parts: Any) -> None:
+        """Make or change an object, as by these parts of it."""
         event = "MODIFIED" if reference in self.objects else "ADDED"
-        found = self.objects.get(reference) or self._new(reference)
+        found = {**(self.objects.get(reference) or self._new(reference)), **parts}
         self.objects[reference] = {**found, "metadata": {**found["metadata"], "resourceVersion": str(self.version + 1)}}
         self._tell(event, reference, self.objects[reference])
 
@@ -402,7 +402,7 @@ def test_a_changed_object_that_kopf_does_not_tell_of_is_unhealthy(watched: Any, 
         await watching.watchdog.look()
         assert watching.watchdog.problems() == [], "it may be on its way"
         await watching.watchdog.look()
-        assert watching.watchdog.problems() == ["the watches have missed changes of 1 objects"]
+        assert watching.watchdog.problems() == [f"the watches have missed changes of 1 objects: {POD}"]
         clock.move(10 * 60)
         assert "could last be listed" in watching.watchdog.problems()[0]
 
@@ -465,6 +465,47 @@ def test_decisions_begin_once_all_is_known(watched: Any, monkeypatch: pytest.Mon
         looking.cancel()
 
     watched(script)
+
+
+@pytest.fixture
+def starting(clock: Any, run: Any, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+    """Runs a script on an operator that begins with what one server has."""
+    monkeypatch.setattr(handlers, "_RETRY_SECONDS", (0.02,))
+    monkeypatch.setattr(watchdog, "_POLL", timedelta(milliseconds=10))
+
+    def go(server: ApiServer, script: Script, applier: Any = None) -> None:
+        async def watching() -> None:
+            async with _watching(clock, server, applier) as watching:
+                looking = asyncio.create_task(watching.watchdog.run())
+                await watching.until(lambda: watching.reconciler.ready.is_set() or looking.done())
+                await script(watching)
+                looking.cancel()
+                await asyncio.gather(looking, return_exceptions=True)
+
+        run(watching())
+
+    return go
+
+
+def test_an_object_whose_label_names_no_lakestream_keeps_nobody_waiting(starting: Any) -> None:
+    """A selector by a label's name takes an empty one as well."""
+    server = ApiServer()
+    server.put(STREAM)
+    metadata = server._new(MAP)["metadata"]
+    server.put(MAP, metadata={**metadata, "labels": {**LABELS, STREAM_LABEL: ""}})
+
+    async def script(watching: Watching) -> None:
+        assert watching.reconciler.ready.is_set()
+        await watching.agrees()
+        for _ in range(2):
+            server.put(MAP)
+            await watching.agrees()
+            await watching.watchdog.look()
+        assert (watching.watchdog.behind, watching.watchdog.problems()) == ({}, [])
+        server.remove(MAP)
+        await watching.agrees()
+
+    starting(server, script, Decided())
 
 
 class Decided:
