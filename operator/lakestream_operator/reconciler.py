@@ -239,7 +239,7 @@ class Reconciler:
         stream = stream_of(loop.manifest)
         writers = listen(self.cache.writers(key), loop.heard, now)
         loop.heard = {name: seen.heard for name, seen in writers.items()}
-        self._look_at_claims(key, loop, writers)
+        self._look_at_claims(key, loop, stream, writers)
         await self._look_at_quotas(stream, loop, writers, now)
         observed = Observed(stream, writers, loop.contested, loop.refusals, loop.quotas)
         decision = decide(observed, self.job, now, loop.remembered)
@@ -258,9 +258,9 @@ class Reconciler:
         if decision.status is not None:
             await self._write(loop, stream, decision.status, now)
 
-    def _look_at_claims(self, key: StreamKey, loop: _Loop, writers: Mapping[str, WriterSeen]) -> None:
+    def _look_at_claims(self, key: StreamKey, loop: _Loop, stream: Stream, writers: Mapping[str, WriterSeen]) -> None:
         """Find out whether it names what is another one's, and let others know what is not its own any more."""
-        self._claim(loop, loop.claimant.having(writers.values()))
+        self._claim(loop, claimant_of(stream, writers.values()))
         if loop.compared != self._claims:
             others = (other.claimant for other_key, other in self._loops.items() if other_key != key)
             loop.rivals = tuple((one.namespace, one.name) for one in rivals(loop.claimant, others))
@@ -330,4 +330,10 @@ class Reconciler:
         loop.woken.set()
 
     def _claimant(self, key: StreamKey, manifest: Manifest) -> Claimant:
-        return claimant_of(stream_of(manifest), self.cache.writers(key).values())
+        try:
+            return claimant_of(stream_of(manifest), self.cache.writers(key).values())
+        except Exception:
+            # A bug, which is not the others' business: its own cycle meets it too, tells of it, and starts nothing.
+            logger.debug("what %s/%s claims cannot be told", *key, exc_info=True)
+            known = self._loops.get(key)
+            return known.claimant if known else Claimant(*key, age=("", ""), places=())

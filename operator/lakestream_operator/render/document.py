@@ -19,6 +19,7 @@ from lakestream_api import (
     Source,
     Writer,
     WriterNames,
+    lakestreams_in,
     load_lakestream,
     load_lakestream_object,
     load_scaling,
@@ -88,6 +89,12 @@ def _text(document: Any) -> str:
     return yaml.dump(document, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
 
 
+def _said(document: str) -> Any:
+    """What a valid document says, as JSON: somebody may have written dates or numbers into it, also as keys."""
+    (said,) = lakestreams_in(document)
+    return json.loads(json.dumps(said))
+
+
 def _whole(said: Any) -> Any:
     """What a document says; one of an earlier release means that release's defaults by what it leaves out."""
     for path, former in FORMER_DEFAULTS.items():
@@ -107,7 +114,7 @@ def is_restart(before: str | None, document: str) -> bool:
 
 
 def _without_restart(document: str) -> Any:
-    said = _whole(yaml.safe_load(document))
+    said = _whole(_said(document))
     said["metadata"].pop("annotations", None)
     return said
 
@@ -160,12 +167,12 @@ def plan_of(document: str) -> Plan:
         InvalidDocumentError: it is not one of `document_of`, or of an operator that knew other fields.
     """
     stream = load_lakestream(document)
-    said = yaml.safe_load(document)
+    said = _said(document)
     whole = _whole(said)
     if whole != said:
         document = _text(whole)
         stream = load_lakestream(document)
     for path, former in FORMER_DEFAULTS.items():
         whole = without(whole, path, former)
-    fingerprint = hashlib.sha256(json.dumps(whole, sort_keys=True, default=str).encode()).hexdigest()[:16]
+    fingerprint = hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:16]
     return Plan(document, fingerprint, stream, stream.spec.writers[0])

@@ -11,7 +11,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from lakestream_api import LakeStreamStatus, Phase
 from lakestream_operator.adapters.cache import Cache
 from lakestream_operator.adapters.web import serve_health, serve_metrics
-from lakestream_operator.claims import claimant_of
+from lakestream_operator.claims import Claimant, claimant_of
 from lakestream_operator.errors import ForbiddenError
 from lakestream_operator.metrics import Metrics, StreamMetrics
 from lakestream_operator.model import Apply, Create, Emit, Finalize, Kind, Reference, Stream
@@ -143,6 +143,31 @@ def test_a_bug_is_tried_again_later_and_is_nobody_elses(clock: Any, applier: App
         reconciler.cache.put(Kind.LakeStream, _manifest(version=2, generation=2, finalizers=[FINALIZER]))
         await _until(lambda: {name for name, _ in applier.statuses} == {"orders", "other"})
         assert reconciler._loops[key].bug is None
+        await reconciler.close()
+
+    play(looking())
+
+
+def test_a_bug_in_what_one_claims_keeps_nobody_else_waiting(
+    clock: Any, applier: Applier, play: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def claims(stream: Stream, *writers: Any) -> Claimant:
+        if stream.name == "orders":
+            raise KeyError("a bug")
+        return claimant_of(stream, *writers)
+
+    async def looking() -> None:
+        reconciler = _reconciler(clock, applier)
+        reconciler.ready.clear()
+        reconciler.cache.put(Kind.LakeStream, _manifest())
+        monkeypatch.setattr("lakestream_operator.reconciler.claimant_of", claims)
+        reconciler.cache.put(Kind.LakeStream, _manifest(version=2, generation=2))
+        reconciler.cache.put(Kind.LakeStream, _manifest("other"))
+        reconciler.begin()
+        await _until(lambda: {name for name, _ in applier.statuses} == {"other"})
+        bug = reconciler._loops["lake", "orders"].bug
+        assert bug is not None
+        assert {name for name, _ in applier.acts} == {"other"}, "who cannot tell what it claims is not started"
         await reconciler.close()
 
     play(looking())

@@ -159,6 +159,14 @@ def test_a_document_makes_its_own_plan_again() -> None:
     assert load_lakestream(plan.document).spec.kubernetes.image == "mine:1"
 
 
+@pytest.mark.parametrize("odd", ["2026-13-45", "{2026-01-01: 1}", "{1: 2, b: 3}", "{true: 1, b: 2}"])
+def test_a_document_into_which_somebody_wrote_what_json_does_not_have_is_read(odd: str) -> None:
+    plan = _plan(kubernetes={"driver": {"template": {"spec": {"x": "odd"}}}})
+    changed = plan_of(plan.document.replace("odd", odd))
+    assert changed.fingerprint != plan.fingerprint
+    assert not is_restart(changed.document, plan.document)
+
+
 def test_pods_keep_to_the_restricted_standard() -> None:
     for pod in _pods(render_application(_plan(), OWNER, JOB, 1)):
         assert pod["securityContext"]["runAsNonRoot"] is True
