@@ -169,9 +169,16 @@ def _without(document: Any, place: Sequence[int | str]) -> Any:
     return {name: _without(value, rest) if name == step else value for name, value in document.items()}
 
 
+_TOO_DEEP = "the document is nested too deeply; write what has at most 200 levels"
+
+
 def _read(model: type[M], document: object) -> M:
     # Strict, and through JSON: what is valid here is what the CRD's schema would accept too.
-    return model.model_validate_json(json.dumps(document), strict=True, by_alias=True, by_name=False)
+    try:
+        text = json.dumps(document)
+    except RecursionError as error:
+        raise InvalidDocumentError([Problem("", _TOO_DEEP)]) from error
+    return model.model_validate_json(text, strict=True, by_alias=True, by_name=False)
 
 
 def _validated(model: type[M], document: object, place: tuple[str, ...] = ()) -> M:
@@ -233,6 +240,10 @@ def _only(documents: Sequence[Any]) -> Mapping[str, Any]:
 def _problem(detail: ErrorDetails) -> Problem:
     context = detail.get("ctx", {})
     path = _path(detail["loc"])
+    if detail["type"] == "json_invalid":
+        # It was made of the document; what was given is all of it.
+        deep = "recursion" in context["error"]
+        return Problem(path, _TOO_DEEP if deep else f"the document cannot be read: {context['error']}")
     if detail["type"] == "lakestream":
         return Problem(f"{path}.{context['field']}", context["message"])
     return Problem(path, _message(detail, context))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,10 @@ import typer
 from lakestream_operator import logs
 from lakestream_operator.errors import OperatorError
 from lakestream_operator.settings import load_settings
+
+_LEVELS = 12_000
+"""Of calls, with which Python counts the levels of JSON: the API server takes objects of 10,000, and one that could not
+be read would end the watches of all. At so many, to read, write, show or compare one takes 2.4 of the stack's 8 MiB."""
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -33,6 +38,7 @@ def run(
     """Look after LakeStreams until SIGTERM."""
     from lakestream_operator.controller import run_controller  # kopf takes a while to import
 
+    sys.setrecursionlimit(_LEVELS)
     try:
         settings = load_settings(config)
         logs.configure(settings.log.level)

@@ -199,7 +199,7 @@ def _parsed(text: bytes) -> Object | None:
     """The object that an answer is; None: it is of a proxy that speaks no Kubernetes."""
     try:
         answer = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     return answer if isinstance(answer, dict) else None
 

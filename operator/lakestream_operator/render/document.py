@@ -14,6 +14,7 @@ import yaml
 from lakestream_api import (
     InvalidDocumentError,
     LakeStream,
+    Problem,
     Quarantine,
     Scaling,
     Source,
@@ -138,7 +139,11 @@ def wanted_of(stream: Stream) -> Wanted:
     """
     names = {"name": stream.name, "namespace": stream.namespace}
     manifest = {"apiVersion": API_VERSION, "kind": KIND, "metadata": names, "spec": stream.manifest.get("spec")}
-    return _wanted(json.dumps(manifest), stream.restart)
+    try:
+        text = json.dumps(manifest)
+    except RecursionError as error:
+        raise InvalidDocumentError([Problem("spec", "is nested too deeply")]) from error
+    return _wanted(text, stream.restart)
 
 
 def scaling_of(stream: Stream) -> Scaling | None:

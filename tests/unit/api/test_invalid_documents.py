@@ -76,6 +76,7 @@ def test_an_invalid_field_is_named_with_what_to_do(case: dict[str, Any]) -> None
         ('a: !!int ""', TAGGED),
         ("a: !!timestamp tomorrow", TAGGED),
         ("[" * 5000, "the document is not valid YAML: it is nested too deeply"),
+        (f"{VALID}x: {'[' * 250 + ']' * 250}", "the document is nested too deeply; write what has at most 200 levels"),
         (MUCH, "the document is not valid YAML in line 1, column 1: its aliases (*…) stand for too much"),
         ("&a [*a]", "the document is not valid YAML: Circular reference detected"),
         (

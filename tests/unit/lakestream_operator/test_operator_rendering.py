@@ -11,7 +11,7 @@ import yaml
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from lakestream_api import load_lakestream
+from lakestream_api import InvalidDocumentError, load_lakestream
 from lakestream_operator.model import Manifest
 from lakestream_operator.observer import stream_of
 from lakestream_operator.render import (
@@ -165,6 +165,15 @@ def test_a_document_into_which_somebody_wrote_what_json_does_not_have_is_read(od
     changed = plan_of(plan.document.replace("odd", odd))
     assert changed.fingerprint != plan.fingerprint
     assert not is_restart(changed.document, plan.document)
+
+
+@pytest.mark.parametrize("levels", [250, 5_000], ids=["more than is read", "more than Python takes"])
+def test_a_spec_that_is_nested_too_deeply_is_invalid(levels: int) -> None:
+    nested: list[Any] = []
+    for _ in range(levels):
+        nested = [nested]
+    with pytest.raises(InvalidDocumentError, match="is nested too deeply"):
+        _plan(kubernetes={"driver": {"template": {"spec": {"x": nested}}}})
 
 
 def test_pods_keep_to_the_restricted_standard() -> None:

@@ -5,10 +5,12 @@ import asyncio
 import gc
 import json
 import re
+import sys
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from datetime import timedelta
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -18,15 +20,18 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from prometheus_client import CollectorRegistry
 
+from lakestream_api import LakeStreamStatus
 from lakestream_api.names import MANAGED_BY, STREAM_LABEL, WRITER_LABEL
-from lakestream_operator import handlers, watchdog
+from lakestream_operator import handlers, logs, main, watchdog
 from lakestream_operator.adapters.cache import WATCHED, Cache
 from lakestream_operator.adapters.client import KubeClient
 from lakestream_operator.adapters.credentials import Credentials
 from lakestream_operator.errors import StoreWentBackError
 from lakestream_operator.metrics import Metrics
 from lakestream_operator.model import Kind, Reference
+from lakestream_operator.observer import FINALIZER
 from lakestream_operator.reconciler import Reconciler
+from lakestream_operator.settings import Settings
 from lakestream_operator.testing import lakestream
 from lakestream_operator.testing.cluster import JOB
 from lakestream_operator.watchdog import Watchdog
@@ -36,6 +41,7 @@ pytestmark = pytest.mark.waits
 LABELS = {STREAM_LABEL: "orders", WRITER_LABEL: "json", "app.kubernetes.io/managed-by": MANAGED_BY}
 POD = Reference(Kind.Pod, "lake", "orders-json-driver")
 MAP = Reference(Kind.ConfigMap, "lake", "orders-json-progress")
+DEEP = "deep"
 STREAM = Reference(Kind.LakeStream, "lake", "orders")
 
 
@@ -55,6 +61,8 @@ class ApiServer:
     """Whether it accepts watches and says nothing."""
     broken: bool = False
     """Whether watches say that the server cannot go on."""
+    depth: int = 0
+    """Of what stands as DEEP in an object."""
     missing: set[Kind] = field(default_factory=set)
     forbidden: set[str] = field(default_factory=set)
     """Namespaces in which one may do nothing."""
@@ -144,7 +152,8 @@ class ApiServer:
         if request.query.get("watch"):
             return await self._watch(request, kind, namespace, int(request.query["resourceVersion"]))
         items = [found for one, found in self.objects.items() if one.kind is kind and namespace in ("", one.namespace)]
-        return web.json_response({"items": items, "metadata": {"resourceVersion": str(self.version)}})
+        listed = {"items": items, "metadata": {"resourceVersion": str(self.version)}}
+        return web.json_response(listed, dumps=self._text)
 
     def _discovery(self, path: str, kinds: list[Kind]) -> web.Response:
         groups = {kind.api_version for kind in kinds if "/" in kind.api_version}
@@ -200,7 +209,10 @@ class ApiServer:
         return response
 
     async def _send(self, response: web.StreamResponse, event: str, manifest: Any) -> None:
-        await response.write(json.dumps({"type": event, "object": manifest}).encode() + b"\n")
+        await response.write(self._text({"type": event, "object": manifest}).encode() + b"\n")
+
+    def _text(self, said: Any) -> str:
+        return json.dumps(said).replace(f'"{DEEP}"', "[" * self.depth + "]" * self.depth)
 
 
 @dataclass
@@ -508,16 +520,53 @@ def test_an_object_whose_label_names_no_lakestream_keeps_nobody_waiting(starting
     starting(server, script, Decided())
 
 
+@pytest.fixture
+def _as_by_the_command(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[None]:
+    """What the command sets for its process."""
+
+    async def ended(_: Settings) -> None: ...
+
+    monkeypatch.setattr("lakestream_operator.controller.run_controller", ended)
+    monkeypatch.setattr(logs, "configure", lambda _: None)
+    before, file = sys.getrecursionlimit(), tmp_path / "operator.yaml"
+    file.write_text("job: {image: 'lakestream/spark:1', clusterRole: driver}")
+    main.run(file)
+    yield
+    sys.setrecursionlimit(before)
+
+
+@pytest.mark.usefixtures("_as_by_the_command")
+@pytest.mark.parametrize("depth", [1_200, 9_990], ids=["more than Python takes", "all that Kubernetes takes"])
+def test_a_lakestream_that_is_nested_deeply_is_told_so_and_nobody_else_is_stopped(starting: Any, depth: int) -> None:
+    server, said = ApiServer(depth=depth), Decided()
+    other = Reference(Kind.LakeStream, "lake", "clicks")
+    for one, nested in ((STREAM, {"x": DEEP}), (other, {})):
+        made = server._new(one)
+        spec = {**made["spec"], "kubernetes": {"driver": {"template": {"spec": nested}}}}
+        server.put(one, spec=spec, metadata={**made["metadata"], "finalizers": [FINALIZER]})
+
+    async def script(watching: Watching) -> None:
+        await watching.until(lambda: {"orders", "clicks"} <= said.statuses.keys())
+        assert "nested too deeply" in said.statuses["orders"].conditions[0].message
+        assert "nested too deeply" not in str(said.statuses["clicks"])
+        server.put(STREAM)
+        await watching.agrees()
+
+    starting(server, script, said)
+
+
 class Decided:
     """Takes down in which LakeStreams anything is done."""
 
     def __init__(self) -> None:
         self.of: set[str] = set()
+        self.statuses: dict[str, LakeStreamStatus] = {}
 
     async def act(self, stream: Any, action: Any, now: Any) -> None:
         self.of.add(stream.namespace)
 
-    async def write_status(self, stream: Any, status: Any) -> None: ...
+    async def write_status(self, stream: Any, status: Any) -> None:
+        self.statuses[stream.name] = status
 
 
 def test_a_namespace_that_cannot_be_listed_is_nothing_to_the_others(
