@@ -40,6 +40,8 @@ class Claimant:
     driven: tuple[Place, ...] = ()
     """The same of drivers that there are or will be again: they write there also if the spec does not name that any
     more."""
+    there: tuple[Place, ...] = ()
+    """The same of drivers that there are now."""
     goes_on: bool = True
     """Whether a driver that ends is started again."""
 
@@ -53,15 +55,18 @@ class Claimant:
         """The same one, with these drivers."""
         given: list[Place] = []
         driven: list[Place] = []
+        there: list[Place] = []
         for seen in writers:
             places = _places_in(seen.document)
             given += places
-            driven += places if self.goes_on or seen.application or seen.driver_pod else ()
-        return replace(self, given=tuple(given), driven=tuple(driven))
+            driven += places if self.goes_on or seen.has_driver else ()
+            there += places if seen.has_driver else ()
+        return replace(self, given=tuple(given), driven=tuple(driven), there=tuple(there))
 
-    def has(self, place: Place) -> bool:
-        """Whether drivers of it were given that place."""
-        return any(place.folder == one.folder for one in self.given)
+    def hold_on(self, place: Place) -> tuple[bool, bool]:
+        """Whether drivers of it have that place now, and whether they were given it; what is more compares as more."""
+        there, given = (any(place.folder == one.folder for one in some) for some in (self.there, self.given))
+        return there, given
 
 
 def claimant_of(stream: Stream, writers: Iterable[WriterSeen] = ()) -> Claimant:
@@ -100,14 +105,14 @@ def places_of(stream: LakeStream) -> tuple[Place, ...]:
 
 
 def rivals(me: Claimant, others: Iterable[Claimant]) -> tuple[Claimant, ...]:
-    """Those of the others that claim a place in one that it names, or one that holds it."""
-    return tuple(other for other in others if any(_shared(me, other)))
+    """Those of the others that claim a place in one that it claims, or one that holds it."""
+    return tuple(other for other in others if any(_shared(me.claims, other)))
 
 
 def contested(me: Claimant, others: Iterable[Claimant]) -> str:
     """What a LakeStream names that is another one's; or empty.
 
-    A place is his whose drivers have it already; else his who is older.
+    A place is his whose drivers have it; else his whose drivers were given it; else his who is older.
 
     Args:
         me: the LakeStream.
@@ -115,7 +120,7 @@ def contested(me: Claimant, others: Iterable[Claimant]) -> str:
     """
     problems = []
     for other in others:
-        for mine, how, theirs in _shared(me, other):
+        for mine, how, theirs in _shared(me.places, other):
             if not _is_first(me, mine, other, theirs):
                 problems.append(
                     f"{mine.field}: {mine.location} {how} {theirs.what} of the LakeStream "
@@ -125,9 +130,16 @@ def contested(me: Claimant, others: Iterable[Claimant]) -> str:
     return " ".join(problems)
 
 
-def _shared(me: Claimant, other: Claimant) -> Iterator[tuple[Place, str, Place]]:
-    """What one names and the other claims that is one place, or of which one lies in the other."""
-    for mine, theirs in product(me.places, other.claims):
+def taken(me: Claimant, others: Iterable[Claimant]) -> frozenset[str]:
+    """Folders that drivers of a LakeStream were given and are another one's by now, as if it was suspended meanwhile:
+    no driver is started on its document again, whatever the spec says. Arguments as of `contested`."""
+    shared = ((mine, other, theirs) for other in others for mine, _, theirs in _shared(me.driven, other))
+    return frozenset(mine.folder for mine, other, theirs in shared if not _is_first(me, mine, other, theirs))
+
+
+def _shared(some: Iterable[Place], other: Claimant) -> Iterator[tuple[Place, str, Place]]:
+    """What of some places and another one's claims is one place, or of which one lies in the other."""
+    for mine, theirs in product(some, other.claims):
         if mine.folder.startswith(theirs.folder):
             yield mine, "is" if mine.folder == theirs.folder else "lies in", theirs
         elif theirs.folder.startswith(mine.folder):
@@ -135,5 +147,5 @@ def _shared(me: Claimant, other: Claimant) -> Iterator[tuple[Place, str, Place]]
 
 
 def _is_first(me: Claimant, mine: Place, other: Claimant, theirs: Place) -> bool:
-    i_hold, they_hold = me.has(mine), other.has(theirs)
-    return i_hold if i_hold != they_hold else me.age < other.age
+    i_hold, they_hold = me.hold_on(mine), other.hold_on(theirs)
+    return i_hold > they_hold if i_hold != they_hold else me.age < other.age

@@ -10,6 +10,7 @@ from functools import partial
 from lakestream_api import InvalidDocumentError, LakeStreamStatus, QuarantineStatus, WriterNames
 from lakestream_operator.autoscaler import ScalingState, ShardState
 from lakestream_operator.changes import REPLACED, changes_for
+from lakestream_operator.claims import places_of
 from lakestream_operator.conditions import Findings
 from lakestream_operator.executors import kept_away, scale
 from lakestream_operator.model import Action, Emit, Finalize, Kind, Observed, Refusal, Stream, WriterSeen
@@ -169,10 +170,15 @@ def _goal(observed: Observed, wanted: Wanted | None, name: str) -> Goal | None:
     if wanted is None:
         # With a spec that says nothing sensible, what was wanted before goes on.
         before = _known(seen.document)
-        return goal(names, before) if before else None
+        return goal(names, before) if before and (seen.has_driver or _is_free(before, observed)) else None
     plan, good = wanted.plans[name], _known(seen.good) if wanted.stream.spec.rollback else None
     rejected = good is not None and seen.memory.rejected == plan.fingerprint
     return goal(names, good if rejected else plan, rollback=good, went_back=rejected)
+
+
+def _is_free(plan: Plan, observed: Observed) -> bool:
+    """Whether nobody else has what a driver with that plan would write."""
+    return observed.taken.isdisjoint(place.folder for place in places_of(plan.stream))
 
 
 def _known(document: str | None) -> Plan | None:

@@ -13,7 +13,7 @@ from lakestream_api import LakeStreamStatus
 from lakestream_operator.adapters.applier import Applier
 from lakestream_operator.adapters.cache import Cache, StreamKey
 from lakestream_operator.attempts import attempt
-from lakestream_operator.claims import Claimant, claimant_of, contested, rivals
+from lakestream_operator.claims import Claimant, claimant_of, contested, rivals, taken
 from lakestream_operator.clock import Clock
 from lakestream_operator.conditions import FAILED, failed
 from lakestream_operator.decide import Remembered, decide
@@ -52,6 +52,8 @@ class _Loop:
     """The claims of all that they are of."""
     contested: str = ""
     """What it names that is another one's: once that one lets go of it, it can be started."""
+    taken: frozenset[str] = frozenset()
+    """The same of what its drivers were given."""
     woken: asyncio.Event = field(default_factory=asyncio.Event)
     woken_at: datetime | None = None
     busy_since: datetime | None = None
@@ -241,7 +243,7 @@ class Reconciler:
         loop.heard = {name: seen.heard for name, seen in writers.items()}
         self._look_at_claims(key, loop, stream, writers)
         await self._look_at_quotas(stream, loop, writers, now)
-        observed = Observed(stream, writers, loop.contested, loop.refusals, loop.quotas)
+        observed = Observed(stream, writers, loop.contested, loop.taken, loop.refusals, loop.quotas)
         decision = decide(observed, self.job, now, loop.remembered)
 
         async def act(action: Action) -> None:
@@ -266,7 +268,7 @@ class Reconciler:
             loop.rivals = tuple((one.namespace, one.name) for one in rivals(loop.claimant, others))
             loop.compared = self._claims
         others_now = [self._claimant(rival, self._loops[rival].manifest) for rival in loop.rivals]
-        loop.contested = contested(loop.claimant, others_now)
+        loop.contested, loop.taken = contested(loop.claimant, others_now), taken(loop.claimant, others_now)
 
     async def _look_at_quotas(
         self, stream: Stream, loop: _Loop, writers: Mapping[str, WriterSeen], now: datetime
@@ -313,7 +315,7 @@ class Reconciler:
         before, loop.claimant = loop.claimant, claimant
         if claimant.claims != before.claims:
             self._claims_changed()
-        elif claimant.given != before.given:
+        elif (claimant.given, claimant.there) != (before.given, before.there):
             self._look_at_contested()
 
     def _claims_changed(self) -> None:
@@ -322,7 +324,7 @@ class Reconciler:
 
     def _look_at_contested(self) -> None:
         for loop in self._loops.values():
-            if loop.contested:
+            if loop.contested or loop.taken:
                 self._look_soon(loop)
 
     def _look_soon(self, loop: _Loop) -> None:

@@ -122,6 +122,11 @@ class WriterSeen:
     """That have not ended, and are not being deleted: they are, or will be, executors."""
 
     @property
+    def has_driver(self) -> bool:
+        """Whether there is a driver, or what makes one."""
+        return self.application is not None or self.driver_pod is not None
+
+    @property
     def own_pod(self) -> DriverPod | None:
         """The driver's pod, if it is that of this SparkApplication and not one that was before it."""
         app, pod = self.application, self.driver_pod
@@ -183,6 +188,8 @@ class Observed:
     """By name; also those that the spec has no more."""
     contested: str = ""
     """What it names that is another LakeStream's, or empty."""
+    taken: frozenset[str] = frozenset()
+    """Folders that its drivers were given, and that are another LakeStream's by now."""
     refusals: Mapping[str, Refusal] = field(default_factory=dict)
     """What could not be done lately, by writer; under an empty name what is about the LakeStream itself."""
     quotas: tuple[Manifest, ...] = ()

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from lakestream_operator.claims import Claimant, claimant_of, contested
+from lakestream_operator.claims import Claimant, claimant_of, contested, taken
 from lakestream_operator.decide import decide
 from lakestream_operator.model import Create, DriverPod, Observed, PodPhase, WriterSeen
 from lakestream_operator.observer import FINALIZER, stream_of
@@ -138,6 +138,17 @@ def test_of_two_that_name_one_place_a_suspended_one_was_there_first() -> None:
     older = claimant(writing("older", "s3a://lake/orders", "2025-01-01T00:00:00Z"))
     assert contested(suspended, [older]) == ""
     assert contested(older, [suspended])
+
+
+def test_who_has_drivers_goes_before_who_once_had_them_and_is_resumed() -> None:
+    made = writing("young", "s3a://lake/orders", LATER)
+    young, resumed = claimant(made, *documents_of(made)), claimant(OLD, *documents_of(OLD), running=False)
+    (folder,) = {place.folder for place in young.places if "orders" in place.folder}
+    assert (contested(young, [resumed]), taken(young, [resumed])) == ("", frozenset())
+    assert "LakeStream lake/young" in contested(resumed, [young])
+    # Nor does it begin there again by what it was given, where its spec cannot be read any more.
+    spoilt = claimant(manifest("old", writers=[]), *documents_of(OLD), running=False)
+    assert (contested(spoilt, [young]), taken(spoilt, [young])) == ("", {folder})
 
 
 def test_two_that_are_suspended_can_change_their_places() -> None:
