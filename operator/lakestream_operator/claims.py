@@ -44,6 +44,8 @@ class Claimant:
     """The same of drivers that there are now."""
     goes_on: bool = True
     """Whether a driver that ends is started again."""
+    goes_back: bool = False
+    """Whether it is started with the last document that was good, should the one that it was given never run."""
 
     @property
     def claims(self) -> tuple[Place, ...]:
@@ -57,10 +59,10 @@ class Claimant:
         driven: list[Place] = []
         there: list[Place] = []
         for seen in writers:
-            places = _places_in(seen.document)
+            places = _places_in(seen.document) + (_places_in(seen.good) if self.goes_back else ())
             given += places
             driven += places if self.goes_on or seen.has_driver else ()
-            there += places if seen.has_driver else ()
+            there += _places_in(seen.document) if seen.has_driver else ()
         return replace(self, given=tuple(given), driven=tuple(driven), there=tuple(there))
 
     def hold_on(self, place: Place) -> tuple[bool, bool]:
@@ -77,12 +79,14 @@ def claimant_of(stream: Stream, writers: Iterable[WriterSeen] = ()) -> Claimant:
         writers: what there is of its writers, also of those that it has no more.
     """
     try:
-        places = places_of(wanted_of(stream).stream)
+        wanted = wanted_of(stream).stream
+        places, goes_back = places_of(wanted), wanted.spec.rollback
     except InvalidDocumentError:
-        places = ()
+        places, goes_back = (), False
     created = stream.manifest["metadata"].get("creationTimestamp", "")
     goes_on = not (stream.suspended or stream.deleting)
-    return Claimant(stream.namespace, stream.name, (created, stream.uid), places, goes_on=goes_on).having(writers)
+    made = Claimant(stream.namespace, stream.name, (created, stream.uid), places, goes_on=goes_on, goes_back=goes_back)
+    return made.having(writers)
 
 
 def _places_in(document: str | None) -> tuple[Place, ...]:

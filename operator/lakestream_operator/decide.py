@@ -172,6 +172,8 @@ def _goal(observed: Observed, wanted: Wanted | None, name: str) -> Goal | None:
         before = _known(seen.document)
         return goal(names, before) if before and (seen.has_driver or _is_free(before, observed)) else None
     plan, good = wanted.plans[name], _known(seen.good) if wanted.stream.spec.rollback else None
+    if good is not None and not _is_free(good, observed):
+        good = None
     rejected = good is not None and seen.memory.rejected == plan.fingerprint
     return goal(names, good if rejected else plan, rollback=good, went_back=rejected)
 

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from lakestream_api.names import DOCUMENT_KEY
 from lakestream_operator.claims import Claimant, claimant_of, contested, taken
 from lakestream_operator.decide import decide
-from lakestream_operator.model import Create, DriverPod, Observed, PodPhase, WriterSeen
+from lakestream_operator.model import Apply, Create, DriverPod, Memory, Observed, PodPhase, WriterSeen
 from lakestream_operator.observer import FINALIZER, stream_of
 from lakestream_operator.render import wanted_of
 from lakestream_operator.testing import lakestream
@@ -149,6 +150,35 @@ def test_who_has_drivers_goes_before_who_once_had_them_and_is_resumed() -> None:
     # Nor does it begin there again by what it was given, where its spec cannot be read any more.
     spoilt = claimant(manifest("old", writers=[]), *documents_of(OLD), running=False)
     assert (contested(spoilt, [young]), taken(spoilt, [young])) == ("", {folder})
+
+
+def test_what_a_rollback_would_write_is_not_given_away() -> None:
+    young = claimant(writing("young", "s3a://lake/orders", LATER))
+    for rollback in (False, True):
+        moved = stream_of(
+            manifest("old", rollback=rollback, writers=[{"name": "json", "json": {"path": "s3a://lake/another"}}])
+        )
+        (document,), (good,) = documents_of(moved.manifest), documents_of(OLD)
+        old = claimant_of(moved, [WriterSeen(document=document, good=good)])
+        assert bool(contested(young, [old])) is rollback
+        # Once the new one has committed, it is the good one.
+        assert contested(young, [claimant_of(moved, [WriterSeen(document=document, good=document)])]) == ""
+
+
+@pytest.mark.parametrize("free", [True, False])
+def test_nothing_is_rolled_back_to_a_place_that_another_one_has_taken(clock: Any, *, free: bool) -> None:
+    moved = stream_of(
+        manifest("old", rollback=True, writers=[{"name": "json", "json": {"path": "s3a://lake/another"}}])
+    )
+    (plan,), (good,) = wanted_of(moved).plans.values(), documents_of(OLD)
+    seen = WriterSeen(document=plan.document, good=good, memory=Memory(rejected=plan.fingerprint))
+    young = writing("young", "s3a://lake/orders", LATER)
+    rival = claimant(young, *documents_of(young))
+    lost = frozenset() if free else taken(claimant_of(moved, [seen]), [rival])
+    decision = decide(Observed(moved, {"json": seen}, taken=lost), JOB, clock.now)
+    applied = [action.manifest.get("data", {}) for action in decision.actions["json"] if isinstance(action, Apply)]
+    (document,) = (one[DOCUMENT_KEY] for one in applied if DOCUMENT_KEY in one)
+    assert document == (good if free else plan.document)
 
 
 def test_two_that_are_suspended_can_change_their_places() -> None:
