@@ -28,6 +28,8 @@ OBSTORE = {
     "list": {"s3:ListBucket"},
     "list_with_delimiter": {"s3:ListBucket"},
     "delete": {"s3:DeleteObject"},
+    # In a folder alone: S3 has an object whole or not at all.
+    "rename": set(),
 }
 # What Hudi does with tables through S3A: reads, listings, uploads in parts, renames (a copy and a deletion).
 # The region is set, so that S3A need not ask for it (s3:GetBucketLocation).
