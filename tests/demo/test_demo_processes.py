@@ -35,13 +35,14 @@ signal.signal(signal.SIGTERM, signal.SIG_IGN)
 print("deaf", flush=True)
 time.sleep(600)
 """
+# Not by print: a handler that runs within it may not print, too.
 PATIENT = """
-import signal, sys, time
+import os, signal, sys, time
 def stop(*_):
     print("draining", flush=True)
     sys.exit(0)
 signal.signal(signal.SIGTERM, stop)
-print("ready", flush=True)
+os.write(1, b"ready\\n")
 time.sleep(600)
 """
 
