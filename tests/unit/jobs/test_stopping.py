@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
 import sys
@@ -67,3 +68,27 @@ with stop_on_signals(stop):
 def test_it_is_known_while_the_main_thread_is_held_up() -> None:
     """As by a library that waits for an answer: no handler of Python runs."""
     assert subprocess.check_output([sys.executable, "-c", _HELD_UP], timeout=60) == b"True\n"
+
+
+_LOGS = """
+import logging
+from lakestream.stopping import StopSignal, stop_on_signals
+
+logging.basicConfig(level=logging.INFO)
+with stop_on_signals(stop := StopSignal()):
+    logging.info("x" * 200_000)  # more than a pipe takes
+print(stop.is_asked)
+"""
+
+
+def test_it_is_known_and_told_while_the_main_thread_waits_for_who_reads_its_log() -> None:
+    """A handler of Python runs within the write, which takes no other one of the same thread."""
+    buffered = {name: value for name, value in os.environ.items() if name != "PYTHONUNBUFFERED"}
+    pipe = subprocess.PIPE
+    with subprocess.Popen([sys.executable, "-c", _LOGS], env=buffered, stdout=pipe, stderr=pipe) as process:
+        assert process.stderr is not None
+        process.stderr.read(1)
+        process.send_signal(signal.SIGTERM)
+        answer, log = process.communicate(timeout=60)
+    assert answer == b"True\n"
+    assert log.endswith(b"SIGTERM: ending after the batch in hand\n")
