@@ -26,7 +26,7 @@ from lakestream_localkinesis.tls import server_context
 
 logger = logging.getLogger(__name__)
 
-app = typer.Typer(help="A local Kinesis.", no_args_is_help=True)
+app = typer.Typer(help="A local Kinesis.", no_args_is_help=True, add_completion=False)
 
 ON_DEMAND = "on-demand"
 MOST_PORT = 65_535

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 Made = TypeVar("Made")
 
 app = typer.Typer(
-    help="Write the same events into JSON and Hudi tables, and compare costs and answers.", invoke_without_command=True
+    help="Write the same events into JSON and Hudi tables, and compare costs and answers.",
+    invoke_without_command=True,
+    add_completion=False,
 )
 
 

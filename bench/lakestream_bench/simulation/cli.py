@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
 WRITERS = ("json", "cow", "mor")
 
-app = typer.Typer(help="Put the autoscaler through days of load in seconds.", invoke_without_command=True)
+app = typer.Typer(
+    help="Put the autoscaler through days of load in seconds.", invoke_without_command=True, add_completion=False
+)
 
 
 @app.callback()

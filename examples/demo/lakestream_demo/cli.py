@@ -35,7 +35,7 @@ LITTLE_BYTES = 1 << 20
 WIDTH = 120
 """Columns of what goes to a file or a pipe."""
 
-app = typer.Typer()
+app = typer.Typer(add_completion=False)
 
 
 @app.callback(invoke_without_command=True)

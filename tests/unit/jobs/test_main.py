@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 import yaml
+from typer.core import TyperGroup
+from typer.main import get_command
 from typer.testing import CliRunner
 
 from lakestream.main import app
@@ -103,6 +105,17 @@ def test_the_image_has_the_data_planes_commands_though_no_package_announces_any(
         runpy.run_path(str(ROOT / "images" / "spark" / "main.py"))
     assert not ended.value.code
     assert word in capsys.readouterr().out
+
+
+def test_no_command_offers_a_completion_of_its_own() -> None:
+    """The shell would take it for that of all of `lakestream`."""
+    commands = get_command(app)
+    assert isinstance(commands, TyperGroup)
+    context = commands.make_context("lakestream", [], resilient_parsing=True)
+    names = commands.list_commands(context)
+    assert {"ingest", "kinesis", "query", "simulate"} <= {*names}
+    options = [(name, one.opts) for name in names for one in commands.get_command(context, name).params]
+    assert [name for name, opts in options if "--install-completion" in opts] == []
 
 
 def test_a_document_that_is_no_text_is_told_so(tmp_path: Path) -> None:
