@@ -209,6 +209,11 @@ def columns_of(connection: duckdb.DuckDBPyConnection, sql: str, columns: Sequenc
     tree = json.loads(text)
     if tree["error"]:
         if tree["error_type"] == "not implemented":
+            if any(one.type is duckdb.StatementType.MULTI for one in connection.extract_statements(sql)):
+                # DuckDB makes two statements of it, the first of which would look the values up.
+                raise SqlError(
+                    "--sql: PIVOT needs its values here: PIVOT lake ON … IN (…), with each value in the list"
+                )
             raise SqlError("--sql takes a query (SELECT, WITH, FROM, VALUES), and no other statement")
         raise SqlError(f"--sql: {tree['error_message']}, in: {sql}")
     if len(tree["statements"]) != 1:

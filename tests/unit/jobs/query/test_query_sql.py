@@ -119,6 +119,7 @@ def test_what_arrow_would_tell_as_something_else_is_text() -> None:
         "SELECT count(DISTINCT y) FROM lake t(x, y)",
         # By all columns that are not named.
         'SELECT "1" FROM lake PIVOT (count(*) FOR a IN (1))',
+        "PIVOT lake ON a IN (1, 2) USING count(*)",
         "SELECT count(*) FROM lake PIVOT (count(*) FOR a IN (1))",
         "SELECT v FROM lake UNPIVOT INCLUDE NULLS (v FOR n IN (b))",
         "UNPIVOT (SELECT a, b FROM lake) ON COLUMNS(*)::text INTO NAME n VALUE v",
@@ -209,6 +210,9 @@ def test_only_columns_that_are_named_are_read(sql: str, read: list[str]) -> None
         ("", "takes one query, and there are 0$"),
         ("SELECT '\udcff'", "--sql is not UTF-8"),
         ("DROP TABLE lake", r"takes a query \(SELECT"),
+        ("PIVOT lake ON a USING count(*)", r"PIVOT needs its values .* ON … IN \(…\)"),
+        ("WITH p AS (PIVOT lake ON b IN (SELECT b FROM lake)) FROM p", "PIVOT needs its values"),
+        ("SELECT 'pivot'; DROP TABLE lake", r"takes a query \(SELECT"),
         ("COPY lake TO 'x.csv'", r"takes a query \(SELECT"),
         ("SELECT * FROM read_csv('/etc/passwd')", "disabled by configuration"),
         ("SELECT * FROM lake, 'other.parquet'", "."),
