@@ -151,6 +151,8 @@ def inferred(structure: Any, numbers: Numbers) -> str | None:
         structure: of the column.
         numbers: that are in it.
     """
+    if structure == "JSON":
+        return "JSON"  # of which whoever reads it makes a text
     # Spark knows no unsigned one, whose differences would be errors below 0.
     whole = "HUGEINT" if numbers.beyond_bigint else "BIGINT"
     if "DOUBLE" not in _leaves(structure):
@@ -190,7 +192,7 @@ def _type_of(structure: Any, numbers: Mapping[str, str]) -> str:
             )
         case [element]:
             return f"{_type_of(element, numbers)}[]"
-        case "NULL":
+        case "NULL" | "JSON":  # of values of several kinds; as JSON, texts would have their quotes
             return "VARCHAR"
         case _:
             return numbers.get(structure, str(structure))

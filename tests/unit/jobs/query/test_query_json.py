@@ -452,6 +452,33 @@ def test_a_text_is_one_also_beside_numbers(tmp_path: Path) -> None:
     assert keys_of(table, "--sql", "SELECT order_id FROM lake WHERE x = '5'") == "01"
 
 
+def test_a_text_is_one_also_beside_numbers_within_a_value(tmp_path: Path) -> None:
+    """As of a field that has become one: it had quotes and escapes, and was equal to no text."""
+    table = Table(tmp_path, "order_id string", "SELECT order_id, f(order_id) AS s FROM events")
+    values = [
+        b"5",
+        b'"5"',
+        b'"a\\"b"',
+        b"true",
+        b"null",
+        b'"null"',
+        b"1.10",
+        b"[1]",
+        b'{"k":"v"}',
+        b"1234567890123456789012",
+    ]
+    lines = [
+        b'{"order_id":"%d","s":{"x":%b,"n":1},"a":[%b],"d":[{"x":{"y":%b}}]}\n' % (number, one, one, one)
+        for number, one in enumerate(values)
+    ]
+    table.write(0, lines)
+    texts = ["5", "5", 'a"b', "true", None, "null", "1.1", "[1]", '{"k":"v"}', values[-1].decode()]
+    rows = rows_of(str(table.folder), "--sql", "SELECT s, a, d FROM lake ORDER BY order_id::int")
+    assert rows == [{"s": {"x": one, "n": 1}, "a": [one], "d": [{"x": {"y": one}}]} for one in texts]
+    assert keys_of(table, "--sql", "SELECT order_id FROM lake WHERE s.x = '5' OR a[1] = 'a\"b'") == "012"
+    assert keys_of(table, "--sql", "SELECT order_id FROM lake WHERE d[1].x.y = '5' OR s.x IS NULL") == "014"
+
+
 @pytest.mark.parametrize("late", [b'{"order_id":\n', b'{"version":1.7}\n'])
 def test_a_late_line_is_told_as_an_early_one(tmp_path: Path, late: bytes) -> None:
     """Rows have gone on by then."""
