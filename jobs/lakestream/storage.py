@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 from functools import lru_cache
+from textwrap import shorten
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urlsplit
 
@@ -270,6 +271,19 @@ def translated(what: str) -> Iterator[None]:
         raise StorageUnavailableError(f"{what}: {_first_line(error)}") from error
 
 
+def failure_of_s3(what: str, said: str) -> StorageError | StorageUnavailableError | None:
+    """What S3 did, if that is what a library failed with that has obstore's `object_store`, and tells it as text.
+
+    Args:
+        what: was tried.
+        said: by the library.
+    """
+    told = shorten(_RETRIED.sub(": ", said), 400, placeholder=" …")
+    if _DENIED.search(said):
+        return _denied(what, Exception(told))
+    return StorageUnavailableError(f"{what}: {told}") if _FAILED.search(said) else None
+
+
 def s3_credentials() -> S3Credential:
     """What the chain of this process finds, for readers that look for it in another way.
 
@@ -349,6 +363,9 @@ def _first_line(error: BaseException) -> str:
     return f"{first.partition(': <')[0]}: {found[1]}{': ' if found[2] else ''}{found[2] or ''}"
 
 
+_DENIED = re.compile(r"\b(?:PermissionDenied|Unauthenticated) \{|status: 40[13]\b| 403 Forbidden|operation lacked ")
+_FAILED = re.compile(r'Generic \{ store: "S3"|Generic S3 error')
+_RETRIED = re.compile(r", source: RetryError\(.*?\binner: ")
 _SAID = re.compile(r"<Code>([\w.]+)</Code>(?:\s*<Message>([^<]*)</Message>)?")
 _AWAY = re.compile(rf"{StorageUnavailableError.__name__}: (no credentials of AWS: .*)")
 """What obstore makes of it that whoever gives credentials is away."""

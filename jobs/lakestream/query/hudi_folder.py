@@ -151,6 +151,18 @@ class HudiFolder:
         if version.name not in {one.name for one in history.versions[history.first_kept :]}:
             raise FilesGoneError(f"files of {version} were removed while they were read: {history.span}. Ask again")
 
+    def require_answer(self) -> None:
+        """Look for a data file, of the newest commit.
+
+        Raises:
+            StorageError, StorageUnavailableError: the store denies it, or does not answer.
+        """
+        said: dict[str, Any] = {}
+        with suppress(ObjectNotFoundError):  # the commit was archived meanwhile
+            said = self.metadata(self.timeline.batches[-1]) if self.timeline.batches else {}
+        written = [stat for stats in (said.get("partitionToWriteStats") or {}).values() for stat in stats]
+        exists(self.place, next((stat["path"] for stat in written if stat.get("path")), _PROPERTIES))
+
     @property
     def _removals(self) -> Set[str]:
         return {one.requested for one in self.timeline.instants if one.action in _REMOVE}

@@ -5,8 +5,10 @@ Which instant is read, and whether its files are still there, was decided before
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from textwrap import shorten
 from urllib.parse import quote
 
@@ -14,6 +16,7 @@ import hudi
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from lakestream.errors import LakeStreamError
 from lakestream.query import sql
 from lakestream.query.errors import UnreadableError
 from lakestream.query.hudi_folder import HudiFolder
@@ -22,7 +25,8 @@ from lakestream.query.question import Asked, ReadOptimized
 from lakestream.query.rows import first
 from lakestream.query.spans import Span
 from lakestream.query.telling import instant_of_log, staleness, told_of
-from lakestream.storage import Scheme, StoreSettings, s3_credentials
+from lakestream.query.waiting import Given, awaited
+from lakestream.storage import Scheme, StoreSettings, failure_of_s3, s3_credentials
 
 ENGINE = f"hudi-rs {hudi.__version__}"
 
@@ -44,12 +48,13 @@ class HudiRs:
             self._options = self._options.with_as_of_timestamp(as_of)
             if not isinstance(asked.question, ReadOptimized):
                 _require_compacted(folder, as_of)
-        with _in_our_words(folder.place):
-            # It reads a URI as one: a name may have a blank, a # or a %.
-            uri = quote(folder.place.path.uri, safe=":/")
-            self._table = hudi.HudiTable(uri, _storage_options(folder.place))
-            found: pa.Schema = self._table.get_schema_with_meta_fields()
-            self._slices = [] if span.last is None else self._table.get_file_slices(self._options)
+        # It reads a URI as one: a name may have a blank, a # or a %.
+        uri, options = quote(folder.place.path.uri, safe=":/"), _storage_options(folder.place)
+        self._table = self._by_hudi_rs(lambda: hudi.HudiTable(uri, options))
+        found: pa.Schema = self._by_hudi_rs(self._table.get_schema_with_meta_fields)
+        self._slices: list[hudi.HudiFileSlice] = []
+        if span.last is not None:
+            self._slices = self._by_hudi_rs(lambda: self._table.get_file_slices(self._options))
         self.schema = pa.schema([field.with_nullable(True) for field in found])
         """The table's columns as of its newest commit, Hudi's own before them."""
 
@@ -103,14 +108,12 @@ class HudiRs:
         options = self._options.with_projection(needed)
         if isinstance(self._asked.question, ReadOptimized):
             options = options.with_hudi_option(_READ_OPTIMIZED, "true")
-        with _in_our_words(self._folder.place):
-            reader = self._table.create_file_group_reader_with_options(options)
+        reader = self._by_hudi_rs(lambda: self._table.create_file_group_reader_with_options(options))
         for one in self._slices:
             if commits is not None and not self._may_hold(one, commits[0].name):
                 continue
-            with _in_our_words(self._folder.place):
-                batches = reader.read_file_slice_stream(one, options)
-            while (batch := self._next(batches)) is not None:
+            batches = self._by_hudi_rs(partial(reader.read_file_slice_stream, one, options))
+            while (batch := self._by_hudi_rs(partial(next, batches, None))) is not None:
                 if written is not None:
                     batch = batch.filter(pc.is_in(batch.column(COMMIT_TIME), value_set=written))
                 yield _as(schema, batch, self._folder.partition_fields)
@@ -121,9 +124,13 @@ class HudiRs:
             return True  # those of logs have the base file's
         return one.creation_instant_time >= first or any(instant_of_log(name) >= first for name in one.log_file_names)
 
-    def _next(self, batches: hudi.HudiRecordBatchStream) -> pa.RecordBatch | None:
-        with _in_our_words(self._folder.place):
-            return next(batches, None)
+    def _by_hudi_rs(self, call: Callable[[], Given]) -> Given:
+        """What a call of it gives. It tries each request for three minutes: the store is looked at meanwhile."""
+        # Half of the time that we wait for a store is the look's own.
+        half = self._folder.place.patience / 2
+        folder = replace(self._folder, place=replace(self._folder.place, patience=half))
+        with _in_our_words(folder.place):
+            return awaited(call, half.total_seconds(), folder.require_answer)
 
 
 def _require_compacted(folder: HudiFolder, as_of: str) -> None:
@@ -176,9 +183,11 @@ def _storage_options(place: StoreSettings) -> dict[str, str]:
 def _in_our_words(place: StoreSettings) -> Iterator[None]:
     try:
         yield
-    except (GeneratorExit, KeyboardInterrupt, SystemExit):
+    except (GeneratorExit, KeyboardInterrupt, SystemExit, LakeStreamError):
         raise
     except BaseException as error:  # a panic in Rust is no Exception
+        if place.path.scheme is Scheme.S3 and (failed := failure_of_s3(f"read {place.path} by {ENGINE}", str(error))):
+            raise failed from error
         said = shorten(str(error) or type(error).__name__, 200, placeholder=" …")
         raise UnreadableError(
             f"{ENGINE} cannot read the table at {place.path}: {said}. Should files have been cleaned meanwhile, "

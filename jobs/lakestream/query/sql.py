@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-import signal
 import tempfile
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from concurrent.futures import Future, wait
+from concurrent.futures import wait
 from contextlib import contextmanager
-from threading import Thread, current_thread, main_thread
 from typing import Any
 
 import duckdb
@@ -19,13 +17,12 @@ from lakestream.errors import LakeStreamError
 from lakestream.query.ddl import quoted, text
 from lakestream.query.errors import SqlError, UnreadableError
 from lakestream.query.question import TABLE
+from lakestream.query.waiting import SECONDS_TO_LOOK, begun, ctrl_c
 from lakestream.texts import is_utf8
 
 _ANSWER = "answer"
 _ROWS = 10_000
 """Of a batch that is handed on."""
-_SECONDS_TO_LOOK = 0.1
-"""Between two looks whether somebody has pressed Ctrl-C."""
 _OF_VALUES = frozenset({"generate_series", "range", "unnest"})
 """Table functions that read nothing but their arguments."""
 # Names of fields and values of enumerations are passed over: they are in quotes, or a type comes behind them.
@@ -134,46 +131,17 @@ def _keeping(failed: list[LakeStreamError], rows: pa.RecordBatchReader) -> Itera
 
 def do(connection: duckdb.DuckDBPyConnection, statement: str, values: Sequence[str] = ()) -> list[tuple[Any, ...]]:
     """Carry out a statement; its rows."""
-    found: Future[list[tuple[Any, ...]]] = Future()
-
-    def execute() -> None:
-        try:
-            # A connection takes the next statement only when all of an answer was fetched.
-            found.set_result(connection.execute(statement, list(values)).fetchall())
-        except BaseException as error:  # noqa: BLE001 - raised by who waits for it
-            found.set_exception(error)
-
     # DuckDB looks for Ctrl-C between its own tasks alone, each of which may take minutes, and makes an error of it.
-    with _ctrl_c() as is_pressed:
-        Thread(target=execute, daemon=True).start()
+    with ctrl_c() as is_pressed:
+        # A connection takes the next statement only when all of an answer was fetched.
+        found = begun(lambda: connection.execute(statement, list(values)).fetchall())
         # Now and then: where another thread was given the signal, this one is not woken by it.
-        while not wait([found], _SECONDS_TO_LOOK).done:
+        while not wait([found], SECONDS_TO_LOOK).done:
             if is_pressed():
                 connection.interrupt()  # again and again: what has not begun yet is not stopped by it
-    if is_pressed():
-        raise KeyboardInterrupt
+        if is_pressed():
+            raise KeyboardInterrupt
     return found.result()
-
-
-@contextmanager
-def _ctrl_c() -> Iterator[Callable[[], bool]]:
-    """Says whether somebody has pressed Ctrl-C meanwhile. Python's own handler raises wherever the program is; in a
-    callback of the garbage collector nobody hears of it."""
-    pressed = False
-
-    def press(_number: int, _frame: object) -> None:
-        nonlocal pressed
-        pressed = True
-
-    before = signal.getsignal(signal.SIGINT)
-    if not callable(before) or current_thread() is not main_thread():
-        yield lambda: False
-        return
-    signal.signal(signal.SIGINT, press)
-    try:
-        yield lambda: pressed
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 @contextmanager

@@ -282,7 +282,7 @@ def test_ctrl_c_ends_a_query(sql: str) -> None:
 
 @pytest.mark.usefixtures("terminal")
 def test_ctrl_c_ends_a_query_that_has_just_been_started(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sql_module, "_SECONDS_TO_LOOK", 0.01)  # each of many rounds waits for a look
+    monkeypatch.setattr(sql_module, "SECONDS_TO_LOOK", 0.01)  # each of many rounds waits for a look
 
     class Slow:
         """A connection that works until it is interrupted, and whose user presses Ctrl-C as soon as it does."""
