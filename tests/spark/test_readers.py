@@ -293,6 +293,19 @@ def test_what_hudi_rs_cannot_merge_is_an_error_and_no_answer(spark: SparkSession
     assert {key: row["q"] for key, (row,) in found.items()} == {"a": 2, "b": 1}
 
 
+def test_times_without_a_zone_are_left_to_spark(spark: SparkSession, tmp_path: Path) -> None:
+    written = Written(spark, replace(upserts(tmp_path, TableType.MERGE_ON_READ), delete_when=None))
+    with written.opened("order_id string, version long, dt string, at timestamp_ntz") as write:
+        # One row in the base file alone, and one in the log.
+        for keys, version in (("ab", 1), ("a", 2)):
+            row = {"version": version, "dt": "2026-01-01", "at": datetime(2026, 1, version, 12, 0, 0, 123456)}
+            write([{"order_id": key, **row} for key in keys])
+    with pytest.raises(UnreadableError, match=r"has a timestamp_ntz column \(at\), which hudi-rs .* does not read"):
+        written.readers()["hudi-rs"](Snapshot())
+    found = {row["order_id"]: row["at"] for row in written.readers()["Spark"](Snapshot())}
+    assert found == {key: datetime(2026, 1, day, 12, 0, 0, 123456) for key, day in (("a", 2), ("b", 1))}
+
+
 @pytest.mark.parametrize(
     "table_type",
     [

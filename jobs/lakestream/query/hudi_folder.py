@@ -81,6 +81,13 @@ class HudiFolder:
         return self.properties.get("hoodie.table.timeline.timezone") == "UTC"
 
     @cached_property
+    def columns(self) -> dict[str, Any]:
+        """Avro's type of each column, as the newest commit says it."""
+        said = self.metadata(self.timeline.batches[-1]) if self.timeline.batches else {}
+        schema = json.loads((said.get("extraMetadata") or {}).get("schema") or "{}")
+        return {field["name"]: field["type"] for field in schema.get("fields", ())}
+
+    @cached_property
     def history(self) -> History:
         """The batches that are in the active timeline.
 

@@ -5,6 +5,7 @@ Which instant is read, and whether its files are still there, was decided before
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -30,6 +31,8 @@ from lakestream.storage import Scheme, StoreSettings, failure_of_s3, s3_credenti
 
 ENGINE = f"hudi-rs {hudi.__version__}"
 
+_LOCAL_TIME = '"logicalType": "local-timestamp-'
+"""Of Avro's types; also within others."""
 _READ_OPTIMIZED = "hoodie.read.use.read_optimized.mode"
 
 
@@ -43,6 +46,7 @@ class HudiRs:
         self._span = span
         self._asked = asked
         self._options = hudi.HudiReadOptions()
+        _require_known_types(folder)
         if span.last is not None:
             as_of = folder.as_of(span.last)
             self._options = self._options.with_as_of_timestamp(as_of)
@@ -131,6 +135,15 @@ class HudiRs:
         folder = replace(self._folder, place=replace(self._folder.place, patience=half))
         with _in_our_words(folder.place):
             return awaited(call, half.total_seconds(), folder.require_answer)
+
+
+def _require_known_types(folder: HudiFolder) -> None:
+    """Of a type that is left to do in it hudi-rs panics, with a backtrace on the terminal."""
+    if column := next((name for name, kind in folder.columns.items() if _LOCAL_TIME in json.dumps(kind)), None):
+        raise UnreadableError(
+            f"the table at {folder.place.path} has a timestamp_ntz column ({column}), which {ENGINE} does not read; "
+            "--engine spark does"
+        )
 
 
 def _require_compacted(folder: HudiFolder, as_of: str) -> None:
