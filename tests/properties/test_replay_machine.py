@@ -15,9 +15,9 @@ def test_a_batch_that_another_definition_than_its_plans_has_made_visible_stays()
     """Its own definition fails on it, so the document's made it, and was killed before the commit."""
     machine = ReplayMachine()
     machine.begin(definition=Definition("", "0", None), overwrites=False)
-    machine.be_killed(step="planned", passes=0)
+    machine.be_killed(step="planned", passes=0, is_ahead=True)
     machine.edit(definition=Definition("1", "", None))
-    machine.be_killed(step="visible", passes=0)
+    machine.be_killed(step="visible", passes=0, is_ahead=True)
     machine.mend_and_drain()
     assert machine.place.visible(0) == [(record, Definition("1", "", None)) for record in (0, 2, 3)]
     last = machine.last_commit()

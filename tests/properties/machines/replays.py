@@ -61,6 +61,7 @@ from lakestream.ports import Fetched
 from lakestream.replay import NoRestores, Restores, carry_out
 from lakestream.stopping import StopSignal
 from lakestream.testing.logs import ORDERS
+from machines.one_thread import in_one_thread
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SHARD = "shardId-000000000000"
@@ -118,6 +119,8 @@ class Life:
     ends_at: str | None
     passes: int
     """How often it passes the step unharmed."""
+    is_ahead: bool = True
+    """Whether it has prepared a batch before it writes the one in hand."""
 
     def reach(self, step: str) -> None:
         if step == self.ends_at:
@@ -352,9 +355,9 @@ class ReplayMachine(RuleBasedStateMachine):
             cancel_request(self.store, state.request.number, NOW)
             self.cancelled.add(state.request.number)
 
-    @rule(step=st.sampled_from(STEPS), passes=st.integers(0, 2))
-    def be_killed(self, step: str, passes: int) -> None:
-        self.drive(Life(step, passes))
+    @rule(step=st.sampled_from(STEPS), passes=st.integers(0, 2), is_ahead=st.booleans())
+    def be_killed(self, step: str, passes: int, is_ahead: bool) -> None:
+        self.drive(Life(step, passes, is_ahead))
 
     @rule()
     def mend_and_drain(self) -> None:
@@ -386,7 +389,8 @@ class ReplayMachine(RuleBasedStateMachine):
                 clock=Clock(lambda: NOW),
             )
 
-        with patch("lakestream.engine.reach", life.reach), suppress(Died, SinkError):
+        ahead = in_one_thread(at_once=life.is_ahead)
+        with ahead, patch("lakestream.engine.reach", life.reach), suppress(Died, SinkError):
             carry_out(pending, self.definition, open_engine, Until.CAUGHT_UP, self.restores(log, life))
         last = self.last_commit()
         self.committed = 0 if last is None else last.batch + 1
