@@ -72,7 +72,7 @@ def stop_on_signals(stop: StopSignal) -> Iterator[None]:
         signal.signal(number, signal.SIG_DFL)
         # By a thread of its own: this one may be within a write to the log, which takes no other one meanwhile.
         said = "%s: ending after the batch in hand", signal.Signals(number).name
-        threading.Thread(target=logger.info, args=said, daemon=True).start()
+        threading.Thread(target=logger.info, args=said).start()
 
     for number in _left():
         logger.info("%s came as this program began anew: ending", signal.Signals(number).name)
