@@ -27,8 +27,8 @@ from lakestream.query.errors import UnreadableError
 from lakestream.query.json_log import BATCH, COMMITTED_AT, CommittedFile, JsonLog
 from lakestream.query.json_types import (
     Numbers,
-    as_written,
-    exact_text,
+    as_read,
+    exact_texts,
     exactly,
     has_long_fraction,
     has_numbers,
@@ -58,7 +58,6 @@ _ROUNDED = (
     "`lakestream files` lists"
 )
 _ALIKE = "is {} in the lines, which are one to SQL: ask for batches that have one of them, by --at or --since"
-_TEXT = "VARCHAR"
 _DECIMAL = re.compile(r"DECIMAL\((\d+),")
 _LIKE, _AS_IT_IS = re.compile(r"[*?\[]"), r"[\g<0>]"
 """What DuckDB takes for a pattern in a path, unless it is in brackets."""
@@ -168,8 +167,11 @@ class _Lines:
         read = [name for name in columns if name in self._in_lines] or [*self._in_lines][:1]
         picked = ", ".join(f"{self._value(name)} AS {quoted(name)}" for name in columns)
         lines = self._lines({name: self._read_as(name) for name in read})
+        # Apart, since what follows says each of them several times.
+        texts = ", ".join([_FILE, *(f"{self._text(name)} AS {quoted(name)}" for name in columns if name in read)])
         return self._connection.sql(
-            f"SELECT {picked} FROM {lines} AS lines JOIN origins USING ({_FILE}) {self._condition}"
+            f"SELECT {picked} FROM (SELECT {texts} FROM {lines}) AS lines "
+            f"JOIN origins USING ({_FILE}) {self._condition}"
         )
 
     def _lines(self, types: Mapping[str, str]) -> str:
@@ -178,16 +180,18 @@ class _Lines:
 
     def _read_as(self, name: str) -> str:
         kind = self._in_lines[name]
-        if name not in self._declared:
-            return kind
-        return "JSON" if kind == _TEXT else as_written(kind)
+        return as_read(kind) if name in self._declared else kind
+
+    def _text(self, name: str) -> str:
+        """SQL of a column of the lines, of whose texts none is JSON any more."""
+        if name in self._declared:
+            return exact_texts(name, quoted(name), self._in_lines[name], _FILE)
+        return plain_text(quoted(name)) if self._in_lines[name] == "JSON" else quoted(name)
 
     def _value(self, name: str) -> str:
         if name in self._in_lines:
             read, kind = f"lines.{quoted(name)}", self._in_lines[name]
-            if name not in self._declared:
-                return plain_text(read) if kind == "JSON" else read
-            return exact_text(name, read, _FILE) if kind == _TEXT else exactly(name, read, kind, _FILE)
+            return exactly(name, read, kind, _FILE) if name in self._declared else read
         if name in self._beside:
             return exactly(name, f"origins.{quoted(name)}", self._beside[name], _FILE)
         return f"origins.{quoted(name)}"

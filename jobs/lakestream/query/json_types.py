@@ -14,10 +14,15 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import duckdb
+from duckdb.sqltypes import DuckDBPyType
+
 from lakestream.query.ddl import quoted, text
 
 # Names of fields are passed over, which are in quotes.
 _LEAF = re.compile(r'"(?:[^"]|"")*"|DECIMAL\(\d+, \d+\)|\b(?:TINYINT|SMALLINT|INTEGER|BIGINT|BOOLEAN|DATE)\b')
+_TEXT = re.compile(r'"(?:[^"]|"")*"|MAP\(VARCHAR|VARCHAR')
+"""Keys of maps are texts in all lines."""
 _WHOLE = ("UBIGINT", "BIGINT", "HUGEINT")
 
 
@@ -83,18 +88,53 @@ def exactly(column: str, read: str, kind: str, file: str) -> str:
     )
 
 
-def exact_text(column: str, read: str, file: str) -> str:
-    """SQL of a text that was read as JSON; an error if it was written as a number, of which digits are lost by then.
+def as_read(kind: str) -> str:
+    """The type to read a declared column as: as it was written, and texts as JSON, which tells them from numbers."""
+    return as_written(_TEXT.sub(lambda found: "JSON" if found[0] == "VARCHAR" else found[0], kind))
+
+
+def exact_texts(column: str, read: str, kind: str, file: str) -> str:
+    """SQL of a value that was read by `as_read`, with texts in place of their JSON; an error if one of them was written
+    as a number, of which digits are lost by then.
 
     Args:
         column: its name.
         read: SQL of what was read.
+        kind: what it is declared as.
         file: SQL of the path that it came from.
     """
+    return _exact_texts(column, read, duckdb.sqltype(kind), file) or read
+
+
+def _exact_texts(name: str, read: str, kind: DuckDBPyType, file: str, depth: int = 0) -> str | None:
+    """See `exact_texts`, of a value so many arrays and maps deep; None if there is no text in it."""
+    each = f"_lakestream_{depth}"
+    match kind.id:
+        case "varchar":
+            return _exact_text(name, read, file)
+        case "list":
+            made = _exact_texts(f"{name}[]", each, kind["child"], file, depth + 1)
+            return made and f"list_transform({read}, lambda {each}: {made})"
+        case "map":
+            made = _exact_texts(f"{name}[]", each, kind["value"], file, depth + 1)
+            return made and f"map(map_keys({read}), list_transform(map_values({read}), lambda {each}: {made}))"
+        case "struct":
+            fields = {field: f"struct_extract({read}, {text(field)})" for field, _ in kind.children}
+            texts = {
+                field: _exact_texts(f"{name}.{field}", value, kind[field], file, depth)
+                for field, value in fields.items()
+            }
+            packed = ", ".join(f"{quoted(field)} := {texts[field] or value}" for field, value in fields.items())
+            return f"CASE WHEN {read} IS NOT NULL THEN struct_pack({packed}) END" if any(texts.values()) else None
+        case _:
+            return None
+
+
+def _exact_text(name: str, read: str, file: str) -> str:
     said = f"CAST({read} AS VARCHAR)"
     return (
         f"CASE WHEN starts_with({said}, '\"') THEN {read}->>'$' WHEN {said} = 'null' THEN NULL "
-        f"WHEN regexp_matches({said}, '^-?[0-9]+[.eE]') THEN {_refusal(column, read, 'VARCHAR', file)} ELSE {said} END"
+        f"WHEN regexp_matches({said}, '^-?[0-9]+[.eE]') THEN {_refusal(name, read, 'VARCHAR', file)} ELSE {said} END"
     )
 
 

@@ -303,6 +303,13 @@ def test_a_folder_may_have_any_name(tmp_path: Path) -> None:
         # It was a decimal, of whose digits DuckDB would drop some.
         ("string", b"5.50"),
         ("string", b"12345678901234567890.12"),
+        ("struct<x:string>", b'{"x":1.10}'),
+        ("array<string>", b'["a",-1e3]'),
+        ("map<string,string>", b'{"a":null,"b":1.10}'),
+        (
+            "struct<n:int,m:array<struct<`a \"' VARCHAR`:map<int,array<string>>>>>",
+            b'{"n":1,"m":[null,{"a \\"\' VARCHAR":{"1":["a",1.10]}}]}',
+        ),
         ("array<int>", b"[1,2.5]"),
         ("map<string,decimal(3,1)>", b'{"a":1.25}'),
         ("struct<`int`:date,n:array<struct<i:int>>>", b'{"int":"2026-01-31","n":[{"i":1},{"i":"many"}]}'),
@@ -314,10 +321,17 @@ def test_what_the_schema_holds_no_more_is_refused_and_not_altered(tmp_path: Path
     table.write(1, [line("b", 1)])
     done = ask(str(table.folder))
     assert done.exit_code == 3
-    assert "dt=2026-01-31/b000000000000-00000-5e0c11aa.json.gz: column x is " in done.stderr
+    assert "dt=2026-01-31/b000000000000-00000-5e0c11aa.json.gz: column x" in done.stderr
+    assert " by the schema as it is now, which does not hold what was written (" in done.stderr
     assert "name other columns in --sql, or ask for later batches by --since): " in done.stderr
     assert keys_of(table, "--sql", "SELECT order_id FROM lake") == "ab"
     assert keys_of(table, "--since", "batch 0") == "b"
+
+
+def test_a_refusal_names_the_text_within_a_value(tmp_path: Path) -> None:
+    table = Table(tmp_path, "order_id string, x struct<m:map<string,array<struct<s:string>>>,n:int>", None)
+    table.write(0, [b'{"order_id":"a","x":{"m":{"k":[{"s":"a"},{"s":1.10}]},"n":1}}\n'])
+    assert "column x.m[][].s is VARCHAR by the schema as it is now" in ask(str(table.folder)).stderr
 
 
 def test_what_the_schema_holds_is_as_it_was_written(tmp_path: Path) -> None:
@@ -340,6 +354,16 @@ def test_what_the_schema_holds_is_as_it_was_written(tmp_path: Path) -> None:
         "q": ("string", '"5.50", é \U0001f600\\'),
         "e": ("string", ""),
         "u": ("string", None),
+        "sx": ("struct<x:string,n:int,d:double>", {"x": '1.10 "\\', "n": 1, "d": 1.5}),
+        "sn": ("struct<x:string>", None),
+        "se": ("struct<x:struct<y:string>>", {"x": None}),
+        "ax": ("array<string>", ["null", None, "1.10", "[1.10]"]),
+        "ad": ("array<array<struct<x:string,d:decimal(3,1)>>>", [[{"x": "é", "d": 1.5}, None], [], None]),
+        "ae": ("array<string>", None),
+        "mx": ("map<string,string>", {"1.10": "1.10", "b": None}),
+        "me": ("map<string,struct<x:array<string>>>", {"VARCHAR": {"x": ["a"]}}),
+        "mn": ("map<int,string>", None),
+        "kx": ("struct<`a \"' VARCHAR`:string,`int`:int>", {"a \"' VARCHAR": "b", "int": 1}),
     }
     table = Table(
         tmp_path, f"order_id string, {', '.join(f'{name} {kind}' for name, (kind, _) in values.items())}", None
@@ -348,6 +372,16 @@ def test_what_the_schema_holds_is_as_it_was_written(tmp_path: Path) -> None:
     table.write(0, [line("a", 1, **written)])
     (row,) = rows_of(str(table.folder), "--sql", f"SELECT {', '.join(written)} FROM lake")
     assert row == {**written, "i": 5, "l": str(2**64 - 1), "y": "true"}
+
+
+def test_what_is_no_text_is_one_in_a_value_that_is_declared_so(tmp_path: Path) -> None:
+    """As of a field that was a number, or an object; a fraction alone has lost digits."""
+    table = Table(tmp_path, "order_id string, s struct<x:string>, a array<string>, m map<string,string>", None)
+    values = [b"5", b"-18446744073709551616", b"true", b"null", b'"null"', b"[1]", b'{"k":"v"}']
+    table.write(0, [b'{"order_id":"a","s":{"x":%b},"a":[%b],"m":{"k":%b}}\n' % (one, one, one) for one in values])
+    texts = ["5", "-18446744073709551616", "true", None, "null", "[1]", '{"k":"v"}']
+    rows = rows_of(str(table.folder), "--sql", "SELECT s, a, m FROM lake")
+    assert rows == [{"s": {"x": one}, "a": [one], "m": {"k": one}} for one in texts]
 
 
 def test_partitions_that_the_schema_holds_no_more_are_refused(tmp_path: Path) -> None:
