@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import product
+from typing import Any
 
-from lakestream_api import InvalidDocumentError, LakeStream
+from lakestream_api import InvalidDocumentError, LakeStream, lakestreams_in
 from lakestream_api.fields import comparable
 from lakestream_operator.model import Stream, WriterSeen
 from lakestream_operator.render import plan_of, wanted_of
@@ -91,21 +92,52 @@ def claimant_of(stream: Stream, writers: Iterable[WriterSeen] = ()) -> Claimant:
 
 def _places_in(document: str | None) -> tuple[Place, ...]:
     """Those that a driver with that document writes."""
+    if not document:
+        return ()
+    try:
+        return places_of(plan_of(document).stream)
+    except InvalidDocumentError:
+        return _places_said(document)
+
+
+def _places_said(document: str) -> tuple[Place, ...]:
+    """The same of a document that is refused: it may be of a release that took it, and its driver runs."""
+    places: list[Place] = []
     with suppress(InvalidDocumentError):
-        return places_of(plan_of(document).stream) if document else ()
-    return ()
+        spec = _mapping(lakestreams_in(document)[0].get("spec"))
+        writers = spec.get("writers")
+        for index, one in enumerate(map(_mapping, writers if isinstance(writers, list) else ())):
+            kind = "hudi" if "hudi" in one else "json"
+            path = _mapping(one.get(kind)).get("path")
+            places += _places_at(index, kind, one.get("name"), path, spec.get("checkpoint"))
+    return tuple(places)
+
+
+def _mapping(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
 
 
 def places_of(stream: LakeStream) -> tuple[Place, ...]:
     """All places that a LakeStream's writers write."""
     spec = stream.spec
-    places = []
+    places: list[Place] = []
     for index, writer in enumerate(spec.writers):
         kind = "json" if writer.hudi is None else "hudi"
-        table = (f"spec.writers[{index}].{kind}.path", f"the table of writer {writer.name}", writer.output.path)
-        log = ("spec.checkpoint", f"the checkpoint of writer {writer.name}", f"{spec.checkpoint}/{writer.name}")
-        places += [Place(*one, comparable(one[2])) for one in (table, log) if one[2].startswith("s3")]
+        places += _places_at(index, kind, writer.name, writer.output.path, spec.checkpoint)
     return tuple(places)
+
+
+def _places_at(index: int, kind: str, name: object, path: object, checkpoint: object) -> Iterator[Place]:
+    """Those of one writer, as far as they are texts."""
+    if isinstance(path, str):
+        yield from _place(f"spec.writers[{index}].{kind}.path", f"the table of writer {name}", path)
+    if isinstance(checkpoint, str) and isinstance(name, str):
+        yield from _place("spec.checkpoint", f"the checkpoint of writer {name}", f"{checkpoint}/{name}")
+
+
+def _place(field: str, what: str, location: str) -> Iterator[Place]:
+    if location.startswith("s3"):
+        yield Place(field, what, location, comparable(location))
 
 
 def rivals(me: Claimant, others: Iterable[Claimant]) -> tuple[Claimant, ...]:

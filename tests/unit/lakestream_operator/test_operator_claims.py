@@ -8,12 +8,13 @@ from typing import Any
 
 import pytest
 
+from lakestream_api import InvalidDocumentError
 from lakestream_api.names import DOCUMENT_KEY
 from lakestream_operator.claims import Claimant, claimant_of, contested, taken
 from lakestream_operator.decide import decide
 from lakestream_operator.model import Apply, Create, DriverPod, Memory, Observed, PodPhase, WriterSeen
 from lakestream_operator.observer import FINALIZER, stream_of
-from lakestream_operator.render import wanted_of
+from lakestream_operator.render import plan_of, wanted_of
 from lakestream_operator.testing import lakestream
 from lakestream_operator.testing.cluster import JOB
 
@@ -47,6 +48,36 @@ LATER = "2026-01-02T00:00:00Z"
 @pytest.mark.parametrize("document", ["", "a: [", "a: !!bool maybe", 'a: !!int ""'])
 def test_a_document_that_was_spoilt_by_hand_claims_nothing_and_ends_nobody(document: str) -> None:
     assert claimant(OLD, document) == claimant(OLD)
+
+
+def test_a_document_that_this_release_refuses_claims_what_its_driver_writes() -> None:
+    made = manifest("old", kubernetes={"sparkConf": {"spark.executorEnv.FOO": "bar"}})
+    (document,) = documents_of(OLD)
+    refused = document + "  kubernetes: {sparkConf: {spark.executorEnv.FOO: bar}}\n"
+    with pytest.raises(InvalidDocumentError, match=r"spark\.executorEnv\.FOO"):
+        plan_of(refused)
+    old, young = claimant(made, refused), claimant(writing("young", "s3a://lake/orders", LATER))
+    assert old.claims == claimant(OLD).claims
+    assert "the table of writer json of the LakeStream lake/old" in contested(young, [old])
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        "spec: 1",
+        "spec: {writers: {}, checkpoint: s3a://lake/c}",
+        "spec: {writers: [1, {name: json}, {name: 1, json: {path: 2}}, {json: s3a://lake/orders}], checkpoint: 3}",
+    ],
+)
+def test_a_document_without_places_claims_nothing(document: str) -> None:
+    assert claimant(OLD, document) == claimant(OLD)
+
+
+def test_of_a_document_that_is_refused_what_is_there_is_claimed() -> None:
+    spoilt = claimant(
+        OLD, "spec: {writers: [{hudi: {path: s3a://lake/x}}, {name: b, json: 1}], checkpoint: s3a://lake/c}"
+    )
+    assert [place.location for place in spoilt.driven] == ["s3a://lake/x", "s3a://lake/c/b"]
 
 
 @pytest.mark.parametrize(
