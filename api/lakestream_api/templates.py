@@ -184,7 +184,8 @@ def _lists(part: Mapping[str, Any], path: str, fields: Mapping[str, str]) -> Ite
         ):
             yield f"{path}.{field}", f"must be a list of mappings, each with a text as its {key}"
             continue
-        times = Counter(one[key] for one in given if key in one)
+        # Of variables the last one of a name wins, merged or not: so it is in Kubernetes.
+        times = Counter(one[key] for one in given if key in one and field != "env")
         yield from ((f"{path}.{field}.{name}", "is given twice; give it once") for name in times if times[name] > 1)
 
 

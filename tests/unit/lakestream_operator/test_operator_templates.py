@@ -41,6 +41,11 @@ OWNER = stream_of({**lakestream(), "metadata": {"name": "orders", "namespace": "
             {"containers": [{"name": "spark", "env": [{"name": "B", "value": "2"}]}]},
             {"containers": [{"name": "spark", "env": [{"name": "A", "value": "1"}, {"name": "B", "value": "2"}]}]},
         ),
+        (
+            {"env": [{"name": "A", "value": "1"}]},
+            {"env": [{"name": "A", "value": "2"}, {"name": "A", "value": "3"}]},
+            {"env": [{"name": "A", "value": "3"}]},
+        ),
         ({"tolerations": [{"key": "a"}]}, {"tolerations": [{"key": "b"}]}, {"tolerations": [{"key": "b"}]}),
     ],
 )
