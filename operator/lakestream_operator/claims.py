@@ -42,7 +42,7 @@ class Claimant:
     """The same of drivers that there are or will be again: they write there also if the spec does not name that any
     more."""
     there: tuple[Place, ...] = ()
-    """The same of drivers that there are now."""
+    """The same of drivers that there are now, or were until their restart."""
     goes_on: bool = True
     """Whether a driver that ends is started again."""
     goes_back: bool = False
@@ -65,6 +65,14 @@ class Claimant:
             driven += places if self.goes_on or seen.has_driver else ()
             there += _places_in(seen.document) if seen.has_driver else ()
         return replace(self, given=tuple(given), driven=tuple(driven), there=tuple(there))
+
+    def after(self, before: Claimant) -> Claimant:
+        """The same one, who has not let go of what its drivers had a moment ago only because they are restarted."""
+        if not self.goes_on:
+            return self
+        given, there = ({place.folder for place in some} for some in (self.given, self.there))
+        kept = (place for place in before.there if place.folder in given - there)
+        return replace(self, there=(*self.there, *kept))
 
     def hold_on(self, place: Place) -> tuple[bool, bool]:
         """Whether drivers of it have that place now, and whether they were given it; what is more compares as more."""

@@ -262,7 +262,7 @@ class Reconciler:
 
     def _look_at_claims(self, key: StreamKey, loop: _Loop, stream: Stream, writers: Mapping[str, WriterSeen]) -> None:
         """Find out whether it names what is another one's, and let others know what is not its own any more."""
-        self._claim(loop, claimant_of(stream, writers.values()))
+        self._claim(loop, claimant_of(stream, writers.values()).after(loop.claimant))
         if loop.compared != self._claims:
             others = (other.claimant for other_key, other in self._loops.items() if other_key != key)
             loop.rivals = tuple((one.namespace, one.name) for one in rivals(loop.claimant, others))
@@ -332,10 +332,11 @@ class Reconciler:
         loop.woken.set()
 
     def _claimant(self, key: StreamKey, manifest: Manifest) -> Claimant:
+        known = self._loops.get(key)
         try:
-            return claimant_of(stream_of(manifest), self.cache.writers(key).values())
+            now = claimant_of(stream_of(manifest), self.cache.writers(key).values())
+            return now.after(known.claimant) if known else now
         except Exception:
             # A bug, which is not the others' business: its own cycle meets it too, tells of it, and starts nothing.
             logger.debug("what %s/%s claims cannot be told", *key, exc_info=True)
-            known = self._loops.get(key)
             return known.claimant if known else Claimant(*key, age=("", ""), places=())

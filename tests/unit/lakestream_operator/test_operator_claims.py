@@ -183,6 +183,25 @@ def test_who_has_drivers_goes_before_who_once_had_them_and_is_resumed() -> None:
     assert (contested(spoilt, [young]), taken(spoilt, [young])) == ("", {folder})
 
 
+def test_who_restarts_its_drivers_has_not_let_go_of_their_places() -> None:
+    made = writing("young", "s3a://lake/orders", LATER)
+    runs, gone = (claimant(made, *documents_of(made), running=running) for running in (True, False))
+    resumed = claimant(OLD, *documents_of(OLD), running=False)
+    assert contested(gone, [resumed])
+    assert contested(gone.after(runs), [resumed]) == ""
+    assert contested(gone.after(runs).after(runs).after(runs), [resumed]) == ""
+    assert contested(resumed, [gone.after(runs)])
+    assert runs.after(runs) == runs
+    # It lets go by being suspended, or by what its drivers are given next.
+    suspended = claimant({**made, "spec": {**made["spec"], "suspend": True}}, *documents_of(made), running=False)
+    assert contested(suspended.after(runs), [resumed])
+    elsewhere = writing("young", "s3a://lake/another", LATER)
+    assert claimant(elsewhere, *documents_of(elsewhere), running=False).after(runs).hold_on(runs.places[0]) == (
+        False,
+        False,
+    )
+
+
 def test_what_a_rollback_would_write_is_not_given_away() -> None:
     young = claimant(writing("young", "s3a://lake/orders", LATER))
     for rollback in (False, True):
