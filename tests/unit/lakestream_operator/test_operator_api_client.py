@@ -1,5 +1,6 @@
 """The client and the cache, against an API server that answers as told."""
 
+import logging
 import subprocess
 import sys
 from contextlib import suppress
@@ -173,6 +174,34 @@ def test_an_answer_that_took_long_tells_no_time(clock: Any, seconds: float) -> N
     assert servers() == clock.now
     servers.hear(asked_at, servers())
     assert servers() == (asked_at if abs(seconds) > 5 else clock.now)
+
+
+def test_of_two_servers_whose_clocks_differ_the_first_counts(clock: Any, caplog: Any) -> None:
+    servers = ServerClock(clock)
+    for step in range(600):
+        servers.hear(clock.now - timedelta(minutes=1 + step % 2), servers())
+        assert servers() == clock.now - timedelta(minutes=1)
+        clock.move(0.5)
+    assert [one.getMessage() for one in caplog.records] == [
+        "this node's clock is 1m ahead of the API server's, which is gone by from now on"
+    ]
+
+
+def test_another_time_counts_once_all_answers_have_told_it_for_a_while(clock: Any, caplog: Any) -> None:
+    caplog.set_level(logging.INFO)
+    servers = ServerClock(clock)
+    moved = []
+    for behind in (0, -120, 2):
+        for _ in range(60):
+            before = servers()
+            servers.hear(clock.now - timedelta(seconds=behind), servers())
+            moved += [(servers() - before).total_seconds()] if servers() != before else []
+            clock.move(1)
+    assert moved == [120, -120]
+    assert [one.getMessage() for one in caplog.records] == [
+        "this node's clock is 2m behind the API server's, which is gone by from now on",
+        "this node's clock agrees with the API server's again",
+    ]
 
 
 def test_no_answer_is_one_to_wait_for(run: Any) -> None:
