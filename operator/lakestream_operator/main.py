@@ -16,7 +16,7 @@ from lakestream_operator.settings import load_settings
 
 _LEVELS = 12_000
 """Of calls, with which Python counts the levels of JSON: the API server takes objects of 10,000, and one that could not
-be read would end the watches of all. At so many, to read, write, show or compare one takes 2.4 of the stack's 8 MiB."""
+be read would end the watches of all. The stack has room for so many, as a test with one of 9,990 shows."""
 
 app = typer.Typer(
     no_args_is_help=True,
