@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from itertools import chain, takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -96,7 +97,12 @@ def put_all(settings: StoreSettings, objects: Mapping[str, Content]) -> None:
             else:
                 unfinished = f"{_UNFINISHED}/{path.rpartition('/')[2]}-{uuid4().hex[:12]}"
                 obstore.put(store, unfinished, content)
-                obstore.rename(store, unfinished, path)
+                try:
+                    obstore.rename(store, unfinished, path)
+                except Exception:
+                    with suppress(Exception):
+                        obstore.delete(store, unfinished)
+                    raise
 
     if len(objects) == 1:
         put(next(iter(objects.items())))

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
+from lakestream.errors import LakeStreamError
 from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.objects import discard_unfinished, put_all
 from lakestream.storage import LakePath, S3Settings, StoreSettings
@@ -40,3 +43,11 @@ def test_a_file_that_is_put_is_in_its_place_alone(tmp_path: Path) -> None:
         put_all(at(tmp_path), {"dt=a%2Fb/x.json": content, "y.json": content})
         assert there(tmp_path) == {"dt=a%2Fb/x.json", "y.json"}
         assert (tmp_path / "dt=a%2Fb/x.json").read_bytes() == content
+
+
+def test_of_a_file_that_cannot_be_put_in_its_place_none_is_left(tmp_path: Path) -> None:
+    (tmp_path / "dt=a").touch()
+    for _ in range(2):
+        with pytest.raises(LakeStreamError, match="put dt=a/x"):
+            put_all(at(tmp_path), {"dt=a/x.json": b"whole"})
+    assert there(tmp_path) == {"dt=a"}
