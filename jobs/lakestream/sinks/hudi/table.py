@@ -46,7 +46,8 @@ _BOOTSTRAPPED_FROM, _HAS_BOOTSTRAP = "hoodie.bootstrap.base.path", "hoodie.boots
 """Whether base files may be in another place that the table was made from. Hudi's default is yes: it looks for an index
 of them whenever it looks at the table, several times a commit, with two requests to S3 each."""
 
-_VERSION = "hoodie.table.version"
+_VERSION, _FIRST_VERSION = "hoodie.table.version", "hoodie.table.initial.version"
+"""The version now; and the one that Hudi 1.0 or later has made the table with, which is not kept of all below 9."""
 
 _GENERATOR, _GENERATOR_CLASS = "hoodie.table.keygenerator.type", "hoodie.table.keygenerator.class"
 """The key generator; and the same in Java, as releases of Hudi before 1.0 keep it."""
@@ -148,7 +149,7 @@ def _require_same_keys(found: Mapping[str, str], settings: HudiSettings) -> None
     """A key of one column, in partitions of several, is `order_id:1` to some releases of Hudi, LakeStream's among them,
     and `1` to others (0.14.1 to 1.0.2; HUDI-7001); nothing in the properties says which."""
     is_told_apart = key_generator(settings) != "COMPLEX" or len(settings.record_key) > 1
-    if is_told_apart or not settings.upserts or _GENERATOR_CLASS not in found:
+    if is_told_apart or not settings.upserts or (_GENERATOR_CLASS not in found and _is_of_later_release(found)):
         return
     raise SettingsChangedError(
         f"hudi.path: the table at {settings.path} may have been written by a release of Hudi that leaves the column's "
@@ -156,6 +157,13 @@ def _require_same_keys(found: Mapping[str, str], settings: HudiSettings) -> None
         f"{settings.record_key[0]}:1: a key that is there would get a second row. Give another path and another "
         "spec.checkpoint."
     )
+
+
+def _is_of_later_release(found: Mapping[str, str]) -> bool:
+    """Whether a table is LakeStream's, or was made by Hudi 1.1 or later; as those are that a kill has left without our
+    layout."""
+    has_new_names = found[_VERSION] == "6" and _ORDERING in found
+    return LAYOUT in found or has_new_names or found.get(_FIRST_VERSION) == "9"
 
 
 def _require_same_order(found: Mapping[str, str], settings: HudiSettings) -> None:

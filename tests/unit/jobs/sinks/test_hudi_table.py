@@ -174,6 +174,49 @@ def test_a_table_whose_keys_may_lack_the_name_of_their_column_is_refused() -> No
     require_same_table({**PROPERTIES, **partitions, "hoodie.table.keygenerator.type": "COMPLEX"}, wanted)
 
 
+OF_SEVERAL = {
+    **{name: value for name, value in PROPERTIES.items() if name not in {LAYOUT, "hoodie.table.ordering.fields"}},
+    "hoodie.table.partition.fields": "dt,shop",
+    "hoodie.table.keygenerator.type": "COMPLEX",
+}
+BY_NEW_NAME = {"hoodie.table.ordering.fields": "version"}
+NINE = {"hoodie.table.version": "9", **BY_NEW_NAME}
+
+
+@pytest.mark.parametrize(
+    "has",
+    [
+        pytest.param({"hoodie.table.precombine.field": "version"}, id="6, by 1.0"),
+        pytest.param({"hoodie.table.precombine.field": "version", "hoodie.table.initial.version": "6"}, id="6, said"),
+        pytest.param({**NINE, "hoodie.table.initial.version": "8"}, id="9, of 8 by 1.0"),
+        pytest.param(NINE, id="9, of 6 by 0.14 to 1.0"),
+    ],
+)
+def test_so_is_one_of_hudi_1_0_which_keeps_no_class(has: dict[str, str]) -> None:
+    wanted = settings(partition_by=("dt", "shop"))
+    wanted = with_version({**OF_SEVERAL, **has}, wanted)
+    with pytest.raises(SettingsChangedError, match=r"LakeStream writes it, as order_id:1: .* would get a second row"):
+        require_same_table({**OF_SEVERAL, **has}, wanted)
+    require_same_table({**OF_SEVERAL, **has}, replace(wanted, operation=Operation.INSERT))
+    single = {"hoodie.table.partition.fields": "dt", "hoodie.table.keygenerator.type": "SIMPLE"}
+    require_same_table({**OF_SEVERAL, **has, **single}, replace(wanted, partition_by=("dt",)))
+
+
+@pytest.mark.parametrize(
+    "has",
+    [
+        pytest.param(BY_NEW_NAME, id="6, by a driver that was killed before it wrote its layout down"),
+        pytest.param({**BY_NEW_NAME, LAYOUT: "bucket:4"}, id="6"),
+        pytest.param({**NINE, "hoodie.table.initial.version": "9"}, id="9, by a driver that was killed, or by 1.1"),
+        pytest.param({**NINE, LAYOUT: "bucket:4"}, id="9, of 6"),
+    ],
+)
+def test_those_of_lakestream_have_the_name_of_the_column_in_their_keys(has: dict[str, str]) -> None:
+    require_same_table(
+        {**OF_SEVERAL, **has}, with_version({**OF_SEVERAL, **has}, settings(partition_by=("dt", "shop")))
+    )
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [
