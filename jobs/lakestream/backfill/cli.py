@@ -154,19 +154,21 @@ def span(
 
 
 def _tell_span(asked: Asked, stream: str, command: str) -> None:
+    from lakestream.backfill.span import typed
+
     typer.echo(
         f"{asked.request}: what arrived in {stream} from {asked.span}. The writer's driver reads it between its "
         f"batches; if none runs: {command}"
     )
     if asked.left_out is not None:
         typer.echo(
-            f"What arrived from {asked.left_out:%Y-%m-%d %H:%M:%S} UTC on is left out: there the writer has begun to "
+            f"What arrived from {typed(asked.left_out)} on is left out: there the writer has begun to "
             "read the stream itself, and the table keeps every row (--again takes it all, and that twice)",
             err=True,
         )
     if asked.twice_from is not None:
         typer.echo(
-            f"What arrived from {asked.twice_from:%Y-%m-%d %H:%M:%S} UTC on, the writer has read itself, and the table "
+            f"What arrived from {typed(asked.twice_from)} on, the writer has read itself, and the table "
             "has it twice then, unless it was restored to before it (--again)",
             err=True,
         )

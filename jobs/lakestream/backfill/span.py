@@ -129,7 +129,7 @@ def ask_for_span(
     asked, read_from = span, last.read_from if last else None
     if terms.keeps_every_row and not terms.again:
         span = unread_of(asked, read_from)
-        _require_not_taken(store, span, "give --again" + (f" with --to {_typed(span.until)}" if span != asked else ""))
+        _require_not_taken(store, span, "give --again" + (f" with --to {typed(span.until)}" if span != asked else ""))
     trim = trim_at(last.trim if last else None, now, stream.retention)
     floor = trim.floor if max(span.since, stream.created_at) < trim.floor else None
     if floor is not None:
@@ -177,7 +177,7 @@ def _twice_from(span: Span, read_from: datetime | None) -> datetime | None:
     return max(span.since, known)
 
 
-def _typed(time: datetime) -> str:
+def typed(time: datetime) -> str:
     """As it is typed for `--to`: to the millisecond, so that nothing is left out in between."""
     return f"{time.replace(tzinfo=None).isoformat(timespec='milliseconds').removesuffix('.000')}Z"
 

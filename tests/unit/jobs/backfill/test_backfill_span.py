@@ -204,22 +204,28 @@ class TestTableThatKeepsEveryRow:
         lake.committed("json")
         done = lake.backfill("--from", "8 hours ago", writer="json")
         assert "from 2026-02-01 04:00:00 to 2026-02-01 09:00:00 UTC" in done.stdout
-        assert "What arrived from 2026-02-01 09:00:00 UTC on is left out" in done.stderr
+        assert "What arrived from 2026-02-01T09:00:00Z on is left out" in done.stderr
         assert lake.span("json") == hours(8, 3)
 
     def test_unless_it_may_come_twice(self, lake: Lake) -> None:
         lake.committed("json")
         done = lake.backfill("--from", "8 hours ago", "--again", writer="json")
-        assert (
-            "What arrived from 2026-02-01 09:00:00 UTC on, the writer has read itself, and the table has it twice"
-            in (done.stderr)
+        assert "What arrived from 2026-02-01T09:00:00Z on, the writer has read itself, and the table has it twice" in (
+            done.stderr
         )
         assert lake.span("json") == hours(8, 0)
         lake.committed("json", Taken(1, 1, 1, SpanProgress(records=5)))
         done = lake.backfill("--from", "2 hours ago", "--again", writer="json")
-        assert "What arrived from 2026-02-01 10:00:00 UTC on, the writer" in done.stderr, "all of it"
+        assert "What arrived from 2026-02-01T10:00:00Z on, the writer" in done.stderr, "all of it"
         lake.committed("json", Taken(2, 1, 1, SpanProgress(records=5)))
         assert lake.backfill("--from", "8 hours ago", "--to", "3h ago", "--again", writer="json").stderr == ""
+
+    @pytest.mark.parametrize("again", [(), ("--again",)])
+    def test_from_when_on_is_told_as_to_takes_it(self, lake: Lake, again: tuple[str, ...]) -> None:
+        """To the millisecond: with less, `--to` would leave out what arrived within that second before it."""
+        lake.committed("json", read_from=BEGUN + timedelta(milliseconds=20))
+        done = lake.backfill("--from", "8 hours ago", *again, writer="json")
+        assert "What arrived from 2026-02-01T09:00:00.020Z on" in done.stderr
 
     def test_if_it_has_read_all_of_it_nothing_is_left(self, lake: Lake) -> None:
         lake.committed("json")
