@@ -28,6 +28,9 @@ _TASK_RECORDS, _TASK_PARTS = 5_000, 100
 _LOOK_SECONDS = 10.0
 """Between two looks for a new request, or whether the one that goes on is cancelled. Each is one GET: 8,640 a day."""
 
+_MEANWHILE = "a table with deleteWhen remembers all deletes until then; cancel it if that does not come"
+"""Of a request that waits for what may never come."""
+
 
 class Requests:
     """The requests of one writer, as its driver sees them."""
@@ -70,7 +73,7 @@ class Requests:
         if request is None or request.number != number:
             return None
         if not request.document.is_for(definition, self._epoch):
-            self._say(f"{request} waits for a driver with the document that it was asked for with")
+            self._say(f"{request} waits for a driver with the document that it was asked for with; {_MEANWHILE}")
             return None
         if request.span is not None:
             return SpanDue(number, request.span, _progress(number, behind))
@@ -80,7 +83,8 @@ class Requests:
         taken = len(request.parts) - len(left)
         if left and left[0].rejected_by == definition:
             self._say(
-                f"{request} waits for another schema or transform: those of this driver have rejected its records"
+                f"{request} waits for another schema or transform: those of this driver have rejected its "
+                f"records; {_MEANWHILE}"
             )
             return None
         tasks = cut([*takewhile(self._is_there, left)], definition, records)
@@ -137,7 +141,10 @@ class Requests:
         except ObjectNotFoundError:
             return False
         except LakeStreamError as error:
-            self._say(f"request {number} cannot be read, and has to wait: {error}")
+            self._say(
+                f"request {number} cannot be read, and has to wait, and a table with deleteWhen remembers all deletes "
+                f"meanwhile: {error}"
+            )
             return True
         what = self._request.span or f"{self._request.records} records"
         logger.info("%s: %s are taken between the batches of the stream", self._request, what)

@@ -47,6 +47,7 @@ MANY = 1_000_000
 ASKED = 4
 """Newest epoch when it is asked."""
 BY = Document(NEW, ASKED)
+MEANWHILE = "a table with deleteWhen remembers all deletes until then; cancel it if that does not come"
 
 
 def a_file(name: str, rows: int = 10, size: int = 100, rejected_by: str = OLD) -> Requested:
@@ -190,7 +191,7 @@ def test_a_request_waits_for_another_definition_than_the_one_that_rejected(
     with caplog.at_level(logging.WARNING):
         assert [requests.next(None, OLD, MANY) for _ in range(3)] == [None] * 3
     assert [record.message for record in caplog.records] == [
-        "replay 1 waits for another schema or transform: those of this driver have rejected its records"
+        "replay 1 waits for another schema or transform: those of this driver have rejected its records; " + MEANWHILE
     ]
     assert taken_in(requests.next(None, "another", MANY)) == ["a"]
 
@@ -202,7 +203,7 @@ def test_a_driver_of_an_earlier_document_leaves_a_request_to_the_next_one(
     put_request(quarantined, request(1, a_file("a", rejected_by="an older one")))
     with caplog.at_level(logging.WARNING):
         assert Requests(quarantined, ASKED).next(None, OLD, MANY) is None
-    assert "replay 1 waits for a driver with the document that it was asked for with" in caplog.text
+    assert f"replay 1 waits for a driver with the document that it was asked for with; {MEANWHILE}" in caplog.text
     assert taken_in(Requests(quarantined, ASKED).next(None, NEW, MANY)) == ["a"], (
         "it was started with that document already"
     )
@@ -274,7 +275,8 @@ def test_a_damaged_request_does_not_stop_the_stream(
     store.create(request_key(1), body)
     with caplog.at_level(logging.WARNING):
         assert Requests(store, ASKED).next(None, NEW, MANY) is None
-    assert "request 1 cannot be read, and has to wait: replays/000000000001.json.gz" in caplog.text
+    assert "request 1 cannot be read, and has to wait, and a table with deleteWhen remembers all deletes" in caplog.text
+    assert " meanwhile: replays/000000000001.json.gz" in caplog.text
     with pytest.raises(CorruptLogError):
         newest_request(store)
 
