@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from datetime import datetime
 from uuid import uuid4
 
 from pyspark.sql import DataFrame
 
-from lakestream.model import BatchPlan, FileEntry, Finished, SinkCommit
+from lakestream.model import BatchPlan, FileEntry, Finished, ShardRange, SinkCommit
 from lakestream.sinks.contract import Arrived, BatchRef, Sink
 from lakestream.sinks.owner import TableClaim
 from lakestream.sinks.quarantine import Quarantine
@@ -46,7 +47,8 @@ class SparkOutput:
         )
 
     def _ref(self, plan: BatchPlan) -> BatchRef:
-        return BatchRef(plan.batch, str(self.claim.owner.checkpoint), _arrived(plan, is_asked=self.is_asked()))
+        arrived = _arrived(plan, is_asked=self.is_asked())
+        return BatchRef(plan.batch, str(self.claim.owner.checkpoint), arrived, _asked_until(plan))
 
 
 def _arrived(plan: BatchPlan, *, is_asked: bool) -> Arrived | None:
@@ -58,3 +60,8 @@ def _arrived(plan: BatchPlan, *, is_asked: bool) -> Arrived | None:
     if plan.base is not None:
         unread.append(plan.base)
     return Arrived(min(unread), plan.horizon) if unread else None
+
+
+def _asked_until(plan: BatchPlan) -> datetime | None:
+    pieces = [part for task in plan.parts for part in task if isinstance(part, ShardRange)]
+    return max((piece.end_arrival for piece in pieces), default=None)

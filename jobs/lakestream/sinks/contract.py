@@ -43,6 +43,8 @@ class BatchRef:
     """UUID of the checkpoint; another checkpoint's batches may be in the same table."""
     arrived: Arrived | None = None
     """How far the stream is with it; None: it is of none, but of what somebody has asked for."""
+    asked_until: datetime | None = None
+    """If that is a span of the stream, none of its records came later; None: it is not, and nobody knows."""
     attempt: str = ""
     """Tells the objects of this attempt from those of others; empty: all of them make the same ones."""
 

@@ -101,6 +101,15 @@ def test_while_older_records_are_taken_nobody_says_that_none_come(
     assert [ref.arrived for _, ref in sink.calls] == [arrived, REF.arrived]
 
 
+def test_of_a_span_the_sink_is_told_by_when_all_of_a_batch_had_come() -> None:
+    sink = Asked()
+    output: Any = SparkOutput(sink, Asked(), SimpleNamespace(owner=OWNER))  # type: ignore[arg-type]
+    for parts in (((LATE, RANGE), (LATE,)), ((FileEntry("rejected", 1, 1, ""),),)):
+        output.find(replace(PLAN, base=None, ranges=(), parts=parts, taken=Taken(1, 1, 1)))
+    output.find(PLAN)
+    assert [ref.asked_until for _, ref in sink.calls] == [RANGE.end_arrival, None, None]
+
+
 class Tip:
     """A driver that reads a stream at its tip into a table that remembers deletes for an hour."""
 

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 from collections import deque
 
-from lakestream.sinks.contract import Arrived
+from lakestream.sinks.contract import Arrived, BatchRef
 
 
-def come_by(arrived: Arrived | None, now: float) -> float:
+def come_by(ref: BatchRef, now: float) -> float:
     """A time by which all records of a batch have come, in seconds since 1970.
 
     Args:
-        arrived: how far the stream is with the batch, by Kinesis's clock.
+        ref: says it by Kinesis's clock, but for a replay and files.
         now: by this machine's clock, which may be behind; the driver that forgets the deletes may have another.
     """
-    return now if arrived is None else max(now, arrived.before.timestamp())
+    told = ref.asked_until if ref.arrived is None else ref.arrived.before
+    return now if told is None else max(now, told.timestamp())
 
 
 class DeleteAge:

@@ -33,7 +33,7 @@ from pyspark.sql.types import (
 )
 
 from lakestream.errors import SettingsError
-from lakestream.sinks.contract import Arrived
+from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.hudi.delete_age import DeleteAge, come_by
 from lakestream.sinks.hudi.delete_files import Chunk, DeleteFiles, Files, decode_earlier
 from lakestream.sinks.hudi.delete_index import DeleteIndex
@@ -139,7 +139,7 @@ class DeleteGuard:
         if self._merged is not None:
             self._merged[1].unpersist()
 
-    def apply(self, rows: DataFrame, arrived: Arrived | None) -> DataFrame:
+    def apply(self, rows: DataFrame, ref: BatchRef) -> DataFrame:
         """Remember the deletes of a batch, and leave out what older ones have overtaken.
 
         One Spark job over the persisted rows finds hashes of all keys, and the deletes; only if a key may have been
@@ -147,13 +147,13 @@ class DeleteGuard:
 
         Args:
             rows: of the batch.
-            arrived: as in `BatchRef`; without `oldest`, no delete is forgotten.
+            ref: the batch; where its `arrived` has no `oldest`, no delete is forgotten.
         """
         now = self._clock()
-        by = come_by(arrived, now)
+        by = come_by(ref, now)
         keyed = self._keyed(rows)
-        if arrived is not None:
-            self._age.tell(arrived, by)
+        if ref.arrived is not None:
+            self._age.tell(ref.arrived, by)
             self._files.expire(self._age.oldest)
             self._index.expire(self._age.oldest)
         if self._files.is_scattered:

@@ -152,7 +152,7 @@ class HudiSink:
         clock.seconds["wait"] = self._services.throttle()
         clock.seconds["pause"] = self._services.pause()
         clock.lap()
-        kept = self._guard.apply(rows, ref.arrived) if self._guard else rows
+        kept = self._guard.apply(rows, ref) if self._guard else rows
         clock.lap("deletes")
         self._clock.require_after(self._rollbacks.newest)
         instant = self._client.start()

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lakestream.sinks.contract import Arrived
+from lakestream.sinks.contract import Arrived, BatchRef
 from lakestream.sinks.hudi.delete_age import DeleteAge, come_by
 
 RETAIN = 60.0
@@ -34,7 +34,7 @@ def test_no_delete_is_forgotten_that_an_older_version_may_come_behind(
         horizon = max(horizon, low + span)
         now = max(now + took, START.timestamp() + horizon)
         arrived = Arrived(at(low), at(horizon))
-        by = come_by(arrived, now - behind)
+        by = come_by(BatchRef(7, "a", arrived), now - behind)
         age.tell(arrived, by)
         # Of the deletes of earlier batches those that came less than `RETAIN` before what is read now.
         needed = [when for came, when in written if came > low - RETAIN]
@@ -44,11 +44,18 @@ def test_no_delete_is_forgotten_that_an_older_version_may_come_behind(
 
 def test_deletes_of_a_clock_that_is_behind_are_remembered_for_as_long() -> None:
     arrived = Arrived(at(0), at(1))
-    by = come_by(arrived, START.timestamp() - 12.0)
+    by = come_by(BatchRef(7, "a", arrived), START.timestamp() - 12.0)
     successor = DeleteAge(RETAIN)
     successor.tell(Arrived(at(60), at(61)), START.timestamp() + 61)
     assert successor.oldest <= by
-    assert come_by(None, 7.0) == 7.0
+
+
+def test_those_of_a_span_too() -> None:
+    """Which ends now, and of whose deletes older versions may come yet."""
+    span = BatchRef(7, "a", asked_until=at(1))
+    assert come_by(span, START.timestamp() - 12.0) == at(1).timestamp()
+    assert come_by(span, at(2).timestamp()) == at(2).timestamp()
+    assert come_by(BatchRef(7, "a"), 7.0) == 7.0, "of a replay, or files, nobody knows"
 
 
 def test_while_something_older_may_come_none_is_forgotten() -> None:
