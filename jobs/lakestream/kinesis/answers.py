@@ -216,7 +216,7 @@ def error(status: int, body: bytes) -> KinesisError:
     """The error that an answer other than 200 stands for."""
     code, message = said(body)
     kind = _ERRORS.get(code)
-    if code == "InvalidSignatureException" and any(said in message for said in _CLOCK_IS_WRONG):
+    if code == "InvalidSignatureException" and any(words in message for words in _CLOCK_IS_WRONG):
         # The next attempt is signed by the time of this answer.
         kind = KinesisUnavailableError
     elif kind is None:

@@ -117,7 +117,7 @@ class HttpKinesisClient:
             KinesisUnavailableError: nobody knows whether it was taken, or the stream is being updated.
         """
         request = {"StreamName": self._stream, "TargetShardCount": shards, "ScalingType": "UNIFORM_SCALING"}
-        self._once("UpdateShardCount", request, lambda _: None)
+        self._once("UpdateShardCount", request, orjson.loads)
 
     def _call(self, operation: str, request: dict[str, Any], decode: Callable[[bytes], T]) -> T:
         return self._backoff.call(lambda: self._once(operation, request, decode))

@@ -201,6 +201,22 @@ def test_the_time_is_told_by_kinesis_alone(consume: Consume, status: int, body: 
     assert not left, "both were read"
 
 
+def test_a_page_by_what_stands_before_kinesis_is_no_order_of_shards(consume: Consume) -> None:
+    left = [(200, HTML), (200, b'{"StreamName":"any","CurrentShardCount":1,"TargetShardCount":2}')]
+
+    class Handler(Answers):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.answer(*left.pop(0))
+
+    with serving(Handler) as url:
+        client = HttpKinesisClient(KinesisSettings("any", "eu-west-1", url))
+        with pytest.raises(KinesisUnavailableError, match=r"UpdateShardCount on .*: no JSON: "):
+            client.update_shard_count(2)
+        client.update_shard_count(2)
+        client.close()
+
+
 NOON = 1_769_860_800
 
 
