@@ -24,6 +24,9 @@ _FOOTER = 64 * 1024
 def footer_of(store: LakeStore, place: StoreSettings, entry: FileEntry) -> pq.FileMetaData:
     """What the end of a file says of its columns: one small request, and none for the records.
 
+    Where that contradicts the schema behind it, Arrow ends the process that asks for the column: nothing else tells
+    before, but to read all of the file.
+
     Args:
         store: that at the place.
         place: the writer's quarantine, for messages.
