@@ -55,18 +55,27 @@ def test_a_driver_that_hangs_is_restarted_once_it_has_been_silent_for_long(
     assert driver.exit is not None
 
 
-@pytest.mark.parametrize(("operators", "drivers"), [(0, -12), (0, 12), (-12, 0), (2, 0), (12, 0), (12, -12)])
-def test_the_clock_of_no_node_changes_figures_or_executors(operators: int, drivers: int) -> None:
-    def busy(operators: int, drivers: int) -> LakeStreamStatus:
-        document = lakestream()
-        document["spec"] |= {"scaling": {"maxExecutors": 20}}
-        cluster = Cluster(document, ahead=operators * MINUTE, node_ahead=drivers * MINUTE)
-        cluster.kinesis.open_shards, cluster.kinesis.records_per_second = 64, 40_000
-        cluster.kinesis.core_seconds = 100.0
-        cluster.advance(20 * MINUTE)
-        return cluster.status
+def _busy(operators: int, drivers: int) -> LakeStreamStatus:
+    document = lakestream()
+    document["spec"] |= {"scaling": {"maxExecutors": 20}}
+    cluster = Cluster(document, ahead=operators * MINUTE, node_ahead=drivers * MINUTE)
+    cluster.kinesis.open_shards, cluster.kinesis.records_per_second = 64, 40_000
+    cluster.kinesis.core_seconds = 100.0
+    cluster.advance(20 * MINUTE)
+    return cluster.status
 
-    status, right = busy(operators, drivers), busy(0, 0)
+
+@pytest.fixture(scope="module", name="right")
+def _right() -> LakeStreamStatus:
+    """What it is where all clocks are."""
+    return _busy(0, 0)
+
+
+@pytest.mark.parametrize(("operators", "drivers"), [(0, -12), (0, 12), (-12, 0), (2, 0), (12, 0), (12, -12)])
+def test_the_clock_of_no_node_changes_figures_or_executors(
+    operators: int, drivers: int, right: LakeStreamStatus
+) -> None:
+    status = _busy(operators, drivers)
     assert right.executors.now >= 5, right.writers[0].scaling
     assert status.executors == right.executors, status.writers[0].scaling
     assert (status.lag, status.records_per_second) == (right.lag, right.records_per_second)
