@@ -83,7 +83,7 @@ class HudiFolder:
     @cached_property
     def columns(self) -> dict[str, Any]:
         """Avro's type of each column, as the newest commit says it."""
-        said = self.metadata(self.timeline.batches[-1]) if self.timeline.batches else {}
+        said = self._newest_batch()
         schema = json.loads((said.get("extraMetadata") or {}).get("schema") or "{}")
         return {field["name"]: field["type"] for field in schema.get("fields", ())}
 
@@ -166,7 +166,7 @@ class HudiFolder:
         """
         said: dict[str, Any] = {}
         with suppress(ObjectNotFoundError):  # the commit was archived meanwhile
-            said = self.metadata(self.timeline.batches[-1]) if self.timeline.batches else {}
+            said = self._newest_batch()
         written = [stat for stats in (said.get("partitionToWriteStats") or {}).values() for stat in stats]
         exists(self.place, next((stat["path"] for stat in written if stat.get("path")), _PROPERTIES))
 
@@ -220,6 +220,10 @@ class HudiFolder:
         """`metadata` of each; many are asked for at a time."""
         with ThreadPoolExecutor(_CONCURRENT_GETS) as pool:
             return list(pool.map(self.metadata, instants))
+
+    def _newest_batch(self) -> dict[str, Any]:
+        """`metadata` of the newest commit; empty if there is none."""
+        return self.metadata(self.timeline.batches[-1]) if self.timeline.batches else {}
 
     def metadata(self, instant: Instant) -> dict[str, Any]:
         """What an instant's newest object says, as Hudi writes it; empty if nothing."""

@@ -23,7 +23,7 @@ from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.hive_paths import escape
 from lakestream.spark.arrow import map_in_arrow
 from lakestream.spark.worker import settle_worker
-from lakestream.storage import ObjectNotFoundError, Scheme, StoreSettings, open_store, translated
+from lakestream.storage import LakeStore, ObjectNotFoundError, Scheme, StoreSettings, open_store, translated
 
 if TYPE_CHECKING:
     Content: TypeAlias = bytes | memoryview
@@ -95,20 +95,25 @@ def put_all(settings: StoreSettings, objects: Mapping[str, Content]) -> None:
             if settings.path.scheme is Scheme.S3:
                 obstore.put(store, path, content)
             else:
-                unfinished = f"{_UNFINISHED}/{path.rpartition('/')[2]}-{uuid4().hex[:12]}"
-                obstore.put(store, unfinished, content)
-                try:
-                    obstore.rename(store, unfinished, path)
-                except Exception:
-                    with suppress(Exception):
-                        obstore.delete(store, unfinished)
-                    raise
+                _put_whole(store, path, content)
 
     if len(objects) == 1:
         put(next(iter(objects.items())))
     elif objects:
         with ThreadPoolExecutor(min(_CONCURRENT_PUTS, len(objects))) as pool:
             list(pool.map(put, objects.items()))
+
+
+def _put_whole(store: LakeStore, path: str, content: Content) -> None:
+    """Put an object into a folder in one step; an error leaves nothing of it."""
+    unfinished = f"{_UNFINISHED}/{path.rpartition('/')[2]}-{uuid4().hex[:12]}"
+    obstore.put(store, unfinished, content)
+    try:
+        obstore.rename(store, unfinished, path)
+    except Exception:
+        with suppress(Exception):
+            obstore.delete(store, unfinished)
+        raise
 
 
 def discard_unfinished(settings: StoreSettings, ref: BatchRef) -> None:
