@@ -219,23 +219,8 @@ class Cluster:
         if pod is not None:
             self._state(app, "FAILED", "failed to run spark-submit: driver pod already exist")
             return
-        metadata = app["metadata"]
-        owner = {"kind": Kind.SparkApplication.name, "name": metadata["name"], "uid": metadata["uid"]}
-        reference = self._driver_pod(app)
-        self.api.admit(
-            {
-                "apiVersion": "v1",
-                "kind": "Pod",
-                "metadata": {
-                    "name": reference.name,
-                    "namespace": reference.namespace,
-                    "labels": dict(metadata["labels"]),
-                    "ownerReferences": [owner],
-                    "annotations": {FINGERPRINT_ANNOTATION: metadata["annotations"][FINGERPRINT_ANNOTATION]},
-                },
-                "status": {"phase": "Pending"},
-            }
-        )
+        fingerprint = app["metadata"]["annotations"][FINGERPRINT_ANNOTATION]
+        self._make_pod(self._driver_pod(app), Kind.SparkApplication, app, {FINGERPRINT_ANNOTATION: fingerprint})
         app["status"]["executionAttempts"] = 1
         self._state(app, "SUBMITTED")
 
@@ -312,23 +297,28 @@ class Cluster:
         if not waits:
             self.api.objects.pop(reference, None)
         elif reference not in self.api.objects:
-            owner = {"kind": Kind.Pod.name, "name": metadata["name"], "uid": metadata["uid"]}
-            self.api.admit(
-                {
-                    "apiVersion": "v1",
-                    "kind": "Pod",
-                    "metadata": {
-                        "name": reference.name,
-                        "namespace": reference.namespace,
-                        "labels": dict(metadata["labels"]),
-                        "ownerReferences": [owner],
-                    },
-                    "status": {
-                        "phase": "Pending",
-                        "conditions": [{"type": "PodScheduled", "status": "False", "message": UNSCHEDULABLE}],
-                    },
-                }
-            )
+            condition = {"type": "PodScheduled", "status": "False", "message": UNSCHEDULABLE}
+            self._make_pod(reference, Kind.Pod, driver_pod, {}, condition)
+
+    def _make_pod(
+        self, reference: Reference, kind: Kind, owner: Object, annotations: dict[str, str], *conditions: Object
+    ) -> None:
+        """One that is pending, with the labels of its owner, which is of that kind."""
+        metadata = owner["metadata"]
+        self.api.admit(
+            {
+                "apiVersion": "v1",
+                "kind": "Pod",
+                "metadata": {
+                    "name": reference.name,
+                    "namespace": reference.namespace,
+                    "labels": dict(metadata["labels"]),
+                    "ownerReferences": [{"kind": kind.name, "name": metadata["name"], "uid": metadata["uid"]}],
+                    "annotations": annotations,
+                },
+                "status": {"phase": "Pending", "conditions": [*conditions]},
+            }
+        )
 
     def _starts(self, pod: Object) -> bool:
         metadata = pod["metadata"]
