@@ -37,18 +37,18 @@ def test_plans_tile_the_stream_as_it_was_filled_and_events_may_be_wider() -> Non
 
 
 def test_a_plan_by_a_clock_that_is_behind_is_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    planned, behind = Planner.plan, timedelta(seconds=1.5)
+    planned = Planner.plan
     early: list[BatchPlan] = []
 
     def plan(self: Planner, **given: object) -> BatchPlan | None:
         found = planned(self, **given)  # type: ignore[arg-type]
         if found is not None and len(early) <= found.batch:
             early.append(found)
-            return replace(found, horizon=found.horizon - behind)
+            return replace(found, horizon=found.horizon - timedelta(seconds=1.5))
         return found
 
     monkeypatch.setattr(Planner, "plan", plan)
     with recorded(SMALL) as history:
         assert len(early) == 3
-        for one, before in zip(history.plans, early, strict=True):
-            assert one.horizon > before.horizon - behind
+        for one, arrived in zip(history.plans, history.arrived, strict=True):
+            assert one.horizon > arrived - timedelta(seconds=1)

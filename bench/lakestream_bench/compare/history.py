@@ -76,9 +76,8 @@ def _record(scenario: Scenario, server: LocalKinesis, source: KinesisSettings, p
         records = [_widened(record, scenario.wider, text) for record in events.take(size, made)]
         tables.append(_acknowledged(server, records, batch))
         full = server.clock.now()
-        server.clock.advance(_APART)
-        arrived.append(server.clock.now())
-        server.clock.advance(_APART)
+        arrived.append(full + timedelta(seconds=_APART))
+        server.clock.advance(2 * _APART)
         cursors, trim = (plans[-1].cursors, plans[-1].trim) if plans else ((), None)
         plans.append(_plan(planner, batch, cursors, trim, full))
     return History(source, tuple(plans), Truth(pa.concat_tables(tables)), tuple(arrived))
