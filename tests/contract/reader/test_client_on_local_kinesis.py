@@ -183,13 +183,16 @@ def test_the_time_is_told_by_kinesis_alone(consume: Consume, status: int, body: 
     left = [(status, body, 3600), (200, EMPTY_PAGE, 0)]
 
     class Handler(Answers):
+        ahead = 0
+
         def date_time_string(self, timestamp: float | None = None) -> str:
-            return super().date_time_string(NOON + left[0][2])
+            return super().date_time_string(NOON + self.ahead)
 
         def do_POST(self) -> None:
             self.rfile.read(int(self.headers["Content-Length"]))
-            self.answer(*left[0][:2])
-            del left[0]
+            # Before it is answered: then the next request may come at once, to another thread.
+            status, body, self.ahead = left.pop(0)
+            self.answer(status, body)
 
     clock = ManualClock()
     with serving(Handler) as url:
