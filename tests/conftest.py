@@ -21,10 +21,14 @@ settings.register_profile("same", settings.get_profile("all"), derandomize=True)
 settings.register_profile("many", settings.get_profile("all"), max_examples=2_000)
 settings.load_profile("same" if os.environ.get("CI") else "all")
 
+# No server of a test is known to the machine's authorities, and to read them takes each client of one 16 ms.
+os.environ["SSL_CERT_FILE"] = os.devnull
+
 # Less often than Python does by itself: most of what is imported and collected stays.
 gc.set_threshold(100_000, 50, 100)
 
-E2E = Path(__file__).parent / "e2e"
+TESTS = Path(__file__).parent
+E2E = TESTS / "e2e"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -46,16 +50,22 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """What may take longest begins first, or other processes would wait for it in the end: of the tests with Spark, and
-    those that wait."""
-    items.sort(key=lambda item: -_longest(item) if item.get_closest_marker("spark") else -_waits(item))
+    """What may take longest begins first, or other processes would wait for it in the end: of the tests with Spark. Of
+    all others a file that waits and one that computes take turns, so that the CPUs always have work."""
+    files = {item.path: _waits(item) for item in items}
+    waiting = reversed([file for file, waits in files.items() if waits])
+    computing = [file for file, waits in files.items() if not waits]
+    turns = {file: (turn, second) for second, kind in enumerate((waiting, computing)) for turn, file in enumerate(kind)}
+    items.sort(key=lambda item: (-_longest(item), turns[item.path]))
     if config.getoption("loadgroup", default=False):
         for item in items:
             _show_group(item)
 
 
 def _waits(item: pytest.Item) -> bool:
-    return item.get_closest_marker("waits") is not None
+    """Whether it is rather other processes, or pauses, that a file of tests spends its time on."""
+    folder = item.path.relative_to(TESTS).parts[0]
+    return folder in {"bench", "contract", "demo", "loadgen"} or item.get_closest_marker("waits") is not None
 
 
 def pytest_collection_finish() -> None:
@@ -72,6 +82,8 @@ def _show_group(item: pytest.Item) -> None:
 
 
 def _longest(item: pytest.Item) -> float:
+    if not item.get_closest_marker("spark"):
+        return 0.0
     if item.get_closest_marker("xdist_group"):
         return math.inf
     mark = item.get_closest_marker("timeout")

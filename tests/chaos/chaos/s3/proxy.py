@@ -43,6 +43,7 @@ class S3Proxy:
         self._held: list[_Whole] = []
         self._lock = threading.Lock()
         self._refusals = 0
+        self._ended = threading.Event()
         self._server = _Server(self)
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,), name="s3-proxy", daemon=True)
 
@@ -57,6 +58,7 @@ class S3Proxy:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._ended.set()
         self._server.shutdown()
         self._server.server_close()
 
@@ -100,7 +102,7 @@ class S3Proxy:
                 with self._lock:
                     self._held.append(whole)
                 # Its client waits, and finds out by its own timeout, or dies.
-                time.sleep(_UPSTREAM_SECONDS)
+                self._ended.wait(_UPSTREAM_SECONDS)
                 return None
 
     def forward(self, whole: _Whole) -> _Answer:
