@@ -66,6 +66,11 @@ class Claimant:
             there += _places_in(seen.document) if seen.has_driver else ()
         return replace(self, given=tuple(given), driven=tuple(driven), there=tuple(there))
 
+    def starting(self, places: tuple[Place, ...]) -> Claimant:
+        """The same one, with drivers that were asked for on these places and may not be known yet."""
+        given, driven, there = ((*some, *places) for some in (self.given, self.driven, self.there))
+        return replace(self, given=given, driven=driven, there=there)
+
     def after(self, before: Claimant) -> Claimant:
         """The same one, who has not let go of what its drivers had a moment ago only because they are restarted."""
         if not self.goes_on:

@@ -13,7 +13,7 @@ from lakestream_operator.changes import REPLACED, changes_for
 from lakestream_operator.claims import places_of
 from lakestream_operator.conditions import Findings
 from lakestream_operator.executors import kept_away, scale
-from lakestream_operator.model import Action, Emit, Finalize, Kind, Observed, Refusal, Stream, WriterSeen
+from lakestream_operator.model import Action, Create, Emit, Finalize, Kind, Observed, Refusal, Stream, WriterSeen
 from lakestream_operator.quarantine import quarantine_of, tell_of
 from lakestream_operator.quotas import in_the_way, is_short, quotas_of
 from lakestream_operator.render import Plan, Wanted, executor_needs, plan_of, scaling_of, wanted_of
@@ -58,6 +58,11 @@ class Decision:
     """For the next decision, once all of this is done."""
     resharding: str = ""
     """The writer whose driver is told of the stream's shards; empty: none is."""
+
+    @property
+    def starts(self) -> bool:
+        """Whether a driver is asked for."""
+        return any(isinstance(one, Create) for some in self.actions.values() for one in some)
 
 
 def decide(

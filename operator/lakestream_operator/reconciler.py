@@ -13,7 +13,7 @@ from lakestream_api import LakeStreamStatus
 from lakestream_operator.adapters.applier import Applier
 from lakestream_operator.adapters.cache import Cache, StreamKey
 from lakestream_operator.attempts import attempt
-from lakestream_operator.claims import Claimant, claimant_of, contested, rivals, taken
+from lakestream_operator.claims import Claimant, Place, claimant_of, contested, rivals, taken
 from lakestream_operator.clock import Clock
 from lakestream_operator.conditions import FAILED, failed
 from lakestream_operator.decide import Remembered, decide
@@ -54,6 +54,8 @@ class _Loop:
     """What it names that is another one's: once that one lets go of it, it can be started."""
     taken: frozenset[str] = frozenset()
     """The same of what its drivers were given."""
+    starting: tuple[Place, ...] = ()
+    """What drivers write that its last cycle asked for; they may not be known yet."""
     woken: asyncio.Event = field(default_factory=asyncio.Event)
     woken_at: datetime | None = None
     busy_since: datetime | None = None
@@ -238,13 +240,15 @@ class Reconciler:
 
     async def _cycle(self, key: StreamKey, loop: _Loop, now: datetime) -> None:
         """Look, decide, act."""
+        await self._look_at_quotas(stream_of(loop.manifest), loop, self.cache.writers(key), now)
+        # From here to `starting` nothing is awaited: who comes to name the same place meanwhile would start there too.
         stream = stream_of(loop.manifest)
         writers = listen(self.cache.writers(key), loop.heard, now)
         loop.heard = {name: seen.heard for name, seen in writers.items()}
         self._look_at_claims(key, loop, stream, writers)
-        await self._look_at_quotas(stream, loop, writers, now)
         observed = Observed(stream, writers, loop.contested, loop.taken, loop.refusals, loop.quotas)
         decision = decide(observed, self.job, now, loop.remembered)
+        loop.starting = loop.claimant.places if decision.starts else ()
 
         async def act(action: Action) -> None:
             await self.applier.act(stream, action, now)
@@ -335,7 +339,7 @@ class Reconciler:
         known = self._loops.get(key)
         try:
             now = claimant_of(stream_of(manifest), self.cache.writers(key).values())
-            return now.after(known.claimant) if known else now
+            return now.starting(known.starting).after(known.claimant) if known else now
         except Exception:
             # A bug, which is not the others' business: its own cycle meets it too, tells of it, and starts nothing.
             logger.debug("what %s/%s claims cannot be told", *key, exc_info=True)

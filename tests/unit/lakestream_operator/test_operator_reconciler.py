@@ -30,6 +30,8 @@ class Applier:
 
     def __init__(self) -> None:
         self.cache = Cache()
+        self.asked_of: list[str] = []
+        """For whom something is to be done, done or not."""
         self.acts: list[tuple[str, Any]] = []
         self.statuses: list[tuple[str, LakeStreamStatus]] = []
         self.asked = 0
@@ -40,6 +42,7 @@ class Applier:
         """When writes of statuses are; none: at once."""
 
     async def act(self, stream: Stream, action: Any, now: Any) -> None:
+        self.asked_of.append(stream.name)
         if self.slow is not None:
             await self.slow.wait()
         if self.error is not None:
@@ -293,6 +296,32 @@ def test_of_two_that_name_one_table_the_second_waits_until_the_first_lets_go(
         reconciler = await _two_on_one_table(clock, applier)
         reconciler.cache.remove(_reference("first"), NEWEST)
         await _until(lambda: "second" in _created(applier))
+        await reconciler.close()
+
+    play(looking())
+
+
+def test_an_older_one_that_names_a_table_while_anothers_driver_starts_there_waits(
+    clock: Any, applier: Applier, play: Any
+) -> None:
+    async def looking() -> None:
+        reconciler = _reconciler(clock, applier)
+        older, younger = _manifest("older"), _manifest("younger", finalizers=[FINALIZER])
+        older["metadata"]["creationTimestamp"] = "2025-01-01T00:00:00Z"
+        younger["metadata"]["creationTimestamp"] = "2026-01-01T00:00:00Z"
+        older["spec"] = {**older["spec"], "suspend": True}
+        table = {"writers": younger["spec"]["writers"]}
+        reconciler.cache.put(Kind.LakeStream, older)
+        await _until(lambda: applier.statuses)
+        applier.slow = asyncio.Event()
+        reconciler.cache.put(Kind.LakeStream, younger)
+        await _until(lambda: "younger" in applier.asked_of)
+        applier.asked_of.clear()
+        _edited(reconciler, "older", {**table, "suspend": False})
+        await _until(lambda: reconciler._loops["lake", "older"].contested or "older" in applier.asked_of)
+        applier.slow.set()
+        await _until(lambda: {name for name, _ in applier.statuses} == {"older", "younger"})
+        assert _created(applier) == {"younger"}
         await reconciler.close()
 
     play(looking())
