@@ -14,8 +14,8 @@ options = $(strip $(foreach name,$(1),$(if $($(shell echo $(name) | tr a-z A-Z))
 
 # Processes that run tests side by side: one more than there are cores, since some tests wait for others' processes.
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
-# Without JVMs, of which each is two gigabytes, there is room for another one.
-CHECK_WORKERS ?= $(shell expr $(WORKERS) + 1)
+# Without JVMs, of which each is two gigabytes, there is room for two more, as long as others wait.
+CHECK_WORKERS ?= $(shell expr $(WORKERS) + 2)
 
 # Where there are tests with Spark: to import all the others takes each process that runs tests longer than many of them.
 SPARK_TESTS := tests/spark tests/chaos tests/demo

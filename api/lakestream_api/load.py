@@ -17,8 +17,8 @@ M = TypeVar("M", bound=BaseModel)
 
 
 class _Loader(yaml.CSafeLoader):
-    """YAML as JSON has it: times stay text, and a key that is given twice is an error. By libyaml, which takes a quarter
-    of the time: the operator reads these, some of them as long as an object of the API server may be."""
+    """YAML as JSON has it: times stay text, and a key that is given twice is an error. By libyaml, which takes a
+    quarter of the time: the operator reads these, some of them as long as an object of the API server may be."""
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
@@ -42,7 +42,7 @@ _MOST_NODES = 100_000
 
 
 _DEEPEST = 300
-"""Levels, more than pydantic takes: libyaml composes each on the stack of C, and where that is full the process ends."""
+"""Levels, more than pydantic takes: libyaml composes each on the stack of C, and where it is full the process ends."""
 
 
 def _require_shallow(text: str) -> None:

@@ -14,11 +14,7 @@ from typing import Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from lakestream_loadgen.audit import audit, compare, fold, read_json_lake, read_parquet, read_quarantine
-from lakestream_loadgen.audit.report import report_json, report_text
 from lakestream_loadgen.errors import LakeError, LedgerError, LoadgenError
-from lakestream_loadgen.ledger import LedgerShipper, read_ledger
-from lakestream_loadgen.storage import Folder, below, is_absent
 
 logger = logging.getLogger(__name__)
 
@@ -70,6 +66,12 @@ def audit_command(
     report: Annotated[Path | None, typer.Option(help="Write the verdict here as JSON.")] = None,
 ) -> None:
     """Exit status: 0 nothing missing, doubled or altered; 1 something is; 2 the audit could not be done."""
+    # Here, since `load` needs none of it, and Arrow takes a while to import.
+    from lakestream_loadgen.audit import audit, compare, fold, read_json_lake, read_parquet, read_quarantine
+    from lakestream_loadgen.audit.report import report_json, report_text
+    from lakestream_loadgen.ledger import read_ledger
+    from lakestream_loadgen.storage import is_absent
+
     try:
         rows = read_json_lake(json, _listed(files, json))
         kept = None if quarantine is None else read_quarantine(quarantine, _listed(quarantine_files, quarantine))
@@ -97,6 +99,8 @@ def audit_command(
 
 def _listed(files: Path | None, location: str) -> list[str] | None:
     """Paths below a location, of a list of files; None: all files count."""
+    from lakestream_loadgen.storage import below
+
     if files is None:
         return None
     # Not by `splitlines`: U+2028 and others that it takes for the end of a line may be in the name of a partition.
@@ -115,6 +119,9 @@ def ship(
     every: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 5.0,
 ) -> None:
     """Copy growing ledgers to where they outlive this machine, until SIGTERM; then once more, and end."""
+    from lakestream_loadgen.ledger import LedgerShipper
+    from lakestream_loadgen.storage import Folder
+
     ended = Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
