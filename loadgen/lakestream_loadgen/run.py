@@ -35,7 +35,7 @@ from lakestream_loadgen.ledger.none import NoLedger
 from lakestream_loadgen.pacer import Pacer
 from lakestream_loadgen.pacing import Part
 from lakestream_loadgen.settings import LoadSettings, load_settings
-from lakestream_loadgen.statistics import LocustStatistics, records_lost
+from lakestream_loadgen.statistics import LocustStatistics, RecordsLost
 
 logger = logging.getLogger(__name__)
 
@@ -63,8 +63,8 @@ def run_prefix(started: float, worker: int) -> str:
     return f"{digits}-w{worker}"
 
 
-def exit_status(environment: Environment, lost: set[str]) -> int:
-    """Of a load that came to its end; ``lost``: workers that were not heard of.
+def exit_status(environment: Environment, lost: RecordsLost, missing: set[str]) -> int:
+    """Of a load that came to its end; ``missing``: workers that were not heard of.
 
     Locust would count each call that failed, also those whose records were written by the next one. What it counts of
     users and listeners stays: those that only raise write nothing, and nothing is lost.
@@ -72,7 +72,7 @@ def exit_status(environment: Environment, lost: set[str]) -> int:
     if log.unhandled_greenlet_exception:
         return CANNOT
     raised = environment.runner is not None and bool(environment.runner.exceptions)
-    return 1 if lost or raised or records_lost(environment.stats) else 0
+    return 1 if missing or raised or lost.records else 0
 
 
 def _tame_garbage_collection() -> None:
@@ -98,6 +98,7 @@ class LoadRun:
         # Kept apart: a master sends all its options to its workers, in place of theirs.
         self._own_ledger = self._told().ledger
         self.stop_requested = False
+        self._lost = RecordsLost(environment)
         self._part: Part | None = None
         self._master: _Master | None = None
         self._ledger: LedgerWriter | NoLedger | None = None
@@ -192,7 +193,7 @@ class LoadRun:
             ProducerSettings(settings.stream, settings.connections, BatchLimits(linger=settings.linger)),
             HttpKinesisClient(self._endpoint, connections=settings.connections),
             ledger=self._ledger,
-            observer=LocustStatistics(self._environment, settings.stream),
+            observer=LocustStatistics(self._environment, settings.stream, self._lost),
             random=Random(),
             on_failure=on_failure,
         )
@@ -223,9 +224,9 @@ class LoadRun:
         self.drain()
         if isinstance(environment.runner, WorkerRunner):
             self._report(environment.runner)
-        lost = self._master.drain() if self._master else set()
+        missing = self._master.drain() if self._master else set()
         if environment.process_exit_code is None:
-            environment.process_exit_code = exit_status(environment, lost)
+            environment.process_exit_code = exit_status(environment, self._lost, missing)
 
     def _on_workers(self, environment: Environment, msg: Any) -> None:
         workers = max(int(msg.data["workers"]), 1)

@@ -18,6 +18,7 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Mapping
+from typing import Any
 
 from locust.env import Environment
 from locust.stats import RequestStats, StatsEntry, StatsError, bucket_response_time
@@ -30,15 +31,40 @@ ACKNOWLEDGED = "records acknowledged"
 THROTTLED = "records throttled"
 FAILED = "records failed"
 UNKNOWN = "records unknown"
+_LOST = "lakestream_records_lost"
 _GIVEN_UP = {Outcome.FAILED: FAILED, Outcome.UNKNOWN: UNKNOWN}
+
+
+class RecordsLost:
+    """How many records of a run its users were told that they are not, or perhaps not, written, a master's workers
+    included. Apart from the tables, which a person, or ``--reset-stats``, empties."""
+
+    def __init__(self, environment: Environment) -> None:
+        self.records = 0
+        self._told = 0
+        events = environment.events
+        events.test_start.add_listener(self._start)
+        events.report_to_master.add_listener(self._tell)
+        events.worker_report.add_listener(self._hear)
+
+    def _start(self, **_: Any) -> None:
+        self.records = self._told = 0
+
+    def _tell(self, data: dict[str, Any], **_: Any) -> None:
+        data[_LOST] = self.records - self._told
+        self._told = self.records
+
+    def _hear(self, data: dict[str, Any], **_: Any) -> None:
+        self.records += data.get(_LOST, 0)
 
 
 class LocustStatistics:
     """Reports a producer's doings of one stream to a Locust environment."""
 
-    def __init__(self, environment: Environment, stream: str) -> None:
+    def __init__(self, environment: Environment, stream: str, lost: RecordsLost) -> None:
         self._environment = environment
         self._stream = stream
+        self._lost = lost
         self._partial_kib = 0
 
     def called(self, seconds: float, request_bytes: int, error: PutRecordsError | None) -> None:
@@ -62,6 +88,7 @@ class LocustStatistics:
         _log(self._entry(THROTTLED), {0: records}, 0)
 
     def given_up(self, records: int, outcome: Outcome, code: str) -> None:
+        self._lost.records += records
         entry = self._entry(_GIVEN_UP[outcome])
         for row in (entry, self._stats.total):
             _log(row, {0: records}, 0)
@@ -84,11 +111,6 @@ class LocustStatistics:
             errors[key] = StatsError(METHOD, entry.name, code)
         errors[key].occurred()
         errors[key].occurrences += count - 1
-
-
-def records_lost(stats: RequestStats) -> int:
-    """Records whose user was told that they are not, or perhaps not, written."""
-    return sum(entry.num_requests for entry in stats.entries.values() if entry.name.endswith((FAILED, UNKNOWN)))
 
 
 def _log(entry: StatsEntry, latencies: Mapping[int, int], content_bytes: int) -> None:

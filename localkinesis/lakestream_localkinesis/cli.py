@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import re
 import signal
 import ssl
 from dataclasses import dataclass
@@ -54,7 +55,7 @@ class InitialStream:
             raise SettingsError(f"--create-stream: {name!r} is no name of a stream: {', '.join(violations)}")
         if name and size == ON_DEMAND:
             return cls(name, INITIAL_SHARDS, StreamMode.ON_DEMAND)
-        if name and size.isascii() and size.isdigit() and int(size) > 0:
+        if name and re.fullmatch("[0-9]{1,9}", size) and int(size) > 0:
             return cls(name, int(size), StreamMode.PROVISIONED)
         raise SettingsError(f"--create-stream: {text!r} is neither NAME:SHARDS nor NAME:{ON_DEMAND}")
 

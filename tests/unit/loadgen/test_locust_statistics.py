@@ -15,12 +15,13 @@ from collections import Counter
 from locust.env import Environment
 from lakestream_loadgen.errors import OutcomeUnknownError
 from lakestream_loadgen.ledger import Outcome
-from lakestream_loadgen.statistics import LocustStatistics, records_lost
+from lakestream_loadgen.statistics import LocustStatistics, RecordsLost
 
 errors = {}
 for name, case in json.load(sys.stdin).items():
     environment = Environment()
-    statistics = LocustStatistics(environment, "orders")
+    lost = RecordsLost(environment)
+    statistics = LocustStatistics(environment, "orders", lost)
     stats = environment.stats
     try:
         exec(case)
@@ -56,7 +57,7 @@ CASES = {
         row = stats.get("orders: records throttled", "kinesis")
         assert (row.num_requests, row.num_failures) == (7, 0)
         assert stats.total.num_requests == 0
-        assert records_lost(stats) == 0
+        assert lost.records == 0
     """,
     "what is given up is a failure, with its reason": """
         statistics.given_up(3, Outcome.FAILED, "Throttled")
@@ -67,7 +68,27 @@ CASES = {
         assert (stats.total.num_requests, stats.total.num_failures) == (5, 5)
         reasons = {error.error: error.occurrences for error in stats.errors.values()}
         assert reasons == {"Throttled": 3, "ConnectionLost": 2}
-        assert records_lost(stats) == 5
+        assert lost.records == 5
+    """,
+    "what is lost stays so when the tables are emptied, and is forgotten in the next run": """
+        statistics.given_up(3, Outcome.FAILED, "Throttled")
+        environment.events.reset_stats.fire()
+        stats.reset_all()
+        assert lost.records == 3
+        environment.events.test_start.fire(environment=environment)
+        assert lost.records == 0
+    """,
+    "what workers lose is told to their master once": """
+        master = Environment()
+        all_lost = RecordsLost(master)
+        for records in (3, 0, 4):
+            if records:
+                statistics.given_up(records, Outcome.UNKNOWN, "ConnectionLost")
+            report = {}
+            environment.events.report_to_master.fire(client_id="worker", data=report)
+            master.events.worker_report.fire(client_id="worker", data=report)
+        master.events.worker_report.fire(client_id="a worker of another locustfile", data={})
+        assert all_lost.records == 7
     """,
     "a call without an answer is a failed call, and no failed record": """
         statistics.called(0.1, 10, OutcomeUnknownError("ConnectionLost", "reset"))
@@ -81,12 +102,12 @@ CASES = {
         from lakestream_loadgen.run import exit_status
         environment.create_local_runner()
         statistics.called(0.1, 10, OutcomeUnknownError("ConnectionLost", "reset"))
-        assert exit_status(environment, set()) == 0, "its records were written by the next call"
-        assert exit_status(environment, {"worker-1"}) == 1
+        assert exit_status(environment, lost, set()) == 0, "its records were written by the next call"
+        assert exit_status(environment, lost, {"worker-1"}) == 1
         environment.runner.log_exception("local", "no such producer", "Traceback")
-        assert exit_status(environment, set()) == 1
+        assert exit_status(environment, lost, set()) == 1
         log.unhandled_greenlet_exception = True
-        assert exit_status(environment, set()) == 2
+        assert exit_status(environment, lost, set()) == 2
     """,
     "rows can be sent to a master and added up there": """
         statistics.acknowledged(500, 125_000, Counter({0.03: 500}))

@@ -28,6 +28,7 @@ STOP_SECONDS = 60
         (["--create-stream", "orders"], "'orders' is neither NAME:SHARDS nor NAME:on-demand"),
         (["--create-stream", "orders:0"], "--create-stream"),
         (["--create-stream", ":4"], "--create-stream"),
+        (["--create-stream", f"orders:{'1' * 5_000}"], "is neither NAME:SHARDS nor NAME:on-demand"),
         (["--account", "me"], "'me' is not 12 digits"),
         (["--create-stream", "my orders:4"], "'my orders' is no name of a stream"),
         (["--create-stream", f"{'o' * 129}:4"], "length less than or equal to 128"),
