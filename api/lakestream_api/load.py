@@ -9,6 +9,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
+from yaml.composer import Composer
 
 from lakestream_api.errors import InvalidDocumentError, Problem
 from lakestream_api.resource import LakeStream, Scaling
@@ -16,9 +17,16 @@ from lakestream_api.resource import LakeStream, Scaling
 M = TypeVar("M", bound=BaseModel)
 
 
-class _Loader(yaml.CSafeLoader):
-    """YAML as JSON has it: times stay text, and a key that is given twice is an error. By libyaml, which takes a
-    quarter of the time: the operator reads these, some of them as long as an object of the API server may be."""
+class _Loader(Composer, yaml.CSafeLoader):
+    """YAML as JSON has it: times stay text, and a key that is given twice is an error.
+
+    Parsed by libyaml, in a third of the time: the operator reads these, some as long as an object of the API server may
+    be. Composed in Python, which notices what is nested too deeply; libyaml's composer would end the process.
+    """
+
+    def __init__(self, text: str) -> None:
+        yaml.CSafeLoader.__init__(self, text)
+        Composer.__init__(self)
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
@@ -39,18 +47,6 @@ class _Loader(yaml.CSafeLoader):
 
 _MOST_NODES = 100_000
 """That aliases may stand for: a few lines of them can stand for more than any memory holds."""
-
-
-_DEEPEST = 300
-"""Levels, more than pydantic takes: libyaml composes each on the stack of C, and where it is full the process ends."""
-
-
-def _require_shallow(text: str) -> None:
-    depth = 0
-    for event in yaml.parse(text, Loader=yaml.CSafeLoader):
-        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-        if depth > _DEEPEST:
-            raise RecursionError
 
 
 def _size(node: yaml.Node, sizes: dict[int, int]) -> int:
@@ -210,7 +206,6 @@ def _validated(model: type[M], document: object, place: tuple[str, ...] = ()) ->
 
 def _documents(text: str) -> list[Any]:
     try:
-        _require_shallow(text)
         documents = list(yaml.load_all(text, Loader=_Loader))
         json.dumps(documents)
     except yaml.MarkedYAMLError as error:
