@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import http.client
 import threading
-import time
 from contextlib import suppress
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -89,7 +88,7 @@ class S3Proxy:
                 return None
             case S3Fault(Effect.DELAY):
                 answer = self.forward(whole)
-                time.sleep(fault.seconds)
+                self._ended.wait(fault.seconds)
                 return answer
             case S3Fault(Effect.LATE):
                 with self._lock:
