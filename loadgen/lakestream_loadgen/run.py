@@ -98,7 +98,7 @@ class LoadRun:
         # Kept apart: a master sends all its options to its workers, in place of theirs.
         self._own_ledger = self._told().ledger
         self.stop_requested = False
-        self._lost = RecordsLost(environment)
+        self._records_lost = RecordsLost(environment)
         self._part: Part | None = None
         self._master: _Master | None = None
         self._ledger: LedgerWriter | NoLedger | None = None
@@ -193,7 +193,7 @@ class LoadRun:
             ProducerSettings(settings.stream, settings.connections, BatchLimits(linger=settings.linger)),
             HttpKinesisClient(self._endpoint, connections=settings.connections),
             ledger=self._ledger,
-            observer=LocustStatistics(self._environment, settings.stream, self._lost),
+            observer=LocustStatistics(self._environment, settings.stream, self._records_lost),
             random=Random(),
             on_failure=on_failure,
         )
@@ -226,7 +226,7 @@ class LoadRun:
             self._report(environment.runner)
         missing = self._master.drain() if self._master else set()
         if environment.process_exit_code is None:
-            environment.process_exit_code = exit_status(environment, self._lost, missing)
+            environment.process_exit_code = exit_status(environment, self._records_lost, missing)
 
     def _on_workers(self, environment: Environment, msg: Any) -> None:
         workers = max(int(msg.data["workers"]), 1)
