@@ -158,7 +158,7 @@ def _edit(what: str) -> dict[str, Any]:
     return {"suspend": what == "suspended"}
 
 
-@settings(max_examples=settings().max_examples // 3, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=settings().max_examples // 2, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     edits=st.lists(st.tuples(st.sampled_from(NAMES), st.sampled_from(EDITS)), max_size=12),
     pause=st.sampled_from([0.0, 0.5, 5.0]),
