@@ -37,6 +37,7 @@ def advice(document: LakeStream) -> Iterator[str]:
     yield from _many_commits(document)
     yield from _many_compactions(document)
     yield from _without_effect(document)
+    yield from _windows_that_never_come(document)
 
 
 def _throttled_reads(document: LakeStream) -> Iterator[str]:
@@ -88,6 +89,17 @@ def _without_effect(document: LakeStream) -> Iterator[str]:
                 f"{here}.options[{_SMALL_FILES}]: has no effect with clustering, where batches add to no file that is "
                 "there. Remove it; clustering.targetFileSize says which files are merged."
             )
+
+
+def _windows_that_never_come(document: LakeStream) -> Iterator[str]:
+    scaling = document.spec.scaling
+    for name, windows in (("excludedWindows", scaling.excluded_windows), ("schedule", scaling.schedule)):
+        for number, window in enumerate(windows):
+            if not window.comes:
+                yield (
+                    f"spec.scaling.{name}[{number}].cron: {window.cron!r} names a day that none of its months has: the "
+                    "window never begins. Fields are minute, hour, day of month, month and day of week."
+                )
 
 
 def _tables(document: LakeStream) -> Iterator[tuple[str, HudiOutput]]:

@@ -65,6 +65,8 @@ _FIELDS = (
 )
 _CRON_CEL = r"\s+".join(f"{field.part}(,{field.part})*" for field in _FIELDS)
 _LONGEST = timedelta(days=7)
+_DAYS_OF_MONTH = dict(enumerate((31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31), start=1))
+"""At most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,11 +110,20 @@ class Cron:
             day = (now - timedelta(days=back)).replace(hour=0, minute=0, second=0, microsecond=0)
             if not self._has(day):
                 continue
-            times = (day + timedelta(hours=h, minutes=m) for h in self.hours for m in self.minutes)
-            past = [time for time in times if now - within < time <= now]
-            if past:
-                return max(past)
+            # From the latest on: asked for each window at every evaluation, it may name each minute.
+            hours, minutes = sorted(self.hours, reverse=True), sorted(self.minutes, reverse=True)
+            times = (day + timedelta(hours=hour, minutes=minute) for hour in hours for minute in minutes)
+            if latest := next((time for time in times if time <= now), None):
+                return latest if latest > now - within else None
         return None
+
+    @property
+    def comes(self) -> bool:
+        """Whether there is a time that the expression names: there is no 30th of February."""
+        # Where either field of the days may say so, each week has one of its days.
+        return min(self.days) <= max(_DAYS_OF_MONTH[month] for month in self.months) or not (
+            self.any_day or self.any_weekday
+        )
 
     def _has(self, day: datetime) -> bool:
         in_month, in_week = day.day in self.days, day.isoweekday() % 7 in self.weekdays
@@ -161,6 +172,11 @@ class _Window(ApiModel):
         )
     )
     """How long it is, at most a week."""
+
+    @property
+    def comes(self) -> bool:
+        """Whether it ever begins."""
+        return _parse(self.cron).comes
 
     def until(self, now: datetime) -> datetime | None:
         """The end of the window that `now` lies in; None if it lies in none."""

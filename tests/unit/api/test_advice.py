@@ -161,3 +161,19 @@ def test_compactions_every_few_seconds_are_told(interval: str, every: int, secon
     assert sentence.startswith(f"spec.writers[1].hudi.compaction.everyCommits: {every} at a batch every {interval} are")
     assert f"a compaction every {seconds}" in sentence
     assert sentence.endswith(f"Give it {instead}.")
+
+
+def test_a_window_that_never_comes_is_told() -> None:
+    made = document("10s", 1)
+    spec = made["spec"]
+    assert isinstance(spec, dict)
+    windows = [{"cron": cron, "duration": "1h"} for cron in ("0 22 * * *", "0 0 31 4,jun *")]
+    spec["scaling"] = {
+        "minExecutors": 1,
+        "maxExecutors": 4,
+        "excludedWindows": windows,
+        "schedule": [{"cron": "0 0 30 2 *", "duration": "1h", "executors": 2}],
+    }
+    excluded, scheduled = advice(load_lakestream_object(made))
+    assert excluded.startswith("spec.scaling.excludedWindows[1].cron: '0 0 31 4,jun *' names a day that none of its")
+    assert scheduled.startswith("spec.scaling.schedule[0].cron: '0 0 30 2 *' names a day that none of its months has")

@@ -65,6 +65,27 @@ def test_it_is_the_same_as_asking_of_every_minute(fields: tuple[str, ...], secon
     assert cron.last(now, within) == (found[0] if found else None)
 
 
+@pytest.mark.parametrize(
+    ("text", "comes"),
+    [
+        ("0 0 29 2 *", True),
+        ("0 0 29 2 */3", True),
+        ("0 0 30 2 *", False),
+        ("0 0 30-31 feb */2", False),
+        ("0 0 31 2,4,6,9,11 *", False),
+        ("0 0 31 4-5 *", True),
+        # Or on a Monday.
+        ("0 0 30 2 mon", True),
+        ("0 0 */2 2 *", True),
+        ("* * * * *", True),
+    ],
+)
+def test_an_expression_tells_whether_it_ever_comes(text: str, comes: bool) -> None:
+    assert Cron.parse(text).comes is comes
+    # The days of the week come back on the same dates after 28 years.
+    assert (Cron.parse(text).last(NOON, timedelta(days=28 * 366)) is not None) is comes
+
+
 @pytest.mark.parametrize("text", ["", "* * * *", "60 * * * *", "* * 0 * *", "*/0 * * * *", "5-1 * * * *", "a * * * *"])
 def test_these_are_no_expressions(text: str) -> None:
     with pytest.raises(ValueError, match=r"names no|has \d fields"):
