@@ -70,6 +70,8 @@ class _Progress:
     """The last record seen."""
     limit: int = MAX_RECORDS_PER_CALL
     """Most records that the next call should give."""
+    is_at_beginning: bool = True
+    """Whether no page has been looked at."""
     tip_since: float | None = None
     """Monotonic time since when there has been nothing behind the last record."""
     losses: list[Loss] = field(default_factory=list)
@@ -148,13 +150,15 @@ class RangeReader:
     def _is_out_of_patience(self, piece: ShardRange, progress: _Progress, page: RecordPage) -> bool:
         """Whether the shard has had nothing behind the last record for too long, although the range goes on.
 
-        Where all of the range is older than the stream keeps it, there is nothing to wait for.
+        Where all of the range is older than the stream keeps it, there is nothing to wait for, nor to look for behind
+        hours of silence.
         """
+        is_first, progress.is_at_beginning = progress.is_at_beginning, False
+        if not page.sequences and (is_first or page.at_tip) and self._is_trimmed(piece):
+            return True
         if page.sequences or not page.at_tip:
             progress.tip_since = None
             return False
-        if self._is_trimmed(piece):
-            return True
         now = self._monotonic()
         progress.tip_since = now if progress.tip_since is None else progress.tip_since
         return now - progress.tip_since >= self._settings.patience

@@ -216,6 +216,23 @@ def test_what_is_older_than_the_stream_keeps_it_is_not_waited_for() -> None:
     assert stream.monotonic() - begun >= 30
 
 
+def test_nor_is_the_way_gone_through_the_silence_behind_it() -> None:
+    """A week without records is 672 calls, a fifth of a second apart, for each shard and batch."""
+    stream, records = filled()
+    stream.retention = timedelta(hours=24)
+    stream.advance(timedelta(hours=25))
+    stream.put(S0, b"10")
+    stream.empty_pages = 672
+    piece = range_of(records[2], records[6])
+    (lost,) = losses(reader_of(stream, skip=True).read(piece))
+    assert (lost.start, lost.end) == (piece.start, piece.end)
+    assert stream.calls["GetRecords"] == 1
+    # What Kinesis may still have is looked for.
+    stream.retention = timedelta(days=7)
+    assert losses(reader_of(stream, skip=True).read(piece))
+    assert stream.calls["GetRecords"] > 672
+
+
 @pytest.mark.parametrize("closed", [False, True])
 @pytest.mark.parametrize(
     ("trimmed_by_then", "lost"), [(2, []), (3, []), (7, [4, 5, 6]), (9, [4, 5, 6, 7, 8]), (10, [4, 5, 6, 7, 8, 9])]
