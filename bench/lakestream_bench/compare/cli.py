@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from lakestream_bench.compare.scenarios import Scenario
 
 Made = TypeVar("Made")
+MEASURED = ("size", "rows", "repetitions", "arm", "scenario", "everything", "requests")
+"""Options of what is measured."""
 
 app = typer.Typer(
     help="Write the same events into JSON and Hudi tables, and compare costs and answers.",
@@ -29,6 +31,7 @@ app = typer.Typer(
 
 @app.callback()
 def compare(  # noqa: PLR0913, PLR0917 - options of a command
+    context: typer.Context,
     size: Annotated[float, typer.Option(min=0.1, max=100, help="Batches, through those of the default.")] = 1.0,
     rows: Annotated[int, typer.Option(min=10, max=1_000_000, help="Events per batch, in the mean.")] = 2_000,
     repetitions: Annotated[int, typer.Option(min=1, max=20)] = 3,
@@ -44,8 +47,14 @@ def compare(  # noqa: PLR0913, PLR0917 - options of a command
     ),
     prices: Annotated[Path | None, typer.Option(exists=True, dir_okay=False, help="A price file of your own.")] = None,
     events_per_second: Annotated[float, typer.Option(min=0, help="Your load.")] = 1_000,
-    event_bytes: Annotated[float, typer.Option(min=1, max=1_048_576, help="Of your events.")] = 345,
-    new_keys: Annotated[float, typer.Option(min=0, max=1, help="Share of your events whose row stays.")] = 0.45,
+    event_bytes: Annotated[
+        float | None,
+        typer.Option(min=1, max=1_048_576, help="Of your events. Default: as those that were written."),
+    ] = None,
+    new_keys: Annotated[
+        float | None,
+        typer.Option(min=0, max=1, help="Share of your events whose row stays. Default: as of those."),
+    ] = None,
     retention_days: Annotated[float, typer.Option(min=0, help="How long you keep rows.")] = 30,
     queries_per_day: Annotated[float, typer.Option(min=0, help="How often you ask.")] = 1_000,
     batch_seconds: Annotated[float, typer.Option(min=1, help="Between your batches.")] = 60,
@@ -62,19 +71,44 @@ def compare(  # noqa: PLR0913, PLR0917 - options of a command
     from lakestream_bench.rivals import load_rivalry
     from lakestream_bench.scalability.figures import load_scalability
 
+    if report_only:
+        _require_given_by_nobody(context, MEASURED)
     scenarios, arms = _chosen(scenario, arm, everything=everything)
     sized = tuple(replace(one, rows=rows).scaled(size) for one in scenarios)
     comparison = Comparison(sized, arms, repetitions, warm_repetitions=1, requests=requests)
-    asked = (events_per_second, event_bytes, new_keys, retention_days, queries_per_day, batch_seconds)
-    load = _made(partial(Load, *asked, shards=shards))
+    asked = {
+        "events_per_second": events_per_second,
+        "event_bytes": event_bytes,
+        "new_keys": new_keys,
+        "retention_days": retention_days,
+        "queries_per_day": queries_per_day,
+        "batch_seconds": batch_seconds,
+        "shards": shards,
+    }
+    given = {name: float(value) for name, value in asked.items() if value is not None}
+    _made(partial(Load, **given))
     paid = _made(partial(load_prices, prices))
     scalability = _made(partial(load_scalability, out / "scalability.json"))
     rivalry = _made(partial(load_rivalry, out / "rivals.json"))
     results = _made(partial(load_results, out / "results.json")) if report_only else _measured(comparison, out)
-    failures = write_report(results, load, paid, out, scalability, rivalry)
+    failures = _made(partial(write_report, results, given, paid, out, scalability, rivalry))
     typer.echo(f"report: {out / 'report.html'}")
     if failures:
         raise typer.Exit(1)
+
+
+def _require_given_by_nobody(context: typer.Context, names: Sequence[str]) -> None:
+    """Options of what is measured change no report of what was.
+
+    Raises:
+        typer.BadParameter: names those that are given.
+    """
+    options = {one.name: one.opts[0] for one in context.command.params}
+    sources = {name: context.get_parameter_source(name) for name in names}
+    if given := [
+        options[name] for name, source in sources.items() if source is not None and source.name == "COMMANDLINE"
+    ]:
+        raise typer.BadParameter(f"--report-only measures nothing, so leave out {', '.join(given)}")
 
 
 def _chosen(
@@ -84,8 +118,9 @@ def _chosen(
 
     require_known("arm", arm or (), arms.ARMS)
     require_known("scenario", scenario or (), scenarios.SCENARIOS)
-    names = scenario or (scenarios.SCENARIOS if everything else scenarios.MAIN)
-    kinds = arm or (arms.ARMS if everything else arms.MAIN)
+    # Each once, or trials would be run and counted twice.
+    names = dict.fromkeys(scenario or (scenarios.SCENARIOS if everything else scenarios.MAIN))
+    kinds = dict.fromkeys(arm or (arms.ARMS if everything else arms.MAIN))
     return tuple(scenarios.SCENARIOS[name] for name in names), tuple(kinds)
 
 

@@ -11,7 +11,16 @@ import orjson
 
 from lakestream_bench.compare.arms import ARMS
 from lakestream_bench.compare.findings import ArmFindings, ScenarioFindings
-from lakestream_bench.compare.money import STREAM_LINES, Load, Price, Prices, cost_lines, inputs_of, rivals
+from lakestream_bench.compare.money import (
+    HOURS_PER_MONTH,
+    STREAM_LINES,
+    Load,
+    Price,
+    Prices,
+    cost_lines,
+    inputs_of,
+    rivals,
+)
 from lakestream_pages.frame import key, table
 
 _SOURCES = {
@@ -49,12 +58,13 @@ border:1px solid var(--line);border-radius:4px;padding:3px 6px}
 
 SCRIPT = (files("lakestream_bench.compare") / "costs.js").read_text("utf-8")
 
-_START = """
-for (const section of document.querySelectorAll(".costs")) {
+START = f"""<script>{SCRIPT}
+for (const section of document.querySelectorAll(".costs")) {{
   section.addEventListener("input", () => show(section));
   show(section);
-}
-"""
+}}
+</script>"""
+"""Behind all sections."""
 
 
 def model(found: ScenarioFindings, prices: Prices) -> dict[str, object]:
@@ -69,7 +79,7 @@ def model(found: ScenarioFindings, prices: Prices) -> dict[str, object]:
 
 
 def costs(number: int, found: ScenarioFindings, prices: Prices) -> str:
-    """The section, with its script."""
+    """The section, with what `START` multiplies."""
     bars = "".join(
         f'<div class="bar" data-arm="{arm.arm}"><span>{escape(arm.title)}</span><div>'
         + "".join(f'<i title="{source}" style="background:{color}"></i>' for source, color in _SOURCES.items())
@@ -87,7 +97,6 @@ def costs(number: int, found: ScenarioFindings, prices: Prices) -> str:
         f'<div class="wide"><table><caption>findings.json: [{number}].money.break_evens</caption>{evens}</table></div>'
         f"{_stream(number, found)}{_others(found, prices)}{_prices(prices)}"
         f'<script type="application/json">{_json(model(found, prices))}</script></section>'
-        f"{'' if number else f'<script>{SCRIPT}</script>'}<script>{_START}</script>"
     )
 
 
@@ -99,7 +108,7 @@ def _json(value: object) -> str:
 def _inputs(load: Load) -> str:
     asked = "".join(
         f'<label>{_ASKED[one.name]}<input type="number" min="0" step="any" name="{one.name}" '
-        f'value="{getattr(load, one.name):g}"></label>'
+        f'value="{_number(getattr(load, one.name))}"></label>'
         for one in fields(load)
     )
     return (
@@ -107,6 +116,11 @@ def _inputs(load: Load) -> str:
         "CPU per batch, per event, per query and per row of the table are lines through what was measured, at tables "
         "far smaller than most: what is asked of a large table is extrapolated.</p>"
     )
+
+
+def _number(value: float) -> str:
+    """All its digits, or the page would come to other sums than the figures beside it."""
+    return repr(int(value)) if value == int(value) else repr(value)
 
 
 def _bills(number: int, found: ScenarioFindings) -> str:
@@ -159,7 +173,9 @@ def _others(found: ScenarioFindings, prices: Prices) -> str:
     return table(
         ("", "a month", ""),
         rows,
-        "List prices for taking the same stream to S3; Kinesis, storage and queries come on top.",
+        "List prices for taking the same stream to S3; Kinesis, storage and queries come on top. They have a least "
+        "size, and the bills above none, being of CPU that works: the pods of one writer ask for three vCPUs unless "
+        f"told otherwise, ${3 * HOURS_PER_MONTH * prices.of('vcpu_hour'):,.0f} a month however little comes.",
     )
 
 
@@ -179,7 +195,7 @@ def _prices(prices: Prices) -> str:
 
 def _price(price: Price) -> str:
     return (
-        f'<input type="number" min="0" step="any" name="{escape(price.name)}" value="{price.dollars:g}" '
+        f'<input type="number" min="0" step="any" name="{escape(price.name)}" value="{_number(price.dollars)}" '
         f'aria-label="{escape(price.unit)}">'
     )
 

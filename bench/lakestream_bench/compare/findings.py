@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -158,16 +159,30 @@ class ScenarioFindings:
     requests: tuple[Requests, ...]
     """Of all arms; empty if those of one were not counted: it would seem to cost less than the others."""
     failures: tuple[str, ...]
-    """Trials without figures, arms whose requests could not be counted, and why."""
+    """Trials without figures, arms whose requests could not be counted, and why: a sentence each."""
     money: Money
 
 
-def find(results: Results, load: Load, prices: Prices) -> tuple[ScenarioFindings, ...]:
-    """Everything that the report tells."""
-    return tuple(_scenario(results, scenario, load, prices) for scenario in results.setup.scenarios)
+def find(results: Results, given: Mapping[str, float], prices: Prices) -> tuple[ScenarioFindings, ...]:
+    """Everything that the report tells.
+
+    Args:
+        results: what was measured.
+        given: fields of `Load`, as a user has them. Bytes per event and the share that makes a row that stays are those
+            of each scenario's events where they are not among them.
+        prices: that the bills are of.
+
+    Raises:
+        ValueError: what was measured is of another version.
+    """
+    kinds = {asked.kind for trial in results.trials for look in trial.looks for asked in look.asked}
+    arms = {trial.arm for trial in results.trials} | {one.arm for one in results.requests}
+    if unknown := sorted((arms - ARMS.keys()) | (kinds - {kind.value for kind in Kind})):
+        raise ValueError(f"these results are of another version, which compared {', '.join(unknown)}; measure anew")
+    return tuple(_scenario(results, scenario, given, prices) for scenario in results.setup.scenarios)
 
 
-def _scenario(results: Results, scenario: Scenario, load: Load, prices: Prices) -> ScenarioFindings:
+def _scenario(results: Results, scenario: Scenario, given: Mapping[str, float], prices: Prices) -> ScenarioFindings:
     trials = results.trials
     names = list(dict.fromkeys(trial.arm for trial in trials if trial.scenario == scenario.name))
     counts = [one for one in results.requests if one.scenario == scenario.name]
@@ -182,15 +197,26 @@ def _scenario(results: Results, scenario: Scenario, load: Load, prices: Prices) 
         wrong=naive[0] if naive else (),
         requests=tuple(requests.values()),
         failures=(
-            *(
-                f"{ARMS[trial.arm].title}, repetition {trial.repetition + 1}: {trial.failure}"
-                for trial in trials
-                if trial.scenario == scenario.name and trial.failure
-            ),
-            *(f"{ARMS[one.arm].title}, requests to S3: {one.failure}" for one in counts if one.failure),
+            *(_failure(trial) for trial in trials if trial.scenario == scenario.name and trial.failure),
+            *(f"No requests are counted: {ARMS[one.arm].title}: {one.failure}" for one in counts if one.failure),
         ),
-        money=_money([arm.measured for arm in arms], load, prices),
+        money=_money([arm.measured for arm in arms], _load(list(by_arm.values()), given), prices),
     )
+
+
+def _failure(trial: Trial) -> str:
+    of = "of all repetitions, since an answer was wrong" if trial.is_wrong else f"of repetition {trial.repetition + 1}"
+    return f"No figures {of}: {ARMS[trial.arm].title}: {trial.failure}"
+
+
+def _load(found: Sequence[Sequence[Trial]], given: Mapping[str, float]) -> Load:
+    """Of events as those that were written, where nothing else is given."""
+    if not found:
+        return Load(**given)
+    trial = found[0][0]
+    size = sum(batch.bytes for batch in trial.batches) / sum(batch.records for batch in trial.batches)
+    events = {"event_bytes": size, "new_keys": trial.looks[-1].rows / trial.looks[-1].events}
+    return Load(**(events | dict(given)))
 
 
 def _valid(trials: Sequence[Trial], scenario: Scenario, arm: str) -> list[Trial]:
@@ -254,9 +280,15 @@ def _arm(scenario: Scenario, name: str, trials: Sequence[Trial], requests: Reque
 
 
 def _batch_degradation(trials: Sequence[Trial]) -> float | None:
-    """Batches are of three sizes in turn, so each is compared with the one three before."""
-    turns = 3
-    rates = [degradation(alone(trial)[turn::turns]) for trial in trials for turn in range(turns)]
+    """Each is compared with the one before of the same size."""
+    sizes = {batch.records for trial in trials for batch in trial.batches}
+    rates = [
+        degradation(
+            [seconds for batch, seconds in zip(trial.batches, alone(trial), strict=True) if batch.records == size]
+        )
+        for trial in trials
+        for size in sizes
+    ]
     known = [rate for rate in rates if rate is not None]
     return statistics.median(known) if known else None
 
@@ -271,7 +303,11 @@ def before_and_after(looks: Sequence[Look]) -> tuple[Look, Look]:
 
 def _query(trials: Sequence[Trial], kind: str, engine: str) -> QueryFindings:
     pairs = [before_and_after(trial.looks) for trial in trials]
-    rates = [degradation(seconds_of(trial.looks, kind, engine)) for trial in trials]
+    # A compaction between two looks would be told as if the table had become quicker.
+    rates = [
+        degradation(seconds_of([look for look in trial.looks if look.since_compaction != 0], kind, engine))
+        for trial in trials
+    ]
     known = [rate for rate in rates if rate is not None]
     asked = [one for trial in trials for look in trial.looks for one in look.asked]
     lags = [one.stale for one in asked if (one.kind, one.engine) == (kind, engine)]
@@ -318,10 +354,12 @@ def _since_compaction(trials: Sequence[Trial]) -> Curve:
 def measured(name: str, trials: Sequence[Trial], requests: Requests | None) -> Measured:
     """What the money model takes of an arm.
 
-    A line through the batches tells what a batch costs and what an event does; a line through the looks, for each kind
+    A line through the batches tells what a batch costs and what an event does: compactions are with batches of the
+    middle size (`Scenario.sizes`), so they lift the line and do not tilt it. A line through the looks, for each kind
     of query that every table is asked at every look, what one costs (of Spark) and what each row of the table adds: a
     mean over other kinds at other looks would take dear kinds for many rows. Where a line says less than nothing, the
-    mean of all goes to the other term. Without counted requests they cost nothing, and the report says so.
+    mean of all goes to the other term. Without counted requests they cost nothing, and the report says so. Nobody
+    merges JSON's files, so that a query opens those of each batch that is kept; a table's grow with its rows at most.
     """
     keeps_all = not ARMS[name].has_keys
     per_batch, per_event = _line([(batch.records, batch.cpu) for trial in trials for batch in trial.batches])
@@ -330,6 +368,10 @@ def measured(name: str, trials: Sequence[Trial], requests: Requests | None) -> M
     writing = requests.writing if requests else {}
     count = requests.batches if requests else 1
     reading = [counts for kind, counts in requests.reading.items() if kind in ALWAYS] if requests else []
+    listed = statistics.fmean(_paid(one, PAID_AS_WRITES) for one in reading) if reading else 0.0
+    opened = statistics.fmean(_paid(one, PAID_AS_READS) for one in reading) if reading else 0.0
+    # The first batch was not counted, and is asked for.
+    kept = count + 1 if keeps_all else math.inf
     return Measured(
         arm=name,
         cpu_per_event=per_event,
@@ -342,8 +384,10 @@ def measured(name: str, trials: Sequence[Trial], requests: Requests | None) -> M
         query_cpu_per_row=statistics.fmean(per_row),
         writes_per_batch=_paid(writing, PAID_AS_WRITES) / count,
         reads_per_batch=_paid(writing, PAID_AS_READS) / count,
-        writes_per_query=statistics.fmean(_paid(one, PAID_AS_WRITES) for one in reading) if reading else 0.0,
-        reads_per_query=statistics.fmean(_paid(one, PAID_AS_READS) for one in reading) if reading else 0.0,
+        writes_per_query=0.0 if keeps_all else listed,
+        reads_per_query=0.0 if keeps_all else opened,
+        writes_per_query_and_batch=listed / kept,
+        reads_per_query_and_batch=opened / kept,
     )
 
 

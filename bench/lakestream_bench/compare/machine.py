@@ -12,7 +12,10 @@ from typing import TYPE_CHECKING, Any
 import psutil
 
 import lakestream
+import lakestream_api
+import lakestream_loadgen
 from lakestream.spark.jars import ensure_jars
+from lakestream_bench import _counting_s3
 from lakestream_bench.compare.results import Setup
 from lakestream_bench.compare.scenarios import Scenario
 
@@ -28,7 +31,8 @@ _OF_THIS_RUN = (
     "spark.driver.extraClassPath",
     "spark.local.dir",
     "spark.sql.warehouse.dir",
-    "fs.s3a.endpoint",
+    # Of counting requests, for which nothing is timed.
+    "fs.s3",
     "JavaOptions",
 )
 """Settings that differ from run to run or name folders of this machine, and change no figure."""
@@ -45,7 +49,7 @@ def setup(spark: SparkSession, scenarios: Sequence[Scenario], warm_repetitions: 
             "java": str(jvm.java.lang.System.getProperty("java.runtime.version")),
             "hudi": _hudi(),
             "hudi-rs": version("hudi"),
-            "sources": digest_of(Path(str(lakestream.__file__)).parent, Path(__file__).parent),
+            "sources": digest_of(*_sources()),
         },
         machine={
             "system": platform.platform(),
@@ -62,13 +66,19 @@ def setup(spark: SparkSession, scenarios: Sequence[Scenario], warm_repetitions: 
     )
 
 
-def digest_of(*packages: Path) -> str:
-    """Of all that packages consist of: a version stays while they are worked on, and figures do not."""
+def _sources() -> list[Path]:
+    """What makes events, tables and figures."""
+    packages = [Path(str(package.__file__)).parent for package in (lakestream, lakestream_api, lakestream_loadgen)]
+    return [*packages, Path(__file__).parent, Path(str(_counting_s3.__file__))]
+
+
+def digest_of(*places: Path) -> str:
+    """Of files, and of all that packages consist of: a version stays while they are worked on, and figures do not."""
     digest = hashlib.sha256()
-    for package in packages:
-        for file in sorted(package.rglob("*")):
+    for place in places:
+        for file in sorted(place.rglob("*")) if place.is_dir() else [place]:
             if file.is_file() and "__pycache__" not in file.parts:
-                digest.update(f"{file.relative_to(package)} {file.stat().st_size}\n".encode())
+                digest.update(f"{file.relative_to(place.parent)} {file.stat().st_size}\n".encode())
                 digest.update(file.read_bytes())
     return digest.hexdigest()[:12]
 

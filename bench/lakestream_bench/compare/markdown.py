@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from lakestream_bench.compare.arms import ARMS
-from lakestream_bench.compare.findings import Money, QueryFindings, ScenarioFindings
+from lakestream_bench.compare.findings import QueryFindings, ScenarioFindings
 from lakestream_bench.compare.method import ENGINES, NATIVE, SPARK
 from lakestream_bench.compare.queries import Kind
 from lakestream_bench.compare.results import Results
@@ -22,7 +22,9 @@ def markdown(
 ) -> str:
     """Tables of the most important figures, of what `page` tells."""
     machine = results.setup.machine
-    parts = [f"# Comparison of {results.measured_at}\n\n{machine['processor']}, {machine['cores']} cores.\n"]
+    parts = [
+        f"# Comparison of {results.measured_at}\n\n{machine.get('processor', '')}, {machine.get('cores', '?')} cores.\n"
+    ]
     parts += [_scenario(one) for one in found]
     parts += [] if scalability is None else [_scalability(scalability)]
     parts += [] if rivalry is None else [_rivals(rivalry)]
@@ -31,7 +33,7 @@ def markdown(
 
 def _scenario(found: ScenarioFindings) -> str:
     lines = [f"## {found.scenario.name}: {found.scenario.story}\n"]
-    lines += [f"**No figures:** {failure}\n" for failure in found.failures]
+    lines += [f"**{failure}**\n" for failure in found.failures]
     if not found.arms:
         return "\n".join(lines)
     titles = [arm.title for arm in found.arms]
@@ -62,7 +64,7 @@ def _scenario(found: ScenarioFindings) -> str:
         rows.append(("$ per TB taken in", [f"{bills[arm.arm].per_terabyte:,.2f}" for arm in found.arms]))
         rows.append(("$ per 1,000 queries", [f"{bills[arm.arm].per_thousand_queries:,.2f}" for arm in found.arms]))
     lines += [*_table(["", *titles], [[name, *cells] for name, cells in rows]), ""]
-    lines += [] if found.scenario.has_readers else _money(found.money)
+    lines += [] if found.scenario.has_readers else _money(found)
     lines += [
         f"- {arm.title}, {one.kind}, {ENGINES[one.engine]}, while batches were written: of {one.asked:,} answers "
         f"{one.torn:,} of no whole batch, {one.failed:,} failed; {one.seconds.text('.2f') if one.seconds else '–'} s."
@@ -81,12 +83,15 @@ def _scenario(found: ScenarioFindings) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _money(found: Money) -> list[str]:
-    stream = found.stream
+def _money(found: ScenarioFindings) -> list[str]:
+    load, stream = found.money.load, found.money.stream
+    uncounted = "" if found.requests else " Requests to S3 were not counted for all tables, and cost nothing here."
     return [
+        f"- Dollars are of {load.events_per_second:,.0f} events/s of {load.event_bytes:,.0f} bytes, "
+        f"{load.new_keys:.0%} of which make a row that stays.{uncounted}",
         *(
             f"- {ARMS[one.challenger].title} costs less than {ARMS[one.holder].title}: {one}."
-            for one in found.break_evens
+            for one in found.money.break_evens
         ),
         f"- The stream costs ${stream.on_demand:,.2f} a month on demand, ${stream.provisioned:,.2f} provisioned with "
         f"{stream.least_shards:,} shards, the fewest for the load; provisioned costs less with up to "

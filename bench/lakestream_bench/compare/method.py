@@ -121,8 +121,9 @@ def _weighted(values: Sequence[float], weights: Sequence[float], shares: Sequenc
 
 
 def valid(trials: Sequence[Trial], scenario: str, arm: str) -> list[Trial]:
-    """The repetitions of an arm that have figures."""
-    return [trial for trial in trials if (trial.scenario, trial.arm) == (scenario, arm) and trial.failure is None]
+    """The repetitions of an arm that have figures; none has if one of them gave a wrong answer."""
+    own = [trial for trial in trials if (trial.scenario, trial.arm) == (scenario, arm)]
+    return [] if any(trial.is_wrong for trial in own) else [trial for trial in own if trial.failure is None]
 
 
 def rows_per_second(trial: Trial) -> float:

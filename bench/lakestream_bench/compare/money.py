@@ -66,6 +66,10 @@ def load_prices(file: Path | None = None) -> Prices:
         raise ValueError(f"{file}: no price file: {error}") from error
     if missing := NEEDED - {price.name for price in prices.prices}:
         raise ValueError(f"{file}: it lacks the prices {', '.join(sorted(missing))}; add them")
+    names = [price.name for price in prices.prices]
+    taken = {one.name for one in fields(Load)} | _derived(Load()).keys()
+    if wrong := {name for name in names if names.count(name) > 1 or name in taken}:
+        raise ValueError(f"{file}: each price needs a name of its own, which no input has: {', '.join(sorted(wrong))}")
     return prices
 
 
@@ -81,8 +85,8 @@ class Load:
     """A user's load, and what is assumed about how it is served."""
 
     events_per_second: float = 1_000.0
-    event_bytes: float = 345.0
-    new_keys: float = 0.45
+    event_bytes: float = 240.0
+    new_keys: float = 0.4
     """Share of the events that make a row that stays: one minus updates and twice the deletes."""
     retention_days: float = 30.0
     """How long a row stays in the table, and an event in JSON."""
@@ -123,6 +127,9 @@ class Measured:
     """S3 requests at the price of a GET."""
     writes_per_query: float
     reads_per_query: float
+    writes_per_query_and_batch: float = 0.0
+    """What each batch adds that is kept, where nobody merges their files."""
+    reads_per_query_and_batch: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -224,6 +231,7 @@ def cost_lines(measured: Measured) -> tuple[CostLine, ...]:
     alive = ("events_per_second", "retention_days", *(() if measured.keeps_all_events else ("new_keys",)))
     queries = ("queries_per_day",)
     batch_month = _SECONDS_PER_MONTH / 1e3
+    kept, kept_month = ("retention_days", "1/batch_seconds"), 86_400 * DAYS_PER_MONTH / 1e3
     return (
         *STREAM_LINES,
         CostLine("cluster", HOURS_PER_MONTH, ("eks_cluster_hour",)),
@@ -240,6 +248,14 @@ def cost_lines(measured: Measured) -> tuple[CostLine, ...]:
             "queries: requests", measured.writes_per_query * DAYS_PER_MONTH / 1e3, (*queries, "s3_thousand_writes")
         ),
         CostLine("queries: requests", measured.reads_per_query * DAYS_PER_MONTH / 1e3, (*queries, "s3_thousand_reads")),
+        CostLine(
+            "queries: requests",
+            measured.writes_per_query_and_batch * kept_month,
+            (*queries, *kept, "s3_thousand_writes"),
+        ),
+        CostLine(
+            "queries: requests", measured.reads_per_query_and_batch * kept_month, (*queries, *kept, "s3_thousand_reads")
+        ),
     )
 
 

@@ -7,14 +7,14 @@ from functools import partial
 from html import escape
 
 from lakestream_bench.compare.arms import ARMS
-from lakestream_bench.compare.costs_page import COSTS_STYLE, costs
+from lakestream_bench.compare.costs_page import COSTS_STYLE, START, costs
 from lakestream_bench.compare.findings import ArmFindings, Curve, QueryFindings, ScenarioFindings
 from lakestream_bench.compare.method import ENGINES, Spread
 from lakestream_bench.compare.money import Prices
 from lakestream_bench.compare.queries import Kind
 from lakestream_bench.compare.results import Results
 from lakestream_bench.compare.rivals_page import rivals
-from lakestream_bench.compare.scenarios import INTERVALS
+from lakestream_bench.compare.scenarios import DECADE, INTERVALS
 from lakestream_bench.rivals import Rivalry
 from lakestream_bench.scalability.figures import Scalability
 from lakestream_bench.scalability.page import scalability as scalability_section
@@ -47,7 +47,7 @@ def page(
     body += [_scenario(number, one, prices) for number, one in enumerate(found)]
     body += [] if scalability is None else [scalability_section(scalability)]
     body += [] if rivalry is None else [rivals(rivalry)]
-    body += [_setup(results)]
+    body += [_setup(results), START]
     return document(TITLE, "".join(body), _STYLE + COSTS_STYLE)
 
 
@@ -76,7 +76,7 @@ def _scenario(number: int, found: ScenarioFindings, prices: Prices) -> str:
         f"{f', {scenario.wider:,} letters more in each event' if scenario.wider else ''}"
         f"{f', customers by Zipf with exponent {scenario.zipf}' if scenario.zipf else ''}.</p>"
     )
-    failures = "".join(f'<p class="miss">No figures: {escape(text)}</p>' for text in found.failures)
+    failures = "".join(f'<p class="miss">{escape(text)}</p>' for text in found.failures)
     if not found.arms:
         return head + failures
     return "".join(
@@ -231,7 +231,8 @@ def _beside(number: int, found: ScenarioFindings) -> str:
         for one in arm.beside
     ]
     if not rows:
-        return ""
+        short = "Nobody asked while batches were written: the run was over before the second look."
+        return f'<p class="miss">{short}</p>' if found.scenario.has_readers else ""
     return "<h3>Asked while batches were written</h3>" + table(
         ["", "question", "s", "asked", "of no whole batch", "failed", "such as"],
         rows,
@@ -284,6 +285,7 @@ def _requests(number: int, found: ScenarioFindings) -> str:
     if not found.requests:
         return '<p class="small">Requests to S3 were not counted for all tables, so they cost nothing below.</p>'
     kinds = sorted({kind for one in found.requests for kind in one.writing})
+    counted = found.requests[0].batches
     rows = []
     for one in found.requests:
         per = [one.writing.get(kind, 0) / one.batches for kind in kinds]
@@ -295,7 +297,8 @@ def _requests(number: int, found: ScenarioFindings) -> str:
         ["per batch", *kinds, "all, per million events", "one query"],
         rows,
         f"results.json: requests[]; findings.json: [{number}].requests[]. Counted by the S3 server while "
-        f"{found.requests[0].batches} batches were written, the driver's log and table services included.",
+        f"{counted} batches were written, the driver's log and table services included"
+        f"{'' if counted >= DECADE else '; so few that no compaction is among them'}.",
     )
 
 

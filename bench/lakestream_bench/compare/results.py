@@ -9,7 +9,7 @@ from pathlib import Path
 from zlib import crc32
 
 import orjson
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from lakestream_bench.compare.scenarios import Scenario
 from lakestream_bench.compare.truth import Staleness
@@ -118,6 +118,8 @@ class Trial:
     looks: tuple[Look, ...]
     failure: str | None = None
     """Why there are no figures: an answer was wrong, or the run failed."""
+    is_wrong: bool = False
+    """Whether it was an answer."""
     beside: tuple[Beside, ...] = ()
     """What was asked while batches were written, from the second look's on; of scenarios that have readers."""
 
@@ -172,28 +174,34 @@ def load_results(file: Path) -> Results:
     """Read what `Results.save` wrote.
 
     Raises:
-        ValueError: the file is something else.
+        ValueError: there is no such file, or it is something else, or of another version.
     """
+    anew = "measure by `lakestream compare` without --report-only"
     try:
         return _RESULTS.validate_json(file.read_bytes())
-    except ValueError as error:
-        raise ValueError(f"{file} has no results of `lakestream compare`: {error}") from error
+    except FileNotFoundError as error:
+        raise ValueError(f"there is no {file}; {anew}") from error
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        raise ValueError(
+            f"{file} has no results of `lakestream compare`, or those of another version: {where}: {first['msg']}; "
+            f"{anew}"
+        ) from error
 
 
 class TrialStore:
     """Finished trials in a folder, so that a comparison that was interrupted goes on where it was."""
 
     def __init__(self, folder: Path, setup: Setup) -> None:
-        """Take a folder up if it is of the same machine, versions and settings; else begin it anew."""
-        self._folder = folder
-        folder.mkdir(parents=True, exist_ok=True)
+        """Take up what is there of the same machine, versions and settings; what is of others stays beside it."""
         # Which scenarios are run together changes no figure; each has its own files.
         content = orjson.dumps(replace(setup, scenarios=()), option=orjson.OPT_SORT_KEYS)
-        mark = folder / "setup.json"
-        if not mark.exists() or mark.read_bytes() != content:
-            for old in folder.glob("*.figures.json"):
-                old.unlink()
-            mark.write_bytes(content)
+        self._folder = folder / f"{crc32(content):08x}"
+        self.others = [one.parent for one in folder.glob("*/setup.json") if one.parent != self._folder]
+        """Folders of trials of other setups."""
+        self._folder.mkdir(parents=True, exist_ok=True)
+        (self._folder / "setup.json").write_bytes(content)
 
     def trial(self, scenario: Scenario, arm: str, repetition: int) -> Trial | None:
         """A trial that was finished before, or failed."""

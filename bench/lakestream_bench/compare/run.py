@@ -64,7 +64,10 @@ def run(comparison: Comparison, kept: Path) -> Results:
         s3 = stack.enter_context(counting_s3()) if comparison.requests else None
         spark = stack.enter_context(_session(scratch, s3.settings if s3 else None))
         facts = setup(spark, comparison.scenarios, comparison.warm_repetitions)
-        runner = _Runner(spark, comparison, scratch, TrialStore(kept, facts), s3)
+        store = TrialStore(kept, facts)
+        if store.others:
+            _tell(f"{kept} also has trials of other versions, sources, machines or settings; they are not used")
+        runner = _Runner(spark, comparison, scratch, store, s3)
         runner.run()
         return runner.results(facts)
 
@@ -168,7 +171,8 @@ class _Runner:
             return run_trial(self.spark, scenario, ARMS[turn.arm], turn.repetition, history, looker, place)
         except _FAILURES as error:
             _tell(f"  failed: {error}")
-            return Trial(turn.scenario, turn.arm, turn.repetition, "", (), (), failure=str(error))
+            wrong = isinstance(error, WrongAnswerError)
+            return Trial(turn.scenario, turn.arm, turn.repetition, "", (), (), failure=str(error), is_wrong=wrong)
         finally:
             shutil.rmtree(place, ignore_errors=True)
 

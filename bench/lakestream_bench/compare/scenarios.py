@@ -14,7 +14,7 @@ from lakestream_loadgen.events import EventMix
 
 DECADE = 10
 """Delta commits between two compactions (`hudi.compaction.everyCommits`, its default)."""
-_TURNS = (0.4, 1.0, 1.6)
+_TURNS = (1.0, 0.4, 1.6)
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,9 @@ class Scenario:
     @property
     def sizes(self) -> tuple[int, ...]:
         """Events of each batch: small, middle and large ones in turn, which tell what a batch costs from what an event
-        does."""
-        return tuple(max(1, round(self.rows * _TURNS[batch % len(_TURNS)])) for batch in range(self.batches))
+        does. Compactions are with middle ones, or they would be taken for a cost of events."""
+        turns = (_TURNS[batch % DECADE % len(_TURNS)] for batch in range(self.batches))
+        return tuple(max(1, round(self.rows * turn)) for turn in turns)
 
     def looks(self, *, compacts: bool) -> tuple[int, ...]:
         """Batches after which the table is asked.

@@ -13,6 +13,7 @@ import argparse
 import asyncio
 import json
 import os
+import sys
 import time
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
@@ -25,7 +26,7 @@ from lakestream_api.quantities import parse_duration
 from lakestream_bench._telling import Telling
 from lakestream_operator.adapters.client import KubeClient
 from lakestream_operator.adapters.credentials import credentials_of
-from lakestream_operator.errors import NotFoundError
+from lakestream_operator.errors import NotFoundError, OperatorError, RetryLaterError
 from lakestream_operator.model import Kind, Reference
 from lakestream_pages.plots import Plot, Series, changes, drawing
 
@@ -65,19 +66,29 @@ async def _record(client: KubeClient, options: argparse.Namespace) -> Recording:
     names = WriterNames(options.name, options.writer)
     recording = Recording(datetime.now(UTC))
     end = time.monotonic() + 60 * options.minutes
+    await _look(client, options, names, recording)
+    if not recording.executors:
+        raise OperatorError(f"the status of {options.namespace}/{options.name} has no writer {options.writer}")
     while time.monotonic() < end:
-        stream = await client.get(Reference(Kind.LakeStream, options.namespace, options.name))
-        recording.max_lag = parse_duration(stream["spec"]["scaling"]["maxLag"]).total_seconds()
-        recording.status(LakeStreamStatus.model_validate(stream.get("status", {})), options.writer)
         try:
-            progress = await client.get(Reference(Kind.ConfigMap, options.namespace, names.progress))
-        except NotFoundError:
-            progress = {}
-        if text := progress.get("data", {}).get(REPORT_KEY):
-            for batch in DriverReport.model_validate_json(text).batches:
-                recording.batch(batch)
+            await _look(client, options, names, recording)
+        except RetryLaterError as error:
+            print(f"not seen: {error}", file=sys.stderr)
         await asyncio.sleep(_EVERY)
     return recording
+
+
+async def _look(client: KubeClient, options: argparse.Namespace, names: WriterNames, recording: Recording) -> None:
+    stream = await client.get(Reference(Kind.LakeStream, options.namespace, options.name))
+    recording.max_lag = parse_duration(stream["spec"]["scaling"]["maxLag"]).total_seconds()
+    recording.status(LakeStreamStatus.model_validate(stream.get("status", {})), options.writer)
+    try:
+        progress = await client.get(Reference(Kind.ConfigMap, options.namespace, names.progress))
+    except NotFoundError:
+        return
+    if text := progress.get("data", {}).get(REPORT_KEY):
+        for batch in DriverReport.model_validate_json(text).batches:
+            recording.batch(batch)
 
 
 def _drawing(recording: Recording) -> str:
@@ -133,4 +144,10 @@ if __name__ == "__main__":
     parser.add_argument("--minutes", type=float, default=10.0, help="how long to look on")
     parser.add_argument("--svg", type=Path, required=True, help="write the drawing here")
     parser.add_argument("--out", type=Path, help="write the figures here, as JSON")
-    asyncio.run(_main(parser.parse_args()))
+    given = parser.parse_args()
+    try:
+        for file in filter(None, (given.svg, given.out)):
+            file.open("ab").close()  # now, and not when all has been seen
+        asyncio.run(_main(given))
+    except (OSError, OperatorError) as error:
+        parser.error(str(error))

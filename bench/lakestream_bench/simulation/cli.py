@@ -59,7 +59,8 @@ def simulate(  # noqa: PLR0913, PLR0917 - options of a command
         costs = load_costs(writer, fit)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
-    places = [(name, count) for name in scenario or known for count in shards or SIZES]
+    # Each once, or its runs would be counted twice.
+    places = [(name, count) for name in dict.fromkeys(scenario or known) for count in dict.fromkeys(shards or SIZES)]
     chosen = range(SEEDS[0], SEEDS[0] + seeds)
     tasks = [
         Task(name, count, policy, writer, fit, seed, cores)

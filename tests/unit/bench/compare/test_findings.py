@@ -11,7 +11,7 @@ import pytest
 
 from lakestream_bench.compare.findings import before_and_after, find, measured
 from lakestream_bench.compare.method import NATIVE, SPARK
-from lakestream_bench.compare.money import Load, load_prices
+from lakestream_bench.compare.money import load_prices
 from lakestream_bench.compare.queries import ALWAYS, Kind
 from lakestream_bench.compare.results import Asked, Look, Requests, Trial, TrialStore, load_results
 from lakestream_bench.compare.truth import Staleness
@@ -19,18 +19,54 @@ from lakestream_bench.compare.truth import Staleness
 from . import made
 
 PRICES = load_prices()
-FOUND = find(made.results(), Load(), PRICES)[0]
+FOUND = find(made.results(), {}, PRICES)[0]
 
 
 def test_a_trial_that_failed_has_no_part_in_the_figures_and_is_told() -> None:
     mor = next(arm for arm in FOUND.arms if arm.arm == "mor")
     assert mor.repetitions == 2
-    assert FOUND.failures == ("Hudi merge-on-read, repetition 3: aggregate: right is 1, the answer is <2>",)
+    assert FOUND.failures == ("No figures of repetition 3: Hudi merge-on-read: the JVM ended with <1>",)
+
+
+def test_an_arm_that_answered_wrongly_once_has_no_figures() -> None:
+    wrong = replace(made.trial("cow", 2), failure="aggregate: right is 1, the answer is 2", is_wrong=True)
+    results = made.results()
+    found = find(replace(results, trials=(*results.trials, wrong)), {}, PRICES)[0]
+    assert [arm.arm for arm in found.arms] == ["json", "mor"]
+    assert [bill.arm for bill in found.money.bills] == ["json", "mor"]
+    assert any("No figures of all repetitions, since an answer was wrong: Hudi copy" in one for one in found.failures)
+
+
+def test_a_load_is_of_the_scenario_s_own_events_unless_they_are_given() -> None:
+    load = FOUND.money.load
+    assert (load.event_bytes, load.new_keys) == (300, 0.5)
+    given = find(made.results(), {"event_bytes": 4_096, "new_keys": 1.0}, PRICES)[0].money.load
+    assert (given.event_bytes, given.new_keys) == (4_096, 1.0)
+
+
+def test_compactions_are_no_cost_of_events() -> None:
+    """A batch costs 1.5 CPU-seconds and an event 0.1 ms, and each tenth a compaction of three more."""
+    trial = made.trial("mor", scenario=made.SCENARIO)
+    batches = [
+        replace(one, cpu=1.5 + 1e-4 * one.records + (3.0 if number % 10 == 1 and number > 1 else 0.0))
+        for number, one in enumerate(trial.batches, 1)
+    ]
+    found = measured("mor", [replace(trial, batches=tuple(batches))], None)
+    assert found.cpu_per_event == pytest.approx(1e-4)
+    assert found.cpu_per_batch == pytest.approx(1.5 + 2 * 3.0 / 21)
+
+
+def test_a_table_does_not_become_quicker_by_its_last_compaction() -> None:
+    """A query that takes 1.4 s and then 1.9 s, and 1.0 s behind the compaction, takes longer from look to look."""
+    mor = next(arm for arm in FOUND.arms if arm.arm == "mor")
+    query = mor.query(Kind.AGGREGATE)
+    assert query is not None
+    assert query.degradation == pytest.approx(0.5 / 1.4)
 
 
 def test_an_arm_all_of_whose_trials_failed_is_left_out() -> None:
     broken = [replace(trial, failure="no") if trial.arm == "cow" else trial for trial in made.results().trials]
-    found = find(replace(made.results(), trials=tuple(broken)), Load(), PRICES)[0]
+    found = find(replace(made.results(), trials=tuple(broken)), {}, PRICES)[0]
     assert [arm.arm for arm in found.arms] == ["json", "mor"]
     assert {even.challenger for even in found.money.break_evens} == {"mor"}
 
@@ -39,10 +75,10 @@ def test_requests_that_could_not_be_counted_are_told_and_make_no_arm_cheaper() -
     json, cow, _ = made.results().requests
     wrong = Requests(made.SCENARIO.name, "mor", 0, 0, {}, failure="aggregate: right is 1, the answer is 2")
     for counts in ((json, cow, wrong), (json, cow)):
-        found = find(replace(made.results(), requests=counts), Load(), PRICES)[0]
+        found = find(replace(made.results(), requests=counts), {}, PRICES)[0]
         assert found.requests == ()
         assert {bill.by_source["writing: requests"] for bill in found.money.bills} == {0.0}
-        told = "Hudi merge-on-read, requests to S3: aggregate: right is 1, the answer is 2"
+        told = "No requests are counted: Hudi merge-on-read: aggregate: right is 1, the answer is 2"
         assert (told in found.failures) is (wrong in counts)
 
 
@@ -85,7 +121,7 @@ def test_an_engine_lags_as_it_does_and_not_as_another_one() -> None:
         return replace(look, asked=tuple(map(fresh, look.asked)))
 
     trials = tuple(replace(trial, looks=tuple(map(looked, trial.looks))) for trial in made.results().trials)
-    found = find(replace(made.results(), trials=trials), Load(), PRICES)[0]
+    found = find(replace(made.results(), trials=trials), {}, PRICES)[0]
     mor = next(arm for arm in found.arms if arm.arm == "mor")
     assert {query.engine: query.stale.batches for query in mor.queries if query.stale} == {SPARK: 9, NATIVE: 0}
 
@@ -96,6 +132,10 @@ def test_lines_part_what_a_batch_costs_from_what_an_event_does() -> None:
     assert (found.writes_per_batch, found.reads_per_batch) == pytest.approx((11.0, 5.0))
     assert (found.writes_per_query, found.reads_per_query) == (3, 7)
     assert measured("cow", [made.trial("cow")], None).writes_per_batch == 0
+    # Nobody merges JSON's files: a query opens those of all twelve batches that were there.
+    found = measured("json", [made.trial("json")], made.results().requests[0])
+    assert (found.writes_per_query, found.reads_per_query) == (0, 0)
+    assert (found.writes_per_query_and_batch, found.reads_per_query_and_batch) == pytest.approx((3 / 12, 7 / 12))
 
 
 def test_a_query_costs_what_its_kind_does_and_not_by_which_kinds_a_look_asked() -> None:
@@ -146,6 +186,9 @@ def test_an_interrupted_comparison_is_taken_up_and_another_setup_begins_anew(tmp
     assert again.trial(made.SCENARIO.scaled(2), "mor", 0) is None
     other = TrialStore(tmp_path, replace(made.setup(), versions={"pyspark": "4"}))
     assert other.trial(made.SCENARIO, "mor", 0) is None
+    # What took hours is there still for who goes back.
+    assert len(other.others) == 1
+    assert TrialStore(tmp_path, made.setup()).trial(made.SCENARIO, "mor", 0) == made.trial("mor")
 
 
 def test_trials_that_were_kept_are_of_the_day_on_which_they_were(tmp_path: Path) -> None:
@@ -153,7 +196,7 @@ def test_trials_that_were_kept_are_of_the_day_on_which_they_were(tmp_path: Path)
     trials = [made.trial(arm) for arm in ("cow", "mor")]
     for day, trial in enumerate(trials, 30):
         store.put(made.SCENARIO, trial)
-        (file,) = tmp_path.glob(f"*.{trial.arm}.*")
+        (file,) = tmp_path.glob(f"*/*.{trial.arm}.*")
         ended = datetime(2026, 1, day, 12, tzinfo=UTC).timestamp()
         os.utime(file, (ended, ended))
     first, last = "2026-01-30T12:00:00+00:00", "2026-01-31T12:00:00+00:00"
@@ -164,4 +207,4 @@ def test_trials_that_were_kept_are_of_the_day_on_which_they_were(tmp_path: Path)
 def test_half_a_file_is_never_taken_for_a_trial(tmp_path: Path) -> None:
     store = TrialStore(tmp_path, made.setup())
     store.put(made.SCENARIO, Trial("half-updates", "cow", 1, "", (), (), failure="no"))
-    assert [file.suffix for file in sorted(tmp_path.iterdir())] == [".json", ".json"]
+    assert [file.suffix for file in sorted(tmp_path.glob("*/*"))] == [".json", ".json"]

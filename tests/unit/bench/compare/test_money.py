@@ -70,10 +70,31 @@ def test_a_bill_by_hand() -> None:
     cpu_seconds = seconds * (1e3 * 40e-6 + 1 / 60)
     assert found.by_source["writing: CPU"] == pytest.approx(cpu_seconds / 3600 / 0.6 * 0.0408)
     assert found.by_source["writing: requests"] == pytest.approx(seconds / 60 / 1e3 * (20 * 0.005 + 30 * 0.0004))
-    assert found.by_source["storage"] == pytest.approx(1e3 * 0.45 * 10 * 86_400 * 150 / 2**30 * 0.023)
+    assert found.by_source["storage"] == pytest.approx(1e3 * 0.4 * 10 * 86_400 * 150 / 2**30 * 0.023)
     assert found.asking == 0
     assert found.keeping == pytest.approx(sum(found.by_source.values()))
     assert found.per_terabyte == pytest.approx(found.keeping / (1e3 * 512 * seconds / 1e12))
+
+
+def test_queries_of_files_that_nobody_merges_open_those_of_all_batches_that_are_kept() -> None:
+    arm = replace(
+        MOR, reads_per_query=0, writes_per_query=0, writes_per_query_and_batch=0.5, reads_per_query_and_batch=4
+    )
+    found = bill(arm, Load(retention_days=30, batch_seconds=60, queries_per_day=1_000), PRICES)
+    batches = 30 * 86_400 / 60
+    queries = 1_000 * 730 / 24
+    dollars = queries * batches / 1e3 * (0.5 * 0.005 + 4 * 0.0004)
+    assert found.by_source["queries: requests"] == pytest.approx(dollars)
+
+
+@pytest.mark.parametrize("name", ["vcpu_hour", "batch_seconds", "on_demand"])
+def test_a_price_has_a_name_of_its_own(tmp_path: Path, name: str) -> None:
+    """Of two prices of a name one would be told and the other be paid."""
+    again = PRICES.prices[0].model_copy(update={"name": name, "dollars": 7.0})
+    file = tmp_path / "prices.json"
+    file.write_text(PRICES.model_copy(update={"prices": (*PRICES.prices, again)}).model_dump_json())
+    with pytest.raises(ValueError, match=rf"prices.json: each price needs a name of its own, .*: {name}"):
+        load_prices(file)
 
 
 def test_a_bill_of_a_provisioned_stream_by_hand() -> None:

@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import subprocess
+from collections.abc import Callable
 from dataclasses import asdict, fields, replace
 from html.parser import HTMLParser
 from pathlib import Path
@@ -14,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from lakestream_bench._ordeals import Ordeal, Ordeals
-from lakestream_bench.compare.cli import app
+from lakestream_bench.compare.cli import _chosen, app
 from lakestream_bench.compare.costs_page import SCRIPT, model
 from lakestream_bench.compare.findings import find
 from lakestream_bench.compare.markdown import markdown
@@ -30,7 +31,7 @@ from lakestream_bench.scalability.figures import Capacity, Demand, Measured, Sca
 from . import made
 
 PRICES = load_prices()
-FOUND = find(made.results(), Load(), PRICES)
+FOUND = find(made.results(), {}, PRICES)
 PAGE = page(made.results(), FOUND, PRICES)
 _VOID = {"meta", "input", "br", "line", "circle"}
 
@@ -68,7 +69,7 @@ def test_the_page_is_well_formed_and_needs_nothing_from_outside() -> None:
 def test_the_page_says_what_is_wrong_and_what_has_no_figures() -> None:
     reader = _Reader()
     reader.feed(PAGE)
-    assert "No figures: Hudi merge-on-read, repetition 3: aggregate: right is 1, the answer is <2>" in reader.text
+    assert "No figures of repetition 3: Hudi merge-on-read: the JVM ended with <1>" in reader.text
     assert "What plain JSON answers" in reader.text
     assert "9 batches behind" in reader.text
     assert (
@@ -104,7 +105,7 @@ def test_the_page_s_script_and_the_model_come_to_the_same_sums() -> None:
         Load(events_per_second=9_000, event_bytes=30_000, shards=2),
     ]
     for load in loads:
-        (found,) = find(made.results(), load, PRICES)
+        (found,) = find(made.results(), asdict(load), PRICES)
         program = (
             f"{SCRIPT}const model = {json.dumps(model(found, PRICES))};"
             # What follows from the rest has to be worked out anew.
@@ -127,6 +128,36 @@ def test_the_page_s_script_and_the_model_come_to_the_same_sums() -> None:
             assert sums["by"] == pytest.approx(dict(expected.by_source))
 
 
+def test_a_run_too_short_for_what_the_report_tells_says_so() -> None:
+    few = tuple(replace(one, batches=9) for one in made.results().requests)
+    found = replace(made.results(), requests=few)
+    assert "so few that no compaction is among them" in page(found, find(found, {}, PRICES), PRICES)
+    assert "so few that no compaction is among them" not in PAGE
+    readers = SCENARIOS["readers"]
+    trials = tuple(made.trial(arm, scenario=readers) for arm in made.SPEED)
+    found = replace(made.results(), setup=made.setup(readers), trials=trials)
+    assert "Nobody asked while batches were written" in page(found, find(found, {}, PRICES), PRICES)
+    assert "Nobody asked" not in PAGE
+
+
+def test_numbers_of_the_form_have_all_their_digits() -> None:
+    (found,) = find(made.results(), {"event_bytes": 1_048_576, "utilization": 0.123456789}, PRICES)
+    text = page(made.results(), [found], PRICES)
+    assert 'name="event_bytes" value="1048576"' in text
+    assert 'name="utilization" value="0.123456789"' in text
+
+
+@pytest.mark.parametrize("first", ["readers", "no figures"])
+def test_the_form_works_where_the_first_scenario_has_none(first: str) -> None:
+    readers = SCENARIOS["readers"]
+    other = tuple(made.trial(arm, scenario=readers) for arm in made.SPEED) if first == "readers" else ()
+    found = replace(made.results(), setup=made.setup(readers, made.SCENARIO))
+    found = replace(found, trials=other + found.trials)
+    text = page(found, find(found, {}, PRICES), PRICES)
+    assert text.count("function show(") == 1
+    assert text.index("function show(") > text.rindex('<section class="costs">')
+
+
 def test_every_input_of_the_sums_can_be_changed_on_the_page() -> None:
     names = set(re.findall(r'<input [^>]*name="(\w+)"', PAGE))
     assert names == {one.name for one in fields(Load)} | {price.name for price in PRICES.prices}
@@ -145,7 +176,7 @@ def test_what_was_asked_while_batches_were_written_is_told_without_bills() -> No
     torn = Beside("aggregate", SPARK, 0.4, asked=7, torn=3, failed=1, error="File <gone>")
     trials = tuple(replace(made.trial(arm, scenario=scenario), beside=(torn,)) for arm in ("json", "mor"))
     results = replace(made.results(), setup=made.setup(scenario), trials=trials)
-    found = find(results, Load(), PRICES)
+    found = find(results, {}, PRICES)
     text = page(results, found, PRICES)
     assert "Asked while batches were written" in text
     assert "File &lt;gone&gt;" in text
@@ -156,7 +187,7 @@ def test_what_was_asked_while_batches_were_written_is_told_without_bills() -> No
 
 
 def test_every_number_lies_beside_the_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert write_report(made.results(), Load(), PRICES, tmp_path) == 1
+    assert write_report(made.results(), {}, PRICES, tmp_path) == 1
     findings = json.loads((tmp_path / "findings.json").read_text())
     assert findings[0]["arms"][0]["rows_per_second"]["median"] == FOUND[0].arms[0].rows_per_second.median
     assert (tmp_path / "report.html").read_text() == PAGE
@@ -171,6 +202,49 @@ def test_a_report_is_made_anew_for_another_load_without_measuring(tmp_path: Path
     assert done.exit_code == 0, done.output
     load = json.loads((tmp_path / "findings.json").read_text())[0]["money"]["load"]
     assert load["events_per_second"] == 7
+
+
+def test_a_report_alone_takes_no_option_of_what_is_measured(tmp_path: Path) -> None:
+    made.results().save(tmp_path / "results.json")
+    options = ["--report-only", "--out", str(tmp_path), "--arm", "cow", "--all", "--no-requests", "--size", "2"]
+    done = CliRunner().invoke(app, options)
+    assert done.exit_code == 2
+    assert "leaveout--size,--arm,--all,--requests" in re.sub(r"[\s│]", "", done.output)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda text: text.replace('"arm": "mor"', '"arm": "hudi"'), "of another version, which compared hudi"),
+        (lambda text: text.replace('"kind": "changes"', '"kind": "net"'), "of another version, which compared net"),
+        (
+            lambda text: text.replace('"cpu"', '"cpus"'),
+            "those of another version: trials.0.batches.0.cpu: Field required",
+        ),
+    ],
+)
+def test_results_of_another_version_are_told_as_such(tmp_path: Path, change: Callable[[str], str], says: str) -> None:
+    file = tmp_path / "results.json"
+    made.results().save(file)
+    file.write_text(change(file.read_text()))
+    done = CliRunner().invoke(app, ["--report-only", "--out", str(tmp_path)])
+    assert done.exit_code == 2
+    told = re.sub(r"[\s│]", "", done.output)
+    assert says.replace(" ", "") in told
+    assert len(told) < 1_000
+
+
+def test_a_report_that_cannot_be_written_is_told(tmp_path: Path) -> None:
+    made.results().save(tmp_path / "results.json")
+    (tmp_path / "report.html").mkdir()
+    done = CliRunner().invoke(app, ["--report-only", "--out", str(tmp_path)])
+    assert done.exit_code == 2
+    assert "report.html" in re.sub(r"[\s│]", "", done.output)
+
+
+def test_an_option_given_twice_counts_once() -> None:
+    chosen, arms = _chosen(["wide", "wide"], ["mor", "mor"], everything=False)
+    assert ([one.name for one in chosen], arms) == (["wide"], ("mor",))
 
 
 def test_scalability_is_in_the_report_if_its_figures_are_there(tmp_path: Path) -> None:
