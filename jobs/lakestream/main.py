@@ -37,15 +37,23 @@ class _Commands(TyperGroup):
         return [*super().list_commands(ctx), *sorted(_plugins().names)]
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        if cmd_name not in (plugins := _plugins()).names:
-            return super().get_command(ctx, cmd_name)
+        # What packages announce is looked for last: it takes a look into each that is installed.
+        if (own := super().get_command(ctx, cmd_name)) is not None:
+            return own
+        plugins = _ours() if cmd_name in _OURS else _plugins()
+        if cmd_name not in plugins.names:
+            return None
         command = typer.main.get_command(plugins[cmd_name].load())
         command.name = cmd_name
         return command
 
 
+def _ours() -> EntryPoints:
+    return EntryPoints(EntryPoint(name, app, _GROUP) for name, app in _OURS.items())
+
+
 def _plugins() -> EntryPoints:
-    return EntryPoints([*(EntryPoint(name, app, _GROUP) for name, app in _OURS.items()), *entry_points(group=_GROUP)])
+    return EntryPoints([*_ours(), *entry_points(group=_GROUP)])
 
 
 app = typer.Typer(
