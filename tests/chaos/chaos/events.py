@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import Enum
 from random import Random
@@ -53,6 +53,12 @@ class Sent:
     fate: Fate
     row: Row | None
     """What a table has of it; None where nothing may be in it."""
+    since: datetime | None = None
+    """From when on newer versions may have come, by the stream's clock; None: there are none."""
+
+    def is_too_late(self, now: datetime) -> bool:
+        """Whether tables may have forgotten that its key was deleted."""
+        return self.since is not None and now - self.since >= LATEST
 
 
 @dataclass(frozen=True)
@@ -145,21 +151,23 @@ class Events:
             now: by the stream's clock.
         """
         for _ in range(number):
-            yield self._next(now).sent()
+            event, since = self._next(now)
+            yield replace(event.sent(), since=since)
 
-    def _next(self, now: datetime) -> Event:
+    def _next(self, now: datetime) -> tuple[Event, datetime]:
+        """An event, and from when on newer versions may come."""
         draw = self._chance.random()
         if self._late and draw < 0.12:
             since, event = self._late.pop(self._chance.randrange(len(self._late)))
-            return event if now - since < LATEST else self.fresh()
+            return (event, since) if now - since < LATEST else (self.fresh(), now)
         if len(self._live) < _LIVE or draw < 0.4:
             self._live.append(self.fresh())
             if len(self._live) <= _LIVE:
-                return self._live[-1]
+                return self._live[-1], now
             # It outgrows the number of those that live, so the one that was there longest is left alone.
             self._live.pop(0)
-            return self._live[-1]
-        return self._change(now)
+            return self._live[-1], now
+        return self._change(now), now
 
     def _change(self, now: datetime) -> Event:
         place = self._chance.randrange(len(self._live))

@@ -29,6 +29,10 @@ class Put:
     strays: bool = False
     """Whether members may be of other shards than the one that it comes into."""
 
+    def is_too_late(self, now: datetime) -> bool:
+        """Whether one of its members is."""
+        return any(member.is_too_late(now) for member in self.members)
+
     def belong(self, hash_keys: range | None) -> list[bool]:
         """Of each member whether it counts in a shard with these hash keys; None: placement is not by key."""
         if hash_keys is None or not self.strays:

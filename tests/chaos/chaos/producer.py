@@ -149,8 +149,11 @@ class Producer:
         return Put(record.partition_key, record.data, (record,))
 
     def _put(self, new: Sequence[Put]) -> None:
-        """One PutRecords. What was throttled is put again, as it has taken no effect; what got no answer never is."""
-        puts, self._throttled = [*self._throttled, *new][:MOST_ENTRIES], [*self._throttled, *new][MOST_ENTRIES:]
+        """One PutRecords. What was throttled is put again unless it is too late by now, since it has taken no effect;
+        what got no answer never is."""
+        now = self._now()
+        puts = [put for put in (*self._throttled, *new) if not put.is_too_late(now)]
+        puts, self._throttled = puts[:MOST_ENTRIES], puts[MOST_ENTRIES:]
         entries: list[PutRecordsRequestEntryTypeDef] = [
             {"Data": put.data}
             if self._setting.auto and number % 4

@@ -173,6 +173,11 @@ class World:
         elif hours < now:
             self.client.decrease_stream_retention_period(StreamName=STREAM, RetentionPeriodHours=hours)
 
+    def kinesis_goes_on(self, seconds: float) -> None:
+        """Set the stream's clock forward. Between two puts, for what is on its way would be too late."""
+        with self.producer.still():
+            self.kinesis.clock.advance(seconds)
+
     def trim(self) -> None:
         """Let all that the stream has now grow older than it keeps it."""
         with self.producer.still():

@@ -122,7 +122,7 @@ class Silence(Fault):
         return cls(chance.choice((1, 3)))
 
     def strike(self, world: World) -> None:
-        world.kinesis.clock.advance(3600 * self.hours)
+        world.kinesis_goes_on(3600 * self.hours)
 
 
 @dataclass(frozen=True)

@@ -152,7 +152,7 @@ class KinesisClockGoesOn(Fault):
         return cls(chance.choice((5, 301, 720, 5400)))
 
     def strike(self, world: World) -> None:
-        world.kinesis.clock.advance(self.seconds)
+        world.kinesis_goes_on(self.seconds)
 
 
 @dataclass(frozen=True)
