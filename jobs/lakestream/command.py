@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, ClassVar
@@ -72,32 +72,42 @@ def text_of(file: Path) -> str:
 
 
 @contextmanager
-def explained() -> Iterator[None]:
-    """End with the message alone and a telling exit status; only a bug gets a traceback."""
+def explained(*, is_driver: bool = False) -> Iterator[None]:
+    """End with the message alone and a telling exit status; only a bug gets a traceback.
+
+    Args:
+        is_driver: whether the container ends with the command, whose last word the message is then. One that somebody
+            runs beside the driver, by `kubectl exec`, has the same environment, and no say in it.
+    """
+    last_word = leave_message if is_driver else _unsaid
     try:
         yield
     except InvalidDocumentError as error:
-        _fail(str(error), Exit.SETTINGS)
+        _fail(str(error), Exit.SETTINGS, last_word)
     except LakeStreamError as error:
         logger.debug("failed", exc_info=True)
-        _fail(str(error), exit_of(error))
+        _fail(str(error), exit_of(error), last_word)
     except (typer.Exit, BrokenPipeError):
         raise
     except Exception as error:
         if isinstance(error, OSError) and error.strerror and not as_json():
             # The machine's own, as a disk that is full; in a pod, where nobody sees the command, with a traceback.
-            _fail(f"{error.strerror}{f': {error.filename}' if error.filename else ''}", Exit.FAILED)
-        leave_message(f"a bug: {type(error).__name__}: {error}")
+            _fail(f"{error.strerror}{f': {error.filename}' if error.filename else ''}", Exit.FAILED, last_word)
+        last_word(f"a bug: {type(error).__name__}: {error}")
         if not as_json():
             raise
         logger.critical("a bug", exc_info=True)
         raise typer.Exit(Exit.FAILED) from error
 
 
-def _fail(message: str, status: Exit) -> None:
+def _unsaid(message: str) -> None:
+    """The last word of a command that no container ends with."""
+
+
+def _fail(message: str, status: Exit, last_word: Callable[[str], None]) -> None:
     if as_json():
         logger.error("%s", message)
     else:
         typer.echo(printable_lines(f"lakestream: {message}"), err=True)
-    leave_message(message)
+    last_word(message)
     raise typer.Exit(status)

@@ -93,7 +93,7 @@ def ingest(
     from lakestream.app import RunSettings, run  # Spark's modules take a while to import
 
     log_to_stderr()
-    with explained():
+    with explained(is_driver=True):
         document = load(file)
         slots = None if cluster else cores or os.cpu_count() or 1
         run(document, writer, RunSettings(slots, until_caught_up, progress_file, metrics_port))

@@ -44,6 +44,8 @@ M = TypeVar("M", Control, DriverReport, Memory)
 _WRITTEN_AT = "writtenAt"
 """Of the metadata of ConfigMaps as they are kept: when somebody else than the operator wrote to their data."""
 
+_OUT_OF_MEMORY = "OOMKilled"
+
 _MAX_MESSAGE = 2048
 """Of what the Spark Operator says of a failure: it is all that a submission printed, and goes into an annotation. Of
 these Kubernetes lets an object have 256 KiB."""
@@ -247,10 +249,11 @@ def _pod_message(status: Mapping[str, Any], container: Mapping[str, Any]) -> str
     ended, waiting = container.get("terminated") or {}, container.get("waiting") or {}
     # The kubelet's words for a pod that it has ended come before the driver's: that one only knows of a signal.
     said = " ".join(f"{status.get('message', '')} {ended.get('message', '')}".split())
+    reason: str = ended.get("reason", "")
     if said:
-        return said
+        # Of being killed for its memory, the container itself knows nothing.
+        return f"{reason}: {said}" if reason == _OUT_OF_MEMORY else said
     if ended:
-        reason: str = ended.get("reason", "")
         return reason if reason not in ("Error", "Completed") else ""
     unschedulable = [
         one.get("message", "")

@@ -5,17 +5,23 @@ from __future__ import annotations
 import json
 import logging
 import socket
+import sys
+from pathlib import Path
 from threading import Thread
+from types import SimpleNamespace
 
 import pytest
 import typer
 from py4j import protocol
 from py4j.java_gateway import GatewayClient
+from typer.testing import CliRunner
 
 from lakestream.command import explained
 from lakestream.errors import PermanentError
 from lakestream.logs import log_to_stderr
+from lakestream.main import app
 from lakestream.statuses import Exit
+from lakestream_api import InvalidDocumentError, Problem
 from lakestream_api.names import LOG_FORMAT_VARIABLE
 
 
@@ -85,6 +91,37 @@ def test_the_traceback_of_a_bug_is_in_one_line(
     assert ended.value.exit_code == Exit.FAILED
     (line,) = capsys.readouterr().err.splitlines()
     assert json.loads(line)["error"].splitlines()[-1] == "ZeroDivisionError: by nought"
+
+
+@pytest.mark.parametrize(
+    "error", [PermanentError("no"), InvalidDocumentError([Problem("", "no")]), OSError(28, "no"), ValueError("no")]
+)
+def test_only_the_command_that_a_container_ends_with_leaves_a_last_word(
+    error: Exception, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What somebody runs in a driver's pod has the driver's environment."""
+    left: list[str] = []
+    monkeypatch.setattr("lakestream.command.leave_message", left.append)
+    for form in (None, "json"):
+        _log_as(form, monkeypatch)
+        with pytest.raises((typer.Exit, ValueError)), explained():
+            raise error
+        assert left == []
+        with pytest.raises((typer.Exit, ValueError)), explained(is_driver=True):
+            raise error
+        assert left.pop().endswith("no")
+
+
+def test_a_driver_leaves_a_last_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    left: list[str] = []
+    monkeypatch.setattr("lakestream.command.leave_message", left.append)
+    monkeypatch.setitem(sys.modules, "lakestream.app", SimpleNamespace(run=None, RunSettings=None))  # with Spark
+    (tmp_path / "orders.yaml").write_text("kind: Namespace", "utf-8")
+    arguments = ["-f", str(tmp_path / "orders.yaml"), "--writer", "hudi"]
+    assert CliRunner().invoke(app, ["quarantine", "list", *arguments]).exit_code == Exit.SETTINGS
+    assert left == []
+    assert CliRunner().invoke(app, ["ingest", *arguments]).exit_code == Exit.SETTINGS
+    assert len(left) == 1
 
 
 def test_a_level_that_is_none_is_told_and_stops_nothing(

@@ -64,6 +64,17 @@ def _init(name: str, state: dict[str, Any]) -> dict[str, Any]:
             "OOMKilled",
         ),
         (
+            {
+                "phase": "Failed",
+                "containerStatuses": _state(
+                    terminated={"exitCode": 137, "reason": "OOMKilled", "message": "nobody has asked"}
+                ),
+            },
+            PodPhase.FAILED,
+            137,
+            "OOMKilled: nobody has asked",
+        ),
+        (
             {"phase": "Failed", "containerStatuses": _state(terminated={"exitCode": 1, "reason": "Error"})},
             PodPhase.FAILED,
             1,
