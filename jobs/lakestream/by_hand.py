@@ -22,6 +22,7 @@ class Requests(Protocol):
     """Where requests come from, and their outcomes go."""
 
     def next(self) -> ServiceRequest | None: ...
+    def decide(self, request: ServiceRequest) -> bool: ...
     def done(self, outcome: Outcome) -> bool: ...
 
 
@@ -97,11 +98,15 @@ class ByHand:
 
     def between_batches(self) -> None:
         """Begin what is asked for, if nothing is in hand, and tell what has ended."""
-        if self._taken is None:
+        if self._running is None:
             self._taken = self._requests.next()
-        if self._taken is not None and self._running is None:
-            self._running = self._begin(self._taken)
+            if self._taken is not None and self._is_to_begin(self._taken):
+                self._running = self._begin(self._taken)
         self.settle()
+
+    def _is_to_begin(self, request: ServiceRequest) -> bool:
+        # A restore, which may wait for another driver, is decided on by who carries it out.
+        return request.work is Work.RESTORE or self._requests.decide(request)
 
     def settle(self) -> None:
         """Keep the outcome of what has ended; also once the worker is closed."""

@@ -1,6 +1,7 @@
 """Restores that somebody has asked for: the writer's driver carries them out while no batch is written.
 
-1. It is made sure that the table can be taken back, and that what is to be read again is there. Else: the outcome.
+1. It is decided that it is carried out: from here on nobody can cancel it. It is made sure that the table can be taken
+   back, and that what is to be read again is there. Else: the outcome.
 2. The restore's plan is put into the log, behind those of all batches. From here on it is carried out for certain.
 3. The table is taken back.
 4. The restore's commit is put. Its cursors, as the plan's, are those of the batch that the table stands at.
@@ -41,6 +42,7 @@ class Requests(Protocol):
     """Where requests come from, and their outcomes go."""
 
     def next(self) -> ServiceRequest | None: ...
+    def decide(self, request: ServiceRequest) -> bool: ...
     def done(self, outcome: Outcome) -> bool: ...
 
 
@@ -146,12 +148,17 @@ class Restorer:
             self._tell(pending[0].restore)
             return 1
         request = self._log.services.next()
+        if request is None:
+            self._wanted.clear()  # it was cancelled
         if pending or last is None or request is None or request.back is None:
             return 0
         if last.restore is not None and last.restore.request == request.number:
             self._tell(last.restore)
             return 0
         if not self.is_wanted():
+            return 0
+        if not self._log.services.decide(request):
+            self._wanted.clear()
             return 0
         if (plan := self._planned(request, request.back, last)) is None:
             return 0

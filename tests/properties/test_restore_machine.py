@@ -24,6 +24,7 @@ from lakestream.log import (
     ServiceRequest,
     Work,
     ask_for_service,
+    cancel_service,
     committed_files,
     newest_epoch,
     newest_service,
@@ -50,6 +51,8 @@ class Restorable:
 
     def restore(self, instant: str) -> None:
         (plan,) = self.log.pending_plans()
+        assert plan.restore is not None
+        assert plan.restore.request not in self.machine.taken_back, "somebody was told that it is cancelled"
         self.life.reach("written")
         rows = self.machine.place.rows
         while rows and rows[-1][0] > int(instant):
@@ -68,6 +71,8 @@ class RestoreMachine(ReplayMachine):
         super().__init__()
         self.left_out: set[int] = set()
         """Records that somebody wanted out of the table."""
+        self.taken_back: set[int] = set()
+        """Numbers of requests."""
 
     @initialize(definition=definitions, overwrites=st.just(False))
     def begin(self, definition: Definition, overwrites: bool) -> None:
@@ -86,6 +91,12 @@ class RestoreMachine(ReplayMachine):
         number = 1 if newest is None else newest[0].number + 1
         back = Back(standing, rereads, Document(self.definition.digest, newest_epoch(self.store)))
         assert ask_for_service(self.store, ServiceRequest(number, NOW, Work.RESTORE, str(batch), "", back))
+
+    @rule()
+    def take_the_restore_back(self) -> None:
+        newest = newest_service(self.store)
+        if newest is not None and newest[1] is None and cancel_service(self.store, newest[0].number, NOW):
+            self.taken_back.add(newest[0].number)
 
     @rule()
     def mend_and_drain(self) -> None:

@@ -17,12 +17,14 @@ from lakestream.log.requests import (
     requests,
 )
 from lakestream.log.services import (
+    CANCELLED,
     Back,
     Outcome,
     ServiceRequest,
     ServiceRequests,
     Work,
     ask_for_service,
+    cancel_service,
     newest_service,
 )
 from lakestream.log.standings import forget_standing, keep_standing, standing_at
@@ -30,6 +32,7 @@ from lakestream.log.store import LogStore, ObstoreLogStore
 from lakestream.log.undone import Undone, undone_behind
 
 __all__ = [
+    "CANCELLED",
     "Back",
     "BatchFiles",
     "CheckpointLog",
@@ -52,6 +55,7 @@ __all__ = [
     "Work",
     "ask_for_service",
     "cancel_request",
+    "cancel_service",
     "committed_files",
     "forget_standing",
     "keep_standing",

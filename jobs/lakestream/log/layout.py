@@ -9,6 +9,7 @@
     replays/000000000003.json.gz     the third request to replay records of the quarantine, or to take other files
     replays/000000000003.cancelled.json  …is cancelled
     services/000000000002.json.gz    the second request for work on the table, as a compaction
+    services/000000000002.decided.json  …is carried out for certain, or cancelled
     services/000000000002.done.json.gz  …and what came of it
     savepoints/20261122083213548.json.gz  where the writer stood with the commit of that instant, which has a savepoint
 
@@ -66,6 +67,10 @@ def cancelled_key(request: int) -> str:
 
 def service_key(request: int) -> str:
     return f"{SERVICES}/{request:012d}.json.gz"
+
+
+def decided_key(request: int) -> str:
+    return f"{SERVICES}/{request:012d}.decided.json"
 
 
 def outcome_key(request: int) -> str:

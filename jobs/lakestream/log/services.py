@@ -1,11 +1,13 @@
 """Requests for work on the table, and what came of them.
 
     services/000000000002.json.gz        the second request
+    services/000000000002.decided.json   whether it is carried out, or cancelled: what is put first counts
     services/000000000002.done.json.gz   what came of it
 
-Both are put if absent, and never change. There is no request while the one before has no outcome. A driver that is
-killed in between carries the request out once more, as all this work may be done twice; of a restore the plan, and then
-the commit, tell how far it is.
+All are put if absent, and never change. There is no request while the one before has no outcome. A driver decides
+right before it begins, so that nothing is begun that somebody was told is cancelled. One that is killed behind that has
+the next one carry the request out, once more if need be, as all this work may be done twice; of a restore the plan, and
+then the commit, tell how far it is.
 """
 
 from __future__ import annotations
@@ -14,19 +16,22 @@ import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
 from lakestream.errors import CorruptLogError, InvalidValueError, LakeStreamError
 from lakestream.log.documents import Document
-from lakestream.log.layout import SERVICES, number_of, outcome_key, pack, service_key, unpack
+from lakestream.log.layout import BATCHES, SERVICES, decided_key, number_of, outcome_key, pack, service_key, unpack
 from lakestream.log.store import LogStore, claim
-from lakestream.model import Standing
+from lakestream.model import BatchPlan, Standing
 from lakestream.model.codec import decode, encode, require_utc, required_time, time_to_json
 from lakestream.storage import ObjectNotFoundError
 
 logger = logging.getLogger(__name__)
+
+CANCELLED = "cancelled before it was begun"
+"""The error in the outcome of a request that somebody took back."""
 
 
 class Work(StrEnum):
@@ -151,6 +156,31 @@ def ask_for_service(store: LogStore, request: ServiceRequest) -> bool:
     return claim(store, service_key(request.number), pack(request.to_json()))
 
 
+def cancel_service(store: LogStore, number: int, now: datetime) -> bool:
+    """Take a request back; False: a driver has begun it, or will, for it had decided that before it ended.
+
+    Raises:
+        OutcomeUnknownError, StorageError, StorageUnavailableError: of the store; it may be asked again.
+    """
+    if _is_planned(store, number) or not _decide(store, number, is_cancelled=True):
+        return False
+    claim(store, outcome_key(number), pack(Outcome(number, now, CANCELLED).to_json()))
+    return True
+
+
+def _decide(store: LogStore, number: int, *, is_cancelled: bool) -> bool:
+    """False: it has been decided otherwise."""
+    return claim(store, decided_key(number), encode("decision", {"number": number, "isCancelled": is_cancelled}))
+
+
+def _is_planned(store: LogStore, number: int) -> bool:
+    """Whether it is a restore that has begun: drivers of earlier releases decide nothing before."""
+    if not (plans := store.list(BATCHES)):
+        return False
+    plan = unpack(plans[-1], store.get(plans[-1]), BatchPlan.from_json)
+    return plan.restore is not None and plan.restore.request == number
+
+
 def newest_service(store: LogStore) -> tuple[ServiceRequest, Outcome | None] | None:
     """The newest request, with what came of it so far; None: there was none.
 
@@ -189,30 +219,54 @@ class ServiceRequests:
         self._next: int | None = None
         self._found: ServiceRequest | None = None
         self._looked = -_LOOK_SECONDS
+        self._decided = 0
         self._said = ""
 
     def next(self) -> ServiceRequest | None:
         """The request that has no outcome yet; None: there is none, as of a look in the last ten seconds."""
-        if self._found is not None:
-            return self._found
         now = self._monotonic()
         if now - self._looked < _LOOK_SECONDS:
-            return None
+            return self._found
         self._looked = now
         try:
             if self._next is None:
                 newest = newest_service(self._store)
                 self._next = 1 if newest is None else newest[0].number + (newest[1] is not None)
-            request = _read_request(self._store, self._next)
+            request = self._found or _read_request(self._store, self._next)
+            if request.number != self._decided and self._has_outcome(request.number):
+                self._end(request.number)
+                return None
         except ObjectNotFoundError:
             return None
         except LakeStreamError as error:
             if (said := str(error)) != self._said:
                 logger.warning("requests for work on the table have to wait: %s", said)
             self._said = said
-            return None
+            return self._found
         self._found = request
         return request
+
+    def _has_outcome(self, number: int) -> bool:
+        """Of a request that was not begun: whether it was cancelled."""
+        try:
+            self._store.get(outcome_key(number))
+        except ObjectNotFoundError:
+            return False
+        return True
+
+    def decide(self, request: ServiceRequest) -> bool:
+        """Have a request carried out for certain, right before it is begun; False: it is not, for it is cancelled, or
+        not now, for the store does not answer."""
+        try:
+            if request.number == self._decided or _decide(self._store, request.number, is_cancelled=False):
+                self._decided = request.number
+                return True
+        except LakeStreamError as error:
+            logger.warning("request %d has to wait: %s", request.number, error)
+            return False
+        logger.info("request %d, a %s, is cancelled", request.number, request.work)
+        self.done(Outcome(request.number, datetime.now(UTC), CANCELLED))  # unless who cancelled it has put it
+        return False
 
     def done(self, outcome: Outcome) -> bool:
         """Keep what came of a request; False: it could not be, and is to be tried again."""
@@ -221,6 +275,9 @@ class ServiceRequests:
         except LakeStreamError as error:
             logger.warning("the outcome of request %d cannot be kept yet: %s", outcome.number, error)
             return False
-        self._next = outcome.number + 1
-        self._found = None
+        self._end(outcome.number)
         return True
+
+    def _end(self, number: int) -> None:
+        self._next = number + 1
+        self._found = None

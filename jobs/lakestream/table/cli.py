@@ -167,6 +167,17 @@ def restore(
         )
 
 
+@table_app.command()
+def cancel(path: TablePath = None, file: OptionalFile = None, writer: OptionalWriter = None) -> None:
+    """Take back the request that waits, unless the writer's driver has begun it."""
+    log_to_stderr("WARNING")
+    with explained():
+        from lakestream.table.services import cancel as take_back
+
+        request = take_back(target_of(path, file, writer).required_log(), datetime.now(UTC))
+        typer.echo(f"request {request.number} ({request.work}) is cancelled: no driver carries it out")
+
+
 def _merged_below(document: LakeStream | None, writer: str | None) -> int | None:
     """Bytes below which the document has clustering merge a file; None: it does not say, or there is none."""
     if document is None or writer is None:

@@ -6,7 +6,15 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from lakestream.errors import RequestError, SettingsError
-from lakestream.log import Back, ObstoreLogStore, ServiceRequest, Work, ask_for_service, newest_service
+from lakestream.log import (
+    Back,
+    ObstoreLogStore,
+    ServiceRequest,
+    Work,
+    ask_for_service,
+    cancel_service,
+    newest_service,
+)
 from lakestream.storage import StoreSettings
 from lakestream.table.files import Files
 from lakestream.table.report import HudiReport, JsonReport
@@ -122,9 +130,33 @@ def ask(
         last = newest[0]
         raise RequestError(
             f"request {last.number} ({last.work}) waits for the writer's driver; one is carried out at a time. If no "
-            "driver runs, start one"
+            "driver runs, start one, or take it back: `lakestream table cancel`"
         )
     request = ServiceRequest(1 if newest is None else newest[0].number + 1, now, work, instant, comment, back)
     if not ask_for_service(store, request):
         raise RequestError("somebody else has asked for work just now: `lakestream table` tells what")
+    return request
+
+
+def cancel(log: StoreSettings, now: datetime) -> ServiceRequest:
+    """Take back the request that waits.
+
+    Args:
+        log: the writer's part of the checkpoint.
+        now: the time.
+
+    Raises:
+        RequestError: none waits; or the writer's driver has begun it.
+        CorruptLogError, StorageError, StorageUnavailableError, OutcomeUnknownError: of the checkpoint.
+    """
+    store = ObstoreLogStore.at(log)
+    newest = newest_service(store)
+    if newest is None or newest[1] is not None:
+        raise RequestError("nothing to cancel: no request waits for the writer's driver")
+    request = newest[0]
+    if not cancel_service(store, request.number, now):
+        raise RequestError(
+            f"request {request.number} ({request.work}) is not cancelled: the writer's driver has begun it; "
+            "`lakestream table` tells what comes of it"
+        )
     return request

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from lakestream.aligned import aligned, widths_of
+from lakestream.log import CANCELLED
 from lakestream.query.history import show
 from lakestream.query.telling import ago
 from lakestream.table.files import Files
@@ -59,6 +60,8 @@ def _asked(asked: Asked, now: datetime) -> str:
     request = f"request {asked.number} ({asked.work})"
     if asked.ended_at is None:
         return f"! {request}, made {ago(now - asked.requested_at)}, waits for the writer's driver"
+    if asked.error == CANCELLED:
+        return f"{request} was cancelled {ago(now - asked.ended_at)}"
     if asked.error:
         return f"! {request} failed {ago(now - asked.ended_at)}: {asked.error}"
     return f"{request} was done {ago(now - asked.ended_at)}"

@@ -25,12 +25,18 @@ class Scripted:
         self.waiting = deque(requests)
         self.outcomes: list[Outcome] = []
         self.keeps = True
+        self.decided: list[int] = []
+        self.answers = True
         self.begun: list[tuple[Work, Future[None]]] = []
         self.busy = False
         self.refusal: Exception | None = None
 
     def next(self) -> ServiceRequest | None:
         return self.waiting[0] if self.waiting else None
+
+    def decide(self, request: ServiceRequest) -> bool:
+        self.decided.append(request.number)
+        return self.answers
 
     def done(self, outcome: Outcome) -> bool:
         if self.keeps:
@@ -80,6 +86,24 @@ def test_what_cannot_begin_now_begins_later() -> None:
     table.busy = False
     driver.between_batches()
     assert (table.works, table.outcomes) == ([Work.COMPACTION], [])
+
+
+def test_what_somebody_took_back_is_not_begun_and_a_restore_is_decided_on_by_who_carries_it_out() -> None:
+    table = Scripted(COMPACTION)
+    driver = by_hand(table)
+    table.answers = False
+    driver.between_batches()
+    assert (table.works, table.decided) == ([], [1])
+    table.waiting.clear()
+    driver.between_batches()
+    table.waiting.append(CLEANING)
+    table.answers = True
+    driver.between_batches()
+    assert (table.works, table.decided) == ([Work.CLEANING], [1, 2])
+    left = Saved(RESTORE)
+    left.busy = True
+    by_hand(left).between_batches()
+    assert left.decided == []
 
 
 def test_what_fails_at_once_has_an_outcome_and_fails_nothing_else() -> None:

@@ -10,21 +10,25 @@ import pytest
 
 from lakestream.errors import FencedError, RestoreError, RetryLaterError
 from lakestream.log import (
+    CANCELLED,
     Back,
     CheckpointLog,
     Document,
     ObstoreLogStore,
     Outcome,
     ServiceRequest,
+    ServiceRequests,
     Work,
     ask_for_service,
+    cancel_service,
 )
 from lakestream.log import newest_service as newest
+from lakestream.log.layout import decided_key
 from lakestream.model import Definition, Restore, Standing, Trim
 from lakestream.restoring import Restorer
 from lakestream.stopping import StopSignal
 from lakestream.storage import LakePath, S3Settings, StoreSettings
-from lakestream.testing.logs import EPOCH_TIME, commit_of, log_at, plan_of
+from lakestream.testing.logs import EPOCH_TIME, ManualClock, commit_of, log_at, plan_of
 
 PRESENT = Definition("id string", None, None)
 DAY = timedelta(days=1)
@@ -36,10 +40,14 @@ class Table:
 
     refusal: Exception | None = None
     breaks_off: bool = False
+    dies: bool = False
+    """At the refusal."""
     story: list[str] = field(default_factory=list)
 
     def require(self, instant: str, batch: int, checkpoint: str, comment: str) -> None:
         self.story.append(f"require {instant} of {batch}, {comment}")
+        if self.dies:
+            raise SystemExit
         if self.refusal is not None:
             raise self.refusal
 
@@ -199,6 +207,60 @@ def test_a_run_that_is_to_stop_begins_none(log: CheckpointLog, store: ObstoreLog
     stop = StopSignal()
     stop.set()
     assert not restorer(log, Table(), stop=stop).is_wanted()
+
+
+def test_what_is_cancelled_before_its_plan_is_not_carried_out(
+    log: CheckpointLog, store: ObstoreLogStore, tmp_path: Path
+) -> None:
+    """Also not by a driver that wants it already, nor if who cancelled it died before the outcome was there."""
+    ask(store, 1)
+    table = Table()
+    driver = restorer(log, table)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("lakestream.log.services.outcome_key", lambda number: f"lost/{number}")
+        assert cancel_service(store, 1, EPOCH_TIME)
+    found = newest(store)
+    assert found is not None
+    assert found[1] is None
+    assert driver.is_wanted()
+    assert (driver.carry_out(), driver.is_wanted(), table.story) == (0, False, [])
+    found = newest(store)
+    assert found is not None
+    assert found[1] is not None
+    assert found[1].error == CANCELLED
+    ask(store, 2)
+    anew = restorer(log_at(tmp_path), table)
+    assert (anew.carry_out(), table.story[0]) == (1, "require 20262 of 2, for the restore of request 2")
+
+
+def test_a_restore_that_is_decided_on_is_cancelled_no_more(
+    log: CheckpointLog, store: ObstoreLogStore, tmp_path: Path
+) -> None:
+    """Also where the driver dies before the plan: the next one does it. A release that decides nothing has a plan."""
+    ask(store, 1)
+    with pytest.raises(SystemExit):
+        restorer(log, Table(dies=True)).carry_out()
+    assert not cancel_service(store, 1, EPOCH_TIME)
+    with pytest.raises(ConnectionError):
+        restorer(log_at(tmp_path), Table(breaks_off=True)).carry_out()
+    store.delete([decided_key(1)])
+    assert not cancel_service(store, 1, EPOCH_TIME)
+    assert restorer(log_at(tmp_path), Table()).carry_out() == 1
+
+
+def test_a_restore_that_is_left_to_another_driver_may_be_cancelled(log: CheckpointLog, store: ObstoreLogStore) -> None:
+    clock = ManualClock()
+    requests = ServiceRequests(store, clock.monotonic)
+    ask(store, 1, document=Document("another", 1))
+    assert requests.next() is not None
+    assert cancel_service(store, 1, EPOCH_TIME)
+    clock.advance(10)
+    assert requests.next() is None
+    ask(store, 2)
+    clock.advance(10)
+    request = requests.next()
+    assert request is not None
+    assert request.number == 2
 
 
 def test_pending_batches_come_first(log: CheckpointLog, store: ObstoreLogStore) -> None:

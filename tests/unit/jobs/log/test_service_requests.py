@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from obstore.store import MemoryStore
 
 from lakestream.errors import CorruptLogError, InvalidValueError
 from lakestream.log import (
+    CANCELLED,
     Back,
     Document,
     ObstoreLogStore,
@@ -19,10 +21,12 @@ from lakestream.log import (
     ServiceRequests,
     Work,
     ask_for_service,
+    cancel_service,
 )
 from lakestream.log import newest_service as newest
 from lakestream.log.layout import pack, service_key
 from lakestream.model import Standing
+from lakestream.storage import StorageUnavailableError
 from lakestream.testing.logs import EPOCH_TIME, ManualClock
 from lakestream.testing.strategies import standings
 
@@ -104,6 +108,48 @@ def test_a_request_is_taken_until_it_has_an_outcome_and_then_the_next(store: Obs
     clock.advance(10)
     assert requests.next() == cleaning
     assert ServiceRequests(store, clock.monotonic).next() == cleaning
+
+
+def test_a_request_is_begun_or_cancelled_and_never_both(store: ObstoreLogStore) -> None:
+    clock = ManualClock()
+    requests = ServiceRequests(store, clock.monotonic)
+    assert ask_for_service(store, COMPACTION)
+    assert requests.next() == COMPACTION
+    assert requests.decide(COMPACTION)
+    assert requests.decide(COMPACTION), "as often as it is asked"
+    assert not cancel_service(store, 1, EPOCH_TIME)
+    assert newest(store) == (COMPACTION, None)
+    assert requests.done(Outcome(1, EPOCH_TIME))
+    cleaning = ServiceRequest(2, EPOCH_TIME, Work.CLEANING)
+    assert ask_for_service(store, cleaning)
+    clock.advance(10)
+    assert requests.next() == cleaning
+    assert cancel_service(store, 2, EPOCH_TIME)
+    assert cancel_service(store, 2, EPOCH_TIME), "the answer was lost"
+    assert newest(store) == (cleaning, Outcome(2, EPOCH_TIME, CANCELLED))
+    assert not requests.decide(cleaning)
+    savepoint = ServiceRequest(3, EPOCH_TIME, Work.SAVEPOINT)
+    assert ask_for_service(store, savepoint)
+    assert cancel_service(store, 3, EPOCH_TIME), "before any driver has seen it"
+    clock.advance(10)
+    assert requests.next() is None
+    assert ask_for_service(store, ServiceRequest(4, EPOCH_TIME, Work.SAVEPOINT))
+    clock.advance(10)
+    request = requests.next()
+    assert request is not None
+    assert request.number == 4
+    assert ServiceRequests(store, clock.monotonic).next() == request
+
+
+def test_a_decision_waits_for_the_store(store: ObstoreLogStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    requests = ServiceRequests(store)
+    assert ask_for_service(store, COMPACTION)
+    assert requests.next() == COMPACTION
+    with monkeypatch.context() as away:
+        away.setattr(store, "create", Mock(side_effect=StorageUnavailableError("away")))
+        assert not requests.decide(COMPACTION)
+    assert requests.next() == COMPACTION
+    assert requests.decide(COMPACTION)
 
 
 def test_work_of_a_later_release_waits_and_is_told_once(

@@ -181,6 +181,30 @@ def test_a_request_is_put_once_and_told_until_it_is_carried_out(lake: Path) -> N
     assert "request 2: " in table("savepoint", "create", *document, "--yes").stdout
 
 
+def test_a_request_that_waits_is_taken_back_and_one_that_was_begun_is_not(lake: Path) -> None:
+    document = ("-f", f"{lake}/orders.yaml", *HUDI)
+    store = ObstoreLogStore.at(StoreSettings(LakePath.parse(f"{lake}/checkpoint/hudi"), S3Settings("")))
+    done = table("cancel", *document)
+    assert (done.exit_code, done.stdout) == (Exit.PERMANENT, "")
+    assert "nothing to cancel: no request waits" in done.stderr
+    assert table("savepoint", "create", *document, "--yes").exit_code == 0
+    assert "take it back: `lakestream table cancel`" in table("savepoint", "create", *document, "--yes").stderr
+    done = table("cancel", *document)
+    assert (done.exit_code, done.stderr) == (0, "")
+    assert done.stdout == "request 1 (savepoint) is cancelled: no driver carries it out\n"
+    assert re.search(r"^request 1 \(savepoint\) was cancelled \d+ s ago$", table(*document).stdout, re.MULTILINE)
+    assert ServiceRequests(store).next() is None
+    assert table("cancel", *document).exit_code == Exit.PERMANENT
+    assert "request 2: " in table("savepoint", "create", *document, "--yes").stdout
+    requests = ServiceRequests(store)
+    request = requests.next()
+    assert request is not None
+    assert requests.decide(request)
+    done = table("cancel", *document)
+    assert done.exit_code == Exit.PERMANENT
+    assert "request 2 (savepoint) is not cancelled: the writer's driver has begun it" in done.stderr
+
+
 def test_there_may_be_nothing_to_do(lake: Path) -> None:
     for command, told in (
         ("compact", "no log files wait to be compacted\n"),
