@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -33,11 +33,11 @@ def list_reasons(path: TablePath = None, file: OptionalFile = None, writer: Opti
     log_to_stderr("WARNING")
     with explained():
         from lakestream.log import ObstoreLogStore, newest_request
-        from lakestream.quarantined.records import tally
+        from lakestream.quarantined.records import COUNTED, tally
         from lakestream.quarantined.text import as_text
 
         log = log_of(path, file, writer)
-        typer.echo(as_text(tally(_records(log))), nl=False)
+        typer.echo(as_text(tally(_records(log, COUNTED))), nl=False)
         if (state := newest_request(ObstoreLogStore.at(log))) is not None:
             typer.echo(state)
 
@@ -58,14 +58,14 @@ def show(
     with explained():
         import pyarrow as pa
 
-        from lakestream.quarantined.records import SCHEMA, of_reason, tally
+        from lakestream.quarantined.records import COUNTED, SCHEMA, of_reason, tally
         from lakestream.quarantined.text import as_list, readable
         from lakestream.query.output import write_rows
         from lakestream.query.rows import first
 
         require_stdout(output)
         log = log_of(path, file, writer)
-        found = of_reason(reason, _records(log))
+        found = of_reason(reason, _records(log, SCHEMA.names))
         rows = pa.RecordBatchReader.from_batches(SCHEMA, found)
         at_most = SHOWN if limit is None and output is Format.TABLE else limit
         rows = first(at_most, rows)
@@ -73,7 +73,7 @@ def show(
         sys.stdout.flush()
         more = " (there may be more: --limit)" if count == at_most else ""
         typer.echo(f"{count:,} records{more}", err=True)
-        if count == 0 and limit != 0 and reason is not None and (others := tally(_records(log))):
+        if count == 0 and limit != 0 and reason is not None and (others := tally(_records(log, COUNTED))):
             typer.echo(f"no reason begins with {reason!r}; there are: {as_list(others)}", err=True)
 
 
@@ -116,9 +116,9 @@ def replay(
                 typer.echo(f"{count:,} stay in quarantine: {why}", err=True)
 
 
-def _records(log: StoreSettings) -> Iterator[pa.RecordBatch]:
+def _records(log: StoreSettings, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
     from lakestream.log import ObstoreLogStore, rejected_files
     from lakestream.places import QUARANTINE
     from lakestream.quarantined.records import read_records
 
-    return read_records(log / QUARANTINE, rejected_files(ObstoreLogStore.at(log)))
+    return read_records(log / QUARANTINE, rejected_files(ObstoreLogStore.at(log)), columns)

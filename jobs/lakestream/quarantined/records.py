@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import io
 import logging
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -19,7 +18,7 @@ from lakestream.log import BatchFiles
 from lakestream.model import FileEntry
 from lakestream.query.errors import UnreadableError
 from lakestream.rejected import DAMAGED, damaged
-from lakestream.storage import ObjectNotFoundError, StoreSettings, open_store, translated
+from lakestream.storage import LakeStore, ObjectNotFoundError, StoreSettings, open_store, translated
 
 logger = logging.getLogger(__name__)
 
@@ -37,6 +36,10 @@ SCHEMA = pa.schema(
     ]
 )
 """Columns of a record. Where a transform makes rows of several records, `data` is the row, and it came from nowhere."""
+COUNTED = (BATCH, "reason", "arrival")
+"""What `tally` needs, which is little beside the data."""
+_AS_A_WHOLE = 1 << 20
+"""Bytes up to which a file is got by one request, whatever is needed of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +54,15 @@ class Tally:
     last_arrival: datetime | None
 
 
-def read_records(place: StoreSettings, batches: Iterable[BatchFiles]) -> Iterator[pa.RecordBatch]:
+def read_records(
+    place: StoreSettings, batches: Iterable[BatchFiles], columns: Sequence[str] = SCHEMA.names
+) -> Iterator[pa.RecordBatch]:
     """The records of committed batches, the oldest batch first; by `SCHEMA`.
 
     Args:
         place: the writer's quarantine.
         batches: as the log has them.
+        columns: those that are wanted; of large files no others are got.
 
     Raises:
         UnreadableError: a file is damaged.
@@ -64,7 +70,7 @@ def read_records(place: StoreSettings, batches: Iterable[BatchFiles]) -> Iterato
     """
     files = [(batch.batch, entry) for batch in batches for entry in batch.rejects]
     gone: list[FileEntry] = []
-    for (_, entry), table in answers(lambda one: _read(place, *one), files):
+    for (_, entry), table in answers(lambda one: _read(place, *one, columns), files):
         if table is None:
             gone.append(entry)
         else:
@@ -76,36 +82,99 @@ def read_records(place: StoreSettings, batches: Iterable[BatchFiles]) -> Iterato
         )
 
 
-def _read(place: StoreSettings, batch: int, entry: FileEntry) -> pa.Table | None:
+class _Object(io.RawIOBase):
+    """A file of the quarantine, got in ranges, or as a whole if it is small."""
+
+    def __init__(self, store: LakeStore, place: StoreSettings, entry: FileEntry) -> None:
+        self._store = store
+        self._path = entry.path
+        self._what = f"read {entry.path} under {place.path}"
+        self._at = 0
+        self._whole: bytes | None = None
+        self._size = entry.bytes
+        if entry.bytes <= _AS_A_WHOLE:
+            with translated(self._what):
+                self._whole = bytes(obstore.get(store, entry.path).bytes())
+            self._size = len(self._whole)
+        self.failed: Exception | None = None
+        """Of the store; Arrow hands on that something failed, but not always what."""
+
+    def read(self, size: int | None = -1) -> bytes:
+        end = self._size if size is None or size < 0 else min(self._at + size, self._size)
+        if end <= self._at:
+            return b""
+        found = self._whole[self._at : end] if self._whole is not None else self._get(self._at, end)
+        self._at += len(found)
+        return found
+
+    def _get(self, start: int, end: int) -> bytes:
+        try:
+            with translated(self._what):
+                return bytes(obstore.get_range(self._store, self._path, start=start, end=end))
+        except Exception as error:
+            self.failed = error
+            raise
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        self._at = offset + (0, self._at, self._size)[whence]
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def seekable(self) -> bool:
+        return True
+
+    def readable(self) -> bool:
+        return True
+
+
+def _read(place: StoreSettings, batch: int, entry: FileEntry, columns: Sequence[str]) -> pa.Table | None:
     """None: somebody has removed the file."""
     try:
-        with translated(f"read {entry.path} under {place.path}"):
-            content = obstore.get(open_store(place), entry.path).bytes()
+        file = _Object(open_store(place), place, entry)
     except ObjectNotFoundError:
         return None
     try:
-        found = pq.read_table(io.BytesIO(content))
+        found = pq.read_table(pa.PythonFile(file, mode="r"), columns=[name for name in columns if name != BATCH])
         found = found.append_column(BATCH, pa.repeat(pa.scalar(batch, pa.int64()), found.num_rows))
-        found = found.select(SCHEMA.names).cast(SCHEMA)
+        found = found.select(columns).cast(pa.schema([SCHEMA.field(name) for name in columns]))
         found.validate(full=True)  # of texts, whether they are any
     except DAMAGED as error:
+        if isinstance(file.failed, ObjectNotFoundError):
+            return None
+        if file.failed is not None:
+            raise file.failed from error
         raise UnreadableError(damaged(place, entry.path, error)) from error
     return found
 
 
 def tally(records: Iterable[pa.RecordBatch]) -> list[Tally]:
     """Count records by reason, the most frequent first."""
-    by_reason: defaultdict[str, list[pa.RecordBatch]] = defaultdict(list)
+    found: dict[str, Tally] = {}
     for batch in records:
         for reason in pc.unique(batch["reason"]).to_pylist():
-            by_reason[reason].append(batch.filter(pc.equal(batch["reason"], reason)).drop_columns(["data"]))
-    found = [_tally(reason, pa.Table.from_batches(batches)) for reason, batches in by_reason.items()]
-    return sorted(found, key=lambda one: (-one.records, one.reason))
+            more = _tally(reason, batch.filter(pc.equal(batch["reason"], reason)))
+            found[reason] = more if reason not in found else _together(found[reason], more)
+    return sorted(found.values(), key=lambda one: (-one.records, one.reason))
 
 
-def _tally(reason: str, records: pa.Table) -> Tally:
+def _tally(reason: str, records: pa.RecordBatch) -> Tally:
     batches, arrivals = (pc.min_max(records[name]).as_py() for name in (BATCH, "arrival"))
     return Tally(reason, records.num_rows, batches["min"], batches["max"], arrivals["min"], arrivals["max"])
+
+
+def _together(one: Tally, other: Tally) -> Tally:
+    first = [time for time in (one.first_arrival, other.first_arrival) if time is not None]
+    last = [time for time in (one.last_arrival, other.last_arrival) if time is not None]
+    return Tally(
+        one.reason,
+        one.records + other.records,
+        min(one.first_batch, other.first_batch),
+        max(one.last_batch, other.last_batch),
+        min(first, default=None),
+        max(last, default=None),
+    )
 
 
 def of_reason(reason: str | None, records: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

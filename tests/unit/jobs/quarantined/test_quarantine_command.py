@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+import random
+import weakref
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
+import obstore
 import orjson
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from obstore import Bytes
+from obstore.store import LocalStore
 from typer.testing import CliRunner, Result
 
 from lakestream.errors import RequestError
 from lakestream.log import BatchFiles
 from lakestream.main import app
 from lakestream.model import BatchCommit, Definition, FileEntry
-from lakestream.quarantined.records import read_records, tally
+from lakestream.quarantined.records import Tally, read_records, tally
 from lakestream.quarantined.replay import _look_at
 from lakestream.query.errors import UnreadableError
 from lakestream.sinks.quarantine import COLUMNS
@@ -114,6 +119,38 @@ def test_records_are_counted_by_reason(kept: Kept) -> None:
         "1 1 2026-01-31 12:01:00 UTC – 2026-01-31 12:01:00 UTC missing: order_id",
         "1 0 2026-01-31 12:00:00 UTC – 2026-01-31 12:00:00 UTC not UTF-8",
     ]
+
+
+def test_to_count_records_takes_neither_their_bytes_nor_the_memory_for_all(tmp_path: Path) -> None:
+    kept = Kept(tmp_path)
+    kept.batch(0, [(random.Random(1).randbytes(1 << 20), f"not JSON {number % 2}") for number in range(4)])
+    kept.batch(1, [(b"{", "not JSON 0")])
+    got: list[int] = []
+    get_range = obstore.get_range
+
+    def counting(store: LocalStore, path: str, *, start: int, end: int) -> Bytes:
+        got.append(end - start)
+        return get_range(store, path, start=start, end=end)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("lakestream.quarantined.records.obstore.get_range", counting)
+        lines = kept.ask("list").stdout.splitlines()
+    assert [line.split()[:2] for line in lines[1:]] == [["3", "0–1"], ["2", "0"]]
+    assert got
+    assert sum(got) < 1 << 18
+
+
+def test_what_was_counted_is_held_no_more() -> None:
+    seen: list[weakref.ref[pa.RecordBatch]] = []
+
+    def records() -> Iterator[pa.RecordBatch]:
+        for number in range(5):
+            assert [one() for one in seen[:-1]] == [None] * len(seen[:-1])
+            batch = pa.record_batch({"batch": [number], "reason": ["not JSON"], "arrival": [EPOCH_TIME]})
+            seen.append(weakref.ref(batch))
+            yield batch
+
+    assert tally(records()) == [Tally("not JSON", 5, 0, 4, EPOCH_TIME, EPOCH_TIME)]
 
 
 def test_records_are_shown_as_text(kept: Kept) -> None:
