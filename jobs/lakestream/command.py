@@ -22,8 +22,14 @@ from lakestream_api import InvalidDocumentError, LakeStream, Problem, load_lakes
 logger = logging.getLogger(__name__)
 
 File = Annotated[
-    Path, typer.Option("--file", "-f", exists=True, dir_okay=False, help="The LakeStream document (YAML).")
+    Path,
+    typer.Option("--file", "-f", dir_okay=False, help="The LakeStream document (YAML); - is the standard input."),
 ]
+
+
+def named(file: Path) -> str:
+    """What stands for the document in a command that somebody is told to run."""
+    return "lakestream.yaml" if file == Path("-") else str(file)
 
 
 class WithDefault(TyperGroup):

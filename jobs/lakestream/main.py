@@ -67,7 +67,10 @@ app = typer.Typer(
 
 @app.command()
 def ingest(
-    file: File,
+    # No pipe: a driver that begins anew reads it once more.
+    file: Annotated[
+        Path, typer.Option("--file", "-f", exists=True, dir_okay=False, help="The LakeStream document (YAML).")
+    ],
     writer: Annotated[str, typer.Option(help="Name of the writer to run, one of spec.writers.")],
     until_caught_up: Annotated[
         bool, typer.Option("--until-caught-up", help="End once all that had arrived is committed.")

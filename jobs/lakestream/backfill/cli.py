@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from lakestream.command import File, WithDefault, explained, load
+from lakestream.command import File, WithDefault, explained, load, named
 from lakestream.errors import RequestError
 from lakestream.logs import log_to_stderr
 from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, target_of
@@ -99,7 +99,7 @@ def files(
         )
         typer.echo(
             f"{told(request)}. The writer's driver takes them between its batches; if none runs: "
-            f"lakestream ingest -f {file} --writer {writer}"
+            f"lakestream ingest -f {named(file)} --writer {writer}"
         )
 
 
@@ -150,7 +150,7 @@ def span(
                 deletes_known_for=None if despite_deletes or chosen.hudi is None else chosen.hudi.deletes_remembered,
             ),
         )
-        _tell_span(asked, source.stream, f"lakestream ingest -f {file} --writer {writer}")
+        _tell_span(asked, source.stream, f"lakestream ingest -f {named(file)} --writer {writer}")
 
 
 def _tell_span(asked: Asked, stream: str, command: str) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lakestream.command import File, explained, load
+from lakestream.command import File, explained, load, named
 from lakestream.logs import log_to_stderr
 from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, log_of
 from lakestream.query.output import MOST, SHOWN, Format, require_stdout
@@ -106,7 +106,7 @@ def replay(
         request = asked.request
         typer.echo(
             f"replay {request.number}: {request.records:,} records in {len(request.files):,} files. The writer's "
-            f"driver reads them between its batches; if none runs: lakestream ingest -f {file} --writer {writer}"
+            f"driver reads them between its batches; if none runs: lakestream ingest -f {named(file)} --writer {writer}"
         )
         for count, why in (
             (asked.rejected_by_the_same, "rejected by the very schema and transform that the document has"),

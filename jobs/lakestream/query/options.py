@@ -19,7 +19,8 @@ TablePath: TypeAlias = Annotated[
     str | None, typer.Argument(help="Folder or s3:// path of a table, in place of -f.", show_default=False)
 ]
 OptionalFile: TypeAlias = Annotated[
-    Path | None, typer.Option("--file", "-f", exists=True, dir_okay=False, help="The LakeStream document (YAML).")
+    Path | None,
+    typer.Option("--file", "-f", dir_okay=False, help="The LakeStream document (YAML); - is the standard input."),
 ]
 OptionalWriter: TypeAlias = Annotated[str | None, typer.Option("--writer", help="Name of a writer of the document.")]
 

@@ -311,6 +311,30 @@ def test_of_a_reason_that_no_record_has_those_that_are_there_are_told(kept: Kept
     assert "there are" not in kept.ask("show", "--reason", "no such", "--limit", "0").stderr
 
 
+def test_the_document_may_come_from_the_standard_input(kept: Kept) -> None:
+    """As in `kubectl exec -i … -f - < lakestream.yaml`: the pod's own is that of before an edit."""
+    text = (kept.lake / "orders.yaml").read_text("utf-8")
+    for command, said in (
+        (["quarantine", "list"], "missing: order_id"),
+        (["quarantine", "replay"], "if none runs: lakestream ingest -f lakestream.yaml --writer json\n"),
+        (["backfill", "status"], "replay 1 has come to part 0 of 2"),
+        (["table"], "JSON files, of 0 committed batches"),
+        (["files", "--quarantine"], "b000000000000-00000-5e0c11aa.parquet"),
+    ):
+        done = CliRunner().invoke(app, [*command, "-f", "-", "--writer", "json"], input=text)
+        assert done.exit_code == 0, done.stderr
+        assert said in done.stdout
+    refused = CliRunner().invoke(app, ["quarantine", "list", "-f", "-", "--writer", "json"], input="kind: Namespace")
+    assert refused.exit_code == 2
+    refused = CliRunner().invoke(app, ["quarantine", "list", "-f", f"{kept.lake}/none.yaml", "--writer", "json"])
+    assert refused.exit_code == 2
+    assert "none.yaml cannot be read as text" in refused.stderr
+    # A driver that begins anew reads its document once more.
+    refused = CliRunner().invoke(app, ["ingest", "-f", "-", "--writer", "json"], input=text)
+    assert refused.exit_code == 2
+    assert "'-' does not exist" in refused.stderr
+
+
 def test_what_is_taken_for_a_path_is_named(kept: Kept) -> None:
     refused = kept.try_to("show", "999")
     assert refused.exit_code == 2
