@@ -11,6 +11,7 @@ import msgspec
 import typer
 
 from lakestream.command import WithDefault, explained
+from lakestream.errors import SettingsError
 from lakestream.logs import log_to_stderr
 from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, described, target_of
 from lakestream.statuses import PLANNED
@@ -205,6 +206,7 @@ def _ask(
     """Tell what the work comes to; with `yes`, ask the writer's driver for it."""
     log_to_stderr("WARNING")
     with explained():
+        from lakestream.log import Work
         from lakestream.table.look import look
         from lakestream.table.services import ask, plan_of
 
@@ -212,6 +214,9 @@ def _ask(
         limit = _merged_below(document, writer)
         report = look(target, 0) if limit is None else look(target, 0, limit)
         plan = plan_of(work, report, instant, limit)
+        if work is Work.CLUSTERING and document is not None and limit is None:
+            # As the driver does, which would not do it.
+            raise SettingsError("hudi.clustering is not set: batches add to the very files that it would merge")
         typer.echo(printable(plan.told))
         if plan.is_needed:
             _require_yes(yes=yes)

@@ -239,6 +239,11 @@ def test_what_is_clustered_is_what_the_driver_merges(lake: Path) -> None:
         os.truncate(path, mebibytes << 20)
 
     by_document, by_path = ("-f", str(document), *HUDI), (str(lake / "hudi"),)
+    without = lake / "without.yaml"
+    without.write_text(document.read_text().replace(", clustering: {targetFileSize: 100Mi}", ""))
+    refused = table("cluster", "-f", str(without), *HUDI, "--yes")
+    assert refused.exit_code == Exit.SETTINGS
+    assert "hudi.clustering is not set: batches add to the very files that it would merge" in refused.stderr
     limit = "50.0 MiB, half of hudi.clustering.targetFileSize\n"
     add("dt=b/a", 40)
     # One in each partition that is small: there is nothing to merge it with.
