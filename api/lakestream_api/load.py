@@ -77,14 +77,16 @@ def load_lakestream(text: str) -> LakeStream:
 def lakestreams_in(text: str) -> list[Mapping[str, Any]]:
     """The LakeStreams among the documents of a YAML text, and in its lists, as `kubectl get -o yaml` prints them.
 
-    Where there is none, a text with one document is that: it is told what it lacks.
+    There is none in a list without items. Elsewhere, where there is none, a text with one document is that: it is told
+    what it lacks.
 
     Raises:
-        InvalidDocumentError: it is no YAML, or has no LakeStream.
+        InvalidDocumentError: it is no YAML, or has no LakeStream, and is no empty list.
     """
     documents = _documents(text)
-    found = [one for document in documents for one in _items(document) if _kind(one) == LakeStream.__name__]
-    return found or [_only(documents)]
+    items = [one for document in documents for one in _items(document)]
+    found = [one for one in items if _kind(one) == LakeStream.__name__]
+    return found if found or (documents and not items) else [_only(documents)]
 
 
 def load_manifest(manifest: Mapping[str, Any]) -> LakeStream:

@@ -112,6 +112,9 @@ def validate(
     """
     with explained():
         found = lakestreams_in(text_of(file))
+        if not found:
+            typer.echo("there are no LakeStreams in the list")
+            return
         if len(found) == 1:
             _tell_of(load_manifest(found[0]))
         elif [manifest for manifest in found if not _is_valid(manifest)]:

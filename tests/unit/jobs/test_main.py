@@ -71,6 +71,12 @@ def test_all_that_a_cluster_has_is_checked_at_once() -> None:
     assert result.exit_code == 2
 
 
+def test_a_cluster_without_lakestreams_has_none_that_is_wrong() -> None:
+    listed = 'apiVersion: v1\nitems: []\nkind: List\nmetadata:\n  resourceVersion: ""\n'
+    result = CliRunner().invoke(app, ["validate", "-f", "-"], input=listed)
+    assert (result.exit_code, result.stdout, result.stderr) == (0, "there are no LakeStreams in the list\n", "")
+
+
 def test_what_stands_beside_a_lakestream_in_its_file_is_passed_over() -> None:
     text = f"apiVersion: v1\nkind: Namespace\nmetadata: {{name: lake}}\n---\n{EXAMPLE.read_text('utf-8')}"
     result = CliRunner().invoke(app, ["validate", "-f", "-"], input=text)
@@ -81,7 +87,7 @@ def test_what_stands_beside_a_lakestream_in_its_file_is_passed_over() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("kind: List\nitems: []", "kind: is \"List\"; choose 'LakeStream'"),
+        ("", "the text has 0 documents; give one LakeStream"),
         ("kind: Namespace\n---\nkind: Secret", "the text has 2 documents; give one LakeStream"),
         ("kind: List\nitems: {a: 1}", "kind: is \"List\"; choose 'LakeStream'"),
         ("kind: LakeStream\n---\nkind: LakeStream\nmetadata: [1]", "lakestream: one without a name: spec: is required"),
