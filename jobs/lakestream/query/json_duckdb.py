@@ -7,12 +7,15 @@ declared nowhere: its types are inferred from all lines.
 from __future__ import annotations
 
 import json
+import logging
 import re
+import shutil
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -42,10 +45,15 @@ from lakestream.query.spans import Span
 from lakestream.query.telling import told_of
 from lakestream.sinks.hive_paths import partition_values
 from lakestream.storage import Scheme, StoreSettings, open_store, translated
+from lakestream_api import rounded_size
+
+logger = logging.getLogger(__name__)
 
 _LONGEST_LINE = 1 << 26
 """Bytes. A record of Kinesis has 10 MiB; escapes and fields from others make its line longer."""
 _CONCURRENT_GETS = 16
+_LARGE = 1 << 30
+"""Bytes that take long to fetch."""
 _EXACT_DIGITS = 15
 """DuckDB reads a number with a fraction as a double, whatever it is to become; so many digits survive that."""
 
@@ -78,11 +86,17 @@ class JsonDuckDb:
         self._log = log
         self._span = span
         self._asked = asked
-        self._files = log.files(span)
+        of_span = log.files(span)
+        self._files = of_span
+        # What infers types looks at all lines, and so does a query.
+        if asked.sql is None and asked.limit is not None and log.is_complete:
+            self._files = _with_rows(asked.limit, of_span)
+        self._of = f" of {len(of_span):,}" if len(self._files) < len(of_span) else ""
 
     @property
     def about(self) -> str:
-        return f"{self._log.told}, {told_of(self._span, self._asked.now, 'batch ')}, {len(self._files):,} files"
+        files = f"{len(self._files):,}{self._of} files"
+        return f"{self._log.told}, {told_of(self._span, self._asked.now, 'batch ')}, {files}"
 
     @contextmanager
     def answered(self, statement: str | None, limit: int | None) -> Iterator[pa.RecordBatchReader]:
@@ -281,6 +295,24 @@ def _unreadable(log: JsonLog, paths: Sequence[str], error: Exception) -> Unreada
     return UnreadableError(f"{sql.ENGINE} cannot read {log.told} at {log.table.path}: {message}")
 
 
+def _with_rows(limit: int, files: Sequence[CommittedFile]) -> tuple[CommittedFile, ...]:
+    """The first files that have so many rows together, and one at least, for the columns."""
+    rows_before = accumulate((file.entry.rows for file in files), initial=0)
+    return tuple(file for file, before in zip(files, rows_before, strict=False) if before < max(limit, 1))
+
+
+def _require_room(place: StoreSettings, files: Sequence[CommittedFile], folder: str) -> None:
+    """Tell of what takes long to fetch, before it is, and refuse what has no room."""
+    size = sum(file.entry.bytes for file in files)
+    free = shutil.disk_usage(folder).free
+    told = f"{len(files):,} files of {place.path} with {rounded_size(size)} are to be fetched first"
+    instead = "--since and --at ask for less, or have Spark read what `lakestream files` lists"
+    if size > free:
+        raise UnreadableError(f"{told}, and {folder} has {rounded_size(free)} left: {instead}. TMPDIR names another")
+    if size > _LARGE:
+        logger.warning("%s; %s", told, instead)
+
+
 @contextmanager
 def _local(place: StoreSettings, files: Sequence[CommittedFile]) -> Iterator[list[str]]:
     """Paths on this machine of files of a table; those on S3 are fetched, and removed in the end."""
@@ -289,6 +321,7 @@ def _local(place: StoreSettings, files: Sequence[CommittedFile]) -> Iterator[lis
         return
     store = open_store(place)
     with tempfile.TemporaryDirectory(prefix="lakestream-query-") as folder:
+        _require_room(place, files, folder)
 
         def fetch(numbered: tuple[int, CommittedFile]) -> str:
             number, file = numbered

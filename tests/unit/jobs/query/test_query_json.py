@@ -18,10 +18,13 @@ from typer.testing import CliRunner, Result
 
 from lakestream.main import app
 from lakestream.model import BatchCommit, Definition, FileEntry, SinkCommit
+from lakestream.query.errors import UnreadableError
+from lakestream.query.json_duckdb import _require_room
+from lakestream.query.json_log import CommittedFile
 from lakestream.sinks.hive_paths import partition_path
 from lakestream.sinks.owner import Owner, TableClaim
 from lakestream.storage import LakePath, S3Settings, StoreSettings
-from lakestream.testing.logs import log_at, plan_of
+from lakestream.testing.logs import EPOCH_TIME, log_at, plan_of
 
 SCHEMA = (
     "order_id string, version long, amount decimal(12,2), at timestamp, counts map<string,int>, "
@@ -157,6 +160,47 @@ def test_the_table_as_it_was_and_what_came_since(table: Table) -> None:
     assert keys_of(table, "--since", "2026-01-30") == "aabcde"
     assert keys_of(table, "--since", "batch 4", "--sql", "SELECT order_id, twice, dt FROM lake") == ""
     assert len(keys_of(table, "--limit", "2")) == 2
+
+
+def test_the_first_rows_are_those_of_the_first_files(tmp_path: Path) -> None:
+    table = Table(tmp_path, transform=None)
+    for batch in range(4):
+        table.write(batch, [line(f"k{batch}", 1)])
+    for path in sorted(table.folder.rglob("*.json.gz"))[2:]:
+        path.unlink()  # nobody looks at it
+    for limit, files in (("0", 1), ("1", 1), ("2", 2)):
+        done = ask(str(table.folder), "--limit", limit, "-o", "csv")
+        assert done.exit_code == 0, done.stderr
+        assert done.stdout.splitlines()[0].startswith("order_id,version,amount,")
+        assert done.stdout.count("\n") == 1 + int(limit)
+        assert f", {files} of 4 files, by DuckDB" in done.stderr
+    for arguments in (["--limit", "3"], ["-o", "csv"], ["--limit", "1", "--sql", "FROM lake"]):
+        assert "is gone, which a committed batch has written" in ask(str(table.folder), *arguments).stderr
+
+
+def test_types_that_are_inferred_are_those_of_all_lines(tmp_path: Path) -> None:
+    table = Table(tmp_path, "order_id string", "SELECT *, version AS v FROM events")
+    table.write(0, [line("a", 1, v=1)])
+    table.write(1, [line("b", 1, v=1.5)])
+    (row,) = rows_of(str(table.folder), "--limit", "1", "--since", "2026-01-30")
+    assert isinstance(row["v"], float)
+
+
+def test_what_takes_long_to_fetch_is_told_and_what_has_no_room_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    place = StoreSettings(LakePath.parse("s3a://lake/orders"), S3Settings("eu-west-1"))
+    files = [CommittedFile(batch, EPOCH_TIME, FileEntry(f"b{batch}", 1, 3 << 30, "")) for batch in range(2)]
+    monkeypatch.setattr("lakestream.query.json_duckdb.shutil.disk_usage", lambda folder: SimpleNamespace(free=7 << 30))
+    _require_room(place, files[:0], str(tmp_path))
+    assert caplog.messages == []
+    _require_room(place, files, str(tmp_path))
+    (told,) = caplog.messages
+    assert told.startswith(
+        "2 files of s3a://lake/orders with 6.0 GiB are to be fetched first; --since and --at ask for"
+    )
+    with pytest.raises(UnreadableError, match=f"and {tmp_path} has 7.0 GiB left: --since and --at"):
+        _require_room(place, [*files, *files], str(tmp_path))
 
 
 def test_sql_knows_which_batch_a_row_came_with(table: Table) -> None:
