@@ -52,6 +52,12 @@ def test_the_operator_understands_the_default_settings(render: Render, tmp_path:
     assert settings.job.termination_grace_period_seconds == 120
 
 
+def test_the_operator_understands_settings_that_are_missing(render: Render, tmp_path: Path) -> None:
+    values: dict[str, Any] = {"job": dict.fromkeys(("imagePullSecrets", "env", "envFrom", "sparkConf"))}
+    settings = _settings(render("lakestream", {**values, "operator": {"namespaces": None}}), tmp_path)
+    assert (settings.job.env, settings.job.env_from, settings.job.spark_conf, settings.namespaces) == ((), (), {}, ())
+
+
 @pytest.mark.parametrize("text", ["=", "<<", "yes", "1:30", "2026-01-01", "a\nb", "a: b #c", "<a&b>", "\u2028"])
 def test_it_is_told_each_text_as_it_is(text: str, render: Render, tmp_path: Path) -> None:
     values = {"job": {"env": [{"name": "A", "value": text}], "sparkConf": {"spark.a": text}}}

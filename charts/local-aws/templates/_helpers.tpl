@@ -16,7 +16,7 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{- define "local-aws.s3.image" -}}
-{{- with .Values.s3.image }}{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag }}{{ end }}{{ end }}
+{{- with .Values.s3.image }}{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | required "s3.image.tag is required, unless there is s3.image.digest" }}{{ end }}{{ end }}
 {{- end }}
 
 {{- define "local-aws.kinesis.url" -}}

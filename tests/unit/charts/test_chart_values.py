@@ -1,5 +1,6 @@
 """Values of the charts: each is documented and in the schema, and the schema lets nothing else in."""
 
+import copy
 import hashlib
 import json
 import runpy
@@ -18,6 +19,8 @@ CHARTS = Path(__file__).parents[3] / "charts"
 RECORD_BYTES = 766
 REFERENCE = runpy.run_path(str(CHARTS / "reference.py"))
 NAMES: list[str] = REFERENCE["NAMES"]
+# May be missing, though not empty by default: a label, which is anybody's choice, and what a template asks for.
+MISSING = {"grafanaDashboard.labels.grafana_dashboard", "s3.image.tag"}
 
 
 def _schema(chart: str) -> dict[str, Any]:
@@ -95,6 +98,39 @@ def test_schema_and_values_have_the_same_keys(chart: str) -> None:
     opaque = {value.path for value in REFERENCE["values_of"](chart)}
     compare(yaml.safe_load((CHARTS / chart / "values.yaml").read_text("utf-8")), root, "")
     assert different == {}
+
+
+def _without(values: dict[str, Any], path: str) -> dict[str, Any]:
+    left = copy.deepcopy(values)
+    *outer, name = path.split(".")
+    at = left
+    for key in outer:
+        at = at[key]
+    del at[name]
+    return left
+
+
+@pytest.mark.parametrize("chart", NAMES)
+def test_what_is_not_empty_by_default_may_not_be_missing(chart: str) -> None:
+    """As where it is null, or where `helm upgrade --reuse-values` goes on with the values of a chart that had none."""
+    validator = Draft7Validator(_schema(chart))
+    values = yaml.safe_load((CHARTS / chart / "values.yaml").read_text("utf-8"))
+    assert validator.is_valid(values)
+    paths = [
+        value.path
+        for value in REFERENCE["values_of"](chart)
+        # Those of the Spark Operator have defaults of its own.
+        if not value.path.startswith("sparkOperator.") or value.path == "sparkOperator.enabled"
+        if value.default is not False and value.default not in ("", [], {})
+    ]
+    paths += [
+        f"{path}.{name}"
+        for path in paths
+        if "podSecurityContext" in path
+        for name in ("runAsNonRoot", "seccompProfile")
+    ]
+    assert len(paths) > 15
+    assert {path for path in paths if validator.is_valid(_without(values, path))} <= MISSING
 
 
 def test_all_that_is_retained_of_the_local_load_fits_into_the_local_kinesis() -> None:
