@@ -37,20 +37,25 @@ app.kubernetes.io/name: {{ include "lakestream.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
+{{/* Neither a label nor a tag may have the + of a build, as Flux writes it into the version (reconcileStrategy: Revision). */}}
+{{- define "lakestream.version" -}}
+{{ .Chart.AppVersion | replace "+" "_" }}
+{{- end }}
+
 {{- define "lakestream.labels" -}}
-helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
-app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/version: {{ include "lakestream.version" . | trunc 63 | trimSuffix "-" | quote }}
 app.kubernetes.io/part-of: lakestream
 {{ include "lakestream.selector" . }}
 {{- end }}
 
 {{- define "lakestream.operator.image" -}}
-{{- with .Values.operator.image }}{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}{{ end }}
+{{- with .Values.operator.image }}{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default (include "lakestream.version" $) }}{{ end }}{{ end }}
 {{- end }}
 
 {{- define "lakestream.job.image" -}}
-{{- with .Values.job.image }}{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}{{ end }}
+{{- with .Values.job.image }}{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default (include "lakestream.version" $) }}{{ end }}{{ end }}
 {{- end }}
 
 {{- define "lakestream.pod" -}}

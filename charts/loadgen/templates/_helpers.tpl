@@ -28,16 +28,21 @@ app.kubernetes.io/name: {{ include "loadgen.name" . | quote }}
 app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
+{{/* Neither a label nor a tag may have the + of a build, as Flux writes it into the version (reconcileStrategy: Revision). */}}
+{{- define "loadgen.version" -}}
+{{ .Chart.AppVersion | replace "+" "_" }}
+{{- end }}
+
 {{- define "loadgen.labels" -}}
-helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
-app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/version: {{ include "loadgen.version" . | trunc 63 | trimSuffix "-" | quote }}
 app.kubernetes.io/part-of: lakestream
 {{ include "loadgen.selector" . }}
 {{- end }}
 
 {{- define "loadgen.image" -}}
-{{- with .Values.image }}{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}{{ end }}
+{{- with .Values.image }}{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default (include "loadgen.version" $) }}{{ end }}{{ end }}
 {{- end }}
 
 {{/* Workers that are there at least: the run waits for them. */}}

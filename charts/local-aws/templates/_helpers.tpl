@@ -1,7 +1,12 @@
+{{/* Neither a label nor a tag may have the + of a build, as Flux writes it into the version (reconcileStrategy: Revision). */}}
+{{- define "local-aws.version" -}}
+{{ .Chart.AppVersion | replace "+" "_" }}
+{{- end }}
+
 {{- define "local-aws.labels" -}}
-helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
-app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/version: {{ include "local-aws.version" . | trunc 63 | trimSuffix "-" | quote }}
 app.kubernetes.io/part-of: lakestream
 {{ include "local-aws.selector" . }}
 {{- end }}
@@ -12,7 +17,7 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{- define "local-aws.kinesis.image" -}}
-{{- with .Values.kinesis.image }}{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}{{ end }}
+{{- with .Values.kinesis.image }}{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default (include "local-aws.version" $) }}{{ end }}{{ end }}
 {{- end }}
 
 {{- define "local-aws.s3.image" -}}
