@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from rendering import CHARTS, containers, ours, pods, template
+from rendering import CHARTS, Render, containers, ours, pods, template
 
 NAMES = ["lakestream", "loadgen", "local-aws"]
 pytestmark = pytest.mark.charts
@@ -27,3 +28,39 @@ def test_a_version_may_name_its_build(chart: str, tmp_path: Path) -> None:
     assert {each["app.kubernetes.io/version"] for each in labels} == {f"0.1.0-{'0a' * 20}_4e1243bd"}
     images = {each["image"] for _, pod in pods(rendered) for each in containers(pod) if "lakestream/" in each["image"]}
     assert {image.rpartition(":")[2] for image in images} == {f"0.1.0-{'0a' * 20}_4e1243bd"}
+
+
+MORE = {"app.kubernetes.io/part-of": "shop", "app.kubernetes.io/version": "2", "team": "data"}
+
+
+@pytest.mark.parametrize(
+    ("chart", "values", "found"),
+    [
+        ("lakestream", {"operator": {"podLabels": MORE}}, 3),
+        ("lakestream", {"podMonitor": {"enabled": True, "labels": MORE}}, 2),
+        ("lakestream", {"prometheusRule": {"enabled": True, "labels": MORE}}, 1),
+        ("lakestream", {"grafanaDashboard": {"enabled": True, "labels": MORE}}, 1),
+        ("loadgen", {"podLabels": MORE}, 3),
+        ("loadgen", {"podMonitor": {"enabled": True, "labels": MORE}}, 1),
+        ("local-aws", {"podMonitor": {"enabled": True, "labels": MORE}}, 1),
+    ],
+)
+def test_labels_of_ones_own_take_the_place_of_the_charts(
+    chart: str, values: dict[str, Any], found: int, render: Render
+) -> None:
+    """Each is there once: what renders these refuses keys that are there twice."""
+    objects = [each for one in ours(render(chart, values)) for each in (one, one.get("spec", {}).get("template", {}))]
+    labels = [each["metadata"].get("labels", {}) for each in objects if "metadata" in each]
+    changed = [each for each in labels if each.get("team") == "data"]
+    assert len(changed) == found
+    for each in changed:
+        assert MORE.items() <= each.items()
+        assert each["app.kubernetes.io/instance"] == "test"
+
+
+@pytest.mark.parametrize("label", ["name", "instance", "component"])
+def test_labels_by_which_pods_are_found_are_the_charts_own(label: str, render: Render) -> None:
+    labels = {"podLabels": {f"app.kubernetes.io/{label}": "shop"}}
+    for chart, values in (("lakestream", {"operator": labels}), ("loadgen", labels)):
+        with pytest.raises(ValueError, match=f"'app.kubernetes.io/{label}'"):
+            render(chart, values)

@@ -50,6 +50,13 @@ app.kubernetes.io/part-of: lakestream
 {{ include "lakestream.selector" . }}
 {{- end }}
 
+{{/* Labels beside those of the chart, of which they may change some; (list $ "component" more), "" for no component. */}}
+{{- define "lakestream.moreLabels" -}}
+{{- $labels := include "lakestream.labels" (index . 0) | fromYaml }}
+{{- with index . 1 }}{{ $_ := set $labels "app.kubernetes.io/component" . }}{{ end }}
+{{- mergeOverwrite $labels (index . 2 | default dict) | toYaml }}
+{{- end }}
+
 {{- define "lakestream.operator.image" -}}
 {{- with .Values.operator.image }}{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default (include "lakestream.version" $) }}{{ end }}{{ end }}
 {{- end }}

@@ -41,6 +41,13 @@ app.kubernetes.io/part-of: lakestream
 {{ include "loadgen.selector" . }}
 {{- end }}
 
+{{/* Labels beside those of the chart, of which they may change some; (list $ "component" more), "" for no component. */}}
+{{- define "loadgen.moreLabels" -}}
+{{- $labels := include "loadgen.labels" (index . 0) | fromYaml }}
+{{- with index . 1 }}{{ $_ := set $labels "app.kubernetes.io/component" . }}{{ end }}
+{{- mergeOverwrite $labels (index . 2 | default dict) | toYaml }}
+{{- end }}
+
 {{- define "loadgen.image" -}}
 {{- with .Values.image }}{{ .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default (include "loadgen.version" $) }}{{ end }}{{ end }}
 {{- end }}
@@ -73,18 +80,18 @@ tolerations: {{- toYaml . | nindent 2 }}
 securityContext: {{- toYaml .Values.podSecurityContext | nindent 2 }}
 {{- end }}
 
+{{/* Of a component: (list $ "component"). */}}
 {{- define "loadgen.podMetadata" -}}
+{{- $component := index . 1 }}
+{{- with index . 0 }}
 annotations:
   # A change of the load starts it anew.
   checksum/load: {{ include (print .Template.BasePath "/configmap.yaml") . | sha256sum }}
   {{- with .Values.podAnnotations }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
-labels:
-  {{- include "loadgen.labels" . | nindent 2 }}
-  {{- with .Values.podLabels }}
-  {{- toYaml . | nindent 2 }}
-  {{- end }}
+labels: {{- include "loadgen.moreLabels" (list . $component .Values.podLabels) | nindent 2 }}
+{{- end }}
 {{- end }}
 
 {{/* What all containers have in common. */}}

@@ -11,6 +11,13 @@ app.kubernetes.io/part-of: lakestream
 {{ include "local-aws.selector" . }}
 {{- end }}
 
+{{/* Labels beside those of the chart, of which they may change some; (list $ "component" more), "" for no component. */}}
+{{- define "local-aws.moreLabels" -}}
+{{- $labels := include "local-aws.labels" (index . 0) | fromYaml }}
+{{- with index . 1 }}{{ $_ := set $labels "app.kubernetes.io/component" . }}{{ end }}
+{{- mergeOverwrite $labels (index . 2 | default dict) | toYaml }}
+{{- end }}
+
 {{- define "local-aws.selector" -}}
 app.kubernetes.io/name: local-aws
 app.kubernetes.io/instance: {{ .Release.Name | quote }}

@@ -39,6 +39,15 @@ class Rendered:
 Render = Callable[..., Rendered]
 
 
+class _Loader(yaml.SafeLoader):
+    """Refuses keys that are there twice, of which PyYAML and Helm take the last, and strict readers none."""
+
+    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
+        keys = [key.value for key, _ in node.value]
+        assert len(set(keys)) == len(keys), f"a key is given twice: {keys}"
+        return super().construct_mapping(node, deep)
+
+
 def command(name: str) -> str:
     path = shutil.which(name)
     assert path is not None, f"{name} is not on PATH"
@@ -62,7 +71,7 @@ def template(chart: str, values: str, release: str = "test") -> Rendered:
     )
     if done.returncode:
         raise ValueError(done.stderr)
-    return Rendered(tuple(found for found in yaml.safe_load_all(done.stdout) if found))
+    return Rendered(tuple(found for found in yaml.load_all(done.stdout, _Loader) if found))
 
 
 def notes(chart: str, values: Mapping[str, Any], folder: Path) -> str:
