@@ -12,6 +12,7 @@ import pytest
 import yaml
 from jsonschema import Draft7Validator
 
+from lakestream_api.source import _REGION
 from lakestream_localkinesis.core.stream import DEFAULT_RETENTION_HOURS
 
 CHARTS = Path(__file__).parents[3] / "charts"
@@ -165,3 +166,15 @@ def test_intervals_of_scrapes_are_those_of_the_prometheus_operator(chart: str) -
 
     assert [text for text in ("30s", "1m", "1m30s", "1h20m15s", "500ms") if not takes(text)] == []
     assert [text for text in ("0.5m", "1.5s", "30", "", "s", "30s1m", "1 m") if takes(text)] == []
+
+
+@pytest.mark.parametrize(
+    "region", ["eu-west-1", "us-gov-west-1", "eusc-de-east-1", "europe", "eu-west", "e-west-1", "EU-west-1"]
+)
+def test_regions_are_those_of_the_resource(region: str) -> None:
+    def takes(chart: str, values: dict[str, Any]) -> bool:
+        default = yaml.safe_load((CHARTS / chart / "values.yaml").read_text("utf-8"))
+        return bool(Draft7Validator(_schema(chart)).is_valid({**default, **values}))
+
+    taken = _REGION.fullmatch(region) is not None
+    assert (takes("loadgen", {"aws": {"region": region}}), takes("local-aws", {"region": region})) == (taken, taken)

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -110,5 +111,15 @@ def test_policies_name_their_resources(policy: Path) -> None:
     for statement in json.loads(policy.read_text("utf-8"))["Statement"]:
         resources = statement["Resource"]
         for resource in [resources] if isinstance(resources, str) else resources:
-            assert resource.startswith("arn:aws:")
+            assert resource.startswith("arn:PARTITION:")
         assert statement["Action"] != "*"
+
+
+def test_the_guide_fills_in_all_that_policies_leave_open() -> None:
+    guide = (ROOT / "docs/eks.md").read_text("utf-8")
+    filled = {*re.findall(r"s/([A-Z_]+)/", guide)}
+    left = {
+        name for policy in POLICIES.values() for name in re.findall(r"\b[A-Z][A-Z_]{3,}\b", policy.read_text("utf-8"))
+    }
+    assert left == {"PARTITION", "REGION", "ACCOUNT", "STREAM", "BUCKET", "LEDGER_PREFIX", "DATABASE"}
+    assert left <= filled
