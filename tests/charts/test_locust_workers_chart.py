@@ -83,6 +83,17 @@ def test_a_range_of_workers_that_has_none_is_refused(render: Render) -> None:
         render("loadgen", {"workers": {"autoscaling": {"enabled": True, "minReplicas": 11}}})
 
 
+def test_autoscaling_needs_a_request_of_cpu_to_go_by(render: Render) -> None:
+    workers: dict[str, Any] = {"autoscaling": {"enabled": True}, "resources": {"requests": {"cpu": None}}}
+    with pytest.raises(ValueError, match=r"goes by the CPU .* set workers\.resources\.requests\.cpu"):
+        render("loadgen", {"workers": workers})
+    with pytest.raises(ValueError, match=r"set workers\.resources\.requests\.cpu"):
+        render("loadgen", {"workers": {**workers, "resources": {"requests": None}}})
+    # Kubernetes takes a limit for a request where there is none.
+    workers["resources"]["limits"] = {"cpu": 1}
+    assert render("loadgen", {"workers": workers}).of("HorizontalPodAutoscaler")
+
+
 def test_one_worker_is_evicted_at_a_time(render: Render) -> None:
     (budget,) = render("loadgen").of("PodDisruptionBudget")
     assert budget["metadata"]["name"] == "test-loadgen-worker"

@@ -101,6 +101,17 @@ def test_schema_and_values_have_the_same_keys(chart: str) -> None:
     assert different == {}
 
 
+def _taken(chart: str, path: str, change: Any) -> bool:
+    """Whether the schema takes the defaults with another value at a place; mappings are merged."""
+    values = yaml.safe_load((CHARTS / chart / "values.yaml").read_text("utf-8"))
+    *outer, name = path.split(".")
+    at = values
+    for key in outer:
+        at = at[key]
+    at[name] = {**at[name], **change} if isinstance(change, dict) else change
+    return bool(Draft7Validator(_schema(chart)).is_valid(values))
+
+
 def _without(values: dict[str, Any], path: str) -> dict[str, Any]:
     left = copy.deepcopy(values)
     *outer, name = path.split(".")
@@ -172,9 +183,50 @@ def test_intervals_of_scrapes_are_those_of_the_prometheus_operator(chart: str) -
     "region", ["eu-west-1", "us-gov-west-1", "eusc-de-east-1", "europe", "eu-west", "e-west-1", "EU-west-1"]
 )
 def test_regions_are_those_of_the_resource(region: str) -> None:
-    def takes(chart: str, values: dict[str, Any]) -> bool:
-        default = yaml.safe_load((CHARTS / chart / "values.yaml").read_text("utf-8"))
-        return bool(Draft7Validator(_schema(chart)).is_valid({**default, **values}))
-
     taken = _REGION.fullmatch(region) is not None
-    assert (takes("loadgen", {"aws": {"region": region}}), takes("local-aws", {"region": region})) == (taken, taken)
+    assert (_taken("loadgen", "aws.region", region), _taken("local-aws", "region", region)) == (taken, taken)
+
+
+@pytest.mark.parametrize("chart", NAMES)
+def test_pods_may_have_profiles_of_selinux_and_apparmor(chart: str) -> None:
+    path = "operator.podSecurityContext" if chart == "lakestream" else "podSecurityContext"
+    good = {
+        "seLinuxOptions": {"type": "container_t", "level": "s0:c1,c2"},
+        "appArmorProfile": {"type": "RuntimeDefault"},
+    }
+    assert _taken(chart, path, good)
+    bad: list[Any] = [
+        {"appArmorProfile": {"type": "Unconfined"}},
+        {"appArmorProfile": {}},
+        {"seLinuxOptions": {"kind": "x"}},
+    ]
+    assert [change for change in bad if _taken(chart, path, change)] == []
+
+
+@pytest.mark.parametrize(
+    ("chart", "path"),
+    [("lakestream", "metricsFrom"), ("loadgen", "webFrom"), ("loadgen", "egress"), ("local-aws", "from")],
+)
+def test_a_peer_that_says_nothing_is_refused(chart: str, path: str) -> None:
+    """As the API server does."""
+    peers: list[dict[str, Any]] = [{"namespaceSelector": {}}]
+    assert _taken(chart, f"networkPolicy.{path}", [{"to": peers}] if path == "egress" else peers)
+    peers.append({})
+    assert not _taken(chart, f"networkPolicy.{path}", [{"to": peers}] if path == "egress" else peers)
+
+
+@pytest.mark.parametrize(
+    ("chart", "path"),
+    [
+        ("lakestream", "operator"),
+        ("lakestream", "job"),
+        ("loadgen", "image"),
+        ("local-aws", "kinesis"),
+        ("local-aws", "s3"),
+    ],
+)
+def test_images_are_named_without_blanks(chart: str, path: str) -> None:
+    place = path if path == "image" else f"{path}.image"
+    assert _taken(chart, place, {"repository": "registry.example.com/lakestream", "tag": "1"})
+    for change in ({"repository": ""}, {"repository": "lakestream/a "}, {"tag": "1 2"}):
+        assert not _taken(chart, place, change), change
