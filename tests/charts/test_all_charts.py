@@ -129,8 +129,6 @@ def test_hooks_run_where_the_operator_does(render: Render) -> None:
 
 def test_containers_ask_for_what_they_need_and_bound_their_memory(rendered: Rendered) -> None:
     for name, pod in pods(rendered):
-        if "spark-operator" in name:
-            continue
         for container in containers(pod):
             resources = container["resources"]
             assert {"cpu", "memory"} <= resources["requests"].keys(), (name, container["name"])

@@ -113,3 +113,10 @@ def test_helm_test_may_call_both_servers(render: Render) -> None:
 def test_a_number_of_shards_that_is_none_is_refused(shards: object, render: Render) -> None:
     with pytest.raises(ValueError, match="/kinesis/streams/orders"):
         render("local-aws", {"kinesis": {"streams": {"orders": shards}}})
+
+
+def test_the_test_has_the_resources_of_the_server(render: Render) -> None:
+    # As under a quota that asks each pod for a limit of its CPU.
+    resources = {"requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"cpu": "1", "memory": "1Gi"}}
+    (pod,) = render("local-aws", {"kinesis": {"resources": resources}}).of("Pod")
+    assert [each["resources"] for each in containers(pod["spec"])] == [resources]

@@ -136,6 +136,8 @@ def test_the_pod_of_the_audit_is_restricted_and_may_be_where_the_others_are(tmp_
     assert pod["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
     assert container["securityContext"] == {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}
     assert container["envFrom"] == values["envFrom"]
+    # A quota of memory takes no pod without a limit.
+    assert container["resources"]["limits"] == {"memory": "4Gi"}
     assert {key: pod.get(key) for key in ("imagePullSecrets", "nodeSelector", "tolerations")} == {
         "imagePullSecrets": values["imagePullSecrets"],
         "nodeSelector": None,
