@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
 
-from rendering import Render, pods
+from rendering import Render, pods, template
 
 pytestmark = pytest.mark.charts
 
@@ -36,7 +37,7 @@ def test_it_is_not_to_watch_all_namespaces_beside_an_operator_of_some(render: Re
     values: dict[str, Any] = {"operator": {"namespaces": ["orders", "clicks"]}}
     if watched is not None:
         values["sparkOperator"] = {"spark": {"jobNamespaces": watched}}
-    with pytest.raises(ValueError, match=r"set sparkOperator\.spark\.jobNamespaces=\{orders,clicks\}"):
+    with pytest.raises(ValueError, match=r"give --set-string 'sparkOperator\.spark\.jobNamespaces=\{orders,clicks\}'"):
         render("lakestream", values)
 
 
@@ -45,7 +46,9 @@ def test_it_is_not_to_pass_over_a_namespace_of_the_operators(render: Render) -> 
         "operator": {"namespaces": ["orders", "clicks"]},
         "sparkOperator": {"spark": {"jobNamespaces": ["orders"]}},
     }
-    with pytest.raises(ValueError, match=r"has clicks, .* set sparkOperator\.spark\.jobNamespaces=\{orders,clicks\}"):
+    with pytest.raises(
+        ValueError, match=r"has clicks, .* give --set-string 'sparkOperator\.spark\.jobNamespaces=\{orders,clicks\}'"
+    ):
         render("lakestream", values)
 
 
@@ -74,3 +77,19 @@ def test_it_makes_no_accounts_for_jobs(render: Render) -> None:
 def test_it_can_be_somebody_elses(render: Render) -> None:
     rendered = render("lakestream", case="namespaced")
     assert [each for each in rendered.objects if "spark-operator" in each["metadata"]["name"]] == []
+
+
+@pytest.mark.parametrize("release", ["2024", "1e3", "true", "null"])
+def test_a_release_whose_name_it_would_write_as_no_text_is_refused(release: str) -> None:
+    """In labels without quotes, which the API server refuses one by one, after some objects are there."""
+    values = {"fullnameOverride": "lake"}
+    with pytest.raises(ValueError, match=f" {release} is no text to YAML then; choose another name"):
+        template("lakestream", json.dumps(values), release)
+    assert template("lakestream", json.dumps({**values, "sparkOperator": {"enabled": False}}), release).objects
+
+
+def test_namespaces_that_it_is_to_watch_are_texts(render: Render) -> None:
+    with pytest.raises(ValueError, match=" 2026 is no text to YAML then"):
+        render("lakestream", {"sparkOperator": {"spark": {"jobNamespaces": ["orders", "2026"]}}})
+    with pytest.raises(ValueError, match="/sparkOperator/spark/jobNamespaces/0"):
+        render("lakestream", {"sparkOperator": {"spark": {"jobNamespaces": [2026]}}})
