@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rendering import CHARTS, Render, notes
+from rendering import CHARTS, Render, containers, environment, notes, pods
 
 pytestmark = pytest.mark.charts
 
@@ -29,6 +29,27 @@ def test_a_shipped_ledger_has_a_sidecar_that_outlives_its_worker(render: Render)
     assert mount in worker["volumeMounts"]
     assert {"name": "ledger", "emptyDir": {"sizeLimit": "10Gi"}} in pod["volumes"]
     assert sidecar["envFrom"] == worker["envFrom"]
+
+
+def test_a_ca_of_ones_own_is_trusted_by_all_that_call_aws(render: Render) -> None:
+    values = {
+        "caBundle": {"configMap": "ca"},
+        "ledger": {"s3": "s3://lake/_ledger"},
+        "env": [{"name": "A", "value": "b"}],
+    }
+    found = [
+        (pod, each)
+        for name, pod in pods(render("loadgen", values))
+        if name != "test-loadgen-test"
+        for each in containers(pod)
+    ]
+    assert [each["name"] for _, each in found] == ["locust", "ledger", "locust"]
+    for pod, container in found:
+        assert {"name": "ca", "configMap": {"name": "ca"}} in pod["volumes"]
+        assert {"name": "ca", "mountPath": "/etc/lakestream/ca", "readOnly": True} in container["volumeMounts"]
+        path = "/etc/lakestream/ca/ca.crt"
+        assert environment(container) == {"AWS_CA_BUNDLE": path, "SSL_CERT_FILE": path, "A": "b"}
+    assert "AWS_CA_BUNDLE" not in str(render("loadgen").objects)
 
 
 def test_a_ledger_on_a_volume_needs_no_sidecar(render: Render) -> None:

@@ -120,8 +120,28 @@ envFrom:
   {{- with .Values.envFrom }}
   {{- toYaml . | nindent 2 }}
   {{- end }}
-{{- with .Values.env }}
+{{- $env := .Values.env | default list }}
+{{- if .Values.caBundle.configMap }}
+{{- /* AWS_CA_BUNDLE is for Kinesis and STS; the client of S3, which ships the ledger, knows SSL_CERT_FILE alone. */}}
+{{- range $name := list "SSL_CERT_FILE" "AWS_CA_BUNDLE" }}
+{{- $env = prepend $env (dict "name" $name "value" (printf "/etc/lakestream/ca/%s" $.Values.caBundle.key)) }}
+{{- end }}
+{{- end }}
+{{- with $env }}
 env: {{- toYaml . | nindent 2 }}
+{{- end }}
+{{- end }}
+
+{{- define "loadgen.caMount" -}}
+{{- if .Values.caBundle.configMap -}}
+- {name: ca, mountPath: /etc/lakestream/ca, readOnly: true}
+{{- end }}
+{{- end }}
+
+{{- define "loadgen.caVolume" -}}
+{{- if .Values.caBundle.configMap -}}
+- name: ca
+  configMap: {name: {{ .Values.caBundle.configMap | quote }}}
 {{- end }}
 {{- end }}
 
