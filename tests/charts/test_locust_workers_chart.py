@@ -142,6 +142,20 @@ def test_rights_come_by_the_account(render: Render) -> None:
     assert _pod(render, "bare-worker", case="bare")["serviceAccountName"] == "load"
 
 
+def test_the_notes_wait_for_the_workers_before_their_policies_go(render: Render, tmp_path: Path) -> None:
+    *_, stop = notes("loadgen", {}, tmp_path).split("To stop")
+    commands = [line.split() for line in stop.splitlines() if line.startswith("  ")]
+    assert [words[:2] for words in commands] == [["kubectl", "scale"], ["kubectl", "wait"], ["helm", "uninstall"]]
+    rendered = render("loadgen")
+    worker = rendered.one("Deployment", commands[0][4].removeprefix("deployment/"))
+    wanted = dict(each.split("=") for each in commands[1][commands[1].index("-l") + 1].split(","))
+    assert wanted.items() <= worker["spec"]["template"]["metadata"]["labels"].items()
+    others = rendered.one("Deployment", "test-loadgen-master")["spec"]["template"]["metadata"]["labels"]
+    assert not wanted.items() <= others.items()
+    seconds = worker["spec"]["template"]["spec"]["terminationGracePeriodSeconds"]
+    assert commands[1][-1] == f"--timeout={seconds + 30}s"
+
+
 def test_the_pod_of_the_audit_is_restricted_and_may_be_where_the_others_are(tmp_path: Path) -> None:
     values = {
         "ledger": {"s3": "s3://lake/_ledger"},
