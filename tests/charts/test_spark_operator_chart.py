@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rendering import Render, pods, template
+from rendering import CHARTS, Render, pods, template
 
 pytestmark = pytest.mark.charts
 
@@ -93,3 +93,20 @@ def test_namespaces_that_it_is_to_watch_are_texts(render: Render) -> None:
         render("lakestream", {"sparkOperator": {"spark": {"jobNamespaces": ["orders", "2026"]}}})
     with pytest.raises(ValueError, match="/sparkOperator/spark/jobNamespaces/0"):
         render("lakestream", {"sparkOperator": {"spark": {"jobNamespaces": [2026]}}})
+
+
+def test_the_documents_name_its_image_and_the_values_that_reach_its_pod(render: Render) -> None:
+    own: dict[str, Any] = {
+        "image": {"registry": "registry.example.com", "pullSecrets": [{"name": "registry"}]},
+        "controller": {"nodeSelector": {"disk": "ssd"}, "tolerations": [{"key": "dedicated", "operator": "Exists"}]},
+    }
+    (found,) = [pod for name, pod in pods(render("lakestream", {"sparkOperator": own})) if "spark-operator" in name]
+    (default,) = [pod for name, pod in pods(render("lakestream")) if "spark-operator" in name]
+    (image,) = [each["image"] for each in default["containers"]]
+    assert found["containers"][0]["image"] == image.replace("ghcr.io", "registry.example.com")
+    assert found["imagePullSecrets"] == own["image"]["pullSecrets"]
+    assert {key: found[key] for key in ("nodeSelector", "tolerations")} == own["controller"]
+    for path in (CHARTS / "lakestream/README.md", CHARTS.parent / "docs/eks.md"):
+        text = path.read_text("utf-8")
+        names = ("image.registry", "image.pullSecrets", "controller.nodeSelector")
+        assert [name for name in (image, *(f"sparkOperator.{each}" for each in names)) if f"`{name}" not in text] == []
