@@ -14,6 +14,12 @@ def test_a_benchmark_is_a_module_that_can_be_run() -> None:
 
 
 @pytest.mark.parametrize("name", benchmarks())
+def test_every_benchmark_is_in_the_table_of_the_page(name: str) -> None:
+    page = (Path(__file__).parents[3] / "docs" / "benchmarks.md").read_text("utf-8")
+    assert f"\n| `{name}` | " in page
+
+
+@pytest.mark.parametrize("name", benchmarks())
 def test_every_benchmark_takes_a_file_for_its_figures(name: str) -> None:
     folder = Path(lakestream_bench.__path__[0])
     assert '"--out"' in (folder / f"{name}.py").read_text("utf-8")
