@@ -8,7 +8,7 @@ from datetime import timedelta
 
 from lakestream_api.quantities import format_duration
 from lakestream_api.resource import LakeStream
-from lakestream_api.writers import LEAST_HOURS_RETAINED, HudiOutput, IndexType, Operation, TableType
+from lakestream_api.writers import LEAST_HOURS_RETAINED, Compression, HudiOutput, IndexType, Operation, TableType
 
 READS_PER_SECOND = 5
 """GetRecords calls that a shard answers, all polling consumers together (a quota of Kinesis that cannot be raised)."""
@@ -37,6 +37,7 @@ def advice(document: LakeStream) -> Iterator[str]:
     yield from _many_commits(document)
     yield from _many_compactions(document)
     yield from _without_effect(document)
+    yield from _codecs_that_few_read(document)
     yield from _windows_that_never_come(document)
 
 
@@ -88,6 +89,17 @@ def _without_effect(document: LakeStream) -> Iterator[str]:
             yield (
                 f"{here}.options[{_SMALL_FILES}]: has no effect with clustering, where batches add to no file that is "
                 "there. Remove it; clustering.targetFileSize says which files are merged."
+            )
+
+
+def _codecs_that_few_read(document: LakeStream) -> Iterator[str]:
+    for number, writer in enumerate(document.spec.writers):
+        files = writer.json_files
+        if files is not None and files.catalog is not None and files.compression is Compression.ZSTD:
+            yield (
+                f"spec.writers[{number}].json.compression: JSON lines with zstd, a stock Spark does not read (it needs "
+                "Hadoop's native libraries), nor does Redshift Spectrum's documentation name it. Give it gzip, unless "
+                "neither of them reads the table of the catalog."
             )
 
 

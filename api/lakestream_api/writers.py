@@ -323,7 +323,8 @@ class JsonOutput(ApiModel):
     """Columns of the partition path, Hive style (`dt=2026-01-31/`). Fixed once files exist."""
 
     compression: Compression = Compression.GZIP
-    """Compression of each file."""
+    """Compression of each file. `zstd` is not for all readers: stock Spark, without Hadoop's native libraries, reads no
+    JSON lines with it, and Redshift Spectrum's documentation names gzip, Snappy and bzip2 only."""
 
     catalog: Catalog | None = None
     """Where query engines find the table."""

@@ -43,6 +43,21 @@ def test_what_a_shard_cannot_answer_is_told_with_what_it_can(
     assert sentence.endswith(f"Give it {least} or more.")
 
 
+@pytest.mark.parametrize(
+    ("compression", "catalog", "told"),
+    [("zstd", True, True), ("zstd", False, False), ("gzip", True, False), ("none", True, False)],
+)
+def test_zstd_is_not_for_all_who_read_a_catalog(compression: str, catalog: bool, told: bool) -> None:
+    made = document("10s", 2)
+    spec = made["spec"]
+    assert isinstance(spec, dict)
+    named = {"catalog": {"glue": {"database": "lake", "table": "orders"}}} if catalog else {}
+    spec["writers"][1]["json"] |= {"compression": compression} | named
+    found = list(advice(load_lakestream_object(made)))
+    assert len(found) == told
+    assert all(one.startswith("spec.writers[1].json.compression: ") for one in found)
+
+
 def table(interval: str, *hours: float) -> dict[str, object]:
     made = document(interval, 0)
     spec = made["spec"]
