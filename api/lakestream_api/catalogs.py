@@ -47,7 +47,7 @@ _ONE_RULE = "needs one of glue and hive, and takes no two"
 
 
 class GlueTable(ApiModel):
-    """A table of the AWS Glue Data Catalog, in the driver's account and Region."""
+    """A table of the AWS Glue Data Catalog, in the driver's account, and the Region in which it asks S3."""
 
     database: CatalogName
     """Database of the catalog. It must exist."""

@@ -281,7 +281,7 @@ class Spec(ApiModel):
         max_length=8,
         json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["name"]},
     )
-    """The outputs, each written by an application of its own."""
+    """The outputs, at most 8, each written by an application of its own."""
 
     checkpoint: Location = Field(
         json_schema_extra=fixed(
@@ -289,7 +289,7 @@ class Spec(ApiModel):
         )
     )
     """Folder of the logs that say how far each writer is: `s3a://`, `s3://`, `file:///` or a
-    local folder. Each writer has a folder of its own in it."""
+    local folder. Each writer has a folder of its own in it. Fixed: another LakeStream begins anew elsewhere."""
 
     quarantine: Quarantine = Quarantine()
     """What becomes of records that do not parse, or that the output cannot take."""

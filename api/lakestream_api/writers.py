@@ -99,7 +99,8 @@ class HudiIndex(ApiModel):
 
     type: IndexType = IndexType.BUCKET
     """`bucket` computes the file from the key and looks nothing up: the cheapest for a stream.
-    All but the `global_` ones take a key as unique within its partition only."""
+    All but the `global_` ones take a key as unique within its partition only. Cannot go to or from `bucket` once the
+    table exists."""
 
     expected_partition_size: Size | None = None
     """What a full partition of the table will take up, with the `bucket` index: the table gets a
@@ -229,7 +230,8 @@ class HudiOutput(ApiModel):
     )
 
     path: Location = Field(json_schema_extra=fixed(_ONE_TABLE))
-    """Folder of the table: `s3a://`, `s3://`, `file:///` or a local folder."""
+    """Folder of the table: `s3a://`, `s3://`, `file:///` or a local folder. Fixed once the table exists. S3 is asked in
+    the Region of `AWS_REGION` in `kubernetes.env`, else of `AWS_DEFAULT_REGION`, else in that of the stream."""
 
     table_type: TableType = Field(default=TableType.MERGE_ON_READ, json_schema_extra=fixed(_ONE_TABLE))
     """`MERGE_ON_READ` has the faster commits, `COPY_ON_WRITE` the faster queries.
@@ -237,8 +239,9 @@ class HudiOutput(ApiModel):
 
     table_version: TableVersion | None = None
     """Version of Hudi's table format: `6` is read by Athena, by Trino (copy-on-write) and by all
-    releases of Hudi from 0.14 on, `9` by Hudi 1.1 and later. Fixed once the table exists; without it a table stays what
-    it is, and a new one gets `6`."""
+    releases of Hudi from 0.14 on, `9` by Hudi 1.1 and later. Of a MERGE_ON_READ table Hudi 0.15 leaves out rows with an
+    older delete that came late, until the next compaction (docs/hudi.md). Fixed once the table exists; without it a
+    table stays what it is, and a new one gets `6`."""
 
     operation: Operation = Field(default=Operation.UPSERT, json_schema_extra=fixed(_ONE_TABLE))
     """`upsert` keeps one row per record key, the one with the highest `orderingField`;
@@ -317,7 +320,8 @@ class JsonOutput(ApiModel):
     model_config = ConfigDict(json_schema_extra=rules(rule(_same("partitionBy"), _ONE_TABLE, ".partitionBy")))
 
     path: Location = Field(json_schema_extra=fixed(_ONE_TABLE))
-    """Folder of the files: `s3a://`, `s3://`, `file:///` or a local folder."""
+    """Folder of the files: `s3a://`, `s3://`, `file:///` or a local folder. Fixed once files exist. S3 is asked in
+    the Region of `AWS_REGION` in `kubernetes.env`, else of `AWS_DEFAULT_REGION`, else in that of the stream."""
 
     partition_by: Columns = ()
     """Columns of the partition path, Hive style (`dt=2026-01-31/`). Fixed once files exist."""
