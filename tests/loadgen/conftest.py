@@ -91,7 +91,10 @@ def free_port() -> int:
 
 
 def audit_stream(kinesis: LocalKinesis, ledger: Path, stream: str = "orders") -> AuditVerdict:
-    """Hold the stream itself against the ledger, as a lake that lost and doubled nothing would look."""
+    """Hold the stream itself against the ledger, as a lake that lost and doubled nothing would look.
+
+    So nothing that ledgers of killed workers do not account for is lost.
+    """
     entries = read_ledger(str(ledger))
     ids, malformed = entries["event_id"].to_pylist(), entries["malformed"].to_pylist()
     bad = {event_id for event_id, is_bad in zip(ids, malformed, strict=True) if is_bad}

@@ -13,7 +13,7 @@ from urllib.parse import urlencode
 
 import orjson
 
-from lakestream_loadgen.ledger import Outcome, read_ledger
+from lakestream_loadgen.ledger import Outcome, read_ledger, read_ledgers
 from lakestream_localkinesis.core.limits import Limits
 from lakestream_localkinesis.testing import LocalKinesis, local_kinesis
 
@@ -39,6 +39,7 @@ def test_workers_share_the_load_and_write_what_their_ledgers_say(kinesis: LocalK
     )
     assert status == 0, output
     assert len(list(tmp_path.glob("*.ledger"))) == 2
+    assert read_ledgers(str(tmp_path)).open == ()
     verdict = audit_stream(kinesis, tmp_path)
     assert verdict.ok, verdict
     assert verdict.unknown == verdict.failed == verdict.producer_duplicates == 0
@@ -131,6 +132,7 @@ def test_a_killed_worker_leaves_a_ledger_that_accounts_for_all_it_sent(kinesis: 
     verdict = audit_stream(kinesis, tmp_path)
     assert verdict.ok, verdict
     assert verdict.unknown > 0
+    assert len(read_ledgers(str(tmp_path)).open) == 1
 
 
 def test_sigterm_drains_first(kinesis: LocalKinesis, tmp_path: Path) -> None:
@@ -145,6 +147,7 @@ def test_sigterm_drains_first(kinesis: LocalKinesis, tmp_path: Path) -> None:
     verdict = audit_stream(kinesis, tmp_path)
     assert verdict.ok, verdict
     assert verdict.unknown == 0
+    assert read_ledgers(str(tmp_path)).open == ()
     assert rows(output)["records acknowledged"] == verdict.acknowledged
 
 

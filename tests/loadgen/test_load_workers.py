@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 from pathlib import Path
 
+from lakestream_loadgen.ledger import read_ledgers
 from lakestream_localkinesis.testing import LocalKinesis
 
 from .conftest import audit_stream, free_port, master, wait_for, worker
@@ -20,6 +21,7 @@ def test_a_worker_keeps_the_ledger_that_it_was_started_with(kinesis: LocalKinesi
     verdict = audit_stream(kinesis, tmp_path)
     assert verdict.ok, verdict
     assert verdict.acknowledged > 0
+    assert read_ledgers(str(tmp_path)).open == ()
 
 
 def test_a_worker_that_cannot_write_its_ledger_fails_the_run(kinesis: LocalKinesis, tmp_path: Path) -> None:

@@ -4,13 +4,16 @@
     frame:  head: u8 kind | u32 length | u32 plain length | u32 crc32(payload) | u32 crc32(head so far)
             payload: an Arrow record batch, zstd
 
-Integers are little-endian. SENT rows are numbered through the file from 0; SETTLED rows refer to them.
-A file may end within a frame or the header (the writer was killed); a bad checksum anywhere else is damage.
+Integers are little-endian. SENT rows are numbered through the file from 0; SETTLED rows refer to them. Whoever closes a
+ledger writes an END frame, behind which there is nothing: a file without one may lack more than it shows.
+A file may end within a frame or the header (the writer was killed), or in zeros (the machine lost its power); a bad
+checksum anywhere else is damage. Files of version 1 have no END.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,8 +25,11 @@ import pyarrow as pa
 
 from lakestream_loadgen.errors import LedgerError
 
+logger = logging.getLogger(__name__)
+
 _MAGIC = b"LSLEDGER"
-_VERSION = 1
+_VERSION = 2
+_READ = (1, 2)
 _HEADER = struct.Struct("<8sII")
 _HEAD = struct.Struct("<BIII")
 _CRC = struct.Struct("<I")
@@ -67,6 +73,7 @@ class LedgerHeader:
 class FrameKind(IntEnum):
     SENT = 1
     SETTLED = 2
+    END = 3
 
 
 SENT_SCHEMA = pa.schema([("event_id", pa.string()), ("checksum", pa.uint32()), ("malformed", pa.bool_())])
@@ -79,6 +86,8 @@ SETTLED_SCHEMA = pa.schema(
         ("attempts", pa.int32()),
     ]
 )
+END_SCHEMA = pa.schema([("rows", pa.uint64()), ("settled", pa.uint64())])
+"""One row: how many were sent, and of how many the outcome is noted."""
 LEDGER_SCHEMA = pa.schema(
     [
         *SENT_SCHEMA,
@@ -91,7 +100,7 @@ LEDGER_SCHEMA = pa.schema(
 """Columns of a ledger that has been read: ``outcome`` as in Outcome; ``shard_id`` and ``sequence_number``
 are null unless acknowledged; ``attempts`` is -1 for a record whose writer was killed before it was settled."""
 
-_SCHEMAS = {FrameKind.SENT: SENT_SCHEMA, FrameKind.SETTLED: SETTLED_SCHEMA}
+_SCHEMAS = {FrameKind.SENT: SENT_SCHEMA, FrameKind.SETTLED: SETTLED_SCHEMA, FrameKind.END: END_SCHEMA}
 
 
 def encode_header(header: LedgerHeader) -> bytes:
@@ -135,8 +144,8 @@ def decode_header(data: bytes, name: str) -> tuple[LedgerHeader, int]:
     if len(body) < length or crc32(body) != checksum:
         raise LedgerError(f"{name}: the header is damaged")
     fields = orjson.loads(body)
-    if fields["version"] != _VERSION:
-        raise LedgerError(f"{name}: ledger version {fields['version']}, this program reads {_VERSION}")
+    if fields["version"] not in _READ:
+        raise LedgerError(f"{name}: ledger version {fields['version']}, this program reads {_VERSION} at most")
     return LedgerHeader(fields["stream"], fields["prefix"]), _HEADER.size + length
 
 
@@ -144,7 +153,7 @@ def decode_frames(data: bytes, start: int, name: str) -> Iterator[tuple[FrameKin
     """The whole frames from ``start`` on; a torn one at the very end is left out.
 
     Raises:
-        LedgerError: a frame is damaged that is not the last.
+        LedgerError: a frame is damaged that is not the last, or is the end that was marked.
     """
     view = memoryview(data)
     at = start
@@ -154,14 +163,30 @@ def decode_frames(data: bytes, start: int, name: str) -> Iterator[tuple[FrameKin
         end = body + length
         # Checked apart: a wrong length would make whatever follows look like a torn tail.
         if crc32(view[at : at + _HEAD.size]) != _CRC.unpack_from(data, at + _HEAD.size)[0]:
+            if _is_zeros(data, body):
+                _warn_of_tail(data, at, name)
+                return
             raise LedgerError(f"{name}: the head of the frame at byte {at} is damaged")
         if end > len(data):
             return
         payload = view[body:end]
         if crc32(payload) != checksum:
-            if end == len(data):
+            if _is_zeros(data, body if kind == FrameKind.END else end):
+                _warn_of_tail(data, at, name)
                 return
-            raise LedgerError(f"{name}: the frame at byte {at} is damaged, and {len(data) - end} bytes follow it")
+            follows = "marks its end" if kind == FrameKind.END else f"{len(data) - end} bytes follow it"
+            raise LedgerError(f"{name}: the frame at byte {at} is damaged, and {follows}")
         plain = _CODEC.decompress(payload, decompressed_size=plain_length)
         yield FrameKind(kind), pa.ipc.read_record_batch(plain, _SCHEMAS[FrameKind(kind)])
+        if kind == FrameKind.END and not _is_zeros(data, end):
+            raise LedgerError(f"{name}: {len(data) - end} bytes follow its end")
         at = end
+
+
+def _is_zeros(data: bytes, start: int) -> bool:
+    """Whether nothing else follows: what a machine that loses its power leaves of what it had not written yet."""
+    return data.count(0, start) == len(data) - start
+
+
+def _warn_of_tail(data: bytes, at: int, name: str) -> None:
+    logger.warning("%s: its last %d bytes were not written whole, and are left out", name, len(data) - at)

@@ -13,6 +13,7 @@ from isal.isal_zlib import crc32
 
 from lakestream_loadgen.errors import LedgerError
 from lakestream_loadgen.ledger.format import (
+    END_SCHEMA,
     SENT_SCHEMA,
     SETTLED_SCHEMA,
     FrameKind,
@@ -39,7 +40,7 @@ class LedgerWriter:
             self._file = self.path.open("xb", buffering=0)
         except FileExistsError as error:
             raise LedgerError(f"{self.path} exists: two workers, or two runs, with the prefix {prefix!r}") from error
-        self._rows = 0
+        self._rows = self._settled = 0
         try:
             self._append(encode_header(LedgerHeader(stream, prefix)))
         except BaseException:
@@ -73,16 +74,28 @@ class LedgerWriter:
             pa.array(settled.attempts, pa.int32()),
         ]
         self._append(encode_frame(FrameKind.SETTLED, pa.RecordBatch.from_arrays(arrays, schema=SETTLED_SCHEMA)))
+        self._settled += count
 
     def close(self) -> None:
-        if not self._file.closed:
+        """Mark the end, by which a reader knows that it has all of it. Twice is once; one that failed has no end."""
+        if self._file.closed:
+            return
+        counts = [pa.array([count], pa.uint64()) for count in (self._rows, self._settled)]
+        try:
+            self._append(encode_frame(FrameKind.END, pa.RecordBatch.from_arrays(counts, schema=END_SCHEMA)))
             os.fsync(self._file.fileno())
+        finally:
             self._file.close()
 
     def _append(self, data: bytes) -> None:
         if self._file.closed:
             raise LedgerError(f"{self.path}: nothing can be written any more")
-        written = self._file.write(data)
+        try:
+            written = self._file.write(data)
+        except OSError:
+            # What could not be noted is missing: no end may say that all is there.
+            self._file.close()
+            raise
         if written != len(data):
             # A full disk. Closed, for a frame behind half a frame would damage the file once there is room again.
             self._file.close()

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakestream_loadgen.errors import LakeError, LedgerError
-from lakestream_loadgen.ledger import LedgerShipper, LedgerWriter, Outcome, Settled, read_ledger
+from lakestream_loadgen.ledger import LedgerShipper, LedgerWriter, Outcome, Settled, read_ledger, read_ledgers
 from lakestream_loadgen.ledger.shipping import PART_BYTES, join, parts_of
 from lakestream_loadgen.records import Record
 from lakestream_loadgen.storage import Folder
@@ -44,7 +44,11 @@ def test_another_shipper_goes_on_where_the_parts_end(tmp_path: Path, target: Fol
         LedgerShipper(tmp_path / "here", target).ship()
     writer.close()
     assert len(target.names()) == len(RECORDS)
-    assert read_ledger(target.location)["event_id"].to_pylist() == [record.event_id for record in RECORDS]
+    ledgers = read_ledgers(target.location)
+    assert ledgers.entries["event_id"].to_pylist() == [record.event_id for record in RECORDS]
+    assert [one.name for one in ledgers.open] == ["t-w0.ledger"], "its end was not shipped"
+    LedgerShipper(tmp_path / "here", target).ship()
+    assert read_ledgers(target.location).open == ()
 
 
 def test_a_part_that_a_store_writes_after_it_said_no_fits_to_what_follows(tmp_path: Path, target: Folder) -> None:
