@@ -51,7 +51,7 @@ def load() -> None:
 
 
 @audit_app.callback(invoke_without_command=True)
-def audit_command(
+def audit_command(  # noqa: PLR0913, PLR0917 - options of a command
     ledger: Annotated[str, typer.Option(help="Folder or s3:// prefix of the ledger.")],
     json: Annotated[str, typer.Option(help="Folder or s3:// prefix of the JSON table.")],
     quarantine: Annotated[str | None, typer.Option(help="Folder or s3:// prefix of the quarantine.")] = None,
@@ -64,25 +64,26 @@ def audit_command(
         Path | None, typer.Option(help="Those of the quarantine, as `lakestream files --quarantine` prints them.")
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Write the verdict here as JSON.")] = None,
+    allow_open_ledgers: Annotated[
+        bool,
+        typer.Option("--allow-open-ledgers", help="Ledgers without an end are of killed workers, and lack nothing."),
+    ] = False,
 ) -> None:
-    """Exit status: 0 nothing missing, doubled or altered; 1 something is; 2 the audit could not be done."""
+    """Exit status: 0 nothing missing, doubled or altered; 1 something is; 2 no, or not all, could be audited."""
     # Here, since `load` needs none of it, and Arrow takes a while to import.
     from lakestream_loadgen.audit import audit, compare, fold, read_json_lake, read_parquet, read_quarantine
-    from lakestream_loadgen.audit.report import report_json, report_text
-    from lakestream_loadgen.ledger import read_ledger
-    from lakestream_loadgen.storage import is_absent
+    from lakestream_loadgen.audit.report import exit_status, report_json, report_text
+    from lakestream_loadgen.ledger import read_ledgers
 
     try:
         rows = read_json_lake(json, _listed(files, json))
         kept = None if quarantine is None else read_quarantine(quarantine, _listed(quarantine_files, quarantine))
-        verdict = audit(read_ledger(ledger, stream=stream), rows, kept)
+        ledgers = read_ledgers(ledger, stream=stream)
+        verdict = audit(ledgers.entries, rows, kept, open_ledgers=ledgers.open, allow_open_ledgers=allow_open_ledgers)
         if verdict.ok and not verdict.acknowledged:
             raise LedgerError(f"by the ledgers under {ledger} no record was written: there is nothing to audit")
-        if quarantine is not None and verdict.quarantine_missing and is_absent(quarantine):
-            raise LakeError(
-                f"{quarantine} is not a folder, and the malformed events that were acknowledged "
-                f"({verdict.quarantine_missing}) belong in it: is the path right?"
-            )
+        if verdict.quarantine_missing:
+            _require_folder(quarantine, verdict.quarantine_missing)
         compared = None if snapshot is None else compare(fold(rows), read_parquet(snapshot))
         typer.echo(report_text(verdict, compared))
         if report is not None:
@@ -93,8 +94,17 @@ def audit_command(
             traceback.print_exc()
         typer.echo(f"lakestream audit: {error}", err=True)
         raise typer.Exit(2) from error
-    passed = verdict.ok and (compared is None or compared.ok)
-    raise typer.Exit(0 if passed else 1)
+    raise typer.Exit(exit_status(verdict, compared))
+
+
+def _require_folder(quarantine: str | None, missing: int) -> None:
+    from lakestream_loadgen.storage import is_absent
+
+    if quarantine is not None and is_absent(quarantine):
+        raise LakeError(
+            f"{quarantine} is not a folder, and the malformed events that were acknowledged ({missing}) belong in it: "
+            "is the path right?"
+        )
 
 
 def _listed(files: Path | None, location: str) -> list[str] | None:

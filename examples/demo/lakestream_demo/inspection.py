@@ -36,7 +36,7 @@ from lakestream_demo.warmth import WarmUp
 from lakestream_demo.workspace import Workspace
 from lakestream_loadgen.audit import audit, compare, fold, read_json_lake, read_parquet, read_quarantine
 from lakestream_loadgen.content import EVENT_SCHEMA
-from lakestream_loadgen.ledger import read_ledger
+from lakestream_loadgen.ledger import read_ledgers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -101,8 +101,9 @@ class Inspector:
             read_quarantine(self._quarantine(writer.name))
             for writer in (self._document.json_files, self._document.hudi)
         )
-        ledger = read_ledger(str(self._workspace.ledger))
-        return rows, [ledger_check(audit(ledger, rows, of_json)), quarantine_check(of_json, of_hudi)]
+        ledgers = read_ledgers(str(self._workspace.ledger))
+        verdict = audit(ledgers.entries, rows, of_json, open_ledgers=ledgers.open)
+        return rows, [ledger_check(verdict), quarantine_check(of_json, of_hudi)]
 
     def _quarantine(self, writer: str) -> str:
         return f"{self._document.lakestream.spec.checkpoint}/{writer}/quarantine"

@@ -2,12 +2,13 @@
 
 from lakestream_loadgen.audit.fold import SnapshotVerdict, compare, fold
 from lakestream_loadgen.audit.lake import read_json_lake, read_parquet, read_quarantine
-from lakestream_loadgen.audit.verdict import AuditVerdict, Finding, Kind, audit
+from lakestream_loadgen.audit.verdict import AuditVerdict, Finding, Kind, OpenLedgerSeen, audit
 
 __all__ = [
     "AuditVerdict",
     "Finding",
     "Kind",
+    "OpenLedgerSeen",
     "SnapshotVerdict",
     "audit",
     "compare",

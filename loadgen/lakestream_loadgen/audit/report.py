@@ -9,6 +9,13 @@ import orjson
 from lakestream_loadgen.audit.fold import SnapshotVerdict
 from lakestream_loadgen.audit.verdict import AuditVerdict, Kind
 
+_LAST_LINES = (
+    "audit passed",
+    "AUDIT FAILED",
+    "AUDIT INCOMPLETE: the last of these ledgers may be lost, and losses with it; --allow-open-ledgers passes them, if "
+    "their workers were killed and the files are whole",
+)
+
 
 def report_json(verdict: AuditVerdict, snapshot: SnapshotVerdict | None) -> bytes:
     """``{"ok", "audit": {…, "ok"}, "snapshot": {…, "ok"} or null}``."""
@@ -31,12 +38,23 @@ def report_text(verdict: AuditVerdict, snapshot: SnapshotVerdict | None) -> str:
     lines += [f"{kind.replace('_', ' '):<20}{getattr(verdict, kind):>5,}" for kind in Kind]
     for finding in verdict.findings:
         lines.append(f"  {finding.kind}: {finding.event_id} at {finding.shard_id} {finding.sequence_number}")
+    for seen in verdict.open_ledgers:
+        lines.append(
+            f"open ledger  {seen.name} has no end: {seen.unsettled:,} events without an outcome, {seen.absent:,} of "
+            f"which did not arrive; {seen.sent_after:,} rows of events sent after it ends"
+        )
     if snapshot is not None:
         lines.append(
             f"snapshot     {snapshot.rows:>12,}   missing {snapshot.missing:,}, unexpected {snapshot.unexpected:,}, "
             f"different {snapshot.different:,}, doubled {snapshot.doubled:,}"
         )
         lines += [f"  order {order}" for order in snapshot.samples]
-    passed = verdict.ok and (snapshot is None or snapshot.ok)
-    lines.append("audit passed" if passed else "AUDIT FAILED")
+    lines.append(_LAST_LINES[exit_status(verdict, snapshot)])
     return "\n".join(lines)
+
+
+def exit_status(verdict: AuditVerdict, snapshot: SnapshotVerdict | None) -> int:
+    """0 passed, 1 something is wrong, 2 nothing is, of what can be seen."""
+    if not verdict.faultless or (snapshot is not None and not snapshot.ok):
+        return 1
+    return 0 if verdict.complete else 2

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from lakestream_loadgen.content import canonical_text, checksums, with_room
 from lakestream_loadgen.errors import LedgerError
-from lakestream_loadgen.ledger import Outcome
+from lakestream_loadgen.ledger import OpenLedger, Outcome
 
 _SAMPLES = 10
 _EVENT_ID = r'"event_id":"(?P<event_id>[^"]+)"'
@@ -50,6 +50,19 @@ class Finding:
 
 
 @dataclass(frozen=True)
+class OpenLedgerSeen:
+    """What there is of a ledger without its end."""
+
+    name: str
+    unsettled: int
+    """Its events without an outcome."""
+    absent: int
+    """Those of them that did not arrive: lost by us, if the ledger lacks that they were acknowledged."""
+    sent_after: int
+    """Rows that arrived of events with its prefix that it does not name."""
+
+
+@dataclass(frozen=True)
 class AuditVerdict:
     """Counts of events and rows. ``ok`` is the verdict; the first group must be zero for it."""
 
@@ -75,25 +88,49 @@ class AuditVerdict:
     """Rows in quarantine."""
     findings: tuple[Finding, ...]
     """Up to ten of each kind."""
+    open_ledgers: tuple[OpenLedgerSeen, ...] = ()
+    """Those without an end, which may lack what a loss would be seen by."""
+    open_ledgers_allowed: bool = False
+    """Whether somebody knows that their workers were killed, and that they lack nothing."""
+
+    @property
+    def faultless(self) -> bool:
+        """Whether nothing is wrong of what can be seen."""
+        return not any(getattr(self, kind) for kind in Kind)
+
+    @property
+    def complete(self) -> bool:
+        """Whether all could be seen, or what could not is allowed."""
+        return self.open_ledgers_allowed or not any(seen.absent or seen.sent_after for seen in self.open_ledgers)
 
     @property
     def ok(self) -> bool:
-        return not any(getattr(self, kind) for kind in Kind)
+        return self.faultless and self.complete
 
 
-def audit(ledger: pa.Table, lake: pa.Table, quarantine: pa.Table | None = None) -> AuditVerdict:
+def audit(
+    ledger: pa.Table,
+    lake: pa.Table,
+    quarantine: pa.Table | None = None,
+    *,
+    open_ledgers: Sequence[OpenLedger] = (),
+    allow_open_ledgers: bool = False,
+) -> AuditVerdict:
     """Hold the rows of a lake, and its quarantine, against the ledger.
 
     Args:
         ledger: As LEDGER_SCHEMA; see read_ledger.
         lake: Rows with the event's columns and ``_shard_id``, ``_sequence_number``, ``_sub_sequence``.
         quarantine: Rows as QUARANTINE_SCHEMA; None for a lake without.
+        open_ledgers: Those that the ledger has no end of; see read_ledgers.
+        allow_open_ledgers: Take them for those of killed workers, which lack nothing.
 
     Raises:
         LedgerError: an event_id occurs twice in the ledger.
         LakeError: the lake lacks a column of the event.
     """
-    return _Audit(ledger, _arrivals(lake, quarantine)).verdict()
+    judged = _Audit(ledger, _arrivals(lake, quarantine), open_ledgers)
+    return replace(judged.verdict(), open_ledgers_allowed=allow_open_ledgers)
 
 
 def _arrivals(lake: pa.Table, quarantine: pa.Table | None) -> pa.Table:
@@ -146,7 +183,7 @@ def _decoded(value: bytes | None) -> str | None:
 class _Audit:
     """The arrays that the findings are made of: one entry per ledger entry, or per row that arrived."""
 
-    def __init__(self, ledger: pa.Table, rows: pa.Table) -> None:
+    def __init__(self, ledger: pa.Table, rows: pa.Table, open_ledgers: Sequence[OpenLedger]) -> None:
         if pc.count_distinct(ledger["event_id"]).as_py() != len(ledger):
             raise LedgerError("an event_id is in the ledger twice: were the same files copied into one folder?")
         self.ledger = ledger = with_room(ledger)
@@ -159,6 +196,8 @@ class _Audit:
         self.malformed = _mask(ledger["malformed"])
         self.first = _first_of_each(rows)
         self.copies = np.bincount(self.entry[self.known & self.first], minlength=len(ledger))
+        self.open_ledgers = open_ledgers
+        self.sent_after = self._sent_after()
 
     def verdict(self) -> AuditVerdict:
         acknowledged = self.outcome == Outcome.ACKNOWLEDGED
@@ -189,6 +228,35 @@ class _Audit:
             rows=len(self.rows),
             quarantined=int(_mask(self.rows["quarantined"]).sum()),
             findings=(*_findings(self.ledger, in_ledger), *_findings(self.rows, in_rows)),
+            open_ledgers=tuple(map(self._seen, range(len(self.open_ledgers)))),
+        )
+
+    def _sent_after(self) -> Numbers:
+        """For each row, the number of the open ledger whose worker sent its event, which no ledger names; or -1.
+
+        Not by whether its own number is above all that are noted: late events are sent after others that are newer.
+        """
+        after = np.full(len(self.rows), -1, dtype=np.int64)
+        if not self.open_ledgers:
+            return after
+        numbers = {ledger.prefix: number for number, ledger in enumerate(self.open_ledgers)}
+        nobodys = np.flatnonzero(~self.known & self.first)
+        event_ids = self.rows["event_id"].take(pa.array(nobodys)).to_pylist()
+        for row, event_id in zip(nobodys, event_ids, strict=True):
+            prefix, _, counter = (event_id or "").rpartition("-")
+            if counter.isdecimal():
+                after[row] = numbers.get(prefix, -1)
+        return after
+
+    def _seen(self, number: int) -> OpenLedgerSeen:
+        ledger = self.open_ledgers[number]
+        mine = slice(ledger.rows.start, ledger.rows.stop)
+        unsettled = self.attempts[mine] < 0
+        return OpenLedgerSeen(
+            ledger.name,
+            unsettled=int(unsettled.sum()),
+            absent=int((unsettled & (self.copies[mine] == 0)).sum()),
+            sent_after=int((self.sent_after == number).sum()),
         )
 
     def _of_entry(self, column: str) -> pa.ChunkedArray:
@@ -215,9 +283,10 @@ class _Audit:
         # Entries whose worker was killed (attempts -1) may have any number of copies.
         limit = np.where(self.attempts < 0, np.iinfo(np.int64).max, self.attempts)
         limit = np.where(self.outcome == Outcome.FAILED, 0, limit)
+        nobodys = ~self.known & (self.sent_after < 0)
         if not len(self.ledger):
-            return np.ones(len(self.rows), dtype=np.bool_)
-        return ~self.known | (self._copy_number() > limit[self.entry])
+            return nobodys
+        return nobodys | (self.known & (self._copy_number() > limit[self.entry]))
 
     def _copy_number(self) -> Numbers:
         """For each first row of a record: the how-manieth record of its event it is, from 1."""

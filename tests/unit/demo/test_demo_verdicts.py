@@ -7,7 +7,7 @@ import pytest
 
 from lakestream_demo.inspection import arrivals_by_shard
 from lakestream_demo.verdicts import ledger_check, quarantine_check, snapshot_check
-from lakestream_loadgen.audit import AuditVerdict, SnapshotVerdict
+from lakestream_loadgen.audit import AuditVerdict, OpenLedgerSeen, SnapshotVerdict
 from lakestream_loadgen.audit.lake import QUARANTINE_SCHEMA
 
 LEDGER = AuditVerdict(
@@ -53,6 +53,15 @@ def test_what_may_be_in_the_stream_unacknowledged_is_expected_if_it_is_there() -
 @pytest.mark.parametrize("field", ["missing", "quarantine_missing", "doubled", "altered", "misplaced", "unexpected"])
 def test_each_finding_of_the_ledger_audit_fails_the_check(field: str) -> None:
     assert not ledger_check(replace(LEDGER, **{field: 1})).passed  # type: ignore[arg-type]
+
+
+def test_what_a_ledger_without_its_end_does_not_account_for_fails_the_check() -> None:
+    seen = OpenLedgerSeen("a.ledger", unsettled=3, absent=2, sent_after=0)
+    check = ledger_check(replace(LEDGER, open_ledgers=(seen,)))
+    assert (check.passed, check.missing, check.expected) == (False, 2, 107)
+    check = ledger_check(replace(LEDGER, open_ledgers=(replace(seen, absent=0, sent_after=4),)))
+    assert (check.passed, check.unexpected, check.expected) == (False, 4, 105)
+    assert ledger_check(replace(LEDGER, open_ledgers=(replace(seen, absent=0),))).passed
 
 
 @pytest.mark.parametrize("field", ["missing", "unexpected", "different", "doubled"])

@@ -77,6 +77,35 @@ def test_a_lost_file_exits_with_1_and_says_which_events(lake: Path) -> None:
     assert (document["ok"], document["audit"]["missing"], document["snapshot"]) == (False, 25, None)
 
 
+def test_a_ledger_whose_last_part_is_missing_is_named_and_does_not_pass(lake: Path) -> None:
+    path = lake / "ledger" / "t.ledger"
+    path.write_bytes(path.read_bytes()[:-400])
+    (lake / "json" / "b.json").unlink()
+    report = lake / "report.json"
+    status, output = run(lake, "--report", str(report))
+    assert status == 2
+    assert "t.ledger has no end: 50 events without an outcome, 25 of which did not arrive; 0 rows" in output
+    assert "AUDIT INCOMPLETE" in output
+    assert "audit passed" not in output
+    document = json.loads(report.read_text())
+    assert (document["ok"], document["audit"]["missing"]) == (False, 0)
+    seen = {"name": "t.ledger", "unsettled": 50, "absent": 25, "sent_after": 0}
+    assert document["audit"]["open_ledgers"] == [seen]
+
+
+def test_a_ledger_of_a_killed_worker_passes_if_one_says_that_it_is(lake: Path) -> None:
+    ledger = LedgerWriter(lake / "ledger", stream="orders", prefix="u")
+    ledger.sent([RECORDS[0]._replace(event_id="u-1")])
+    assert run(lake)[0] == 2
+    status, output = run(lake, "--allow-open-ledgers")
+    assert status == 0
+    assert "u.ledger has no end: 1 events without an outcome, 1 of which did not arrive" in output
+    assert output.splitlines()[-1] == "audit passed"
+    (lake / "json" / "b.json").unlink()
+    assert run(lake, "--allow-open-ledgers")[0] == 1
+    ledger.close()
+
+
 def test_only_listed_files_count(lake: Path) -> None:
     (lake / "json" / "uncommitted.json").write_bytes((lake / "json" / "a.json").read_bytes())
     assert run(lake)[0] == 1

@@ -11,12 +11,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakestream_loadgen.audit import AuditVerdict, Kind, audit
+from lakestream_loadgen.audit import AuditVerdict, Kind, OpenLedgerSeen, audit
 from lakestream_loadgen.audit.lake import QUARANTINE_SCHEMA
 from lakestream_loadgen.content import EVENT_SCHEMA
 from lakestream_loadgen.errors import LedgerError
 from lakestream_loadgen.events import EventMix, OrderEvents
-from lakestream_loadgen.ledger import LEDGER_SCHEMA, Outcome
+from lakestream_loadgen.ledger import LEDGER_SCHEMA, OpenLedger, Outcome
 from lakestream_loadgen.records import Record
 
 RECORDS = OrderEvents(seed=5, worker=0, prefix="t", mix=EventMix(malformed=0.2, inserts=0.5)).take(60, 1.79e9)
@@ -48,7 +48,9 @@ def entry(record: Record, sequence: int | None, outcome: Outcome = Outcome.ACKNO
     }
 
 
-def judge(entries: list[dict[str, object]], arrived: list[Arrived]) -> AuditVerdict:
+def judge(
+    entries: list[dict[str, object]], arrived: list[Arrived], opened: OpenLedger | None = None, *, allow: bool = False
+) -> AuditVerdict:
     lake, quarantine = [], []
     for item in arrived:
         place = {"shard_id": item.shard, "sequence_number": str(item.sequence), "sub_sequence": item.sub}
@@ -64,6 +66,8 @@ def judge(entries: list[dict[str, object]], arrived: list[Arrived]) -> AuditVerd
         pa.Table.from_pylist(entries, schema=LEDGER_SCHEMA),
         rows,
         pa.Table.from_pylist(quarantine, schema=QUARANTINE_SCHEMA),
+        open_ledgers=[opened] if opened else [],
+        allow_open_ledgers=allow,
     )
 
 
@@ -195,6 +199,61 @@ def test_what_was_given_up_unwritten_must_not_be_there() -> None:
     assert verdict.failed == 1
     assert wrong(verdict) == {Kind.UNEXPECTED: 1}
     assert judge(entries, [item for item in arrived if item.record is not RECORDS[GOOD]]).ok
+
+
+def cut_ledger(rows: int, settled: int) -> tuple[list[dict[str, object]], OpenLedger]:
+    """All that is left is that `rows` events were sent, and what became of the first ones."""
+    entries = [
+        entry(record, number) if number < settled else entry(record, None, Outcome.UNKNOWN, attempts=-1)
+        for number, record in enumerate(RECORDS[:rows])
+    ]
+    return entries, OpenLedger("t.ledger", "t", range(rows))
+
+
+def test_what_a_cut_ledger_would_have_shown_is_no_pass() -> None:
+    """Events 40 to 49 were acknowledged, in the part that is gone, and two of them are not in the lake."""
+    entries, opened = cut_ledger(50, 40)
+    _, arrived = intact()
+    verdict = judge(entries, [item for number, item in enumerate(arrived[:50]) if number not in (44, 45)], opened)
+    assert wrong(verdict) == {}
+    assert verdict.faultless
+    assert not verdict.complete
+    assert not verdict.ok
+    assert verdict.open_ledgers == (OpenLedgerSeen("t.ledger", unsettled=10, absent=2, sent_after=0),)
+    assert judge(entries, arrived[:45], opened, allow=True).ok
+
+
+def test_a_ledger_without_an_end_whose_events_all_arrived_passes() -> None:
+    entries, opened = cut_ledger(50, 40)
+    verdict = judge(entries, intact()[1][:50], opened)
+    assert verdict.ok
+    assert verdict.open_ledgers == (OpenLedgerSeen("t.ledger", unsettled=10, absent=0, sent_after=0),)
+
+
+def test_what_was_sent_after_a_ledger_ends_is_not_unexpected() -> None:
+    """Late events and deletes too, whose numbers are below those of others that were sent before them."""
+    entries, opened = cut_ledger(50, 50)
+    del entries[7]
+    _, arrived = intact()
+    verdict = judge(entries, arrived, OpenLedger("t.ledger", "t", range(49)))
+    assert wrong(verdict) == {}
+    assert verdict.open_ledgers == (OpenLedgerSeen("t.ledger", unsettled=0, absent=0, sent_after=11),)
+    assert not verdict.ok
+    assert judge(entries, arrived, OpenLedger("t.ledger", "t", range(49)), allow=True).ok
+    strangers = [
+        Arrived(
+            arrived[GOOD].record._replace(event_id=event_id, data=renamed(arrived[GOOD].record, event_id)), 500 + at
+        )
+        for at, event_id in enumerate(["u-1", "t", "t-", "t-x", "", "t-o9-1"])
+    ]
+    assert wrong(judge(entries, [*arrived, *strangers], opened)) == {Kind.UNEXPECTED: 6}
+    twice = [*arrived, arrived[-1]]
+    assert wrong(judge(entries, twice, OpenLedger("t.ledger", "t", range(49)))) == {Kind.DOUBLED: 1}
+    assert wrong(judge([], arrived, OpenLedger("t.ledger", "t", range(0)), allow=True)) == {}
+
+
+def renamed(record: Record, event_id: str) -> bytes:
+    return record.data.replace(f'"event_id":"{record.event_id}"'.encode(), f'"event_id":"{event_id}"'.encode())
 
 
 def test_findings_are_examples_not_lists() -> None:
