@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 
 class LocalKinesisError(Exception):
     """Root of everything this package raises on purpose."""
@@ -106,3 +108,17 @@ class UnknownOperationException(ApiError):
 
 class ValidationException(ApiError):
     """A parameter violates a constraint of the API's model."""
+
+    MOST = 10
+    """Violations that are named, and counted."""
+
+    violations: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, violations: Sequence[str]) -> ValidationException:
+        """Several at once, in Kinesis's words."""
+        told = violations[: cls.MOST]
+        plural = "s" if len(told) > 1 else ""
+        error = cls(f"{len(told)} validation error{plural} detected: {'; '.join(told)}")
+        error.violations = tuple(violations)
+        return error

@@ -29,7 +29,6 @@ MOST_TAGS = 200
 """In a request; a stream has fewer."""
 MOST_SECONDS = 2**63 // 1000 - 1
 """Milliseconds are a Java long."""
-_MOST_REPORTED = 10
 _UNEXPECTED_LIST = "Start of list found where not expected"
 _UNEXPECTED_MAP = "Start of structure or map found where not expected."
 _T = TypeVar("_T")
@@ -80,11 +79,8 @@ class Fields:
 
     def check(self) -> None:
         """Raise what was found wrong so far."""
-        found = self._violations
-        if found:
-            plural = "s" if len(found) > 1 else ""
-            listed = "; ".join(found[:_MOST_REPORTED])
-            raise ValidationException(f"{len(found)} validation error{plural} detected: {listed}")
+        if self._violations:
+            raise ValidationException.of(self._violations)
         for refusal in self._refusals:
             raise refusal
 
@@ -256,18 +252,21 @@ class Fields:
 
     def _violate(self, name: str, shown: str, constraint: str) -> None:
         member = f"{self._path}{_lower_first(name)}"
-        self._violations.append(f"Value {shown} at '{member}' failed to satisfy constraint: {constraint}")
+        self._violations.append(violation(shown, member, constraint))
 
 
-def read_hash_key(name: str, value: object) -> int:
-    """A hash key given as decimal text."""
+def violation(shown: str, member: str, constraint: str) -> str:
+    """What a value violates, in Kinesis's words."""
+    return f"Value {shown} at '{member}' failed to satisfy constraint: {constraint}"
+
+
+def read_hash_key(name: str, value: object, path: str = "") -> int:
+    """A hash key given as decimal text; `path` is where its structure stands in the request."""
     if not isinstance(value, str):
         raise _wrong_type(value, "String")
     if not re.fullmatch(HASH_KEY.pattern or "", value, re.ASCII):
-        raise ValidationException(
-            f"1 validation error detected: Value '{value}' at '{_lower_first(name)}' failed to satisfy constraint: "
-            f"Member must satisfy regular expression pattern: {HASH_KEY.pattern}"
-        )
+        constraint = f"Member must satisfy regular expression pattern: {HASH_KEY.pattern}"
+        raise ValidationException.of([violation(f"'{value}'", f"{path}{_lower_first(name)}", constraint)])
     key = int(value)
     if key >= KEY_SPACE:
         raise InvalidArgumentException(

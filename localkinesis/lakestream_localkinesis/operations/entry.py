@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import binascii
+from collections.abc import Sequence
 from typing import Any
 
 import orjson
@@ -12,7 +13,7 @@ from lakestream_localkinesis.core.hashing import key_bytes
 from lakestream_localkinesis.core.limits import MIB
 from lakestream_localkinesis.core.stream import Stream
 from lakestream_localkinesis.errors import InvalidArgumentException, SerializationException, ValidationException
-from lakestream_localkinesis.fields import read_hash_key
+from lakestream_localkinesis.fields import read_hash_key, violation
 
 RECORD_BYTES = 10 * MIB
 """Of data alone, in any stream; what a stream takes of data and key together may be less."""
@@ -42,16 +43,18 @@ def read_entry(values: dict[str, Any], place: int | None = None) -> Entry:
         shown = f"'java.nio.HeapByteBuffer[pos=0 lim={size} cap={size}]'"
         raise _violation(shown, f"{_path(place)}data", f"Member must have length less than or equal to {RECORD_BYTES}")
     explicit = values.get("ExplicitHashKey")
-    digest = None if explicit is None else key_bytes(read_hash_key("ExplicitHashKey", explicit))
+    digest = None if explicit is None else key_bytes(read_hash_key("ExplicitHashKey", explicit, _path(place)))
     if key is None:
         return data, b"", "", digest, size
     encoded = key.encode()
     return data, encoded, orjson.dumps(key).decode(), digest, size + len(encoded)
 
 
-def missing_key(place: int | None = None) -> ValidationException:
-    """The error for a record without a partition key in a stream that goes by them."""
-    return _violation("null", f"{_path(place)}partitionKey", "Member must not be null")
+def missing_keys(places: Sequence[int | None]) -> ValidationException:
+    """The error for records without a partition key in a stream that goes by them."""
+    return ValidationException.of(
+        [violation("null", f"{_path(place)}partitionKey", "Member must not be null") for place in places]
+    )
 
 
 def oversized(stream: Stream, size: int, place: int | None = None) -> InvalidArgumentException:
@@ -74,6 +77,4 @@ def _not_text(data: object, path: str) -> SerializationException | ValidationExc
 
 
 def _violation(shown: str, member: str, constraint: str) -> ValidationException:
-    return ValidationException(
-        f"1 validation error detected: Value {shown} at '{member}' failed to satisfy constraint: {constraint}"
-    )
+    return ValidationException.of([violation(shown, member, constraint)])

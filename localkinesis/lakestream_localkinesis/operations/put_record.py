@@ -13,7 +13,7 @@ from lakestream_localkinesis.errors import (
 )
 from lakestream_localkinesis.fields import SEQUENCE_NUMBER, Fields
 from lakestream_localkinesis.operations.answer import Answer
-from lakestream_localkinesis.operations.entry import missing_key, oversized, read_entry
+from lakestream_localkinesis.operations.entry import missing_keys, oversized, read_entry
 
 
 def put_record(account: Account, fields: Fields, now_ms: int) -> Answer:
@@ -35,7 +35,7 @@ def put_record(account: Account, fields: Fields, now_ms: int) -> Answer:
             )
         shard = stream.next_shard()
     elif not key:
-        raise missing_key()
+        raise missing_keys([None])
     else:
         shard = stream.shard_for(explicit or key_digest(key))
     if size > stream.max_record_bytes:

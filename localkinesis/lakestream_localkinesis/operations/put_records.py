@@ -2,14 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from lakestream_localkinesis.core.account import Account
 from lakestream_localkinesis.core.hashing import key_digest
 from lakestream_localkinesis.core.limits import MIB
 from lakestream_localkinesis.core.shard import Arrival
 from lakestream_localkinesis.core.stream import RecordDistribution
-from lakestream_localkinesis.errors import DryRunOperationException, InvalidArgumentException, SerializationException
+from lakestream_localkinesis.errors import (
+    DryRunOperationException,
+    InvalidArgumentException,
+    SerializationException,
+    ValidationException,
+)
 from lakestream_localkinesis.fields import Fields
-from lakestream_localkinesis.operations.entry import missing_key, oversized, read_entry
+from lakestream_localkinesis.operations.entry import Entry, missing_keys, oversized, read_entry
 from lakestream_localkinesis.operations.put_record import rate_exceeded
 
 MOST_RECORDS = 500
@@ -24,7 +31,7 @@ def put_records(account: Account, fields: Fields, now_ms: int) -> bytes:
     fields.check()
     if not all(isinstance(member, dict) for member in members):
         raise SerializationException("Expected null")
-    entries = [read_entry(member, place) for place, member in enumerate(members, 1)]
+    entries = _entries(members)
     sizes = [size for *_, size in entries]
     if sum(sizes) > MOST_BYTES:
         raise InvalidArgumentException("Records size exceeds 10 MB limit")
@@ -32,7 +39,7 @@ def put_records(account: Account, fields: Fields, now_ms: int) -> bytes:
     auto = stream.distribution is RecordDistribution.AUTO
     keyless = [place for place, entry in enumerate(entries, 1) if not entry[1]]
     if keyless and not auto:
-        raise missing_key(keyless[0])
+        raise missing_keys(keyless)
     largest = max(sizes)
     if largest > stream.max_record_bytes:
         raise oversized(stream, largest, sizes.index(largest) + 1)
@@ -50,6 +57,20 @@ def put_records(account: Account, fields: Fields, now_ms: int) -> bytes:
         else:
             results.append(f'{{"SequenceNumber":"{sequence}","ShardId":"{shard.id}"}}')
     return f'{{"FailedRecordCount":{failed},"Records":[{",".join(results)}],"EncryptionType":"NONE"}}'.encode()
+
+
+def _entries(members: list[dict[str, Any]]) -> list[Entry]:
+    """All of them, or what is wrong with each."""
+    entries: list[Entry] = []
+    found: list[str] = []
+    for place, member in enumerate(members, 1):
+        try:
+            entries.append(read_entry(member, place))
+        except ValidationException as error:
+            found += error.violations
+    if found:
+        raise ValidationException.of(found)
+    return entries
 
 
 def _throttled(message: str) -> str:

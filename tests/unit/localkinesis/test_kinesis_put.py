@@ -107,7 +107,7 @@ def test_a_bad_record_fails_the_request_before_any_is_added(api: Api):
         "records.2.member.data": {"PartitionKey": "k"},
         "can not be converted to a Blob": {"Data": "e A==", "PartitionKey": "k"},
         "ExplicitHashKey": {**good, "ExplicitHashKey": str(2**128)},
-        "explicitHashKey": {**good, "ExplicitHashKey": "0x10"},
+        "records.2.member.explicitHashKey": {**good, "ExplicitHashKey": "0x10"},
         "less than or equal to 10485760": {"Data": api.encoded(b"x" * (10 * MIB + 1)), "PartitionKey": "k"},
         "records.2.member.1048577 bytes": {"Data": api.encoded(b"x" * MIB), "PartitionKey": "k"},
         "less than or equal to 256": {"Data": "eA==", "PartitionKey": "k" * 257},
@@ -118,6 +118,22 @@ def test_a_bad_record_fails_the_request_before_any_is_added(api: Api):
         assert refused.status == 400
         assert expected in refused.message
     assert api.read_all("orders", "shardId-000000000000") == []
+
+
+def test_all_bad_records_of_a_request_are_named_up_to_ten(api: Api):
+    api.call("CreateStream", StreamName="orders", ShardCount=1)
+    good, keyless = {"Data": "eA==", "PartitionKey": "k"}, {"Data": "eA=="}
+    for bad in ({"Data": "eA==", "PartitionKey": ""}, keyless):
+        refused = api.refused("PutRecords", StreamName="orders", Records=[bad, good, bad])
+        assert refused.code == "ValidationException"
+        assert refused.message.startswith("2 validation errors detected: Value ")
+        assert [f"records.{place}.member" in refused.message for place in (1, 2, 3)] == [True, False, True]
+        refused = api.refused("PutRecords", StreamName="orders", Records=[good] + [bad] * 12)
+        assert refused.message.startswith("10 validation errors detected: Value ")
+        assert refused.message.count("; ") == 9
+    unreadable = {"Data": "e A==", "PartitionKey": "k"}
+    refused = api.refused("PutRecords", StreamName="orders", Records=[{"PartitionKey": "k"}, unreadable])
+    assert refused.code == "SerializationException"
 
 
 @pytest.mark.parametrize("count", [0, 501])
