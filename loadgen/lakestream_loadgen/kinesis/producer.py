@@ -195,7 +195,9 @@ class KinesisProducer:
 
     def _send_forever(self) -> None:
         while True:
-            self._send(self._next_batch())
+            batch = self._next_batch()
+            while batch:
+                batch = self._send(batch)
 
     def _next_batch(self) -> list[Parcel]:
         # One sender at a time looks at the queue; the others wait for their turn, not for the same event.
@@ -209,7 +211,8 @@ class KinesisProducer:
                 due = self._queue.next_due(now)
                 self._wake.wait(timeout=None if due is None else max(due - now, 0.0))
 
-    def _send(self, batch: list[Parcel]) -> None:
+    def _send(self, batch: list[Parcel]) -> list[Parcel]:
+        """Returns what of it is to be sent again at once."""
         self._note_sent(batch)
         # Encoded only now: entries made when records are handed in would wait with them, and fill the CPU's caches.
         records = list(chain.from_iterable([parcel.records for parcel in batch]))
@@ -228,11 +231,12 @@ class KinesisProducer:
             raise
         self._observer.called(self._clock() - started, len(body), error)
         if error is not None:
-            self._call_failed(batch, error)
-        elif answer.errors:
+            return self._call_failed(batch, error)
+        if answer.errors:
             self._partly_written(batch, answer)
         else:
             self._written(batch, answer.shard_ids, answer.sequence_numbers)
+        return []
 
     def _note_sent(self, batch: list[Parcel]) -> None:
         fresh = [parcel for parcel in batch if not parcel.rows]
@@ -244,18 +248,18 @@ class KinesisProducer:
         for parcel in batch:
             parcel.attempts += 1
 
-    def _call_failed(self, batch: list[Parcel], error: PutRecordsError) -> None:
+    def _call_failed(self, batch: list[Parcel], error: PutRecordsError) -> list[Parcel]:
         if isinstance(error, OutcomeUnknownError):
             for parcel in batch:
                 parcel.possible += 1
         if isinstance(error, OutcomeUnknownError | NotWrittenError):
             self._again(batch, error.code)
-        else:
-            logger.error("PutRecords is refused: %s", error)
-            self._refused(batch, error)
+            return []
+        logger.error("PutRecords is refused: %s", error)
+        return self._refused(batch, error)
 
-    def _refused(self, batch: list[Parcel], error: PutRecordsError) -> None:
-        """Give up the records that Kinesis takes in no call, and send the others again; all, if it names none."""
+    def _refused(self, batch: list[Parcel], error: PutRecordsError) -> list[Parcel]:
+        """Give up the records that Kinesis takes in no call, and return the others; give up all, if it names none."""
         named = records_named(str(error))
         bad: list[Parcel] = []
         others: list[Parcel] = []
@@ -267,8 +271,12 @@ class KinesisProducer:
                     parts.append(parcel.part(indices))
             at += len(parcel)
         self._give_up(bad or batch, error.code)
-        if bad:
-            self._again(others, error.code)
+        if not bad:
+            return []
+        for parcel in others:
+            # Kinesis names ten at most. That there are more of others' records in the call costs these no attempt.
+            parcel.attempts -= 1
+        return others
 
     def _partly_written(self, batch: list[Parcel], answer: Answer) -> None:
         written: list[Parcel] = []

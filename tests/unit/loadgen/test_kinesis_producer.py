@@ -219,6 +219,24 @@ def test_one_record_that_kinesis_never_takes_keeps_no_other_from_it() -> None:
     assert setting.counts.seen["FAILED: ValidationException"] == 1
 
 
+def test_any_number_of_records_that_kinesis_never_takes_cost_the_others_no_attempt() -> None:
+    """It names ten at most; of 20 and more calls, each without one more of them, the last was to be the 15th."""
+
+    def refuse_the_first_bad(ids: Sequence[str]) -> list[str | None]:
+        bad = [place for place, event_id in enumerate(ids, 1) if event_id.startswith("bad")]
+        if bad:
+            told = f"1 validation error detected: Value '' at 'records.{bad[0]}.member.partitionKey' failed to …"
+            raise RefusedError("ValidationException", told)
+        return all_written(ids)
+
+    setting = Setting(*[refuse_the_first_bad] * 20, throttle(0), attempts=2, connections=1)
+    records = [event(f"bad{number}") for number in range(20)]
+    assert setting.put(event("a"), *records, event("b")) == 2
+    assert setting.ledger.outcomes["a"] == setting.ledger.outcomes["b"] == (Outcome.ACKNOWLEDGED, 1)
+    assert setting.counts.seen["FAILED: ValidationException"] == 20
+    assert [len(call) for call in setting.kinesis.calls] == [*range(22, 1, -1), 1]
+
+
 def test_a_delete_leaves_after_its_orders_updates_are_settled() -> None:
     setting = Setting(throttle(0), throttle(0))
     assert setting.put(event("update", "o1"), event("delete", "o1", last=True), event("other", "o2")) == 3
