@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -70,6 +71,7 @@ _OPTIONS = (
     _Option("connections", int, 16, "Requests under way per process"),
 )
 _WEB_HOST = "LOCUST_WEB_HOST"
+_URI = re.compile(r"([A-Za-z][\w+.-]*):(?://[^/]*)?(/.*|)", re.DOTALL)
 _NUMBERS = {float: "a number", int: "a whole number"}
 
 
@@ -117,9 +119,23 @@ def load_settings(options: Namespace) -> LoadSettings:
             zipf=options.zipf,
         ),
         seed=options.seed,
-        ledger=Path(options.ledger) if options.ledger else None,
+        ledger=_folder(options.ledger) if options.ledger else None,
         linger=options.linger,
         connections=options.connections,
+    )
+
+
+def _folder(text: str) -> Path:
+    """Of the ledger; a path, or a file: URI."""
+    found = _URI.fullmatch(text)
+    if found is None:
+        return Path(text)
+    scheme, path = found.groups()
+    if scheme.lower() == "file" and path:
+        return Path(path)
+    raise SettingsError(
+        f"ledger: {text} is not a folder of this machine; give one, and have `lakestream ledger ship FOLDER s3://…` "
+        "copy what is written to it while it grows"
     )
 
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser, Namespace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from lakestream_loadgen.errors import SettingsError
-from lakestream_loadgen.settings import add_arguments, settings_with
+from lakestream_loadgen.settings import add_arguments, load_settings, settings_with
 
 NOT_ITS_TYPE = {float: "much", int: "1.5"}
 
@@ -46,6 +47,34 @@ def test_a_form_changes_what_it_names(options: Namespace) -> None:
     settings = settings_with(options, form)
     assert (settings.stream, settings.shape.peak, settings.mix.customers) == ("clicks", 250.5, 7)
     assert options.stream == "orders", "the run that goes on keeps its own"
+
+
+@pytest.mark.parametrize(
+    ("text", "folder"),
+    [
+        ("", None),
+        ("ledger/", "ledger"),
+        ("file:///tmp/ledger", "/tmp/ledger"),
+        ("FILE:/tmp/ledger", "/tmp/ledger"),
+        ("file:///tmp/a#b?c", "/tmp/a#b?c"),
+        ("2026-01-31T12:30", "2026-01-31T12:30"),
+    ],
+)
+def test_a_ledger_is_written_to_a_folder(parser: PlainParser, text: str, folder: str | None) -> None:
+    settings = load_settings(parser.parse_args(["--ledger", text]))
+    assert settings.ledger == (None if folder is None else Path(folder))
+
+
+@pytest.mark.parametrize(
+    "text", ["s3://lake/_ledger", "s3a://lake", "gs://lake/x", "s3:/lake", "https://x/y", "file://x"]
+)
+def test_a_ledger_somewhere_else_is_refused_with_the_way_there(parser: PlainParser, text: str) -> None:
+    """It was written to a folder `s3:` of this machine."""
+    with pytest.raises(
+        SettingsError, match=r"ledger: .* is not a folder of this machine; .*lakestream ledger ship"
+    ) as told:
+        load_settings(parser.parse_args(["--ledger", text]))
+    assert text in str(told.value)
 
 
 @pytest.mark.parametrize(
