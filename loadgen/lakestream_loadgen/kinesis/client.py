@@ -6,6 +6,7 @@ import os
 import ssl
 from dataclasses import dataclass
 from typing import Protocol
+from urllib.parse import urlsplit
 
 import gevent.socket
 from botocore.auth import SigV4Auth
@@ -75,7 +76,10 @@ class HttpKinesisClient:
     """
 
     def __init__(self, endpoint: KinesisEndpoint, *, connections: int, timeout: float = 30.0) -> None:
-        self._url = endpoint.url.rstrip("/") + "/"
+        parts = urlsplit(endpoint.url)
+        # As the SDKs send to one with a path, of a gateway say, and sign.
+        self._path = parts.path or "/"
+        self._url = f"{parts.scheme}://{parts.netloc}{self._path}"
         self._region = endpoint.region
         self._credentials = RenewedCredentials(endpoint.credentials)
         self._http = HTTPClient.from_url(
@@ -90,7 +94,7 @@ class HttpKinesisClient:
     def put_records(self, body: bytes) -> bytes:
         headers = self._signed_headers(body)
         try:
-            response = self._http.post("/", body, headers)
+            response = self._http.post(self._path, body, headers)
         except (gevent.socket.gaierror, ConnectionRefusedError, ssl.SSLCertVerificationError) as error:
             raise NotWrittenError("ConnectionFailed", f"{self._url}: {error}") from error
         except (OSError, HTTPParseError) as error:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
 
 from lakestream_loadgen.errors import NotWrittenError, SettingsError
 from lakestream_loadgen.kinesis.client import HttpKinesisClient, KinesisEndpoint
@@ -30,6 +33,35 @@ def test_a_server_is_trusted_whose_certificate_the_environment_names(
             stranger.put_records(body)
         stranger.close()
         assert len(server.records("orders")) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "sent"), [("", "/"), ("/", "/"), ("/gateway/kinesis", "/gateway/kinesis"), ("/gateway/", "/gateway/")]
+)
+def test_requests_go_to_the_path_of_the_endpoint_and_are_signed_for_it(
+    path: str, sent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As those of the SDKs do."""
+    signed: list[str | None] = []
+    add_auth = SigV4Auth.add_auth
+    posted: list[str] = []
+
+    def sign(self: SigV4Auth, request: AWSRequest) -> None:
+        signed.append(request.url)
+        add_auth(self, request)
+
+    def post(url: str, body: bytes, headers: dict[str, str]) -> None:
+        posted.append(url)
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(SigV4Auth, "add_auth", sign)
+    endpoint = KinesisEndpoint(f"http://127.0.0.1:9{path}", "eu-west-1", Credentials("local", "local"))
+    client = HttpKinesisClient(endpoint, connections=1)
+    monkeypatch.setattr(client._http, "post", post)
+    with pytest.raises(NotWrittenError):
+        client.put_records(b"{}")
+    client.close()
+    assert (posted, signed) == ([sent], [f"http://127.0.0.1:9{sent}"])
 
 
 def test_certificates_that_are_not_there_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
