@@ -14,6 +14,7 @@ from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 from botocore.exceptions import BotoCoreError
 from botocore.session import get_session
+from botocore.utils import get_environ_proxies
 from geventhttpclient import HTTPClient
 from geventhttpclient.response import HTTPParseError
 
@@ -52,7 +53,7 @@ class KinesisEndpoint:
         AWS_REGION counts too, and first, as in the other SDKs; botocore does not know it.
 
         Raises:
-            SettingsError: no region or no credentials, or no certificates where they should be.
+            SettingsError: no region or no credentials, no certificates where they should be, or a proxy before it.
         """
         session = get_session()
         credentials = find_credentials(session)
@@ -65,7 +66,18 @@ class KinesisEndpoint:
             ssl.create_default_context(cafile=authorities)
         except OSError as error:  # an ssl.SSLError is one
             raise SettingsError(f"AWS_CA_BUNDLE (or ca_bundle of the profile) {authorities}: {error}") from error
+        _require_no_proxy(client.meta.endpoint_url)
         return cls(client.meta.endpoint_url, client.meta.region_name, credentials, authorities)
+
+
+def _require_no_proxy(url: str) -> None:
+    """Each request would go around it: to nowhere, or where it must not go."""
+    parts = urlsplit(url)
+    if get_environ_proxies(url).get(parts.scheme):
+        raise SettingsError(
+            f"{parts.scheme.upper()}_PROXY is set, and a load sends its records through no proxy: unset it, or add "
+            f"{parts.hostname} to NO_PROXY if it can be reached without"
+        )
 
 
 class HttpKinesisClient:

@@ -64,6 +64,38 @@ def test_requests_go_to_the_path_of_the_endpoint_and_are_signed_for_it(
     assert (posted, signed) == ([sent], [f"http://127.0.0.1:9{sent}"])
 
 
+@pytest.fixture
+def no_proxy(monkeypatch: pytest.MonkeyPatch) -> None:
+    """And what else an endpoint is found by."""
+    for name in ("http", "https", "all", "no"):
+        monkeypatch.delenv(f"{name}_proxy", raising=False)
+        monkeypatch.delenv(f"{name.upper()}_PROXY", raising=False)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"):
+        monkeypatch.setenv(name, "eu-west-1")
+    for name in ("AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_KINESIS", "AWS_CA_BUNDLE"):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.mark.parametrize("name", ["HTTPS_PROXY", "https_proxy"])
+@pytest.mark.usefixtures("no_proxy")
+def test_a_proxy_that_requests_would_go_around_is_told(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(name, "http://somebody:secret@proxy:3128")
+    with pytest.raises(SettingsError, match=r"HTTPS_PROXY is set, .*kinesis\.eu-west-1\.\S+ to NO_PROXY") as told:
+        KinesisEndpoint.from_environment()
+    assert "secret" not in str(told.value)
+    monkeypatch.setenv("NO_PROXY", "localhost,.amazonaws.com")
+    assert KinesisEndpoint.from_environment().url == "https://kinesis.eu-west-1.amazonaws.com"
+
+
+@pytest.mark.usefixtures("no_proxy")
+def test_a_proxy_of_something_else_is_none_of_kinesis(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HTTP_PROXY", "http://proxy:3128")
+    assert KinesisEndpoint.from_environment().region == "eu-west-1"
+    monkeypatch.setenv("AWS_ENDPOINT_URL_KINESIS", "http://127.0.0.1:4567")
+    with pytest.raises(SettingsError, match=r"HTTP_PROXY is set, .*127\.0\.0\.1 to NO_PROXY"):
+        KinesisEndpoint.from_environment()
+
+
 def test_certificates_that_are_not_there_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"):
         monkeypatch.setenv(name, "eu-west-1")
