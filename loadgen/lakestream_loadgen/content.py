@@ -38,10 +38,12 @@ _TEXT = pa.large_string()
 
 
 def event_columns(rows: pa.Table) -> pa.Table:
-    """The event's columns of ``rows``, cast to EVENT_SCHEMA; other columns are left out.
+    """The event's columns of ``rows``, as EVENT_SCHEMA; other columns are left out.
+
+    What cannot be read as its type, as a time that is none, is null: no producer writes that, so the event is altered.
 
     Raises:
-        LakeError: a column is missing, or cannot be read as its type.
+        LakeError: a column is missing.
     """
     missing = [name for name in EVENT_SCHEMA.names if name not in rows.column_names]
     if missing:
@@ -49,10 +51,22 @@ def event_columns(rows: pa.Table) -> pa.Table:
             f"the rows lack the event's columns {', '.join(missing)}: the schema and transform of an audited "
             "table must keep all fields of the event"
         )
+    columns = [
+        pa.chunked_array([pa.concat_arrays(_cast(chunk, field.type)) for chunk in rows[field.name].chunks], field.type)
+        for field in EVENT_SCHEMA
+    ]
+    return pa.Table.from_arrays(columns, schema=EVENT_SCHEMA)
+
+
+def _cast(values: pa.Array, to: pa.DataType) -> list[pa.Array]:
+    """By halves, down to what cannot be cast."""
     try:
-        return rows.select(EVENT_SCHEMA.names).cast(EVENT_SCHEMA)
-    except pa.ArrowInvalid as error:
-        raise LakeError(f"a column of the rows cannot be read as the event's: {error}") from error
+        return [values.cast(to)]
+    except pa.ArrowInvalid:
+        if len(values) == 1:
+            return [pa.nulls(1, to)]
+        half = len(values) // 2
+        return [*_cast(values[:half], to), *_cast(values[half:], to)]
 
 
 def with_room(table: pa.Table) -> pa.Table:

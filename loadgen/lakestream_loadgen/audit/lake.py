@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import unquote
 
+import orjson
 import pyarrow as pa
 import pyarrow.json
 import pyarrow.parquet
@@ -58,7 +59,7 @@ def read_json_lake(location: str, files: Sequence[str] | None = None) -> pa.Tabl
         files: Only these, relative to the location, all of which must exist; None reads all there are.
 
     Raises:
-        LakeError: a file cannot be read, or is not JSON lines of the expected types.
+        LakeError: a file cannot be read, or is not JSON lines, or its places are not of the expected types.
     """
     folder = Folder(location)
     names = folder.names() if files is None else list(files)
@@ -120,15 +121,51 @@ def _read_json_file(folder: Folder, name: str) -> pa.Table:
             plain = stream.read()
         if not plain:
             return _JSON_SCHEMA.empty_table()
-        table = pa.json.read_json(
+        table = _parse(plain)
+    except (pa.ArrowException, OSError) as error:
+        raise LakeError(f"{folder.location}/{name}: {error}") from error
+    return _with_partitions(table.select(_JSON_SCHEMA.names), name)
+
+
+def _parse(plain: bytes) -> pa.Table:
+    try:
+        return pa.json.read_json(
             io.BytesIO(plain),
             # A block must hold the longest line; a file is in memory anyway.
             read_options=pa.json.ReadOptions(block_size=max(len(plain), 1 << 20)),
             parse_options=pa.json.ParseOptions(explicit_schema=_JSON_SCHEMA, unexpected_field_behavior="ignore"),
         )
-    except (pa.ArrowException, OSError) as error:
-        raise LakeError(f"{folder.location}/{name}: {error}") from error
-    return _with_partitions(table.select(_JSON_SCHEMA.names), name)
+    except pa.ArrowInvalid as error:
+        try:
+            return _parse_rows(plain)
+        except (ValueError, AttributeError):
+            raise error from None
+
+
+def _parse_rows(plain: bytes) -> pa.Table:
+    """One by one, where some value is not of its column's type, as a number that Spark writes as "NaN".
+
+    It is null then, which no producer writes, and so its event altered; that of a place is an error.
+    """
+    rows = [orjson.loads(line) for line in plain.splitlines() if line]
+    columns = []
+    for field in _JSON_SCHEMA:
+        values = [row.get(field.name) for row in rows]
+        read = [_typed(value, field.type) for value in values]
+        if field.name in PLACE_SCHEMA.names and read != values:
+            raise ValueError(field.name)
+        columns.append(pa.array(read, field.type))
+    return pa.Table.from_arrays(columns, schema=_JSON_SCHEMA)
+
+
+def _typed(value: object, wanted: pa.DataType) -> str | int | float | None:
+    if pa.types.is_string(wanted):
+        return value if isinstance(value, str) else None
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    if pa.types.is_floating(wanted):
+        return float(value)
+    return value if isinstance(value, int) and -(2**63) <= value < 2**63 else None
 
 
 def _with_partitions(table: pa.Table, name: str) -> pa.Table:

@@ -106,6 +106,18 @@ def test_a_ledger_of_a_killed_worker_passes_if_one_says_that_it_is(lake: Path) -
     ledger.close()
 
 
+def test_what_cannot_be_read_of_a_row_is_altered(lake: Path) -> None:
+    path = lake / "json" / "a.json"
+    first, second, *others = (json.loads(line) for line in path.read_text().splitlines())
+    changed = [first | {"created_at": "+10000-01-01T00:00:00.000Z"}, second | {"amount": "NaN"}, *others]
+    path.write_text("".join(json.dumps(row) + "\n" for row in changed))
+    report = lake / "report.json"
+    status, output = run(lake, "--report", str(report))
+    assert status == 1
+    assert [f"altered: {record.event_id} at" in output for record in RECORDS[:3]] == [True, True, False]
+    assert json.loads(report.read_text())["audit"]["altered"] == 2
+
+
 def test_only_listed_files_count(lake: Path) -> None:
     (lake / "json" / "uncommitted.json").write_bytes((lake / "json" / "a.json").read_bytes())
     assert run(lake)[0] == 1

@@ -77,11 +77,26 @@ def test_columns_that_only_the_folders_hold_come_from_there(tmp_path: Path) -> N
     ]
 
 
-@pytest.mark.parametrize("data", [b"not json\n", b'{"version": "one"}\n', lines(0, 1)[:-40]])
+@pytest.mark.parametrize("data", [b"not json\n", b"7\n", b'{"_sub_sequence": "one"}\n', lines(0, 1)[:-40]])
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path, data: bytes) -> None:
     put(tmp_path / "bad.json", data)
     with pytest.raises(LakeError, match=r"bad\.json"):
         read_json_lake(str(tmp_path))
+
+
+def test_a_value_that_is_none_of_its_column_is_null(tmp_path: Path) -> None:
+    rows = [json.loads(line) for line in lines(0, 6).splitlines()]
+    expected = [row["amount"] for row in rows]
+    wrong = {"amount": "NaN", "version": "one", "status": 7, "created_at": 17, "note": ["x"], "customer_id": None}
+    for row, (column, value) in zip(rows, wrong.items(), strict=True):
+        row[column] = value
+    rows[1]["amount"], expected[1] = 12, 12.0
+    put(tmp_path / "a.json", b"".join(json.dumps(row).encode() + b"\n" for row in rows))
+    table = read_json_lake(str(tmp_path))
+    assert table["amount"].to_pylist() == [None, *expected[1:]]
+    for row, column in enumerate(wrong):
+        assert [at for at, value in enumerate(table[column].to_pylist()) if value is None] == [row]
+    assert table["_sequence_number"].to_pylist() == list("012345")
 
 
 def test_a_damaged_parquet_file_is_named(tmp_path: Path) -> None:

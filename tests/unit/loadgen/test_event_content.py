@@ -72,11 +72,20 @@ def test_checksums_of_slices_chunks_and_nothing() -> None:
     assert checksums(pa.chunked_array([], pa.binary())).tolist() == []
 
 
-def test_a_missing_or_unreadable_column_is_named() -> None:
+def test_a_missing_column_is_named() -> None:
     with pytest.raises(LakeError, match="note"):
         canonical_text(as_typed([json.loads(EVENTS[0].data)]).drop_columns(["note"]))
-    with pytest.raises(LakeError, match="yesterday"):
-        canonical_text(as_text([json.loads(EVENTS[0].data) | {"created_at": "yesterday"}]))
+
+
+def test_what_cannot_be_read_alters_its_own_event_alone() -> None:
+    events = [json.loads(record.data) for record in EVENTS]
+    unreadable = {3: "yesterday", 4: "+10000-01-01T00:00:00.000Z", 400: "2026-01-01T00:00:00.000", 799: ""}
+    for number, text in unreadable.items():
+        events[number]["created_at"] = text
+    table = pa.concat_tables([as_text(events[:500]), as_text(events[500:])])
+    sums = checksums(canonical_text(table)).tolist()
+    assert [number for number, record in enumerate(EVENTS) if sums[number] != crc32(record.data)] == list(unreadable)
+    assert len(canonical_text(table.slice(0, 0))) == 0
 
 
 def test_the_ddl_names_the_columns_in_order() -> None:
