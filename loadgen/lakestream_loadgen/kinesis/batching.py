@@ -9,7 +9,7 @@ from __future__ import annotations
 import heapq
 from collections import deque
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from lakestream_loadgen.kinesis.wire import MAX_BYTES, MAX_RECORDS, size_of, sizes_of
@@ -106,6 +106,10 @@ class Accumulator:
         self.records += len(parcel.records)
         self._bytes += parcel.size
         return first or self._is_full()
+
+    def hurry(self) -> None:
+        """From now on nothing waits for others to share its request."""
+        self._limits = replace(self._limits, linger=0.0)
 
     def add_later(self, parcel: Parcel, due: float) -> None:
         """Queue a parcel that must not be sent before ``due``."""

@@ -161,6 +161,9 @@ class KinesisProducer:
         By whoever is here: figures and the exit status are taken next, and would know nothing of it.
         """
         self._ending = True
+        # Nobody else comes to share a request, and a long linger would outlast the wait.
+        self._queue.hurry()
+        self._wake.set()
         self._idle.wait(timeout=seconds)
         left = self._unsettled
         if left:

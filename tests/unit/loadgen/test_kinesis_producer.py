@@ -114,13 +114,15 @@ class Counts:
 class Setting:
     """A producer and all that it talks to."""
 
-    def __init__(self, *script: Reply, attempts: int = 5, connections: int = 2, records: int = 500) -> None:
+    def __init__(
+        self, *script: Reply, attempts: int = 5, connections: int = 2, records: int = 500, linger: float = 0.0
+    ) -> None:
         self.kinesis = ScriptedKinesis(*script)
         self.ledger = RememberedLedger(self.kinesis)
         self.counts = Counts()
         self.failures: list[str] = []
         self.producer = KinesisProducer(
-            ProducerSettings("orders", connections, BatchLimits(0.0, records), RetryPolicy(0.0, 0.0, attempts)),
+            ProducerSettings("orders", connections, BatchLimits(linger, records), RetryPolicy(0.0, 0.0, attempts)),
             self.kinesis,
             ledger=self.ledger,
             observer=self.counts,
@@ -264,6 +266,18 @@ def test_drain_waits_for_everything_under_way() -> None:
     hold.set()
     assert drained.get(timeout=60) == 0
     assert user.get(timeout=60) == 1
+
+
+def test_a_drain_sends_what_waits_for_others() -> None:
+    """With a long linger it waited for them as well, and gave up what nobody had sent."""
+    setting = Setting(linger=3600.0)
+    user = gevent.spawn(setting.put, event("update", "o1"), event("delete", "o1", last=True))
+    while not setting.producer.backlog:
+        gevent.sleep(0)
+    assert setting.kinesis.calls == []
+    assert setting.producer.drain(30.0) == 0
+    assert setting.kinesis.calls == [["update"], ["delete"]]
+    assert user.get(timeout=60) == 2
 
 
 def test_what_a_drain_waits_for_in_vain_is_given_up_before_anybody_counts() -> None:

@@ -42,6 +42,15 @@ def test_a_full_batch_leaves_at_once() -> None:
     assert queue.next_due(1.0) == 11.0
 
 
+def test_in_a_hurry_nothing_waits_for_others() -> None:
+    queue = Accumulator(BatchLimits(linger=10.0))
+    queue.add(parcel(1), 1.0)
+    assert queue.next_due(1.5) == 11.0
+    queue.hurry()
+    assert queue.next_due(1.5) == 1.0
+    assert len(queue.take(1.5)) == 1
+
+
 def test_what_is_to_be_sent_again_waits_for_its_time() -> None:
     queue = Accumulator(BatchLimits(linger=0.0))
     early, late = parcel(1), parcel(2)
