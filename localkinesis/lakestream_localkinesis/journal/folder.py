@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import re
 import socket
@@ -12,6 +13,8 @@ from pathlib import Path
 
 from lakestream_localkinesis.core.token import KEY_BYTES
 from lakestream_localkinesis.errors import StartupError
+
+logger = logging.getLogger(__name__)
 
 Write = Callable[[int, memoryview], int]
 """`os.write`: a descriptor and bytes to how many of them were written."""
@@ -61,13 +64,27 @@ class Folder:
         os.close(self._lock)
 
     def key(self) -> bytes:
-        """What seals the tokens of the server: made once, for its owner's eyes alone."""
+        """What seals the tokens of the server: made once, for its owner's eyes alone.
+
+        Raises:
+            StartupError: it cannot be read or written, or is none.
+        """
         path = self.path / "key"
         try:
-            if path.exists():
-                return path.read_bytes()
+            key = path.read_bytes() if path.exists() else None
+            if key is not None and len(key) == KEY_BYTES:
+                return key
+            if key:
+                raise StartupError(
+                    f"{path} has {len(key)} bytes, and a key has {KEY_BYTES}: remove it, and a new one is made; "
+                    "iterators and tokens that clients have are refused then"
+                )
+            if key is not None:
+                logger.warning(
+                    "%s is empty: a new key is made, and iterators and tokens that clients have are refused", path
+                )
             key = os.urandom(KEY_BYTES)
-            os.close(self.create(path, key))
+            os.close(self.create(path, key, sync=True))
         except OSError as error:
             raise StartupError(f"{path}: {error}") from error
         return key
@@ -81,14 +98,19 @@ class Folder:
         """The name of a segment."""
         return self.path / f"{number:012d}{_SUFFIX}"
 
-    def create(self, path: Path, data: bytes) -> int:
-        """A file that has these bytes from the first moment on; a descriptor that appends to it."""
+    def create(self, path: Path, data: bytes, *, sync: bool = False) -> int:
+        """A file that has these bytes from the first moment on; a descriptor that appends to it.
+
+        `sync`: also after a loss of power, which otherwise may leave it empty.
+        """
         unfinished = path.with_name(path.name + _UNFINISHED)
         unfinished.unlink(missing_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC
         descriptor = os.open(unfinished, flags, 0o600)
         try:
             self.append(descriptor, data)
+            if sync:
+                os.fsync(descriptor)
             unfinished.rename(path)
         except BaseException:
             os.close(descriptor)

@@ -135,6 +135,40 @@ def test_iterators_and_list_tokens_are_good_after_a_restart(host: Host):
     assert len(api.call("ListShards", NextToken=token)["Shards"]) == 2
 
 
+def test_a_key_that_a_loss_of_power_left_empty_is_made_anew(host: Host, caplog: pytest.LogCaptureFixture):
+    """It sealed by another key at each start, and nobody was told."""
+    host.start()
+    (host.folder / "key").write_bytes(b"")
+
+    api = host.start()
+
+    assert f"{host.folder}/key is empty: a new key is made" in caplog.text
+    made = (host.folder / "key").read_bytes()
+    assert len(made) == 16
+    assert (host.folder / "key").stat().st_mode & 0o777 == 0o600
+    api.call("CreateStream", StreamName="orders", ShardCount=1)
+    iterator = api.iterator("orders", "shardId-000000000000")
+    api = host.start()
+    assert (host.folder / "key").read_bytes() == made
+    assert api.read(iterator)["Records"] == []
+
+
+@pytest.mark.parametrize("length", [1, 15, 17, 64])
+def test_a_key_of_another_length_is_told(host: Host, length: int):
+    """More than 32 bytes of it ended in a traceback, at the first iterator."""
+    host.start()
+    (host.folder / "key").write_bytes(bytes(length))
+    with pytest.raises(StartupError, match=f"{host.folder}/key has {length} bytes, and a key has 16"):
+        host.start()
+
+
+def test_a_key_is_on_the_disk_before_it_has_its_name(host: Host, monkeypatch: pytest.MonkeyPatch):
+    synced: list[bytes] = []
+    monkeypatch.setattr(os, "fsync", lambda _: synced.append((host.folder / "key.new").read_bytes()))
+    host.start()
+    assert synced == [(host.folder / "key").read_bytes()]
+
+
 def test_the_key_of_tokens_is_for_its_owner_alone(host: Host):
     host.start()
     assert (host.folder / "key").stat().st_mode & 0o777 == 0o600
