@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import resource
 import ssl
 from collections import deque
 from collections.abc import Callable
@@ -60,13 +61,32 @@ class Dates:
         return self._text
 
 
+class OpenFiles:
+    """Tells once that the process can open no more: connections that come then, the loop closes, and tells nobody."""
+
+    def __init__(self) -> None:
+        self._most = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        self._told = self._most == resource.RLIM_INFINITY
+
+    def took(self, descriptor: int) -> None:
+        """Of a connection."""
+        # The lowest number that is free is given: with the highest, all are taken.
+        if descriptor >= self._most - 1 and not self._told:
+            self._told = True
+            logger.warning(
+                "all %d files that a process may have open are open (ulimit -n): more connections are closed at once",
+                self._most,
+            )
+
+
 class Connection(asyncio.Protocol):
     """One client: HTTP/2 if it begins with that preface, HTTP/1.1 otherwise."""
 
-    def __init__(self, application: Application, dates: Dates, opened: set[Connection]) -> None:
+    def __init__(self, application: Application, dates: Dates, opened: set[Connection], files: OpenFiles) -> None:
         self._application = application
         self._dates = dates
         self._opened = opened
+        self._files = files
         self._transport: asyncio.Transport
         self._first = b""
         self._http1: Http1 | None = None
@@ -84,6 +104,7 @@ class Connection(asyncio.Protocol):
         # uvloop's transports have asyncio.Transport's methods and are none.
         self._transport = cast(asyncio.Transport, transport)
         self._opened.add(self)
+        self._files.took(transport.get_extra_info("socket").fileno())
 
     def connection_lost(self, error: Exception | None) -> None:
         """Called by asyncio."""
@@ -234,6 +255,7 @@ class Server:
         self._address = address
         self._tls = tls
         self._opened: set[Connection] = set()
+        self._files = OpenFiles()
 
     async def start(self) -> Address:
         """Listen, and say where."""
@@ -259,7 +281,7 @@ class Server:
             await asyncio.sleep(0)
 
     def _connection(self, dates: Dates) -> Callable[[], Connection]:
-        return lambda: Connection(self._application, dates, self._opened)
+        return lambda: Connection(self._application, dates, self._opened, self._files)
 
     async def _settle(self) -> None:
         while True:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 import socket
 import urllib.request
 from collections.abc import Iterator
@@ -48,6 +49,21 @@ def test_it_starts_on_a_free_port_and_stops(server: LocalKinesis):
         assert port in listening()
     # Another process may listen there by now.
     assert port not in listening()
+
+
+@pytest.mark.parametrize(("most", "told"), [(1, 1), (10**9, 0), (resource.RLIM_INFINITY, 0)])
+def test_the_last_file_that_may_be_open_is_told_once(
+    most: int, told: int, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+):
+    """Clients were closed at once, and the log said nothing."""
+    monkeypatch.setattr(resource, "getrlimit", lambda _: (most, most))
+    with local_kinesis() as server:
+        for _ in range(2):
+            assert urllib.request.urlopen(f"{server.endpoint}/healthz").read() == b"ok\n"
+    told_once = (
+        f"all {most} files that a process may have open are open (ulimit -n): more connections are closed at once"
+    )
+    assert [one.message for one in caplog.records if "may have open" in one.message] == [told_once] * told
 
 
 def test_pipelined_requests_are_answered_in_order(server: LocalKinesis):
