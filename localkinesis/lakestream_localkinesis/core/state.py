@@ -48,7 +48,7 @@ def stream_state(stream: Stream) -> State:
         "reshardings_ms": stream.reshardings_ms,
         "mode_changes_ms": stream.mode_changes_ms,
         "next_index": stream.next_index,
-        "demand": dataclasses.asdict(stream.demand),
+        "demand": {"since_ms": stream.demand.since_ms, "given": stream.demand.given},
         "transition": stream.transition and _transition_state(stream.transition),
         "consumers": [_consumer_state(consumer) for consumer in stream.consumers.values()],
         "shards": [_shard_state(shard) for shard in stream.shards.values()],
@@ -73,12 +73,17 @@ def update_stream(present: Stream | None, state: State, limits: Limits) -> Strea
         reshardings_ms=state["reshardings_ms"],
         mode_changes_ms=state["mode_changes_ms"],
         next_index=state["next_index"],
-        demand=Demand(**state["demand"]),
+        demand=_demand(state["demand"]),
         transition=_transition(state["transition"]) if state["transition"] else None,
         consumers={consumer["name"]: Consumer(**consumer) for consumer in state["consumers"]},
     )
     stream.adopt([_shard(before.get(shard["index"]), shard, limits) for shard in state["shards"]])
     return stream
+
+
+def _demand(state: State) -> Demand:
+    # Journals from before shards were split one by one have totals of the stream, which say nothing of its shards.
+    return Demand(state["since_ms"], tuple(map(tuple, state["given"]))) if "given" in state else Demand()
 
 
 def _shard_state(shard: Shard) -> State:

@@ -222,14 +222,17 @@ class Stream:
             self._grow(now_ms)
 
     def _grow(self, now_ms: int) -> None:
-        totals = [shard.counters for shard in self.shards.values()]
         before = self.demand
-        self.demand = before.observe(
+        self.demand, hot = before.observe(
             now_ms,
-            records=sum(total.incoming_records for total in totals),
-            size=sum(total.incoming_bytes for total in totals),
+            [
+                (shard.index, shard.counters.incoming_records, shard.counters.incoming_bytes)
+                for shard in self._route_shards
+            ],
         )
         self.settled += self.demand is not before
-        wanted = self.demand.shards()
-        if wanted > len(self._route_shards):
-            self.scale_evenly(wanted, now_ms)
+        for shard in [self.shards[index] for index in hot]:
+            start, end = shard.hash_range.start, shard.hash_range.end
+            # SplitShard leaves no shard with less than two hash keys, either.
+            if end - start >= 3:
+                self.split(shard, (start + end + 1) // 2, now_ms)
