@@ -335,8 +335,9 @@ def _unknown_field(location: Sequence[int | str]) -> str:
 
 
 def _meaning(location: Sequence[int | str]) -> str:
+    """The first paragraph of what a field means."""
     field = _fields(_model_at(location[:-1]))[str(location[-1])]
-    return " ".join((field.description or "").split())
+    return " ".join((field.description or "").partition("\n\n")[0].split())
 
 
 def _fields(model: type[BaseModel]) -> dict[str, FieldInfo]:

@@ -140,8 +140,10 @@ class KinesisSource(ApiModel):
             text_schema(rule(f"self.matches(r'^{_REGION.pattern}$')", "write one as in eu-west-1"), most=64)
         ),
     ] = Field(json_schema_extra=fixed(_ONE_STREAM))
-    """AWS Region of the stream. Fixed. S3 and Glue are asked in it as well, unless the environment names another by
-    `AWS_REGION`, or else `AWS_DEFAULT_REGION`: on Kubernetes in `kubernetes.env`."""
+    """AWS Region of the stream. Fixed.
+
+    S3 and Glue are asked in it as well, unless the environment names another by `AWS_REGION`, or else
+    `AWS_DEFAULT_REGION`: on Kubernetes in `kubernetes.env`."""
 
     endpoint: (
         Annotated[
