@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -64,37 +64,47 @@ def compare(  # noqa: PLR0913, PLR0917 - options of a command
 
     What was measured is kept in the folder; a run that was interrupted is taken up where it was.
     """
+    if report_only:
+        _require_given_by_nobody(context, MEASURED)
+    report = _report_of(context, prices, out)
+    comparison = _comparison(_chosen(scenario, arm, everything=everything), size, rows, repetitions, requests=requests)
+    failures = report(_kept(out) if report_only else _measured(comparison, out))
+    typer.echo(f"report: {out / 'report.html'}")
+    if failures:
+        raise typer.Exit(1)
+
+
+def _report_of(context: typer.Context, prices: Path | None, out: Path) -> Callable[[Results], int]:
+    """What makes the report; whatever is wrong with its options is told now, and not when all is measured."""
     from lakestream_bench.compare.money import Load, load_prices
     from lakestream_bench.compare.report import write_report
-    from lakestream_bench.compare.results import load_results
-    from lakestream_bench.compare.run import Comparison
     from lakestream_bench.rivals import load_rivalry
     from lakestream_bench.scalability.figures import load_scalability
 
-    if report_only:
-        _require_given_by_nobody(context, MEASURED)
-    scenarios, arms = _chosen(scenario, arm, everything=everything)
-    sized = tuple(replace(one, rows=rows).scaled(size) for one in scenarios)
-    comparison = Comparison(sized, arms, repetitions, warm_repetitions=1, requests=requests)
-    asked = {
-        "events_per_second": events_per_second,
-        "event_bytes": event_bytes,
-        "new_keys": new_keys,
-        "retention_days": retention_days,
-        "queries_per_day": queries_per_day,
-        "batch_seconds": batch_seconds,
-        "shards": shards,
-    }
+    # Options of a load are called as its fields are.
+    asked = {one.name: context.params.get(one.name) for one in fields(Load)}
     given = {name: float(value) for name, value in asked.items() if value is not None}
     _made(partial(Load, **given))
     paid = _made(partial(load_prices, prices))
     scalability = _made(partial(load_scalability, out / "scalability.json"))
     rivalry = _made(partial(load_rivalry, out / "rivals.json"))
-    results = _made(partial(load_results, out / "results.json")) if report_only else _measured(comparison, out)
-    failures = _made(partial(write_report, results, given, paid, out, scalability, rivalry))
-    typer.echo(f"report: {out / 'report.html'}")
-    if failures:
-        raise typer.Exit(1)
+    return lambda results: _made(partial(write_report, results, given, paid, out, scalability, rivalry))
+
+
+def _comparison(
+    chosen: tuple[tuple[Scenario, ...], tuple[str, ...]], size: float, rows: int, repetitions: int, *, requests: bool
+) -> Comparison:
+    from lakestream_bench.compare.run import Comparison
+
+    scenarios, arms = chosen
+    sized = tuple(replace(one, rows=rows).scaled(size) for one in scenarios)
+    return Comparison(sized, arms, repetitions, warm_repetitions=1, requests=requests)
+
+
+def _kept(out: Path) -> Results:
+    from lakestream_bench.compare.results import load_results
+
+    return _made(partial(load_results, out / "results.json"))
 
 
 def _require_given_by_nobody(context: typer.Context, names: Sequence[str]) -> None:

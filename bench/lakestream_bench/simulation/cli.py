@@ -59,7 +59,6 @@ def simulate(  # noqa: PLR0913, PLR0917 - options of a command
         costs = load_costs(writer, fit)
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
-    # Each once, or its runs would be counted twice.
     places = [(name, count) for name in dict.fromkeys(scenario or known) for count in dict.fromkeys(shards or SIZES)]
     chosen = range(SEEDS[0], SEEDS[0] + seeds)
     tasks = [

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from lakestream_bench.compare.findings import before_and_after, find, measured
+from lakestream_bench.compare.coefficients import measured
+from lakestream_bench.compare.findings import before_and_after, find
 from lakestream_bench.compare.method import NATIVE, SPARK
 from lakestream_bench.compare.money import load_prices
 from lakestream_bench.compare.queries import ALWAYS, Kind
