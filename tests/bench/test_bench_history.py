@@ -28,7 +28,7 @@ def test_plans_tile_the_stream_as_it_was_filled_and_events_may_be_wider() -> Non
     for scenario in (SMALL, WIDE, WIDE):
         with recorded(scenario) as history:
             assert [plan.batch for plan in history.plans] == [0, 1, 2]
-            assert history.truth.events["_batch"].to_pylist() == [0] * 4 + [1] * 10 + [2] * 16
+            assert history.truth.events["_batch"].to_pylist() == [0] * 10 + [1] * 4 + [2] * 16
             notes.append(history.truth.events["note"])
     small, wide, again = notes
     assert pc.sum(pc.utf8_length(wide)).as_py() == pc.sum(pc.utf8_length(small)).as_py() + 30 * 1_000

@@ -71,7 +71,7 @@ def _scenario(number: int, found: ScenarioFindings, prices: Prices) -> str:
     head = (
         f'<h2 id="{escape(scenario.name)}">{escape(scenario.name)}: {escape(scenario.story)}</h2>'
         f'<p class="small">LST-Bench\'s package: {escape(scenario.package)}. {scenario.batches} batches of '
-        f"{scenario.sizes[0]:,} to {max(scenario.sizes):,} events, {scenario.updates:.0%} updates, "
+        f"{min(scenario.sizes):,} to {max(scenario.sizes):,} events, {scenario.updates:.0%} updates, "
         f"{scenario.deletes:.0%} deletes, {scenario.late:.0%} late, {scenario.days} partitions"
         f"{f', {scenario.wider:,} letters more in each event' if scenario.wider else ''}"
         f"{f', customers by Zipf with exponent {scenario.zipf}' if scenario.zipf else ''}.</p>"
