@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
 
-from lakestream_api import InvalidDocumentError, LakeStreamStatus, QuarantineStatus, WriterNames
+from lakestream_api import InvalidDocumentError, LakeStreamStatus, QuarantineStatus, WriterNames, format_duration
 from lakestream_operator.autoscaler import ScalingState, ShardState
 from lakestream_operator.changes import REPLACED, changes_for
 from lakestream_operator.claims import places_of
@@ -27,6 +27,7 @@ _INVALID, _POISONED = "invalid", "poisoned"
 """What there may be to say of a LakeStream as a whole."""
 _WAITS_FOR_US = (Situation.STARTING, Situation.STALLED, Situation.DRAINING, Situation.STOPPING, Situation.STOPPED)
 """Situations that last as long as what is to be done is refused."""
+_ENDS = (Situation.DRAINING, Situation.STOPPING, Situation.STOPPED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +208,8 @@ def _decide_writer(
     """What becomes of one writer, and of its executors; of the first one also: of the stream's shards."""
     name, plan, seen = goal.names.writer, goal.plan, observed.seen(goal.names.writer)
     outcome = decide_writer(goal, seen, now)
-    services, bound_at = _failing(observed.refusals.get(name), seen, outcome), remembered.bound.get(name)
+    services = (*_failing(observed.refusals.get(name), seen, outcome), *_edited(goal, seen, outcome))
+    bound_at = remembered.bound.get(name)
     rebound = bound_at is not None and abs(now - bound_at) < timings.REBINDING
     decision = WriterDecision(goal, seen, outcome, failing=services, rebound=rebound)
     if plan is None:
@@ -270,6 +272,19 @@ def _failing(refusal: Refusal | None, seen: WriterSeen, outcome: Outcome) -> tup
     if refusal is None or not refusal.told or outcome.situation in _WAITS_FOR_US:
         return services
     return (*services, Failing(refusal.reason, refusal.message))
+
+
+def _edited(goal: Goal, seen: WriterSeen, outcome: Outcome) -> tuple[Failing, ...]:
+    """That an application was edited, and is left so for now."""
+    app = seen.application
+    if app is None or app.generation == 1 or app.deleting_since or outcome.situation in _ENDS or goal.plan is None:
+        return ()
+    message = (
+        f"SparkApplication {goal.names.application} was edited, as was the one before it, and is left so for now: one is"
+        f" made anew every {format_duration(timings.REMAKING)} at most. Something edits each one (a queue, an admission"
+        " policy): have it leave those of LakeStreams alone."
+    )
+    return (Failing(Stop.DRIFTED.value, message),)
 
 
 def _poisoned(wanted: Wanted | None, writers: Mapping[str, WriterDecision]) -> dict[str, QuarantineStatus]:

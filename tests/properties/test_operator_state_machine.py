@@ -60,6 +60,8 @@ class OperatorMachine(RuleBasedStateMachine):
         counts = Counter(one.reason for one in self.cluster.events[told:])
         # What lasts is told once: of the LakeStream, and of each driver.
         assert counts["SpecInvalid"] <= 1
+        # Within 700 s.
+        assert counts["SparkApplicationChanged"] <= 2 * len(WRITERS)
         assert counts["ResourceStarved"] <= len(WRITERS) + len(self.cluster.started) - started
 
     @rule()
@@ -157,6 +159,10 @@ class OperatorMachine(RuleBasedStateMachine):
         reference = Reference(Kind.SparkApplication, "lake", self._names(writer).application)
         if reference not in self.foreign:
             self.cluster.change_application(reference)
+
+    @rule(edits=st.booleans())
+    def something_edits_each_application(self, edits: bool) -> None:
+        self.cluster.edits = edits
 
     @rule(writer=st.sampled_from(WRITERS))
     def pod_is_deleted(self, writer: str) -> None:
@@ -273,6 +279,7 @@ class OperatorMachine(RuleBasedStateMachine):
         self.behaviours.clear()
         self.cluster.blind = set()
         self.cluster.spark_operator = True
+        self.cluster.edits = False
         self._empty_quota()
         self.cluster.api.moods.clear()
         self.cluster.api.lacks = set()

@@ -12,7 +12,7 @@ from lakestream_operator.model.actions import (
     Reference,
 )
 from lakestream_operator.model.heard import Heard
-from lakestream_operator.model.memory import Drain, Ending, Memory
+from lakestream_operator.model.memory import Drain, Ending, Memory, Remade
 from lakestream_operator.model.observed import (
     Application,
     DriverPod,
@@ -42,6 +42,7 @@ __all__ = [
     "PodPhase",
     "Reference",
     "Refusal",
+    "Remade",
     "Stream",
     "WriterSeen",
 ]

@@ -61,6 +61,15 @@ class Ending(WireModel):
     """Whether a driver has committed batches since."""
 
 
+class Remade(WireModel):
+    """A SparkApplication that was ended since somebody had edited it."""
+
+    application_uid: str
+
+    at: AwareDatetime
+    """When it was last wanted so."""
+
+
 class Memory(WireModel):
     """What is remembered of one writer."""
 
@@ -75,6 +84,9 @@ class Memory(WireModel):
 
     podless_since: AwareDatetime | None = None
     """Since when a SparkApplication that should have a driver has none."""
+
+    remade: Remade | None = None
+    """The last one that was made anew for that: where something edits each one, that would have no end."""
 
     rejected: str | None = None
     """Fingerprint of a document that never got to run, and from which the writer was rolled back."""
@@ -93,4 +105,8 @@ class Memory(WireModel):
             retry_at = min(ending.retry_at, now + wait) if ending.retry_at else None
             ending = ending.model_copy(update={"at": min(ending.at, now), "retry_at": retry_at})
         podless_since = min(self.podless_since, now) if self.podless_since else None
-        return self.model_copy(update={"drain": drain, "ending": ending, "podless_since": podless_since})
+        remade = self.remade
+        if remade and remade.at > now:
+            remade = remade.model_copy(update={"at": now})
+        update = {"drain": drain, "ending": ending, "podless_since": podless_since, "remade": remade}
+        return self.model_copy(update=update)

@@ -48,6 +48,8 @@ class Cluster:
     """How drivers are made."""
     spark_operator: bool = True
     """Whether it runs."""
+    edits: bool = False
+    """Whether somebody edits each SparkApplication once its driver runs, as an admission policy may."""
     kubelet: bool = True
     """Whether the pods' node does."""
     blind: set[Kind] = field(default_factory=set)
@@ -230,6 +232,9 @@ class Cluster:
             return
         phases = {"Pending": "SUBMITTED", "Running": "RUNNING", "Succeeded": "COMPLETED", "Failed": "FAILED"}
         self._state(app, phases[pod["status"]["phase"]])
+        if self.edits and pod["status"]["phase"] == "Running" and app["metadata"]["generation"] == 1:
+            app["metadata"]["generation"] += 1
+            self.api.touch(app)
 
     def _state(self, app: Object, state: str, message: str = "") -> None:
         before = app["status"].get("applicationState")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from datetime import datetime
 
 from lakestream_api import format_duration
-from lakestream_operator.model import Application, Emit, Ending, Memory, WriterSeen
+from lakestream_operator.model import Application, Emit, Ending, Memory, Remade, WriterSeen
 from lakestream_operator.writers import timings
 from lakestream_operator.writers.failures import Exit, Failure, failure_of
-from lakestream_operator.writers.outcome import Goal, Outcome, Situation
+from lakestream_operator.writers.outcome import Goal, Outcome, Situation, Stop
 
 
 def after_end(goal: Goal, app: Application, seen: WriterSeen, now: datetime) -> Outcome:
@@ -17,7 +17,12 @@ def after_end(goal: Goal, app: Application, seen: WriterSeen, now: datetime) -> 
     The SparkApplication and the driver's pod with its log stay until then.
     """
     memory, ending = seen.memory, seen.memory.ending
-    wanted = goal.plan is not None and goal.plan.fingerprint == app.fingerprint and app.generation == 1
+    wanted = goal.plan is not None and goal.plan.fingerprint == app.fingerprint
+    if wanted and has_drifted(app, memory, now):
+        told = memory.remade is not None and memory.remade.application_uid == app.uid
+        event = edited(f"The driver of writer {goal.names.writer} has ended.")
+        reason, remade = Stop.DRIFTED.value, remaking(memory, app, now)
+        return goal.deleting(app, reason, remade, "Its driver has ended.", *(() if told else (event,)))
     if not wanted or _was_asked(seen):
         reason = goal.stop.value if goal.stop else "SpecChanged"
         return goal.deleting(app, reason, memory, "Its driver has ended.")
@@ -55,6 +60,30 @@ def reject(goal: Goal, app: Application, seen: WriterSeen, why: str, now: dateti
     event = Emit("RolledBack", f"Writer {goal.names.writer} goes back to the last spec that ran. {why}", warning=True)
     memory = seen.memory.model_copy(update={"rejected": app.fingerprint, "failures": 0, "ending": None})
     return Outcome(Situation.STOPPING, "RolledBack", memory, event.message, (event,), wake_at=now)
+
+
+def has_drifted(app: Application, memory: Memory, now: datetime) -> bool:
+    """Whether an application is to be made anew since somebody has edited it: not, if another one just was."""
+    last = memory.remade
+    fresh = last is not None and last.application_uid != app.uid and now - last.at < timings.REMAKING
+    return app.generation > 1 and not fresh
+
+
+def remaking(memory: Memory, app: Application, now: datetime) -> Memory:
+    """The memory, with an application that is made anew for that."""
+    if memory.remade is not None and memory.remade.application_uid == app.uid:
+        return memory
+    return memory.model_copy(update={"remade": Remade(application_uid=app.uid, at=now)})
+
+
+def edited(what: str) -> Emit:
+    """Tells of it."""
+    return Emit(
+        Stop.DRIFTED.value,
+        f"{what} Its SparkApplication was edited, and is made anew. If this is said again, something edits each one (a"
+        " queue, an admission policy): have it leave those of LakeStreams alone.",
+        warning=True,
+    )
 
 
 def can_go_back(goal: Goal, app: Application) -> bool:

@@ -30,7 +30,7 @@ from lakestream_operator.model import (
 )
 from lakestream_operator.render import is_restart
 from lakestream_operator.writers import timings
-from lakestream_operator.writers.endings import after_end, can_go_back, end_stuck, reject
+from lakestream_operator.writers.endings import after_end, can_go_back, edited, end_stuck, has_drifted, reject, remaking
 from lakestream_operator.writers.failures import Exit
 from lakestream_operator.writers.health import deletion_hangs, is_stuck, judge, seen_so
 from lakestream_operator.writers.outcome import Goal, Outcome, Situation, Stop
@@ -52,7 +52,9 @@ def decide_writer(goal: Goal, seen: WriterSeen, now: datetime) -> Outcome:
         return Outcome(Situation.STOPPING, _why(goal, seen), seen.memory, message)
     if _has_ended(app, seen, now):
         return after_end(goal, app, seen, now)
-    stop = _stop_reason(goal, app, seen)
+    stop = _stop_reason(goal, app, seen, now)
+    if stop is Stop.DRIFTED:
+        seen = replace(seen, memory=remaking(seen.memory, app, now))
     if stop is not None:
         return _stop(goal, app, stop, seen, now)
     return _keep(goal, app, seen, now)
@@ -92,14 +94,14 @@ def _has_ended(app: Application, seen: WriterSeen, now: datetime) -> bool:
     return app.terminal or (since is not None and now - since > timings.PODLESS)
 
 
-def _stop_reason(goal: Goal, app: Application, seen: WriterSeen) -> Stop | None:
+def _stop_reason(goal: Goal, app: Application, seen: WriterSeen, now: datetime) -> Stop | None:
     if goal.plan is None:
         return goal.stop
     if app.fingerprint != goal.plan.fingerprint:
         if goal.went_back:
             return Stop.ROLLED_BACK
         return Stop.RESTART if is_restart(seen.document, goal.plan.document) else Stop.CHANGED
-    return Stop.DRIFTED if app.generation > 1 else None
+    return Stop.DRIFTED if has_drifted(app, seen.memory, now) else None
 
 
 def _stop(goal: Goal, app: Application, stop: Stop, seen: WriterSeen, now: datetime) -> Outcome:
@@ -110,7 +112,7 @@ def _stop(goal: Goal, app: Application, stop: Stop, seen: WriterSeen, now: datet
     # A driver that has not taken over has nothing in hand, and SIGTERM ends it in order too.
     is_idle = not seen.unreadable and (report is None or report.epoch is None)
     if pod is None or pod.deleting or pod.phase is PodPhase.PENDING or is_idle:
-        event = Emit(stop.value, f"Stopping writer {writer}, which has no batch in hand.")
+        event = _said(stop, f"Stopping writer {writer}, which has no batch in hand.")
         return goal.deleting(app, stop.value, memory, ended, event)
     if report is not None and report.state is DriverState.DRAINED:
         event = Emit("Drained", f"Writer {writer} has ended its batch.")
@@ -125,11 +127,15 @@ def _stop(goal: Goal, app: Application, stop: Stop, seen: WriterSeen, now: datet
             warning=True,
         )
         return goal.deleting(app, stop.value, memory, ended, event)
-    event = Emit(stop.value, f"Draining writer {writer}: its driver ends after the batch in hand.")
+    event = _said(stop, f"Draining writer {writer}: its driver ends after the batch in hand.")
     message = f"The driver ends the batch in hand; it has {format_duration(limit)} for it."
     actions = (event,) if memory.drain != seen.memory.drain else ()
     wake_at = min(now + timings.RESYNC, memory.drain.since + limit)
     return Outcome(Situation.DRAINING, stop.value, memory, message, actions, wake_at=wake_at)
+
+
+def _said(stop: Stop, what: str) -> Emit:
+    return edited(what) if stop is Stop.DRIFTED else Emit(stop.value, what)
 
 
 def _asked(memory: Memory, stop: Stop, pod: DriverPod | None, now: datetime) -> Memory:

@@ -43,6 +43,8 @@ REJECTIONS = 3
 """Starts of a new document that fail before it counts as one that cannot run."""
 REBINDING = timedelta(minutes=10)
 """Between two times that a driver is taken from another operator's role: two of them would do so without end."""
+REMAKING = REBINDING
+"""Between two times that a SparkApplication is made anew since somebody has edited it: something may edit each one."""
 RESYNC = timedelta(seconds=15)
 """Between two looks at a writer that runs, if nothing is heard of it."""
 IDLE_RESYNC = timedelta(minutes=1)

@@ -318,6 +318,39 @@ def test_an_application_edited_by_hand_is_put_right() -> None:
     assert "SparkApplicationChanged" in _reasons(cluster)
 
 
+def test_applications_that_are_edited_one_and_all_are_not_made_anew_without_end() -> None:
+    cluster = _running()
+    cluster.edits = True
+    cluster.advance(2 * MINUTE)
+    assert len(cluster.started) == 2, "the first one is put right"
+    for _ in range(7):
+        cluster.advance(MINUTE)
+        assert _says(cluster, ConditionType.READY) == (True, "Running"), "the next one is left as it is"
+        assert _says(cluster, ConditionType.DEGRADED) == (True, "SparkApplicationChanged")
+        assert cluster.status.phase is Phase.DEGRADED
+        assert "Something edits each one" in _condition(cluster, ConditionType.DEGRADED).message
+    cluster.restart_operator()
+    cluster.advance(51 * MINUTE)
+    assert len(cluster.started) <= 7, "one in ten minutes"
+    assert {one.warning for one in cluster.events if one.reason == "SparkApplicationChanged"} == {True}
+    assert "SpecChanged" not in _reasons(cluster)
+    cluster.edits = False
+    cluster.advance(15 * MINUTE)
+    assert _says(cluster, ConditionType.DEGRADED) == (False, "AsExpected")
+
+
+def test_an_edited_application_whose_driver_ended_for_it_is_told_as_one() -> None:
+    cluster = _running()
+    cluster.objects[APP]["metadata"]["generation"] += 1
+    cluster.api.touch(cluster.objects[APP])
+    (driver,) = cluster.running()
+    driver.exit = (143, "")
+    cluster.advance(timedelta(seconds=10))
+    assert _says(cluster, ConditionType.READY) == (False, "SparkApplicationChanged")
+    cluster.advance(2 * MINUTE)
+    assert _reasons(cluster)[2:] == ["SparkApplicationChanged", "Starting"]
+
+
 def test_one_writers_failure_leaves_the_other_alone() -> None:
     cluster = _running(writers=("json", "hudi"))
     uids = _uids(cluster)

@@ -18,6 +18,7 @@ from lakestream_operator.model import (
     Memory,
     PodPhase,
     Reference,
+    Remade,
     Stream,
     WriterSeen,
 )
@@ -80,6 +81,10 @@ def _pod(**changes: object) -> WriterSeen:
     return replace(WELL, driver_pod=replace(POD, **changes))
 
 
+def _remade(minutes: int, app: str = "app-0") -> Remade:
+    return Remade(application_uid=app, at=NOW - timedelta(minutes=minutes))
+
+
 OTHER = replace(APP, fingerprint=OLD.fingerprint)
 ASKED = Drain(id="SpecChanged-pod-1", pod_uid="pod-1", since=NOW - timedelta(minutes=1), reason="SpecChanged")
 LONG_AGO = NOW - timedelta(minutes=11)
@@ -113,6 +118,41 @@ STEPS = {
     "suspended: drain": (SUSPEND, WELL, Situation.DRAINING, "Suspended", []),
     "changed: drain": (RUN, replace(WELL, application=OTHER), Situation.DRAINING, "SpecChanged", []),
     "edited by hand: drain": (RUN, _app(generation=2), Situation.DRAINING, "SparkApplicationChanged", []),
+    "edited, as the one before it just was: leave it": (
+        RUN,
+        replace(_app(generation=2), memory=Memory(remade=_remade(9))),
+        Situation.RUNNING,
+        "Running",
+        [],
+    ),
+    "edited, as one before it once was: drain": (
+        RUN,
+        replace(_app(generation=2), memory=Memory(remade=_remade(11))),
+        Situation.DRAINING,
+        "SparkApplicationChanged",
+        [],
+    ),
+    "edited and asked already: drain": (
+        RUN,
+        replace(_app(generation=2), memory=Memory(remade=_remade(1, "app-1"))),
+        Situation.DRAINING,
+        "SparkApplicationChanged",
+        [],
+    ),
+    "edited, and its driver ended for it: delete": (
+        RUN,
+        replace(_ended(143), application=replace(APP, generation=2, state="FAILED")),
+        Situation.STOPPING,
+        "SparkApplicationChanged",
+        [DELETE_APP],
+    ),
+    "edited again, and its driver ended for it: back off": (
+        RUN,
+        replace(_ended(143, remade=_remade(1)), application=replace(APP, generation=2, state="FAILED")),
+        Situation.BACKING_OFF,
+        "DriverFailed",
+        [],
+    ),
     "changed while it waits for its storage: delete": (
         RUN,
         replace(WELL, application=OTHER, report=report_of(NOW).model_copy(update={"epoch": None})),
