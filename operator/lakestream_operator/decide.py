@@ -280,9 +280,9 @@ def _edited(goal: Goal, seen: WriterSeen, outcome: Outcome) -> tuple[Failing, ..
     if app is None or app.generation == 1 or app.deleting_since or outcome.situation in _ENDS or goal.plan is None:
         return ()
     message = (
-        f"SparkApplication {goal.names.application} was edited, as was the one before it, and is left so for now: one is"
-        f" made anew every {format_duration(timings.REMAKING)} at most. Something edits each one (a queue, an admission"
-        " policy): have it leave those of LakeStreams alone."
+        f"SparkApplication {goal.names.application} was edited, as was the one before it, and is left so for now: one"
+        f" is made anew every {format_duration(timings.REMAKING)} at most. Something edits each one (a queue, an"
+        " admission policy): have it leave those of LakeStreams alone."
     )
     return (Failing(Stop.DRIFTED.value, message),)
 
