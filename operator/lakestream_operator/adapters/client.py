@@ -212,6 +212,7 @@ def _error(status: int, text: bytes, request: str, retry_after: str) -> ApiError
     answer = _parsed(text)
     message = f"{request}: {status} {_shown(text) if answer is None else answer.get('message', '')}"
     if status in _LATER:
-        # Kubernetes gives seconds, never a date.
-        return RetryLaterError(message, timedelta(seconds=int(retry_after)) if retry_after.isdecimal() else None)
+        # Kubernetes gives seconds, never a date; the first digits of many are a long time as well.
+        after = timedelta(seconds=int(retry_after[:9])) if retry_after.isdecimal() else None
+        return RetryLaterError(message, after)
     return _ERRORS.get(status, ApiError)(status, message)

@@ -10,6 +10,8 @@ from lakestream_operator.errors import NameTakenError, RetryLaterError
 
 FIRST_RETRY = timedelta(seconds=1)
 LAST_RETRY = timedelta(minutes=1)
+MOST_ASKED = timedelta(minutes=2)
+"""That anybody is left alone for if he asks for it: a proxy asks for an hour, and is well again after a minute."""
 
 _TOLD = 2
 """Refusals in a row from which on it is told: a single one may be a race, which the next look resolves."""
@@ -21,10 +23,11 @@ def pause_after(failures: int, chance: float, at_least: timedelta | None = None)
     Args:
         failures: one or more.
         chance: from 0 to 1: up to half as long again, so that all that failed at once does not come back at once.
-        at_least: what the API server asks for.
+        at_least: what the API server, or a proxy before it, asks for; it is given so much up to `MOST_ASKED`.
     """
     doubled = min(FIRST_RETRY * (1 << min(failures - 1, 10)), LAST_RETRY)
-    return max(doubled, at_least or timedelta()) * (1 + chance / 2)
+    asked = min(at_least or timedelta(), MOST_ASKED)
+    return max(doubled, asked) * (1 + chance / 2)
 
 
 @dataclass(frozen=True, slots=True)

@@ -99,7 +99,16 @@ def test_answers_become_errors_that_say_what_to_do(api: Any, run: Any, status: i
     run(getting())
 
 
-@pytest.mark.parametrize(("header", "after"), [("7", timedelta(seconds=7)), ("", None), ("Sun, 06 Nov 1994", None)])
+@pytest.mark.parametrize(
+    ("header", "after"),
+    [
+        ("7", timedelta(seconds=7)),
+        ("", None),
+        ("Sun, 06 Nov 1994", None),
+        ("9" * 5000, timedelta(seconds=999_999_999)),
+    ],
+    ids=["some", "none", "a date", "nonsense"],
+)
 def test_an_api_server_says_how_long_it_wants_to_be_left_alone(
     api: Any, run: Any, header: str, after: timedelta | None
 ) -> None:

@@ -285,7 +285,8 @@ def test_an_answer_that_never_comes_may_have_had_its_effect(play: Any, api: Mode
 def test_pauses_double_up_to_a_minute_and_no_two_are_alike() -> None:
     assert [pause_after(one, 0).total_seconds() for one in (1, 2, 3, 7, 100)] == [1, 2, 4, 60, 60]
     assert pause_after(1, 1) == timedelta(seconds=1.5)
-    assert pause_after(1, 0, timedelta(minutes=5)) == timedelta(minutes=5), "the API server knows best"
+    assert pause_after(1, 0, timedelta(minutes=1.5)) == timedelta(minutes=1.5), "the API server knows best"
+    assert pause_after(1, 0, timedelta(hours=1)) == timedelta(minutes=2), "a proxy does not"
     assert pause_after(9, 0, timedelta(seconds=5)) == LAST_RETRY
 
 
