@@ -50,6 +50,11 @@ class RetryLaterError(OperatorError):
         super().__init__(message)
 
 
+class NotServedError(RetryLaterError):
+    """Whoever answers does not know such requests: the API server, of a kind that is not defined, or a proxy before it.
+    Nothing follows from it about any object."""
+
+
 class NameTakenError(OperatorError):
     """An object that is not ours has a name that we need; the message names it and says what to do."""
 

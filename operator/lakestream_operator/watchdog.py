@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 from lakestream_operator.adapters.cache import WATCHED
 from lakestream_operator.adapters.client import KubeClient
 from lakestream_operator.clock import Clock
-from lakestream_operator.errors import ApiError, ForbiddenError, NotFoundError, OperatorError, StoreWentBackError
+from lakestream_operator.errors import ForbiddenError, NotFoundError, NotServedError, OperatorError, StoreWentBackError
 from lakestream_operator.model import Kind, Reference
 from lakestream_operator.reconciler import Reconciler
 
@@ -33,6 +33,8 @@ HUNG = timedelta(minutes=5)
 
 _SOME = 5
 """Objects that are named of any number."""
+_MISSING = (NotFoundError, NotServedError)
+"""What is said of a kind that is not defined."""
 
 
 @dataclass(slots=True)
@@ -75,7 +77,7 @@ class Watchdog:
                 self.failure = f"{error}"
                 self.reconciler.metrics.listed(everything=False)
                 missing = "; is what defines them installed (of sparkapplications, the Kubeflow Spark Operator)?"
-                level, hint = (logging.ERROR, missing) if isinstance(error, NotFoundError) else (logging.WARNING, "")
+                level, hint = (logging.ERROR, missing) if isinstance(error, _MISSING) else (logging.WARNING, "")
                 logger.log(level, "what there is could not be listed: %s%s", error, hint)
             await (self._rest() if self.reconciler.ready.is_set() else self._wait_for_kopf())
 
@@ -106,11 +108,11 @@ class Watchdog:
         """
         self.reconciler.relisted.clear()
         known, there = self.reconciler.cache.versions(), dict[Reference, int]()
-        refused = dict[str, ApiError]()
+        refused = dict[str, OperatorError]()
         for namespace in self.namespaces or (None,):
             try:
                 there |= await self._listed(namespace, known)
-            except (ForbiddenError, NotFoundError) as error:
+            except (ForbiddenError, *_MISSING) as error:
                 # Its Role goes with a namespace that is deleted: that is nothing to the others.
                 if namespace is None or len(refused) + 1 == len(self.namespaces):
                     raise
@@ -144,7 +146,7 @@ class Watchdog:
             there |= found
         return there
 
-    def _refuse(self, refused: Mapping[str, ApiError], behind: Set[str]) -> None:
+    def _refuse(self, refused: Mapping[str, OperatorError], behind: Set[str]) -> None:
         """Have nothing decided in namespaces that cannot be listed, nor before kopf has told of all in one that can be
         again."""
         for namespace in refused.keys() - self.refused:

@@ -26,6 +26,7 @@ from lakestream_operator.errors import (
     ForbiddenError,
     InvalidError,
     NotFoundError,
+    NotServedError,
     RetryLaterError,
 )
 from lakestream_operator.model import Kind, Manifest, Reference
@@ -215,4 +216,6 @@ def _error(status: int, text: bytes, request: str, retry_after: str) -> ApiError
         # Kubernetes gives seconds, never a date; the first digits of many are a long time as well.
         after = timedelta(seconds=int(retry_after[:9])) if retry_after.isdecimal() else None
         return RetryLaterError(message, after)
+    if status == 404 and (answer is None or answer.get("kind") != "Status"):
+        return NotServedError(f"{message} (by a proxy, or of a kind that is not defined)")
     return _ERRORS.get(status, ApiError)(status, message)

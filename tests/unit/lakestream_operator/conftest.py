@@ -50,7 +50,7 @@ class ApiServer:
         text = await request.text()
         body = json.loads(text) if text else None
         self.requests.append((request.method, request.path, dict(request.query), body))
-        row = self.answers.get((request.method, request.path), [(404, {"message": "not found"})])
+        row = self.answers.get((request.method, request.path), [(404, {"kind": "Status", "message": "not found"})])
         status, answer = row.pop(0) if len(row) > 1 else row[0]
         return web.json_response(answer, status=status, headers=self.headers)
 

@@ -21,6 +21,7 @@ from lakestream_operator.errors import (
     InvalidError,
     NotFoundError,
     OperatorError,
+    NotServedError,
     RetryLaterError,
 )
 from lakestream_operator.model import Kind, Reference
@@ -78,7 +79,7 @@ def test_an_empty_list_of_metadata_has_no_items(api: Any, run: Any) -> None:
     [
         (401, ForbiddenError),
         (403, ForbiddenError),
-        (404, NotFoundError),
+        (404, NotFoundError),  # by a Status
         (409, ConflictError),
         (410, ApiError),
         (422, InvalidError),
@@ -89,7 +90,7 @@ def test_an_empty_list_of_metadata_has_no_items(api: Any, run: Any) -> None:
     ],
 )
 def test_answers_become_errors_that_say_what_to_do(api: Any, run: Any, status: int, error: type[OperatorError]) -> None:
-    api.on("GET", "/api/v1/namespaces/lake/pods/orders-json-driver", (status, {"message": "because"}))
+    api.on("GET", "/api/v1/namespaces/lake/pods/orders-json-driver", (status, {"kind": "Status", "message": "because"}))
 
     async def getting() -> None:
         async with api.client() as client:
@@ -132,6 +133,8 @@ def test_an_api_server_says_how_long_it_wants_to_be_left_alone(
         (200, ["Sign in"], RetryLaterError),
         (503, "Sign in, upstream is away", RetryLaterError),
         (403, ["Sign in"], ForbiddenError),
+        (404, "Sign in, there is no such page", NotServedError),
+        (404, {"message": "Sign in, there is no such page"}, NotServedError),
     ],
 )
 def test_what_a_proxy_says_is_an_error_like_any_other(

@@ -8,7 +8,7 @@ import pytest
 from lakestream_api import LakeStreamStatus
 from lakestream_operator.adapters.applier import Applier
 from lakestream_operator.adapters.cache import Cache
-from lakestream_operator.errors import ConflictError, NameTakenError
+from lakestream_operator.errors import ConflictError, NameTakenError, RetryLaterError
 from lakestream_operator.model import Apply, Create, Delete, Emit, Finalize, Kind, Reference
 from lakestream_operator.observer import FINALIZER, stream_of
 from lakestream_operator.testing import lakestream
@@ -109,7 +109,10 @@ def test_only_the_object_that_was_meant_is_deleted(api: Any, run: Any) -> None:
     assert len(cache) == 1, "the one that has the name is seen"
 
 
-@pytest.mark.parametrize("answer", [(404, {"message": "gone"}), (200, {"kind": "Status", "status": "Success"})])
+GONE = (404, {"kind": "Status", "message": "gone"})
+
+
+@pytest.mark.parametrize("answer", [GONE, (200, {"kind": "Status", "status": "Success"})])
 def test_what_is_deleted_is_forgotten_at_once(api: Any, run: Any, answer: Any) -> None:
     api.on("DELETE", f"{APPS}/orders-json", answer)
     assert len(_act(api, run, Delete(APP, "app-1"))) == 0
@@ -155,3 +158,23 @@ def test_a_status_is_written_by_itself(api: Any, run: Any) -> None:
     ((body),) = api.sent("PATCH")
     assert body["status"]["observedGeneration"] == 4
     assert body["status"]["lag"] is None, "what is not known any more is removed"
+
+
+@pytest.mark.parametrize("answer", [(404, {"message": "no such page"}), (404, "no such page")], ids=str)
+def test_what_a_proxy_does_not_know_is_not_forgotten(api: Any, run: Any, answer: Any) -> None:
+    api.on("PATCH", f"{STREAM}/status", answer)
+    api.on("DELETE", f"{APPS}/orders-json", answer)
+    cache = Cache()
+    cache.put(Kind.LakeStream, _stream().manifest)
+    cache.put(Kind.SparkApplication, MANIFEST)
+
+    async def writing() -> None:
+        async with api.client() as client:
+            applier = Applier(client, cache, "me")
+            with pytest.raises(RetryLaterError):
+                await applier.write_status(_stream(), LakeStreamStatus())
+            with pytest.raises(RetryLaterError):
+                await applier.act(_stream(), Delete(APP, "app-1"), NOW)
+
+    run(writing())
+    assert len(cache) == 2
