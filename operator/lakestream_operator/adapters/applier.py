@@ -77,7 +77,8 @@ class Applier:
         """
         self._check()
         written = status.model_dump(mode="json", by_alias=True)
-        await self._merge(stream, {"status": written}, subresource="status")
+        # With the uid, so that one of the name that was created since is not told its predecessor's.
+        await self._merge(stream, {"metadata": {"uid": stream.uid}, "status": written}, subresource="status")
 
     def _check(self) -> None:
         if not self.leads():

@@ -92,7 +92,10 @@ class ModelApi:
     async def merge(self, reference: Reference, patch: Manifest, subresource: str = "") -> Object:
         def merged() -> Object:
             live = self._found(reference)
-            version = patch.get("metadata", {}).get("resourceVersion")
+            metadata = patch.get("metadata", {})
+            if metadata.get("uid", live["metadata"]["uid"]) != live["metadata"]["uid"]:
+                raise ConflictError(409, f"{reference} is another one")
+            version = metadata.get("resourceVersion")
             if version and version != live["metadata"]["resourceVersion"]:
                 raise ConflictError(409, f"{reference} has changed")
             _merge(live, patch)

@@ -12,6 +12,7 @@ from lakestream_operator.errors import ConflictError, NameTakenError, RetryLater
 from lakestream_operator.model import Apply, Create, Delete, Emit, Finalize, Kind, Reference
 from lakestream_operator.observer import FINALIZER, stream_of
 from lakestream_operator.testing import lakestream
+from lakestream_operator.testing.api import ModelApi
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 APPS = "/apis/sparkoperator.k8s.io/v1beta2/namespaces/lake/sparkapplications"
@@ -156,6 +157,7 @@ def test_a_status_is_written_by_itself(api: Any, run: Any) -> None:
 
     run(writing())
     ((body),) = api.sent("PATCH")
+    assert body["metadata"] == {"uid": "uid-1"}, "that of another one of the name is none of its business"
     assert body["status"]["observedGeneration"] == 4
     assert body["status"]["lag"] is None, "what is not known any more is removed"
 
@@ -178,3 +180,12 @@ def test_what_a_proxy_does_not_know_is_not_forgotten(api: Any, run: Any, answer:
 
     run(writing())
     assert len(cache) == 2
+
+
+def test_a_recreated_lakestream_is_not_told_its_predecessors_status(run: Any) -> None:
+    model = ModelApi(lambda: NOW)
+    before = stream_of(model.admit(lakestream()))
+    made = model.admit(lakestream())
+    with pytest.raises(ConflictError):
+        run(Applier(model, Cache(), "me").write_status(before, LakeStreamStatus()))
+    assert "status" not in made
