@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from lakestream_api import format_duration
@@ -17,8 +18,14 @@ _PROMPT = timedelta(seconds=2)
 """What an answer that took longer says of the time may be old."""
 _SKEW = timedelta(seconds=5)
 """Between two clocks, from which on it counts: an answer tells whole seconds, and was on its way."""
-_STEADY = timedelta(seconds=30)
-"""For how long answers agree on another time before that one counts: of several API servers each has its own."""
+_STEADY, _WINDOW = timedelta(seconds=30), timedelta(seconds=60)
+"""For how long answers are known at least until they are gone by, and at most."""
+_FEWEST = 3
+"""Answers that are known however old they are: an operator that has nothing to do asks seldom."""
+_MOST_OF_THEM = 2 / 3
+"""Of several API servers each has a clock of its own, and one may be wrong; two that disagree move nothing."""
+_EVERY = timedelta(seconds=1)
+"""Between two looks at all of them."""
 
 
 def system_clock() -> datetime:
@@ -26,20 +33,11 @@ def system_clock() -> datetime:
     return datetime.now(UTC)
 
 
-@dataclass(frozen=True, slots=True)
-class _Doubt:
-    """Another difference than is gone by, which answers tell without one that disagrees."""
-
-    ahead: timedelta
-    since: datetime
-    """By the node's clock."""
-
-
 @dataclass(slots=True)
 class ServerClock:
     """The API server's time: all that decisions look at is dated by it, and the clock of this node may be wrong by
     minutes. That one counts until an answer tells, and is what goes on between two answers. The first answer counts at
-    once, another time only when all have told it for a while.
+    once, another time only when most have told it for a while.
 
     As that of any machine it may be put back. It does not stand still for it: who is waited for would be for as long.
     """
@@ -48,9 +46,10 @@ class ServerClock:
     """Of this node."""
     ahead: timedelta = timedelta()
     """How far that one is."""
-    _heard: bool = False
-    """Whether an answer has told the time."""
-    _doubt: _Doubt | None = None
+    _told: deque[tuple[datetime, timedelta]] = field(default_factory=deque)
+    """When answers came lately, by the node's clock, and how far that was ahead of each."""
+    _looked_at: datetime | None = None
+    """When all of them were last looked at."""
 
     def __call__(self) -> datetime:
         return self.own() - self.ahead
@@ -65,19 +64,29 @@ class ServerClock:
         if not timedelta() <= self() - asked_at <= _PROMPT:
             return
         now = self.own()
-        ahead = now - told
-        first, self._heard = not self._heard, True
+        ahead, first = now - told, not self._told
+        self._told.append((now, ahead))
+        while len(self._told) > _FEWEST and not timedelta() <= now - self._told[0][0] <= _WINDOW:
+            self._told.popleft()
         if abs(ahead - self.ahead) <= _SKEW:
-            self._doubt = None
-        elif first:
+            return
+        if first:
             self._go_by(ahead)
-        elif self._doubt is None or abs(ahead - self._doubt.ahead) > _SKEW:
-            self._doubt = _Doubt(ahead, now)
-        elif now - self._doubt.since >= _STEADY:
-            self._go_by(ahead)
+        elif self._looked_at is None or abs(now - self._looked_at) >= _EVERY:
+            self._looked_at = now
+            self._look(now)
+
+    def _look(self, now: datetime) -> None:
+        """Go by what most answers tell, if that is another time than is gone by."""
+        if len(self._told) < _FEWEST or now - self._told[0][0] < _STEADY:
+            return
+        tell = sorted(ahead for _, ahead in self._told)
+        median = tell[len(tell) // 2]
+        agree = sum(abs(one - median) <= _SKEW for one in tell)
+        if abs(median - self.ahead) > _SKEW and agree >= _MOST_OF_THEM * len(tell):
+            self._go_by(median)
 
     def _go_by(self, ahead: timedelta) -> None:
-        self._doubt = None
         if abs(ahead) <= _SKEW:
             self.ahead = timedelta()
             logger.info("this node's clock agrees with the API server's again")

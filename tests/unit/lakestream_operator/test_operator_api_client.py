@@ -1,6 +1,7 @@
 """The client and the cache, against an API server that answers as told."""
 
 import logging
+import random
 import subprocess
 import sys
 from contextlib import suppress
@@ -20,8 +21,8 @@ from lakestream_operator.errors import (
     ForbiddenError,
     InvalidError,
     NotFoundError,
-    OperatorError,
     NotServedError,
+    OperatorError,
     RetryLaterError,
 )
 from lakestream_operator.model import Kind, Reference
@@ -132,9 +133,9 @@ def test_an_api_server_says_how_long_it_wants_to_be_left_alone(
         (200, None, RetryLaterError),
         (200, ["Sign in"], RetryLaterError),
         (503, "Sign in, upstream is away", RetryLaterError),
-        (403, ["Sign in"], ForbiddenError),
         (404, "Sign in, there is no such page", NotServedError),
         (404, {"message": "Sign in, there is no such page"}, NotServedError),
+        (403, ["Sign in"], ForbiddenError),
     ],
 )
 def test_what_a_proxy_says_is_an_error_like_any_other(
@@ -199,7 +200,40 @@ def test_of_two_servers_whose_clocks_differ_the_first_counts(clock: Any, caplog:
     ]
 
 
-def test_another_time_counts_once_all_answers_have_told_it_for_a_while(clock: Any, caplog: Any) -> None:
+@pytest.mark.parametrize("wrong", [-180, 180])
+@pytest.mark.parametrize("first", [0, 1, 2])
+def test_of_three_servers_the_one_whose_clock_is_wrong_counts_for_a_minute_at_most(
+    clock: Any, first: int, wrong: int
+) -> None:
+    servers = ServerClock(clock)
+    for step in range(600):
+        behind = wrong if (step - first) % 3 == 0 else 0
+        servers.hear(clock.now - timedelta(seconds=behind), servers())
+        assert step < 12 or servers() == clock.now
+        clock.move(5)
+
+
+def test_a_third_of_answers_in_any_order_moves_nothing(clock: Any) -> None:
+    chance = random.Random(1)
+    servers = ServerClock(clock)
+    servers.hear(clock.now, clock.now)
+    for _ in range(7200):
+        clock.move(0.5)
+        servers.hear(clock.now + timedelta(minutes=3 if chance.random() < 1 / 3 else 0), servers())
+        assert servers() == clock.now
+
+
+@pytest.mark.parametrize("seconds", [0.01, 5, 20, 90], ids=str)
+def test_another_time_counts_however_often_answers_come(clock: Any, seconds: float) -> None:
+    servers = ServerClock(clock)
+    for ahead in (0, 7):
+        for _ in range(max(4, round(61 / seconds))):
+            servers.hear(clock.now + timedelta(minutes=ahead), servers())
+            clock.move(seconds)
+        assert servers() == clock.now + timedelta(minutes=ahead)
+
+
+def test_another_time_counts_once_most_answers_have_told_it_for_a_while(clock: Any, caplog: Any) -> None:
     caplog.set_level(logging.INFO)
     servers = ServerClock(clock)
     moved = []
