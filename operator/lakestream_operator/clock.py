@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -33,6 +34,17 @@ def system_clock() -> datetime:
     return datetime.now(UTC)
 
 
+def steady_clock(wall: Clock = system_clock, passed: Callable[[], float] = time.monotonic) -> Clock:
+    """The machine's time as it is now, and what has passed since: whoever sets it meanwhile moves nothing.
+
+    Args:
+        wall: the machine's time.
+        passed: seconds since any time.
+    """
+    began, at = wall(), passed()
+    return lambda: began + timedelta(seconds=passed() - at)
+
+
 @dataclass(slots=True)
 class ServerClock:
     """The API server's time: all that decisions look at is dated by it, and the clock of this node may be wrong by
@@ -42,7 +54,7 @@ class ServerClock:
     As that of any machine it may be put back. It does not stand still for it: who is waited for would be for as long.
     """
 
-    own: Clock = system_clock
+    own: Clock = field(default_factory=steady_clock)
     """Of this node."""
     ahead: timedelta = timedelta()
     """How far that one is."""

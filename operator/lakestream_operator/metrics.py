@@ -55,9 +55,10 @@ class Metrics:
 
     def cycle(self, *, began: datetime, woken: datetime | None, ended: datetime) -> None:
         """A cycle is over; `woken` is when the first change was seen that called for it."""
-        self._cycles.observe((ended - began).total_seconds())
+        # By a clock that was put back meanwhile it would have taken less than nothing.
+        self._cycles.observe(max(0.0, (ended - began).total_seconds()))
         if woken is not None:
-            self._reactions.observe((ended - woken).total_seconds())
+            self._reactions.observe(max(0.0, (ended - woken).total_seconds()))
 
     def acted(self, action: str) -> None:
         self._actions.labels(action).inc()

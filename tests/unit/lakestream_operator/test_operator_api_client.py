@@ -14,7 +14,7 @@ from lakestream_api.names import MANAGED_BY, STREAM_LABEL, WRITER_LABEL
 from lakestream_operator.adapters.cache import Cache
 from lakestream_operator.adapters.client import KubeClient
 from lakestream_operator.adapters.credentials import Credentials
-from lakestream_operator.clock import ServerClock
+from lakestream_operator.clock import ServerClock, steady_clock
 from lakestream_operator.errors import (
     ApiError,
     ConflictError,
@@ -231,6 +231,17 @@ def test_another_time_counts_however_often_answers_come(clock: Any, seconds: flo
             servers.hear(clock.now + timedelta(minutes=ahead), servers())
             clock.move(seconds)
         assert servers() == clock.now + timedelta(minutes=ahead)
+
+
+def test_who_sets_the_clock_of_the_node_moves_nothing(clock: Any) -> None:
+    passed = [7.0]
+    steady = steady_clock(clock, lambda: passed[0])
+    before = steady()
+    assert before == clock.now
+    clock.move(720)
+    assert steady() == before
+    passed[0] += 1.5
+    assert steady() == before + timedelta(seconds=1.5)
 
 
 def test_another_time_counts_once_most_answers_have_told_it_for_a_while(clock: Any, caplog: Any) -> None:
