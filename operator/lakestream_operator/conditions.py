@@ -20,6 +20,7 @@ FAILED = "CycleFailed"
 _TROUBLE = (Situation.STALLED, Situation.BACKING_OFF, Situation.BLOCKED)
 _CHANGING = (Situation.STARTING, Situation.DRAINING, Situation.STOPPING)
 _MAX_MESSAGE = 4096
+_GOES_ON = "What ran before goes on."
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,6 +129,9 @@ def _ready(findings: Findings) -> _Said:
 def _unread(findings: Findings) -> str:
     """Of what an earlier release took, which this one refuses."""
     names = ", ".join(findings.left_alone)
+    if findings.problems:
+        # Who waits for a spec to be carried out waits for this one, which never will be.
+        return _Said(False, "SpecInvalid", f"{findings.problems} {_GOES_ON}")
     return (
         f"What runs goes on ({names}), but is neither healed nor scaled: what it was started with is refused as well."
     )
@@ -185,7 +189,7 @@ def _trouble(outcome: Outcome) -> str:
 
 def _spec_valid(findings: Findings) -> _Said:
     if findings.problems:
-        goes_on = "What ran before goes on." if findings.writers else ""
+        goes_on = _GOES_ON if findings.writers else ""
         left = _unread(findings) if findings.left_alone else ""
         return _Said(False, "Invalid", " ".join(filter(None, (findings.problems, goes_on, left))))
     refused = {name: one for name, one in findings.outcomes.items() if one.reason == "SettingsRefused"}
@@ -239,3 +243,5 @@ def phase(stream: Stream, findings: Findings) -> Phase:
     if situations == {Situation.RUNNING}:
         return Phase.RUNNING
     return Phase.UPDATING if situations & {Situation.DRAINING, Situation.STOPPING} else Phase.STARTING
+    if findings.problems:
+        return Phase.DEGRADED

@@ -780,11 +780,17 @@ def test_defaults_of_a_newer_crd_are_named_and_keep_nothing_from_going_on() -> N
     assert _says(cluster, ConditionType.SPEC_VALID) == (True, "Valid")
 
 
+    assert _says(cluster, ConditionType.READY) == (False, "SpecInvalid"), "who waits for it waits for this spec"
+    assert "What ran before goes on." in _condition(cluster, ConditionType.READY).message
+    assert (cluster.status.phase, cluster.status.observed_generation) == (Phase.DEGRADED, 2)
 def test_an_invalid_spec_can_be_suspended() -> None:
     cluster = _running()
     cluster.edit(lambda spec: spec.update(transform="DELETE FROM events", suspend=True))
     cluster.advance(2 * MINUTE)
     assert cluster.running() == []
+    cluster.edit(lambda spec: spec.pop("transform"))
+    cluster.advance(MINUTE)
+    assert _says(cluster, ConditionType.READY) == (True, "Running")
     assert cluster.status.phase is Phase.SUSPENDED
     assert _says(cluster, ConditionType.SPEC_VALID) == (False, "Invalid")
 
