@@ -243,6 +243,7 @@ def _container_state(status: Mapping[str, Any]) -> Mapping[str, Any]:
     named = [one for one in statuses if one["name"].startswith("spark-kubernetes-")] or statuses
     return named[0].get("state") or {} if named else {}
 
+        finalizers=tuple(metadata.get("finalizers", ())),
 
 def _pod_message(status: Mapping[str, Any], container: Mapping[str, Any]) -> str:
     """The most telling of the texts that there are about a pod."""

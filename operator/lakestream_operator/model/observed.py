@@ -72,6 +72,8 @@ class DriverPod:
     """What the container left in its termination log; or why the pod does not start, or was ended."""
     application_uid: str = ""
     """Uid of the SparkApplication that it belongs to, if it says so."""
+    finalizers: tuple[str, ...] = ()
+    """What keeps it once it is deleted and has ended."""
     ended_for: str = ""
     """Why the kubelet has ended the pod, or has not begun with it, in its own word; empty: it has not."""
 

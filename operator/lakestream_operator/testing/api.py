@@ -137,6 +137,10 @@ class ModelApi:
     def remove(self, reference: Reference) -> None:
         """Delete an object; a pod is gone once its processes are, others once they have no finalizers."""
         live = self.objects[reference]
+        if "deletionTimestamp" in live["metadata"] and (
+            reference.kind is Kind.Pod or live["metadata"].get("finalizers")
+        ):
+            return  # once more changes nothing
         if reference.kind is Kind.Pod or live["metadata"].get("finalizers"):
             live["metadata"].setdefault("deletionTimestamp", self.clock().isoformat())
             self.touch(live)

@@ -293,7 +293,7 @@ class Cluster:
                 "containerStatuses": [_ended(self.now, code, message)],
             }
             self.api.touch(pod)
-        if driver.exit is not None and "deletionTimestamp" in metadata:
+        if driver.exit is not None and "deletionTimestamp" in metadata and not metadata.get("finalizers"):
             del self.api.objects[reference]
 
     def _have_executor_wait(self, driver_pod: Object, *, waits: bool) -> None:

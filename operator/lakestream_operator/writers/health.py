@@ -113,6 +113,12 @@ def deletion_hangs(pod: DriverPod, memory: Memory, now: datetime) -> Outcome | N
     """What is said of a pod that should have been gone for long; none: it may still be on its way."""
     if pod.deleting_since is None or now - pod.deleting_since <= timings.DELETION:
         return None
+    if pod.ended and pod.finalizers:
+        message = (
+            f"Pod {pod.name} has ended, should have been gone at {pod.deleting_since:%F %T} UTC, and is kept by its"
+            f" finalizers: {', '.join(pod.finalizers)}. See whether who put them there runs."
+        )
+        return Outcome(Situation.STALLED, "DeletionHangs", memory, message)
     message = (
         f"Pod {pod.name} should have been gone at {pod.deleting_since:%F %T} UTC; until it is, its driver may"
         " still write, and no other is started. If its node is lost for good, delete the node."

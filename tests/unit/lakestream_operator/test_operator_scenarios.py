@@ -708,6 +708,21 @@ def test_a_sparkapplication_that_a_finalizer_keeps_is_told() -> None:
     assert cluster.status.phase is Phase.RUNNING
 
 
+def test_a_pod_that_has_ended_and_that_a_finalizer_keeps_is_told() -> None:
+    cluster = _running()
+    cluster.objects[POD]["metadata"]["finalizers"] = ["audit.example.com/hold"]
+    cluster.edit(lambda spec: spec["trigger"].update(interval="20s"))
+    cluster.advance(8 * MINUTE)
+    assert cluster.running() == []
+    assert _says(cluster, ConditionType.DEGRADED) == (True, "DeletionHangs")
+    message = _condition(cluster, ConditionType.READY).message
+    assert "audit.example.com/hold" in message
+    assert "delete the node" not in message
+    del cluster.objects[POD]["metadata"]["finalizers"]
+    cluster.advance(2 * MINUTE)
+    assert cluster.status.phase is Phase.RUNNING
+
+
 def test_a_pod_that_never_ends_is_told() -> None:
     cluster = _running()
     cluster.kubelet = False
@@ -729,11 +744,17 @@ def test_a_spec_that_turns_invalid_is_told_and_what_ran_goes_on() -> None:
     cluster.advance(2 * MINUTE)
     assert _says(cluster, ConditionType.SPEC_VALID) == (False, "Invalid")
     assert "spec.transform" in _condition(cluster, ConditionType.SPEC_VALID).message
+    assert _says(cluster, ConditionType.READY) == (False, "SpecInvalid"), "who waits for it waits for this spec"
+    assert "What ran before goes on." in _condition(cluster, ConditionType.READY).message
+    assert (cluster.status.phase, cluster.status.observed_generation) == (Phase.DEGRADED, 2)
     assert _uids(cluster) == uids
     assert _reasons(cluster).count("SpecInvalid") == 1
     cluster.delete(APP)
     cluster.advance(2 * MINUTE)
     assert len(cluster.running()) == 1, "what ran before is healed too"
+    cluster.edit(lambda spec: spec.pop("transform"))
+    cluster.advance(MINUTE)
+    assert _says(cluster, ConditionType.READY) == (True, "Running")
 
 
 def test_what_is_wrong_is_told_once_though_the_status_cannot_be_written() -> None:
@@ -780,17 +801,11 @@ def test_defaults_of_a_newer_crd_are_named_and_keep_nothing_from_going_on() -> N
     assert _says(cluster, ConditionType.SPEC_VALID) == (True, "Valid")
 
 
-    assert _says(cluster, ConditionType.READY) == (False, "SpecInvalid"), "who waits for it waits for this spec"
-    assert "What ran before goes on." in _condition(cluster, ConditionType.READY).message
-    assert (cluster.status.phase, cluster.status.observed_generation) == (Phase.DEGRADED, 2)
 def test_an_invalid_spec_can_be_suspended() -> None:
     cluster = _running()
     cluster.edit(lambda spec: spec.update(transform="DELETE FROM events", suspend=True))
     cluster.advance(2 * MINUTE)
     assert cluster.running() == []
-    cluster.edit(lambda spec: spec.pop("transform"))
-    cluster.advance(MINUTE)
-    assert _says(cluster, ConditionType.READY) == (True, "Running")
     assert cluster.status.phase is Phase.SUSPENDED
     assert _says(cluster, ConditionType.SPEC_VALID) == (False, "Invalid")
 
