@@ -92,12 +92,15 @@ def claimant_of(stream: Stream, writers: Iterable[WriterSeen] = ()) -> Claimant:
         stream: it.
         writers: what there is of its writers, also of those that it has no more.
     """
+    created, writers = stream.manifest["metadata"].get("creationTimestamp", ""), tuple(writers)
+    if stream.deleting and not stream.finalizing and not any(seen.has_driver for seen in writers):
+        # It is drained, and there for others' finalizers alone.
+        return Claimant(stream.namespace, stream.name, (created, stream.uid), places=(), goes_on=False)
     try:
         wanted = wanted_of(stream).stream
         places, goes_back = places_of(wanted), wanted.spec.rollback
     except InvalidDocumentError:
         places, goes_back = (), False
-    created = stream.manifest["metadata"].get("creationTimestamp", "")
     goes_on = not (stream.suspended or stream.deleting)
     made = Claimant(stream.namespace, stream.name, (created, stream.uid), places, goes_on=goes_on, goes_back=goes_back)
     return made.having(writers)

@@ -35,6 +35,8 @@ class Findings:
     """Fields of the spec that are passed over."""
     left_alone: tuple[str, ...] = ()
     """Writers that run, of which neither spec nor document can be read."""
+    let_go: str = ""
+    """What keeps the LakeStream, of which nothing runs any more; or empty."""
     suspended: bool = False
     poisoned: Mapping[str, QuarantineStatus] = field(default_factory=dict)
     """Writers that keep more in quarantine than is usual."""
@@ -111,6 +113,8 @@ def _first(outcomes: Mapping[str, Outcome]) -> str:
 
 
 def _ready(findings: Findings) -> _Said:
+    if findings.let_go:
+        return _Said(False, "Deleted", findings.let_go)
     if findings.suspended:
         return _Said(False, "Suspended", "spec.suspend is true; set it to false to go on where it stopped.")
     waiting = {name: one for name, one in findings.outcomes.items() if one.situation is not Situation.RUNNING}
@@ -123,15 +127,15 @@ def _ready(findings: Findings) -> _Said:
     if not findings.outcomes:
         runs = _unread(findings) if findings.left_alone else "Nothing runs."
         return _Said(False, "SpecInvalid", f"{runs} {findings.problems}")
+    if findings.problems:
+        # Who waits for a spec to be carried out waits for this one, which never will be.
+        return _Said(False, "SpecInvalid", f"{findings.problems} {_GOES_ON}")
     return _Said(True, "Running", "All drivers commit batches.")
 
 
 def _unread(findings: Findings) -> str:
     """Of what an earlier release took, which this one refuses."""
     names = ", ".join(findings.left_alone)
-    if findings.problems:
-        # Who waits for a spec to be carried out waits for this one, which never will be.
-        return _Said(False, "SpecInvalid", f"{findings.problems} {_GOES_ON}")
     return (
         f"What runs goes on ({names}), but is neither healed nor scaled: what it was started with is refused as well."
     )
@@ -240,8 +244,8 @@ def phase(stream: Stream, findings: Findings) -> Phase:
         return Phase.FAILED
     if bad or findings.rolled_back or any(one.failing for one in findings.writers.values()):
         return Phase.DEGRADED
+    if findings.problems:
+        return Phase.DEGRADED
     if situations == {Situation.RUNNING}:
         return Phase.RUNNING
     return Phase.UPDATING if situations & {Situation.DRAINING, Situation.STOPPING} else Phase.STARTING
-    if findings.problems:
-        return Phase.DEGRADED

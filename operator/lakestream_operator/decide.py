@@ -93,10 +93,13 @@ def decide(
     told = _said_before(observed, news) if remembered.told is None else remembered.told
     if ended := stream.deleting and all(one.outcome.situation is Situation.STOPPED for one in writers.values()):
         actions = {"": _last(observed)} if stream.finalizing else {}
+        if not stream.finalizing:
+            # Figures of writers that are gone would grow.
+            findings = Findings(let_go=_let_go(stream), refusal=findings.refusal)
     else:
         actions[""] = tuple(news[one] for one in news if one not in told) if begun else (Finalize(present=True),)
-    # Else there is nothing to say but that this is refused.
-    shown = (begun and not ended) or findings.refusal
+    # Else there is nothing to say but that this is refused, or that others keep it.
+    shown = (begun and not ended) or findings.refusal or findings.let_go
     allowed = _allowed(observed, actions, now)
     return Decision(
         actions=allowed,
@@ -311,6 +314,15 @@ def _said_before(observed: Observed, news: Iterable[str]) -> frozenset[str]:
     seen = status is not None and status.observed_generation == observed.stream.generation
     said = {_INVALID: seen and observed.was_said("Invalid"), _POISONED: observed.was_said("RecordsUnusable")}
     return frozenset(one for one in news if said[one.split("/")[0]])
+
+
+def _let_go(stream: Stream) -> str:
+    """What is said of a LakeStream that is only there for others any more; empty: it is as good as gone."""
+    others = ", ".join(stream.manifest["metadata"].get("finalizers", ()))
+    told = (
+        f"All drivers have ended, and it is kept by the finalizers of others: {others}. See whether who put them there"
+    )
+    return f"{told} runs." if others else ""
 
 
 def _last(observed: Observed) -> tuple[Action, ...]:

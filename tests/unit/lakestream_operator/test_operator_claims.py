@@ -261,3 +261,13 @@ def test_one_that_names_anothers_place_is_not_started_and_says_so(clock: Any) ->
     (condition,) = (one for one in decision.status.conditions if one.type == "SpecValid")
     assert (condition.status, condition.reason) == ("False", "Invalid")
     assert problem in condition.message
+
+
+@pytest.mark.parametrize("driver", [None, DriverPod("pod", "uid", NOW, None, PodPhase.RUNNING, None, None, "")])
+@pytest.mark.parametrize("finalizers", [["example.com/hold"], [FINALIZER, "example.com/hold"]], ids=str)
+def test_one_that_is_deleted_and_drained_lets_its_table_go(finalizers: list[str], driver: DriverPod | None) -> None:
+    made = writing("old", "s3a://lake/orders")
+    made["metadata"] |= {"deletionTimestamp": LATER, "finalizers": finalizers}
+    kept = claimant_of(stream_of(made), [WriterSeen(document=documents_of(OLD)[0], driver_pod=driver)])
+    young = claimant(writing("young", "s3a://lake/orders", LATER), running=False)
+    assert bool(contested(young, [kept])) == (FINALIZER in finalizers or driver is not None)

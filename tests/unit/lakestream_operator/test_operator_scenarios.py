@@ -723,6 +723,22 @@ def test_a_pod_that_has_ended_and_that_a_finalizer_keeps_is_told() -> None:
     assert cluster.status.phase is Phase.RUNNING
 
 
+def test_a_lakestream_that_only_others_finalizers_keep_says_so_once() -> None:
+    cluster = _running()
+    assert cluster.lakestream is not None
+    cluster.lakestream["metadata"]["finalizers"].append("example.com/hold")
+    cluster.delete_lakestream()
+    cluster.advance(MINUTE)
+    assert cluster.lakestream["metadata"]["finalizers"] == ["example.com/hold"]
+    assert cluster.status.phase is Phase.DELETING
+    assert _says(cluster, ConditionType.READY) == (False, "Deleted")
+    assert "example.com/hold" in _condition(cluster, ConditionType.READY).message
+    assert (cluster.status.writers, cluster.status.lag) == ((), None)
+    version = cluster.lakestream["metadata"]["resourceVersion"]
+    cluster.advance(10 * MINUTE)
+    assert cluster.lakestream["metadata"]["resourceVersion"] == version
+
+
 def test_a_pod_that_never_ends_is_told() -> None:
     cluster = _running()
     cluster.kubelet = False
