@@ -60,10 +60,10 @@ def changes_for(stream: Stream, decision: WriterDecision, job: JobSettings) -> I
 
 def _removal(goal: Goal, seen: WriterSeen) -> Iterator[Action]:
     """Delete what is left of a writer that the spec has no more; its data stays."""
-    for kind, name in seen.objects:
-        uid = seen.objects[kind, name]["metadata"]["uid"]
-        yield Delete(Reference(kind, goal.namespace, name), uid)
-    if seen.objects:
+    left = {key: one["metadata"] for key, one in seen.objects.items() if "deletionTimestamp" not in one["metadata"]}
+    for (kind, name), metadata in left.items():
+        yield Delete(Reference(kind, goal.namespace, name), metadata["uid"])
+    if left:
         yield Emit("WriterRemoved", f"Writer {goal.names.writer} is gone; its data and its checkpoint stay.")
 
 

@@ -35,8 +35,10 @@ class Findings:
     """Fields of the spec that are passed over."""
     left_alone: tuple[str, ...] = ()
     """Writers that run, of which neither spec nor document can be read."""
+    kept: str = ""
+    """What is deleted and still there, and what keeps it; or empty."""
     let_go: str = ""
-    """What keeps the LakeStream, of which nothing runs any more; or empty."""
+    """The same of the LakeStream itself, of which nothing runs any more; or empty."""
     suspended: bool = False
     poisoned: Mapping[str, QuarantineStatus] = field(default_factory=dict)
     """Writers that keep more in quarantine than is usual."""
@@ -175,6 +177,8 @@ def _degraded(findings: Findings) -> _Said:
     if not bad:
         if services:
             return _Said(True, services[0][1].reason, told)
+        if findings.kept:
+            return _Said(True, "DeletionHangs", findings.kept)
         if findings.refusal is not None:
             return _Said(True, findings.refusal.reason, findings.refusal.message)
         return _Said(False, "AsExpected", "No writer has a problem.")
@@ -244,7 +248,7 @@ def phase(stream: Stream, findings: Findings) -> Phase:
         return Phase.FAILED
     if bad or findings.rolled_back or any(one.failing for one in findings.writers.values()):
         return Phase.DEGRADED
-    if findings.problems:
+    if findings.problems or findings.kept:
         return Phase.DEGRADED
     if situations == {Situation.RUNNING}:
         return Phase.RUNNING

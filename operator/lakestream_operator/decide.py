@@ -14,6 +14,7 @@ from lakestream_operator.claims import places_of
 from lakestream_operator.conditions import Findings
 from lakestream_operator.executors import kept_away, scale
 from lakestream_operator.model import Action, Create, Emit, Finalize, Kind, Observed, Refusal, Stream, WriterSeen
+from lakestream_operator.observer import kept_since
 from lakestream_operator.quarantine import quarantine_of, tell_of
 from lakestream_operator.quotas import in_the_way, is_short, quotas_of
 from lakestream_operator.render import Plan, Wanted, executor_needs, plan_of, scaling_of, wanted_of
@@ -87,7 +88,7 @@ def decide(
     begun = stream.finalizing or stream.deleting
     goals = _goals(observed, wanted) if begun else {}
     writers = {name: _decide_writer(observed, wanted, goal, job, remembered, now) for name, goal in goals.items()}
-    findings = _findings(observed, wanted, problems if begun else "", writers, begun=begun)
+    findings = _findings(observed, wanted, problems if begun else "", writers, now, begun=begun)
     actions = {name: tuple(changes_for(stream, one, job)) for name, one in writers.items()}
     news = _news(stream, findings)
     told = _said_before(observed, news) if remembered.told is None else remembered.told
@@ -116,16 +117,24 @@ def decide(
 
 
 def _findings(
-    observed: Observed, wanted: Wanted | None, problems: str, writers: Mapping[str, WriterDecision], *, begun: bool
+    observed: Observed,
+    wanted: Wanted | None,
+    problems: str,
+    writers: Mapping[str, WriterDecision],
+    now: datetime,
+    *,
+    begun: bool,
 ) -> Findings:
     """What is told, from what was decided."""
     stream, refusal = observed.stream, observed.refusals.get("")
     runs = [name for name, seen in observed.writers.items() if seen.application or seen.driver_pod]
+    gone = [one for one in writers.values() if one.is_gone]
     return Findings(
         writers=_shown(observed, writers),
         problems=problems,
         unknown=wanted.unknown if wanted else (),
         left_alone=tuple(sorted(set(runs) - writers.keys())) if begun else (),
+        kept=" ".join(filter(None, (kept_since(one.seen, now - timings.DELETION) for one in gone))),
         suspended=stream.suspended and begun and not stream.deleting,
         poisoned=_poisoned(wanted, writers),
         refusal=refusal if refusal and refusal.told else None,

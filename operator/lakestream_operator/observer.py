@@ -152,6 +152,17 @@ def writer_of(names: WriterNames, objects: Iterable[Manifest]) -> WriterSeen:
     )
 
 
+def kept_since(seen: WriterSeen, before: datetime) -> str:
+    """Objects of a writer that were deleted before a time and are still there, with what keeps them; or empty."""
+    told = [
+        f"{kind.name} {name} was deleted at {deleted:%F %T} UTC, and is kept by its finalizers:"
+        f" {', '.join(one['metadata'].get('finalizers', ())) or 'none'}."
+        for (kind, name), one in seen.objects.items()
+        if (deleted := _deleted(one["metadata"])) and deleted < before
+    ]
+    return " ".join([*sorted(told), "See whether who put them there runs."] if told else ())
+
+
 def listen(
     writers: Mapping[str, WriterSeen], before: Mapping[str, Heard | None], now: datetime
 ) -> dict[str, WriterSeen]:
@@ -232,6 +243,7 @@ def _driver_pod(manifest: Manifest) -> DriverPod:
         started_at=_time(started) if started else None,
         exit=ended["exitCode"] if ended else None,
         message=_pod_message(status, container),
+        finalizers=tuple(metadata.get("finalizers", ())),
         ended_for=status.get("reason", ""),
         application_uid=next(iter(owners), ""),
     )
@@ -243,7 +255,6 @@ def _container_state(status: Mapping[str, Any]) -> Mapping[str, Any]:
     named = [one for one in statuses if one["name"].startswith("spark-kubernetes-")] or statuses
     return named[0].get("state") or {} if named else {}
 
-        finalizers=tuple(metadata.get("finalizers", ())),
 
 def _pod_message(status: Mapping[str, Any], container: Mapping[str, Any]) -> str:
     """The most telling of the texts that there are about a pod."""

@@ -723,6 +723,26 @@ def test_a_pod_that_has_ended_and_that_a_finalizer_keeps_is_told() -> None:
     assert cluster.status.phase is Phase.RUNNING
 
 
+def test_what_is_left_of_a_removed_writer_is_deleted_once_and_told() -> None:
+    cluster = _running(writers=("json", "hudi"))
+    document = Reference(Kind.ConfigMap, "lake", "orders-hudi-document")
+    cluster.objects[document]["metadata"]["finalizers"] = ["backup.example.com/hold"]
+    cluster.edit(lambda spec: spec["writers"].pop())
+    cluster.advance(4 * MINUTE)
+    assert cluster.status.phase is Phase.RUNNING
+    deletes = [one for one in cluster.api.requests if one[0] == "delete"]
+    cluster.advance(20 * MINUTE)
+    assert [one for one in cluster.api.requests if one[0] == "delete"] == deletes
+    assert _reasons(cluster).count("WriterRemoved") == 2, "its driver is drained, and it is gone"
+    assert _says(cluster, ConditionType.READY) == (True, "Running")
+    assert _says(cluster, ConditionType.DEGRADED) == (True, "DeletionHangs")
+    assert "backup.example.com/hold" in _condition(cluster, ConditionType.DEGRADED).message
+    assert [one.name for one in cluster.status.writers] == ["json"]
+    del cluster.api.objects[document]
+    cluster.advance(MINUTE)
+    assert _says(cluster, ConditionType.DEGRADED) == (False, "AsExpected")
+
+
 def test_a_lakestream_that_only_others_finalizers_keep_says_so_once() -> None:
     cluster = _running()
     assert cluster.lakestream is not None
