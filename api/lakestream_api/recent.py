@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import pairwise
-from typing import Protocol, Self
+from typing import Annotated, Protocol, Self
 
 from pydantic import AwareDatetime, Field
 
@@ -13,6 +13,10 @@ from lakestream_api.base import WireModel
 
 WINDOW = timedelta(minutes=5)
 """A single batch of a few records says little, and an hour ago is long ago."""
+Count = Annotated[int, Field(ge=0, le=10**15)]
+"""Of records, bytes or executors: more than there can be was changed by hand, and no sum or share of it makes sense."""
+Time = Annotated[AwareDatetime, Field(ge=datetime(1900, 1, 1, tzinfo=UTC), le=datetime(2500, 1, 1, tzinfo=UTC))]
+"""A node's clock may be wrong by decades; from here any lag leads to another time that there is."""
 _JITTER = timedelta(seconds=2)
 """By which a batch's horizon may lie before that of the one before: Kinesis's clock is known to a second."""
 
@@ -44,27 +48,27 @@ class Arrived(WireModel):
     Over arrival time and not the clock: a driver that works off a backlog reads faster than records come.
     """
 
-    since: AwareDatetime
-    until: AwareDatetime
+    since: Time
+    until: Time
     """Nothing is known of what arrived later."""
 
-    bytes: int = Field(ge=0)
-    kinesis_records: int = Field(ge=0)
+    bytes: Count
+    kinesis_records: Count
     """Aggregates of the Kinesis Producer Library are one record."""
 
-    largest_shard_bytes: int = Field(ge=0)
+    largest_shard_bytes: Count
     """Of the shard that gave most to each batch."""
 
-    largest_shard_kinesis_records: int = Field(ge=0)
+    largest_shard_kinesis_records: Count
 
 
 class Recent(WireModel):
     """The batches of the last five minutes together."""
 
-    records: int = Field(ge=0)
+    records: Count
     """Records read."""
 
-    quarantined: int = Field(ge=0)
+    quarantined: Count
     """Those of them that are in quarantine."""
 
     arrived: Arrived | None = None

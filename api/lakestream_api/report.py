@@ -3,14 +3,16 @@
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Self
+from typing import Annotated, Self, TypeVar
 
-from pydantic import AwareDatetime, Field
+from pydantic import AfterValidator, Field
 
 from lakestream_api.base import WireModel
 from lakestream_api.progress import CoreSeconds, Freshness, Progress, ShardProgress, StageSeconds, TableService
 from lakestream_api.quantities import Duration
-from lakestream_api.recent import Recent
+from lakestream_api.recent import Count, Recent, Time
+
+M = TypeVar("M", StageSeconds, CoreSeconds | None)
 
 # etcd keeps each version of a ConfigMap, and there is one after every batch of every driver.
 MAX_BATCHES = 12
@@ -19,6 +21,19 @@ KEPT_BATCHES = 300
 """What a driver keeps of them to add up: those of five minutes, if each takes a second."""
 MAX_SHARDS = 10
 MAX_MESSAGE = 4096
+
+_MUCH, _LONG, _LONGEST = 1e18, 3e9, timedelta(days=366)
+"""Of records, per second and in all; of seconds; of a trigger interval. What is more was changed by hand, and leads to
+times that there are not."""
+
+
+def _bounded(seconds: M) -> M:
+    """As they are, if each can be."""
+    worst = max((one for _, one in seconds or ()), default=0.0)
+    if worst > _LONG:
+        raise ValueError(f"{worst:g} seconds are no time that a batch takes")
+    return seconds
+
 
 # Kinesis answers with milliseconds; a slice shorter than this says too little about a rate.
 _SHORTEST_SLICE = timedelta(seconds=1)
@@ -37,88 +52,88 @@ class DriverState(StrEnum):
 class ExecutorsReport(WireModel):
     """The executors of a driver."""
 
-    target: int = Field(ge=0)
+    target: Count
     """How many the driver has asked for."""
 
-    registered: int = Field(ge=0)
+    registered: Count
     """How many can be given tasks: those being decommissioned are not counted."""
 
-    decommissioning: int = Field(default=0, ge=0)
+    decommissioning: Count = 0
     """How many hand over what they hold and then end."""
 
 
 class BatchSummary(WireModel):
     """A batch without its shards. Fields that `Progress` has too mean the same."""
 
-    batch: int = Field(ge=0)
+    batch: Count
     """Number of the batch."""
 
-    finished_at: AwareDatetime
+    finished_at: Time
     """When the batch was committed, by the driver's clock."""
 
-    records: int = Field(ge=0)
+    records: Count
     """Records read."""
 
-    bytes: int = Field(ge=0)
+    bytes: Count
     """Bytes of record data read."""
 
-    kinesis_records: int | None = Field(default=None, ge=0)
+    kinesis_records: Count | None = None
     """Records read as Kinesis counts them, before aggregates are unpacked."""
 
-    horizon: AwareDatetime | None = None
+    horizon: Time | None = None
     """Arrival time up to which all shards are read."""
 
-    quarantined: int = Field(ge=0)
+    quarantined: Count
     """Records that did not parse, or that the output cannot take."""
 
-    misplaced: int = Field(default=0, ge=0)
+    misplaced: Count = 0
     """Records of aggregates that were left out, since they belong to other shards."""
 
-    losses: int = Field(default=0, ge=0)
+    losses: Count = 0
     """Ranges of shards that were skipped, since their records were trimmed before they were read."""
 
-    rows_written: int = Field(ge=0)
+    rows_written: Count
     """Rows that went to the sink."""
 
-    seconds: StageSeconds
+    seconds: Annotated[StageSeconds, AfterValidator(_bounded)]
     """Seconds of each stage."""
 
-    core_seconds: CoreSeconds | None = None
+    core_seconds: Annotated[CoreSeconds | None, AfterValidator(_bounded)] = None
     """What the batch cost; none: Spark did not tell, or the driver is of a release that does not ask."""
 
-    trigger_interval: Duration = Field(gt=timedelta(0))
+    trigger_interval: Duration = Field(gt=timedelta(0), le=_LONGEST)
     """The interval in force."""
 
-    executors: int = Field(ge=1)
+    executors: Count = Field(ge=1)
     """Executors that ran the batch."""
 
-    cores: int = Field(ge=1)
+    cores: Count = Field(ge=1)
     """Cores of each executor."""
 
-    lag_seconds: float = Field(ge=0)
+    lag_seconds: float = Field(ge=0, le=_LONG)
     """Lag of the slowest shard."""
 
-    arrival_rate: float | None = Field(default=None, ge=0)
+    arrival_rate: float | None = Field(default=None, ge=0, le=_MUCH)
     """Records per second at which the batch's records arrived in the stream; none when there is
     no batch before it to tell where its slice of arrival time began."""
 
-    backlog_records: float | None = Field(default=None, ge=0)
+    backlog_records: float | None = Field(default=None, ge=0, le=_MUCH)
     """Estimate of the records left unread: over the shards, the rate of each times its lag. None
     along with `arrivalRate`."""
 
-    open_shards: int = Field(ge=0)
+    open_shards: Count
     """Shards being read."""
 
-    behind_shards: int = Field(ge=0)
+    behind_shards: Count
     """Those of them that have a lag."""
 
-    largest_shard_bytes: int = Field(default=0, ge=0)
+    largest_shard_bytes: Count = 0
     """Bytes of the shard that gave most to the batch: how uneven the shards are."""
 
-    largest_shard_kinesis_records: int = Field(default=0, ge=0)
+    largest_shard_kinesis_records: Count = 0
     """Records, as Kinesis counts them, of the shard that gave most of these."""
 
-    file_groups: int | None = Field(default=None, ge=0)
+    file_groups: Count | None = None
     """File groups that the batch wrote to."""
 
     freshness: Freshness | None = None
@@ -161,22 +176,22 @@ class BatchSummary(WireModel):
 class FetchedBatch(WireModel):
     """The newest batch that is fetched, though it may not be committed yet: it tells what arrives sooner."""
 
-    batch: int = Field(ge=0)
+    batch: Count
     """Number of the batch."""
 
-    fetched_at: AwareDatetime
+    fetched_at: Time
     """When all its records were fetched, by the driver's clock."""
 
-    records: int = Field(ge=0)
+    records: Count
     """Records read."""
 
-    bytes: int = Field(ge=0)
+    bytes: Count
     """Bytes of record data read."""
 
-    slice_seconds: float | None = Field(default=None, ge=0)
+    slice_seconds: float | None = Field(default=None, ge=0, le=_LONG)
     """Seconds of arrival time that the batch covers; none: nobody knows."""
 
-    largest_shard_bytes: int = Field(default=0, ge=0)
+    largest_shard_bytes: Count = 0
     """Bytes of the shard that gave most to the batch."""
 
 
@@ -245,10 +260,10 @@ class Failure(WireModel):
 class Resharding(WireModel):
     """What became of an order to change the stream's shards."""
 
-    ordered: int = Field(ge=1)
+    ordered: Count = Field(ge=1)
     """Open shards that were asked for."""
 
-    open_shards: int | None = Field(default=None, ge=0)
+    open_shards: Count | None = None
     """Open shards that the stream had when the driver looked last; none: Kinesis did not say."""
 
     updating: bool = False
@@ -281,20 +296,20 @@ class DriverReport(WireModel):
     pod_uid: str
     """Uid of that pod; tells a report of the running driver from one that it found."""
 
-    epoch: int | None = Field(default=None, ge=0)
+    epoch: Count | None = None
     """Number of the driver's start; none before it has taken one."""
 
-    started_at: AwareDatetime
+    started_at: Time
     """When the driver's process began."""
 
-    updated_at: AwareDatetime
+    updated_at: Time
     """When this was written, by the driver's clock."""
 
-    caught_up_at: AwareDatetime | None = None
+    caught_up_at: Time | None = None
     """When the driver last looked, found nothing to read, and was at every shard's tip: an idle
     stream has few batches."""
 
-    caught_up_to: AwareDatetime | None = None
+    caught_up_to: Time | None = None
     """What had arrived before this was read by then, by Kinesis's clock; none: the driver is of a release that does not
     tell."""
 
@@ -323,13 +338,13 @@ class DriverReport(WireModel):
     fullest_shard: str = ""
     """Shard that gave most bytes to the last batch; empty: none gave any."""
 
-    shard_count: int = Field(default=0, ge=0)
+    shard_count: Count = 0
     """All shards being read."""
 
     table_services: tuple[TableService, ...] = ()
     """How the work on the table beside its batches goes, as of the last batch."""
 
-    largest_file: int = Field(default=0, ge=0)
+    largest_file: Count = 0
     """Bytes of the largest file that later batches add to; 0: none is known."""
 
     quarantine_reason: str = ""

@@ -1,6 +1,7 @@
 """Whatever happens to a LakeStream, its cluster and its operator: never two drivers, and all is well in the end."""
 
 import copy
+import json
 from collections import Counter
 from collections.abc import Callable
 from datetime import timedelta
@@ -189,6 +190,19 @@ class OperatorMachine(RuleBasedStateMachine):
         found = self.cluster.objects.get(Reference(Kind.ConfigMap, "lake", self._names(writer).progress))
         if found is not None:
             found["data"] = {REPORT_KEY: report}
+            self.cluster.api.touch(found)
+
+    @rule(
+        writer=st.sampled_from(WRITERS),
+        told=st.sampled_from([("lagSeconds", 1e12), ("records", 10**400), ("horizon", "0001-01-01T00:00:00Z")]),
+    )
+    def report_says_what_cannot_be(self, writer: str, told: tuple[str, object]) -> None:
+        found = self.cluster.objects.get(Reference(Kind.ConfigMap, "lake", self._names(writer).progress))
+        said = (found or {}).get("data", {}).get(REPORT_KEY, "")
+        if found is not None and '"batches":[{' in said:
+            report = json.loads(said)
+            report["batches"][-1].update([told])
+            found["data"] = {REPORT_KEY: json.dumps(report)}
             self.cluster.api.touch(found)
 
     @rule(kind=st.sampled_from(Behaviour))

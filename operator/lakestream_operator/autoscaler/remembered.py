@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 
 class Remembered:
     """Base of dataclasses whose fields all have defaults: only what differs from these is written."""
 
     __slots__ = ()
+
+    __pydantic_config__: ClassVar[ConfigDict] = ConfigDict(allow_inf_nan=False)
+    """Also of the dataclasses within: with what is no number every decision would fail."""
 
     def to_json(self) -> str:
         """For the annotation that keeps it."""

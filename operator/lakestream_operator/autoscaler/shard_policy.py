@@ -9,6 +9,8 @@ import math
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
+from pydantic import AwareDatetime
+
 from lakestream_api import DriverReport, Shards
 from lakestream_operator.autoscaler.remembered import Remembered
 from lakestream_operator.model import Emit
@@ -81,13 +83,13 @@ def observe_stream(report: DriverReport | None, now: datetime) -> StreamObservat
 class ShardState(Remembered):
     """What is remembered between two decisions."""
 
-    calls: tuple[datetime, ...] = ()
+    calls: tuple[AwareDatetime, ...] = ()
     """Of UpdateShardCount in the last 24 hours."""
-    low_since: datetime | None = None
+    low_since: AwareDatetime | None = None
     """Since when fewer shards would do."""
-    high_since: datetime | None = None
+    high_since: AwareDatetime | None = None
     """Since when more are called for."""
-    decided_at: datetime | None = None
+    decided_at: AwareDatetime | None = None
     explanation: str = ""
     """What was said then."""
     told: str = ""

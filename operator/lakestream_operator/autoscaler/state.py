@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from pydantic import AwareDatetime
+
 from lakestream_operator.autoscaler.remembered import Remembered
 
 _LEAST_ALIKE = 0.01
@@ -102,7 +104,7 @@ class BatchModel:
 class Sample:
     """Some batches that ran on the same executors, or a rest without any; sums, where nothing else is said."""
 
-    at: datetime
+    at: AwareDatetime
     """When the last of them was committed; of a rest, when the driver last looked in vain."""
     batches: int = 0
     """0: it is a rest, or a batch that is not committed yet."""
@@ -141,7 +143,7 @@ class Sample:
 class Step:
     """A step up whose effect is being watched."""
 
-    at: datetime
+    at: AwareDatetime
     before: int
     """Executors."""
     after: int
@@ -153,7 +155,7 @@ class Step:
 class Block:
     """No step up until then, since the last one was of no use or there was no room."""
 
-    until: datetime
+    until: AwareDatetime
     condition: ScalingCondition
     executors: int
     """At most so many meanwhile."""
@@ -165,7 +167,7 @@ class Block:
 class Recommendation:
     """What the load alone would have called for at one evaluation."""
 
-    at: datetime
+    at: AwareDatetime
     executors: float
     """In fractions: one of three that is not needed any more is no fall by a third."""
 
@@ -176,18 +178,18 @@ class ScalingState(Remembered):
 
     target: int | None = None
     """The executors asked for last; None: nothing was decided yet."""
-    changed_at: datetime | None = None
+    changed_at: AwareDatetime | None = None
     """When `target` was last changed."""
-    raised_at: datetime | None = None
+    raised_at: AwareDatetime | None = None
     """When it was last raised, as long as its executors are waited for."""
-    grown_at: datetime | None = None
+    grown_at: AwareDatetime | None = None
     """When it was raised first since it was last lowered."""
     raised_rate: float | None = None
     """Records per second that arrived when it was last raised; None: it was lowered since, or the load was not why."""
-    evaluated_at: datetime | None = None
+    evaluated_at: AwareDatetime | None = None
     last_batch: int | None = None
     """Number of the newest batch taken in."""
-    last_finished_at: datetime | None = None
+    last_finished_at: AwareDatetime | None = None
     samples: tuple[Sample, ...] = ()
     """Of the last 25 minutes, newest last."""
     model: BatchModel | None = None
@@ -195,11 +197,11 @@ class ScalingState(Remembered):
     """Seconds from asking for executors to having them, the last five."""
     recommendations: tuple[Recommendation, ...] = ()
     """Of the last `scaleDownAfter`, where they changed."""
-    explained_at: datetime | None = None
+    explained_at: AwareDatetime | None = None
     """When there was last more to do than executors for it, by the model."""
     unexplained: float = 0.0
     """Share by which more is needed than the model says, as it was at `unexplained_at`."""
-    unexplained_at: datetime | None = None
+    unexplained_at: AwareDatetime | None = None
     starved: int = 0
     """Times in a row that the cluster had no room."""
     step: Step | None = None
@@ -212,7 +214,7 @@ class ScalingState(Remembered):
     condition: ScalingCondition | None = None
     forbidden: bool = False
     """Whether it was told last that something else than a lack of nodes forbids executors."""
-    missing_since: datetime | None = None
+    missing_since: AwareDatetime | None = None
     """Since when the driver has had fewer executors than it asked Spark for, while none of their pods waits."""
 
     def unchanged_for(self, span: timedelta, now: datetime) -> bool:

@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from pydantic import ValidationError
 
 from lakestream_api import (
     BatchSummary,
@@ -226,3 +227,34 @@ def test_batches_of_before_a_clock_was_set_back_are_not_of_the_last_minutes() ->
 
 def test_the_message_of_a_failure_is_one_paragraph() -> None:
     assert Failure.of(2, "no such\n  column\n") == Failure(exit=2, message="no such column")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("records", 10**400),
+        ("bytes", 10**30),
+        ("openShards", 10**30),
+        ("lagSeconds", 1e12),
+        ("arrivalRate", 1e300),
+        ("backlogRecords", 1e300),
+        ("seconds", {"plan": 0.0, "fetch": 1e15, "write": 0.0, "commit": 0.0}),
+        ("coreSeconds", {"fetch": 1e300, "write": 0.0}),
+        ("triggerInterval", "999999999h"),
+        ("horizon", "0001-01-01T00:00:00Z"),
+        ("finishedAt", "9999-12-31T23:59:59Z"),
+    ],
+)
+def test_what_cannot_be_is_no_report(field: str, value: object) -> None:
+    report = REPORT.after(_batch(1, 10, a=(5, 300))).published().model_dump(mode="json")
+    assert DriverReport.model_validate(report).batches
+    report["batches"][-1][field] = value
+    with pytest.raises(ValidationError, match=field):
+        DriverReport.model_validate(report)
+
+
+def test_a_node_whose_clock_has_just_begun_may_tell() -> None:
+    batch = _batch(1, 10, a=(1.8e9, 300))
+    long_ago = batch.model_copy(update={"finished_at": datetime(1970, 1, 1, tzinfo=UTC)})
+    report = REPORT.after(long_ago).published()
+    assert DriverReport.model_validate_json(report.model_dump_json()) == report

@@ -1,5 +1,6 @@
 """What people live through with a LakeStream: the whole of the decisions, on a cluster in memory."""
 
+import json
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -7,7 +8,7 @@ from typing import Any
 import pytest
 
 from lakestream_api import Condition, ConditionStatus, ConditionType, Control, DriverState, Phase, TableService
-from lakestream_api.names import CONTROL_KEY, DOCUMENT_KEY
+from lakestream_api.names import CONTROL_KEY, DOCUMENT_KEY, REPORT_KEY
 from lakestream_operator.model import Kind, Reference
 from lakestream_operator.observer import FINALIZER
 from lakestream_operator.testing import Behaviour, Cluster, Mood, lakestream
@@ -835,6 +836,42 @@ def test_defaults_of_a_newer_crd_are_named_and_keep_nothing_from_going_on() -> N
     cluster.advance(MINUTE)
     assert cluster.running() == [driver]
     assert _says(cluster, ConditionType.SPEC_VALID) == (True, "Valid")
+
+
+@pytest.mark.parametrize(
+    ("field", "value"), [("lagSeconds", 1e12), ("records", 10**400), ("triggerInterval", "9999999h")]
+)
+def test_a_report_that_says_what_cannot_be_ends_no_cycle(field: str, value: object) -> None:
+    cluster = _running()
+    (driver,) = cluster.running()
+    report = json.loads(cluster.objects[PROGRESS]["data"][REPORT_KEY])
+    report["batches"][-1][field] = value
+    cluster.objects[PROGRESS]["data"] = {REPORT_KEY: json.dumps(report)}
+    cluster.api.touch(cluster.objects[PROGRESS])
+    cluster.reconcile()
+    assert _says(cluster, ConditionType.READY) == (False, "ReportUnreadable")
+    cluster.advance(MINUTE)
+    assert cluster.status.phase is Phase.RUNNING
+    assert cluster.running() == [driver]
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        '{"target":2,"evaluated_at":"2026-01-01T00:01:50"}',
+        '{"target":2,"start_delays":[NaN]}',
+        '{"target":2,"samples":[{"at":"2026-01-01T00:01:50Z","records":Infinity}]}',
+        '{"target":2,"model":{"fixed":NaN,"fetch":0,"write":0}}',
+    ],
+)
+def test_what_the_autoscaler_cannot_have_remembered_is_forgotten(state: str) -> None:
+    cluster = _running()
+    cluster.objects[CONTROL]["metadata"]["annotations"]["lakestream.dev/scaling-state"] = state
+    cluster.api.touch(cluster.objects[CONTROL])
+    cluster.restart_operator()
+    cluster.advance(MINUTE)
+    assert cluster.status.phase is Phase.RUNNING
+    assert cluster.status.executors.target == 1
 
 
 def test_an_invalid_spec_can_be_suspended() -> None:
