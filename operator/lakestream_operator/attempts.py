@@ -38,6 +38,7 @@ class Attempt:
             shards=before.shards if decision.resharding in self.undone else after.shards,
             bound=self._done(after.bound, before.bound),
             told=before.told if "" in self.undone else after.told,
+            poisoned=after.poisoned,
         )
 
     def _done(self, after: Mapping[str, T], before: Mapping[str, T]) -> dict[str, T]:

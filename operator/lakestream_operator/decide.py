@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import partial
 
 from lakestream_api import InvalidDocumentError, LakeStreamStatus, QuarantineStatus, WriterNames, format_duration
@@ -28,6 +28,10 @@ _INVALID, _POISONED = "invalid", "poisoned"
 """What there may be to say of a LakeStream as a whole."""
 _WAITS_FOR_US = (Situation.STARTING, Situation.STALLED, Situation.DRAINING, Situation.STOPPING, Situation.STOPPED)
 """Situations that last as long as what is to be done is refused."""
+_OVER = 0.8
+"""Of `warnFraction`: a share below it is no more one that is above that one now and then."""
+_QUIET = timedelta(minutes=10)
+"""That something has not been so before it is said anew."""
 _ENDS = (Situation.DRAINING, Situation.STOPPING, Situation.STOPPED)
 
 
@@ -41,8 +45,11 @@ class Remembered:
     """What it remembers of the stream's shards."""
     bound: Mapping[str, datetime] = field(default_factory=dict)
     """When a writer was taken from another operator's role last, for a while."""
-    told: frozenset[str] | None = None
-    """What is so of the LakeStream as a whole, and was said; none after the start: then the status tells."""
+    told: Mapping[str, datetime] | None = None
+    """What was said of the LakeStream as a whole, and when it was last so; none after the start: then the status
+    tells."""
+    poisoned: frozenset[str] | None = None
+    """Writers that kept much in quarantine; none likewise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +95,11 @@ def decide(
     begun = stream.finalizing or stream.deleting
     goals = _goals(observed, wanted) if begun else {}
     writers = {name: _decide_writer(observed, wanted, goal, job, remembered, now) for name, goal in goals.items()}
-    findings = _findings(observed, wanted, problems if begun else "", writers, now, begun=begun)
+    poisoned = _poisoned(observed, wanted, writers, remembered.poisoned)
+    findings = _findings(observed, wanted, problems if begun else "", writers, poisoned, now)
     actions = {name: tuple(changes_for(stream, one, job)) for name, one in writers.items()}
     news = _news(stream, findings)
-    told = _said_before(observed, news) if remembered.told is None else remembered.told
+    told = dict.fromkeys(_said_before(observed, news), now) if remembered.told is None else remembered.told
     if ended := stream.deleting and all(one.outcome.situation is Situation.STOPPED for one in writers.values()):
         actions = {"": _last(observed)} if stream.finalizing else {}
         if not stream.finalizing:
@@ -110,7 +118,8 @@ def decide(
             scaling={name: one.scale.state for name, one in writers.items() if one.scale},
             shards=next((one.shards.state for one in writers.values() if one.shards), None),
             bound=_bound(remembered.bound, allowed, now),
-            told=frozenset(one for one in news if one in told or news[one] in allowed.get("", ())),
+            told=_told(told, news, allowed.get("", ()), now),
+            poisoned=frozenset(findings.poisoned),
         ),
         resharding=next((name for name, one in writers.items() if one.shards), ""),
     )
@@ -121,12 +130,12 @@ def _findings(
     wanted: Wanted | None,
     problems: str,
     writers: Mapping[str, WriterDecision],
+    poisoned: Mapping[str, QuarantineStatus],
     now: datetime,
-    *,
-    begun: bool,
 ) -> Findings:
     """What is told, from what was decided."""
     stream, refusal = observed.stream, observed.refusals.get("")
+    begun = stream.finalizing or stream.deleting
     runs = [name for name, seen in observed.writers.items() if seen.application or seen.driver_pod]
     gone = [one for one in writers.values() if one.is_gone]
     return Findings(
@@ -136,7 +145,7 @@ def _findings(
         left_alone=tuple(sorted(set(runs) - writers.keys())) if begun else (),
         kept=" ".join(filter(None, (kept_since(one.seen, now - timings.DELETION) for one in gone))),
         suspended=stream.suspended and begun and not stream.deleting,
-        poisoned=_poisoned(wanted, writers),
+        poisoned=poisoned,
         refusal=refusal if refusal and refusal.told else None,
     )
 
@@ -299,11 +308,27 @@ def _edited(goal: Goal, seen: WriterSeen, outcome: Outcome) -> tuple[Failing, ..
     return (Failing(Stop.DRIFTED.value, message),)
 
 
-def _poisoned(wanted: Wanted | None, writers: Mapping[str, WriterDecision]) -> dict[str, QuarantineStatus]:
-    """What writers keep in quarantine that keep more than is usual."""
-    limit = wanted.stream.spec.quarantine.warn_fraction if wanted else 1.0
+def _poisoned(
+    observed: Observed, wanted: Wanted | None, writers: Mapping[str, WriterDecision], before: frozenset[str] | None
+) -> dict[str, QuarantineStatus]:
+    """What writers keep in quarantine that keep more than is usual; who did so before, by the same spec, keeps less by
+    some before that is over."""
+    limit, status = wanted.stream.spec.quarantine.warn_fraction if wanted else 1.0, observed.stream.status
+    if before is None:
+        before = frozenset(writers) if observed.was_said("RecordsUnusable") else frozenset()
+    if status is None or status.observed_generation != observed.stream.generation:
+        before = frozenset()
     kept = {name: quarantine_of(one.seen.report) for name, one in writers.items()}
-    return {name: one for name, one in kept.items() if one.share > limit}
+    return {name: one for name, one in kept.items() if one.share > limit * (_OVER if name in before else 1)}
+
+
+def _told(
+    before: Mapping[str, datetime], news: Mapping[str, Emit], taken: Iterable[Action], now: datetime
+) -> dict[str, datetime]:
+    """What was said by now, as long as it is so, and for a while after: what comes and goes is said once."""
+    taken = tuple(taken)
+    so = [one for one, event in news.items() if one in before or event in taken]
+    return {one: at for one, at in before.items() if abs(now - at) < _QUIET} | dict.fromkeys(so, now)
 
 
 def _news(stream: Stream, findings: Findings) -> dict[str, Emit]:

@@ -12,6 +12,7 @@ from lakestream_operator.autoscaler.demand import Demand, clamp, demand, high_la
 from lakestream_operator.autoscaler.effect import COMPLETE, LEAST_PROMISE, judge, promise
 from lakestream_operator.autoscaler.estimate import Load, fit, load_of, start_delay
 from lakestream_operator.autoscaler.inputs import ScalingWindow
+from lakestream_operator.autoscaler.maximum import held
 from lakestream_operator.autoscaler.pressure import EASY, Pressure, pressure_of
 from lakestream_operator.autoscaler.release import fewer, remember
 from lakestream_operator.autoscaler.samples import take_in
@@ -360,8 +361,8 @@ def _conclude(
         text, target = f"dry run, stays at {current}: {text}", current
         if outcome.target != state.advised:
             events.append(Emit("DryRun", text))
-    limit = outcome.condition
-    if limit is not None and (state.condition is None or limit.reason != state.condition.reason):
+    limit, is_news, state = held(spec, state, outcome.condition, target, now)
+    if limit is not None and is_news:
         events.append(Emit(limit.reason.value, limit.message, warning=True))
     wanted = target if outcome.wanted is None else outcome.wanted
     state = replace(state, explanation=text, wanted=wanted, condition=limit, advised=outcome.target)

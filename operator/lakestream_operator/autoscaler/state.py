@@ -212,6 +212,8 @@ class ScalingState(Remembered):
     advised: int | None = None
     """What would have been asked for, but for a dry run."""
     condition: ScalingCondition | None = None
+    at_maximum_at: AwareDatetime | None = None
+    """When more than `maxExecutors` were called for last."""
     forbidden: bool = False
     """Whether it was told last that something else than a lack of nodes forbids executors."""
     missing_since: AwareDatetime | None = None

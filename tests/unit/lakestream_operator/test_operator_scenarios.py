@@ -874,6 +874,28 @@ def test_what_the_autoscaler_cannot_have_remembered_is_forgotten(state: str) -> 
     assert cluster.status.executors.target == 1
 
 
+def test_a_share_that_hovers_around_what_is_usual_is_told_once() -> None:
+    cluster = _running()
+    (driver,) = cluster.running()
+
+    def after(poison: float, minutes: int) -> tuple[bool, int]:
+        driver.poison = poison
+        cluster.advance(minutes * MINUTE)
+        return _says(cluster, ConditionType.QUARANTINING)[0], _reasons(cluster).count("Quarantining")
+
+    assert after(0.013, 6) == (True, 1)
+    assert after(0.009, 6) == (True, 1), "a little less is no end of it"
+    cluster.restart_operator()
+    assert after(0.009, 1) == (True, 1)
+    assert after(0.007, 6) == (False, 1)
+    assert after(0.009, 2) == (False, 1)
+    assert after(0.02, 3) == (True, 1), "it was told of a few minutes ago"
+    assert after(0.0, 20) == (False, 1)
+    assert after(0.013, 6) == (True, 2)
+    cluster.edit(lambda spec: spec.update(quarantine={"warnFraction": 0.015}))
+    assert after(0.013, 1) == (False, 2), "what is asked for counts at once"
+
+
 def test_an_invalid_spec_can_be_suspended() -> None:
     cluster = _running()
     cluster.edit(lambda spec: spec.update(transform="DELETE FROM events", suspend=True))
