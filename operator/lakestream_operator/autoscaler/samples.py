@@ -26,6 +26,8 @@ _FINE = timedelta(minutes=4)
 """Younger samples are single batches, but for very short ones; older ones are put together."""
 _SHORT, _LONG = 5.0, 60.0
 """Seconds of arrival time that a sample covers at least, while it is young and later."""
+_MANY = 300
+"""Samples from which on fewer are made also of batches that are not alike in turn: these are in an annotation."""
 _BOUND = 0.25
 """Share of fetching tasks' time that waiting for the fullest shard may account for, from which on they may have."""
 _LEAST_RATE = 1e-6
@@ -45,6 +47,7 @@ def take_in(state: ScalingState, window: ScalingWindow, now: datetime) -> Scalin
     new = [batch for batch in window.batches if known is None or batch.batch > known]
     samples = [*state.samples, *(_sample(batch, window) for batch in new if batch.records > 0)]
     samples = _merged(samples, now)
+    samples = samples if len(samples) <= _MANY else _thinned(samples, now)
     samples += _rest(samples, window)
     last = [sample for sample in samples if not sample.is_rest][-FEW:]
     kept = tuple(sample for sample in samples if now - sample.at <= MEMORY or sample in last)
@@ -129,6 +132,17 @@ def _merged(samples: Sequence[Sample], now: datetime) -> list[Sample]:
         else:
             kept.append(sample)
     return kept
+
+
+def _thinned(samples: Sequence[Sample], now: datetime) -> list[Sample]:
+    """Of each kind one sample in as much time as one covers at least, where kinds alternate from batch to batch."""
+    kept: dict[tuple[object, ...], Sample] = {}
+    for sample in samples:
+        least = _SHORT if now - sample.at <= _FINE else _LONG
+        kind = () if sample.is_rest else (sample.executors, sample.shard_bound, sample.measured)
+        key = (least, sample.at.timestamp() // least, *kind)
+        kept[key] = _sum(kept[key], sample) if key in kept else sample
+    return sorted(kept.values(), key=lambda sample: sample.at)
 
 
 def _alike(one: Sample, other: Sample) -> bool:

@@ -10,6 +10,8 @@ from pydantic import AwareDatetime
 
 from lakestream_operator.autoscaler.remembered import Remembered
 
+_MOST_KEPT = 128 * 1024
+"""Characters: Kubernetes lets the annotations of an object have 256 KiB together."""
 _LEAST_ALIKE = 0.01
 """Of a record that comes now: what any record costs at least, however few bytes it has."""
 
@@ -218,6 +220,16 @@ class ScalingState(Remembered):
     """Whether it was told last that something else than a lack of nodes forbids executors."""
     missing_since: AwareDatetime | None = None
     """Since when the driver has had fewer executors than it asked Spark for, while none of their pods waits."""
+
+    def to_json(self) -> str:
+        """For the annotation that keeps it: without the older samples, and then with the target alone, if that is too
+        long for one."""
+        text = Remembered.to_json(self)
+        if len(text) <= _MOST_KEPT:
+            return text
+        if not self.samples:
+            return ScalingState(target=self.target).to_json()
+        return replace(self, samples=self.samples[len(self.samples) // 2 + 1 :]).to_json()
 
     def unchanged_for(self, span: timedelta, now: datetime) -> bool:
         """Whether the last step is longer ago than that."""
