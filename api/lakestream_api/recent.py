@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from itertools import pairwise
-from typing import Annotated, Protocol, Self
-
-from pydantic import AwareDatetime, Field
+from typing import Protocol, Self
 
 from lakestream_api.base import WireModel
+from lakestream_api.bounds import Count, Time
 
 WINDOW = timedelta(minutes=5)
 """A single batch of a few records says little, and an hour ago is long ago."""
-Count = Annotated[int, Field(ge=0, le=10**15)]
-"""Of records, bytes or executors: more than there can be was changed by hand, and no sum or share of it makes sense."""
-Time = Annotated[AwareDatetime, Field(ge=datetime(1900, 1, 1, tzinfo=UTC), le=datetime(2500, 1, 1, tzinfo=UTC))]
-"""A node's clock may be wrong by decades; from here any lag leads to another time that there is."""
 _JITTER = timedelta(seconds=2)
 """By which a batch's horizon may lie before that of the one before: Kinesis's clock is known to a second."""
 

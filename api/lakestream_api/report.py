@@ -3,16 +3,15 @@
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from enum import StrEnum
-from typing import Annotated, Self, TypeVar
+from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field
 
 from lakestream_api.base import WireModel
+from lakestream_api.bounds import LONG, LONGEST, MUCH, Count, Time, bounded
 from lakestream_api.progress import CoreSeconds, Freshness, Progress, ShardProgress, StageSeconds, TableService
 from lakestream_api.quantities import Duration
-from lakestream_api.recent import Count, Recent, Time
-
-M = TypeVar("M", StageSeconds, CoreSeconds | None)
+from lakestream_api.recent import Recent
 
 # etcd keeps each version of a ConfigMap, and there is one after every batch of every driver.
 MAX_BATCHES = 12
@@ -21,19 +20,6 @@ KEPT_BATCHES = 300
 """What a driver keeps of them to add up: those of five minutes, if each takes a second."""
 MAX_SHARDS = 10
 MAX_MESSAGE = 4096
-
-_MUCH, _LONG, _LONGEST = 1e18, 3e9, timedelta(days=366)
-"""Of records, per second and in all; of seconds; of a trigger interval. What is more was changed by hand, and leads to
-times that there are not."""
-
-
-def _bounded(seconds: M) -> M:
-    """As they are, if each can be."""
-    worst = max((one for _, one in seconds or ()), default=0.0)
-    if worst > _LONG:
-        raise ValueError(f"{worst:g} seconds are no time that a batch takes")
-    return seconds
-
 
 # Kinesis answers with milliseconds; a slice shorter than this says too little about a rate.
 _SHORTEST_SLICE = timedelta(seconds=1)
@@ -95,13 +81,13 @@ class BatchSummary(WireModel):
     rows_written: Count
     """Rows that went to the sink."""
 
-    seconds: Annotated[StageSeconds, AfterValidator(_bounded)]
+    seconds: Annotated[StageSeconds, AfterValidator(bounded)]
     """Seconds of each stage."""
 
-    core_seconds: Annotated[CoreSeconds | None, AfterValidator(_bounded)] = None
+    core_seconds: Annotated[CoreSeconds | None, AfterValidator(bounded)] = None
     """What the batch cost; none: Spark did not tell, or the driver is of a release that does not ask."""
 
-    trigger_interval: Duration = Field(gt=timedelta(0), le=_LONGEST)
+    trigger_interval: Duration = Field(gt=timedelta(0), le=LONGEST)
     """The interval in force."""
 
     executors: Count = Field(ge=1)
@@ -110,14 +96,14 @@ class BatchSummary(WireModel):
     cores: Count = Field(ge=1)
     """Cores of each executor."""
 
-    lag_seconds: float = Field(ge=0, le=_LONG)
+    lag_seconds: float = Field(ge=0, le=LONG)
     """Lag of the slowest shard."""
 
-    arrival_rate: float | None = Field(default=None, ge=0, le=_MUCH)
+    arrival_rate: float | None = Field(default=None, ge=0, le=MUCH)
     """Records per second at which the batch's records arrived in the stream; none when there is
     no batch before it to tell where its slice of arrival time began."""
 
-    backlog_records: float | None = Field(default=None, ge=0, le=_MUCH)
+    backlog_records: float | None = Field(default=None, ge=0, le=MUCH)
     """Estimate of the records left unread: over the shards, the rate of each times its lag. None
     along with `arrivalRate`."""
 
@@ -188,7 +174,7 @@ class FetchedBatch(WireModel):
     bytes: Count
     """Bytes of record data read."""
 
-    slice_seconds: float | None = Field(default=None, ge=0, le=_LONG)
+    slice_seconds: float | None = Field(default=None, ge=0, le=LONG)
     """Seconds of arrival time that the batch covers; none: nobody knows."""
 
     largest_shard_bytes: Count = 0
