@@ -1,6 +1,6 @@
 """What a report can say: with more, no sum or time that follows from it would be one.
 
-A report beyond was changed by hand, or its driver's clock is out of its mind.
+A report beyond was changed by hand. What a driver says of its own clock alone is bounded by nothing.
 """
 
 from collections.abc import Iterable

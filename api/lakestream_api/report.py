@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Annotated, Self
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, AwareDatetime, Field
 
 from lakestream_api.base import WireModel
 from lakestream_api.bounds import LONG, LONGEST, MUCH, Count, Time, bounded
@@ -285,10 +285,10 @@ class DriverReport(WireModel):
     epoch: Count | None = None
     """Number of the driver's start; none before it has taken one."""
 
-    started_at: Time
+    started_at: AwareDatetime
     """When the driver's process began."""
 
-    updated_at: Time
+    updated_at: AwareDatetime
     """When this was written, by the driver's clock."""
 
     caught_up_at: Time | None = None

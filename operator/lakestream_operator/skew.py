@@ -13,6 +13,8 @@ M = TypeVar("M", bound=WireModel)
 
 _SKEW = timedelta(seconds=10)
 """Between two clocks, from which on it counts: for nearly so long a report may be on its way."""
+_SENSELESS = timedelta(days=500 * 366)
+"""Who is so far off tells no time, and by him all others would be moved to where there is none."""
 
 
 def by_the_servers(report: DriverReport, written_at: datetime) -> DriverReport:
@@ -24,8 +26,8 @@ def by_the_servers(report: DriverReport, written_at: datetime) -> DriverReport:
         written_at: when, by the API server's clock.
     """
     behind = written_at - report.updated_at
-    with suppress(OverflowError):  # of times that make no sense by any clock
-        return _all_moved(report, behind) if abs(behind) > _SKEW else report
+    with suppress(OverflowError):  # of others that make no sense
+        return _all_moved(report, behind) if _SKEW < abs(behind) < _SENSELESS else report
     return report
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from lakestream_api import DriverReport, TableService, WriterNames
-from lakestream_operator.model import Kind, Memory, PodPhase, WriterSeen
+from lakestream_operator.model import Kind, Memory, PodPhase
 from lakestream_operator.observer import stream_of, trim, writer_of
 from lakestream_operator.render.objects import MEMORY_ANNOTATION
 from lakestream_operator.status import is_news, lag_of
@@ -263,20 +263,16 @@ def test_a_report_is_taken_by_the_api_servers_clock_and_kinesis_times_stay(ahead
     assert writer_of(NAMES, [trim(Kind.ConfigMap, progress)]).report == right
 
 
-def test_a_report_of_a_clock_that_is_right_is_taken_as_it_is() -> None:
-    report = report_of(NOW).model_copy(update={"updated_at": NOW - timedelta(seconds=9)})
-    assert _seen_with(report).report == report
-
-
-def test_a_report_of_a_clock_that_is_none_is_not_taken() -> None:
-    report = report_of(NOW).model_copy(update={"updated_at": datetime.max.replace(tzinfo=UTC)})
-    assert _seen_with(report).report is None
-
-
-def _seen_with(report: DriverReport) -> WriterSeen:
+@pytest.mark.parametrize(
+    "updated_at",
+    [NOW - timedelta(seconds=9), datetime.max.replace(tzinfo=UTC), datetime(3970, 1, 1, tzinfo=UTC)],
+    ids=["on its way", "the year 9999", "the year 3970"],
+)
+def test_a_report_of_a_clock_that_is_right_or_none_at_all_is_taken_as_it_is(updated_at: datetime) -> None:
+    report = report_of(NOW).model_copy(update={"updated_at": updated_at})
     progress = _config_map(NAMES.progress, {"report.json": report.model_dump_json()})
     progress["metadata"]["managedFields"] = [{"manager": "lakestream", "time": "2026-01-01T00:00:00Z"}]
-    return writer_of(NAMES, [trim(Kind.ConfigMap, progress)])
+    assert writer_of(NAMES, [trim(Kind.ConfigMap, progress)]).report == report
 
 
 def test_when_a_report_was_written_is_told_by_the_api_server() -> None:

@@ -839,7 +839,9 @@ def test_defaults_of_a_newer_crd_are_named_and_keep_nothing_from_going_on() -> N
 
 
 @pytest.mark.parametrize(
-    ("field", "value"), [("lagSeconds", 1e12), ("records", 10**400), ("triggerInterval", "9999999h")]
+    ("field", "value"),
+    [("lagSeconds", 1e12), ("records", 10**400), ("triggerInterval", "9999999h")],
+    ids=["a lag", "records", "an interval"],
 )
 def test_a_report_that_says_what_cannot_be_ends_no_cycle(field: str, value: object) -> None:
     cluster = _running()
