@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import logging
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from lakestream.ahead import answers
 from lakestream.log import BatchFiles
 from lakestream.model import FileEntry
 from lakestream.query.errors import UnreadableError
+from lakestream.ranges import Ranges
 from lakestream.rejected import DAMAGED, damaged
 from lakestream.storage import LakeStore, ObjectNotFoundError, StoreSettings, open_store, translated
 
@@ -82,57 +82,24 @@ def read_records(
         )
 
 
-class _Object(io.RawIOBase):
-    """A file of the quarantine, got in ranges, or as a whole if it is small."""
+def _opened(store: LakeStore, place: StoreSettings, entry: FileEntry) -> Ranges:
+    what = f"read {entry.path} under {place.path}"
 
-    def __init__(self, store: LakeStore, place: StoreSettings, entry: FileEntry) -> None:
-        self._store = store
-        self._path = entry.path
-        self._what = f"read {entry.path} under {place.path}"
-        self._at = 0
-        self._whole: bytes | None = None
-        self._size = entry.bytes
-        if entry.bytes <= _AS_A_WHOLE:
-            with translated(self._what):
-                self._whole = bytes(obstore.get(store, entry.path).bytes())
-            self._size = len(self._whole)
-        self.failed: Exception | None = None
-        """Of the store; Arrow hands on that something failed, but not always what."""
+    def get(start: int, end: int) -> bytes:
+        with translated(what):
+            return bytes(obstore.get_range(store, entry.path, start=start, end=end))
 
-    def read(self, size: int | None = -1) -> bytes:
-        end = self._size if size is None or size < 0 else min(self._at + size, self._size)
-        if end <= self._at:
-            return b""
-        found = self._whole[self._at : end] if self._whole is not None else self._get(self._at, end)
-        self._at += len(found)
-        return found
-
-    def _get(self, start: int, end: int) -> bytes:
-        try:
-            with translated(self._what):
-                return bytes(obstore.get_range(self._store, self._path, start=start, end=end))
-        except Exception as error:
-            self.failed = error
-            raise
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        self._at = offset + (0, self._at, self._size)[whence]
-        return self._at
-
-    def tell(self) -> int:
-        return self._at
-
-    def seekable(self) -> bool:
-        return True
-
-    def readable(self) -> bool:
-        return True
+    if entry.bytes > _AS_A_WHOLE:
+        return Ranges(get, entry.bytes)
+    with translated(what):
+        whole = bytes(obstore.get(store, entry.path).bytes())
+    return Ranges(lambda start, end: whole[start:end], len(whole))
 
 
 def _read(place: StoreSettings, batch: int, entry: FileEntry, columns: Sequence[str]) -> pa.Table | None:
     """None: somebody has removed the file."""
     try:
-        file = _Object(open_store(place), place, entry)
+        file = _opened(open_store(place), place, entry)
     except ObjectNotFoundError:
         return None
     try:

@@ -20,6 +20,7 @@ from pyspark.sql import types as st
 
 from lakestream.kinesis.batches import SCHEMA
 from lakestream.model import FilePart, Format
+from lakestream.ranges import Ranges
 from lakestream.rejected import DAMAGED, OF_TABLE, UNREAD
 from lakestream.spark.events import REASON
 from lakestream.spark.json_rows import json_rows
@@ -256,51 +257,10 @@ def _unpacked(file: _Object) -> Iterator[bytes]:
         raise UnreadableError(f"it is damaged: {error}") from error
 
 
-class _Ranges:
-    """A file for Arrow, read in ranges."""
-
-    closed = False
-
-    def __init__(self, file: _Object) -> None:
-        self._file, self._at = file, 0
-        self._size = file.size()
-        self.failed: Exception | None = None
-        """Arrow hands on that something failed, but not always what."""
-
-    def read(self, size: int | None = None) -> bytes:
-        end = self._size if size is None or size < 0 else min(self._at + size, self._size)
-        if end <= self._at:
-            return b""
-        try:
-            found = self._file.read(self._at, end)
-        except Exception as error:
-            self.failed = error
-            raise
-        self._at += len(found)
-        return found
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        self._at = offset + (0, self._at, self._size)[whence]
-        return self._at
-
-    def tell(self) -> int:
-        return self._at
-
-    def size(self) -> int:
-        return self._size
-
-    def seekable(self) -> bool:
-        return True
-
-    def readable(self) -> bool:
-        return True
-
-    def close(self) -> None: ...
-
-
 def _rows(s3: S3Settings, part: FilePart) -> Iterator[tuple[int, bytes]]:
     """The rows of a part, each with its number in the file."""
-    number, first, ranges = part.start, 0, _Ranges(_Object(s3, part))
+    file = _Object(s3, part)
+    number, first, ranges = part.start, 0, Ranges(file.read, file.size())
     try:
         # Left to itself, Arrow reads INT96 as nanoseconds, and years beyond 1677 to 2262 as others.
         file = pq.ParquetFile(pa.PythonFile(ranges, mode="r"), pre_buffer=True, coerce_int96_timestamp_unit="us")
