@@ -70,8 +70,6 @@ class _Progress:
     """The last record seen."""
     limit: int = MAX_RECORDS_PER_CALL
     """Most records that the next call should give."""
-    is_at_beginning: bool = True
-    """Whether no page has been looked at."""
     tip_since: float | None = None
     """Monotonic time since when there has been nothing behind the last record."""
     losses: list[Loss] = field(default_factory=list)
@@ -107,7 +105,7 @@ class RangeReader:
             yield Finding(piece.shard_id, tuple(progress.losses), progress.misplaced)
 
     def _records(self, piece: ShardRange, progress: _Progress) -> Iterator[pa.RecordBatch]:
-        for page in self._pages(piece, progress):
+        for number, page in enumerate(self._pages(piece, progress)):
             count = _count_before_end(page, piece)
             if page.sequences:
                 self._check_beginning(piece, progress, page)
@@ -118,7 +116,7 @@ class RangeReader:
                     yield batch
             if count < len(page) or (count and after(int(page.sequences[count - 1])) >= piece.end):
                 return
-            if self._is_out_of_patience(piece, progress, page):
+            if self._is_out_of_patience(piece, progress, page, is_first=number == 0):
                 self._end_early(piece, progress, is_closed=False)
                 return
             progress.limit = _next_limit(piece, page)
@@ -147,13 +145,12 @@ class RangeReader:
         page = next((page for page in again if page.sequences or page.at_tip), None)
         return page is None or not page.sequences or int(page.sequences[0]) != last.sequence
 
-    def _is_out_of_patience(self, piece: ShardRange, progress: _Progress, page: RecordPage) -> bool:
+    def _is_out_of_patience(self, piece: ShardRange, progress: _Progress, page: RecordPage, *, is_first: bool) -> bool:
         """Whether the shard has had nothing behind the last record for too long, although the range goes on.
 
         Where all of the range is older than the stream keeps it, there is nothing to wait for, nor to look for behind
         hours of silence.
         """
-        is_first, progress.is_at_beginning = progress.is_at_beginning, False
         if not page.sequences and (is_first or page.at_tip) and self._is_trimmed(piece):
             return True
         if page.sequences or not page.at_tip:
