@@ -126,8 +126,7 @@ def _merged(samples: Sequence[Sample], now: datetime) -> list[Sample]:
     kept: list[Sample] = []
     for sample in samples:
         last = kept[-1] if kept else None
-        least = _SHORT if now - sample.at <= _FINE else _LONG
-        if last is not None and last.span + sample.span <= least and _alike(last, sample):
+        if last is not None and last.span + sample.span <= _least(sample, now) and _alike(last, sample):
             kept[-1] = _sum(last, sample)
         else:
             kept.append(sample)
@@ -138,11 +137,16 @@ def _thinned(samples: Sequence[Sample], now: datetime) -> list[Sample]:
     """Of each kind one sample in as much time as one covers at least, where kinds alternate from batch to batch."""
     kept: dict[tuple[object, ...], Sample] = {}
     for sample in samples:
-        least = _SHORT if now - sample.at <= _FINE else _LONG
+        least = _least(sample, now)
         kind = () if sample.is_rest else (sample.executors, sample.shard_bound, sample.measured)
         key = (least, sample.at.timestamp() // least, *kind)
         kept[key] = _sum(kept[key], sample) if key in kept else sample
     return sorted(kept.values(), key=lambda sample: sample.at)
+
+
+def _least(sample: Sample, now: datetime) -> float:
+    """Seconds that it covers at least."""
+    return _SHORT if now - sample.at <= _FINE else _LONG
 
 
 def _alike(one: Sample, other: Sample) -> bool:
