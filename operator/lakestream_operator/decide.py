@@ -353,10 +353,10 @@ def _said_before(observed: Observed, news: Iterable[str]) -> frozenset[str]:
 def _let_go(stream: Stream) -> str:
     """What is said of a LakeStream that is only there for others any more; empty: it is as good as gone."""
     others = ", ".join(stream.manifest["metadata"].get("finalizers", ()))
-    told = (
-        f"All drivers have ended, and it is kept by the finalizers of others: {others}. See whether who put them there"
-    )
-    return f"{told} runs." if others else ""
+    if not others:
+        return ""
+    kept = f"All drivers have ended, and it is kept by the finalizers of others: {others}."
+    return f"{kept} See whether who put them there runs."
 
 
 def _last(observed: Observed) -> tuple[Action, ...]:
