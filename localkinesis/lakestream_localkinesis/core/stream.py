@@ -225,10 +225,11 @@ class Stream:
         before = self.demand
         self.demand, hot = before.observe(
             now_ms,
-            [
+            # Once a minute alone: it is asked at each request.
+            (
                 (shard.index, shard.counters.incoming_records, shard.counters.incoming_bytes)
                 for shard in self._route_shards
-            ],
+            ),
         )
         self.settled += self.demand is not before
         for shard in [self.shards[index] for index in hot]:
