@@ -52,7 +52,7 @@ def event_columns(rows: pa.Table) -> pa.Table:
             "table must keep all fields of the event"
         )
     columns = [
-        pa.chunked_array([pa.concat_arrays(_cast(chunk, field.type)) for chunk in rows[field.name].chunks], field.type)
+        pa.chunked_array([part for chunk in rows[field.name].chunks for part in _cast(chunk, field.type)], field.type)
         for field in EVENT_SCHEMA
     ]
     return pa.Table.from_arrays(columns, schema=EVENT_SCHEMA)
