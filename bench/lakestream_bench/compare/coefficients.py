@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Mapping, Sequence
 
@@ -38,7 +37,7 @@ def measured(name: str, trials: Sequence[Trial], requests: Requests | None) -> M
     listed = statistics.fmean(_paid(one, PAID_AS_WRITES) for one in reading) if reading else 0.0
     opened = statistics.fmean(_paid(one, PAID_AS_READS) for one in reading) if reading else 0.0
     # The first batch was not counted, and is asked for.
-    kept = count + 1 if keeps_all else math.inf
+    of_each = 1 / (count + 1) if keeps_all else 0.0
     return Measured(
         arm=name,
         cpu_per_event=per_event,
@@ -53,8 +52,8 @@ def measured(name: str, trials: Sequence[Trial], requests: Requests | None) -> M
         reads_per_batch=_paid(writing, PAID_AS_READS) / count,
         writes_per_query=0.0 if keeps_all else listed,
         reads_per_query=0.0 if keeps_all else opened,
-        writes_per_query_and_batch=listed / kept,
-        reads_per_query_and_batch=opened / kept,
+        writes_per_query_and_batch=listed * of_each,
+        reads_per_query_and_batch=opened * of_each,
     )
 
 
