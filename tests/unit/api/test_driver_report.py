@@ -137,13 +137,13 @@ def test_a_report_is_small_whatever_there_is_to_say() -> None:
     shards = {f"shardId-{number:012d}": (float(number) / 7, 10**9) for number in range(10_000)}
     report, previous = REPORT, None
     first = _batch(0, 1000, **shards)
-    for number in range(15):
+    for number in range(42):
         at = first.finished_at + timedelta(seconds=number / 7)
         batch = first.model_copy(update={"batch": number, "finished_at": at})
         report, previous = report.after(batch, previous), batch
     published = report.model_copy(update={"failure": Failure.of(3, "no " * 100_000)}).published()
     assert len(published.model_dump_json()) < 16 << 10
-    assert [batch.batch for batch in published.batches] == list(range(3, 15))
+    assert [batch.batch for batch in published.batches] == list(range(30, 42))
     assert report.shard_count == 10_000
     assert [shard.shard_id for shard in report.shards] == [f"shardId-{n:012d}" for n in range(9999, 9989, -1)]
     assert report.batches[-1].behind_shards == 9_999
