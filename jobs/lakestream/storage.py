@@ -9,21 +9,17 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from enum import StrEnum
 from functools import lru_cache
 from textwrap import shorten
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import urlsplit
 
-import botocore.session
 import obstore
-from botocore.credentials import RefreshableCredentials
-from botocore.exceptions import BotoCoreError
 from obstore.exceptions import (
     AlreadyExistsError,
     BaseError,
@@ -35,12 +31,11 @@ from obstore.exceptions import (
 )
 from obstore.store import LocalStore, S3Store
 
-from lakestream.credentials import NOT_GIVEN, NOT_THERE_YET, LastingCredentials, is_denied, look_for_credentials
 from lakestream.errors import AccessDeniedError, PermanentError, RetryLaterError
 from lakestream.texts import is_utf8
 
 if TYPE_CHECKING:
-    from obstore.store import BackoffConfig, ClientConfig, RetryConfig, S3Config, S3Credential
+    from obstore.store import BackoffConfig, ClientConfig, RetryConfig, S3Config
 
 LakeStore: TypeAlias = LocalStore | S3Store
 
@@ -213,6 +208,9 @@ def open_store(settings: StoreSettings) -> LakeStore:
             return LocalStore(str(path), mkdir=True)
         except OSError as error:
             raise StorageError(f"cannot create the folder {path}: {error}") from error
+    # botocore takes 80 ms to import, and a command that asks no S3 has no use for it.
+    from lakestream.s3_credentials import CredentialChain
+
     for name in _ENDPOINTS:
         # Empty it is none to us, and a URL to obstore and hudi-rs, which read it as well and panic.
         if not os.environ.get(name, "none"):
@@ -232,7 +230,7 @@ def open_store(settings: StoreSettings) -> LakeStore:
         config=config,
         client_options=options,
         retry_config=_retries(settings.patience),
-        credential_provider=_CredentialChain(),
+        credential_provider=CredentialChain(),
     )
 
 
@@ -282,57 +280,6 @@ def failure_of_s3(what: str, said: str) -> StorageError | StorageUnavailableErro
     if _DENIED.search(said):
         return _denied(what, Exception(told))
     return StorageUnavailableError(f"{what}: {told}") if _FAILED.search(said) else None
-
-
-def s3_credentials() -> S3Credential:
-    """What the chain of this process finds, for readers that look for it in another way.
-
-    Raises:
-        StorageError: there are none.
-        StorageUnavailableError: whoever gives them is away.
-    """
-    return _CredentialChain()()
-
-
-class _CredentialChain:
-    """Botocore's chain (environment, profile, IRSA, EKS Pod Identity, instance), as the Kinesis client uses it.
-
-    obstore's own chain knows neither profiles nor SSO, and two chains could pick two identities.
-    """
-
-    # Botocore renews credentials 10 to 15 min before they end; asking every 5 min always gets live ones.
-    _ASK_AGAIN = timedelta(minutes=5)
-
-    def __init__(self) -> None:
-        try:
-            found = look_for_credentials(botocore.session.Session())
-        except NOT_THERE_YET as error:
-            raise _not_given(error) from error
-        except BotoCoreError as error:
-            raise StorageError(f"AWS credentials: {error}") from error
-        if found is None:
-            raise StorageError(
-                "no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, a profile, or the pod's role"
-            )
-        self._are_renewed = isinstance(found, RefreshableCredentials)
-        self._credentials = LastingCredentials(found, time.monotonic)
-
-    def __call__(self) -> S3Credential:
-        try:
-            frozen = self._credentials.now()
-        except NOT_GIVEN as error:
-            raise _not_given(error) from error
-        return {
-            "access_key_id": frozen.access_key or "",
-            "secret_access_key": frozen.secret_key or "",
-            "token": frozen.token,
-            "expires_at": datetime.now(UTC) + self._ASK_AGAIN if self._are_renewed else None,
-        }
-
-
-def _not_given(error: Exception) -> StorageDeniedError | StorageUnavailableError:
-    what = f"no credentials of AWS: {error}"
-    return StorageDeniedError(what) if is_denied(error) else StorageUnavailableError(what)
 
 
 def _key(given: str, path: str) -> str:

@@ -27,7 +27,7 @@ from lakestream.query.rows import first
 from lakestream.query.spans import Span
 from lakestream.query.telling import instant_of_log, staleness, told_of
 from lakestream.query.waiting import Given, awaited
-from lakestream.storage import Scheme, StoreSettings, failure_of_s3, s3_credentials
+from lakestream.storage import Scheme, StoreSettings, failure_of_s3
 
 ENGINE = f"hudi-rs {hudi.__version__}"
 
@@ -175,7 +175,9 @@ def _as(schema: pa.Schema, batch: pa.RecordBatch, partition_fields: Sequence[str
 def _storage_options(place: StoreSettings) -> dict[str, str]:
     if place.path.scheme is Scheme.FOLDER:
         return {}
-    credentials = s3_credentials()
+    from lakestream.s3_credentials import CredentialChain  # imports botocore, as for `open_store`
+
+    credentials = CredentialChain()()
     options = {
         "aws_region": place.s3.region,
         "aws_access_key_id": credentials["access_key_id"],
