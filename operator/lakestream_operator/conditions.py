@@ -132,6 +132,8 @@ def _ready(findings: Findings) -> _Said:
     if findings.problems:
         # Who waits for a spec to be carried out waits for this one, which never will be.
         return _Said(False, "SpecInvalid", f"{findings.problems} {_GOES_ON}")
+    if findings.rolled_back:
+        return _Said(False, "RolledBack", _went_back(findings))
     return _Said(True, "Running", "All drivers commit batches.")
 
 
@@ -140,6 +142,13 @@ def _unread(findings: Findings) -> str:
     names = ", ".join(findings.left_alone)
     return (
         f"What runs goes on ({names}), but is neither healed nor scaled: what it was started with is refused as well."
+    )
+
+
+def _went_back(findings: Findings) -> str:
+    return (
+        f"The last spec that ran is in force for {', '.join(findings.rolled_back)}, since the new one never got to run:"
+        " the event RolledBack says why. Correct the spec to try again."
     )
 
 
@@ -165,11 +174,7 @@ def _degraded(findings: Findings) -> _Said:
     bad = {name: one for name, one in findings.outcomes.items() if troubled(one)}
     services = [(name, one) for name, writer in findings.writers.items() for one in writer.failing]
     if findings.rolled_back:
-        told = (
-            f"The last spec that ran is in force for {', '.join(findings.rolled_back)}, since the new one never"
-            " got to run: the event RolledBack says why. Correct the spec to try again."
-        )
-        return _Said(True, "RolledBack", f"{told} {_told(bad)}".rstrip())
+        return _Said(True, "RolledBack", f"{_went_back(findings)} {_told(bad)}".rstrip())
     told = " ".join(
         [f"Writer {name}: {_trouble(one)}" for name, one in bad.items()]
         + [f"Writer {name}: {one.message}" for name, one in services]

@@ -931,6 +931,7 @@ def test_a_spec_that_never_runs_is_rolled_back() -> None:
     cluster.advance(5 * MINUTE)
     assert [driver.fingerprint for driver in cluster.running()] == [good.fingerprint]
     assert _says(cluster, ConditionType.DEGRADED) == (True, "RolledBack")
+    assert _says(cluster, ConditionType.READY) == (False, "RolledBack"), "who waits for it waits for the new spec"
     assert cluster.status.phase is Phase.DEGRADED
     assert _reasons(cluster).count("RolledBack") == 1
     started = len(cluster.started)
@@ -941,6 +942,7 @@ def test_a_spec_that_never_runs_is_rolled_back() -> None:
     cluster.edit(lambda spec: spec.update(schema="order_id string"))
     cluster.advance(5 * MINUTE)
     assert _says(cluster, ConditionType.DEGRADED) == (False, "AsExpected")
+    assert _says(cluster, ConditionType.READY) == (True, "Running")
     assert cluster.running()[0].fingerprint != good.fingerprint
 
 
