@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
+from lakestream_api.fields import valid_annotations, valid_labels
 from lakestream_api.names import OWN_VARIABLES
 from lakestream_api.pod_fields import misfits
 
@@ -146,6 +147,8 @@ def template_problems(template: Mapping[str, Any], container: str) -> Iterator[t
     for key in metadata.get("labels") or {}:
         if key.startswith(_OUR_LABELS):
             yield f"metadata.labels.{key}", "is set by LakeStream or Spark; choose another key"
+    yield from _unfit("metadata.labels", metadata.get("labels"), valid_labels)
+    yield from _unfit("metadata.annotations", metadata.get("annotations"), valid_annotations)
     yield from ((f"spec.{name}", why) for name, why in _POD_FIELDS.items() if name in spec)
     for volume in spec.get("volumes") or ():
         if volume.get("name") in _OUR_VOLUMES:
@@ -154,6 +157,17 @@ def template_problems(template: Mapping[str, Any], container: str) -> Iterator[t
         if one.get("name") == container:
             yield from ((f"spec.containers.{container}.{what}", why) for what, why in _container_problems(one))
     yield from misfits(template)
+
+
+def _unfit(
+    path: str, given: Mapping[str, Any] | None, checked: Callable[[dict[str, str]], object]
+) -> Iterator[tuple[str, str]]:
+    """What no pod can have, though an API server takes it within a SparkApplication. Other types are `misfits`."""
+    for key, value in (given or {}).items():
+        try:
+            checked({key: value if isinstance(value, str) else ""})
+        except ValueError as error:
+            yield f"{path}.{key}", str(error)
 
 
 def _misshapen(template: Mapping[str, Any], container: str) -> Iterator[tuple[str, str]]:

@@ -33,7 +33,7 @@ def _container(**fields: Any) -> dict[str, Any]:
 @pytest.mark.parametrize(
     "template",
     [
-        {"metadata": {"labels": {"team": "shop"}, "annotations": {"example.com/a": "b"}}},
+        {"metadata": {"labels": {"team": "shop"}, "annotations": {"example.com/a": "b c"}}},
         {"spec": {"affinity": {"nodeAffinity": {}}, "tolerations": [], "topologySpreadConstraints": []}},
         {"spec": {"volumes": [{"name": "scratch", "ephemeral": {}}], "terminationGracePeriodSeconds": 60}},
         _container(resources={"requests": {"ephemeral-storage": "10Gi"}}, env=[{"name": "MINE", "value": "x"}]),
@@ -54,6 +54,10 @@ def test_a_template_may_say(template: dict[str, Any]) -> None:
         ({"metadata": {"name": "mine"}}, "metadata.name"),
         ({"metadata": {"labels": {"lakestream.dev/stream": "other"}}}, "metadata.labels.lakestream.dev/stream"),
         ({"metadata": {"labels": None}}, "metadata.labels"),
+        ({"metadata": {"labels": {"team": "the shop"}}}, "metadata.labels.team"),
+        ({"metadata": {"labels": {"a team": "shop"}}}, "metadata.labels.a team"),
+        ({"metadata": {"labels": {"team": "x" * 64}}}, "metadata.labels.team"),
+        ({"metadata": {"annotations": {"a b": "c"}}}, "metadata.annotations.a b"),
         ({"spec": "x"}, "spec"),
         ({"spec": {"serviceAccountName": "admin"}}, "spec.serviceAccountName"),
         ({"spec": {"restartPolicy": "Always"}}, "spec.restartPolicy"),
