@@ -16,7 +16,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from cluster import nodes
-from cluster.commands import Kubectl
+from cluster.commands import Kubectl, Object
 from cluster.installation import LAKE, SYSTEM
 from cluster.lake import Lake
 from cluster.load import load, start_load, stop_load
@@ -26,6 +26,13 @@ from lakestream_api import ConditionType, Phase
 from lakestream_api.names import CONTROL_KEY
 
 pytestmark = pytest.mark.timeout(1800)
+
+QUOTA: Object = {
+    "apiVersion": "v1",
+    "kind": "ResourceQuota",
+    "metadata": {"name": "no-more-pods"},
+    "spec": {"hard": {"pods": "0"}},
+}
 
 
 def identity(orders: Stream, writer: str) -> tuple[Any, ...]:
@@ -100,6 +107,23 @@ def test_a_node_too_full_is_said_and_batches_go_on(orders: Stream) -> None:
             assert "1 of 2 executors have not started" in starved.message
             status = orders.status
             assert status.phase is Phase.RUNNING, status
+        for writer in WRITERS:
+            wait_for_executors(orders, writer, 2)
+        orders.wait_for_condition(ConditionType.SCALING_LIMITED, "False")
+    assert identity(orders, "json") == before
+
+
+@pytest.mark.usefixtures("resharding")
+def test_a_quota_that_lets_no_executor_be_is_named_and_batches_go_on(orders: Stream) -> None:
+    orders.wait_for_condition(ConditionType.SCALING_LIMITED, "False")
+    before = identity(orders, "json")
+    with ExitStack() as until_there_is_room:
+        with orders.kubectl.applied(QUOTA):
+            until_there_is_room.enter_context(executors_set(orders, 2))
+            starved = orders.wait_for_condition(ConditionType.SCALING_LIMITED, "True")
+            assert starved.reason == "ResourceStarved"
+            assert "ResourceQuota no-more-pods leaves no room for one more: pods of" in starved.message
+            orders.wait_for_batches_after(datetime.now(UTC), WRITERS)
         for writer in WRITERS:
             wait_for_executors(orders, writer, 2)
         orders.wait_for_condition(ConditionType.SCALING_LIMITED, "False")
