@@ -65,6 +65,9 @@ _BY_STATUS: dict[int, type[KinesisError]] = {408: KinesisUnavailableError, 429: 
 """Of an answer below 500 whose code says nothing."""
 _CLOCK_IS_WRONG = ("Signature expired", "Signature not yet current")
 """What AWS says of a signature whose time is more than five minutes off, in an InvalidSignatureException."""
+_IS_YET_TO_COME = "timestampInMillis parameter cannot be greater than the currentTimestampInMillis"
+"""What AWS says of AT_TIMESTAMP, in an InvalidArgumentException. A time that is asked for has passed by the clock of
+the server that answered before: that of another one is milliseconds behind."""
 
 
 class _Record(msgspec.Struct, gc=False):
@@ -218,6 +221,8 @@ def error(status: int, body: bytes) -> KinesisError:
     kind = _ERRORS.get(code)
     if code == "InvalidSignatureException" and any(words in message for words in _CLOCK_IS_WRONG):
         # The next attempt is signed by the time of this answer.
+        kind = KinesisUnavailableError
+    elif code == "InvalidArgumentException" and _IS_YET_TO_COME in message:
         kind = KinesisUnavailableError
     elif kind is None:
         kind = KinesisUnavailableError if status >= 500 else _BY_STATUS.get(status, KinesisRejectedError)

@@ -246,6 +246,26 @@ def test_the_time_is_told_between_whole_seconds(server: LocalKinesis, consume: C
     server.clock.resume()
 
 
+def test_a_time_that_another_server_has_not_come_to_yet_is_waited_for(server: LocalKinesis, consume: Consume) -> None:
+    """Kinesis has many, whose clocks are milliseconds apart: one tells the time, and the next is asked for it."""
+    server.create_stream("apart", shards=1)
+    server.clock.freeze()
+    server.clock.advance(2 - server.clock.now().microsecond / 1e6)
+    local = ManualClock()
+
+    def sleep(seconds: float) -> None:
+        local.advance(seconds)
+        server.clock.advance(seconds)
+
+    settings = KinesisSettings("apart", server.region, server.endpoint, patience=10.0)
+    client = HttpKinesisClient(settings, sleep=sleep, monotonic=local.monotonic)
+    [shard] = client.list_shards()
+    local.advance(0.3)
+    assert client.get_shard_iterator(shard.shard_id, client.now())
+    client.close()
+    server.clock.resume()
+
+
 @contextmanager
 def full_shard() -> Iterator[tuple[LocalKinesis, HttpKinesisClient, ManualClock, list[float]]]:
     """24 records of 900 kB in one shard, within Kinesis's limits, and a client whose waits are written down."""

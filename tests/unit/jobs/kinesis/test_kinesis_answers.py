@@ -263,6 +263,24 @@ def test_who_places_records(strategy: str, by_key: bool) -> None:
             AccessDeniedError,
             "does not match",
         ),
+        (
+            400,
+            {
+                "__type": "InvalidArgumentException",
+                "message": "The timestampInMillis parameter cannot be greater than the currentTimestampInMillis. "
+                "timestampInMillis: 1593030726246, currentTimestampInMillis: 1593030726240",
+            },
+            KinesisUnavailableError,
+            RetryLaterError,
+            "cannot be greater",
+        ),
+        (
+            400,
+            {"__type": "InvalidArgumentException", "message": "Invalid"},
+            KinesisRejectedError,
+            PermanentError,
+            "Inv",
+        ),
         (500, {"__type": "Whatever"}, KinesisUnavailableError, RetryLaterError, "Whatever"),
         (503, "<html>busy</html>", KinesisUnavailableError, RetryLaterError, "HTTP 503.*busy"),
         (404, "[]", KinesisRejectedError, PermanentError, "HTTP 404"),
