@@ -7,10 +7,11 @@ there is goes on until it expires.
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable
 
-from botocore.credentials import Credentials, ReadOnlyCredentials
-from botocore.exceptions import BotoCoreError, ClientError, CredentialRetrievalError
+from botocore.credentials import Credentials, ReadOnlyCredentials, RefreshableCredentials
+from botocore.exceptions import BotoCoreError, ClientError, CredentialRetrievalError, InvalidConfigError
 from botocore.session import Session
 
 logger = logging.getLogger(__name__)
@@ -20,6 +21,7 @@ NOT_GIVEN = (BotoCoreError, ClientError, RuntimeError)
 NOT_THERE_YET = (ClientError, CredentialRetrievalError)
 """What it raises where it looks for them, and whoever gives them does not; of other errors a setting is the cause."""
 
+_WORD = re.compile("[!-~]+")
 _AGAIN = 30.0
 """Seconds for which what there is goes on once it could not be renewed: each try holds its request up."""
 _METADATA_ATTEMPTS = 4
@@ -35,7 +37,20 @@ def look_for_credentials(session: Session) -> Credentials | None:
     if int(session.get_config_variable("metadata_service_num_attempts")) == 1:
         session.set_config_variable("metadata_service_num_attempts", _METADATA_ATTEMPTS)
     found: Credentials | None = session.get_credentials()
+    if found is not None and not isinstance(found, RefreshableCredentials):
+        _require_words(found)
     return found
+
+
+def _require_words(given: Credentials) -> None:
+    """Raise an error for what somebody has given that AWS never has, and that no header of a request can have."""
+    parts = {"access key id": given.access_key, "secret access key": given.secret_key, "session token": given.token}
+    for name, part in parts.items():
+        if part and _WORD.fullmatch(part) is None:
+            raise InvalidConfigError(
+                error_msg=f"the {name} has a blank, a line's end or another character that is in none, as of a Secret "
+                "whose value `echo` has ended with a line: give it anew without (`echo -n`)"
+            )
 
 
 def is_denied(error: Exception) -> bool:

@@ -76,6 +76,28 @@ def test_where_there_are_none_it_is_a_setting(bare: Callable[[str, str], None]) 
         find_credentials(botocore.session.get_session())
 
 
+@pytest.mark.parametrize(
+    ("variable", "name"),
+    [
+        ("AWS_ACCESS_KEY_ID", "access key id"),
+        ("AWS_SECRET_ACCESS_KEY", "secret access key"),
+        ("AWS_SESSION_TOKEN", "session token"),
+    ],
+)
+@pytest.mark.parametrize("value", ["AKIA\n", "AKIA\r\n", " AKIA", "\N{LEFT DOUBLE QUOTATION MARK}AKIA"])
+def test_what_no_header_can_have_is_a_setting(
+    bare: Callable[[str, str], None], variable: str, name: str, value: str
+) -> None:
+    """`echo` ends the value of a Secret with a line."""
+    for other in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN"):
+        bare(other, "AKIA/+=")
+    assert find_credentials(botocore.session.get_session()) is not None
+    bare(variable, value)
+    with pytest.raises(SettingsError, match=f"AWS credentials: the {name} has a blank, a line's end") as told:
+        find_credentials(botocore.session.get_session())
+    assert "AKIA" not in str(told.value), "nobody is shown a secret"
+
+
 def test_a_profile_that_is_not_there_is_a_setting(bare: Callable[[str, str], None]) -> None:
     bare("AWS_PROFILE", "oders")
     with pytest.raises(SettingsError, match=r"AWS credentials: The config profile .oders. could not be found"):
