@@ -160,4 +160,5 @@ class KinesisAnswerError(KinesisError, PermanentError):
 
 
 class ExpiredIteratorError(KinesisError, RetryLaterError):
-    """A shard iterator was not used for five minutes; a new one from the same place will do."""
+    """A shard iterator was not used for five minutes; a new one from the same place will do. Or the token of a
+    listing's next page was not, and a new listing will."""

@@ -32,6 +32,7 @@ NONSENSE = (LookupError, TypeError, ValueError, AttributeError, ArithmeticError,
 _ERRORS: dict[str, type[KinesisError]] = {
     "ResourceNotFoundException": StreamNotFoundError,
     "ExpiredIteratorException": ExpiredIteratorError,
+    "ExpiredNextTokenException": ExpiredIteratorError,
     "ProvisionedThroughputExceededException": ThrottledError,
     "LimitExceededException": ThrottledError,
     "KMSThrottlingException": ThrottledError,

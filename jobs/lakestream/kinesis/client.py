@@ -17,6 +17,7 @@ from botocore.credentials import Credentials
 from botocore.exceptions import BotoCoreError
 
 from lakestream.errors import (
+    ExpiredIteratorError,
     InvalidValueError,
     KinesisAnswerError,
     KinesisRejectedError,
@@ -82,6 +83,12 @@ class HttpKinesisClient:
         return self._call("DescribeStreamSummary", {"StreamName": self._stream}, answers.stream_summary)
 
     def list_shards(self) -> tuple[Shard, ...]:
+        try:
+            return self._listed()
+        except ExpiredIteratorError:  # this machine, or its network, stood still between two pages
+            return self._listed()
+
+    def _listed(self) -> tuple[Shard, ...]:
         shards, token = self._call("ListShards", {"StreamName": self._stream}, answers.shard_page)
         while token is not None:
             page, token = self._call("ListShards", {"NextToken": token}, answers.shard_page)

@@ -15,7 +15,13 @@ from threading import Thread
 import pyarrow as pa
 import pytest
 
-from lakestream.errors import KinesisAnswerError, KinesisRejectedError, KinesisUnavailableError, SettingsError
+from lakestream.errors import (
+    KinesisAnswerError,
+    KinesisRejectedError,
+    KinesisUnavailableError,
+    RetryLaterError,
+    SettingsError,
+)
 from lakestream.kinesis import HttpKinesisClient, KinesisSettings, PlannerSettings, RangeReader, read_ranges
 from lakestream.model import ShardRange, after, at
 from lakestream.testing.consumer import Consume, Consumer
@@ -228,6 +234,32 @@ def test_a_request_that_kinesis_refuses(server: LocalKinesis, consume: Consume) 
     client = consume("refusing").client
     with pytest.raises(KinesisRejectedError):
         client.get_records("not an iterator", 1)
+
+
+def test_a_listing_that_was_held_up_between_two_pages_begins_anew(consume: Consume) -> None:
+    """A token is good for five minutes, of which a machine that was frozen knows nothing."""
+    shard = (
+        b'{"ShardId":"shardId-000000000000","HashKeyRange":{"StartingHashKey":"0","EndingHashKey":"1"},'
+        b'"SequenceNumberRange":{"StartingSequenceNumber":"1"}}'
+    )
+    first, last = b'{"Shards":[%b],"NextToken":"T"}' % shard, b'{"Shards":[%b]}' % shard.replace(b"00000", b"00001", 1)
+    expired = b'{"__type":"ExpiredNextTokenException","message":"The pagination token has expired."}'
+    left = [(200, first), (400, expired), (200, first), (200, last)]
+
+    class Handler(Answers):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.answer(*left.pop(0) if left else (400, expired))
+
+    clock = ManualClock()
+    with serving(Handler) as url:
+        settings = KinesisSettings("any", "eu-west-1", url, patience=10.0)
+        client = HttpKinesisClient(settings, sleep=clock.advance, monotonic=clock.monotonic)
+        assert len(client.list_shards()) == 2
+        left.append((200, first))
+        with pytest.raises(RetryLaterError, match="ExpiredNextToken"):
+            client.list_shards()
+        client.close()
 
 
 def test_the_time_is_told_between_whole_seconds(server: LocalKinesis, consume: Consume) -> None:
