@@ -7,6 +7,7 @@ from contextlib import contextmanager
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, start_http_server
 
+from lakestream.errors import SettingsError
 from lakestream_api import Progress
 
 _SECONDS = (0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 25.0, 50.0, 100.0, 250.0, 500.0, 1000.0, 2500.0, 5000.0)
@@ -136,9 +137,12 @@ def serve_metrics(registry: CollectorRegistry, port: int, address: str = "0.0.0.
     """Serve a registry at `/metrics` until the end of the context; the port, also if 0 was asked for.
 
     Raises:
-        OSError: the port is taken.
+        SettingsError: the port is taken, or nobody but root may have it.
     """
-    server, thread = start_http_server(port, address, registry)
+    try:
+        server, thread = start_http_server(port, address, registry)
+    except OSError as error:
+        raise SettingsError(f"--metrics-port {port} cannot be had: {error.strerror}; give each driver one") from error
     try:
         yield server.server_port
     finally:

@@ -20,6 +20,7 @@ from lakestream.control import (
     read_progress,
     serve_metrics,
 )
+from lakestream.errors import SettingsError
 from lakestream.model import BatchCommit, FileEntry, Loss, ServiceStatus, ShardStats, SpanProgress, Taken
 from lakestream.testing.logs import EPOCH_TIME, ManualClock, commit_of, plan_of
 from lakestream_api import CoreSeconds, Freshness, LossProgress, Progress, ShardProgress, StageSeconds, TableService
@@ -285,6 +286,15 @@ def test_metrics_are_served_until_the_end() -> None:
         assert port in listening()
     # Another process may listen there by now.
     assert port not in listening()
+
+
+def test_a_port_that_another_driver_has_is_told_by_its_option() -> None:
+    with (
+        serve_metrics(CollectorRegistry(), 0, "127.0.0.1") as port,
+        pytest.raises(SettingsError, match=rf"--metrics-port {port} cannot be had: Address already in use"),
+        serve_metrics(CollectorRegistry(), port, "127.0.0.1"),
+    ):
+        pass
 
 
 def test_a_batch_that_readmits_is_told_in_the_log_alone(caplog: pytest.LogCaptureFixture) -> None:
