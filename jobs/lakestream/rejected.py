@@ -17,6 +17,9 @@ DAMAGED = (pa.ArrowException, OSError, LookupError, TypeError, ValueError, Attri
 """What Arrow raises for a damaged file, and its content behind that: its own errors are the least of it. What a store
 raises is among it as well, so that a file is got before it is looked into."""
 
+MARK = b"\xef\xbb\xbf"
+"""What Windows begins a file of UTF-8 with, before its first line."""
+
 _FOOTER = 64 * 1024
 """Bytes at the end of a file that hold the statistics of its columns."""
 

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from lakestream.backfill.find import Found
 from lakestream.errors import RequestError
 from lakestream.model import FilePart, Format
-from lakestream.rejected import DAMAGED
+from lakestream.rejected import DAMAGED, MARK
 from lakestream.spark.json_rows import unreadable_column
 from lakestream.storage import open_store, translated
 
@@ -69,7 +69,7 @@ _Cut = tuple[int, int, int, int]
 
 def _of_lines(file: Found, kind: Format, head: bytes, columns: Collection[str] | None) -> Iterator[_Cut]:
     text = head if kind is Format.JSON else _unpacked(file, kind, head)
-    lines = text.split(b"\n")
+    lines = text.removeprefix(MARK).split(b"\n")
     _require_objects(file, lines if len(head) == file.size else lines[:-1], columns)
     lengths = [len(line) + 1 for line in lines[:-1]] or [max(len(text), 1)]
     mean = sum(lengths) / len(lengths)

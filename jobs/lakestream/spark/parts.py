@@ -21,7 +21,7 @@ from pyspark.sql import types as st
 from lakestream.kinesis.batches import SCHEMA
 from lakestream.model import FilePart, Format
 from lakestream.ranges import Ranges
-from lakestream.rejected import DAMAGED, OF_TABLE, UNREAD
+from lakestream.rejected import DAMAGED, MARK, OF_TABLE, UNREAD
 from lakestream.spark.events import REASON
 from lakestream.spark.json_rows import json_rows
 from lakestream.storage import (
@@ -209,7 +209,15 @@ class _Object:
 
 
 def _lines(s3: S3Settings, part: FilePart) -> Iterator[tuple[int, bytes]]:
-    """The lines that begin in the part, each with its first byte; blank ones are none."""
+    """The lines that begin in the part, each with its first byte; blank ones are none, and a mark is part of none."""
+    for place, line in _lines_as_stored(s3, part):
+        if place > 0:
+            yield place, line
+        elif (first := line.removeprefix(MARK)).strip():
+            yield place, first
+
+
+def _lines_as_stored(s3: S3Settings, part: FilePart) -> Iterator[tuple[int, bytes]]:
     file = _Object(s3, part)
     if part.format.codec:
         yield from _split(_unpacked(file), 0, None)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -94,6 +94,15 @@ def test_each_row_of_parquet_is_read_once_with_its_number(groups: list[int]) -> 
         assert all(part.rows <= 3 for part in parts)
         expected = [100 * number + row for number, rows in enumerate(groups) for row in range(rows)]
         assert records(parts) == [(at, b'{"n":%d}' % n, None) for at, n in enumerate(expected)]
+
+
+@pytest.mark.parametrize("pack", [bytes, gzip.compress])
+def test_the_mark_of_utf_8_is_no_part_of_the_first_record(tmp_path: Path, pack: Callable[[bytes], bytes]) -> None:
+    """As PowerShell, .NET and Excel begin a file."""
+    for number, lines in enumerate((b'{"a":1}\r\n{"a":2}\r\n', b'{"a":1}', b"\r\n")):
+        (tmp_path / f"{number}.json").write_bytes(pack(b"\xef\xbb\xbf" + lines))
+    found = [[line for _, line, reason in records([part]) if reason is None] for part in parts_of(tmp_path)]
+    assert found == [[b'{"a":1}\r', b'{"a":2}\r'], [b'{"a":1}'], []]
 
 
 def test_a_record_says_where_it_is_from(tmp_path: Path) -> None:
