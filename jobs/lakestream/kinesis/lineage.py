@@ -52,6 +52,17 @@ def first_cursors(shards: Shards, start: StartingPosition, now: datetime, stream
     return start_ready(waiting, shards)
 
 
+def older_than_kept(start: datetime, trim: Trim) -> str:
+    """What is wrong with a starting timestamp from which on records may be gone, and what to do."""
+    best = (trim.floor + _FIRST_MARGIN + timedelta(minutes=1)).replace(second=0, microsecond=0)
+    return (
+        f"spec.source.kinesis.timestamp is {start.isoformat()}, and what arrived before "
+        f"{trim.floor.isoformat(timespec='seconds')} may be gone: the stream keeps records for "
+        f"{trim.retention.total_seconds() / 3600:g} h. Nothing is read yet: set it to {best:%Y-%m-%dT%H:%MZ} or later; "
+        "or begin with the oldest that is left, by startingPosition: TRIM_HORIZON and without timestamp"
+    )
+
+
 def adopt(cursors: Cursors, shards: Shards, oldest: datetime, since: datetime | None = None) -> dict[str, Cursor]:
     """Add the shards that appeared since: children, to be read after their parents, from the beginning or from a time.
 

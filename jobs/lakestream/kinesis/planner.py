@@ -19,6 +19,7 @@ from lakestream.kinesis.lineage import (
     finishable,
     first_cursors,
     may_be_trimmed,
+    older_than_kept,
     place,
     retained_since,
     start_ready,
@@ -275,6 +276,9 @@ class Planner:
 
     def _lose(self, draft: _Draft, loss: Loss) -> None:
         if not self._settings.skip_losses:
+            start = self._settings.starting_position
+            if draft.read_from is not None and isinstance(start, datetime):
+                raise DataLossError(f"{loss.shard_id}: {older_than_kept(start, draft.trim)}")
             raise DataLossError.of(loss.shard_id, f"records may have been trimmed before they were read: {loss}")
         log.warning("skipping records that may have been trimmed before they were read: %s", loss)
         draft.losses.append(loss)

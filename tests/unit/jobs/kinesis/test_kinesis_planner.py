@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -235,6 +235,19 @@ def test_a_timestamp_older_than_the_retention_is_loss() -> None:
     stream.advance(timedelta(days=3))
     with pytest.raises(DataLossError, match=S0):
         planner_of(stream, starting_position=START + seconds(1)).plan(batch=0, epoch=7, cursors=())
+
+
+def test_a_timestamp_older_than_the_retention_is_named_with_the_first_that_will_do() -> None:
+    """To skip losses is no answer: that would hold for ever, for a mistake of once."""
+    stream = FakeKinesis()
+    stream.advance(timedelta(days=3, seconds=10))
+    with pytest.raises(
+        DataLossError, match=r"kinesis\.timestamp is .*before 2026-02-02T12:00:11\+00:00 .* 24 h"
+    ) as told:
+        planner_of(stream, starting_position=START + seconds(1)).plan(batch=0, epoch=7, cursors=())
+    assert "onDataLoss" not in str(told.value)
+    assert "set it to 2026-02-02T12:16Z or later" in str(told.value)
+    plan_of(planner_of(stream, starting_position=datetime(2026, 2, 2, 12, 16, tzinfo=UTC)))
 
 
 def test_a_timestamp_older_than_the_stream_is_its_beginning() -> None:
