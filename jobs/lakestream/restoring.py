@@ -44,6 +44,7 @@ class Requests(Protocol):
     def next(self) -> ServiceRequest | None: ...
     def decide(self, request: ServiceRequest) -> bool: ...
     def done(self, outcome: Outcome) -> bool: ...
+    def has_outcome(self, number: int) -> bool: ...
 
 
 class Log(Protocol):
@@ -139,7 +140,8 @@ class Restorer:
         Raises:
             FencedError: another driver has taken over.
             RetryLaterError: the outcome cannot be kept.
-            LakeStreamError: of log and table, behind the plan; another start goes on with it.
+            LakeStreamError: of log and table, behind the plan; another start goes on with it. Also if nobody can tell
+                whether the restore that was committed last has its outcome.
         """
         pending = self._log.pending_plans()
         last = self._log.last_commit()
@@ -148,14 +150,12 @@ class Restorer:
             self._tell(pending[0].restore)
             return 1
         request = self._log.services.next()
-        if request is None:
-            self._wanted.clear()  # it was cancelled
-        if pending or last is None or request is None or request.back is None:
-            return 0
-        if last.restore is not None and last.restore.request == request.number:
+        if last is not None and last.restore is not None and self._is_untold(last.restore, request):
             self._tell(last.restore)
             return 0
-        if not self.is_wanted():
+        if request is None:
+            self._wanted.clear()  # it was cancelled
+        if pending or last is None or request is None or request.back is None or not self.is_wanted():
             return 0
         if not self._log.services.decide(request):
             self._wanted.clear()
@@ -168,6 +168,13 @@ class Restorer:
         self._undo(plan, plan.restore)
         self._tell(plan.restore)
         return 1
+
+    def _is_untold(self, restore: Restore, request: ServiceRequest | None) -> bool:
+        """Whether the restore that was committed last has no outcome yet. `request`: that has none, as far as is known;
+        if nobody could look, a batch behind the restore would have it carried out once more."""
+        if request is not None:
+            return request.number == restore.request
+        return not self._log.services.has_outcome(restore.request)
 
     def _planned(self, request: ServiceRequest, back: Back, last: BatchCommit) -> BatchPlan | None:
         """The restore's plan; None: it cannot be, and the outcome says why."""

@@ -210,8 +210,8 @@ _LOOK_SECONDS = 10.0
 
 
 class ServiceRequests:
-    """The requests of one writer, as its driver sees them. Nothing is raised for the store or for what is wrong with a
-    request: batches go on, and the log says why."""
+    """The requests of one writer, as its driver sees them. But by `has_outcome`, nothing is raised for the store or for
+    what is wrong with a request: batches go on, and the log says why."""
 
     def __init__(self, store: LogStore, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._store = store
@@ -233,7 +233,7 @@ class ServiceRequests:
                 newest = newest_service(self._store)
                 self._next = 1 if newest is None else newest[0].number + (newest[1] is not None)
             request = self._found or _read_request(self._store, self._next)
-            if request.number != self._decided and self._has_outcome(request.number):
+            if request.number != self._decided and self.has_outcome(request.number):
                 self._end(request.number)
                 return None
         except ObjectNotFoundError:
@@ -246,8 +246,12 @@ class ServiceRequests:
         self._found = request
         return request
 
-    def _has_outcome(self, number: int) -> bool:
-        """Of a request that was not begun: whether it was cancelled."""
+    def has_outcome(self, number: int) -> bool:
+        """Whether a request has one. Of one that was not begun: whether it was cancelled.
+
+        Raises:
+            StorageError, StorageUnavailableError: of the store.
+        """
         try:
             self._store.get(outcome_key(number))
         except ObjectNotFoundError:

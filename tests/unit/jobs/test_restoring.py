@@ -27,7 +27,7 @@ from lakestream.log.layout import decided_key
 from lakestream.model import Definition, Restore, Standing, Trim
 from lakestream.restoring import Restorer
 from lakestream.stopping import StopSignal
-from lakestream.storage import LakePath, S3Settings, StoreSettings
+from lakestream.storage import LakePath, S3Settings, StorageDeniedError, StoreSettings
 from lakestream.testing.logs import EPOCH_TIME, ManualClock, commit_of, log_at, plan_of
 
 PRESENT = Definition("id string", None, None)
@@ -58,6 +58,16 @@ class Table:
 
     def release(self, instant: str, comment: str) -> None:
         self.story.append(f"release {instant}")
+
+
+class DeniedStore:
+    """Of a driver that may not look at requests."""
+
+    def get(self, key: str) -> bytes:
+        raise StorageDeniedError(f"read {key}: access denied")
+
+    def list(self, folder: str, after: str | None = None) -> list[str]:
+        raise StorageDeniedError(f"list {folder}: access denied")
 
 
 @pytest.fixture
@@ -288,6 +298,27 @@ def test_an_outcome_that_cannot_be_kept_ends_the_run(
     found = newest(store)
     assert found is not None
     assert found[1] == Outcome(1, EPOCH_TIME)
+
+
+def test_a_restore_is_carried_out_once_if_nobody_can_look_whether_it_was(
+    log: CheckpointLog, store: ObstoreLogStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A batch between would have it carried out again, and be undone: with `rereads` off, its records would be lost."""
+    ask(store, 1, rereads=False)
+    with monkeypatch.context() as patch:
+        patch.setattr(log.services, "done", lambda outcome: False)
+        with pytest.raises(RetryLaterError, match="request 1 cannot be kept"):
+            restorer(log, Table()).carry_out()
+    anew, table = log_at(tmp_path), Table()
+    with monkeypatch.context() as patch:
+        patch.setattr(anew.services, "_store", DeniedStore())
+        driver = restorer(anew, table)
+        with pytest.raises(StorageDeniedError):
+            driver.carry_out()
+    assert (restorer(log_at(tmp_path), table).carry_out(), table.story) == (0, ["release 20261"])
+    again = log_at(tmp_path)
+    assert (restorer(again, table).carry_out(), table.story) == (0, ["release 20261"]), "it is told"
+    assert again.last_commit() == anew.last_commit()
 
 
 def test_a_restore_that_was_begun_is_gone_on_with(log: CheckpointLog, store: ObstoreLogStore) -> None:
