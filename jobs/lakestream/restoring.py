@@ -153,8 +153,8 @@ class Restorer:
         if last is not None and last.restore is not None and self._is_untold(last.restore, request):
             self._tell(last.restore)
             return 0
-        if request is None:
-            self._wanted.clear()  # it was cancelled
+        if request is None or request.back is None or not self._is_ours(request):
+            self._wanted.clear()  # it was cancelled; what is asked for instead is no restore, or left to another driver
         if pending or last is None or request is None or request.back is None or not self.is_wanted():
             return 0
         if not self._log.services.decide(request):

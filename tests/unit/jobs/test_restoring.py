@@ -321,6 +321,29 @@ def test_a_restore_is_carried_out_once_if_nobody_can_look_whether_it_was(
     assert again.last_commit() == anew.last_commit()
 
 
+def test_what_is_asked_for_in_place_of_a_restore_that_was_wanted_is_not_taken_for_it(
+    store: ObstoreLogStore, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The batch in hand takes a while; meanwhile it is cancelled, and asked for by the edited document."""
+    log = log_at(tmp_path)
+    plan = plan_of(0, log.epoch)
+    log.put_plan(plan)
+    log.put_commit(commit_of(plan, log.epoch))
+    clock = ManualClock()
+    monkeypatch.setattr(log.services, "_monotonic", clock.monotonic)
+    monkeypatch.setattr(log.services, "_looked", -10.0)
+    ask(store, 0)
+    table = Table()
+    driver = restorer(log, table)
+    assert driver.is_wanted()
+    assert cancel_service(store, 1, EPOCH_TIME)
+    clock.advance(10)
+    assert log.services.next() is None
+    ask(store, 0, document=Document("edited", log.epoch, instead_of=PRESENT.digest))
+    clock.advance(10)
+    assert (driver.carry_out(), driver.is_wanted(), table.story) == (0, False, [])
+
+
 def test_a_restore_that_was_begun_is_gone_on_with(log: CheckpointLog, store: ObstoreLogStore) -> None:
     """By a run that is to stop as well: the plan is in the log, and no batch can come before it is carried out."""
     ask(store, 1)
