@@ -19,8 +19,9 @@ from lakestream.storage import StoreSettings, open_store, translated
 
 logger = logging.getLogger(__name__)
 
-_AGAIN = 60.0
-"""Seconds after which what failed is tried again."""
+_AGAIN, _LATEST = 60.0, 3600.0
+"""Seconds after which what failed is tried again: twice as long with each further failure. Each look lists the whole
+folder, and a right that is missing may be missing for months."""
 _PATIENCE = 2.0
 """Seconds that the end of a driver waits for a listing."""
 
@@ -50,6 +51,7 @@ class Leftovers:
         self._monotonic = monotonic
         self._wanted = True
         self._due = monotonic()
+        self._again = _AGAIN
         self._thread: threading.Thread | None = None
         self._ended = threading.Event()
 
@@ -80,9 +82,11 @@ class Leftovers:
                     remove(self._store, [meta["path"] for meta in page if self._is_left(meta["path"], committed)])
                     if self._ended.is_set():
                         return
+            self._again = _AGAIN
         except LakeStreamError as error:
             logger.warning("what earlier attempts have left of batches stays for now: %s", error)
-            self._due = self._monotonic() + _AGAIN
+            self._due = self._monotonic() + self._again
+            self._again = min(2 * self._again, _LATEST)
             self._wanted = True
 
     def _is_left(self, path: str, committed: Mapping[int, Set[str]]) -> bool:

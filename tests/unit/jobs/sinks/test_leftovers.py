@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
 
 from lakestream.sinks import leftovers
 from lakestream.sinks.leftovers import Leftovers
-from lakestream.storage import LakePath, S3Settings, StorageUnavailableError, StoreSettings
+from lakestream.storage import LakePath, S3Settings, StorageDeniedError, StorageUnavailableError, StoreSettings
 from lakestream.testing.logs import ManualClock
 
 CHECKPOINT = "5e0c11aa-1111-4222-8333-444455556666"
@@ -78,3 +79,28 @@ def test_a_store_that_is_away_is_asked_again_after_a_minute(folder: Path, monkey
         left.tend()
         left.close()
         assert there(folder) == found
+
+
+def test_where_nobody_may_delete_the_folder_is_listed_ever_less_often(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looks: list[float] = []
+
+    def denied(*_: object) -> None:
+        looks.append(clock.monotonic())
+        raise StorageDeniedError("403")
+
+    clock = ManualClock()
+    left = leftovers_of(folder, {7: frozenset({KEPT})}, clock)
+    with monkeypatch.context() as patched:
+        patched.setattr(leftovers, "remove", denied)
+        for _ in range(6 * 60):
+            left.tend()
+            left.close()
+            clock.advance(60)
+    pauses = [after - before for before, after in pairwise(looks)]
+    assert pauses == [60, 120, 240, 480, 960, 1920, 3600, 3600, 3600, 3600]
+    clock.advance(3600)
+    left.tend()
+    left.close()
+    assert there(folder) == {KEPT, *OTHERS}
