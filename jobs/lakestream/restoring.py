@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -28,6 +29,9 @@ from lakestream.model import BatchCommit, BatchPlan, Definition, Restore, Standi
 from lakestream.stopping import StopSignal
 
 logger = logging.getLogger(__name__)
+
+_AGAIN = 60.0
+"""Seconds after which a restore that could not be decided on is tried again: each try closes the sink and opens it."""
 
 
 class Table(Protocol):
@@ -76,6 +80,7 @@ class Restorer:
         trim: Callable[[Trim | None], Trim],
         stop: StopSignal,
         now: Callable[[], datetime] = lambda: datetime.now(UTC),
+        monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
         """Make one.
 
@@ -86,6 +91,7 @@ class Restorer:
             trim: what the stream may have trimmed by now, behind what was known before.
             stop: ends the run; a restore that is not planned yet is left to the next one.
             now: the driver's clock.
+            monotonic: seconds, by a clock that nobody sets.
         """
         self._log = log
         self._table = table
@@ -93,8 +99,11 @@ class Restorer:
         self._trim = trim
         self._stop = stop
         self._now = now
+        self._monotonic = monotonic
         self._wanted = threading.Event()
         self._left = 0
+        self._put_off = (0, 0.0)
+        """Number of a request that could not be decided on, and when that is tried again."""
 
     def take(self, request: ServiceRequest) -> None:
         """Have a restore carried out as soon as no batch is written, unless a driver with another document is to.
@@ -118,6 +127,9 @@ class Restorer:
         return request.is_for(self._definition.digest, self._log.epoch)
 
     def _want(self, request: ServiceRequest) -> None:
+        put_off, until = self._put_off
+        if request.number == put_off and self._monotonic() < until:
+            return
         if not self._wanted.is_set():
             logger.info("request %d: a restore, once the batches in hand are written", request.number)
             self._wanted.set()
@@ -159,6 +171,7 @@ class Restorer:
             return 0
         if not self._log.services.decide(request):
             self._wanted.clear()
+            self._put_off = request.number, self._monotonic() + _AGAIN
             return 0
         if (plan := self._planned(request, request.back, last)) is None:
             return 0

@@ -239,9 +239,7 @@ class ServiceRequests:
         except ObjectNotFoundError:
             return None
         except LakeStreamError as error:
-            if (said := str(error)) != self._said:
-                logger.warning("requests for work on the table have to wait: %s", said)
-            self._said = said
+            self._say(f"requests for work on the table have to wait: {error}")
             return self._found
         self._found = request
         return request
@@ -266,7 +264,7 @@ class ServiceRequests:
                 self._decided = request.number
                 return True
         except LakeStreamError as error:
-            logger.warning("request %d has to wait: %s", request.number, error)
+            self._say(f"request {request.number} has to wait: {error}")
             return False
         logger.info("request %d, a %s, is cancelled", request.number, request.work)
         self.done(Outcome(request.number, datetime.now(UTC), CANCELLED))  # unless who cancelled it has put it
@@ -277,7 +275,7 @@ class ServiceRequests:
         try:
             claim(self._store, outcome_key(outcome.number), pack(outcome.to_json()))
         except LakeStreamError as error:
-            logger.warning("the outcome of request %d cannot be kept yet: %s", outcome.number, error)
+            self._say(f"the outcome of request {outcome.number} cannot be kept yet: {error}")
             return False
         self._end(outcome.number)
         return True
@@ -285,3 +283,9 @@ class ServiceRequests:
     def _end(self, number: int) -> None:
         self._next = number + 1
         self._found = None
+
+    def _say(self, text: str) -> None:
+        # What is denied is tried again each second.
+        if text != self._said:
+            logger.warning("%s", text)
+        self._said = text

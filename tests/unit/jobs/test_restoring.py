@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -98,7 +100,12 @@ def ask(store: ObstoreLogStore, batch: int, *, rereads: bool = True, document: D
 
 
 def restorer(
-    log: CheckpointLog, table: Table, *, retention: timedelta = DAY, stop: StopSignal | None = None
+    log: CheckpointLog,
+    table: Table,
+    *,
+    retention: timedelta = DAY,
+    stop: StopSignal | None = None,
+    monotonic: Callable[[], float] = time.monotonic,
 ) -> Restorer:
     made = Restorer(
         log,
@@ -107,6 +114,7 @@ def restorer(
         lambda known: Trim(retention, EPOCH_TIME + timedelta(minutes=30) - retention),
         stop or StopSignal(),
         lambda: EPOCH_TIME,
+        monotonic,
     )
     made.look()
     return made
@@ -342,6 +350,29 @@ def test_what_is_asked_for_in_place_of_a_restore_that_was_wanted_is_not_taken_fo
     ask(store, 0, document=Document("edited", log.epoch, instead_of=PRESENT.digest))
     clock.advance(10)
     assert (driver.carry_out(), driver.is_wanted(), table.story) == (0, False, [])
+
+
+def test_a_restore_that_cannot_be_decided_on_lets_batches_go_on(
+    log: CheckpointLog, store: ObstoreLogStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For each try the sink is closed and opened again: where a right is missing, that would be all that goes on."""
+    ask(store, 1)
+    clock, table = ManualClock(), Table()
+    driver = restorer(log, table, monotonic=clock.monotonic)
+    request = log.services.next()
+    assert request is not None
+    tries = 0
+    with monkeypatch.context() as patch:
+        patch.setattr(log.services, "decide", lambda asked: False)
+        for _ in range(120):
+            driver.take(request)
+            if driver.is_wanted():
+                tries += 1
+                assert driver.carry_out() == 0
+            clock.advance(1)
+    assert tries == 2
+    driver.take(request)
+    assert (driver.carry_out(), table.story[1]) == (1, "restore 20261")
 
 
 def test_a_restore_that_was_begun_is_gone_on_with(log: CheckpointLog, store: ObstoreLogStore) -> None:

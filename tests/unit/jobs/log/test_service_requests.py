@@ -26,7 +26,7 @@ from lakestream.log import (
 from lakestream.log import newest_service as newest
 from lakestream.log.layout import pack, service_key
 from lakestream.model import Standing
-from lakestream.storage import StorageUnavailableError
+from lakestream.storage import StorageDeniedError, StorageUnavailableError
 from lakestream.testing.logs import EPOCH_TIME, ManualClock
 from lakestream.testing.strategies import standings
 
@@ -150,6 +150,17 @@ def test_a_decision_waits_for_the_store(store: ObstoreLogStore, monkeypatch: pyt
         assert not requests.decide(COMPACTION)
     assert requests.next() == COMPACTION
     assert requests.decide(COMPACTION)
+
+
+def test_what_cannot_be_put_is_told_once(caplog: pytest.LogCaptureFixture) -> None:
+    """It is tried each second, and a right may be missing for good."""
+    requests = ServiceRequests(Mock(create=Mock(side_effect=StorageDeniedError("denied"))))
+    with caplog.at_level(logging.WARNING):
+        for _ in range(3):
+            assert not requests.decide(COMPACTION)
+        for _ in range(3):
+            assert not requests.done(Outcome(1, EPOCH_TIME))
+    assert caplog.messages == ["request 1 has to wait: denied", "the outcome of request 1 cannot be kept yet: denied"]
 
 
 def test_work_of_a_later_release_waits_and_is_told_once(
