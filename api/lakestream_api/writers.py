@@ -100,7 +100,7 @@ class HudiIndex(ApiModel):
     type: IndexType = IndexType.BUCKET
     """`bucket` computes the file from the key and looks nothing up: the cheapest for a stream.
     All but the `global_` ones take a key as unique within its partition only. Cannot go to or from `bucket` once the
-    table exists."""
+    table exists, nor, if that has partitions, from another one to a `global_` one."""
 
     expected_partition_size: Size | None = None
     """What a full partition of the table will take up, with the `bucket` index: the table gets a

@@ -37,6 +37,9 @@ from lakestream_api import TableVersion
 LAYOUT = "lakestream.layout"
 """Our property of the table: its bucket count, which Hudi does not keep, and which nobody may change."""
 
+UNIQUE = "lakestream.unique"
+"""Our property: `partition` of a table that an index has written which takes a key as unique in its partition only."""
+
 _ORDERING = "hoodie.table.ordering.fields"
 _ORDERED_BY = "hoodie.table.precombine.field"
 """The ordering field, as releases of Hudi before 1.1 call it. Without it Hudi 0.15 merges log files by the order in
@@ -69,6 +72,8 @@ _ANEW = "Set it back; or, to write a new table, give another path and another sp
 def kept_properties(settings: HudiSettings, found: Mapping[str, str]) -> dict[str, str]:
     """Properties (`hoodie.properties`) that Hudi itself does not write, but for those that a table has."""
     properties = {LAYOUT: settings.layout}
+    if settings.upserts and settings.partition_by and not (settings.has_buckets or settings.is_global):
+        properties[UNIQUE] = "partition"
     if _BOOTSTRAPPED_FROM not in found:
         properties[_HAS_BOOTSTRAP] = "false"
     if settings.version is TableVersion.SIX and settings.ordering_field is not None:
@@ -118,9 +123,20 @@ def require_same_table(found: Mapping[str, str], settings: HudiSettings) -> None
                 f"hudi.{field}: the table at {settings.path} has {has or 'none'!r}, the document says "
                 f"{value or 'none'!r}; this cannot change once a table exists. {_ANEW}."
             )
+    _require_unique(found, settings)
     _require_same_places(found, settings)
     _require_same_keys(found, settings)
     _require_same_order(found, settings)
+
+
+def _require_unique(found: Mapping[str, str], settings: HudiSettings) -> None:
+    """Of a key that is in two partitions, a global index of Hudi 1.2.0 takes the next version into the table twice."""
+    if settings.is_global and found.get(UNIQUE) == "partition":
+        raise SettingsChangedError(
+            f"hudi.index: the table at {settings.path} was written by an index that takes a key as unique in its "
+            f"partition only, and the document says {settings.index.value}: a key that is in two partitions would get "
+            f"two rows in one. {_ANEW}."
+        )
 
 
 def _ordering(found: Mapping[str, str], settings: HudiSettings) -> str:

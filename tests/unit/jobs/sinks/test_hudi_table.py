@@ -38,7 +38,7 @@ from lakestream.sinks.hudi.table import (
     require_same_table,
     with_version,
 )
-from lakestream_api import Operation, TableType, TableVersion
+from lakestream_api import IndexType, Operation, TableType, TableVersion
 
 ORDERS = HudiSettings(
     path="file:///lake/orders", table="orders", record_key=("order_id",), ordering_field="version", partition_by=("dt",)
@@ -421,6 +421,23 @@ def test_versions_of_deletes_in_log_files_keep_their_type() -> None:
     marked, wider = (StructType([*one.fields]).add("_hoodie_is_deleted", BooleanType()) for one in (table, output))
     with pytest.raises(SettingsChangedError, match="column version"):
         require_evolution(marked, wider, ORDERS)
+
+
+@pytest.mark.parametrize("index", [IndexType.GLOBAL_SIMPLE, IndexType.GLOBAL_BLOOM])
+def test_a_table_whose_keys_may_be_in_two_partitions_gets_no_global_index(index: IndexType) -> None:
+    """Hudi 1.2.0 makes two rows of the next version of such a key, both in its partition."""
+    everywhere, within = replace(ORDERS, index=index), replace(ORDERS, index=IndexType.SIMPLE)
+    made = {**PROPERTIES, LAYOUT: "free"}
+    always = made | kept_properties(everywhere, made)
+    require_same_table(always, everywhere)
+    # It may go the other way, and then not back.
+    since = always | kept_properties(within, always)
+    require_same_table(since, within)
+    require_same_table(since, replace(within, index=IndexType.BLOOM))
+    with pytest.raises(SettingsChangedError, match=f"hudi.index: .* the document says {index.value}: a key that is in"):
+        require_same_table(since, everywhere)
+    for other in (replace(within, partition_by=()), replace(within, operation=Operation.INSERT), ORDERS):
+        assert "lakestream.unique" not in kept_properties(other, {})
 
 
 def test_older_readers_are_told_what_orders_versions() -> None:
