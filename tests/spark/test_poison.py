@@ -18,8 +18,10 @@ from lakestream import settings
 from lakestream.kinesis import KinesisSettings
 from lakestream.ports import Fetched
 from lakestream.sinks.contract import BatchRef, Sink
+from lakestream.sinks.hive_paths import partition_path
 from lakestream.sinks.hudi import HudiSettings, HudiSink
 from lakestream.sinks.json_files import JsonSettings, JsonSink
+from lakestream.sinks.objects import object_name
 from lakestream.spark.fetch import SparkFetcher
 from lakestream.spark.pipeline import Pipeline
 from lakestream.storage import LakePath, S3Settings, StoreSettings
@@ -218,6 +220,21 @@ def test_partitions_have_a_limit_each_and_one_for_all_on_s3(spark: SparkSession)
         values = ", ".join(f"repeat('x', {length}) {name}" for length, name in zip(lengths, "pqrs", strict=True))
         row = spark.sql(f"select 'k' k, 1L v, {values}").select(refusal.alias("why"))
         assert (row.collect()[0].why is not None) == refused, lengths
+
+
+def test_an_empty_partition_is_as_long_as_its_name_in_a_path(spark: SparkSession) -> None:
+    columns = ("p", "q", "r", "s", "t")
+    output = spark.createDataFrame([], f"k string, {' string, '.join(columns)} string").schema
+    store = StoreSettings(LakePath.parse("s3a://lake/a/b"), S3Settings("eu-west-1"))
+    refusal = JsonSink(JsonSettings(store, columns)).refusal(output)
+    assert refusal is not None
+    long = "x" * 250
+    rows = [("k", long, long, long, "x" * more, "") for more in range(150, 251)]
+    judged = spark.createDataFrame(rows, output).select("*", refusal.alias("why")).collect()
+    name = object_name(BatchRef(0, CHECKPOINT, attempt="0badcafe"), 0, "json.zst")
+    keys = {f"a/b/{partition_path(columns, [row[one] for one in columns])}/{name}": row.why for row in judged}
+    assert {why is None for why in keys.values()} == {True, False}
+    assert max(len(key) for key, why in keys.items() if why is None) <= 1024
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ def _longer(columns: Sequence[str], limit: int) -> Column:
 
 
 def _length(name: str, escaped: Callable[[Column], Column]) -> Column:
-    value = sf.col(quoted(name)).cast("string")
+    value = sf.nullif(sf.col(quoted(name)).cast("string"), sf.lit(""))  # which has the folder of nulls
     names = len(escape(name).encode()) + len("/=")
     return names + sf.coalesce(sf.octet_length(value) + 2 * escaped(value), sf.lit(len(NULL_PARTITION)))
 
