@@ -115,6 +115,23 @@ def test_rows_of_a_table_with_a_column_that_is_not_read_from_json_are_kept(
     found.release()
 
 
+def test_a_null_in_an_array_that_has_none_is_kept_in_quarantine(
+    spark: SparkSession, fetch: Fetch, tmp_path: Path
+) -> None:
+    """As rows may have from before `transform` was edited; Spark would fail at it, at every start."""
+    path = tmp_path / "rows"
+    path.write_bytes(
+        b'{"id":"good","words":["x",""],"sizes":[1,0]}\n{"id":"a","words":["x",null]}\n{"id":"b","sizes":[1,null]}\n'
+    )
+    sizes = "transform(split(id, ','), x -> length(coalesce(x, '')))"
+    sql = f"SELECT id, split(id, ',') AS words, {sizes} AS sizes FROM events"
+    found = fetch(path, by=Pipeline.of(spark, DDL, sql))
+    assert [tuple(row) for row in found.rows.collect()] == [("good", ["x", ""], [1, 0])]
+    reasons = sorted(row["_reason"] for row in found.rejected.collect())
+    assert reasons == ["missing: sizes[1]", "missing: words[1]"]
+    found.release()
+
+
 def test_rows_of_parquet_come_back_as_they_were(
     written: list[Row], spark: SparkSession, pipeline: Pipeline, fetch: Fetch, tmp_path: Path
 ) -> None:

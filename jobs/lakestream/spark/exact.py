@@ -14,7 +14,7 @@ with the field that is why.
 | TIMESTAMP_NTZ | ISO 8601 without an offset | outside of the years 1 to 9999 |
 | DATE | yyyy-mm-dd | a time behind it |
 | BINARY | base64 with its padding | |
-| ARRAY, MAP, STRUCT | array; object; object | an element that is refused; null where the struct says NOT NULL |
+| ARRAY, MAP, STRUCT | array; object; object | an element that is refused; null where the type has none |
 
 Times keep microseconds, and what is finer is cut off. Of a name that occurs twice in an object the last value counts.
 """
@@ -228,8 +228,7 @@ def _float(value: _Value) -> _Value:
 
 
 def _is_even(number: float) -> bool:
-    bits: int = unpack("q", pack("d", number))[0]
-    return bits % 2 == 0
+    return bool(unpack("q", pack("d", number))[0] % 2 == 0)
 
 
 def _decimal(type: st.DecimalType) -> _Reader:
@@ -344,6 +343,11 @@ _SCALARS: dict[type[st.DataType], _Reader] = {
 }
 
 
+def _null(is_taken: bool) -> _Value:
+    if not is_taken:
+        raise RecordError(MISSING, "")
+
+
 def _array(type: st.ArrayType) -> _Reader:
     element = _reader(type.elementType)
 
@@ -353,7 +357,7 @@ def _array(type: st.ArrayType) -> _Reader:
         read = []
         for position, item in enumerate(value):
             try:
-                read.append(None if item is None else element(item))
+                read.append(_null(type.containsNull) if item is None else element(item))
             except RecordError as error:
                 raise error.within(f"[{position}]") from error
         return read
@@ -370,7 +374,7 @@ def _map(type: st.MapType) -> _Reader:
         read = {}
         for key, item in value.items():
             try:
-                read[key] = None if item is None else element(item)
+                read[key] = _null(type.valueContainsNull) if item is None else element(item)
             except RecordError as error:
                 raise error.within(f".{key}") from error
         return read
@@ -387,14 +391,10 @@ def _struct(type: st.StructType, *, top: bool = False) -> _Reader:
         read = []
         for name, field, is_nullable in fields:
             item = value.get(name)
-            if item is not None:
-                try:
-                    item = field(item)
-                except RecordError as error:
-                    raise error.within(f".{name}") from error
-            elif not is_nullable:
-                raise RecordError(MISSING, f".{name}")
-            read.append(item)
+            try:
+                read.append(_null(is_nullable) if item is None else field(item))
+            except RecordError as error:
+                raise error.within(f".{name}") from error
         return tuple(read)
 
     return struct

@@ -102,12 +102,16 @@ class _Kinds:
             case st.DecimalType():
                 return self._decimal(type)
             case st.ArrayType():
-                return list[self._kind(type.elementType) | None]  # type: ignore[misc]
+                return list[self._element(type.elementType, type.containsNull)]  # type: ignore[misc]
             case st.MapType():
-                return dict[str, self._kind(type.valueType) | None]  # type: ignore[misc]
+                return dict[str, self._element(type.valueType, type.valueContainsNull)]  # type: ignore[misc]
             case st.StructType():
                 return self.struct(type)
         return _SCALARS[type.__class__]
+
+    def _element(self, type: st.DataType, is_nullable: bool) -> Any:
+        kind = self._kind(type)
+        return kind | None if is_nullable else kind
 
     def _decimal(self, type: st.DecimalType) -> Any:
         kind = builtins.type("Decimal", (Decimal,), {})  # msgspec wants what a check gives back to be of the type

@@ -246,6 +246,17 @@ def test_a_null_within_a_column_is_told_where_it_may_not_be() -> None:
     assert look_at(b'{"inner": null}', struct(inner=inner)) == Seen({})
 
 
+def test_a_null_is_told_in_an_array_or_a_map_that_has_none() -> None:
+    """As the columns of a table may be: Spark does not look whether one is null, and fails."""
+    numbers = st.MapType(STRING, st.ArrayType(st.IntegerType(), containsNull=False), valueContainsNull=False)
+    schema = struct(words=st.ArrayType(STRING, containsNull=False), numbers=numbers)
+    assert seen([b'{"words":["a",""],"numbers":{"x":[0]}}'], schema)[0].reason is None
+    assert seen([b'{"words":null,"numbers":{},"new":1}'], schema) == [Seen({"numbers": []}, '{"new":1}')]
+    for data, where in ((b'{"words":["a",null]}', "words[1]"), (b'{"numbers":{"x":null}}', "numbers.x")):
+        assert seen([data], schema) == [Seen({}, reason=f"missing: {where}")]
+    assert seen([b'{"numbers":{"x":[1,null]}}'], schema) == [Seen({}, reason="missing: numbers.x[1]")]
+
+
 def test_types_that_json_has_not_are_refused() -> None:
     for type in (st.DayTimeIntervalType(), st.NullType(), st.MapType(st.IntegerType(), STRING)):
         with pytest.raises(TypeError, match=r"a value of .* is not read from JSON"):
