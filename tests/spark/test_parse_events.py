@@ -158,6 +158,8 @@ def test_events_have_the_columns_of_the_schema_and_of_kinesis(
         ("id string, m interval", "spec.schema: .*interval"),
         ("id string, m array<interval day to second>", "spec.schema: a value of interval day to second is not read"),
         ("id string, m void", "spec.schema: a value of void is not read"),
+        ("id string, p struct<a:int,b:int,a:string>", "spec.schema: column p.a is there twice; keep one"),
+        ("m map<string,array<struct<n:struct<`x y`:int,`x y`:int>>>>", "spec.schema: column m.n.x y is there twice"),
         ("id varchar(3)", "spec.schema: a value of varchar"),
         ("id varchar(3", "spec.schema: .*syntax error"),
     ],
@@ -165,6 +167,10 @@ def test_events_have_the_columns_of_the_schema_and_of_kinesis(
 def test_a_wrong_schema_is_refused_by_name(spark: SparkSession, ddl: str, message: str) -> None:
     with pytest.raises(SchemaError, match=f"(?i){message}"):
         Pipeline.of(spark, ddl, None)
+
+
+def test_fields_of_a_struct_may_differ_in_case(spark: SparkSession) -> None:
+    assert parse_schema(spark, "p struct<a:int,A:int>, q struct<a:int>").names == ["p", "q"]
 
 
 def test_not_null_is_kept_in_the_schema(spark: SparkSession) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from pyspark.errors import AnalysisException, ParseException, PySparkValueError
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType
 
 from lakestream.errors import SchemaError
 from lakestream.spark.events import DATA, METADATA, REASON, EventReader
@@ -29,8 +29,8 @@ def parse_schema(spark: SparkSession, ddl: str) -> StructType:
     """Read `spec.schema` with Spark's own parser.
 
     Raises:
-        SchemaError: no DDL, no columns, a name twice (in any case) or one that LakeStream or Hudi uses, a type that
-            JSON is not read into.
+        SchemaError: no DDL, no columns, a name twice (in any case; in a struct, in the same) or one that LakeStream or
+            Hudi uses, a type that JSON is not read into.
     """
     try:
         parsed = jvm(spark).org.apache.spark.sql.types.StructType.fromDDL(ddl)
@@ -49,7 +49,24 @@ def parse_schema(spark: SparkSession, ddl: str) -> StructType:
         seen[folded] = name
         if folded in (*METADATA, DATA, REASON) or folded.startswith("_hoodie_"):
             raise SchemaError(f"spec.schema: the name of column {name} is taken; LakeStream or Hudi writes it")
+    for field in schema.fields:
+        if (twice := _twice(field.dataType, field.name)) is not None:
+            raise SchemaError(f"spec.schema: column {twice} is there twice; keep one")
     return schema
+
+
+def _twice(type: DataType, path: str) -> str | None:
+    """A field that some struct has twice, for which Spark takes no columns of Arrow: each batch would fail."""
+    match type:
+        case ArrayType():
+            return _twice(type.elementType, path)
+        case MapType():
+            return _twice(type.valueType, path)
+        case StructType():
+            paths = [f"{path}.{name}" for name in type.names]
+            inner = (_twice(field.dataType, at) for field, at in zip(type.fields, paths, strict=True))
+            return next((at for at in paths if paths.count(at) > 1), None) or next(filter(None, inner), None)
+    return None
 
 
 def good_events(typed: DataFrame) -> DataFrame:
