@@ -43,7 +43,7 @@ RECORDS = [
     b"[]",
     b"",
 ]
-KNOWN = {4: "a4ab16412634e0d3"}
+KNOWN = {5: "a4ab16412634e0d3"}
 """What the records become, by version of the rules."""
 MICROS = {"timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX"}
 

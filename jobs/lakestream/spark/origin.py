@@ -17,7 +17,13 @@ from lakestream.spark.transform import VIEW
 ORIGIN = tuple(f"_lakestream{name}" for name in IDENTITY)
 """The columns that `with_origin` adds: `IDENTITY` of the record."""
 
-_PASSING = {"Filter", "Generate", "GlobalLimit", "Join", "LocalLimit", "Offset", "Sort", "SubqueryAlias", "Window"}
+_HINTS = {"RebalancePartitions", "Repartition", "RepartitionByExpression", "ResolvedHint"}
+"""`DISTRIBUTE BY`, and what `/*+ REPARTITION(3) */` and its like become: they say where rows are, and not which."""
+
+_PASSING = {
+    *("Filter", "Generate", "GlobalLimit", "Join", "LocalLimit", "Offset", "Sort", "SubqueryAlias", "Window"),
+    *_HINTS,
+}
 """Operators of Catalyst whose rows have the columns of their (first) child's rows."""
 
 _KEEPING_LEFT = {"Cross", "Inner", "LeftAnti", "LeftOuter", "LeftSemi"}
