@@ -125,6 +125,21 @@ def test_the_record_of_a_row_is_known_behind_any_query_that_makes_it_of_one(
         assert sorted(row.id for row in rows.collect()) == sorted(itertools.chain(*found.values()))
 
 
+def test_times_in_milliseconds_are_times_or_null_whatever_they_are(spark: SparkSession) -> None:
+    """As docs/records.md has it: `timestamp_millis` alone fails at some, and the batch at that record."""
+    sql = "SELECT if(n BETWEEN -62135596800000 AND 253402300799999, timestamp_millis(n), NULL) AS at FROM events"
+    assert sql[7:-12] in Path("docs/records.md").read_text(encoding="utf-8")
+    texts = {
+        1_769_860_800_123: "2026-01-31 12:00:00.123",
+        -62_135_596_800_000: "0001-01-01 00:00:00",
+        253_402_300_799_999: "9999-12-31 23:59:59.999",
+    }
+    numbers = [*texts, 1_769_860_800_123_456_789, 2**63 - 1, -(2**63), None]
+    spark.createDataFrame([(number,) for number in numbers], "n long").createOrReplaceTempView("numbers")
+    found = spark.sql(sql.replace("SELECT", "SELECT n,").replace("events", "numbers")).selectExpr("n", "string(at)")
+    assert {row[0]: row[1] for row in found.collect()} == {number: texts.get(number) for number in numbers}
+
+
 @pytest.mark.parametrize(
     ("sql", "message"),
     [

@@ -24,6 +24,9 @@ _RAISED = re.compile(r"(lakestream\.[\w.]+)\.(\w+Error): (.+)")
 # Py4J puts a colon before the first.
 _CAUSE = re.compile(r"^(?:Caused by: |: )?([\w.$]+(?:Exception|Error)): (.+)$", re.MULTILINE)
 
+# The first line of Java's stack that is none of Java's own, where an expression of SQL has failed at a value.
+_AT_A_VALUE = re.compile(r"\n(?:\s+at java\.[^\n]*\n)*\s+at org\.apache\.spark\.sql\.(?:catalyst|errors|types)\.")
+
 _SHUT_DOWN = "cancelled because SparkContext was shut down"
 """What jobs in hand are told by a JVM that ends itself, as one does that is out of memory."""
 
@@ -43,6 +46,8 @@ class Remedy:
     """What sets them."""
     rights: str
     """What to check where the storage denies access."""
+    at_a_value: str = ""
+    """What to mend where an expression of SQL fails at a value."""
 
 
 WRITER = Remedy(
@@ -50,6 +55,8 @@ WRITER = Remedy(
     driver_memory="spec.resources.driver.memory",
     executor_memory="spec.resources.executor.memory",
     rights="Check the driver's credentials and their policy (charts/lakestream/iam/job.json has what it needs)",
+    at_a_value=". An expression of SQL fails at a value of a record, and would again: let spec.transform, or "
+    "deleteWhen, take that value for null, or leave the record out",
 )
 
 
@@ -87,7 +94,8 @@ def in_our_words(error: BaseException, remedy: Remedy = WRITER) -> LakeStreamErr
             return kind(message.strip())
     if _SHUT_DOWN in text or _NO_ANSWER.fullmatch(text.strip()):
         return ended
-    causes = _CAUSE.findall(text)
+    found = list(_CAUSE.finditer(text))
+    causes = [(one[1], one[2]) for one in found]
     # S3A's, with path and request; what is beneath it does not tell of what.
     if denied := next((message for kind, message in causes if kind.endswith(".AccessDeniedException")), None):
         return AccessDeniedError(f"the storage denies access: {denied.strip()}. {remedy.rights}")
@@ -97,5 +105,8 @@ def in_our_words(error: BaseException, remedy: Remedy = WRITER) -> LakeStreamErr
             # A task's is told as the failure of its stage.
             setting = remedy.executor_memory if "stage failure" in text else remedy.driver_memory
             return SinkError(f"a JVM is out of memory ({message.strip()}): raise {setting}")
-        return SinkError(f"a Spark job failed: {kind.rsplit('.', 1)[-1]}: {message.strip()}")
+        # A null where Spark's own code expects none is not what an expression tells of a value.
+        is_at_a_value = _AT_A_VALUE.match(text, found[-1].end()) and not kind.endswith("NullPointerException")
+        what_to_mend = remedy.at_a_value if is_at_a_value else ""
+        return SinkError(f"a Spark job failed: {kind.rsplit('.', 1)[-1]}: {message.strip()}{what_to_mend}")
     return SinkError(f"a Spark job failed: {text.strip().splitlines()[0] if text.strip() else type(error).__name__}")

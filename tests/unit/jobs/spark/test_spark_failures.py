@@ -100,6 +100,56 @@ def test_of_too_little_memory_it_is_said_whose(text: str, pod: str) -> None:
     assert said == f"a JVM is out of memory (Java heap space): raise spec.resources.{pod}.memory"
 
 
+@pytest.mark.parametrize(
+    ("cause", "stack", "at_a_value"),
+    [
+        (
+            "java.lang.ArithmeticException: long overflow",
+            ("java.base/java.lang.Math.multiplyExact(Math.java:1004)",
+             "org.apache.spark.sql.catalyst.expressions.GeneratedClass$GeneratedIteratorForCodegenStage1.processNext"),
+            True,
+        ),
+        (
+            "org.apache.spark.SparkRuntimeException: [DUPLICATED_MAP_KEY] Duplicate map key x was found",
+            ("org.apache.spark.sql.errors.QueryExecutionErrors$.duplicateMapKeyFoundError(QueryExecutionErrors.scala)",),
+            True,
+        ),
+        (
+            "java.time.zone.ZoneRulesException: Unknown time-zone ID: X/Y",
+            ("java.base/java.time.ZoneId.of(ZoneId.java:410)", "java.base/java.time.ZoneId.of(ZoneId.java:358)",
+             "org.apache.spark.sql.catalyst.util.SparkDateTimeUtils.getZoneId(SparkDateTimeUtils.scala:46)"),
+            True,
+        ),
+        (
+            "java.lang.NullPointerException: null",
+            ("org.apache.spark.sql.catalyst.expressions.codegen.UnsafeWriter.write(UnsafeWriter.java:110)",),
+            False,
+        ),
+        (
+            "java.io.IOException: disk full",
+            ("java.base/java.io.FileOutputStream.write(FileOutputStream.java)", "org.apache.spark.shuffle.sort.Write",
+             "org.apache.spark.sql.catalyst.expressions.GeneratedClass$GeneratedIteratorForCodegenStage1.processNext"),
+            False,
+        ),
+    ],
+)  # fmt: skip
+def test_where_an_expression_fails_at_a_value_it_is_said_what_to_mend(
+    cause: str, stack: tuple[str, ...], at_a_value: bool
+) -> None:
+    trace = "".join(f"\n\tat {line}" for line in stack)
+    text = (
+        "An error occurred while calling o193.collectToPython.\n: org.apache.spark.SparkException: Job aborted due to "
+        f"stage failure: Lost task 0.3 in stage 2.0 (TID 2): {cause}{trace}\n\nDriver stacktrace:\n\tat "
+        f"org.apache.spark.scheduler.DAGScheduler.failJobAndIndependentStages\nCaused by: {cause}{trace}\n\t... 1 more"
+    )
+    said = str(in_our_words(Py4JError(text)))
+    kind, _, message = cause.partition(": ")
+    assert said.startswith(f"a Spark job failed: {kind.rpartition('.')[2]}: {message}")
+    assert ("let spec.transform, or deleteWhen, take that value for null" in said) is at_a_value
+    query = Remedy(again="", driver_memory="", executor_memory="", rights="")
+    assert "transform" not in str(in_our_words(Py4JError(text), query))
+
+
 def test_what_s3_denies_is_named_and_left_to_a_person() -> None:
     # As S3A words it, with the SDK's own words beneath.
     text = (
