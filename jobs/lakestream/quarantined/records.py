@@ -120,15 +120,17 @@ def tally(records: Iterable[pa.RecordBatch]) -> list[Tally]:
     """Count records by reason, the most frequent first."""
     found: dict[str, Tally] = {}
     for batch in records:
-        for reason in pc.unique(batch["reason"]).to_pylist():
-            more = _tally(reason, batch.filter(pc.equal(batch["reason"], reason)))
-            found[reason] = more if reason not in found else _together(found[reason], more)
+        for more in _tallies(batch):
+            found[more.reason] = more if more.reason not in found else _together(found[more.reason], more)
     return sorted(found.values(), key=lambda one: (-one.records, one.reason))
 
 
-def _tally(reason: str, records: pa.RecordBatch) -> Tally:
-    batches, arrivals = (pc.min_max(records[name]).as_py() for name in (BATCH, "arrival"))
-    return Tally(reason, records.num_rows, batches["min"], batches["max"], arrivals["min"], arrivals["max"])
+def _tallies(records: pa.RecordBatch) -> Iterator[Tally]:
+    # In one pass: there may be as many reasons as records, since a path has the keys of maps in it.
+    by_reason = pa.Table.from_batches([records]).group_by("reason", use_threads=False)
+    for one in by_reason.aggregate([([], "count_all"), (BATCH, "min_max"), ("arrival", "min_max")]).to_pylist():
+        batches, arrivals = one[f"{BATCH}_min_max"], one["arrival_min_max"]
+        yield Tally(one["reason"], one["count_all"], batches["min"], batches["max"], arrivals["min"], arrivals["max"])
 
 
 def _together(one: Tally, other: Tally) -> Tally:

@@ -140,6 +140,19 @@ def test_to_count_records_takes_neither_their_bytes_nor_the_memory_for_all(tmp_p
     assert sum(got) < 1 << 18
 
 
+def test_as_many_reasons_as_records_are_counted_in_one_pass() -> None:
+    """As of a map with a key for each record: by a look for each of them, 100,000 would take minutes."""
+    reasons = [f"does not match the schema: counts.{number}" for number in range(20_000)]
+    arrivals = [EPOCH_TIME, None] * 10_000
+    batch = pa.record_batch(
+        {"batch": list(range(20_000)), "reason": reasons, "arrival": pa.array(arrivals, TYPES["arrival"])}
+    )
+    found = {one.reason: one for one in tally([batch, batch.slice(0, 1)])}
+    assert len(found) == len(reasons)
+    assert found[reasons[0]] == Tally(reasons[0], 2, 0, 0, EPOCH_TIME, EPOCH_TIME)
+    assert found[reasons[-1]] == Tally(reasons[-1], 1, 19_999, 19_999, None, None)
+
+
 def test_what_was_counted_is_held_no_more() -> None:
     seen: list[weakref.ref[pa.RecordBatch]] = []
 
