@@ -15,7 +15,7 @@ from lakestream.backfill.find import Found
 from lakestream.errors import RequestError
 from lakestream.model import FilePart, Format
 from lakestream.rejected import DAMAGED, MARK
-from lakestream.spark.json_rows import unreadable_column
+from lakestream.spark.json_rows import doubled_column, unreadable_column
 from lakestream.storage import open_store, translated
 
 _HEAD = _FOOT = 64 * 1024
@@ -140,6 +140,8 @@ def _row_groups(file: Found, footer: pq.FileMetaData, columns: Collection[str] |
     schema = footer.schema.to_arrow_schema()
     if (column := unreadable_column(schema)) is not None:
         raise RequestError(f"{file.path}: column {column} has a type that JSON has no value for; leave it out")
+    if (column := doubled_column(schema)) is not None:
+        raise RequestError(f"{file.path} has column {column} twice, and a record has one value by a name; rename one")
     _require_columns(file, schema.names, columns)
     groups = [footer.row_group(number).num_rows for number in range(footer.num_row_groups)]
     if sum(groups) != footer.num_rows:

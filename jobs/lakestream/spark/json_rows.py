@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import msgspec
@@ -34,6 +34,24 @@ def unreadable_column(schema: pa.Schema) -> str | None:
     for field in schema:
         if not _is_read(field.type):
             return f"{field.name} {field.type}"
+    return None
+
+
+def doubled_column(schema: pa.Schema) -> str | None:
+    """The path of a column, or of a field within one, that is there twice: a name has one value in an object."""
+    return _doubled(list(schema), "")
+
+
+def _doubled(fields: Sequence[pa.Field], path: str) -> str | None:
+    seen: set[str] = set()
+    for field in fields:
+        at = f"{path}{field.name}"
+        if field.name in seen:
+            return at
+        seen.add(field.name)
+        inner = [field.type.field(position) for position in range(field.type.num_fields)]
+        if (doubled := _doubled(inner, f"{at}.")) is not None:
+            return doubled
     return None
 
 

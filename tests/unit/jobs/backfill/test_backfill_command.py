@@ -180,6 +180,13 @@ def test_parquet_of_another_table_or_with_an_unreadable_column_is_named(lake: La
     assert f"{path}: column took duration[s] has a type that JSON has no value for" in lake.refused(path)
 
 
+def test_parquet_with_a_column_twice_is_named(lake: Lake) -> None:
+    """Of two values one would be left out."""
+    path = lake.put("a.parquet")
+    pq.write_table(pa.table([["a"], ["b"]], names=["order_id", "order_id"]), path)
+    assert f"{path} has column order_id twice" in lake.refused(path)
+
+
 def test_a_wrong_path_is_named(lake: Lake) -> None:
     missing, empty = lake.folder / "missing", lake.folder / "empty"
     empty.mkdir()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pyspark.sql import types as spark
 
 from lakestream.spark.events import EventReader
-from lakestream.spark.json_rows import json_rows, unreadable_column
+from lakestream.spark.json_rows import doubled_column, json_rows, unreadable_column
 
 instants = st.datetimes(datetime(1970, 1, 2), datetime(9998, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
 local = st.datetimes(datetime(2, 1, 1), datetime(9998, 1, 1))  # noqa: DTZ001
@@ -139,3 +139,14 @@ def test_digits_are_kept() -> None:
 def test_types_without_a_value_in_json_are_told(type: pa.DataType, is_read: bool) -> None:
     schema = pa.schema([("ok", pa.int64()), ("c", type)])
     assert unreadable_column(schema) == (None if is_read else f"c {type}")
+
+
+def test_a_name_that_is_there_twice_is_told() -> None:
+    twice = pa.struct([("x", pa.int64()), ("X", pa.int64()), ("x", pa.string())])
+    maps = pa.map_(pa.string(), pa.list_(pa.field("element", twice)))
+    assert (
+        doubled_column(pa.schema([("a", pa.int64()), ("A", pa.int64()), ("b", pa.struct([("a", pa.int64())]))])) is None
+    )
+    assert doubled_column(pa.schema([("a", pa.int64()), ("b", pa.int64()), ("a", pa.string())])) == "a"
+    assert doubled_column(pa.schema([("a", twice)])) == "a.x"
+    assert (doubled_column(pa.schema([("m", maps)])) or "").endswith("element.x")
