@@ -170,6 +170,7 @@ def _values(rows: pa.RecordBatchReader) -> Iterator[tuple[Any, ...]]:
 
 
 def _listed(column: pa.Array) -> list[Any]:
+    column = _shortest(column)
     if _has_keys_to_tell(column.type):
         return [_exact(value) for value in column]
     try:
@@ -178,6 +179,26 @@ def _listed(column: pa.Array) -> list[Any]:
         # Nanoseconds, for which that wants pandas, or times of years that Python has not, before 1 and after 9999.
         return [_exact(value) for value in column]
     return found
+
+
+def _shortest(column: pa.Array) -> pa.Array:
+    """Floats as the doubles of their shortest digits: Python has doubles alone, and of 1.1 it would tell
+    1.100000023841858."""
+    exact = _with_floats_as(pa.float64(), column.type)
+    return column if exact == column.type else column.cast(_with_floats_as(pa.string(), column.type)).cast(exact)
+
+
+def _with_floats_as(other: pa.DataType, kind: pa.DataType) -> pa.DataType:
+    """A type with another one in place of its floats, also within others."""
+    if pa.types.is_float32(kind):
+        return other
+    if pa.types.is_map(kind):
+        return pa.map_(*(_with_floats_as(other, part) for part in (kind.key_type, kind.item_type)))
+    if pa.types.is_list(kind):
+        return pa.list_(_with_floats_as(other, kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([(field.name, _with_floats_as(other, field.type)) for field in kind.fields])
+    return kind
 
 
 def _has_keys_to_tell(kind: pa.DataType) -> bool:

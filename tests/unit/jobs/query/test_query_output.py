@@ -65,6 +65,27 @@ def test_lines_of_json_have_all_digits() -> None:
     assert {value for name, value in orjson.loads(third).items() if name != "note"} == {None}
 
 
+def test_floats_have_the_digits_that_they_were_written_with() -> None:
+    """Not those of the double that each is to Python: 1.100000023841858."""
+    kind = pa.float32()
+    within: Any = [{"x": 1.1, "y": [1.1, None], "z": [("k", 1.1)]}, None]
+    of = pa.struct([("x", kind), ("y", pa.list_(kind)), ("z", pa.map_(pa.string(), kind))])
+    rows = pa.table(
+        {
+            "f": pa.array([1.1, 16777216], kind),
+            "in": pa.array(within, of),
+            "key": pa.array([[(1.1, 2)], []], pa.map_(kind, pa.int8())),
+        }
+    )
+    assert [orjson.loads(line) for line in written(Format.JSONL, rows).splitlines()] == [
+        {"f": 1.1, "in": {"x": 1.1, "y": [1.1, None], "z": {"k": 1.1}}, "key": {"1.1": 2}},
+        {"f": 16777216.0, "in": None, "key": {}},
+    ]
+    floats = pa.table({"f": pa.array([1.1, None, -3.4028235e38, float("inf"), float("nan")], kind)})
+    assert written(Format.CSV, floats).decode().splitlines() == ["f", "1.1", '""', "-3.4028235e+38", "inf", "nan"]
+    assert pq.read_table(io.BytesIO(written(Format.PARQUET, floats))).schema == floats.schema
+
+
 def test_nanoseconds_are_written_too() -> None:
     times = pa.array([1_000_000_001], pa.timestamp("ns", tz="UTC"))
     every = [[1_000_000_001, None, 1_000]]
