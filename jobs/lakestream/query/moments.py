@@ -90,4 +90,5 @@ def _of_day(given: str, now: datetime) -> datetime | None:
     if match is None:
         return None
     day = (now - timedelta(days=match[1] == "yesterday")).date()
-    return datetime.fromisoformat(f"{day}T{(match[2] or '00:00').rjust(5, '0')}")
+    hour, _, rest = (match[2] or "00:00").partition(":")
+    return datetime.fromisoformat(f"{day}T{hour:0>2}:{rest}")

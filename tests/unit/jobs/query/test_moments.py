@@ -31,6 +31,7 @@ NOW = datetime(2026, 11, 22, 9, 30, 15, tzinfo=UTC)
         ("today", datetime(2026, 11, 22, tzinfo=UTC)),
         ("yesterday", datetime(2026, 11, 21, tzinfo=UTC)),
         ("yesterday 9:05", datetime(2026, 11, 21, 9, 5, tzinfo=UTC)),
+        ("yesterday 9:05:07", datetime(2026, 11, 21, 9, 5, 7, tzinfo=UTC)),
         ("2026-11-01", datetime(2026, 11, 1, tzinfo=UTC)),
         ("2026-11-01T12:00Z", datetime(2026, 11, 1, 12, tzinfo=UTC)),
         ("2026-11-01 12:00:30.5", datetime(2026, 11, 1, 12, 0, 30, 500_000, tzinfo=UTC)),
