@@ -131,7 +131,7 @@ class HudiFolder:
     def _planned_to_keep(self, clean: Instant) -> str | None:
         # Its newest object is empty once it is in flight.
         plan = {}
-        with suppress(ObjectNotFoundError):  # it was given up
+        with suppress(FilesGoneError):  # it was given up
             plan = self.metadata(replace(clean, file=f"{clean.requested}.clean.requested"))
         if not plan:
             return None
@@ -165,7 +165,7 @@ class HudiFolder:
             StorageError, StorageUnavailableError: the store denies it, or does not answer.
         """
         said: dict[str, Any] = {}
-        with suppress(ObjectNotFoundError):  # the commit was archived meanwhile
+        with suppress(FilesGoneError):  # the commit was archived meanwhile
             said = self._newest_batch()
         written = [stat for stats in (said.get("partitionToWriteStats") or {}).values() for stat in stats]
         exists(self.place, next((stat["path"] for stat in written if stat.get("path")), _PROPERTIES))
@@ -226,9 +226,18 @@ class HudiFolder:
         return self.metadata(self.timeline.batches[-1]) if self.timeline.batches else {}
 
     def metadata(self, instant: Instant) -> dict[str, Any]:
-        """What an instant's newest object says, as Hudi writes it; empty if nothing."""
+        """What an instant's newest object says, as Hudi writes it; empty if nothing.
+
+        Raises:
+            FilesGoneError: it is not there any more.
+            UnreadableError: it is damaged.
+        """
         key = self._key_of(instant)
-        content = read(self.place, key)
+        try:
+            content = read(self.place, key)
+        except ObjectNotFoundError as error:
+            said = f"the instant {instant.requested} was archived or undone since the timeline was listed"
+            raise FilesGoneError(f"{self.place.path}: {said}. Ask again") from error
         if not content:
             return {}
         try:

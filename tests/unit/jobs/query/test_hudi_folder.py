@@ -169,6 +169,16 @@ def test_what_was_undone_meanwhile_is_noticed(table: Table) -> None:
         folder.require_kept(folder.history.versions[-1])
 
 
+def test_an_instant_that_is_archived_or_undone_meanwhile_is_to_be_asked_for_again(table: Table) -> None:
+    """And does not make a table one that cannot be read."""
+    table.replace(55, 56, "CLUSTER")
+    folder = table.look()
+    table.undo(55)
+    for look in (lambda: folder.history, lambda: folder.columns):
+        with pytest.raises(FilesGoneError, match=r"20260131120055000 was archived or undone .* Ask again"):
+            look()
+
+
 def test_a_table_whose_properties_are_written_anew_is_one(tmp_path: Path) -> None:
     Table(tmp_path)
     properties = tmp_path / "orders" / ".hoodie" / "hoodie.properties"
