@@ -20,6 +20,8 @@ from hudi_orders import Order, opened, ref, rows_of, upserts
 from lab.driver import small_cluster
 from lakestream.main import app
 from lakestream.query import hudi_spark
+from lakestream.query.hudi_spark import _comparable
+from lakestream.query.images import AFTER, BEFORE
 from lakestream_api import TableType
 from quick_spark import QUICK
 
@@ -131,6 +133,18 @@ def test_what_is_no_query_is_not_carried_out(table: str, ask: Callable[..., Resu
         "lakestream: --sql takes a query (SELECT, WITH, FROM, VALUES), and no other statement"
     )
     assert ask(table, "--sql", "SELECT count(*) AS n FROM lake", "-o", "csv").stdout == "n\n3\n"
+
+
+def test_a_microsecond_in_a_map_is_a_change(spark: SparkSession) -> None:
+    """Spark compares no maps, and as JSON it writes them with milliseconds."""
+    kind = "map(1, named_struct('t', {}, 'n', {}))"
+    at, without = "timestamp_micros({})", "CAST(timestamp_micros({}) AS TIMESTAMP_NTZ)"
+    one, two = (kind.format(at.format(n), without.format(1)) for n in (1, 2))
+    three = kind.format(at.format(1), without.format(2))
+    for after, changes in ((one, 0), (two, 1), (three, 1)):
+        rows = spark.sql(f"SELECT struct({one} AS m) AS {BEFORE}, struct({after} AS m) AS {AFTER}")
+        own = rows.schema[AFTER].dataType.fields
+        assert rows.where(~_comparable(BEFORE, own).eqNullSafe(_comparable(AFTER, own))).count() == changes
 
 
 def test_texts_are_what_they_are(table: str, ask: Callable[..., Result]) -> None:

@@ -32,6 +32,11 @@ from lakestream.storage import LakePath, Scheme
 _AS_OF = "as.of.instant"
 _QUERY_TYPE = "hoodie.datasource.query.type"
 _INTERVALS = (DayTimeIntervalType, YearMonthIntervalType)
+_MICROSECONDS = {
+    "timestampFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSSXXX",
+    "timestampNTZFormat": "yyyy-MM-dd'T'HH:mm:ss.SSSSSS",
+}
+"""Of JSON; Spark's default writes milliseconds only."""
 _MEMORY = "SPARK_DRIVER_MEMORY"
 """Variable of the environment with the heap of a JVM on this machine, as spark-submit knows it."""
 
@@ -207,7 +212,9 @@ def _numbered(rows: DataFrame, own: Sequence[StructField], image: str) -> DataFr
 def _comparable(image: str, own: Sequence[StructField]) -> Column:
     """Spark compares no maps."""
     values = [
-        sf.to_json(sf.col(image)[one.name]) if "map<" in one.dataType.simpleString() else sf.col(image)[one.name]
+        sf.to_json(sf.col(image)[one.name], _MICROSECONDS)
+        if "map<" in one.dataType.simpleString()
+        else sf.col(image)[one.name]
         for one in own
     ]
     return sf.when(sf.col(image).isNotNull(), sf.struct(*values))
