@@ -30,7 +30,7 @@ def look(target: Target, limit: int, merged_below: int = SMALL) -> HudiReport | 
 
     Args:
         target: the table.
-        limit: entries of the timeline to tell, the newest; one request each.
+        limit: entries of the timeline to tell, the newest, one request each; what is pending is told in any case.
         merged_below: as of `slices_of`.
 
     Raises:
@@ -61,11 +61,11 @@ def batches_of(log: StoreSettings) -> tuple[BatchFiles, ...]:
 def _actions(folder: HudiFolder, limit: int) -> list[Action]:
     timeline = folder.timeline
     compactions = {one.requested for one in timeline.compactions}
-    newest = timeline.instants[-limit:] if limit else ()
-
-    completed = [instant for instant in newest if instant.state is State.COMPLETED]
+    first = max(0, len(timeline.instants) - limit)
+    told = [*(one for one in timeline.instants[:first] if one.state is not State.COMPLETED), *timeline.instants[first:]]
+    completed = [instant for instant in told if instant.state is State.COMPLETED]
     said = dict(zip(completed, folder.metadata_of(completed), strict=True))
-    return [action_of(one, said.get(one, {}), compacts=one.requested in compactions) for one in newest]
+    return [action_of(one, said.get(one, {}), compacts=one.requested in compactions) for one in told]
 
 
 def _stored(place: StoreSettings) -> Iterator[StoredFile]:

@@ -124,6 +124,14 @@ def test_a_hudi_table_for_people(lake: Path) -> None:
     assert "quarantine: not known without the writer's checkpoint; give -f and --writer" in lines
 
 
+def test_what_is_pending_is_told_however_long_ago_it_was_begun(lake: Path) -> None:
+    """As a compaction that fails is, or what a driver has left, behind batches that go on."""
+    (lake / "hudi" / ".hoodie" / "timeline" / "20260131120006000_20260131120007000.deltacommit").touch()
+    lines = table(f"{lake}/hudi", "--limit", "1").stdout.splitlines()
+    assert "timeline: 2 of 3 instants" in lines
+    assert any(line.startswith("! deltacommit 20260131120005000 is requested") for line in lines)
+
+
 def test_json_files(lake: Path) -> None:
     done = table("-f", f"{lake}/orders.yaml", "--writer", "json", "-o", "json")
     found = orjson.loads(done.stdout)
