@@ -35,6 +35,8 @@ class History:
     """Whether the first version is the table's first."""
     merges: tuple[str, ...] = ()
     """What came between and changed no row: by such a name the version before it is meant."""
+    saved: tuple[str, ...] = ()
+    """Those with a savepoint, which keeps files from the cleaner for a restore."""
     kind: str = "instant"
     """What the name of a version is called."""
     kinds: str = "instants"
@@ -56,7 +58,10 @@ class History:
         """
         position = self._position(moment, option, now)
         if position < self.first_kept:
-            raise SettingsError(f"{option} {_show(moment)}: files of that time were cleaned; {self.span}")
+            why = "files of that time were cleaned"
+            if self.versions[max(position, 0)].name in self.saved:
+                why = "a savepoint keeps that for a restore, and no query reads what is older than the last clean kept"
+            raise SettingsError(f"{option} {_show(moment)}: {why}; {self.span}")
         return self.versions[position]
 
     def after(self, moment: Moment, option: str, now: datetime) -> tuple[Version, ...]:

@@ -21,7 +21,7 @@ from lakestream.places import PROPERTIES
 from lakestream.query.errors import FilesGoneError, UnreadableError
 from lakestream.query.history import History, Version
 from lakestream.query.properties import parse_properties
-from lakestream.query.timeline import REPLACE, Instant, Listed, Timeline
+from lakestream.query.timeline import REPLACE, SAVEPOINT, Instant, Listed, Timeline
 from lakestream.storage import ObjectNotFoundError, StoreSettings, exists, open_store, translated
 
 _PROPERTIES, _COPY = (f".hoodie/{name}" for name in PROPERTIES)
@@ -106,6 +106,7 @@ class HudiFolder:
             min(first, max(0, len(versions) - 1)),
             begins=not self._is_archived,
             merges=tuple(one.requested for one in self._clusterings),
+            saved=tuple(one.requested for one in self.timeline.completed(SAVEPOINT)),
         )
 
     @cached_property

@@ -9,6 +9,7 @@ from typing import Any
 import fastavro
 import pytest
 
+from lakestream.errors import SettingsError
 from lakestream.query.errors import FilesGoneError, UnreadableError
 from lakestream.query.history import Version
 from lakestream.query.hudi_folder import HudiFolder
@@ -114,6 +115,20 @@ def test_a_clean_that_has_begun_may_have_deleted_already(table: Table) -> None:
     # An older one is completed.
     table.write(f"{instant(35)}_{instant(36)}.clean", CLEANED, earliestCommitToRetain=instant(10))
     assert table.look().kept_from == instant(20)
+
+
+def test_what_a_savepoint_keeps_is_for_a_restore(table: Table) -> None:
+    """Its files are there, so that they were cleaned would be no reason."""
+    table.write(f"{instant(0)}_{instant(4)}.savepoint")
+    table.clean(40, keeps_from=30)
+    history = table.look().history
+    for saved in (Commit(instant(0)), at(5)):
+        with pytest.raises(
+            SettingsError, match=r"a savepoint keeps that for a restore, .*; the table can be read as of"
+        ):
+            history.as_of(saved, "--at", NOW)
+    with pytest.raises(SettingsError, match="files of that time were cleaned"):
+        history.as_of(at(13), "--at", NOW)
 
 
 def test_a_clean_that_says_nothing_or_is_gone_again_takes_nothing(table: Table) -> None:
