@@ -25,10 +25,14 @@ def kept_at(path: str, target: Target, now: datetime, *, on_cluster: bool) -> St
         on_cluster: whether the tasks that write are on other machines.
 
     Raises:
-        SettingsError: something is there, or it is no place for all tasks.
+        SettingsError: something is there, or it is no place for all tasks, or in the table.
         StorageError, StorageUnavailableError: of the store.
     """
     place = place_at(path.replace("{date}", f"{now:%Y-%m-%d}"), target.table.s3)
+    if f"{place.path}/".startswith(f"{target.table.path}/"):
+        raise SettingsError(
+            f"--to {path}: that is in the table itself, whose readers would meet it; give another place"
+        )
     if place.path.scheme is Scheme.FOLDER:
         if on_cluster:
             raise SettingsError(f"--to {path}: with --cluster each pod would have a folder of its own; give s3://…")
