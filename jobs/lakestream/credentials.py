@@ -10,7 +10,7 @@ import logging
 import re
 from collections.abc import Callable
 
-from botocore.credentials import Credentials, ReadOnlyCredentials, RefreshableCredentials
+from botocore.credentials import Credentials, ReadOnlyCredentials
 from botocore.exceptions import BotoCoreError, ClientError, CredentialRetrievalError, InvalidConfigError
 from botocore.session import Session
 
@@ -37,7 +37,7 @@ def look_for_credentials(session: Session) -> Credentials | None:
     if int(session.get_config_variable("metadata_service_num_attempts")) == 1:
         session.set_config_variable("metadata_service_num_attempts", _METADATA_ATTEMPTS)
     found: Credentials | None = session.get_credentials()
-    if found is not None and not isinstance(found, RefreshableCredentials):
+    if type(found) is Credentials:  # those that are renewed are AWS's own
         _require_words(found)
     return found
 
