@@ -202,7 +202,9 @@ class _Parts:
             if by_hand is not None:
                 stack.callback(by_hand.settle)
             stack.callback(sink.close)
-            pipeline = Pipeline.of(self.spark, definition.schema, definition.transform, sink.refusal)
+            pipeline = Pipeline.of(
+                self.spark, definition.schema, definition.transform, sink.refusal, definition.delete_when
+            )
             # Spark would plan anew behind each stage, and give what is kept in memory a job of its own: 15 ms a batch.
             shuffles = isinstance(sink, HudiSink) or not pipeline.is_by_row
             self.spark.conf.set("spark.sql.adaptive.enabled", str(shuffles).lower())

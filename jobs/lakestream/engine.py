@@ -207,13 +207,13 @@ class Engine(Generic[Rows]):
             return None
         self._behind = plan
         planned = self._clock.monotonic()
-        fetched = None if plan.is_heartbeat else self._fetch(plan)
+        fetched = None if plan.is_heartbeat else self._fetch(plan, replay=replay)
         seconds = {"plan": planned - began, "fetch": self._clock.monotonic() - planned}
         return _Prepared(plan, fetched, replay, seconds)
 
-    def _fetch(self, plan: BatchPlan) -> Fetched[Rows]:
+    def _fetch(self, plan: BatchPlan, *, replay: bool) -> Fetched[Rows]:
         self._observer.fetching(plan.batch)
-        fetched = self._fetcher.fetch(plan)
+        fetched = self._fetcher.fetch(plan, replay=replay)
         self._observer.fetched(plan, fetched.shards)
         return fetched
 

@@ -97,7 +97,9 @@ class Log(Protocol):
 class Fetcher(Protocol[Rows]):
     """Reads what a plan names: the same records however often it is asked."""
 
-    def fetch(self, plan: BatchPlan) -> Fetched[Rows]: ...
+    def fetch(self, plan: BatchPlan, *, replay: bool) -> Fetched[Rows]:
+        """`replay`: the plan was begun by an earlier run, which may have failed at its records."""
+        ...
 
 
 class Output(Protocol[RowsIn_contra]):

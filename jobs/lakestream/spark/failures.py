@@ -55,8 +55,9 @@ WRITER = Remedy(
     driver_memory="spec.resources.driver.memory",
     executor_memory="spec.resources.executor.memory",
     rights="Check the driver's credentials and their policy (charts/lakestream/iam/job.json has what it needs)",
-    at_a_value=". An expression of SQL fails at a value of a record, and would again: let spec.transform, or "
-    "deleteWhen, take that value for null, or leave the record out",
+    at_a_value=". An expression of SQL fails at a value of a record. The next start puts such records into quarantine, "
+    "unless rows are made of several records each. Have spec.transform, or deleteWhen, take that value for null, or "
+    "leave the record out",
 )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
@@ -15,10 +16,12 @@ from lakestream.model import BatchPlan, ShardStats
 from lakestream.ports import Fetched
 from lakestream.spark.events import REASON
 from lakestream.spark.findings import FindingReader, Findings
-from lakestream.spark.pipeline import Pipeline, count_few
+from lakestream.spark.pipeline import FAILS, Pipeline, Screened, count_few
 from lakestream.spark.read import read_backfill, read_batch, read_readmitted
 from lakestream.spark.tallies import QUANTILES, Tallies, Tally
 from lakestream.storage import StoreSettings
+
+logger = logging.getLogger(__name__)
 
 
 class SparkFetcher:
@@ -48,17 +51,30 @@ class SparkFetcher:
         self._reader = reader
         self._findings = Findings(spark)
         self._tallies = Tallies(spark)
+        self._has_failed = False
 
-    def fetch(self, plan: BatchPlan) -> Fetched[DataFrame]:
-        """Read what the plan names, in one job that also fills the executors' memory, and divide it."""
+    def fetch(self, plan: BatchPlan, *, replay: bool = False) -> Fetched[DataFrame]:
+        """Read what the plan names, in one job that also fills the executors' memory, and divide it.
+
+        A replay may be there because the document's SQL failed at a record, so it is tried before anything is written;
+        once it did fail at one, before each batch.
+        """
         typed, pipeline = self._read(plan)
         # Spilled to disk rather than read from Kinesis a second time, whose read limits others share.
-        typed = typed.persist(StorageLevel.MEMORY_AND_DISK_DESER)
+        read = typed = typed.persist(StorageLevel.MEMORY_AND_DISK_DESER)
+        screened = self._screened(typed, pipeline) if replay or self._has_failed else None
+        if screened is not None:
+            logger.warning(
+                "batch %d: %d records go to quarantine, with the reason %r: %s",
+                *(plan.batch, screened.records, FAILS, screened.failure),
+            )
+            self._has_failed = True
+            typed = screened.typed
         divided = pipeline.divide(typed)
         if len(self._tallies.of(plan.batch)) < len(plan.parts or plan.tasks):
-            count_few(typed.where(f"{REASON} IS NOT NULL"))  # a transform need not look at every record
+            _look_at_all(typed)  # a transform need not
         tallies = [tally for task in self._tallies.of(plan.batch).values() for tally in task]
-        rejected = sum(tally.rejected for tally in tallies) + divided.refused
+        rejected = sum(tally.rejected for tally in tallies) + divided.refused + (screened.records if screened else 0)
         return Fetched(
             rows=divided.rows,
             rejected=divided.rejected,
@@ -68,8 +84,13 @@ class SparkFetcher:
             # How fresh records are that somebody has asked for tells nothing of the stream.
             arrivals=() if plan.parts else merge_quantiles([(one.records, one.arrivals) for one in tallies]),
             findings=lambda: self._findings.of(plan.batch),
-            release=typed.unpersist,
+            release=lambda: _release(read, screened),
         )
+
+    def _screened(self, typed: DataFrame, pipeline: Pipeline) -> Screened | None:
+        # Before: a task that fails tells no tally, and what it has read is kept all the same.
+        _look_at_all(typed)
+        return pipeline.without_failing(typed)
 
     def _read(self, plan: BatchPlan) -> tuple[DataFrame, Pipeline]:
         """The plan's records, and what becomes of them."""
@@ -91,6 +112,16 @@ class SparkFetcher:
         reader = self._findings.kept(plan.batch, self._reader)
         tasks = plan.spans or plan.tasks
         return read_batch(self._spark, settings, plan, tasks, pipeline.schema, reader, self._tallies), pipeline
+
+
+def _look_at_all(typed: DataFrame) -> None:
+    count_few(typed.where(f"{REASON} IS NOT NULL"))
+
+
+def _release(read: DataFrame, screened: Screened | None) -> None:
+    if screened is not None:
+        screened.release()
+    read.unpersist()
 
 
 def _shard_stats(tallies: Iterable[Tally]) -> tuple[ShardStats, ...]:

@@ -11,6 +11,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
+from lakestream.spark.catalyst import frame, listed, project, seq
 from lakestream.spark.parse import IDENTITY, jvm
 from lakestream.spark.transform import VIEW
 
@@ -43,18 +44,17 @@ def with_origin(rows: DataFrame) -> DataFrame | None:
     if found is None:
         return None
     carrying, identity = found
-    wanted = _project(spark, [*_list(plan.output()), *identity], carrying)
-    frame = DataFrame(jvm(spark).org.apache.spark.sql.Dataset.ofRows(spark._jsparkSession, wanted), spark)
-    return frame.toDF(*rows.columns, *ORIGIN)
+    wanted = project(spark, [*listed(plan.output()), *identity], carrying)
+    return frame(spark, wanted).toDF(*rows.columns, *ORIGIN)
 
 
 def _carry(spark: SparkSession, plan: Any) -> tuple[Any, list[Any]] | None:
     """The plan with the identity in its output, and the identity's attributes there; None if it cannot be had."""
     kind = plan.getClass().getSimpleName()
     if kind == "View" and plan.desc().identifier().table() == VIEW:
-        by_name = {attribute.name(): attribute for attribute in _list(plan.output())}
+        by_name = {attribute.name(): attribute for attribute in listed(plan.output())}
         return plan, [by_name[name] for name in IDENTITY]
-    children = _list(plan.children())
+    children = listed(plan.children())
     if kind == "Union":
         return _carry_all(spark, plan, children)
     if kind != "Project" and kind not in _PASSING:
@@ -65,8 +65,8 @@ def _carry(spark: SparkSession, plan: Any) -> tuple[Any, list[Any]] | None:
         return None
     carrying, identity = found
     if kind == "Project":
-        return _project(spark, [*_list(plan.projectList()), *identity], carrying), identity
-    return plan.withNewChildren(_seq(spark, [carrying, *children[1:]])), identity
+        return project(spark, [*listed(plan.projectList()), *identity], carrying), identity
+    return plan.withNewChildren(seq(spark, [carrying, *children[1:]])), identity
 
 
 def _carry_all(spark: SparkSession, union: Any, children: list[Any]) -> tuple[Any, list[Any]] | None:
@@ -76,18 +76,6 @@ def _carry_all(spark: SparkSession, union: Any, children: list[Any]) -> tuple[An
         if (found := _carry(spark, child)) is None:
             return None
         plan, identity = found
-        carried.append(_project(spark, [*_list(child.output()), *identity], plan))
-    replaced = union.withNewChildren(_seq(spark, carried))
-    return replaced, _list(replaced.output())[-len(IDENTITY) :]
-
-
-def _project(spark: SparkSession, columns: list[Any], child: Any) -> Any:
-    return jvm(spark).org.apache.spark.sql.catalyst.plans.logical.Project(_seq(spark, columns), child)
-
-
-def _list(seq: Any) -> list[Any]:
-    return [seq.apply(position) for position in range(seq.size())]
-
-
-def _seq(spark: SparkSession, items: list[Any]) -> Any:
-    return jvm(spark).org.apache.spark.api.python.PythonUtils.toSeq(items)
+        carried.append(project(spark, [*listed(child.output()), *identity], plan))
+    replaced = union.withNewChildren(seq(spark, carried))
+    return replaced, listed(replaced.output())[-len(IDENTITY) :]

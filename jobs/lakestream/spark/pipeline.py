@@ -10,8 +10,9 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructField, StructType
 
-from lakestream.errors import SchemaError
+from lakestream.errors import SchemaError, SinkError
 from lakestream.spark.events import REASON, ROW, events_schema, unreadable
+from lakestream.spark.failing import failing_records, failure_of
 from lakestream.spark.origin import ORIGIN, with_origin
 from lakestream.spark.parse import IDENTITY, RECORD, good_events, parse_schema, quoted, rejected_records
 from lakestream.spark.repeatable import why_not_repeatable
@@ -21,7 +22,11 @@ Guard: TypeAlias = Callable[[StructType], Column | None]
 """Says, of rows with these columns, why a sink cannot take one: a column of text, null for rows that it can take. None:
 it takes every row."""
 
+FAILS = "spec.transform or deleteWhen fails"
+"""The reason of a record at a value of which Spark has no result for an expression of the document's SQL."""
+
 _WHY = "_lakestream_refusal"
+_DELETES = "_lakestream_deletes"
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,24 @@ class Divided:
     """What goes to quarantine: the raw records, with `_reason`."""
     refused: int
     """How many of `rejected` the parser took, and the sink would not have taken."""
+
+
+@dataclass(frozen=True)
+class Screened:
+    """The records of a batch once the document's SQL was tried on each."""
+
+    typed: DataFrame
+    records: int
+    """At how many of them it fails."""
+    failure: SinkError
+    """What Spark says of one."""
+    kept: tuple[DataFrame, ...]
+    """What the executors keep of it."""
+
+    def release(self) -> None:
+        """Free the executors' memory."""
+        for frame in self.kept:
+            frame.unpersist()
 
 
 @dataclass(frozen=True)
@@ -50,9 +73,13 @@ class Pipeline:
     """Each row is made of one record, so that nothing is shuffled."""
     refusal: Column | None = None
     """Of the sink, for rows of `output`."""
+    delete_when: str | None = None
+    """Of the sink as well: a predicate that it looks at for each row."""
 
     @classmethod
-    def of(cls, spark: SparkSession, ddl: str, sql: str | None, guard: Guard | None = None) -> Pipeline:
+    def of(
+        cls, spark: SparkSession, ddl: str, sql: str | None, guard: Guard | None = None, delete_when: str | None = None
+    ) -> Pipeline:
         """Check schema and transform against each other and Spark, without reading anything.
 
         Args:
@@ -60,6 +87,7 @@ class Pipeline:
             ddl: `spec.schema`.
             sql: `spec.transform`.
             guard: of the sink.
+            delete_when: `spec.writers.hudi.deleteWhen`; the sink checks it.
 
         Raises:
             SchemaError: names `spec.schema` or `spec.transform`, and the column.
@@ -78,6 +106,7 @@ class Pipeline:
             output=rows.schema,
             is_by_row=sql is None or is_by_row(rows),
             refusal=None if guard is None else guard(rows.schema),
+            delete_when=delete_when,
         )
 
     @property
@@ -85,6 +114,40 @@ class Pipeline:
         """For rows that are as the table has them: no transform, and all of its columns come from the row."""
         columns = ", ".join(f"{_of_row(field)} AS {quoted(field.name)}" for field in self.output.fields)
         return replace(self, schema=self.output, sql=f"SELECT {columns} FROM {VIEW}")
+
+    def without_failing(self, typed: DataFrame) -> Screened | None:
+        """The same records, of which those at which the document's SQL fails have that as their reason; None: it fails
+        at none. Of rows that are made of several records each, nobody can tell.
+
+        A job makes all rows; if it fails, two more find what it fails at, and look whether that is all.
+
+        Args:
+            typed: with the columns of `events_schema`; persisted.
+
+        Raises:
+            SinkError: it fails at something that cannot be found.
+        """
+        if not self.is_by_row or (self.sql is None and self.delete_when is None):
+            return None
+        if (failure := failure_of(self._made(typed))) is None:
+            return None
+        nowhere = SinkError(f"{failure}. At none of the records by itself: mend spec.transform, or deleteWhen")
+        if (failing := failing_records(self._made(typed))) is None:
+            raise nowhere
+        why = sf.broadcast(failing.withColumn(_WHY, sf.lit(FAILS)))
+        marked = typed.join(why, [*IDENTITY], "left_outer").withColumn(REASON, sf.coalesce(REASON, _WHY))
+        # Kept by itself, or Spark would filter by what the SQL says before it leaves these records out.
+        marked = marked.select(*(quoted(name) for name in typed.columns)).persist(typed.storageLevel)
+        screened = Screened(marked, failing.count(), failure, (marked, failing))
+        if screened.records == 0 or failure_of(self._made(marked)) is not None:
+            screened.release()
+            raise nowhere
+        return screened
+
+    def _made(self, typed: DataFrame) -> DataFrame:
+        """All that SQL of the document makes of records."""
+        rows = transform(good_events(typed), self.sql or f"SELECT * FROM {VIEW}")
+        return rows if self.delete_when is None else rows.selectExpr("*", f"({self.delete_when}) AS {_DELETES}")
 
     def divide(self, typed: DataFrame) -> Divided:
         """Part what goes to the sink from what cannot be used; one job counts the rows that the sink refuses.

@@ -232,7 +232,7 @@ class Parts:
     def idle(self, caught_up_to: datetime) -> None: ...
     def check(self) -> None: ...
 
-    def fetch(self, plan: BatchPlan) -> Fetched[list[Row]]:
+    def fetch(self, plan: BatchPlan, *, replay: bool) -> Fetched[list[Row]]:
         records = [(record, self.definition) for record in records_of(plan, self.place)]
         rejected = [row for row in records if rejects(self.definition, row[0])]
         stats = ShardStats(SHARD, len(records), 10, NOW, NOW)

@@ -204,7 +204,7 @@ class ScriptedFetcher:
     world: World
     rejected_per_batch: int = 0
 
-    def fetch(self, plan: BatchPlan) -> Fetched[list[int]]:
+    def fetch(self, plan: BatchPlan, *, replay: bool) -> Fetched[list[int]]:
         assert self.world.plans.get(plan.batch) == plan, "a batch is fixed before it is read"
         self.world.fetched += 1
         self.world.reach("fetch")
@@ -643,9 +643,9 @@ def test_just_as_many_unusable_records_as_the_limit_allows_fail_nothing(
     driver = start(world, rejected=1, max_rejected=limit)
     fetch = ScriptedFetcher.fetch
 
-    def many(self: ScriptedFetcher, plan: BatchPlan) -> Fetched[list[int]]:
+    def many(self: ScriptedFetcher, plan: BatchPlan, *, replay: bool) -> Fetched[list[int]]:
         stats = ShardStats(SHARD, records, 10, START, START)
-        return replace(fetch(self, plan), rejected_count=rejected, shards=(stats,))
+        return replace(fetch(self, plan, replay=replay), rejected_count=rejected, shards=(stats,))
 
     monkeypatch.setattr(ScriptedFetcher, "fetch", many)
     driver.engine.run(Until.CAUGHT_UP)

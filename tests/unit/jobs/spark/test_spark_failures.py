@@ -145,7 +145,7 @@ def test_where_an_expression_fails_at_a_value_it_is_said_what_to_mend(
     said = str(in_our_words(Py4JError(text)))
     kind, _, message = cause.partition(": ")
     assert said.startswith(f"a Spark job failed: {kind.rpartition('.')[2]}: {message}")
-    assert ("let spec.transform, or deleteWhen, take that value for null" in said) is at_a_value
+    assert ("Have spec.transform, or deleteWhen, take that value for null" in said) is at_a_value
     query = Remedy(again="", driver_memory="", executor_memory="", rights="")
     assert "transform" not in str(in_our_words(Py4JError(text), query))
 

@@ -1,0 +1,137 @@
+"""Records at which the document's SQL fails, with real Spark: one of them must not stop a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import orjson
+import pytest
+from pyspark.sql import SparkSession
+
+from lakestream.kinesis import KinesisSettings
+from lakestream.ports import Fetched
+from lakestream.spark.fetch import SparkFetcher
+from lakestream.spark.pipeline import FAILS, Pipeline
+from lakestream.storage import StoreSettings
+
+pytestmark = pytest.mark.spark
+
+DDL = "id string, n long, words array<string>"
+NANOSECONDS = 1_795_000_000_000_000_000
+"""Of which `timestamp_millis` makes no time, but fails."""
+RECORDS = [
+    {"id": "a", "n": 1_795_000_000_000, "words": ["x", "y"]},
+    {"id": "late", "n": NANOSECONDS, "words": ["x", "x"]},
+    {"id": "b", "n": 1_795_000_000_001, "words": ["z"]},
+    {"id": "null"},
+    {"id": "later", "n": NANOSECONDS + 1, "words": []},
+]
+
+Fetch = Callable[..., Fetched[Any]]
+
+
+@pytest.fixture(autouse=True)
+def as_for_files(spark: SparkSession) -> Iterator[None]:
+    """Spark plans once, so that a task that reads records makes rows of them as well, and may fail at that."""
+    before = spark.conf.get("spark.sql.adaptive.enabled")
+    spark.conf.set("spark.sql.adaptive.enabled", "false")
+    yield
+    spark.conf.set("spark.sql.adaptive.enabled", str(before))
+
+
+@pytest.fixture
+def fetcher(spark: SparkSession, kinesis: KinesisSettings, nowhere: StoreSettings, scripted: Any) -> Iterator[Fetch]:
+    """Fetches a batch by a pipeline; what is held is released."""
+    held: list[Fetched[Any]] = []
+
+    def fetch(pipeline: Pipeline, records: Sequence[object] = RECORDS, *, replay: bool = True) -> Fetched[Any]:
+        data = [orjson.dumps(record) for record in records]
+        plan, reader = scripted([data[::2], data[1::2]])
+        held.append(SparkFetcher(spark, kinesis, pipeline, nowhere, reader).fetch(plan, replay=replay))
+        return held[-1]
+
+    yield fetch
+    for fetched in held:
+        fetched.release()
+    assert spark.sparkContext._jsc.getPersistentRDDs().isEmpty()
+
+
+def ids(rows: Any) -> list[str]:
+    return sorted(row.id for row in rows.collect())
+
+
+def rejected(fetched: Fetched[Any]) -> list[tuple[str, str]]:
+    found = sorted((orjson.loads(bytes(row.data))["id"], row._reason) for row in fetched.rejected.collect())
+    assert fetched.rejected_count == len(found)
+    assert fetched.records >= len(RECORDS), "all of them are told of"
+    return found
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT id, timestamp_millis(n) AS at FROM events",
+        "SELECT id, date(at) AS day FROM (SELECT id, timestamp_millis(n) AS at FROM events) AS timed",
+        "SELECT id FROM events WHERE timestamp_millis(n) > timestamp'2000-01-01' OR n IS NULL",
+        "SELECT id, at FROM events LATERAL VIEW explode(array(timestamp_millis(n))) AS at",
+        "SELECT id, timestamp_millis(n) AS at, timestamp_millis(n) + interval 1 day AS next FROM events",
+    ],
+)
+def test_those_alone_go_to_quarantine(spark: SparkSession, fetcher: Fetch, sql: str) -> None:
+    fetched = fetcher(Pipeline.of(spark, DDL, sql))
+    assert ids(fetched.rows) == ["a", "b", "null"]
+    assert rejected(fetched) == [("late", FAILS), ("later", FAILS)]
+
+
+def test_an_operator_of_several_fails_at_others(spark: SparkSession, fetcher: Fetch) -> None:
+    sql = (
+        "SELECT id, word, at FROM (SELECT id, words, map_from_arrays(words, words) AS m, n FROM events) AS mapped "
+        "LATERAL VIEW OUTER explode(words) AS word LATERAL VIEW explode(array(timestamp_millis(n))) AS at"
+    )
+    fetched = fetcher(Pipeline.of(spark, DDL, sql + " WHERE size(m) >= 0 OR m IS NULL"))
+    assert ids(fetched.rows) == ["a", "a", "b", "null"]
+    assert rejected(fetched) == [("late", FAILS), ("later", FAILS)]
+
+
+def test_a_predicate_of_the_sink_is_tried_as_well(spark: SparkSession, fetcher: Fetch) -> None:
+    fetched = fetcher(Pipeline.of(spark, DDL, None, delete_when="timestamp_millis(n) < timestamp'2000-01-01'"))
+    assert ids(fetched.rows) == ["a", "b", "null"]
+    assert fetched.rows.columns[:3] == ["id", "n", "words"]
+    assert rejected(fetched) == [("late", FAILS), ("later", FAILS)]
+
+
+def test_what_the_schema_rejects_keeps_its_reason(spark: SparkSession, fetcher: Fetch) -> None:
+    records = [*RECORDS, {"id": "odd", "n": "x"}]
+    fetched = fetcher(Pipeline.of(spark, DDL, "SELECT id, timestamp_millis(n) AS at FROM events"), records)
+    assert [reason for _, reason in rejected(fetched)] == [FAILS, FAILS, "does not match the schema: n"]
+
+
+def test_nothing_is_rejected_where_it_fails_at_none(spark: SparkSession, fetcher: Fetch) -> None:
+    fetched = fetcher(Pipeline.of(spark, DDL, "SELECT id, n > 0 AS known FROM events"))
+    assert ids(fetched.rows) == ["a", "b", "late", "later", "null"]
+    assert rejected(fetched) == []
+
+
+def test_batches_are_tried_once_one_was_begun_in_vain(
+    spark: SparkSession, kinesis: KinesisSettings, nowhere: StoreSettings, scripted: Any
+) -> None:
+    plan, reader = scripted([[orjson.dumps(record) for record in RECORDS]])
+    pipeline = Pipeline.of(spark, DDL, "SELECT id, timestamp_millis(n) AS at FROM events")
+    fetcher = SparkFetcher(spark, kinesis, pipeline, nowhere, reader)
+    first = fetcher.fetch(plan)
+    with pytest.raises(Exception, match="long overflow"):
+        first.rows.collect()
+    first.release()
+    for replay in (True, False):
+        fetched = fetcher.fetch(plan, replay=replay)
+        assert ids(fetched.rows) == ["a", "b", "null"]
+        assert rejected(fetched) == [("late", FAILS), ("later", FAILS)]
+        fetched.release()
+
+
+def test_rows_of_several_records_fail_as_a_whole(spark: SparkSession, fetcher: Fetch) -> None:
+    sql = "SELECT id, min(timestamp_millis(n)) AS at FROM events GROUP BY id"
+    fetched = fetcher(Pipeline.of(spark, DDL, sql))
+    with pytest.raises(Exception, match="overflow"):
+        fetched.rows.collect()
