@@ -2,7 +2,8 @@
 
 What passes by itself is waited out so: a storage that does not answer, and one, or Kinesis, that denies a request. For
 rights are not known everywhere at once: what was allowed just now is denied here and there for seconds to a minute. A
-right that is missing for good is denied for longer.
+right that is missing for good is denied for longer. Likewise a batch is left behind at whose records SQL fails, which
+its replay finds.
 """
 
 from __future__ import annotations
@@ -35,6 +36,8 @@ _DENIED = "LAKESTREAM_DENIED_SINCE"
 """The same of the first denial, if there was one: seconds of the machine's clock that nobody sets."""
 
 
+_STATUS = "LAKESTREAM_WOULD_END_WITH"
+"""The same of the status of a driver that this does not help."""
 _OWNER = "LAKESTREAM_OWNER"
 _EPOCH = "LAKESTREAM_EPOCH"
 """The same of the driver's id, and of the last epoch that it has taken."""
@@ -60,7 +63,7 @@ def has_taken(epoch: int) -> None:
 
 def would_end_with() -> Exit:
     """The status of a driver that has begun anew, if that does not help."""
-    return Exit.PERMANENT if _DENIED in os.environ else Exit.STORAGE
+    return Exit(int(os.environ.get(_STATUS, Exit.STORAGE)))
 
 
 def pause(stop: StopSignal) -> None:
@@ -71,7 +74,7 @@ def pause(stop: StopSignal) -> None:
 
 def batches_go_on() -> None:
     """It has helped; the next time it may again."""
-    for name in (_WHY, _DENIED):
+    for name in (_WHY, _DENIED, _STATUS):
         os.environ.pop(name, None)
 
 
@@ -81,9 +84,15 @@ def outlast_outage(why: str, stop: StopSignal) -> None:
     Returns if it is to end anyway; and if it has begun anew, and no batch has gone on since: then whoever starts
     drivers decides, and counts.
     """
-    if not (stop.is_asked or why_begun_anew()):
-        logger.error("%s", why)
-        _begin_anew(why, stop)
+    _begin_anew_once(why, Exit.STORAGE, stop)
+
+
+def outlast_failure(why: str, stop: StopSignal) -> None:
+    """Run this program anew because of a record at which the document's SQL fails, to leave it out.
+
+    Returns as `outlast_outage`.
+    """
+    _begin_anew_once(why, Exit.FAILED, stop)
 
 
 def outlast_denial(denied: AccessDeniedError, stop: StopSignal) -> None:
@@ -101,12 +110,19 @@ def outlast_denial(denied: AccessDeniedError, stop: StopSignal) -> None:
         str(denied).rstrip("."),
         left,
     )
-    _begin_anew(f"{denied}", stop)
+    _begin_anew(f"{denied}", Exit.PERMANENT, stop)
 
 
-def _begin_anew(why: str, stop: StopSignal) -> None:
+def _begin_anew_once(why: str, status: Exit, stop: StopSignal) -> None:
+    if not (stop.is_asked or why_begun_anew()):
+        logger.error("%s", why)
+        _begin_anew(why, status, stop)
+
+
+def _begin_anew(why: str, status: Exit, stop: StopSignal) -> None:
     """Run this program, with its arguments, from its beginning. Threads, connections and memory are gone at once."""
     os.environ[_WHY] = printable(why)[:_MOST_WHY]
+    os.environ[_STATUS] = str(int(status))
     stop.hand_over()
     logging.shutdown()
     os.execv(sys.executable, sys.orig_argv)

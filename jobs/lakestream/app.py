@@ -30,7 +30,7 @@ from lakestream.control import (
     PrometheusProgress,
     serve_metrics,
 )
-from lakestream.endings import denials_outlasted, end_all, end_at_once
+from lakestream.endings import failures_outlasted, end_all, end_at_once
 from lakestream.engine import Engine, Until
 from lakestream.errors import DataLossError, KinesisRejectedError, LakeStreamError, RangeError, StreamRecreatedError
 from lakestream.exits import exit_of
@@ -104,7 +104,7 @@ def run(document: LakeStream, writer_name: str, run_settings: RunSettings) -> in
     with ExitStack() as stack:
         stack.enter_context(stop_on_signals(stop))
         control = _control(stack, WriterNames(document.metadata.name, writer.name), stop)
-        with _told(control), denials_outlasted(stop):
+        with _told(control), failures_outlasted(stop):
             pause(stop)
             # A driver may be asked to stop as soon as it has been made.
             done = 0 if stop.is_set() else _ingest(document, writer, run_settings, control, stop)

@@ -7,8 +7,8 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from lakestream.anew import outlast_denial, outlast_outage
-from lakestream.errors import AccessDeniedError, LakeStreamError
+from lakestream.anew import outlast_denial, outlast_failure, outlast_outage
+from lakestream.errors import AccessDeniedError, ExpressionError, LakeStreamError
 from lakestream.exits import exit_of, leave_message
 from lakestream.spark.session import kill_jvm, owns_jvm
 from lakestream.stopping import StopSignal
@@ -39,13 +39,19 @@ def end_all(stop: StopSignal, error: LakeStreamError) -> None:
 
 
 @contextmanager
-def denials_outlasted(stop: StopSignal) -> Iterator[None]:
-    """Begin anew after a request that was denied, whatever it was for, unless that is the end: the one place that
-    decides. By now all has ended in order, and what was begun is undone by the next start, as after a kill."""
+def failures_outlasted(stop: StopSignal) -> Iterator[None]:
+    """Begin anew after a request that was denied, whatever it was for, and after a record at which SQL fails, unless
+    that is the end: the one place that decides. By now all has ended in order, and what was begun is undone by the next
+    start, as after a kill."""
     try:
         yield
     except AccessDeniedError as error:
         if owns_jvm():
             kill_jvm()
             outlast_denial(error, stop)
+        raise
+    except ExpressionError as error:
+        if owns_jvm():
+            kill_jvm()
+            outlast_failure(f"{error}", stop)
         raise

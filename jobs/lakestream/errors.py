@@ -96,6 +96,10 @@ class SinkError(LakeStreamError):
     """A sink could not make a batch visible."""
 
 
+class ExpressionError(SinkError):
+    """SQL fails at a value of a record. The next start finds such records, if rows are made of one record each."""
+
+
 class QuarantineLimitError(PermanentError):
     """More records than the configured fraction of a batch were unusable."""
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from py4j.protocol import Py4JError, Py4JNetworkError
 from pyspark.errors import PySparkException
 
-from lakestream.errors import AccessDeniedError, LakeStreamError, SinkError
+from lakestream.errors import AccessDeniedError, ExpressionError, LakeStreamError, SinkError
 
 logger = logging.getLogger(__name__)
 
@@ -55,9 +55,9 @@ WRITER = Remedy(
     driver_memory="spec.resources.driver.memory",
     executor_memory="spec.resources.executor.memory",
     rights="Check the driver's credentials and their policy (charts/lakestream/iam/job.json has what it needs)",
-    at_a_value=". An expression of SQL fails at a value of a record. The next start puts such records into quarantine, "
-    "unless rows are made of several records each. Have spec.transform, or deleteWhen, take that value for null, or "
-    "leave the record out",
+    at_a_value=". An expression of SQL fails at a value of a record. Such records go to quarantine when the batch is "
+    "begun anew, unless rows are made of several records each. Have spec.transform, or deleteWhen, take that value for "
+    "null, or leave the record out",
 )
 
 
@@ -108,6 +108,6 @@ def in_our_words(error: BaseException, remedy: Remedy = WRITER) -> LakeStreamErr
             return SinkError(f"a JVM is out of memory ({message.strip()}): raise {setting}")
         # A null where Spark's own code expects none is not what an expression tells of a value.
         is_at_a_value = _AT_A_VALUE.match(text, found[-1].end()) and not kind.endswith("NullPointerException")
-        what_to_mend = remedy.at_a_value if is_at_a_value else ""
-        return SinkError(f"a Spark job failed: {kind.rsplit('.', 1)[-1]}: {message.strip()}{what_to_mend}")
+        told = f"a Spark job failed: {kind.rsplit('.', 1)[-1]}: {message.strip()}"
+        return ExpressionError(f"{told}{remedy.at_a_value}") if is_at_a_value else SinkError(told)
     return SinkError(f"a Spark job failed: {text.strip().splitlines()[0] if text.strip() else type(error).__name__}")
