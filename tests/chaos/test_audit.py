@@ -28,7 +28,7 @@ def _truth(events: int) -> Truth:
     chance = Random(7)
     supply = Events(chance)
     records = list(supply.take(events, datetime.now(UTC))) + [
-        poison(kind, chance, supply.fresh(), Sink.JSON) for kind in landed()
+        poison(kind, chance, supply.fresh(), Sink.JSON) for kind in landed(sql=True)
     ]
     return Truth({("shardId-0", 100 + number, 0): sent for number, sent in enumerate(records)}, ())
 

@@ -15,6 +15,9 @@ from typing import TypeAlias
 from chaos.events import Event, Fate, Row, Sent, encoded
 from chaos.setting import Sink
 
+FAILS = "no result"
+"""A note that Spark has no result for, by the transform of `world`."""
+
 Bytes: TypeAlias = Callable[[Random, Event], bytes]
 
 
@@ -30,6 +33,8 @@ class Poison:
     in_inserts: Fate | None = None
     """In a Hudi table that keeps every record, whatever its key; None: as in one kept by key."""
     landed: bool = True
+    fails: bool = False
+    """Whether only a transform is in its way, which fails at it."""
 
     def fate(self, sink: Sink) -> Fate:
         if not sink.is_hudi:
@@ -148,10 +153,11 @@ POISON: Mapping[str, Poison] = {
     "microseconds for seconds": Poison(_raw("at", "1769860800123456")),
     "milliseconds for seconds": Poison(_raw("at", "1769860800123")),
     "the zero time": _either(_with(at="0001-01-01T00:00:00Z"), _set(at=-62135596800000000)),
+    "a note at which the transform fails": Poison(_with(note=FAILS), fails=True),
     "the largest time": Poison(_raw("at", str(2**63 - 1))),
 }
 
 
-def landed() -> tuple[str, ...]:
-    """The kinds that a schedule may draw."""
-    return tuple(kind for kind, entry in POISON.items() if entry.landed)
+def landed(*, sql: bool) -> tuple[str, ...]:
+    """The kinds that a schedule may draw, with a transform or without."""
+    return tuple(kind for kind, entry in POISON.items() if entry.landed and (sql or not entry.fails))

@@ -70,7 +70,8 @@ class Producer:
         self._bursts = 0
         self._setting = setting
         self._hash_keys: dict[str, range] = {}
-        self._poisons = cycle(chance.sample(landed(), len(landed())))
+        poisons = landed(sql=setting.sql)
+        self._poisons = cycle(chance.sample(poisons, len(poisons)))
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="producer", daemon=True)

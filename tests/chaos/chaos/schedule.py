@@ -76,6 +76,8 @@ def draw_scenario(seed: str, number: int, *, lives: int | None = None, volume: i
         burst=chance.choice((20, 60, 200)),
         auto=chance.random() < 0.12,
         volume=volume,
+        # By a chance of its own: a seed means otherwise what it meant.
+        sql=Random(f"{own}, SQL").random() < 0.15,
     )
     drawn = chance.randint(*LIVES)
     return Scenario(own, setting, tuple(_draw_life(chance, setting) for _ in range(lives or drawn)))

@@ -47,7 +47,9 @@ class Setting:
     """Whether the stream is on demand and places records itself; most then have no partition key."""
     volume: int = 1
     """Bursts that come at a time."""
+    sql: bool = False
+    """Whether the document has a transform, which fails at some records."""
 
     def __str__(self) -> str:
-        more = [", with executors"] * self.cluster + [", placed by the stream"] * self.auto
+        more = [", with executors"] * self.cluster + [", placed by the stream"] * self.auto + [", by SQL"] * self.sql
         return f"{self.sink} on {self.place}{''.join(more)}"

@@ -21,6 +21,7 @@ from chaos.clock import WallClock
 from chaos.driver import Driver, Launch
 from chaos.events import DELETES, KEY, ORDERING, PARTITION, SCHEMA
 from chaos.ledger import Stored
+from chaos.poison import FAILS
 from chaos.producer import Producer, hash_keys_of
 from chaos.resharding import Resharding
 from chaos.s3 import AWAITED, Effect, S3Faults, S3Proxy, S3Server
@@ -33,6 +34,7 @@ _COMMAND_SECONDS = 120.0
 _ONE_AT_A_TIME = "One goes on at a time"
 """Of a request that is refused rightly."""
 _INTERPRETED = "--conf spark.sql.codegen.wholeStage=false --conf spark.sql.codegen.factoryMode=NO_CODEGEN"
+_TRANSFORM = f"SELECT * FROM events WHERE note IS NULL OR note <> '{FAILS}' OR raise_error(note) IS NULL"
 _SMALL_PARTS = "--conf spark.hadoop.fs.s3a.multipart.size=5M --conf spark.hadoop.fs.s3a.multipart.threshold=5M"
 
 
@@ -306,6 +308,7 @@ def _document(setting: Setting, root: str, endpoint: str) -> dict[str, Any]:
         "spec": {
             "source": {"kinesis": {"stream": STREAM, "region": "us-east-1", "endpoint": endpoint}},
             "schema": SCHEMA,
+            **({"transform": _TRANSFORM} if setting.sql else {}),
             "trigger": {"interval": "200ms", "maxRecordsPerBatch": 4 * setting.burst * setting.volume},
             "writers": [{"name": WRITER, **_output(setting.sink, f"{root}/table")}],
             "checkpoint": f"{root}/checkpoint",
