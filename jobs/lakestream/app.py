@@ -30,7 +30,7 @@ from lakestream.control import (
     PrometheusProgress,
     serve_metrics,
 )
-from lakestream.endings import failures_outlasted, end_all, end_at_once
+from lakestream.endings import end_all, end_at_once, failures_outlasted
 from lakestream.engine import Engine, Until
 from lakestream.errors import DataLossError, KinesisRejectedError, LakeStreamError, RangeError, StreamRecreatedError
 from lakestream.exits import exit_of
