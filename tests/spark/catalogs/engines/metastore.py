@@ -74,6 +74,8 @@ class Metastore:
                     f"-Dlog4j2.configurationFile=file:{self._folder}/log4j2.properties",
                     # Else it takes a file of its own instead, and writes into /tmp.
                     f"-Dhive.log4j.file={self._folder}/log4j2.properties",
+                    # Else a call may be answered before it is in the log.
+                    "-Dhive.async.log.enabled=false",
                     f"-Dderby.stream.error.file={self._folder}/derby.log",
                     *("-cp", self._classes),
                     "org.apache.hadoop.hive.metastore.HiveMetaStore",
