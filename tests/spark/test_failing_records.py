@@ -44,6 +44,7 @@ def as_for_files(spark: SparkSession) -> Iterator[None]:
 def fetcher(spark: SparkSession, kinesis: KinesisSettings, nowhere: StoreSettings, scripted: Any) -> Iterator[Fetch]:
     """Fetches a batch by a pipeline; what is held is released."""
     held: list[Fetched[Any]] = []
+    before = kept(spark)
 
     def fetch(pipeline: Pipeline, records: Sequence[object] = RECORDS, *, replay: bool = True) -> Fetched[Any]:
         data = [orjson.dumps(record) for record in records]
@@ -54,7 +55,12 @@ def fetcher(spark: SparkSession, kinesis: KinesisSettings, nowhere: StoreSetting
     yield fetch
     for fetched in held:
         fetched.release()
-    assert spark.sparkContext._jsc.getPersistentRDDs().isEmpty()
+    assert kept(spark) == before
+
+
+def kept(spark: SparkSession) -> set[int]:
+    """Ids of what the executors keep."""
+    return set(spark.sparkContext._jsc.getPersistentRDDs())
 
 
 def ids(rows: Any) -> list[str]:
