@@ -6,7 +6,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from lakestream.spark.parse import jvm
+from lakestream.spark.parse import IDENTITY, jvm
 
 
 def frame(spark: SparkSession, plan: Any) -> DataFrame:
@@ -17,6 +17,17 @@ def frame(spark: SparkSession, plan: Any) -> DataFrame:
 def project(spark: SparkSession, columns: list[Any], child: Any) -> Any:
     """The operator that makes these columns."""
     return jvm(spark).org.apache.spark.sql.catalyst.plans.logical.Project(seq(spark, columns), child)
+
+
+def class_of(node: Any) -> str:
+    """The name of an operator, or of an expression."""
+    return str(node.getClass().getSimpleName())
+
+
+def identity_in(view: Any) -> list[Any]:
+    """The attributes of `IDENTITY` among those of the view of events."""
+    by_name = {attribute.name(): attribute for attribute in listed(view.output())}
+    return [by_name[name] for name in IDENTITY]
 
 
 def listed(items: Any) -> list[Any]:

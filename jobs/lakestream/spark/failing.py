@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from lakestream.errors import SinkError
-from lakestream.spark.catalyst import frame, listed, project, seq
+from lakestream.spark.catalyst import class_of, frame, identity_in, listed, project, seq
 from lakestream.spark.failures import SPARK_ERRORS, WRITER, in_our_words
 from lakestream.spark.parse import IDENTITY, jvm
 
@@ -42,9 +42,9 @@ def failure_of(rows: DataFrame) -> SinkError | None:
     return None
 
 
-def failing_records(rows: DataFrame) -> DataFrame | None:
-    """`IDENTITY` of the records at which a query fails, each once; kept by the executors until it is unpersisted. None:
-    it has no expression that could fail.
+def failing_records(rows: DataFrame) -> tuple[DataFrame, int] | None:
+    """`IDENTITY` of the records at which a query fails, each once, kept by the executors until it is unpersisted, and
+    how many they are. None: it has no expression that could fail.
 
     Args:
         rows: of a query for which `is_by_row` holds.
@@ -56,8 +56,7 @@ def failing_records(rows: DataFrame) -> DataFrame | None:
     frames = [frame(spark, project(spark, identity, plan)).toDF(*IDENTITY) for plan in failing]
     found = reduce(DataFrame.unionAll, frames).distinct().persist()
     with _each_for_itself(spark):
-        found.count()
-    return found
+        return found, found.count()
 
 
 @contextmanager
@@ -74,26 +73,24 @@ def _each_for_itself(spark: SparkSession) -> Iterator[None]:
 def _walk(spark: SparkSession, plan: Any) -> tuple[Any, list[Any], list[Any]]:
     """The plan without the rows at which it fails, the attributes of `IDENTITY` in its output, and those rows: a plan
     for each of its operators."""
-    kind = plan.getClass().getSimpleName()
+    kind = class_of(plan)
     if kind == "View":
-        by_name = {attribute.name(): attribute for attribute in listed(plan.output())}
-        return plan, [by_name[name] for name in IDENTITY], []
+        return plan, identity_in(plan), []
     below, identity, failing = _walk(spark, plan.children().apply(0))
     if kind == "SubqueryAlias":
         return plan.withNewChildren(seq(spark, [below])), identity, failing
     logical = jvm(spark).org.apache.spark.sql.catalyst.plans.logical
-    unsure = [one for one in map(_bare, _worked_out(plan, kind)) if _kind(one) not in _SURE]
-    if unsure:
+    worked_out = _worked_out(plan, kind)
+    if unsure := [one for one in map(_bare, worked_out) if class_of(one) not in _SURE]:
         fails = _fails(spark, unsure)
         failing = [*failing, logical.Filter(fails, below)]
         below = logical.Filter(jvm(spark).org.apache.spark.sql.catalyst.expressions.Not(fails), below)
+    tried = [_tried(spark, one) for one in worked_out]
     if kind == "Filter":
-        return logical.Filter(_tried(spark, plan.condition()), below), identity, failing
+        return logical.Filter(*tried, below), identity, failing
     if kind == "Project":
-        made = [_tried(spark, one) for one in listed(plan.projectList())]
-        return project(spark, [*made, *identity], below), identity, failing
-    made = [_tried(spark, one) for one in listed(plan.generator().children())]
-    generator = plan.generator().withNewChildren(seq(spark, made))
+        return project(spark, [*tried, *identity], below), identity, failing
+    generator = plan.generator().withNewChildren(seq(spark, tried))
     rest = (plan.unrequiredChildIndex(), plan.outer(), plan.qualifier(), plan.generatorOutput())
     return logical.Generate(generator, *rest, below), identity, failing
 
@@ -112,16 +109,12 @@ def _fails(spark: SparkSession, expressions: list[Any]) -> Any:
 
 def _tried(spark: SparkSession, expression: Any) -> Any:
     """The same, and null where it fails. What has a name keeps it, and its id."""
-    if _kind(expression) == "Alias":
+    if class_of(expression) == "Alias":
         return expression.withNewChildren(seq(spark, [_tried(spark, expression.child())]))
-    if _kind(expression) in _SURE:
+    if class_of(expression) in _SURE:
         return expression
     return jvm(spark).org.apache.spark.sql.catalyst.expressions.TryEval(expression)
 
 
 def _bare(expression: Any) -> Any:
-    return expression.child() if _kind(expression) == "Alias" else expression
-
-
-def _kind(expression: Any) -> str:
-    return str(expression.getClass().getSimpleName())
+    return expression.child() if class_of(expression) == "Alias" else expression

@@ -11,7 +11,7 @@ from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
 
-from lakestream.spark.catalyst import frame, listed, project, seq
+from lakestream.spark.catalyst import class_of, frame, identity_in, listed, project, seq
 from lakestream.spark.parse import IDENTITY, jvm
 from lakestream.spark.transform import VIEW
 
@@ -50,10 +50,9 @@ def with_origin(rows: DataFrame) -> DataFrame | None:
 
 def _carry(spark: SparkSession, plan: Any) -> tuple[Any, list[Any]] | None:
     """The plan with the identity in its output, and the identity's attributes there; None if it cannot be had."""
-    kind = plan.getClass().getSimpleName()
+    kind = class_of(plan)
     if kind == "View" and plan.desc().identifier().table() == VIEW:
-        by_name = {attribute.name(): attribute for attribute in listed(plan.output())}
-        return plan, [by_name[name] for name in IDENTITY]
+        return plan, identity_in(plan)
     children = listed(plan.children())
     if kind == "Union":
         return _carry_all(spark, plan, children)

@@ -129,17 +129,19 @@ class Pipeline:
         """
         if not self.is_by_row or (self.sql is None and self.delete_when is None):
             return None
-        if (failure := failure_of(self._made(typed))) is None:
+        rows = self._made(typed)
+        if (failure := failure_of(rows)) is None:
             return None
         nowhere = SinkError(f"{failure}. At none of the records by itself: mend spec.transform, or deleteWhen")
-        if (failing := failing_records(self._made(typed))) is None:
+        if (found := failing_records(rows)) is None:
             raise nowhere
+        failing, records = found
         why = sf.broadcast(failing.withColumn(_WHY, sf.lit(FAILS)))
         marked = typed.join(why, [*IDENTITY], "left_outer").withColumn(REASON, sf.coalesce(REASON, _WHY))
         # Kept by itself, or Spark would filter by what the SQL says before it leaves these records out.
         marked = marked.select(*(quoted(name) for name in typed.columns)).persist(typed.storageLevel)
-        screened = Screened(marked, failing.count(), failure, (marked, failing))
-        if screened.records == 0 or failure_of(self._made(marked)) is not None:
+        screened = Screened(marked, records, failure, (marked, failing))
+        if records == 0 or failure_of(self._made(marked)) is not None:
             screened.release()
             raise nowhere
         return screened

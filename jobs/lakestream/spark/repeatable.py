@@ -8,11 +8,12 @@ nor on the order in which Spark happens to see equal records.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 
+from lakestream.spark.catalyst import class_of, listed
 from lakestream.spark.parse import jvm
 
 T = TypeVar("T")
@@ -77,10 +78,10 @@ class _Look:
         self._windows = patterns.WINDOW_EXPRESSION()
 
     def at(self, plan: Any) -> str | None:
-        name = _class(plan)
+        name = class_of(plan)
         if name == "View":
             return None  # what is below is `parse`'s
-        inner = (*_each(plan.subqueries()), *_each(plan.children()))
+        inner = (*listed(plan.subqueries()), *listed(plan.children()))
         if (reason := _first(inner, self.at)) is not None:
             return reason
         if name in _CUTS:
@@ -95,7 +96,7 @@ class _Look:
                 f"it reads something else than events ({name}), which may have changed when the batch is read again. "
                 "Join when you query the table"
             )
-        return _first(_each(plan.expressions()), self._in)
+        return _first(listed(plan.expressions()), self._in)
 
     def _in(self, expression: Any) -> str | None:
         if not (
@@ -104,14 +105,14 @@ class _Look:
             or any(expression.containsPattern(p) for p in (self._now, self._aggregates, self._windows))
         ):
             return None
-        match name := _class(expression):
+        match name := class_of(expression):
             case "WindowExpression":
                 function = expression.windowFunction()
                 reason = self._of_window(function, expression.windowSpec())
-                return reason or _first(_each(_aggregate_of(function).children()), self._in)
-            case "SortArray" if _class(_aggregate_of(collected := expression.children().apply(0))) in _COLLECTS:
-                return _first(_each(_aggregate_of(collected).children()), self._in)
-        if (reason := _first(_each(expression.children()), self._in)) is not None:
+                return reason or _first(listed(_aggregate_of(function).children()), self._in)
+            case "SortArray" if class_of(_aggregate_of(collected := expression.children().apply(0))) in _COLLECTS:
+                return _first(listed(_aggregate_of(collected).children()), self._in)
+        if (reason := _first(listed(expression.children()), self._in)) is not None:
             return reason
         if name == "AggregateExpression" and not _is_exact(_aggregate_of(expression)):
             return _order(_aggregate_of(expression).prettyName())
@@ -128,10 +129,10 @@ class _Look:
         return bool(expression.containsPattern(self._now))
 
     def _of_window(self, function: Any, spec: Any) -> str | None:
-        order = list(_each(spec.orderSpec()))
-        names = {reference.name() for part in order for reference in _each(part.references().toSeq())}
+        order = list(listed(spec.orderSpec()))
+        names = {reference.name() for part in order for reference in listed(part.references().toSeq())}
         by_value = not order or "RangeFrame" in spec.frameSpecification().toString()
-        exact = _class(function) in _RANKS or (by_value and _is_exact(_aggregate_of(function)))
+        exact = class_of(function) in _RANKS or (by_value and _is_exact(_aggregate_of(function)))
         if exact or names >= _UNIQUE:
             return None
         name = _aggregate_of(function).prettyName()
@@ -147,21 +148,21 @@ _CUT_WORDS = {"GlobalLimit": "LIMIT", "LocalLimit": "LIMIT", "Sample": "TABLESAM
 def _is_exact(function: Any) -> bool:
     if hasattr(function, "replacement") and "RuntimeReplaceableAggregate" in _interfaces(function):
         return _is_exact(function.replacement())
-    name = _class(function)
+    name = class_of(function)
     if name in _INEXACT:
         return function.children().apply(0).dataType().simpleString() not in _INEXACT[name]
     return name in _EXACT
 
 
 def _aggregate_of(expression: Any) -> Any:
-    return expression.aggregateFunction() if _class(expression) == "AggregateExpression" else expression
+    return expression.aggregateFunction() if class_of(expression) == "AggregateExpression" else expression
 
 
 def _is_special(cast: Any) -> bool:
     if cast.dataType().simpleString() not in ("date", "timestamp", "timestamp_ntz"):
         return False
     text = cast.child()
-    return _class(text) == "Literal" and _SPECIAL.match(text.toString()) is not None
+    return class_of(text) == "Literal" and _SPECIAL.match(text.toString()) is not None
 
 
 def _chance(name: str) -> str:
@@ -180,16 +181,8 @@ def _order(name: str) -> str:
     return f"{name}(): {why} in which Spark sees the rows, which is chance, {_SAME}; {instead}"
 
 
-def _class(node: Any) -> str:
-    return str(node.getClass().getSimpleName())
-
-
 def _interfaces(node: Any) -> set[str]:
     return {kind.getSimpleName() for kind in node.getClass().getInterfaces()}
-
-
-def _each(sequence: Any) -> Iterator[Any]:
-    return (sequence.apply(position) for position in range(sequence.size()))
 
 
 def _first(nodes: Any, look: Callable[[Any], str | None]) -> str | None:

@@ -7,6 +7,7 @@ from pyspark.errors import AnalysisException, ParseException
 from pyspark.sql import DataFrame, SparkSession
 
 from lakestream.errors import SchemaError
+from lakestream.spark.catalyst import class_of
 from lakestream.spark.parse import first_line, jvm
 
 VIEW = "events"
@@ -67,7 +68,7 @@ def is_by_row(rows: DataFrame) -> bool:
 
 
 def _is_by_row(plan: Any) -> bool:
-    kind = plan.getClass().getSimpleName()
+    kind = class_of(plan)
     if kind == "View":
         return True  # the events
     if kind not in _BY_ROW or not plan.subqueries().isEmpty():
