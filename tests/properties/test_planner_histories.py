@@ -245,3 +245,16 @@ TestHistory = History.TestCase
 TestHistory.settings = common
 TestTrimmedHistory = TrimmedHistory.TestCase
 TestTrimmedHistory.settings = common
+
+
+def test_an_iterator_that_has_expired_is_one_of_those_that_are_to() -> None:
+    """Four in a row are more than a reader bears."""
+    machine = TrimmedHistory()
+    machine.begin(shards=1, start="TRIM_HORIZON", page_size=1, empty_pages=0, max_records=1)
+    machine.lose_a_plan()
+    machine.expire_an_iterator(calls=1)
+    machine.pass_time(by=400.0)
+    machine.expire_an_iterator(calls=0)
+    machine.expire_an_iterator(calls=0)
+    machine.lose_a_plan()
+    machine.teardown()

@@ -170,6 +170,9 @@ class FakeKinesis:
         self.advance(self.latency)
         it = self._iterators[int(iterator)]
         if self.time - it.issued_at > _ITERATOR_LIFE:
+            # In place of one that was to: a reader bears so many in a row, and no more.
+            if self.failures and isinstance(self.failures[0], ExpiredIteratorError):
+                self.failures.popleft()
             raise ExpiredIteratorError("ExpiredIteratorException: Iterator expired")
         shard = self.shards[it.shard_id]
         begin = max(self._index(shard, it.start), shard.trimmed)
