@@ -10,7 +10,7 @@ import signal
 import ssl
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -60,6 +60,17 @@ class InitialStream:
         raise SettingsError(f"--create-stream: {text!r} is neither NAME:SHARDS nor NAME:{ON_DEMAND}")
 
 
+def _folder(text: str) -> Path:
+    if not text:
+        # As of a variable that is not set; taken as a path it is the working folder.
+        raise typer.BadParameter("it is empty; give a folder")
+    return Path(text)
+
+
+def _folder_option(meaning: str) -> Any:
+    return typer.Option(metavar="FOLDER", parser=_folder, help=meaning)
+
+
 @app.command()
 def serve(  # noqa: PLR0913, PLR0917 - the options of the command
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
@@ -75,11 +86,15 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of the command
     limits: Annotated[bool, typer.Option(help="Keep Kinesis's rates per shard and operation.")] = True,
     tls: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Serve TLS with tls.crt and tls.key of this folder, made if not there."),
+        typer.Option(
+            metavar="FOLDER",
+            parser=_folder,
+            help="Serve TLS with tls.crt and tls.key of this folder, made if not there.",
+        ),
     ] = None,
     data: Annotated[
         Path | None,
-        typer.Option(metavar="FOLDER", help="Keep streams and records in this folder; without it they are in memory."),
+        _folder_option("Keep streams and records in this folder; without it they are in memory."),
     ] = None,
     testing: Annotated[bool, typer.Option(help="Let clients drive the clock and switch on faults.")] = False,
 ) -> None:

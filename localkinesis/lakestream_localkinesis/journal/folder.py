@@ -22,6 +22,7 @@ Write = Callable[[int, memoryview], int]
 _SUFFIX = ".journal"
 _SEGMENT = re.compile(r"[0-9]{12,}\.journal")
 _UNFINISHED = ".new"
+_KEY = "key"
 
 
 @dataclass(eq=False, slots=True)
@@ -37,6 +38,10 @@ class Segment:
     def number(self) -> int:
         """Its place in the order."""
         return int(self.path.stem)
+
+
+def _is_ours(name: str) -> bool:
+    return name == _KEY or _SEGMENT.fullmatch(name) is not None
 
 
 class Folder:
@@ -55,7 +60,9 @@ class Folder:
             self._lock = os.open(path / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
             self._take()
             for unfinished in path.glob(f"*{_UNFINISHED}"):
-                unfinished.unlink()
+                # Others may be somebody's own: nobody has said that nothing else is kept here.
+                if _is_ours(unfinished.name.removesuffix(_UNFINISHED)):
+                    unfinished.unlink()
         except OSError as error:
             raise StartupError(f"{path} cannot be used for the data: {error}") from error
 
@@ -69,7 +76,7 @@ class Folder:
         Raises:
             StartupError: it cannot be read or written, or is none.
         """
-        path = self.path / "key"
+        path = self.path / _KEY
         try:
             key = path.read_bytes() if path.exists() else None
             if key is not None and len(key) == KEY_BYTES:

@@ -38,6 +38,8 @@ STOP_SECONDS = 60
         (["--transition", "-1"], "transition"),
         (["--transition", "nan"], "transition: nan"),
         (["--transition", "inf"], "transition: inf"),
+        (["--tls", ""], "'--tls': it is empty; give a folder"),
+        (["--data", ""], "'--data': it is empty; give a folder"),
         (["--tls", "/dev/null"], "tls.crt and tls.key in /dev/null cannot be used"),
     ],
 )

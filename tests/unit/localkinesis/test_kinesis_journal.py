@@ -418,6 +418,15 @@ def test_a_folder_that_is_none_is_told(tmp_path: Path):
         Journal(tmp_path / "file", SETTINGS, START_MS)
 
 
+def test_of_files_beside_its_own_none_is_touched(host: Host):
+    host.folder.mkdir()
+    names = ["key.new", "000000000007.journal.new", "notes.new", "copy-000000000007.journal.new"]
+    for name in names:
+        (host.folder / name).write_bytes(b"mine")
+    host.start()
+    assert [name for name in names if (host.folder / name).exists()] == ["notes.new", "copy-000000000007.journal.new"]
+
+
 def test_another_account_or_region_is_refused(host: Host):
     host.start()
     with pytest.raises(StartupError, match="start it with --account 000000000000 --region us-east-1"):
