@@ -25,7 +25,7 @@ from locust import log
 from locust.env import Environment
 from locust.runners import MasterRunner, Runner, WorkerRunner
 
-from lakestream_loadgen.errors import LoadgenError, SettingsError
+from lakestream_loadgen.errors import LedgerError, LoadgenError, SettingsError
 from lakestream_loadgen.events import OrderEvents
 from lakestream_loadgen.kinesis.batching import BatchLimits
 from lakestream_loadgen.kinesis.client import HttpKinesisClient, KinesisEndpoint
@@ -147,6 +147,11 @@ class LoadRun:
         return load_settings(self._environment.parsed_options)
 
     @property
+    def is_open(self) -> bool:
+        """Whether ``producer``, ``events`` and ``pacer`` are those of a test that runs."""
+        return self._ledger is not None
+
+    @property
     def _runner(self) -> Runner:
         if self._environment.runner is None:
             raise LoadgenError("the Locust environment has no runner")
@@ -185,7 +190,10 @@ class LoadRun:
         if settings.ledger is None:
             self._ledger = NoLedger()
         else:
-            self._ledger = LedgerWriter(settings.ledger, stream=settings.stream, prefix=prefix)
+            try:
+                self._ledger = LedgerWriter(settings.ledger, stream=settings.stream, prefix=prefix)
+            except OSError as error:
+                raise LedgerError(f"--ledger {settings.ledger} cannot be written to: {error.strerror}") from error
         # By a greenlet of its own: they tell of it in the event loop, where nothing may wait.
         on_failure = partial(gevent.spawn, self._fail)
         self.events = OrderEvents(seed=settings.seed, worker=worker, prefix=prefix, mix=settings.mix)

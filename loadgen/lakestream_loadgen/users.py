@@ -6,6 +6,7 @@ import time
 from typing import Any
 
 from locust import LoadTestShape, User, task
+from locust.exception import StopUser
 
 from lakestream_loadgen.errors import LoadgenError
 from lakestream_loadgen.kinesis.producer import KinesisProducer
@@ -30,6 +31,9 @@ class KinesisUser(User):
 
     @property
     def producer(self) -> KinesisProducer:
+        if not self.run_of_load.is_open:
+            # The load could not start, which it has told; Locust makes its users all the same.
+            raise StopUser
         return self.run_of_load.producer
 
 
@@ -41,9 +45,9 @@ class OrderUser(KinesisUser):
 
     @task
     def write_orders(self) -> None:
-        run = self.run_of_load
+        run, producer = self.run_of_load, self.producer
         tokens = run.pacer.take(self.burst)
-        run.producer.put(run.events.take(tokens, time.time()))
+        producer.put(run.events.take(tokens, time.time()))
 
 
 class OrderShape(LoadTestShape):

@@ -49,6 +49,15 @@ def test_workers_share_the_load_and_write_what_their_ledgers_say(kinesis: LocalK
     assert 0 < verdict.acknowledged < 6_000
 
 
+def test_a_load_that_cannot_write_its_ledger_says_only_that(kinesis: LocalKinesis, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    status, output = run_load(kinesis, "--users", "2", "--run-time", "2s", "--ledger", str(tmp_path / "file"))
+    assert status == 2, output
+    assert f"--ledger {tmp_path / 'file'} cannot be written to: File exists" in output
+    assert "Traceback" not in output, output
+    assert kinesis.records("orders") == []
+
+
 def test_lost_connections_failures_and_throttles_lose_nothing(kinesis: LocalKinesis, tmp_path: Path) -> None:
     # On a busy machine there are few calls: some of each kind are certain.
     kinesis.faults.drop("PutRecords", times=3)
