@@ -118,6 +118,8 @@ class KinesisProducer:
         self._tickets: set[_Ticket] = set()
         self._ending = False
         self._failure: BaseException | None = None
+        self._told: set[str] = set()
+        """Kinds of failed calls that the log has told of: each once, since there may be thousands."""
         self._senders = [gevent.spawn(self._send_forever) for _ in range(settings.connections)]
         for sender in self._senders:
             sender.link_exception(self._broken)
@@ -256,6 +258,9 @@ class KinesisProducer:
             for parcel in batch:
                 parcel.possible += 1
         if isinstance(error, OutcomeUnknownError | NotWrittenError):
+            if error.code not in self._told:
+                self._told.add(error.code)
+                logger.warning("PutRecords failed, and is sent again: %s (told once; statistics count them)", error)
             self._again(batch, error.code)
             return []
         logger.error("PutRecords is refused: %s", error)

@@ -179,6 +179,15 @@ def test_a_lost_call_is_sent_again_and_counted_if_it_may_have_been_written(
     assert setting.counts.seen[f"failed calls: {error.code}"] == 1
 
 
+def test_the_log_tells_once_why_calls_fail(caplog: pytest.LogCaptureFixture) -> None:
+    away = refuse(NotWrittenError("ConnectionFailed", "http://127.0.0.1:4567/: Connection refused"))
+    lost = refuse(OutcomeUnknownError("ConnectionLost", "timed out"))
+    assert Setting(away, away, lost, away).put(event("a")) == 1
+    failed, interrupted = [record.getMessage() for record in caplog.records]
+    assert "ConnectionFailed: http://127.0.0.1:4567/: Connection refused" in failed
+    assert "ConnectionLost: timed out" in interrupted
+
+
 def test_an_internal_failure_of_one_record_may_have_been_written() -> None:
     setting = Setting(lambda ids: [None, "InternalFailure"])
     assert setting.put(event("a"), event("b")) == 2
