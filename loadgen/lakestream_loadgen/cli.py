@@ -55,7 +55,10 @@ def audit_command(  # noqa: PLR0913, PLR0917 - options of a command
     ledger: Annotated[str, typer.Option(help="Folder or s3:// prefix of the ledger.")],
     json: Annotated[str, typer.Option(help="Folder or s3:// prefix of the JSON table.")],
     quarantine: Annotated[str | None, typer.Option(help="Folder or s3:// prefix of the quarantine.")] = None,
-    snapshot: Annotated[str | None, typer.Option(help="Parquet dump of a table kept by upserts and deletes.")] = None,
+    snapshot: Annotated[
+        str | None,
+        typer.Option(help="Folder or s3:// prefix of a Parquet dump of a table kept by upserts and deletes."),
+    ] = None,
     stream: Annotated[str | None, typer.Option(help="Only the ledgers of this stream.")] = None,
     files: Annotated[
         Path | None, typer.Option(help="The JSON files that count, one a line, as `lakestream files` prints them.")
@@ -87,7 +90,7 @@ def audit_command(  # noqa: PLR0913, PLR0917 - options of a command
         compared = None if snapshot is None else compare(fold(rows), read_parquet(snapshot))
         typer.echo(report_text(verdict, compared))
         if report is not None:
-            report.write_bytes(report_json(verdict, compared))
+            _write(report, report_json(verdict, compared))
     # Whatever it is, Python would end with 1, which says that the lake is wrong.
     except Exception as error:
         if not isinstance(error, LoadgenError | OSError | ValueError):
@@ -107,14 +110,26 @@ def _require_folder(quarantine: str | None, missing: int) -> None:
         )
 
 
+def _write(report: Path, content: bytes) -> None:
+    try:
+        report.write_bytes(content)
+    except OSError as error:
+        raise LakeError(f"--report {report} cannot be written: {error.strerror}") from error
+
+
 def _listed(files: Path | None, location: str) -> list[str] | None:
     """Paths below a location, of a list of files; None: all files count."""
     from lakestream_loadgen.storage import below
 
     if files is None:
         return None
+    try:
+        text = files.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else f"it is no text: {error}"
+        raise LakeError(f"{files}, the list of files, cannot be read: {why}") from error
     # Not by `splitlines`: U+2028 and others that it takes for the end of a line may be in the name of a partition.
-    return [below(location, line) for line in files.read_text(encoding="utf-8").split("\n") if line]
+    return [below(location, line) for line in text.split("\n") if line]
 
 
 @ledger_app.callback()

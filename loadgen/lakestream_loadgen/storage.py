@@ -55,6 +55,16 @@ class Folder:
         except (BaseError, OSError) as error:
             raise LakeError(f"{self.location}/{name} cannot be read: {_told(error)}") from error
 
+    def has(self, name: str) -> bool:
+        """Whether there is such a file, hidden ones included."""
+        try:
+            obstore.head(self._store, name)
+        except FileNotFoundError:
+            return False
+        except (BaseError, OSError) as error:
+            raise LakeError(f"{self.location}/{name} cannot be looked at: {_told(error)}") from error
+        return True
+
     def write(self, name: str, data: bytes) -> None:
         """A whole file, in place of one of that name."""
         try:
@@ -106,8 +116,9 @@ def _plain(location: str) -> str:
 def _open(location: str) -> LocalStore | S3Store:
     scheme, bucket, path = _split(location)
     if scheme in _LOCAL:
-        if not Path(path).is_dir():
-            raise LakeError(f"{location} is not a folder")
+        # The empty path, as of a variable that is not set, would be the working folder.
+        if not path or not Path(path).is_dir():
+            raise LakeError(f"{location or repr(location)} is not a folder")
         return LocalStore(path)
     if scheme not in ("s3", "s3a"):
         raise LakeError(f"{location}: give a folder, or an s3:// location")

@@ -47,6 +47,7 @@ _JSON_SCHEMA = pa.schema(
 )
 _COMPRESSIONS = {".json": None, ".gz": "gzip", ".zst": "zstd"}
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
+_HUDI = ".hoodie/hoodie.properties"
 _THREADS = 8
 
 
@@ -82,7 +83,16 @@ def read_quarantine(location: str, files: Sequence[str] | None = None) -> pa.Tab
 
 
 def read_parquet(location: str) -> pa.Table:
-    """The event columns of the Parquet files under a location, e.g. the dump of a table's snapshot."""
+    """The event columns of the Parquet files under a location, e.g. the dump of a table's snapshot.
+
+    Raises:
+        LakeError: a file cannot be read, or they are those of a Hudi table itself.
+    """
+    if Folder(location).has(_HUDI):
+        raise LakeError(
+            f"{location} is a Hudi table, whose files have rows of the past too, and not all of the present: give a "
+            f"folder with a dump of it, as by `lakestream query {location} -o parquet > DUMP/rows.parquet`"
+        )
     return _read_parquet_files(location, EVENT_SCHEMA.names)
 
 

@@ -206,3 +206,18 @@ def test_what_could_not_be_done_is_no_verdict(lake: Path) -> None:
     ):
         status, output = run(lake, *arguments)
         assert (status, "lakestream audit: " in output) == (2, True), arguments
+
+
+def test_what_an_audit_cannot_use_is_named(lake: Path) -> None:
+    (lake / "binary.txt").write_bytes(b"\xff\xfe")
+    (lake / "snapshot" / ".hoodie").mkdir()
+    (lake / "snapshot" / ".hoodie" / "hoodie.properties").write_text("")
+    for arguments, told in (
+        (["--report", str(lake)], f"--report {lake} cannot be written: Is a directory"),
+        (["--files", str(lake / "none.txt")], "none.txt, the list of files, cannot be read: No such file or directory"),
+        (["--files", str(lake / "binary.txt")], "binary.txt, the list of files, cannot be read: it is no text"),
+        (["--json", ""], "'' is not a folder"),
+        (["--snapshot", str(lake / "snapshot")], f"`lakestream query {lake / 'snapshot'} -o parquet"),
+    ):
+        status, output = run(lake, *arguments)
+        assert (status, told in output, "Traceback" in output) == (2, True, False), (arguments, output)
