@@ -31,6 +31,8 @@ class _Loader(Composer, yaml.CSafeLoader):
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
         seen = set()
         for key_node, _ in node.value:
+            if not isinstance(key_node, yaml.ScalarNode):
+                raise yaml.constructor.ConstructorError(None, None, _NO_KEY, key_node.start_mark)
             if key_node.value in seen and key_node.tag != "tag:yaml.org,2002:merge":
                 raise yaml.constructor.ConstructorError(
                     None, None, f"{key_node.value} is given twice", key_node.start_mark
@@ -44,6 +46,9 @@ class _Loader(Composer, yaml.CSafeLoader):
             raise yaml.constructor.ConstructorError(None, None, "its aliases (*…) stand for too much", node.start_mark)
         return super().construct_document(node)
 
+
+_NO_KEY = "a mapping or list is no name of a field; fill {{ … }} in with what it stands for, or put it in quotes"
+"""Mostly it is a place of a template that nobody has filled in."""
 
 _MOST_NODES = 100_000
 """That aliases may stand for: a few lines of them can stand for more than any memory holds."""
@@ -213,7 +218,8 @@ def _documents(text: str) -> list[Any]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark
         where = f" in line {mark.line + 1}, column {mark.column + 1}" if mark else ""
-        message = f"the document is not valid YAML{where}: {error.problem}"
+        what = "a tab, which YAML does not indent by; write blanks" if _is_tab(text, mark) else error.problem
+        message = f"the document is not valid YAML{where}: {what}"
         raise InvalidDocumentError([Problem("", message)]) from error
     except RecursionError as error:
         raise InvalidDocumentError([Problem("", "the document is not valid YAML: it is nested too deeply")]) from error
@@ -225,6 +231,11 @@ def _documents(text: str) -> list[Any]:
         message = f"the document is not valid YAML: {error}"
         raise InvalidDocumentError([Problem("", message)]) from error
     return [document for document in documents if document is not None]
+
+
+def _is_tab(text: str, mark: yaml.Mark | None) -> bool:
+    """Whether that is what is wrong there: libyaml says only that it cannot start any token."""
+    return mark is not None and "".join(text.split("\n")[mark.line : mark.line + 1]).startswith("\t", mark.column)
 
 
 def _items(document: Any) -> Sequence[Any]:

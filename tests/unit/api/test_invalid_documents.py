@@ -64,6 +64,15 @@ def test_an_invalid_field_is_named_with_what_to_do(case: dict[str, Any]) -> None
         (f"{VALID}---\n{VALID}", "the text has 2 documents; give one LakeStream"),
         ("- orders", "the document is not a mapping; begin with apiVersion: lakestream.dev/v1alpha1"),
         ("a: [", "the document is not valid YAML in line 2, column 1: did not find expected node content"),
+        (
+            "spec:\n\tschema: id string\n",
+            "the document is not valid YAML in line 2, column 1: a tab, which YAML does not indent by; write blanks",
+        ),
+        (
+            "metadata:\n  name: {{ name }}\n",
+            "the document is not valid YAML in line 2, column 10: a mapping or list is no name of a field; "
+            "fill {{ … }} in with what it stands for, or put it in quotes",
+        ),
         ("spec: 1\nspec: 2\n", "the document is not valid YAML in line 2, column 1: spec is given twice"),
         (
             "data: !!binary aGVsbG8=",
