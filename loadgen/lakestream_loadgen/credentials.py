@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Callable
 
@@ -14,6 +15,7 @@ from lakestream_loadgen.errors import CredentialsError, SettingsError
 
 logger = logging.getLogger(__name__)
 
+_WORD = re.compile("[!-~]*")
 _AGAIN = 30.0
 """Seconds for which what there is goes on once it could not be renewed: each try holds all requests up."""
 
@@ -32,7 +34,29 @@ def find_credentials(session: Session) -> Credentials:
         raise SettingsError(
             "no AWS credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, AWS_PROFILE, or a role"
         )
+    # Those that are given for a while come from a program, and to look at them would be to ask for them.
+    if type(credentials) is Credentials:
+        for name in ("access_key", "secret_key", "token"):
+            if not _WORD.fullmatch(getattr(credentials, name) or ""):
+                raise SettingsError(
+                    f"AWS credentials: the {name.replace('_', ' ')} has a blank or a line's end, as `echo` puts one "
+                    "behind it: write it without"
+                )
     return credentials
+
+
+def checked_region(name: str) -> str:
+    """The name of a region, if it can be one: of others requests cannot be signed, and obstore panics.
+
+    Raises:
+        SettingsError: it is none.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9-]+", name):
+        raise SettingsError(
+            f"AWS_REGION, or the region of the profile, is {name!r}, which is no name of a region; "
+            "write one as in eu-west-1"
+        )
+    return name
 
 
 class RenewedCredentials:

@@ -15,7 +15,7 @@ from botocore.session import Session
 from obstore.exceptions import BaseError
 from obstore.store import LocalStore, S3Store
 
-from lakestream_loadgen.credentials import RenewedCredentials, find_credentials
+from lakestream_loadgen.credentials import RenewedCredentials, checked_region, find_credentials
 from lakestream_loadgen.errors import CredentialsError, LakeError, SettingsError
 
 if TYPE_CHECKING:
@@ -144,7 +144,7 @@ def _open_s3(bucket: str, prefix: str | None, endpoint: str | None) -> S3Store:
     chain = _CredentialChain(session)
     # Botocore knows only AWS_DEFAULT_REGION and the profile's.
     if region := os.environ.get("AWS_REGION") or session.get_config_variable("region"):
-        config["region"] = region
+        config["region"] = checked_region(region)
     return S3Store(bucket, prefix=prefix, config=config, client_options=options, credential_provider=chain)
 
 

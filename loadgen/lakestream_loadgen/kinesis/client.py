@@ -18,7 +18,7 @@ from botocore.utils import get_environ_proxies
 from geventhttpclient import HTTPClient
 from geventhttpclient.response import HTTPParseError
 
-from lakestream_loadgen.credentials import RenewedCredentials, find_credentials
+from lakestream_loadgen.credentials import RenewedCredentials, checked_region, find_credentials
 from lakestream_loadgen.errors import CredentialsError, NotWrittenError, OutcomeUnknownError, SettingsError
 from lakestream_loadgen.kinesis.wire import call_error
 
@@ -67,7 +67,7 @@ class KinesisEndpoint:
         except OSError as error:  # an ssl.SSLError is one
             raise SettingsError(f"AWS_CA_BUNDLE (or ca_bundle of the profile) {authorities}: {error}") from error
         _require_no_proxy(client.meta.endpoint_url)
-        return cls(client.meta.endpoint_url, client.meta.region_name, credentials, authorities)
+        return cls(client.meta.endpoint_url, checked_region(client.meta.region_name), credentials, authorities)
 
 
 def _require_no_proxy(url: str) -> None:

@@ -11,8 +11,9 @@ from botocore.exceptions import ClientError, CredentialRetrievalError
 
 from aws_credentials import Giver, take_away
 from lakestream_loadgen.credentials import RenewedCredentials, find_credentials
-from lakestream_loadgen.errors import NotWrittenError, SettingsError
+from lakestream_loadgen.errors import LakeError, NotWrittenError, SettingsError
 from lakestream_loadgen.kinesis.client import HttpKinesisClient, KinesisEndpoint
+from lakestream_loadgen.storage import Folder
 
 FAILURES = [
     ClientError({"Error": {"Code": "Throttling", "Message": "said STS"}}, "AssumeRoleWithWebIdentity"),
@@ -55,3 +56,25 @@ def test_an_environment_without_credentials_is_told_in_a_line(
         monkeypatch.setenv("AWS_PROFILE", profile)
     with pytest.raises(SettingsError, match=told):
         find_credentials(botocore.session.get_session())
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("AWS_REGION", "eu-west-1 ", "is 'eu-west-1 ', which is no name of a region"),
+        ("AWS_REGION", "eu-west-1\n", "which is no name of a region; write one"),
+        ("AWS_ACCESS_KEY_ID", "local\n", "the access key has a blank or a line's end"),
+        ("AWS_SECRET_ACCESS_KEY", "local ", "the secret key has a blank or a line's end"),
+        ("AWS_SESSION_TOKEN", "local\n", "the token has a blank or a line's end"),
+    ],
+)
+def test_what_nothing_can_be_signed_with_is_told(
+    name: str, value: str, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for one in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"):
+        monkeypatch.setenv(one, "eu-west-1")
+    monkeypatch.setenv(name, value)
+    with pytest.raises(LakeError, match=said):
+        Folder("s3://lake/_ledger")
+    with pytest.raises(SettingsError, match="REGION|region" if "REGION" in name else said):
+        KinesisEndpoint.from_environment()
