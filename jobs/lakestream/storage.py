@@ -130,6 +130,7 @@ class LakePath:
 
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _URL = re.compile(r"https?://[!-~]+")
+_REGION = re.compile(r"[A-Za-z0-9-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,6 +182,15 @@ def _retries(patience: timedelta) -> RetryConfig:
     return {"retry_timeout": patience, "max_retries": 1_000_000, "backoff": backoff}
 
 
+def _checked_region(name: str) -> str:
+    """With a line's end or a blank obstore and hudi-rs panic, as for an endpoint."""
+    if not _REGION.fullmatch(name):
+        raise StorageError(
+            f"AWS_REGION or AWS_DEFAULT_REGION is {name!r}, which is no region; write one as in eu-west-1"
+        )
+    return name
+
+
 def _checked(endpoint: str) -> str:
     """Of others obstore and hudi-rs panic, by what is no Exception: without a scheme, with a line's end behind it, …"""
     with suppress(ValueError):
@@ -199,7 +209,7 @@ def open_store(settings: StoreSettings) -> LakeStore:
     Cached per process: Spark's Python workers outlive their tasks, and so do the connections.
 
     Raises:
-        StorageError: the folder cannot be created, the endpoint is none, or there are no AWS credentials.
+        StorageError: the folder cannot be created, the region or the endpoint is none, or there are no AWS credentials.
         StorageUnavailableError: whoever gives these is away.
     """
     path = settings.path
@@ -215,7 +225,7 @@ def open_store(settings: StoreSettings) -> LakeStore:
         # Empty it is none to us, and a URL to obstore and hudi-rs, which read it as well and panic.
         if not os.environ.get(name, "none"):
             del os.environ[name]
-    config: S3Config = {"region": settings.s3.region, "conditional_put": "etag"}
+    config: S3Config = {"region": _checked_region(settings.s3.region), "conditional_put": "etag"}
     options: ClientConfig = {}
     if settings.s3.endpoint is not None:
         config["endpoint"] = _checked(settings.s3.endpoint)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from lakestream.errors import SettingsError
 from lakestream_api import Progress
 
 
@@ -13,9 +14,16 @@ class JsonLinesProgress:
 
     Beyond `max_bytes` the file is renamed to `<name>.1`, in place of the one before: what is kept is
     between one and two times that.
+
+    Raises:
+        SettingsError: there can be no such file.
     """
 
     def __init__(self, path: Path, max_bytes: int = 64 << 20) -> None:
+        try:
+            path.open("ab").close()
+        except OSError as error:
+            raise SettingsError(f"--progress-file {path} cannot be written: {error.strerror}") from error
         self._path = path
         self._max_bytes = max_bytes
 

@@ -130,6 +130,14 @@ def test_an_endpoint_that_is_none_is_told(endpoint: str) -> None:
         open_store(settings)
 
 
+@pytest.mark.parametrize("region", ["eu-west-1\n", "eu-west-1 ", "eu west", "\u20ac"])
+def test_a_region_that_is_none_is_told(region: str) -> None:
+    """As of a Secret that `echo` made: obstore panics, by what is no Exception."""
+    settings = StoreSettings(LakePath.parse("s3a://lake/orders"), S3Settings(region))
+    with pytest.raises(StorageError, match=r"AWS_REGION or AWS_DEFAULT_REGION is '.*', which is no region"):
+        open_store(settings)
+
+
 def test_time_alone_ends_the_tries(monkeypatch: pytest.MonkeyPatch) -> None:
     """Refused at once, ten of them take less than ten seconds."""
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")

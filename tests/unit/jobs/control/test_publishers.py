@@ -176,6 +176,13 @@ def test_a_file_has_a_line_for_each_batch_over_restarts(tmp_path: Path) -> None:
     assert path.read_text().count("\n") == 3
 
 
+@pytest.mark.parametrize("name", ["file/progress.jsonl", "nowhere/progress.jsonl", "."])
+def test_a_file_that_cannot_be_is_told_before_the_first_batch(tmp_path: Path, name: str) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(SettingsError, match="--progress-file .* cannot be written: "):
+        JsonLinesProgress(tmp_path / name)
+
+
 def test_a_reader_leaves_out_a_line_that_is_being_written(tmp_path: Path) -> None:
     path = tmp_path / "progress.jsonl"
     JsonLinesProgress(path).publish(progress(0))
