@@ -201,6 +201,10 @@ def _starved(
     assert window.executors is not None
     assert state.target is not None
     runs = clamp(spec, max(1, window.executors.registered))
+    if runs == state.target:
+        # The least are asked for all the time, and nothing is known of room for more once they are there.
+        said = f"stays at {explain.count(runs)}: {condition.message}"
+        return _Outcome(runs, said, condition=condition), replace(state, raised_at=None)
     pause = STARVED_PAUSE * 2 ** min(state.starved, STARVED_PAUSES)
     condition = replace(condition, message=f"{condition.message}; asked for again in {explain.ago(pause)}")
     load = load_of(state, window, now)

@@ -453,6 +453,22 @@ def test_a_full_cluster_gets_its_target_lowered_and_is_asked_again() -> None:
     assert max(decision.target for decision in driver.decisions[-30:]) >= 10
 
 
+def test_the_least_executors_stay_asked_for_and_more_are_asked_for_once_they_are_there() -> None:
+    driver = Driver(3, SPEC.model_copy(update={"min_executors": 3}))
+    driver.run(300, 36_000)
+    driver.room, driver.pending_since = 2, driver.now
+    driver.executors = 2
+    decision = driver.run(600, 36_000)
+    assert decision.explanation.startswith("stays at 3 executors: 1 of 3 executors have not started"), decision
+    assert "asked for again" not in decision.explanation
+    assert decision.condition is not None
+    assert decision.condition.reason is LimitReason.RESOURCE_STARVED
+    assert driver.events.count("ResourceStarved") == 1
+    driver.room, driver.pending_since = 1_000, None
+    driver.executors, driver.cost = 3, 2 * COST
+    assert driver.run(240, 36_000).target > 3
+
+
 def test_executors_that_a_quota_refuses_are_given_back_with_the_load() -> None:
     driver = Driver(3)
     driver.run(300, 50_000)
