@@ -92,9 +92,11 @@ def can_go_back(goal: Goal, app: Application) -> bool:
 
 
 def _was_asked(seen: WriterSeen) -> bool:
-    """Whether a request to drain was followed, though by now the driver would be wanted again."""
-    pod, drain = seen.driver_pod, seen.memory.drain
-    return bool(drain and pod and drain.pod_uid == pod.uid and pod.exit == Exit.ENDED)
+    """Whether a request to drain was followed, though by now the driver would be wanted again: its own word counts
+    where the request was taken back as it was read."""
+    pod, drain, report = seen.driver_pod, seen.memory.drain, seen.own_report
+    asked = (drain is not None and pod is not None and drain.pod_uid == pod.uid) or bool(report and report.drain)
+    return asked and pod is not None and pod.exit == Exit.ENDED
 
 
 def _count(goal: Goal, app: Application, seen: WriterSeen, now: datetime, *, stuck: bool = False) -> Outcome:

@@ -523,6 +523,14 @@ def test_a_request_to_drain_is_made_once_and_kept_while_it_is_followed() -> None
     assert decide_writer(RUN, followed, NOW).memory.drain == first.memory.drain
 
 
+def test_a_driver_that_still_followed_a_request_that_was_taken_back_has_not_failed() -> None:
+    """It read the order a moment before, and said so a moment after."""
+    ended = replace(_ended(0), report=report_of(NOW, state=DriverState.DRAINED, drain="SpecChanged-pod-1"))
+    outcome = decide_writer(RUN, ended, NOW)
+    assert outcome.actions == (DELETE_APP,)
+    assert outcome.memory.failures == 0
+
+
 def test_slow_batches_are_given_more_time() -> None:
     report = report_of(NOW - timedelta(minutes=20))
     slow = report.batches[-1].model_copy(update={"trigger_interval": timedelta(minutes=30)})
