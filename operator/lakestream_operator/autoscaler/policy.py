@@ -56,6 +56,8 @@ NEARLY_BEHIND = 0.9
 UNEXPLAINED_HALVES = timedelta(hours=2)
 SCHEDULE_AHEAD = timedelta(minutes=2)
 """That scheduled executors are asked for before their time: most start in half a minute, some on a new node."""
+LONGEST_LOOK = timedelta(minutes=1)
+"""Between two evaluations, after which it is not known when executors came."""
 _AHEAD = timedelta(minutes=1)
 """A state that is from so much later is by a clock that was put right since: all its times are wrong."""
 
@@ -128,7 +130,10 @@ def _watch_start(state: ScalingState, window: ScalingWindow, now: datetime) -> S
         # Those that a quota refuses never come, and no pod tells of it: what they were for may be over by then.
         return replace(state, raised_at=None) if now - state.raised_at > SETTLE_AT_MOST else state
     delay = (now - state.raised_at).total_seconds()
-    return replace(state, raised_at=None, start_delays=(*state.start_delays, delay)[-5:], starved=0)
+    state = replace(state, raised_at=None, starved=0)
+    if state.evaluated_at is None or now - state.evaluated_at > LONGEST_LOOK:
+        return state  # they came while nobody looked, as where the operator was away
+    return replace(state, start_delays=(*state.start_delays, delay)[-5:])
 
 
 def _decide(spec: Scaling, window: ScalingWindow, state: ScalingState, now: datetime) -> tuple[_Outcome, ScalingState]:

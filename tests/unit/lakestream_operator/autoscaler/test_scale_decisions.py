@@ -469,6 +469,20 @@ def test_the_least_executors_stay_asked_for_and_more_are_asked_for_once_they_are
     assert driver.run(240, 36_000).target > 3
 
 
+def test_executors_that_came_while_nobody_looked_are_not_late() -> None:
+    driver = Driver(4)
+    driver.run(300, 60_000)
+    driver.follows = False
+    driver.run(40, 150_000)
+    assert driver.state.raised_at is not None
+    driver.executors = driver.decisions[-1].target
+    # The operator is away; what it knows is what it wrote down with the step.
+    driver.now += timedelta(minutes=4)
+    driver.evaluate()
+    assert driver.state.start_delays == ()
+    assert driver.state.raised_at is None
+
+
 def test_executors_that_a_quota_refuses_are_given_back_with_the_load() -> None:
     driver = Driver(3)
     driver.run(300, 50_000)
