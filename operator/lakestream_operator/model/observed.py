@@ -49,6 +49,11 @@ class Application:
     """What keeps it once it is deleted."""
 
     @property
+    def held(self) -> bool:
+        """Whether somebody had it suspended as it was made: an edit of one that was there is another matter."""
+        return self.state in ("SUSPENDING", "SUSPENDED") and self.generation == 1
+
+    @property
     def terminal(self) -> bool:
         """Whether the Spark Operator has ended its work on it."""
         return self.state in ("COMPLETED", "FAILED")

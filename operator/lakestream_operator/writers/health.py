@@ -133,6 +133,12 @@ def _without_pod(app: Application, memory: Memory, now: datetime) -> Outcome:
             " that, and whether its spark.jobNamespaces include this namespace."
         )
         return Outcome(Situation.STALLED, "SparkOperatorSilent", memory, message)
+    if app.held:
+        message = (
+            "Its SparkApplication is suspended (spec.suspend), and was as it was made: something suspends each one (a"
+            " queue, an admission policy); have it leave those of LakeStreams alone, and delete this one."
+        )
+        return Outcome(Situation.STALLED, "SparkApplicationSuspended", memory, message)
     message = "The driver's pod is being created."
     return Outcome(Situation.STARTING, "Submitting", memory, message)
 

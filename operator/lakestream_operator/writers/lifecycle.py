@@ -173,7 +173,7 @@ def _keep(goal: Goal, app: Application, seen: WriterSeen, now: datetime) -> Outc
 
 def _podless_since(app: Application, seen: WriterSeen, now: datetime) -> datetime | None:
     """Since when the pod is missing; a new SparkApplication has some time before anyone counts."""
-    if seen.own_pod is not None or app.state == "" or now - app.created_at < timings.PODLESS:
+    if seen.own_pod is not None or app.state == "" or app.held or now - app.created_at < timings.PODLESS:
         return None
     return seen.memory.podless_since or now
 

@@ -282,6 +282,13 @@ STEPS = {
         "SparkOperatorSilent",
         [],
     ),
+    "suspended as it was made: say so": (
+        RUN,
+        WriterSeen(application=replace(APP, state="SUSPENDED", submitted=False)),
+        Situation.STALLED,
+        "SparkApplicationSuspended",
+        [],
+    ),
     "pod young: wait": (
         RUN,
         replace(WELL, driver_pod=replace(POD, phase=PodPhase.PENDING, created_at=NOW), report=None),
@@ -529,6 +536,17 @@ def test_a_driver_that_still_followed_a_request_that_was_taken_back_has_not_fail
     outcome = decide_writer(RUN, ended, NOW)
     assert outcome.actions == (DELETE_APP,)
     assert outcome.memory.failures == 0
+
+
+def test_who_suspends_an_application_as_it_is_made_is_waited_for() -> None:
+    seen, now = WriterSeen(application=replace(APP, state="SUSPENDED", submitted=False)), NOW
+    for _ in range(30):
+        outcome = decide_writer(RUN, seen, now)
+        assert (outcome.actions, outcome.memory.failures) == ((), 0)
+        seen, now = replace(seen, memory=outcome.memory), now + timedelta(minutes=1)
+    assert "have it leave those of LakeStreams alone" in outcome.message
+    let_go = replace(seen, application=replace(APP, state="SUBMITTED", submitted=False, generation=2))
+    assert DELETE_APP in decide_writer(RUN, let_go, now).actions, "it was edited"
 
 
 def test_slow_batches_are_given_more_time() -> None:
