@@ -179,7 +179,7 @@ def test_a_file_has_a_line_for_each_batch_over_restarts(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["file/progress.jsonl", "nowhere/progress.jsonl", "."])
 def test_a_file_that_cannot_be_is_told_before_the_first_batch(tmp_path: Path, name: str) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(SettingsError, match="--progress-file .* cannot be written: "):
+    with pytest.raises(SettingsError, match=r"--progress-file .* cannot be written: "):
         JsonLinesProgress(tmp_path / name)
 
 
