@@ -200,6 +200,10 @@ def _require_s3(catalog: Catalog | None, path: str) -> None:
         raise problem_at("catalog.glue", "is read by engines that reach S3 alone; give a path there, or remove it")
 
 
+_TO_GLOBAL = (
+    "a partitioned table that was written with simple or bloom cannot get a global_ index, which would take a key of"
+    " two partitions twice; add a writer with another name and path instead"
+)
 _NO_CLUSTERING = "is for tables of inserts: an upsert finds a key in the file that it was written to; remove it"
 
 
@@ -225,6 +229,12 @@ class HudiOutput(ApiModel):
                 "!has(self.tableVersion) || !has(oldSelf.tableVersion) || self.tableVersion == oldSelf.tableVersion",
                 _ONE_TABLE,
                 ".tableVersion",
+            ),
+            rule(
+                "self.operation != 'upsert' || !has(self.partitionBy) || self.partitionBy.size() == 0"
+                " || !self.index.type.startsWith('global_') || !(oldSelf.index.type in ['simple', 'bloom'])",
+                _TO_GLOBAL,
+                ".index.type",
             ),
         )
     )
