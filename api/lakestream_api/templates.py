@@ -31,6 +31,8 @@ _POD_FIELDS = {
     "restartPolicy": "the operator alone starts drivers, and drivers their executors",
     "nodeName": "use nodeSelector or affinity",
 }
+_AMOUNTS = ("requests", "limits")
+"""Of a container's resources; `claims` beside them is a list."""
 _OUR_LABELS = ("lakestream.dev/", "app.kubernetes.io/", "spark-")
 _OUR_VOLUMES = ("tmp", "document")
 _OUR_MOUNTS = ("/tmp", "/etc/lakestream/document")
@@ -184,8 +186,9 @@ def _misshapen(template: Mapping[str, Any], container: str) -> Iterator[tuple[st
     for one in containers if isinstance(containers, list) else ():
         if isinstance(one, Mapping) and one.get("name") == container:
             yield from _lists(one, f"spec.containers.{container}", {"env": "name", "volumeMounts": "mountPath"})
-            for kind, given in _mapping(one.get("resources")).items():
-                if not isinstance(given, Mapping):
+            resources = _mapping(one.get("resources"))
+            for kind in _AMOUNTS:
+                if not isinstance(resources.get(kind, {}), Mapping):
                     yield f"spec.containers.{container}.resources.{kind}", "must be a mapping"
 
 
@@ -215,6 +218,7 @@ def _container_problems(one: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for mount in one.get("volumeMounts") or ():
         if str(mount.get("mountPath", "")).rstrip("/") in _OUR_MOUNTS:
             yield f"volumeMounts.{mount['mountPath']}", "is LakeStream's own; choose another path"
-    for kind, given in _mapping(one.get("resources")).items():
-        for name in {"cpu", "memory"} & set(given or ()):
+    resources = _mapping(one.get("resources"))
+    for kind in _AMOUNTS:
+        for name in {"cpu", "memory"} & resources.get(kind, {}).keys():
             yield f"resources.{kind}.{name}", "use spec.resources and spec.kubernetes"

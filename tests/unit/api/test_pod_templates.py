@@ -39,6 +39,7 @@ def _container(**fields: Any) -> dict[str, Any]:
         _container(resources={"requests": {"ephemeral-storage": "10Gi"}}, env=[{"name": "MINE", "value": "x"}]),
         _container(env=[{"name": "MINE", "value": "x"}, {"name": "MINE", "value": "y"}]),
         _container(volumeMounts=[{"name": "scratch", "mountPath": "/scratch"}]),
+        _container(resources={"claims": [{"name": "gpu", "request": "one"}], "limits": {"example.com/gpu": 1}}),
         {"spec": {"containers": [{"name": "sidecar", "image": "proxy:1", "args": ["serve"]}]}},
     ],
     ids=str,
