@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 _KEYS = {
@@ -33,12 +33,22 @@ def merged(base: Any, patch: Any, field: str = "") -> Any:
         given = {name: merged(base.get(name), value, name) for name, value in patch.items() if value is not None}
         return {name: (kept | given)[name] for name in [*base, *patch] if name in kept or name in given}
     if isinstance(base, Sequence) and isinstance(patch, Sequence) and field in _KEYS and not isinstance(patch, str):
-        return _by_key(base, patch, _KEYS[field])
+        return _by_key(base, patch, _KEYS[field], _variable if field == "env" else merged)
     return patch
 
 
-def _by_key(base: Sequence[Any], patch: Sequence[Any], key: str) -> list[Any]:
+def _by_key(base: Sequence[Any], patch: Sequence[Any], key: str, both: Callable[[Any, Any], Any]) -> list[Any]:
     given = {one.get(key): one for one in patch}
     there = {one.get(key) for one in base}
-    kept = [merged(one, given[one.get(key)]) if one.get(key) in given else one for one in base]
+    kept = [both(one, given[one.get(key)]) if one.get(key) in given else one for one in base]
     return kept + [one for one in patch if one.get(key) not in there]
+
+
+def _variable(base: Any, patch: Any) -> Any:
+    """A variable with its value from elsewhere is another one: no pod may have it from two places at once."""
+    return merged(base if _sources(patch) <= _sources(base) else {}, patch)
+
+
+def _sources(variable: Mapping[str, Any]) -> set[str]:
+    given = {"value": variable.get("value"), **(variable.get("valueFrom") or {})}
+    return {name for name, value in given.items() if value is not None}

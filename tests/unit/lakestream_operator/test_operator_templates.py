@@ -53,6 +53,30 @@ def test_merging_is_kubernetes_strategic_merge(base: Any, patch: Any, expected: 
     assert merged(base, patch) == expected
 
 
+SECRET = {"secretKeyRef": {"name": "keys", "key": "a"}}
+
+
+@pytest.mark.parametrize(
+    ("base", "patch", "expected"),
+    [
+        ({"value": "x"}, {"valueFrom": SECRET}, {"valueFrom": SECRET}),
+        ({"valueFrom": SECRET}, {"value": ""}, {"value": ""}),
+        ({"valueFrom": SECRET}, {"valueFrom": None, "value": "x"}, {"value": "x"}),
+        ({"valueFrom": {"configMapKeyRef": {"name": "map", "key": "a"}}}, {"valueFrom": SECRET}, {"valueFrom": SECRET}),
+        (
+            {"valueFrom": SECRET},
+            {"valueFrom": {"secretKeyRef": {"key": "b"}}},
+            {"valueFrom": {"secretKeyRef": {"name": "keys", "key": "b"}}},
+        ),
+        ({"value": "x"}, {}, {"value": "x"}),
+    ],
+)
+def test_a_variable_has_its_value_from_one_place(base: Any, patch: Any, expected: Any) -> None:
+    """The API server refuses a pod with one that has two, and of an executor's the driver's log alone would tell."""
+    name = {"name": "AWS_ACCESS_KEY_ID"}
+    assert merged({"env": [name | base]}, {"env": [name | patch]}) == {"env": [name | expected]}
+
+
 @given(
     st.recursive(
         st.integers() | st.text(), lambda below: st.dictionaries(st.text(max_size=2), below, max_size=3), max_leaves=9
