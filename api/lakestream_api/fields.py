@@ -17,7 +17,7 @@ _KEY = re.compile(r"(?!\.$|\.\.)[-._A-Za-z0-9]+")
 _PREFIX = re.compile(r"[-._A-Za-z][-._A-Za-z0-9]*")
 _BUCKET = re.compile(r"[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):/")
-_QUERY = re.compile(r"\s*(--[^\n]*\n\s*)*(select|with)\b", re.IGNORECASE)
+_QUERY = re.compile(r"(\s|\(|--[^\n]*\n|/\*([^*]|\*+[^*/])*\*+/)*(select|with)\b", re.IGNORECASE)
 
 STREAM_NAME = _DNS_1035.pattern
 

@@ -1,6 +1,7 @@
 """What a valid document becomes."""
 
 import json
+import re
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -115,3 +116,29 @@ def test_every_field_is_described() -> None:
         for name, field in model.get("properties", {}).items():
             # Pydantic leaves a description out that is the same as that of the model referred to.
             assert "description" in field or "$ref" in field, f"{model['title']}.{name}"
+
+
+def _transformed(query: str) -> str:
+    line = f"  transform: {json.dumps(query)}"
+    return re.sub("(?m)^  transform: .*$", lambda _: line, EXAMPLE)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "/* of the shop */ SELECT * FROM events",
+        "/**\n * it's\n **/\n-- all of it\nwith one as (select * from events) select * from one",
+        "(SELECT * FROM events) UNION ALL (SELECT * FROM events)",
+        "((SELECT * FROM events))",
+    ],
+)
+def test_a_query_may_begin_with_comments_and_parentheses(query: str) -> None:
+    assert load_lakestream(_transformed(query)).spec.transform == query
+
+
+@pytest.mark.parametrize(
+    "query", ["/* SELECT */", "/* SELECT * FROM events", "(DROP TABLE events)", "/*/ select 1", "("]
+)
+def test_what_only_looks_like_a_query_is_none(query: str) -> None:
+    with pytest.raises(InvalidDocumentError, match=re.escape("spec.transform: is not a query")):
+        load_lakestream(_transformed(query))
