@@ -45,6 +45,8 @@ class _Field:
             span, first, last, step = match.group(1, 2, 4, 6) if match else ("", "", "", "")
             start = self._number(first) if first else self.low
             end = self._number(last) if last else self.high if step or span == "*" else start
+            if last in self.words and end < start and end + len(self.words) <= self.high:
+                end += len(self.words)  # Sunday is 0, and 7 as well: sat-sun
             if match is None or start > end:
                 raise ValueError(
                     f"{part!r} names no {self.name}; write {self.low} to {self.high}, as in *, 5, 1-3 or */2"

@@ -92,6 +92,20 @@ def test_these_are_no_expressions(text: str) -> None:
         Cron.parse(text)
 
 
+@pytest.mark.parametrize(
+    ("text", "days"),
+    [("sat-sun", {6, 0}), ("MON-SUN", set(range(7))), ("fri-7", {5, 6, 0}), ("sun-sat", set(range(7)))],
+)
+def test_a_week_may_end_with_sunday(text: str, days: set[int]) -> None:
+    assert Cron.parse(f"0 0 * * {text}").weekdays == days
+
+
+@pytest.mark.parametrize("text", ["0 0 * * fri-mon", "0 0 * nov-jan *", "0 0 * * 6-0"])
+def test_no_range_goes_over_its_end(text: str) -> None:
+    with pytest.raises(ValueError, match="names no"):
+        Cron.parse(text)
+
+
 def test_a_window_lasts_from_its_beginning_to_just_before_its_end() -> None:
     night = ExcludedWindow(cron="0 22 * * *", duration=timedelta(hours=8))
     end = datetime(2026, 1, 31, 6, tzinfo=UTC)
