@@ -127,7 +127,8 @@ def test_workers_reach_what_they_call_and_hear_nobody(render: Render) -> None:
     ports = {port["port"] for rule in policy["egress"] for port in rule["ports"]}
     assert ports == {53, 5353, "workers", 443, 80, 4567, 7070}
     (agent,) = [rule for rule in policy["egress"] if rule["ports"][0]["port"] == 80]
-    assert agent["to"] == [{"ipBlock": {"cidr": "169.254.170.23/32"}}]
+    # Over IPv4, and over IPv6 in a cluster that has no other.
+    assert agent["to"] == [{"ipBlock": {"cidr": cidr}} for cidr in ("169.254.170.23/32", "fd00:ec2::23/128")]
 
 
 def test_rights_come_by_the_account(render: Render) -> None:
