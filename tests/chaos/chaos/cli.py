@@ -23,6 +23,7 @@ from types import FrameType
 from chaos.audit import Lake
 from chaos.case import Result, run_case
 from chaos.clock import clock_library
+from chaos.memory import give_back, hold_in_few_arenas
 from chaos.schedule import Scenario, draw_scenario
 from chaos.world import Tools
 from lakestream_demo.reaper import TOKEN_VARIABLE, Reaper
@@ -45,6 +46,7 @@ def main() -> int:
     )
     parser.add_argument("--out", type=Path, default=Path("build/chaos"), help="for figures and failed cases")
     arguments = parser.parse_args()
+    hold_in_few_arenas()
     seed = arguments.seed or secrets.token_hex(3)
     arguments.out.mkdir(parents=True, exist_ok=True)
     with nothing_left(), tempfile.TemporaryDirectory(prefix="chaos-") as scratch:
@@ -86,6 +88,7 @@ class Run:
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         result = run_case(scenario, folder, self.tools, lake)
+        give_back()
         self.results.append(result)
         print(_line(result), flush=True)
         if result.ok:
