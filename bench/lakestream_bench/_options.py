@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 from collections.abc import Collection
+from pathlib import Path
 
 import typer
 
@@ -15,3 +17,24 @@ def require_known(what: str, names: Collection[str], known: Collection[str]) -> 
     """
     if unknown := set(names) - set(known):
         raise typer.BadParameter(f"there is no {what} {', '.join(sorted(unknown))}; choose from: {', '.join(known)}")
+
+
+def out_file(text: str) -> Path:
+    """A file for figures, of an option of argparse: whether it can be written shows before hours are measured.
+
+    Its folder is made.
+
+    Raises:
+        argparse.ArgumentTypeError: it cannot be written.
+    """
+    out = Path(text)
+    try:
+        out.parent.mkdir(parents=True, exist_ok=True)
+        is_new = not out.exists()
+        # What it has stays until there are other figures, and without any there is no file.
+        out.open("ab").close()
+        if is_new:
+            out.unlink()
+    except OSError as error:
+        raise argparse.ArgumentTypeError(f"{out} cannot be written: {error.filename}: {error.strerror}") from error
+    return out

@@ -20,6 +20,7 @@ from pathlib import Path
 
 from lakestream_api import Progress
 from lakestream_bench._ingestion import SHARDS, START_SECONDS, STREAM, WRITERS, Ingestion, Orders, Trigger, ingest, now
+from lakestream_bench._options import out_file
 from lakestream_bench._processes import failure, no_process_left
 from lakestream_bench._telling import Telling
 from lakestream_localkinesis.core.limits import Limits
@@ -145,7 +146,7 @@ def fit_line(points: Sequence[tuple[float, float]]) -> Line:
 def main() -> int:
     """Print a table, write the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True, help="gets the figures as JSON")
+    parser.add_argument("--out", type=out_file, required=True, help="gets the figures as JSON")
     parser.add_argument("--writers", nargs="+", choices=list(WRITERS), default=list(WRITERS))
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="lakestream-bench-") as scratch:

@@ -8,13 +8,13 @@ from __future__ import annotations
 import argparse
 import time
 from dataclasses import dataclass
-from pathlib import Path
 
 import orjson
 from pyspark.sql import types as st
 
 from lakestream.spark.events import EventReader
 from lakestream_bench._figures import write_figures
+from lakestream_bench._options import out_file
 from lakestream_bench._telling import Telling
 
 ROUNDS = 15
@@ -108,7 +108,7 @@ def run(rounds: int) -> list[Figure]:
 def main() -> None:
     """Measure, print a table, write JSON."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    arguments.add_argument("--out", type=Path, help="write the figures there as JSON")
+    arguments.add_argument("--out", type=out_file, help="write the figures there as JSON")
     arguments.add_argument("--rounds", type=int, default=ROUNDS)
     chosen = arguments.parse_args()
     figures = run(chosen.rounds)

@@ -33,6 +33,7 @@ from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.hudi import HudiSettings, HudiSink
 from lakestream.spark.session import SessionSettings, build_session
 from lakestream_api import TableType
+from lakestream_bench._options import out_file
 from lakestream_bench._processes import no_process_left
 from lakestream_bench._telling import Telling
 
@@ -215,7 +216,7 @@ def main() -> None:
     parser.add_argument(
         "--tables", nargs="+", choices=[kind.name for kind in TableType], default=list(TableType.__members__)
     )
-    parser.add_argument("--out", type=Path, default=None)
+    parser.add_argument("--out", type=out_file, default=None)
     options = parser.parse_args()
     kinds = [TableType[name] for name in options.tables]
     compared: list[Commits] = []

@@ -35,6 +35,7 @@ from lakestream.sinks.hudi import HudiSettings, HudiSink
 from lakestream.sinks.hudi.metaclient import HudiTable
 from lakestream.spark.session import SessionSettings, build_session
 from lakestream_api import Operation, TableType, TableVersion
+from lakestream_bench._options import out_file
 from lakestream_bench._processes import no_process_left
 from lakestream_bench._telling import Telling
 from lakestream_bench.hudi_commits import batch, cpu_seconds, ours, settings
@@ -164,7 +165,7 @@ def main() -> None:
     parser.add_argument(
         "--tables", nargs="+", choices=[kind.name for kind in TableType], default=list(TableType.__members__)
     )
-    parser.add_argument("--out", type=Path, default=None)
+    parser.add_argument("--out", type=out_file, default=None)
     options = parser.parse_args()
     kinds = [TableType[name] for name in options.tables]
     kept: list[Kept] = []

@@ -18,6 +18,7 @@ from pathlib import Path
 from lakestream_api import Progress
 from lakestream_bench._counting_s3 import counting_s3
 from lakestream_bench._ingestion import SHARDS, STREAM, WRITERS, Orders, Trigger, freshness, ingest, now
+from lakestream_bench._options import out_file
 from lakestream_bench._processes import no_process_left
 from lakestream_bench._telling import Telling
 from lakestream_bench._yardstick import machine_speed
@@ -152,7 +153,7 @@ def _stages(batches: Sequence[Progress]) -> dict[str, float]:
 def main() -> int:
     """Print three tables, write the figures."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True, help="gets the figures as JSON")
+    parser.add_argument("--out", type=out_file, required=True, help="gets the figures as JSON")
     parser.add_argument("--writers", nargs="+", choices=list(WRITERS), default=list(WRITERS))
     arguments = parser.parse_args()
     backlog: dict[str, Throughput] = {}

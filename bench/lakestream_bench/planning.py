@@ -33,6 +33,7 @@ from lakestream_api import Progress
 from lakestream_api.report import DriverReport, DriverState, ExecutorsReport
 from lakestream_bench._figures import write_figures
 from lakestream_bench._kinesis_contenders import running
+from lakestream_bench._options import out_file
 from lakestream_bench._processes import no_process_left
 from lakestream_bench._raw_kinesis import RawClient
 from lakestream_bench._telling import Telling
@@ -304,7 +305,7 @@ def main() -> None:
     parser.add_argument("--shards", type=int, nargs="+", default=[1_000, 10_000])
     parser.add_argument("--rates", type=int, nargs="+", default=[1, 50], help="records per second of each shard")
     parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--out", type=Path, help="write the figures there as JSON")
+    parser.add_argument("--out", type=out_file, help="write the figures there as JSON")
     options = parser.parse_args()
     cases = [(shards, rate) for shards in options.shards for rate in options.rates]
     telling = Telling(len(cases))

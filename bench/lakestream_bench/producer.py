@@ -24,9 +24,9 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lakestream_bench._options import out_file
 from lakestream_bench._processes import no_process_left
 from lakestream_bench._telling import Telling
 from lakestream_loadgen.testing import answering_server
@@ -205,7 +205,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=10.0)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--users", type=int, default=1000)
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--out", type=out_file)
     parser.add_argument("--contender", choices=CONTENDERS, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.contender:

@@ -23,6 +23,7 @@ from itertools import groupby
 from pathlib import Path
 
 from lakestream_bench._figures import write_figures
+from lakestream_bench._options import out_file
 from lakestream_bench._processes import no_process_left
 from lakestream_bench.compare.arms import ARMS, COW, JSON, MOR, VERSION_9
 from lakestream_bench.compare.method import ENGINES
@@ -106,7 +107,7 @@ def main() -> None:
     parser.add_argument("--tables", nargs="+", choices=_TABLES, default=list(_TABLES))
     parser.add_argument("--repetitions", type=int, default=1, help="of all, written anew")
     parser.add_argument("--again", type=int, default=3, help="times that each question is asked once more")
-    parser.add_argument("--out", type=Path, default=None)
+    parser.add_argument("--out", type=out_file, default=None)
     options = parser.parse_args()
     scenario = replace(_SCENARIO, batches=options.batches, rows=options.rows)
     comparison = Comparison((scenario,), tuple(options.tables), options.repetitions, options.again, requests=False)

@@ -35,6 +35,7 @@ import psutil
 from lakestream_bench._contenders import CONTENDERS, started
 from lakestream_bench._figures import load_figures
 from lakestream_bench._ingestion import SHARDS, STREAM, Orders, now
+from lakestream_bench._options import out_file
 from lakestream_bench._ordeals import Ordeal, Ordeals, takes, undergo
 from lakestream_bench._processes import failure, no_process_left
 from lakestream_bench._rival import PER_FILE
@@ -200,7 +201,7 @@ def show(found: Rivalry) -> None:
 def main() -> int:
     """Print two tables, write the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, required=True, help="gets the figures as JSON")
+    parser.add_argument("--out", type=out_file, required=True, help="gets the figures as JSON")
     parser.add_argument("--contenders", nargs="+", choices=CONTENDERS, default=list(CONTENDERS[:-1]))
     parser.add_argument("--batch", type=int, default=BATCH, help=f"events of a batch, a multiple of {PER_FILE}")
     parser.add_argument("--batches", type=int, default=BATCHES, help="that count")

@@ -35,6 +35,7 @@ from lakestream_bench._ingestion import (
     now,
 )
 from lakestream_bench._jvm import heap_after_collection
+from lakestream_bench._options import out_file
 from lakestream_bench._processes import no_process_left
 from lakestream_bench._telling import Telling
 from lakestream_localkinesis.testing import local_kinesis
@@ -211,7 +212,7 @@ def _mapping(text: str) -> dict[str, Any]:
 def main() -> int:
     """Print a table for each writer, write the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--out", type=Path, required=True, help="gets the figures as JSON")
+    parser.add_argument("--out", type=out_file, required=True, help="gets the figures as JSON")
     parser.add_argument("--writers", nargs="+", choices=list(WRITERS), default=["json", "mor"])
     parser.add_argument("--batches", type=int, default=BATCHES, help=f"at least {WARM_UP + STRETCH}")
     parser.add_argument("--interval", default=INTERVAL, help="of the trigger")

@@ -29,6 +29,7 @@ import psutil
 import yaml
 from kubernetes.aio.client import ApiClient
 
+from lakestream_bench._options import out_file
 from lakestream_bench._processes import no_process_left
 from lakestream_bench._telling import Telling
 from lakestream_bench.operator_scale.drivers import SimulatedDrivers, clear
@@ -184,7 +185,7 @@ def main() -> None:
     parser.add_argument("--namespace", default="scale", help="must exist; is emptied before and after")
     parser.add_argument("--steady", type=float, default=120.0, help="seconds")
     parser.add_argument("--reactions", type=int, default=50)
-    parser.add_argument("--out", type=Path)
+    parser.add_argument("--out", type=out_file)
     options = Options(**vars(parser.parse_args()))
     figures = asyncio.run(_run(options))
     for name, value in figures.items():

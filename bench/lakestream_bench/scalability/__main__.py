@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lakestream_bench._ingestion import WRITERS, now
+from lakestream_bench._options import out_file
 from lakestream_bench._processes import no_process_left
 from lakestream_bench._telling import Telling
 from lakestream_bench.scalability import measuring
@@ -51,7 +52,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         prog="lakestream_bench.scalability", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--out", type=Path, default=Path("build/compare/scalability.json"), help="gets the figures")
+    parser.add_argument("--out", type=out_file, default=Path("build/compare/scalability.json"), help="gets the figures")
     parser.add_argument("--writer", choices=list(WRITERS), default="mor")
     parser.add_argument("--slots", type=int, nargs="+", default=[1, 2], help="task slots to measure, ascending")
     parser.add_argument("--fit", type=Path, help="batch costs that `python -m lakestream_bench batch_times` wrote")

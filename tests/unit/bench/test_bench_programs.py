@@ -1,11 +1,14 @@
 """How benchmarks are found and run."""
 
+import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
 
 import lakestream_bench
 from lakestream_bench.__main__ import benchmarks, main
+from lakestream_bench._options import out_file
 
 
 def test_a_benchmark_is_a_module_that_can_be_run() -> None:
@@ -20,9 +23,23 @@ def test_every_benchmark_is_in_the_table_of_the_page(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", benchmarks())
-def test_every_benchmark_takes_a_file_for_its_figures(name: str) -> None:
-    folder = Path(lakestream_bench.__path__[0])
-    assert '"--out"' in (folder / f"{name}.py").read_text("utf-8")
+def test_a_file_that_cannot_be_written_is_told_before_anything_is_measured(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").touch()
+    monkeypatch.setattr(sys, "argv", [name, "--out", str(tmp_path / "file" / "figures.json")])
+    with pytest.raises(SystemExit) as ended:
+        import_module(f"lakestream_bench.{name}").main()
+    assert ended.value.code == 2
+    assert "--out: " in (told := capsys.readouterr().err)
+    assert "cannot be written: " in told
+
+
+def test_the_folder_of_a_file_is_made_and_the_file_only_with_figures(tmp_path: Path) -> None:
+    out = out_file(str(tmp_path / "a" / "b" / "figures.json"))
+    assert list(out.parent.iterdir()) == []
+    out.write_text("{}")
+    assert out_file(str(out)).read_text() == "{}"
 
 
 def test_an_unknown_benchmark_is_answered_with_those_that_there_are(capsys: pytest.CaptureFixture[str]) -> None:
