@@ -21,7 +21,7 @@ from typing import Any
 import psutil
 import yaml
 
-from lakestream_api import Progress
+from lakestream_api import Progress, parse_duration
 from lakestream_bench._ingestion import (
     FULL_SHARD,
     SHARDS,
@@ -48,7 +48,7 @@ STRETCH = 40
 """Batches of a stretch, at least: fewer would tell of chance."""
 MOST_STRETCHES = 10
 MOST_SECONDS = 10
-"""For a batch; a driver that takes longer is given up."""
+"""For a batch, beside the interval of triggers; a driver that takes longer is given up."""
 RATE = 500
 """Records per second, unless another is asked for; small batches, whose cost is the fixed one."""
 INTERVAL = "200ms"
@@ -111,7 +111,8 @@ def soak(kind: str, folder: Path, batches: int, interval: str, rate: int, hudi: 
             ends = stretch_ends(batches)
             began = WARM_UP
             print(_COLUMNS, flush=True)
-            for done in _progress(run, orders, rate, MOST_SECONDS * batches):
+            most = most_seconds(batches, interval)
+            for done in _progress(run, orders, rate, most):
                 if len(done) >= ends[0]:
                     stretches.append(_stretch(done[began:], len(done), _sample(run, folder, kind)))
                     print(_row(stretches[-1]), flush=True)
@@ -119,7 +120,12 @@ def soak(kind: str, folder: Path, batches: int, interval: str, rate: int, hudi: 
                     ends = [end for end in ends if end > began]
                 if not ends:
                     return Soak(interval, rate, hudi, orders.throttled, stretches)
-            raise RuntimeError(f"only {len(run.batches())} batches in {MOST_SECONDS * batches:,} s")
+            raise RuntimeError(f"only {len(run.batches())} batches in {most:,.0f} s")
+
+
+def most_seconds(batches: int, interval: str) -> float:
+    """That so many batches may take: one begins when its trigger comes, and not before."""
+    return batches * (MOST_SECONDS + parse_duration(interval).total_seconds())
 
 
 def stretch_ends(batches: int) -> list[int]:
@@ -209,13 +215,21 @@ def _mapping(text: str) -> dict[str, Any]:
     return found
 
 
+def _interval(text: str) -> str:
+    try:
+        parse_duration(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from error
+    return text
+
+
 def main() -> int:
     """Print a table for each writer, write the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--out", type=out_file, required=True, help="gets the figures as JSON")
     parser.add_argument("--writers", nargs="+", choices=list(WRITERS), default=["json", "mor"])
     parser.add_argument("--batches", type=int, default=BATCHES, help=f"at least {WARM_UP + STRETCH}")
-    parser.add_argument("--interval", default=INTERVAL, help="of the trigger")
+    parser.add_argument("--interval", type=_interval, default=INTERVAL, help="of the trigger")
     parser.add_argument("--rate", type=int, default=RATE, help=f"records/s, at most {MOST_RATE}")
     parser.add_argument(
         "--hudi", type=_mapping, default={}, metavar="YAML", help="fields of the document's hudi, as a mapping"
@@ -227,14 +241,16 @@ def main() -> int:
         parser.error(
             f"--rate: {arguments.rate} is not between 1 and {MOST_RATE}, what {SHARDS} shards take all the time"
         )
+    if arguments.hudi and arguments.writers == ["json"]:
+        parser.error("--hudi: no writer of --writers writes to Hudi")
     results: dict[str, Soak] = {}
     with tempfile.TemporaryDirectory(prefix="lakestream-bench-") as scratch:
         telling = Telling(len(arguments.writers))
         for kind in arguments.writers:
             with telling.measuring(f"{kind}, {arguments.batches} batches"):
-                results[kind] = soak(
-                    kind, Path(scratch) / kind, arguments.batches, arguments.interval, arguments.rate, arguments.hudi
-                )
+                hudi = {} if kind == "json" else arguments.hudi
+                folder = Path(scratch) / kind
+                results[kind] = soak(kind, folder, arguments.batches, arguments.interval, arguments.rate, hudi)
     print("\n\n".join(_table(kind, found) for kind, found in results.items()))
     figures = {"measured_at": now(), "writers": {kind: asdict(found) for kind, found in results.items()}}
     arguments.out.write_text(json.dumps(figures, indent=2) + "\n")
