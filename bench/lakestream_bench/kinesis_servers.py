@@ -16,10 +16,12 @@ import multiprocessing
 import re
 import statistics
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from multiprocessing.process import BaseProcess
 from multiprocessing.synchronize import Event
 from pathlib import Path
+from queue import Empty
 from typing import Any
 
 from lakestream_bench._kinesis_contenders import UnavailableError, running
@@ -137,23 +139,43 @@ def measure(name: str, seconds: float) -> Run:
             context.Process(target=consume, args=(port, go, stop, drained_by, results), daemon=True)
             for _ in range(CONSUMERS)
         ]
-        for worker in workers:
-            worker.start()
-        for _ in workers:
-            assert results.get(timeout=60) == "ready"
-        began = time.perf_counter()
-        go.set()
-        time.sleep(seconds)
-        drained_by.value = time.monotonic() + DRAIN_SECONDS
-        stop.set()
-        elapsed = time.perf_counter() - began
-        reports = [results.get(timeout=DRAIN_SECONDS + 60) for _ in workers]
-        for worker in workers:
-            worker.join()
+        try:
+            for worker in workers:
+                worker.start()
+            for _ in workers:
+                assert _next(name, results, workers, 60) == "ready"
+            began = time.perf_counter()
+            go.set()
+            time.sleep(seconds)
+            drained_by.value = time.monotonic() + DRAIN_SECONDS
+            stop.set()
+            elapsed = time.perf_counter() - began
+            reports = [_next(name, results, workers, DRAIN_SECONDS + 60) for _ in workers]
+        finally:
+            for worker in (one for one in workers if one.pid):
+                worker.terminate()
+                worker.join()
     acknowledged = sum(count for kind, count in reports if kind == "acknowledged")
     reads = [counts for kind, counts in reports if kind == "read"]
     out = sum(at_stop for at_stop, _ in reads)
     return Run(name, acknowledged, acknowledged / elapsed, out / elapsed, tuple(total for _, total in reads))
+
+
+def _next(name: str, results: Any, workers: Sequence[BaseProcess], seconds: float) -> Any:
+    """What a worker reports next.
+
+    Raises:
+        UnavailableError: one has failed, as when the server is gone, or reports nothing.
+    """
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            return results.get(timeout=0.5)
+        except Empty:
+            if any(worker.exitcode for worker in workers):
+                raise UnavailableError(f"{name} broke off with a producer or a consumer") from None
+            if time.monotonic() > deadline:
+                raise UnavailableError(f"{name} kept a producer or a consumer for {seconds:.0f} s") from None
 
 
 def _create_stream(client: RawClient) -> None:

@@ -164,8 +164,9 @@ def measure(contender: str, seconds: float, users: int) -> Run:
         }
         command = [sys.executable, "-m", __spec__.name, "--contender", contender]
         command += ["--seconds", str(seconds), "--users", str(users)]
+        # What it says beside its figures goes where this program says it.
         done = subprocess.run(
-            command, env=environment, check=True, capture_output=True, text=True, timeout=seconds + 60
+            command, env=environment, check=True, stdout=subprocess.PIPE, text=True, timeout=seconds + 60
         )
     return Run(**json.loads(done.stdout.splitlines()[-1]))
 

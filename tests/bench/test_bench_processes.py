@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import multiprocessing
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,6 +16,8 @@ import psutil
 import pytest
 
 from lab.family import alive
+from lakestream_bench import kinesis_servers, producer
+from lakestream_bench._kinesis_contenders import UnavailableError, running
 
 DEADLINE = 120.0
 ALL = ("lakestream_bench", "kinesis_servers")
@@ -82,3 +86,30 @@ def test_a_deaf_child_is_killed_with_what_it_has_started(tmp_path: Path, number:
         bench.send_signal(number)
         bench.wait(DEADLINE)
         until(lambda: not alive(left))
+
+
+def test_a_server_that_ends_under_its_clients_is_left_out_and_not_the_end_of_all(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    @contextmanager
+    def fleeting(name: str, folder: Path) -> Iterator[int]:
+        with running(name, folder) as port:
+            (server,) = psutil.Process().children()
+            # Producers and consumers are started when there is a stream.
+            ending = threading.Thread(
+                target=lambda: (until(lambda: bool(multiprocessing.active_children())), server.kill())
+            )
+            ending.start()
+            yield port
+            ending.join()
+
+    monkeypatch.setattr(kinesis_servers, "running", fleeting)
+    with pytest.raises(UnavailableError, match="lakestream broke off"):
+        kinesis_servers.measure("lakestream", 1)
+    assert multiprocessing.active_children() == []
+
+
+def test_why_a_producer_does_not_run_is_told(capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(subprocess.CalledProcessError):
+        producer.measure("nobody", 1, 1)
+    assert "invalid choice: 'nobody'" in capfd.readouterr().err
