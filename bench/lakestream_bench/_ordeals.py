@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -103,7 +104,11 @@ def _kill(name: str, server: LocalKinesis, folder: Path, batch: int, kills: int)
             run.kill()
             killed += 1
     with started(name, server, folder, batch) as run:
-        if run.process.wait(4 * START_SECONDS) != 0:
+        try:
+            status = run.process.wait(4 * START_SECONDS)
+        except subprocess.TimeoutExpired:
+            raise failure(f"{name} did not come to an end in {4 * START_SECONDS:.0f} s", run.log) from None
+        if status != 0:
             raise failure(f"{name} failed", run.log)
         return killed, run.events()
 
@@ -158,10 +163,17 @@ def expected(records: Sequence[StoredRecord]) -> pa.Table:
 
 
 def _read(table: Path) -> pa.Table:
-    """The snapshot of a Hudi table, by hudi-rs: nobody's own reader."""
+    """The snapshot of a Hudi table, by hudi-rs: nobody's own reader.
+
+    Raises:
+        RuntimeError: it cannot read it.
+    """
     if not table.exists():
         return EVENT_SCHEMA.empty_table()
-    batches = hudi.HudiTable(table.as_uri()).read()
+    try:
+        batches = hudi.HudiTable(table.as_uri()).read()
+    except Exception as error:  # what it raises is not among the names that it exports
+        raise RuntimeError(f"hudi-rs cannot read the table that was left: {error}") from error
     rows = pa.Table.from_batches(batches) if batches else EVENT_SCHEMA.empty_table()
     return rows.select(EVENT_SCHEMA.names)
 

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pyarrow as pa
 import pytest
 
+from lakestream_bench import _ordeals
 from lakestream_bench._contenders import told_in
 from lakestream_bench._ordeals import Ordeals, expected, takes, verdict
 from lakestream_bench._rival import in_batches, new_batches
-from lakestream_bench.rivals import Mark, figure
+from lakestream_bench.rivals import Attempts, Mark, figure
 from lakestream_loadgen.audit import fold
 from lakestream_loadgen.events import EventMix, OrderEvents
-from lakestream_localkinesis.testing import StoredRecord
+from lakestream_localkinesis.testing import LocalKinesis, StoredRecord
 
 
 def test_batches_behind_the_warm_up_count() -> None:
@@ -82,3 +89,29 @@ def test_who_reads_files_does_not_see_shards() -> None:
         "loop",
     ]
     assert all(takes(name, Ordeals.KILLS) for name in ("ours", "loop", "files", "files-tuned"))
+
+
+def test_one_that_hangs_or_leaves_a_broken_table_is_refused_and_the_others_go_on(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    def wait(seconds: float) -> int:
+        raise subprocess.TimeoutExpired("loop", seconds)
+
+    @contextmanager
+    def hanging(*_: object) -> Iterator[SimpleNamespace]:
+        yield SimpleNamespace(process=SimpleNamespace(wait=wait), log=log)
+
+    (log := tmp_path / "log").write_text("the last words")
+    (tmp_path / "table").mkdir()
+    monkeypatch.setattr(_ordeals, "started", hanging)
+    attempts = Attempts(3)
+    results = attempts.each(
+        {
+            "hangs": lambda: _ordeals._kill("loop", cast(LocalKinesis, None), tmp_path, 1, 0),
+            "broken": lambda: _ordeals._read(tmp_path / "table"),
+            "right": lambda: 1,
+        }
+    )
+    assert results == (1,)
+    assert "the last words" in attempts.refused["hangs"]
+    assert "hudi-rs cannot read" in attempts.refused["broken"]
