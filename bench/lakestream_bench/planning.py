@@ -16,7 +16,7 @@ import os
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ from lakestream_bench._figures import write_figures
 from lakestream_bench._kinesis_contenders import running
 from lakestream_bench._options import out_file
 from lakestream_bench._processes import no_process_left
-from lakestream_bench._raw_kinesis import RawClient
+from lakestream_bench._raw_kinesis import RawClient, put_requests
 from lakestream_bench._telling import Telling
 
 INTERVAL = timedelta(seconds=10)
@@ -43,6 +43,9 @@ START = datetime(2026, 1, 31, 12, 0, tzinfo=UTC)
 _SEQUENCE = 49_590_338_271_490_256_608_559_692_538_361_571_095_921_575_989_136_588_898
 _HASH_KEYS = 2**128
 _MICROS = 1_000_000
+MANY = 500
+"""Records of an answer from which the cost of one is told."""
+RECORD_BYTES = 250
 WARM_UP = 2
 """Batches that are not counted: all shards are new to the first, and it knows of no rates."""
 
@@ -78,6 +81,23 @@ class Figure:
     def batch(self) -> float:
         """All that is paid for each batch."""
         return self.plan + self.requests + self.plan_written + self.commit_written + self.report
+
+
+@dataclass(frozen=True)
+class RequestCosts:
+    """CPU seconds of the driver for requests by HTTP."""
+
+    iterator: float
+    """A GetShardIterator."""
+    page: float
+    """A GetRecords, beside its records."""
+    record: float
+
+    def of(self, calls: Mapping[str, float]) -> float:
+        """What so many cost; `records` are those in all answers of GetRecords."""
+        return (
+            calls["GetShardIterator"] * self.iterator + calls["GetRecords"] * self.page + calls["records"] * self.record
+        )
 
 
 class SteadyStream:
@@ -144,6 +164,7 @@ class SteadyStream:
         there = (arrival_micros(self._split_at if is_closed else self.time) - origin) // self._period + 1
         end = max(begin, min(begin + limit, there))
         found = range(begin, end)
+        self.calls["records"] += len(found)
         page = RecordPage(
             sequences=[str(_SEQUENCE + number) for number in found],
             arrivals=[(origin + number * self._period) // 1000 * 1000 for number in found],
@@ -174,8 +195,8 @@ class Stopwatch:
         self.best[part] = min(self.best.get(part, taken), taken)
 
 
-def measure(shards: int, records_per_second: int, rounds: int, request: float) -> Figure:
-    """Batches of one stream, one after the other; `request`: CPU seconds that one costs."""
+def measure(shards: int, records_per_second: int, rounds: int, costs: RequestCosts) -> Figure:
+    """Batches of one stream, one after the other."""
     stream = SteadyStream(shards, records_per_second)
     settings = PlannerSettings("TRIM_HORIZON", interval=INTERVAL, max_records=10**9, max_bytes=10**12)
     watch, size, reports = Stopwatch(), 0, _Reports()
@@ -202,7 +223,7 @@ def measure(shards: int, records_per_second: int, rounds: int, request: float) -
                 unpack("plan", planned, BatchPlan.from_json)
                 unpack("commit", committed, BatchCommit.from_json)
             size = len(planned)
-        calls = {name: stream.calls[name] / rounds for name in ("GetShardIterator", "GetRecords")}
+        calls = {name: stream.calls[name] / rounds for name in ("GetShardIterator", "GetRecords", "records")}
         stream.split_all()
         stream.time += 6 * INTERVAL
         with watch.taking("resharded_plan", lambda: stream.seconds):
@@ -212,35 +233,50 @@ def measure(shards: int, records_per_second: int, rounds: int, request: float) -
         records_per_second=records_per_second,
         iterator_requests=calls["GetShardIterator"],
         record_requests=calls["GetRecords"],
-        requests=sum(calls.values()) * request,
+        requests=costs.of(calls),
         plan_bytes=size,
         **watch.best,
     )
 
 
-def request_seconds(requests: int = 3_000) -> float:
-    """CPU seconds of one request by HTTP, asked for by as many threads as a planner has."""
+def request_costs(requests: int = 3_000) -> RequestCosts:
+    """Of requests that as many threads ask for as a planner has; of GetRecords, with one record and with many."""
     os.environ.setdefault("AWS_ACCESS_KEY_ID", "local")
     os.environ.setdefault("AWS_SECRET_ACCESS_KEY", "local")
     with running("lakestream", Path(tempfile.gettempdir())) as port:
         raw = RawClient(port)
         raw.call("CreateStream", StreamName="requests", ShardCount=1)
+        for request in put_requests("requests", MANY, RECORD_BYTES, variants=1, seed=1):
+            raw.send(request)
         raw.close()
         client = HttpKinesisClient(KinesisSettings("requests", "us-east-1", endpoint=f"http://127.0.0.1:{port}"))
         shard_id = client.list_shards()[0].shard_id
-        threads = PlannerSettings("LATEST").threads
-
-        def work() -> None:
-            for _ in range(requests // threads):
-                client.get_shard_iterator(shard_id, None)
-
-        watch = Stopwatch()
-        with ThreadPoolExecutor(threads) as pool:
-            for _ in range(3):
-                with watch.taking("requests"):
-                    for share in [pool.submit(work) for _ in range(threads)]:
-                        share.result()
+        first = client.get_shard_iterator(shard_id, None)
+        asked: dict[str, Callable[[], object]] = {
+            "iterator": lambda: client.get_shard_iterator(shard_id, None),
+            "one": lambda: client.get_records(first, 1),
+            "many": lambda: client.get_records(first, MANY),
+        }
+        seconds = {name: _seconds_of(ask, requests) for name, ask in asked.items()}
         client.close()
+    record = max(0.0, (seconds["many"] - seconds["one"]) / (MANY - 1))
+    return RequestCosts(seconds["iterator"], seconds["one"] - record, record)
+
+
+def _seconds_of(ask: Callable[[], object], requests: int) -> float:
+    """CPU seconds of one, the best of three times that they are asked."""
+    threads = PlannerSettings("LATEST").threads
+    watch = Stopwatch()
+
+    def work() -> None:
+        for _ in range(requests // threads):
+            ask()
+
+    with ThreadPoolExecutor(threads) as pool:
+        for _ in range(3):
+            with watch.taking("requests"):
+                for share in [pool.submit(work) for _ in range(threads)]:
+                    share.result()
     return watch.best["requests"] / (requests // threads * threads)
 
 
@@ -309,12 +345,15 @@ def main() -> None:
     options = parser.parse_args()
     cases = [(shards, rate) for shards in options.shards for rate in options.rates]
     telling = Telling(len(cases))
-    request = request_seconds()
-    print(f"{request * 1e6:.0f} µs of CPU for a request by HTTP")
+    costs = request_costs()
+    print(
+        f"CPU by HTTP: {costs.iterator * 1e6:.0f} µs for a GetShardIterator, {costs.page * 1e6:.0f} for a GetRecords, "
+        f"{costs.record * 1e6:.1f} for each record in it"
+    )
     figures = []
     for shards, rate in cases:
         with telling.measuring(f"{shards} shards with {rate} records/s"):
-            figures.append(measure(shards, rate, options.rounds, request))
+            figures.append(measure(shards, rate, options.rounds, costs))
     show(figures)
     if options.out:
         write_figures(options.out, "planning", figures)
