@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from random import Random
 from urllib.parse import quote
@@ -110,6 +111,17 @@ def _keep_a_good_one_in_quarantine(folder: Path) -> None:
     _quarantine(folder, *where, sent.data)
 
 
+def _hide(folder: Path) -> None:
+    file = _a_file(folder)
+    (folder / "table" / "_lakestream").mkdir()
+    file.rename(folder / "table" / "_lakestream" / file.name)
+
+
+def _copy_to_another_name(folder: Path) -> None:
+    file = _a_file(folder)
+    file.with_name(f"{file.name}#1").write_bytes(file.read_bytes())
+
+
 def test_a_lake_that_is_right_is_found_right(tmp_path: Path) -> None:
     _lake(tmp_path)
     verdict = _judged(tmp_path)
@@ -122,7 +134,9 @@ def test_a_lake_that_is_right_is_found_right(tmp_path: Path) -> None:
     ("doctor", "kind"),
     [
         (_drop_a_row, "lost"),
+        (_hide, "lost"),
         (_double_a_row, "doubled"),
+        (_copy_to_another_name, "doubled"),
         (_change_a_value, "altered"),
         (_move_to_another_day, "altered"),
         (_drop_a_quarantine_file, "lost"),
@@ -136,6 +150,32 @@ def test_a_doctored_lake_is_told(tmp_path: Path, doctor: Callable[[Path], None],
     doctor(tmp_path)
     verdict = _judged(tmp_path)
     assert getattr(verdict, kind) == 1, verdict.samples
+
+
+def _tear(folder: Path) -> None:
+    file = _a_file(folder)
+    file.with_name(f"{file.name}#1").write_bytes(file.read_bytes()[:-9])
+
+
+def _leave_half_a_line(folder: Path) -> None:
+    file = _a_file(folder)
+    file.write_bytes(gzip.compress(gzip.decompress(file.read_bytes()) + b'{"id":"t'))
+
+
+def _make_text_of(name: str, folder: Path) -> None:
+    file = _a_file(folder)
+    row = json.loads(gzip.decompress(file.read_bytes()))
+    file.write_bytes(gzip.compress(json.dumps({**row, name: str(row[name])}).encode() + b"\n"))
+
+
+@pytest.mark.parametrize(
+    "doctor", [_tear, _leave_half_a_line, partial(_make_text_of, "amount"), partial(_make_text_of, "version")]
+)
+def test_what_readers_of_files_fail_at_is_told(tmp_path: Path, doctor: Callable[[Path], None]) -> None:
+    _lake(tmp_path)
+    doctor(tmp_path)
+    with pytest.raises(ValueError, match=r"readers take .*/day=.*\.json\.gz"):
+        _judged(tmp_path)
 
 
 def _version(version: int, op: str = "u") -> Sent:

@@ -91,15 +91,37 @@ class Lake:
 
 
 def read_json(folder: Path) -> list[tuple[Where, Row]]:
-    """The lines of all files, with the partition from the folders' names."""
+    """The lines of all files that readers of the folder take, with the partition from the folders' names.
+
+    Raises:
+        ValueError: one that readers fail at; the message names it.
+    """
     found = []
-    for file in sorted(folder.rglob("*.json.gz")):
+    for file in _visible(folder):
         partition = dict(_partition(file.relative_to(folder).parts[:-1]))
-        for line in gzip.decompress(file.read_bytes()).split(b"\n")[:-1]:
-            row = json.loads(line, parse_float=Decimal)
-            row["at"] = None if row.get("at") is None else micros(row["at"])
-            found.append(_placed({**row, **partition}))
+        try:
+            *lines, rest = gzip.decompress(file.read_bytes()).split(b"\n")
+            if rest:
+                raise ValueError("its last line has no end")
+            for line in lines:
+                row = json.loads(line, parse_float=Decimal)
+                _require_numbers(row)
+                row["at"] = None if row.get("at") is None else micros(row["at"])
+                found.append(_placed({**row, **partition}))
+        except (EOFError, OSError, ValueError) as error:
+            raise ValueError(f"readers take {file} as well: {error}") from error
     return found
+
+
+def _visible(folder: Path) -> list[Path]:
+    """The files that Hadoop, Spark and Athena list: all but those below a name with an underscore or a dot first."""
+    files = (file for file in sorted(folder.rglob("*")) if file.is_file())
+    return [file for file in files if not any(part[0] in "._" for part in file.relative_to(folder).parts)]
+
+
+def _require_numbers(row: dict[str, Any]) -> None:
+    if not isinstance(row.get("amount"), Decimal | int | None) or type(row["version"]) is not int:
+        raise ValueError(f"{row.get('amount')!r} or {row['version']!r} is another kind of value")
 
 
 def read_quarantine(folder: Path) -> list[tuple[Where, bytes]]:
