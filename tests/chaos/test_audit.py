@@ -19,7 +19,7 @@ import pytest
 
 import chaos
 from chaos.audit import Found, Verdict, judge, read_json, read_quarantine
-from chaos.events import Events, Fate, Row, Sent
+from chaos.events import Digits, Events, Fate, Row, Sent
 from chaos.ledger import Truth, Where
 from chaos.poison import landed, poison
 from chaos.setting import Sink
@@ -47,14 +47,29 @@ def _lake(folder: Path) -> None:
         fields = json.loads(sent.data)
         row = {name: sent.row[name] for name in ("id", "site", "version", "op", "note")} | {"at": fields["at"]}
         row |= {"_shard_id": shard, "_sequence_number": str(sequence), "_sub_sequence": sub}
-        if "extra" in fields:
-            row["_rescued"] = json.dumps({"extra": fields["extra"]})
+        if unknown := _unknown(sent.data):
+            row["_rescued"] = unknown
         line = json.dumps(row)[:-1] + f', "amount": {sent.row["amount"]}}}'
         day = sent.row["day"]
         assert day is None or isinstance(day, str)
         partition = folder / "table" / f"day={'__HIVE_DEFAULT_PARTITION__' if day is None else quote(day, safe='')}"
         partition.mkdir(parents=True, exist_ok=True)
         (partition / f"b{sequence}.json.gz").write_bytes(gzip.compress(line.encode() + b"\n"))
+
+
+def _unknown(data: bytes) -> str:
+    """As JSON, in the record's own text, what the schema does not have; empty if that is nothing."""
+    fields: dict[str, object] = json.loads(data, parse_float=Digits)
+    known = {"id", "site", "day", "version", "op", "amount", "at", "note"}
+    return _text({name: value for name, value in fields.items() if name not in known}) if fields.keys() - known else ""
+
+
+def _text(value: object) -> str:
+    if isinstance(value, dict):
+        return "{" + ",".join(f"{json.dumps(name)}:{_text(inner)}" for name, inner in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ",".join(map(_text, value)) + "]"
+    return repr(value) if isinstance(value, Digits) else json.dumps(value)
 
 
 def _quarantine(folder: Path, shard: str, sequence: int, sub: int, data: bytes) -> None:
@@ -122,6 +137,15 @@ def _copy_to_another_name(folder: Path) -> None:
     file.with_name(f"{file.name}#1").write_bytes(file.read_bytes())
 
 
+def _rescue_otherwise(old: str, new: str, folder: Path) -> None:
+    """In the file of one record alone, of which several fields are rescued."""
+    where = next(where for where, sent in TRUTH.sent.items() if sent.kind == "several unknown fields")
+    (file,) = (folder / "table").rglob(f"b{where[1]}.json.gz")
+    content = gzip.decompress(file.read_bytes())
+    assert content.count(old.encode()) == 1
+    file.write_bytes(gzip.compress(content.replace(old.encode(), new.encode())))
+
+
 def test_a_lake_that_is_right_is_found_right(tmp_path: Path) -> None:
     _lake(tmp_path)
     verdict = _judged(tmp_path)
@@ -139,6 +163,8 @@ def test_a_lake_that_is_right_is_found_right(tmp_path: Path) -> None:
         (_copy_to_another_name, "doubled"),
         (_change_a_value, "altered"),
         (_move_to_another_day, "altered"),
+        (partial(_rescue_otherwise, "[0.70", "[0.7"), "altered"),
+        (partial(_rescue_otherwise, r"\"one\":null,", ""), "altered"),
         (_drop_a_quarantine_file, "lost"),
         (_double_a_quarantine_file, "doubled"),
         (_change_bytes_in_quarantine, "altered"),

@@ -77,7 +77,7 @@ class Event:
 
     def fields(self) -> dict[str, object]:
         """The JSON object; the amount is a number in it."""
-        fields: dict[str, object] = {**self.__dict__, "amount": _Digits(self.amount)}
+        fields: dict[str, object] = {**self.__dict__, "amount": Digits(self.amount)}
         if self.extra is None:
             del fields["extra"]
         return fields
@@ -89,10 +89,10 @@ class Event:
         return Sent(kind, self.id, encoded(self.fields()), Fate.ROW, self.row())
 
 
-class _Digits(float):
-    """A number that JSON has with these very digits."""
+class Digits(float):
+    """A number that JSON has with these very digits, and equal to no other one."""
 
-    def __new__(cls, digits: str) -> _Digits:
+    def __new__(cls, digits: str) -> Digits:
         made = super().__new__(cls, digits)
         made.digits = digits
         return made
@@ -102,11 +102,17 @@ class _Digits(float):
     def __repr__(self) -> str:
         return self.digits
 
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Digits) and self.digits == other.digits
+
+    def __hash__(self) -> int:
+        return hash(self.digits)
+
 
 def encoded(fields: Mapping[str, object]) -> bytes:
     """As JSON; `json` writes a float by its own `__repr__` only without the C encoder, so the digits go in by hand."""
     parts = (
-        f"{json.dumps(name)}:{repr(value) if isinstance(value, _Digits) else json.dumps(value, ensure_ascii=False)}"
+        f"{json.dumps(name)}:{repr(value) if isinstance(value, Digits) else json.dumps(value, ensure_ascii=False)}"
         for name, value in fields.items()
     )
     return ("{" + ",".join(parts) + "}").encode()

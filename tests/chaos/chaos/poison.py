@@ -7,12 +7,13 @@ not handle yet has `landed=False`: it is in the table, and no schedule draws it.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from random import Random
 from typing import TypeAlias
 
-from chaos.events import Event, Fate, Row, Sent, encoded
+from chaos.events import Digits, Event, Fate, Row, Sent, encoded
 from chaos.setting import Sink
 
 FAILS = "no result"
@@ -102,6 +103,9 @@ def _either(make: Bytes, change: Callable[[Row], Row]) -> Poison:
     return Poison(make, Fate.EITHER, Fate.EITHER, change)
 
 
+_UNKNOWN = '{"list":[0.70,{"e":1E-5}],"whole":12345678901234567890123,"no":false,"text":"0.70"}'
+_PARSED = json.loads(_UNKNOWN, parse_float=Digits)
+
 POISON: Mapping[str, Poison] = {
     # Not JSON, or not an object.
     "empty": Poison(_constant(b"")),
@@ -131,6 +135,11 @@ POISON: Mapping[str, Poison] = {
     # Good, though they do not look it.
     "a name twice": _row(_doubled_name),
     "no day": _row(_without("day"), _set(day=None)),
+    "unknown fields": _row(_raw("unknown", _UNKNOWN), _set(rescued={"unknown": _PARSED})),
+    "several unknown fields": _row(
+        lambda chance, thing: encoded(thing.fields())[:-1] + f',"one":null,"two":{_UNKNOWN},"":"three"}}'.encode(),
+        _set(rescued={"one": None, "two": _PARSED, "": "three"}),
+    ),
     "a number for text": _row(_raw("note", "12.50"), _set(note="12.50")),
     "a large record": _row(_with(note="n" * 200_000), _set(note="n" * 200_000)),
     # Hudi cannot take these, and one of them must not stop it.

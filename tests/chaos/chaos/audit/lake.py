@@ -19,7 +19,7 @@ from urllib.parse import unquote
 
 import pyarrow.parquet
 
-from chaos.events import PARTITION, Row, micros
+from chaos.events import PARTITION, Digits, Row, micros
 from chaos.ledger import Loss, Told, Where
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def _partition(folders: tuple[str, ...]) -> Iterator[tuple[str, str | None]]:
 
 def _placed(row: dict[str, Any]) -> tuple[Where, Row]:
     """`extra` is in its column since there is one, and was rescued before."""
-    rescued = json.loads(row.get("_rescued") or "{}")
+    rescued = json.loads(row.get("_rescued") or "{}", parse_float=Digits)
     if PARTITION in row and row[PARTITION] == _NULL_PARTITION:
         row[PARTITION] = None
     unknown = {name: value for name, value in rescued.items() if name != "extra"}
