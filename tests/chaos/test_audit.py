@@ -18,7 +18,7 @@ import pyarrow.parquet
 import pytest
 
 import chaos
-from chaos.audit import Found, Verdict, judge, read_json, read_quarantine
+from chaos.audit import Found, Verdict, judge, lines_of, misnamed, read_json, read_named, read_quarantine, rows_of
 from chaos.events import Digits, Events, Fate, Row, Sent
 from chaos.ledger import Truth, Where
 from chaos.poison import landed, poison
@@ -274,3 +274,26 @@ def test_what_was_read_again_may_be_in_quarantine_again(tmp_path: Path) -> None:
     found = Found(read_json(tmp_path / "table"), quarantine)
     assert judge(TRUTH, found, keyed=False).doubled == 1
     assert judge(replace(TRUTH, readings=2), found, keyed=False).ok
+
+
+def _packed(file: Path, fields: dict[str, object]) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_bytes(gzip.compress(json.dumps(fields).encode()))
+
+
+def test_files_and_what_the_log_says_of_them_are_held_against_each_other(tmp_path: Path) -> None:
+    _lake(tmp_path)
+    files, rejects = lines_of(tmp_path / "table"), rows_of(tmp_path / "quarantine")
+    half = len(files) // 2
+    rows = [[name, count, 100, ""] for name, count in files.items()]
+    refused = [[name, count, 100, ""] for name, count in rejects.items()]
+    _packed(tmp_path / "manifests" / "1.json.gz", {"batches": [[1, "2026", rows[:half], []]]})
+    _packed(tmp_path / "commits" / "2.json.gz", {"batch": 2, "sink": {"files": rows[half:]}, "rejects": refused})
+    _packed(tmp_path / "commits" / "3.json.gz", {"batch": 3, "sink": None, "rejects": []})
+    named = read_named(tmp_path)
+    assert named == (files, rejects)
+    name = rows[0][0]
+    assert misnamed(files, files) == []
+    assert misnamed(files, {**files, name: 2}) == [f"{name} has 2 rows, by the log 1"]
+    assert misnamed(files, {**files, "more": 1}) == ["more has 1 rows, by the log None"]
+    assert misnamed({**files, "more": 1}, files) == ["more has None rows, by the log 1"]

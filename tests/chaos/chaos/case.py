@@ -12,7 +12,19 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from chaos.audit import Found, Lake, Verdict, judge, read_json, read_quarantine, read_told
+from chaos.audit import (
+    Found,
+    Lake,
+    Verdict,
+    judge,
+    lines_of,
+    misnamed,
+    read_json,
+    read_named,
+    read_quarantine,
+    read_told,
+    rows_of,
+)
 from chaos.driver import FAILED, STORAGE, Driver
 from chaos.faults import Fault
 from chaos.faults.endings import START_SECONDS
@@ -173,12 +185,17 @@ def _await_one_more(driver: Driver) -> bool:
 
 def _audit(made: World, lake: Lake, result: Result) -> None:
     copied = made.lake()
-    told = replace(read_told(copied / "checkpoint" / WRITER / "commits"), begins=made.begins)
+    log = copied / "checkpoint" / WRITER
+    told = replace(read_told(log / "commits"), begins=made.begins)
     truth = made.producer.ledger.settle(made.stored(), made.hash_keys(), made.trimmed, told, made.readings)
     result.faults += truth.faults
     table = copied / "table"
     rows = lake.read_table(table) if made.setting.sink.is_hudi else read_json(table)
-    quarantine = read_quarantine(copied / "checkpoint" / WRITER / "quarantine")
+    quarantine = read_quarantine(log / "quarantine")
+    files, rejects = read_named(log)
+    # Of a Hudi table, its timeline says it.
+    result.faults += [] if made.setting.sink.is_hudi else misnamed(files, lines_of(table))
+    result.faults += misnamed(rejects, rows_of(log / "quarantine"))
     result.verdict = judge(truth, Found(rows, quarantine), keyed=made.setting.sink.is_keyed)
     with (result_file := made.folder / "ledger.jsonl").open("w") as ledger:
         for where, sent in truth.sent.items():

@@ -1,6 +1,18 @@
 """Whether a lake has what its stream has, exactly once: a reading and a fold of their own."""
 
-from chaos.audit.lake import Lake, read_json, read_quarantine, read_told
-from chaos.audit.verdict import Found, Verdict, judge
+from chaos.audit.lake import Lake, lines_of, read_json, read_named, read_quarantine, read_told, rows_of
+from chaos.audit.verdict import Found, Verdict, judge, misnamed
 
-__all__ = ["Found", "Lake", "Verdict", "judge", "read_json", "read_quarantine", "read_told"]
+__all__ = [
+    "Found",
+    "Lake",
+    "Verdict",
+    "judge",
+    "lines_of",
+    "misnamed",
+    "read_json",
+    "read_named",
+    "read_quarantine",
+    "read_told",
+    "rows_of",
+]

@@ -11,6 +11,7 @@ import os
 from collections.abc import Iterator
 from datetime import datetime
 from decimal import Decimal
+from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -132,6 +133,34 @@ def read_quarantine(folder: Path) -> list[tuple[Where, bytes]]:
             rows = pyarrow.parquet.read_table(content).to_pylist()
         found += [((r["shard_id"], int(r["sequence_number"]), r["sub_sequence"]), r["data"]) for r in rows]
     return found
+
+
+def lines_of(folder: Path) -> dict[str, int]:
+    """Of each file that `read_json` takes, how many lines it has."""
+    files = {str(file.relative_to(folder)): file for file in _visible(folder)}
+    return {name: gzip.decompress(file.read_bytes()).count(b"\n") for name, file in files.items()}
+
+
+def rows_of(folder: Path) -> dict[str, int]:
+    """Of each file that `read_quarantine` takes, how many records it has."""
+    files = sorted(folder.rglob("*.parquet"))
+    return {str(file.relative_to(folder)): pyarrow.parquet.read_metadata(file).num_rows for file in files}
+
+
+def read_named(log: Path) -> tuple[dict[str, int], dict[str, int]]:
+    """The files of the table, and those of the quarantine, that a log says batches have written; with their rows.
+
+    It says it in commits and, of those that have expired, in manifests.
+    """
+    batches: dict[int, tuple[list[Any], list[Any]]] = {}
+    for file in sorted(log.glob("manifests/*.json.gz")):
+        rows = json.loads(gzip.decompress(file.read_bytes()))["batches"]
+        batches |= {batch: (files, rejects) for batch, _, files, rejects in rows}
+    for file in sorted(log.glob("commits/*.json.gz")):
+        commit = json.loads(gzip.decompress(file.read_bytes()))
+        batches[commit["batch"]] = (commit["sink"] or {}).get("files", []), commit["rejects"]
+    files, rejects = (chain.from_iterable(column) for column in zip(*batches.values(), strict=True))
+    return {row[0]: row[1] for row in files}, {row[0]: row[1] for row in rejects}
 
 
 def read_told(commits: Path) -> Told:

@@ -91,6 +91,17 @@ def judge(truth: Truth, found: Found, *, keyed: bool) -> Verdict:
     return verdict
 
 
+def misnamed(named: Mapping[str, int], found: Mapping[str, int]) -> list[str]:
+    """What who goes by the log would read otherwise than who lists the folder.
+
+    Args:
+        named: by the log, each file and its rows.
+        found: in the folder.
+    """
+    pairs = ((file, named.get(file), found.get(file)) for file in sorted(named.keys() | found.keys()))
+    return [f"{file} has {there} rows, by the log {by_log}" for file, by_log, there in pairs if by_log != there]
+
+
 def fold(rows: Mapping[Where, Sent]) -> dict[object, tuple[Where, Sent]]:
     """By key the record with the highest version, unless that is a delete."""
     newest: dict[object, tuple[Where, Sent]] = {}
