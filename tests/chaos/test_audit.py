@@ -276,6 +276,14 @@ def test_what_was_read_again_may_be_in_quarantine_again(tmp_path: Path) -> None:
     assert judge(replace(TRUTH, readings=2), found, keyed=False).ok
 
 
+def test_what_a_span_had_to_read_again_is_in_quarantine_again() -> None:
+    record = Sent("noise", "t1", b"noise", Fate.QUARANTINE, None)
+    for copies, again, kind in ((1, 0, None), (1, 1, "lost"), (2, 1, None), (2, 2, "lost"), (3, 1, "doubled")):
+        truth = Truth({NEW: record}, (), readings=2, again={NEW[:2]: again})
+        verdict = judge(truth, Found([], [(NEW, b"noise")] * copies), keyed=True)
+        assert [name for name in ("lost", "doubled") if getattr(verdict, name)] == ([kind] if kind else [])
+
+
 def _packed(file: Path, fields: dict[str, object]) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_bytes(gzip.compress(json.dumps(fields).encode()))

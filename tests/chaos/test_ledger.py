@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from chaos.audit import Found, judge
 from chaos.events import Fate, Sent
 from chaos.kpl import aggregate, hash_key
-from chaos.ledger import Ledger, Loss, Put, Stored, Told
+from chaos.ledger import Ledger, Loss, Put, Span, Stored, Told
 
 NOON = datetime(2026, 1, 31, 12, tzinfo=UTC)
 
@@ -84,3 +84,20 @@ def test_what_was_gone_before_the_first_batch_is_nobodys() -> None:
     ledger, gone = _trimmed(acknowledged=2)
     truth = ledger.settle([], {}, gone, Told(shards=frozenset("s"), begins=NOON + timedelta(minutes=1)))
     assert truth.skippable == {("s", 0, 0)}
+
+
+def test_a_loss_of_which_the_stream_knows_nothing_is_told() -> None:
+    ledger, there = _trimmed(acknowledged=2)
+    told = Told((Loss("s", NOON, NOON + timedelta(hours=1)),), frozenset("s"))
+    assert ledger.settle(there, {}).faults == ()
+    (fault,) = ledger.settle(there, {}, (), told).faults
+    assert "has lost nothing" in fault
+
+
+def test_what_arrived_in_a_span_has_to_be_read_once_more() -> None:
+    ledger, there = _trimmed(acknowledged=2)
+    minute = timedelta(minutes=1)
+    spans = (Span(NOON - minute, NOON + minute), Span(NOON - minute, NOON + 2 * minute))
+    truth = ledger.settle(there, {}, readings=3, spans=spans)
+    # The second one arrived where the first span ends.
+    assert truth.again == {("s", 0): 2, ("s", 1): 1}

@@ -187,7 +187,7 @@ def _audit(made: World, lake: Lake, result: Result) -> None:
     copied = made.lake()
     log = copied / "checkpoint" / WRITER
     told = replace(read_told(log / "commits"), begins=made.begins)
-    truth = made.producer.ledger.settle(made.stored(), made.hash_keys(), made.trimmed, told, made.readings)
+    truth = made.producer.ledger.settle(made.stored(), made.hash_keys(), made.trimmed, told, made.readings, made.spans)
     result.faults += truth.faults
     table = copied / "table"
     rows = lake.read_table(table) if made.setting.sink.is_hudi else read_json(table)

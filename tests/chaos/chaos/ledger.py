@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from itertools import chain, compress
 from typing import TypeAlias
 
@@ -51,6 +51,18 @@ class Stored:
 
 
 @dataclass(frozen=True)
+class Span:
+    """A time of which all that arrived in it is read once more."""
+
+    since: datetime
+    until: datetime
+
+    def has(self, record: Stored) -> bool:
+        """Whether a record is in it for certain: a request is told in whole seconds."""
+        return self.since + timedelta(seconds=1) <= record.arrival < self.until - timedelta(seconds=1)
+
+
+@dataclass(frozen=True)
 class Loss:
     """What a driver said that it skipped: what arrived in a shard from one time on, and before another one."""
 
@@ -89,6 +101,8 @@ class Truth:
     """Those that the stream has no more, and that a driver has told of."""
     readings: int = 1
     """How often each record may have been read: in a table by key that shows nowhere, in quarantine it does."""
+    again: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    """By shard and sequence number, how often a record has to have been read beside the stream."""
 
 
 class Ledger:
@@ -118,6 +132,7 @@ class Ledger:
         trimmed: Iterable[Stored] = (),
         told: Told = Told(),
         readings: int = 1,
+        spans: Sequence[Span] = (),
     ) -> Truth:
         """Hold the ledger against the stream, which alone knows whether what got no answer is in it.
 
@@ -127,12 +142,15 @@ class Ledger:
             trimmed: what it had, and has no more.
             told: what drivers said that they skipped.
             readings: how often each record may have been read.
+            spans: that drivers have read beside the stream.
         """
         gone = {(record.shard, record.sequence): record for record in trimmed}
         sent: dict[Where, Sent] = {}
         faults = []
         missing = dict(self._acknowledged)
+        again: Counter[tuple[str, int]] = Counter()
         for record in chain(gone.values(), stream):
+            again[record.shard, record.sequence] += sum(span.has(record) for span in spans)
             put = missing.pop((record.shard, record.sequence), None) or self._found(record.data)
             if put is None or put.data != record.data:
                 faults.append(f"the stream has a record that was not put: {record.shard} {record.sequence}")
@@ -143,7 +161,9 @@ class Ledger:
         faults += [f"the stream lacks an acknowledged record: {shard} {sequence}" for shard, sequence in missing]
         skippable = {at for at, record in gone.items() if told.covers(record)}
         gone_and_told = frozenset(where for where in sent if where[:2] in skippable)
-        return Truth(sent, tuple(faults), gone_and_told, readings)
+        if told.losses and not gone:
+            faults.append(f"a driver told of losses, and the stream has lost nothing: {told.losses}")
+        return Truth(sent, tuple(faults), gone_and_told, readings, again)
 
     def _found(self, data: bytes) -> Put | None:
         waiting = self._unknown.get(data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import threading
@@ -11,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -20,7 +22,7 @@ import yaml
 from chaos.clock import WallClock
 from chaos.driver import Driver, Launch
 from chaos.events import DELETES, KEY, ORDERING, PARTITION, SCHEMA
-from chaos.ledger import Stored
+from chaos.ledger import Span, Stored
 from chaos.poison import FAILS
 from chaos.producer import Producer, hash_keys_of
 from chaos.resharding import Resharding
@@ -33,6 +35,8 @@ WRITER = "things"
 _COMMAND_SECONDS = 120.0
 _ONE_AT_A_TIME = "One goes on at a time"
 """Of a request that is refused rightly."""
+_UNTIL = re.compile(r"backfill \d+: what arrived in .* to (.*) UTC\.")
+"""What `lakestream` says to a request for a span that goes on."""
 _INTERPRETED = "--conf spark.sql.codegen.wholeStage=false --conf spark.sql.codegen.factoryMode=NO_CODEGEN"
 _TRANSFORM = f"SELECT * FROM events WHERE note IS NULL OR note <> '{FAILS}' OR raise_error(note) IS NULL"
 _SMALL_PARTS = "--conf spark.hadoop.fs.s3a.multipart.size=5M --conf spark.hadoop.fs.s3a.multipart.threshold=5M"
@@ -80,6 +84,8 @@ class World:
         """What the stream had before this it lost before the first batch."""
         self.readings = 1
         """How often a record may have been read: once by the stream, and by each span that was asked for."""
+        self.spans: list[Span] = []
+        """That are to be read once more for certain."""
         self.stressed = False
         """Whether something is switched on that a driver may end of."""
         self._server = s3[0] if s3 else None
@@ -142,7 +148,9 @@ class World:
         place = ("--file", str(path), "--writer", WRITER)
         told = self._command("backfill", "span", *place, "--from", since.isoformat(), "--despite-deletes")
         self.tell(f"asked for a span since {since}: {told}")
-        if not told.startswith("backfill ") and not stressed and _ONE_AT_A_TIME not in told:
+        if until := _UNTIL.match(told):
+            self.spans.append(Span(since, datetime.fromisoformat(f"{until[1]}+00:00")))
+        elif not stressed and _ONE_AT_A_TIME not in told:
             self.faults.append(f"a span since {since} was refused: {told}")
 
     def _command(self, *arguments: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 
@@ -146,11 +146,19 @@ def _quarantine(truth: Truth, found: Iterable[tuple[Where, bytes]], verdict: Ver
             verdict.tell("foreign", where, sent[where].kind, "is in quarantine, and is good", datas[0])
         else:
             kept.add(where)
-        if len(datas) > truth.readings:
-            verdict.tell("doubled", where, sent[where].kind, f"is in quarantine {len(datas)} times")
-        if any(data != sent[where].data for data in datas):
-            verdict.tell("altered", where, sent[where].kind, "has other bytes in quarantine", datas[0])
+        _count(truth, where, datas, verdict)
     return kept
+
+
+def _count(truth: Truth, where: Where, datas: Sequence[bytes], verdict: Verdict) -> None:
+    """Judge the copies of one record in quarantine."""
+    sent, again = truth.sent[where], truth.again.get(where[:2], 0)
+    if len(datas) > truth.readings:
+        verdict.tell("doubled", where, sent.kind, f"is in quarantine {len(datas)} times")
+    elif sent.fate is Fate.QUARANTINE and len(datas) <= again:
+        verdict.tell("lost", where, sent.kind, f"was to be read again {again} times, and is there {len(datas)} times")
+    if any(data != sent.data for data in datas):
+        verdict.tell("altered", where, sent.kind, "has other bytes in quarantine", datas[0])
 
 
 def _is_number(name: str, row: Row) -> bool:
