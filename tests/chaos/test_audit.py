@@ -241,6 +241,23 @@ def test_a_late_delete_deletes_nothing_newer() -> None:
     assert _keyed(sent).lost == 1
 
 
+def test_of_equal_versions_the_last_of_its_shard_is_wanted() -> None:
+    sent = {("s", 1, 0): _version(2), ("s", 2, 0): _version(2), ("s", 2, 1): _version(2), ("r", 9, 0): _version(1)}
+    row = sent["s", 1, 0].row
+    assert row is not None
+    first, last = ((("s", 1, 0), row), (("s", 2, 1), row))
+    assert _keyed(sent, last).ok
+    assert _keyed(sent, first).altered == 1
+    assert _keyed(sent, (("s", 2, 0), row)).altered == 1
+    # Of another shard, nobody knows which came later.
+    across = {**sent, ("r", 1, 0): _version(2)}
+    assert _keyed(across, last).ok
+    assert _keyed(across, (("r", 1, 0), row)).ok
+    assert _keyed(across, first).altered == 1
+    # What was read once more, may have come behind the other one.
+    assert judge(Truth(sent, (), readings=2), Found([first], []), keyed=True).ok
+
+
 def test_what_may_be_either_has_to_be_one_of_both() -> None:
     record = Sent("no note", "t1", b"{}", Fate.EITHER, _version(1).row)
     row = record.row

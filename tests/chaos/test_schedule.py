@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -112,8 +113,14 @@ def test_events_have_changes_deletes_and_late_ones() -> None:
         newest[row["id"]] = max(version, newest.get(row["id"], 0))
     assert late > 50
     assert sum(row is not None and row["op"] == "d" for row in rows) > 100
-    # Of a key no two versions are equal: which one is the newest would be open.
-    assert len({(row["id"], row["version"]) for row in rows if row}) == len(rows)
+    versions: defaultdict[tuple[object, object], list[object]] = defaultdict(list)
+    for row in rows:
+        assert row is not None
+        versions[row["id"], row["version"]].append(row["op"])
+    equal = [ops for ops in versions.values() if len(ops) > 1]
+    assert len(equal) > 50
+    # A delete has no equal: what is left then would be open.
+    assert not any("d" in ops for ops in equal)
 
 
 def test_no_version_comes_later_than_a_table_remembers_deletes() -> None:
@@ -122,4 +129,8 @@ def test_no_version_comes_later_than_a_table_remembers_deletes() -> None:
     before = newest_of(events.take(3000, NOW))
     late = [sent.row for sent in events.take(3000, NOW + LATEST)]
     assert before.keys() & {row["id"] for row in late if row}
-    assert all(row and row["version"] > before.get(row["id"], 0) for row in late)
+    # An equal one is a change of a row that is there.
+    assert all(
+        row and (row["version"] > (known := before.get(row["id"], 0)) or (row["version"], row["op"]) == (known, "u"))
+        for row in late
+    )

@@ -177,6 +177,10 @@ class Events:
 
     def _change(self, now: datetime) -> Event:
         place = self._chance.randrange(len(self._live))
+        if self._live[place].op != "d" and self._chance.random() < 0.1:
+            # Changed without another version: what comes last counts.
+            self._live[place] = self._changed(place, self._live[place].version, "u")
+            return self._live[place]
         version = self._live[place].version + 1
         if self._chance.random() < 0.3:
             # Comes later, maybe after a newer one: it must change nothing then.

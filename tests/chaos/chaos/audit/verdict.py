@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
+from operator import itemgetter
 
 from chaos.events import DELETES, KEY, ORDERING, Fate, Row, Sent
 from chaos.ledger import Truth, Where
@@ -65,14 +66,15 @@ def judge(truth: Truth, found: Found, *, keyed: bool) -> Verdict:
     verdict = Verdict(len(truth.sent), len(found.rows), len(found.quarantine))
     kept = _quarantine(truth, found.quarantine, verdict)
     rows = {where: sent for where, sent in truth.sent.items() if sent.fate is not Fate.QUARANTINE and where not in kept}
-    everything: dict[object, tuple[Where, Sent]] = {where: (where, sent) for where, sent in rows.items()}
-    wanted = fold(rows) if keyed else everything
+    everything: dict[object, dict[Where, Sent]] = {where: {where: sent} for where, sent in rows.items()}
+    wanted = fold(rows, is_in_order=truth.readings == 1) if keyed else everything
     seen: defaultdict[object, list[tuple[Where, Row]]] = defaultdict(list)
     for where, row in found.rows:
         seen[_key(row) if keyed else where].append((where, row))
-    for identity, (where, sent) in wanted.items():
+    for identity, choice in wanted.items():
         if identity in seen:
             continue
+        where, sent = next(iter(choice.items()))
         if where in truth.skippable:
             verdict.skipped += 1
         else:
@@ -81,14 +83,22 @@ def judge(truth: Truth, found: Found, *, keyed: bool) -> Verdict:
         if identity not in wanted:
             verdict.tell("foreign", identity, f"{len(copies)} times", *copies[0])
             continue
-        where, sent = wanted[identity]
-        if len(copies) > 1:
-            verdict.tell("doubled", identity, sent.kind, f"is there {len(copies)} times:", [w for w, _ in copies])
-        for at, row in copies:
-            if at != where or (differing := differences(sent, row)):
-                why = f"comes from {at}" if at != where else differing
-                verdict.tell("altered", where, sent.kind, why)
+        _compare(wanted[identity], identity, copies, verdict)
     return verdict
+
+
+def _compare(
+    choice: Mapping[Where, Sent], identity: object, copies: Sequence[tuple[Where, Row]], verdict: Verdict
+) -> None:
+    """Judge the rows of one record, or key, that may come from any of these."""
+    where, sent = next(iter(choice.items()))
+    if len(copies) > 1:
+        verdict.tell("doubled", identity, sent.kind, f"is there {len(copies)} times:", [at for at, _ in copies])
+    for at, row in copies:
+        if at not in choice:
+            verdict.tell("altered", where, sent.kind, f"comes from {at}")
+        elif differing := differences(choice[at], row):
+            verdict.tell("altered", at, sent.kind, differing)
 
 
 def misnamed(named: Mapping[str, int], found: Mapping[str, int]) -> list[str]:
@@ -102,15 +112,27 @@ def misnamed(named: Mapping[str, int], found: Mapping[str, int]) -> list[str]:
     return [f"{file} has {there} rows, by the log {by_log}" for file, by_log, there in pairs if by_log != there]
 
 
-def fold(rows: Mapping[Where, Sent]) -> dict[object, tuple[Where, Sent]]:
-    """By key the record with the highest version, unless that is a delete."""
-    newest: dict[object, tuple[Where, Sent]] = {}
-    for where, sent in rows.items():
+def fold(rows: Mapping[Where, Sent], *, is_in_order: bool = True) -> dict[object, dict[Where, Sent]]:
+    """By key the record with the highest version, unless that is a delete.
+
+    Of several with that version it is the last one of its shard; of several shards nobody knows which came last.
+
+    Args:
+        rows: what may be in the table.
+        is_in_order: whether each was read once; if not, an earlier one may have come again.
+    """
+    newest: dict[object, dict[Where, Sent]] = {}
+    for where, sent in sorted(rows.items(), key=itemgetter(0)):
         assert sent.row is not None
-        key = _key(sent.row)
-        if key not in newest or _version(newest[key][1]) < _version(sent):
-            newest[key] = (where, sent)
-    return {key: (where, sent) for key, (where, sent) in newest.items() if sent.row and sent.row["op"] != "d"}
+        choice = newest.setdefault(_key(sent.row), {})
+        highest = max(map(_version, choice.values()), default=_version(sent))
+        if _version(sent) < highest:
+            continue
+        outdone = [at for at in choice if _version(sent) > highest or (is_in_order and at[0] == where[0])]
+        for at in outdone:
+            del choice[at]
+        choice[where] = sent
+    return {key: choice for key, choice in newest.items() if not any(map(_is_delete, choice.values()))}
 
 
 def differences(sent: Sent, row: Row) -> dict[str, tuple[object, object]]:
@@ -167,6 +189,10 @@ def _is_number(name: str, row: Row) -> bool:
 
 def _key(row: Row) -> tuple[object, ...]:
     return tuple(row[name] for name in KEY)
+
+
+def _is_delete(sent: Sent) -> bool:
+    return sent.row is not None and sent.row["op"] == "d"
 
 
 def _version(sent: Sent) -> int:
