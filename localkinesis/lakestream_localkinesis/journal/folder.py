@@ -8,6 +8,7 @@ import os
 import re
 import socket
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -140,4 +141,6 @@ class Folder:
                 f"{self.path} is in use by another server ({holder}): stop that one, or give this one another folder"
             ) from error
         os.ftruncate(self._lock, 0)
-        os.write(self._lock, f"process {os.getpid()} on {socket.gethostname()}\n".encode())
+        # Who it is is told to others if there is room for it.
+        with suppress(OSError):
+            self.append(self._lock, f"process {os.getpid()} on {socket.gethostname()}\n".encode())

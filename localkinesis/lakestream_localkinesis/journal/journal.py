@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 import logging
 import os
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -75,7 +77,7 @@ class Journal:
             """The latest time that was written down; 0 in a new folder."""
             self._kept = {stream.id: _all_of(stream) for stream in self.account.streams.values()}
             number = self._closed[-1].number + 1 if self._closed else 1
-            self._segment, self._descriptor = self._begin(number)
+            self._segment, self._descriptor = self._begin_first(number, max(now_ms, self.last_ms))
         except OSError as error:
             self._folder.close()
             raise StartupError(f"{path} cannot be used for the data: {error}") from error
@@ -141,8 +143,11 @@ class Journal:
         Raises:
             UnwritableError: one cannot be removed; the next time tries again.
         """
+        self._remove_expired(list(self._closed), now_ms)
+
+    def _remove_expired(self, segments: Sequence[Segment], now_ms: int) -> None:
         streams = {stream.id: stream for stream in self.account.streams.values()}
-        for segment in list(self._closed):
+        for segment in segments:
             if not any(
                 stream in streams and newest_ms >= streams[stream].horizon_ms(now_ms)
                 for stream, newest_ms in segment.newest_ms.items()
@@ -170,6 +175,15 @@ class Journal:
             os.close(self._descriptor)
             self._closed.append(segment)
             self._segment, self._descriptor = following, descriptor
+
+    def _begin_first(self, number: int, now_ms: int) -> tuple[Segment, int]:
+        try:
+            return self._begin(number)
+        except OSError:
+            # A disk that the others fill may have room without them. The last one has what streams are.
+            with suppress(UnwritableError):
+                self._remove_expired(self._closed[:-1], now_ms)
+            return self._begin(number)
 
     def _begin(self, number: int) -> tuple[Segment, int]:
         settings = self.account.settings

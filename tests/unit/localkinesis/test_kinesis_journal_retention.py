@@ -67,3 +67,28 @@ def test_a_stream_made_anew_has_no_records_of_the_one_before(host: Host):
             api.call("DeleteStream", StreamName="orders")
 
     assert api.read_all("orders", shard) == [b"second"]
+
+
+def test_a_start_on_a_disk_that_is_full_makes_room_by_what_is_past_its_retention(
+    host: Host, monkeypatch: pytest.MonkeyPatch
+):
+    """It could not write the head of its own segment, and so never came to remove those of others."""
+    api = host.start(segment_bytes=2_000)
+    api.call("CreateStream", StreamName="orders", ShardCount=1)
+    for _ in range(3):
+        shard = api.put("orders", b"x" * 2_000)["ShardId"]
+    size = sum(path.stat().st_size for path in host.segments())
+    write = host.disk.write
+
+    def write_while_there_is_room(descriptor: int, data: memoryview) -> int:
+        host.disk.free = max(0, size - sum(path.stat().st_size for path in host.folder.glob("*.journal*")))
+        return write(descriptor, data)
+
+    monkeypatch.setattr(host.disk, "write", write_while_there_is_room)
+    api.clock.advance(25 * HOUR_MS)
+
+    api = host.start(segment_bytes=2_000)
+
+    assert len(host.segments()) == 2
+    api.put("orders", b"new")
+    assert api.read_all("orders", shard) == [b"new"]
