@@ -20,6 +20,8 @@ from lakestream_localkinesis.core.ondemand import INITIAL_SHARDS
 from lakestream_localkinesis.core.stream import StreamMode
 from lakestream_localkinesis.errors import ApiError, SettingsError
 from lakestream_localkinesis.faults import Fault, FaultKind, FaultPlan
+from lakestream_localkinesis.faulty import check_operations
+from lakestream_localkinesis.fields import STREAM_NAME
 from lakestream_localkinesis.http import Request, Response
 
 CONTROL_PATH = "/_testing/"
@@ -56,9 +58,7 @@ class Control:
                 self.faults.clear()
                 return {}
             case "POST", ["streams"]:
-                mode = StreamMode(fields.get("mode", StreamMode.PROVISIONED))
-                shards = INITIAL_SHARDS if mode is StreamMode.ON_DEMAND else fields["shards"]
-                account.create(fields["name"], mode, shards, {}, self._clock.now_ms())
+                _create(account, fields, self._clock.now_ms())
                 return {}
             case "GET", ["records", name]:
                 return {"records": _stored(account, name, self._clock.now_ms())}
@@ -66,6 +66,8 @@ class Control:
                 raise SettingsError(f"no control command {method} {path}")
 
     def _drive(self, action: str, milliseconds: int) -> None:
+        if not _is_whole(milliseconds):
+            raise SettingsError(f"ms: {milliseconds!r} is no whole number")
         match action:
             case "advance":
                 self._clock.advance(milliseconds)
@@ -79,9 +81,27 @@ class Control:
                 raise SettingsError(f"action: {action!r} is none of advance, set, freeze, resume")
 
 
+def _create(account: Account, fields: dict[str, Any], now_ms: int) -> None:
+    mode = StreamMode(fields.get("mode", StreamMode.PROVISIONED))
+    name, shards = fields["name"], INITIAL_SHARDS if mode is StreamMode.ON_DEMAND else fields["shards"]
+    if not isinstance(name, str) or STREAM_NAME.violations(name):
+        raise SettingsError(f"name: {name!r} is no name of a stream")
+    if not _is_whole(shards) or shards < 1:
+        raise SettingsError(f"shards: {shards!r} is no number of shards")
+    account.create(name, mode, shards, {}, now_ms)
+
+
 def _fault(fields: dict[str, Any]) -> Fault:
-    operations = frozenset(fields.pop("operations", ()))
-    return Fault(FaultKind(fields.pop("kind")), operations, **fields)
+    operations = fields.pop("operations", [])
+    if not isinstance(operations, list) or not all(isinstance(name, str) for name in operations):
+        raise SettingsError(f"operations: {operations!r} is no list of names")
+    fault = Fault(FaultKind(fields.pop("kind")), frozenset(operations), **fields)
+    check_operations(fault)
+    return fault
+
+
+def _is_whole(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
 def _stored(account: Account, name: str, now_ms: int) -> list[dict[str, Any]]:

@@ -7,8 +7,8 @@ from typing import Any
 import orjson
 
 from lakestream_localkinesis.core.account import Account
-from lakestream_localkinesis.errors import InternalFailure, ProvisionedThroughputExceededException
-from lakestream_localkinesis.faults import FaultKind, FaultPlan
+from lakestream_localkinesis.errors import InternalFailure, ProvisionedThroughputExceededException, SettingsError
+from lakestream_localkinesis.faults import Fault, FaultKind, FaultPlan
 from lakestream_localkinesis.fields import Fields
 from lakestream_localkinesis.operations import OPERATIONS
 from lakestream_localkinesis.operations.answer import Answer
@@ -17,6 +17,23 @@ from lakestream_localkinesis.operations.put_records import put_records
 
 _THROTTLED = frozenset({"PutRecord", "GetRecords", "GetShardIterator"})
 """Operations that Kinesis throttles as a whole."""
+
+_BEFALLEN = {FaultKind.THROTTLE: _THROTTLED | {"PutRecords"}, FaultKind.EMPTY_PAGE: frozenset({"GetRecords"})}
+"""Of other kinds: every operation."""
+
+
+def check_operations(fault: Fault) -> None:
+    """Refuse a fault that would befall nothing: whoever asks for it would take what they test for tested.
+
+    Raises:
+        SettingsError: it names an operation that there is not, or only such as faults of its kind do not befall.
+    """
+    unknown = sorted(fault.operations - OPERATIONS.keys())
+    if unknown:
+        raise SettingsError(f"operations: there is no {', '.join(unknown)}")
+    befallen = _BEFALLEN.get(fault.kind, OPERATIONS.keys())
+    if fault.operations and fault.operations.isdisjoint(befallen):
+        raise SettingsError(f"operations: a fault of kind {fault.kind} befalls {', '.join(sorted(befallen))} alone")
 
 
 def execute_with_faults(plan: FaultPlan, operation: str, account: Account, fields: Fields, now_ms: int) -> Answer:

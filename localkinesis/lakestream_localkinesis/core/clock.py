@@ -52,6 +52,10 @@ def _machine_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+_LATEST_MS = 64_060_588_800_000
+"""The year 4000: sequence numbers have room for the seconds of a century more."""
+
+
 class DrivenClock:
     """A clock that tests drive: it follows a base clock at an offset, or stands still."""
 
@@ -68,6 +72,8 @@ class DrivenClock:
         """Move forward at once."""
         if milliseconds < 0:
             raise SettingsError(f"the clock only goes forward: advance by {milliseconds} ms refused")
+        if self.now_ms() + milliseconds > _LATEST_MS:
+            raise SettingsError(f"the clock goes to the year 4000 at most: advance by {milliseconds} ms refused")
         if self._frozen is None:
             self._offset += milliseconds
         else:

@@ -141,9 +141,29 @@ def test_the_control_endpoint_drives_the_clock(api: Api):
         ("POST", "clock", {"action": "advance", "ms": -1}, "only goes forward"),
         ("POST", "clock", {"action": "stop"}, "action"),
         ("POST", "clock", {}, "action"),
+        ("POST", "clock", {"action": "advance", "ms": 0.5}, "ms: 0.5 is no whole number"),
+        ("POST", "clock", {"action": "set", "ms": 1.8e12}, "ms: 1800000000000.0 is no whole number"),
+        ("POST", "clock", {"action": "advance", "ms": True}, "ms: True is no whole number"),
+        ("POST", "clock", {"action": "advance", "ms": 10**17}, "4000"),
         ("POST", "faults", {"kind": "drop", "times": 0}, "times"),
         ("POST", "faults", {"kind": "fire"}, "fire"),
         ("POST", "faults", {"kind": "drop", "sometimes": 1}, "sometimes"),
+        ("POST", "faults", {"kind": "drop", "operations": ["PutRecrods"]}, "PutRecrods"),
+        ("POST", "faults", {"kind": "drop", "operations": "PutRecords"}, "operations: 'PutRecords' is no list"),
+        ("POST", "faults", {"kind": "drop", "operations": [["PutRecords"]]}, "is no list"),
+        (
+            "POST",
+            "faults",
+            {"kind": "throttle", "operations": ["ListShards"]},
+            "GetRecords, GetShardIterator, PutRecord",
+        ),
+        ("POST", "faults", {"kind": "empty_page", "operations": ["PutRecords"]}, "GetRecords"),
+        ("POST", "streams", {"name": "orders", "shards": 0}, "shards: 0"),
+        ("POST", "streams", {"name": "orders", "shards": -3}, "shards: -3"),
+        ("POST", "streams", {"name": "orders", "shards": 1.5}, "shards: 1.5"),
+        ("POST", "streams", {"name": "", "shards": 1}, "name: ''"),
+        ("POST", "streams", {"name": "a b", "shards": 1}, "name: 'a b'"),
+        ("POST", "streams", {"name": 5, "shards": 1}, "name: 5"),
         ("GET", "records/none", {}, "none"),
         ("GET", "nothing", {}, "nothing"),
     ],
@@ -153,3 +173,9 @@ def test_control_commands_that_are_refused(api: Api, method: str, path: str, fie
 
     assert response.status == 400
     assert named in response.body.decode()
+    assert api.call("ListStreams")["StreamNames"] == []
+    assert not api.faults.any()
+
+
+def test_a_throttle_may_be_of_requests_that_it_does_not_befall_as_well(api: Api):
+    assert control(api, "POST", "faults", kind="throttle", operations=["ListShards", "PutRecords"]).status == 200
