@@ -70,6 +70,7 @@ _OPTIONS = (
     _Option("linger", float, 0.05, "Seconds that a record may wait for others in its request"),
     _Option("connections", int, 16, "Requests under way per process"),
 )
+_STREAM = re.compile(r"[a-zA-Z0-9_.-]{1,128}")
 _WEB_HOST = "LOCUST_WEB_HOST"
 _URI = re.compile(r"([A-Za-z][\w+.-]*):(?://[^/]*)?(/.*|)", re.DOTALL)
 _NUMBERS = {float: "a number", int: "a whole number"}
@@ -97,6 +98,10 @@ def load_settings(options: Namespace) -> LoadSettings:
     """
     if not options.stream:
         raise SettingsError("stream: give the name of a Kinesis stream")
+    if not _STREAM.fullmatch(options.stream):
+        _, is_arn, named = options.stream.rpartition(":stream/")
+        hint = f"; give that alone: {named}" if is_arn else ""
+        raise SettingsError(f"stream: {options.stream!r} is no name of a Kinesis stream{hint}")
     for option in _OPTIONS:
         if option.kind is float and not math.isfinite(value := getattr(options, option.dest)):
             raise SettingsError(f"{option.dest}: {value} is no number to count with")

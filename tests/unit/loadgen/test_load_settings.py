@@ -92,6 +92,13 @@ def test_a_ledger_somewhere_else_is_refused_with_the_way_there(parser: PlainPars
         ({"connections": "100000"}, "connections: 100000 is not between 1 and 1,000"),
         ({"shape": "circle"}, "shape: 'circle' is not one of"),
         ({"stream": ""}, "stream: give the name"),
+        (
+            {"stream": "arn:aws:kinesis:us-east-1:123456789012:stream/orders"},
+            "is no name of a Kinesis stream; give that alone: orders",
+        ),
+        ({"stream": "orders\n"}, r"stream: 'orders\n' is no name"),
+        ({"stream": 'or"ders'}, "stream: 'or\"ders' is no name"),
+        ({"stream": "o" * 129}, "o' is no name of a Kinesis stream"),
         ({"inserts": "0.7", "deletes": "0.7"}, "the shares add up to more than 1"),
     ],
 )
