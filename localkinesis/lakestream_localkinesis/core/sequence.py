@@ -59,6 +59,11 @@ def shard_index_of(number: int) -> int:
     return (number >> _SHARD_SHIFT) & 0xFFFF_FFFF
 
 
+def record_index_of(number: int) -> int:
+    """How-manieth of its shard the record with this number is, from 1."""
+    return (number >> _RECORD_SHIFT) & 0xFFFF_FFFF_FFFF_FFFF
+
+
 def arrival_s_of(number: int) -> int:
     """The second in which the record with this number arrived."""
     return (number >> _ARRIVAL_SHIFT) & 0xF_FFFF_FFFF

@@ -12,6 +12,7 @@ from lakestream_localkinesis.core.sequence import (
     arrival_s_of,
     first_sequence,
     last_sequence,
+    record_index_of,
     record_sequence,
     sequence_base,
 )
@@ -241,7 +242,9 @@ class Shard:
         record's own, and below that of the next one.
         """
         found = bisect_left(self._sequences, cursor.position, lo=self._head)
-        before = self._appended - (len(self._sequences) - found)
+        # Not counted from the end: some that were given may be missing.
+        is_last = found == len(self._sequences)
+        before = self._appended if is_last else record_index_of(self._sequences[found]) - 1
         return record_sequence(self._base, before, cursor.scanned_ms // 1000 + 1)
 
     def read(self, cursor: Cursor, limit: int, now_ms: int, horizon_ms: int, most_bytes: int = PAGE_BYTES) -> Page:

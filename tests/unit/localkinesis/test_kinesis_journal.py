@@ -16,6 +16,7 @@ from lakestream_localkinesis.core.limits import Limits
 from lakestream_localkinesis.errors import StartupError
 from lakestream_localkinesis.http import Request
 from lakestream_localkinesis.journal.journal import Journal
+from tests.unit.localkinesis.conftest import subscribe
 
 if TYPE_CHECKING:
     from tests.unit.localkinesis.conftest import Api, Host
@@ -404,6 +405,32 @@ def test_without_a_damaged_segment_the_others_go_on(host: Host):
     assert api.read_all("orders", shard) == [b"first", b"third"]
     api.put("orders", b"fourth")
     assert host.start().read_all("orders", shard) == [b"first", b"third", b"fourth"]
+
+
+@pytest.mark.parametrize("kind", ["AT_SEQUENCE_NUMBER", "AFTER_SEQUENCE_NUMBER"])
+def test_without_a_damaged_segment_subscriptions_continue_where_they_were(host: Host, kind: str):
+    """A continuation counted the records that are missing, and lay behind some of those before them."""
+    api = host.start()
+    api.call("CreateStream", StreamName="orders", ShardCount=1)
+    shard = api.put("orders", b"1" * 700_000)["ShardId"]
+    api.put("orders", b"2" * 700_000)
+    for data in (b"3", b"4"):
+        api = host.start()
+        api.put("orders", data)
+    host.stop()
+    host.segments()[-2].unlink()
+    api = host.start()
+    arn = api.application.account.arn("orders")
+    consumer = api.call("RegisterStreamConsumer", StreamARN=arn, ConsumerName="lake")["Consumer"]["ConsumerARN"]
+    event = subscribe(api, consumer, shard).poll()
+    assert event is not None
+    assert [record["Data"][:1] for record in event["Records"]] == [b"1"]
+    api.clock.advance(5_000)
+
+    following = subscribe(api, consumer, shard, kind, SequenceNumber=event["ContinuationSequenceNumber"]).poll()
+
+    assert following is not None
+    assert following["Records"][0]["Data"][:1] == b"2"
 
 
 def test_a_folder_is_one_servers(host: Host):
