@@ -23,7 +23,9 @@ def server_context(folder: Path, host: str) -> ssl.SSLContext:
     """
     certificate, key = folder / CERTIFICATE, folder / KEY
     if certificate.exists() != key.exists():
-        raise SettingsError(f"tls: {folder} has only one of {CERTIFICATE} and {KEY}")
+        raise SettingsError(
+            f"tls: {folder} has only one of {CERTIFICATE} and {KEY}: put the other beside it, or remove it"
+        )
     try:
         if not certificate.exists():
             _make(certificate, key, dict.fromkeys((host, *LOCAL_NAMES)))
@@ -68,13 +70,16 @@ def _make(certificate: Path, key: Path, names: dict[str, None]) -> None:
         .sign(private, hashes.SHA256())
     )
     certificate.parent.mkdir(parents=True, exist_ok=True)
-    key.touch(mode=0o600)
-    key.write_bytes(
-        private.private_bytes(
-            serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-        )
+    pem = private.private_bytes(
+        serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
-    certificate.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    # Neither has its name before both are whole: one alone is refused at the next start.
+    unfinished = [path.with_name(f"{path.name}.new") for path in (key, certificate)]
+    unfinished[0].touch(mode=0o600)
+    for path, content in zip(unfinished, (pem, made.public_bytes(serialization.Encoding.PEM)), strict=True):
+        path.write_bytes(content)
+    for path, named in zip(unfinished, (key, certificate), strict=True):
+        path.rename(named)
 
 
 def _is_address(name: str) -> bool:

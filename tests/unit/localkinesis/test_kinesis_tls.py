@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 import ssl
 import sys
@@ -103,6 +104,26 @@ def test_a_certificate_that_is_given_is_kept(tmp_path: Path):
 
     assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == files
     assert set(files) == {"tls.crt", "tls.key"}
+
+
+def test_a_disk_that_was_full_leaves_no_half_of_what_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The key was there without the certificate, and each later start refused the folder for it."""
+    write = Path.write_bytes
+
+    def write_keys_alone(path: Path, data: bytes) -> int:
+        if "crt" in path.name:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        return write(path, data)
+
+    with monkeypatch.context() as full:
+        full.setattr(Path, "write_bytes", write_keys_alone)
+        with pytest.raises(SettingsError, match="No space left"):
+            server_context(tmp_path, "127.0.0.1")
+
+    server_context(tmp_path, "127.0.0.1")
+
+    assert {path.name: path.stat().st_mode & 0o077 for path in tmp_path.iterdir()}["tls.key"] == 0
+    assert {path.name for path in tmp_path.iterdir()} == {"tls.crt", "tls.key"}
 
 
 def test_folders_that_cannot_be_used_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
