@@ -17,7 +17,8 @@ class FaultKind(StrEnum):
     INTERNAL_FAILURE = "internal_failure"
     """500 InternalFailure, without effect."""
     THROTTLE = "throttle"
-    """ProvisionedThroughputExceededException without effect; in PutRecords, of single records."""
+    """ProvisionedThroughputExceededException without effect; in PutRecords, of single records. Of operations
+    that tell of streams LimitExceededException."""
     DROP = "drop"
     """The connection closes after the request took effect: the client cannot know that it did."""
     DROP_BEFORE = "drop_before"

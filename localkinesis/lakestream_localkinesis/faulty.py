@@ -7,7 +7,12 @@ from typing import Any
 import orjson
 
 from lakestream_localkinesis.core.account import Account
-from lakestream_localkinesis.errors import InternalFailure, ProvisionedThroughputExceededException, SettingsError
+from lakestream_localkinesis.errors import (
+    InternalFailure,
+    LimitExceededException,
+    ProvisionedThroughputExceededException,
+    SettingsError,
+)
 from lakestream_localkinesis.faults import Fault, FaultKind, FaultPlan
 from lakestream_localkinesis.fields import Fields
 from lakestream_localkinesis.operations import OPERATIONS
@@ -16,9 +21,14 @@ from lakestream_localkinesis.operations.get_records import empty_page
 from lakestream_localkinesis.operations.put_records import put_records
 
 _THROTTLED = frozenset({"PutRecord", "GetRecords", "GetShardIterator"})
-"""Operations that Kinesis throttles as a whole."""
+"""Operations that Kinesis throttles as a whole, by what a shard takes and gives."""
+_LIMITED = frozenset({"DescribeStream", "DescribeStreamSummary", "ListShards", "ListStreams"})
+"""Those that tell of streams, which it throttles by calls a second of the account."""
 
-_BEFALLEN = {FaultKind.THROTTLE: _THROTTLED | {"PutRecords"}, FaultKind.EMPTY_PAGE: frozenset({"GetRecords"})}
+_BEFALLEN = {
+    FaultKind.THROTTLE: _THROTTLED | _LIMITED | {"PutRecords"},
+    FaultKind.EMPTY_PAGE: frozenset({"GetRecords"}),
+}
 """Of other kinds: every operation."""
 
 
@@ -44,6 +54,8 @@ def execute_with_faults(plan: FaultPlan, operation: str, account: Account, field
         return _put_records(plan, account, fields, now_ms)
     if operation in _THROTTLED and plan.strikes(FaultKind.THROTTLE, operation):
         raise ProvisionedThroughputExceededException(_message(account))
+    if operation in _LIMITED and plan.strikes(FaultKind.THROTTLE, operation):
+        raise LimitExceededException(f"Rate exceeded for account {account.settings.id} (a fault that is switched on).")
     if operation == "GetRecords" and plan.strikes(FaultKind.EMPTY_PAGE, operation):
         return empty_page(account, fields, now_ms)
     return OPERATIONS[operation](account, fields, now_ms)

@@ -169,6 +169,7 @@ Fault = Callable[[LocalKinesis], None]
 FAULTS: dict[str, Fault] = {
     "throttled": lambda s: s.faults.throttle("GetRecords", times=3),
     "throttled iterators": lambda s: s.faults.throttle("GetShardIterator", times=3),
+    "throttled lists of shards": lambda s: s.faults.throttle("ListShards", "DescribeStreamSummary", times=4),
     "server errors": lambda s: s.faults.internal_failure(*READS, times=4),
     "connections lost after the effect": lambda s: s.faults.drop(*READS, times=4),
     "connections lost before": lambda s: s.faults.drop_before(*READS, times=4),

@@ -90,6 +90,14 @@ def test_throttled_calls(orders: Api):
     assert orders.iterator("orders", SHARD)
 
 
+@pytest.mark.parametrize("operation", ["ListShards", "DescribeStreamSummary"])
+def test_what_tells_of_streams_is_throttled_by_the_account(orders: Api, operation: str):
+    orders.faults.add(Fault(FaultKind.THROTTLE, frozenset({operation}), times=1))
+
+    assert orders.refused(operation, StreamName="orders").code == "LimitExceededException"
+    assert orders.call(operation, StreamName="orders")
+
+
 def test_an_empty_page_loses_nothing(orders: Api):
     orders.put("orders", b"x")
     orders.faults.add(Fault(FaultKind.EMPTY_PAGE, times=2))
@@ -154,8 +162,8 @@ def test_the_control_endpoint_drives_the_clock(api: Api):
         (
             "POST",
             "faults",
-            {"kind": "throttle", "operations": ["ListShards"]},
-            "GetRecords, GetShardIterator, PutRecord",
+            {"kind": "throttle", "operations": ["SplitShard"]},
+            "GetRecords, GetShardIterator, ListShards, ListStreams, PutRecord",
         ),
         ("POST", "faults", {"kind": "empty_page", "operations": ["PutRecords"]}, "GetRecords"),
         ("POST", "streams", {"name": "orders", "shards": 0}, "shards: 0"),
@@ -178,4 +186,4 @@ def test_control_commands_that_are_refused(api: Api, method: str, path: str, fie
 
 
 def test_a_throttle_may_be_of_requests_that_it_does_not_befall_as_well(api: Api):
-    assert control(api, "POST", "faults", kind="throttle", operations=["ListShards", "PutRecords"]).status == 200
+    assert control(api, "POST", "faults", kind="throttle", operations=["SplitShard", "PutRecords"]).status == 200
