@@ -69,7 +69,7 @@ class Steady:
     batch_seconds: float
     """Work per batch, median."""
     freshness_p50_seconds: float
-    """From arrival to committed: median over all records."""
+    """From arrival to committed: the median of the batches' own medians, weighted by their records."""
     freshness_p99_seconds: float
     """The 99th percentile of the batches' own p99, weighted by their records."""
 

@@ -19,7 +19,7 @@ POLICIES = {
     "loadgen": ROOT / "charts/loadgen/iam/policy.json",
 }
 # Calls of code that runs beside the load, under somebody's own name: `lakestream audit` reads.
-ELSEWHERE = {"loadgen": {"get"}}
+ELSEWHERE = {"loadgen": {"get", "head"}}
 OBSTORE = {
     # A large object is put in parts, and an upload that failed is aborted.
     "put": {"s3:PutObject", "s3:AbortMultipartUpload"},
