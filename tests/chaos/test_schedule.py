@@ -15,7 +15,7 @@ import pytest
 from chaos.events import LATEST, Events, Fate, Sent
 from chaos.faults import FAULTS, Phase, fault_from_json, fault_to_json, kinds
 from chaos.poison import POISON, landed, poison
-from chaos.schedule import LIVES, Scenario, draw_scenario
+from chaos.schedule import INDEXES, LIVES, Scenario, draw_scenario
 from chaos.setting import Place, Setting, Sink
 
 NOW = datetime(2026, 1, 31, 12, tzinfo=UTC)
@@ -121,6 +121,21 @@ def test_events_have_changes_deletes_and_late_ones() -> None:
     assert len(equal) > 50
     # A delete has no equal: what is left then would be open.
     assert not any("d" in ops for ops in equal)
+
+
+def test_things_go_to_other_partitions_where_the_index_finds_them() -> None:
+    def days(*, moves: bool) -> int:
+        places = {
+            (sent.row["id"], sent.row["day"]) for sent in Events(Random(1), moves=moves).take(500, NOW) if sent.row
+        }
+        return len(places) - len({thing for thing, _ in places})
+
+    assert days(moves=False) == 0
+    assert days(moves=True) > 30
+    drawn = [draw_scenario("indexes", number).setting for number in range(200)]
+    assert {setting.index for setting in drawn if setting.moves} == {"global_simple", "global_bloom"}
+    assert {setting.index for setting in drawn if setting.sink is Sink.COW} == set(INDEXES)
+    assert not any(setting.moves for setting in drawn if not setting.sink.is_keyed)
 
 
 def test_no_version_comes_later_than_a_table_remembers_deletes() -> None:

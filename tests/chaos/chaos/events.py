@@ -124,10 +124,16 @@ def micros(text: str) -> int:
 
 
 class Events:
-    """An endless supply; the same for the same seed, but for versions that would come too late."""
+    """An endless supply; the same for the same seed, but for versions that would come too late.
 
-    def __init__(self, chance: Random) -> None:
+    Args:
+        chance: the seed.
+        moves: whether a change may bring a thing into another partition.
+    """
+
+    def __init__(self, chance: Random, *, moves: bool = False) -> None:
         self._chance = chance
+        self._moves = moves
         self._made = 0
         self._live: list[Event] = []
         self._late: list[tuple[datetime, Event]] = []
@@ -191,9 +197,12 @@ class Events:
         return event
 
     def _changed(self, place: int, version: int, op: str) -> Event:
+        before = self._live[place]
+        moved = self._moves and self._chance.random() < 0.3
         return Event(
             **{
-                **self._live[place].__dict__,
+                **before.__dict__,
+                "day": self._chance.choice(_DAYS) if moved else before.day,
                 "version": version,
                 "op": op,
                 "amount": f"{self._chance.randrange(10**9)}.{self._chance.randrange(100):02d}",

@@ -64,7 +64,7 @@ class Producer:
         self._client = client
         self._stream = stream
         self._chance = chance
-        self._events = Events(chance)
+        self._events = Events(chance, moves=setting.moves)
         self._now = now
         self._batches = batches
         self._bursts = 0

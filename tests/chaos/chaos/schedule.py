@@ -12,6 +12,7 @@ from chaos.setting import Place, Setting, Sink
 
 LIVES = (3, 4)
 """Drivers of a scenario, at least and at most, but for the one that drains the stream."""
+INDEXES = ("bucket", "simple", "bloom", "global_simple", "global_bloom")
 
 
 @dataclass(frozen=True)
@@ -76,8 +77,9 @@ def draw_scenario(seed: str, number: int, *, lives: int | None = None, volume: i
         burst=chance.choice((20, 60, 200)),
         auto=chance.random() < 0.12,
         volume=volume,
-        # By a chance of its own: a seed means otherwise what it meant.
+        # By a chance of their own: a seed means otherwise what it meant.
         sql=Random(f"{own}, SQL").random() < 0.15,
+        index=Random(f"{own}, index").choices(INDEXES, (6, 1, 1, 1, 1))[0],
     )
     drawn = chance.randint(*LIVES)
     return Scenario(own, setting, tuple(_draw_life(chance, setting) for _ in range(lives or drawn)))

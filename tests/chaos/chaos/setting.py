@@ -49,7 +49,15 @@ class Setting:
     """Bursts that come at a time."""
     sql: bool = False
     """Whether the document has a transform, which fails at some records."""
+    index: str = "bucket"
+    """How a table by key finds the file of a key."""
+
+    @property
+    def moves(self) -> bool:
+        """Whether a key may go from one partition to another."""
+        return self.sink.is_keyed and self.index.startswith("global_")
 
     def __str__(self) -> str:
         more = [", with executors"] * self.cluster + [", placed by the stream"] * self.auto + [", by SQL"] * self.sql
+        more += [f", index {self.index}"] * (self.sink.is_keyed and self.index != "bucket")
         return f"{self.sink} on {self.place}{''.join(more)}"

@@ -318,14 +318,15 @@ def _document(setting: Setting, root: str, endpoint: str) -> dict[str, Any]:
             "schema": SCHEMA,
             **({"transform": _TRANSFORM} if setting.sql else {}),
             "trigger": {"interval": "200ms", "maxRecordsPerBatch": 4 * setting.burst * setting.volume},
-            "writers": [{"name": WRITER, **_output(setting.sink, f"{root}/table")}],
+            "writers": [{"name": WRITER, **_output(setting, f"{root}/table")}],
             "checkpoint": f"{root}/checkpoint",
             "resources": {"driver": {"cores": 1, "memory": "1g"}},
         },
     }
 
 
-def _output(sink: Sink, path: str) -> dict[str, Any]:
+def _output(setting: Setting, path: str) -> dict[str, Any]:
+    sink = setting.sink
     if not sink.is_hudi:
         return {"json": {"path": path, "partitionBy": [PARTITION]}}
     hudi: dict[str, Any] = {
@@ -341,5 +342,5 @@ def _output(sink: Sink, path: str) -> dict[str, Any]:
         hudi["clustering"] = {}
     if sink.is_keyed:
         hudi |= {"operation": "upsert", "orderingField": ORDERING, "deleteWhen": DELETES}
-        hudi |= {"index": {"type": "bucket", "buckets": 2}}
+        hudi |= {"index": {"type": setting.index, **({"buckets": 2} if setting.index == "bucket" else {})}}
     return {"hudi": hudi}
