@@ -18,7 +18,18 @@ import pyarrow.parquet
 import pytest
 
 import chaos
-from chaos.audit import Found, Verdict, judge, lines_of, misnamed, read_json, read_named, read_quarantine, rows_of
+from chaos.audit import (
+    Found,
+    Verdict,
+    judge,
+    lines_of,
+    misnamed,
+    read_json,
+    read_named,
+    read_quarantine,
+    rows_of,
+    services_of,
+)
 from chaos.events import Digits, Events, Fate, Row, Sent
 from chaos.ledger import Truth, Where
 from chaos.poison import landed, poison
@@ -322,3 +333,20 @@ def test_files_and_what_the_log_says_of_them_are_held_against_each_other(tmp_pat
     assert misnamed(files, {**files, name: 2}) == [f"{name} has 2 rows, by the log 1"]
     assert misnamed(files, {**files, "more": 1}) == ["more has 1 rows, by the log None"]
     assert misnamed({**files, "more": 1}, files) == ["more has None rows, by the log 1"]
+
+
+def test_what_services_have_done_is_told_by_the_timeline(tmp_path: Path) -> None:
+    table = tmp_path / "table"
+    timeline = table / ".hoodie" / "timeline"
+    timeline.mkdir(parents=True)
+    for name in (
+        "1.deltacommit",
+        "2.commit",
+        "3_4.commit",
+        "5.commit.inflight",
+        "6_7.clean",
+        "8.replacecommit.requested",
+    ):
+        (timeline.parent if "_" not in name else timeline).joinpath(f"2{name}").touch()
+    assert services_of(table, is_merge_on_read=True) == {"compactions": 2, "clusterings": 0, "cleanings": 1}
+    assert services_of(table, is_merge_on_read=False)["compactions"] == 0

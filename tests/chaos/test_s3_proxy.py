@@ -145,3 +145,19 @@ def test_what_was_for_good_is_for_so_many_requests_more_once_it_is_bounded() -> 
     delete, read = (S3Request(method, "/b/k", "", {}) for method in ("DELETE", "GET"))
     assert [faults.strikes(delete) is not None for _ in range(4)] == [True, True, True, False]
     assert all(faults.strikes(read) for _ in range(4))
+
+
+def test_the_begin_of_a_commit_is_seen(proxy: S3Proxy) -> None:
+    """By it a kill is aimed."""
+    for path in (
+        "/b/table/.hoodie/20260131.deltacommit",
+        "/b/table/x.commit.requested",
+        "/b/table/.hoodie/1.clean.inflight",
+    ):
+        _ask(proxy, "PUT", path)
+    assert proxy.faults.begun == set()
+    _ask(proxy, "PUT", "/b/table/.hoodie/20260131.deltacommit.inflight")
+    _ask(proxy, "PUT", "/b/table/.hoodie/timeline/20260131.commit.requested")
+    assert {path.rpartition("/")[2] for path in proxy.faults.begun} == {
+        "20260131.deltacommit.inflight", "20260131.commit.requested",
+    }  # fmt: skip

@@ -24,11 +24,13 @@ from chaos.audit import (
     read_quarantine,
     read_told,
     rows_of,
+    services_of,
 )
 from chaos.driver import FAILED, STORAGE, Driver
 from chaos.faults import Fault
 from chaos.faults.endings import START_SECONDS
 from chaos.schedule import Life, Scenario
+from chaos.setting import Sink
 from chaos.world import WRITER, Tools, World, world
 
 UNDER_FAULTS_SECONDS = 60.0
@@ -191,6 +193,8 @@ def _audit(made: World, lake: Lake, result: Result) -> None:
     result.faults += truth.faults
     table = copied / "table"
     rows = lake.read_table(table) if made.setting.sink.is_hudi else read_json(table)
+    if made.setting.sink.is_hudi:
+        made.counts.update(services_of(table, is_merge_on_read=made.setting.sink in (Sink.MOR, Sink.MOR_INSERT)))
     quarantine = read_quarantine(log / "quarantine")
     files, rejects = read_named(log)
     # Of a Hudi table, its timeline says it.

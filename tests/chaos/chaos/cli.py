@@ -28,7 +28,10 @@ from chaos.schedule import Scenario, draw_scenario
 from chaos.world import Tools
 from lakestream_demo.reaper import TOKEN_VARIABLE, Reaper
 
-_FIGURES = ("starts", "kills", "freezes", "held requests", "rivals", "terminations", "faults", "changes", "reshards")
+_FIGURES = (
+    "starts", "kills", "freezes", "held requests", "rivals", "terminations", "faults", "changes", "reshards",
+    "compactions", "clusterings", "cleanings",
+)  # fmt: skip
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 

@@ -1,6 +1,6 @@
 """Whether a lake has what its stream has, exactly once: a reading and a fold of their own."""
 
-from chaos.audit.lake import Lake, lines_of, read_json, read_named, read_quarantine, read_told, rows_of
+from chaos.audit.lake import Lake, lines_of, read_json, read_named, read_quarantine, read_told, rows_of, services_of
 from chaos.audit.verdict import Found, Verdict, judge, misnamed
 
 __all__ = [
@@ -15,4 +15,5 @@ __all__ = [
     "read_quarantine",
     "read_told",
     "rows_of",
+    "services_of",
 ]

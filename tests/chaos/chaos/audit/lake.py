@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+from collections import Counter
 from collections.abc import Iterator
 from datetime import datetime
 from decimal import Decimal
@@ -89,6 +90,13 @@ class Lake:
             spark = builder.getOrCreate()
         spark.sparkContext.setLogLevel("ERROR")
         return spark
+
+
+def services_of(table: Path, *, is_merge_on_read: bool) -> dict[str, int]:
+    """How often each service of a Hudi table has done something, as far as its timeline is not archived."""
+    done = Counter(file.suffix for file in (table / ".hoodie").rglob("2*") if file.stem.replace("_", "").isdigit())
+    compactions = done[".commit"] if is_merge_on_read else 0
+    return {"compactions": compactions, "clusterings": done[".replacecommit"], "cleanings": done[".clean"]}
 
 
 def read_json(folder: Path) -> list[tuple[Where, Row]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import signal
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -195,19 +196,26 @@ class Rival(Ending):
 
 
 def await_commit(world: World, driver: Driver) -> None:
-    """Wait for a Hudi commit on a folder to be under way; elsewhere, or if there is none, not for long."""
-    folder = Path(world.root) / "table" / ".hoodie"
+    """Wait for a Hudi commit to be under way; if there is none, not for long."""
+    if not world.setting.sink.is_hudi:
+        return
+    proxy, folder = world.proxy, Path(world.root) / "table" / ".hoodie"
+    begun = _begun_in(folder) if proxy is None else lambda: set(proxy.faults.begun)
+    before = begun()
+    driver.until(lambda: bool(begun() - before), AIM_SECONDS)
+
+
+def _begun_in(folder: Path) -> Callable[[], set[str]]:
+    """Commits that have not ended."""
     instant = re.compile(r"(\d+)(_\d+)?\.(delta)?commit(?P<state>\.\w+)?")
 
-    def begun() -> set[str]:
+    def under_way() -> set[str]:
         # Of version 9 the timeline is a folder of its own.
         found = [instant.fullmatch(file.name) for place in (folder, folder / "timeline") for file in place.glob("2*")]
         ended = {one[1] for one in found if one and not one["state"]}
         return {one[1] for one in found if one} - ended
 
-    if world.setting.sink.is_hudi and "://" not in world.root:
-        before = begun()
-        driver.until(lambda: begun() - before, AIM_SECONDS)
+    return under_way
 
 
 def await_own_takeover(driver: Driver) -> None:

@@ -91,6 +91,8 @@ class S3Faults:
         self._left: list[int | None] = []
         self.struck = 0
         """Requests that were befallen."""
+        self.begun: set[str] = set()
+        """Paths of the files by which Hudi begins a commit, and goes on with one."""
 
     def add(self, fault: S3Fault) -> None:
         with self._lock:
@@ -113,6 +115,8 @@ class S3Faults:
     def strikes(self, request: S3Request) -> S3Fault | None:
         """The fault that befalls a request, which counts as one of its times."""
         with self._lock:
+            if _puts_instant(request, r"\.(delta)?commit\.\w+$"):
+                self.begun.add(request.path)
             for number, fault in enumerate(self._faults):
                 left = self._left[number]
                 if left == 0 or not _TARGETS[fault.target](request) or self._chance.random() >= fault.probability:
