@@ -26,6 +26,7 @@ START_SECONDS = 240.0
 END_SECONDS = 90.0
 OWNS_THE_LOG = "lakestream.app: epoch "
 AIM_SECONDS = 20.0
+_SQL_FAILS = "An expression of SQL fails at a value of a record"
 
 
 @dataclass(frozen=True)
@@ -142,6 +143,8 @@ class Terminate(Ending):
             driver.end()
         elif status == -signal.SIGTERM and not driver.last_word():
             world.tell(f"{driver.name} was not up yet: Python had no handler")
+        elif status == FAILED and world.setting.sql and _SQL_FAILS in driver.last_word():
+            world.tell(f"{driver.name} leaves the batch at whose records SQL fails to the next one")
         elif status != 0 and not was_hurt:
             world.faults.append(f"{driver.name} ended with {status} on SIGTERM: {driver.last_word()}")
 
