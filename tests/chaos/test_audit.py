@@ -57,6 +57,7 @@ def _lake(folder: Path) -> None:
         assert sent.row is not None
         fields = json.loads(sent.data)
         row = {name: sent.row[name] for name in ("id", "site", "version", "op", "note")} | {"at": fields["at"]}
+        row |= {name: sent.row[name] for name in ("place", "tags") if sent.row[name] is not None}
         row |= {"_shard_id": shard, "_sequence_number": str(sequence), "_sub_sequence": sub}
         if unknown := _unknown(sent.data):
             row["_rescued"] = unknown
@@ -71,8 +72,12 @@ def _lake(folder: Path) -> None:
 def _unknown(data: bytes) -> str:
     """As JSON, in the record's own text, what the schema does not have; empty if that is nothing."""
     fields: dict[str, object] = json.loads(data, parse_float=Digits)
-    known = {"id", "site", "day", "version", "op", "amount", "at", "note"}
-    return _text({name: value for name, value in fields.items() if name not in known}) if fields.keys() - known else ""
+    known = {"id", "site", "day", "version", "op", "amount", "at", "place", "tags", "note"}
+    unknown = {name: value for name, value in fields.items() if name not in known}
+    place = fields.get("place")
+    if isinstance(place, dict) and (more := {name: place[name] for name in place.keys() - {"room", "open", "names"}}):
+        unknown["place"] = more
+    return _text(unknown) if unknown else ""
 
 
 def _text(value: object) -> str:
@@ -110,6 +115,15 @@ def _change_a_value(folder: Path) -> None:
     file = _a_file(folder)
     row = json.loads(gzip.decompress(file.read_bytes()))
     file.write_bytes(gzip.compress(json.dumps({**row, "version": row["version"] + 1}).encode() + b"\n"))
+
+
+def _round_a_nested_number(folder: Path) -> None:
+    """As who reads it as a double."""
+    for file in sorted((folder / "table").rglob("*.gz")):
+        content = gzip.decompress(file.read_bytes())
+        if (exact := str(2**53 + 1).encode()) in content:
+            file.write_bytes(gzip.compress(content.replace(exact, str(2**53).encode())))
+            return
 
 
 def _move_to_another_day(folder: Path) -> None:
@@ -173,6 +187,7 @@ def test_a_lake_that_is_right_is_found_right(tmp_path: Path) -> None:
         (_double_a_row, "doubled"),
         (_copy_to_another_name, "doubled"),
         (_change_a_value, "altered"),
+        (_round_a_nested_number, "altered"),
         (_move_to_another_day, "altered"),
         (partial(_rescue_otherwise, "[0.70", "[0.7"), "altered"),
         (partial(_rescue_otherwise, r"\"one\":null,", ""), "altered"),

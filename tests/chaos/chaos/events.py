@@ -11,7 +11,8 @@ from random import Random
 
 SCHEMA = (
     "id string NOT NULL, site string NOT NULL, day string, version bigint NOT NULL, op string NOT NULL, "
-    "amount decimal(12,2), at timestamp, note string NOT NULL"
+    "amount decimal(12,2), at timestamp, place struct<room: bigint, open: boolean, names: map<string, string>>, "
+    "tags array<string>, note string NOT NULL"
 )
 RELAXED_SCHEMA = SCHEMA.removesuffix(" NOT NULL") + ", extra string"
 """What a person may make of it while no driver runs: a note may be missing, and `extra` gets a column."""
@@ -23,6 +24,14 @@ DELETES = "op = 'd'"
 _DAYS = ("2026-01-30", "2026-01-31", "a=b/c %25")
 _EPOCH = datetime(2026, 1, 31, tzinfo=UTC)
 _NOTES = ("", "Grüße, 世界 🙂", 'a "quoted", \\ back\\slashed\nline', "\u0000\u0007\u2028", "null", "-0", "x" * 2000)
+_PLACES: tuple[Mapping[str, object] | None, ...] = (
+    None,
+    {},
+    {"room": -(2**63), "open": True, "names": {"de": "Küche", "a.b": "", "null": "null"}},
+    {"names": {}},
+    {"room": 2**53 + 1, "open": False},
+)
+_TAGS: tuple[tuple[str, ...] | None, ...] = (None, (), ("",), ("x", "x", 'a "quoted" one'), ("🙂",) * 30)
 _LIVE = 60
 """Keys that are changed; more, and a delete hardly ever meets a late version."""
 
@@ -31,7 +40,7 @@ LATEST = timedelta(minutes=50)
 remember deletes for an hour of it (docs/hudi.md)."""
 
 Row = Mapping[str, object]
-"""Columns by name: text, int, Decimal as text, and times as microseconds since the epoch."""
+"""Columns by name: text, int, Decimal as text, times as microseconds since the epoch; what is nested is `bare`."""
 
 
 class Fate(Enum):
@@ -72,6 +81,8 @@ class Event:
     op: str
     amount: str
     at: str
+    place: Mapping[str, object] | None
+    tags: tuple[str, ...] | None
     note: str
     extra: str | None = None
 
@@ -83,7 +94,7 @@ class Event:
         return fields
 
     def row(self) -> Row:
-        return {**self.__dict__, "at": micros(self.at)}
+        return {**self.__dict__, "at": micros(self.at), "place": bare(self.place), "tags": bare(self.tags)}
 
     def sent(self, kind: str = "event") -> Sent:
         return Sent(kind, self.id, encoded(self.fields()), Fate.ROW, self.row())
@@ -116,6 +127,13 @@ def encoded(fields: Mapping[str, object]) -> bytes:
         for name, value in fields.items()
     )
     return ("{" + ",".join(parts) + "}").encode()
+
+
+def bare(value: object) -> object:
+    """A nested value without the fields of structs that are null: JSON leaves them out, tables do not."""
+    if isinstance(value, Mapping):
+        return {name: bare(one) for name, one in value.items() if one is not None}
+    return [bare(one) for one in value] if isinstance(value, list | tuple) else value
 
 
 def micros(text: str) -> int:
@@ -151,6 +169,8 @@ class Events:
             op="c",
             amount=f"{chance.randrange(-(10**6), 10**9)}.{chance.randrange(100):02d}",
             at=(_EPOCH + timedelta(microseconds=chance.randrange(10**11))).isoformat(),
+            place=chance.choice(_PLACES),
+            tags=chance.choice(_TAGS),
             note=chance.choice(_NOTES),
             extra=chance.choice((None, None, None, "more")),
         )
@@ -206,6 +226,8 @@ class Events:
                 "version": version,
                 "op": op,
                 "amount": f"{self._chance.randrange(10**9)}.{self._chance.randrange(100):02d}",
+                "place": self._chance.choice(_PLACES),
+                "tags": self._chance.choice(_TAGS),
                 "note": self._chance.choice(_NOTES),
             }
         )

@@ -129,6 +129,9 @@ POISON: Mapping[str, Poison] = {
     "NaN": Poison(_raw("amount", "NaN")),
     "no time": Poison(_raw("at", '"soon"')),
     "a time without a date": Poison(_raw("at", '"12:30"')),
+    "text for a struct": Poison(_raw("place", '"here"')),
+    "text for a flag in a struct": Poison(_raw("place", '{"room":1,"open":"yes"}')),
+    "an object for an array": Poison(_raw("tags", '{"0":"x"}')),
     "too large for the decimal": Poison(_raw("amount", "123456789012.5")),
     # A person may relax the schema while these are on their way.
     "no note": _either(_without("note"), _set(note=None)),
@@ -140,6 +143,11 @@ POISON: Mapping[str, Poison] = {
         lambda chance, thing: encoded(thing.fields())[:-1] + f',"one":null,"two":{_UNKNOWN},"":"three"}}'.encode(),
         _set(rescued={"one": None, "two": _PARSED, "": "three"}),
     ),
+    "an unknown field in a struct": _row(
+        _raw("place", f'{{"room":7,"more":{_UNKNOWN},"names":{{"de":"Flur"}}}}'),
+        _set(place={"room": 7, "names": {"de": "Flur"}}, rescued={"place": {"more": _PARSED}}),
+    ),
+    "a number for a nested text": _row(_raw("place", '{"names":{"a":1.10}}'), _set(place={"names": {"a": "1.10"}})),
     "a number for text": _row(_raw("note", "12.50"), _set(note="12.50")),
     "a large record": _row(_with(note="n" * 200_000), _set(note="n" * 200_000)),
     # Hudi cannot take these, and one of them must not stop it.

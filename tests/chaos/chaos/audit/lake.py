@@ -21,14 +21,25 @@ from urllib.parse import unquote
 
 import pyarrow.parquet
 
-from chaos.events import PARTITION, Digits, Row, micros
+from chaos.events import PARTITION, Digits, Row, bare, micros
 from chaos.ledger import Loss, Told, Where
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 _NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
-_COLUMNS = ("id", "site", "day", "version", "op", "cast(amount AS string) AS amount", "unix_micros(at) AS at", "note")
+_COLUMNS = (
+    "id",
+    "site",
+    "day",
+    "version",
+    "op",
+    "cast(amount AS string) AS amount",
+    "unix_micros(at) AS at",
+    "note",
+    "place",
+    "tags",
+)
 _WHERE = ("_rescued", "_shard_id", "_sequence_number", "_sub_sequence")
 
 
@@ -62,7 +73,7 @@ class Lake:
         spark = self._spark = self._spark or self._start()
         rows = spark.read.format("hudi").load(table.as_uri())
         extra = ["extra"] if "extra" in rows.columns else []
-        return [_placed(row.asDict()) for row in rows.selectExpr(*_COLUMNS, *_WHERE, *extra).collect()]
+        return [_placed(row.asDict(recursive=True)) for row in rows.selectExpr(*_COLUMNS, *_WHERE, *extra).collect()]
 
     def _start(self) -> SparkSession:
         from pyspark.sql import SparkSession
@@ -194,4 +205,5 @@ def _placed(row: dict[str, Any]) -> tuple[Where, Row]:
     unknown = {name: value for name, value in rescued.items() if name != "extra"}
     extra = row.get("extra") if row.get("extra") is not None else rescued.get("extra")
     where = (row["_shard_id"], int(row["_sequence_number"]), row["_sub_sequence"])
-    return where, {**row, "extra": extra, **({"rescued": unknown} if unknown else {})}
+    nested = {name: bare(row.get(name)) for name in ("place", "tags")}
+    return where, {**row, **nested, "extra": extra, **({"rescued": unknown} if unknown else {})}

@@ -143,7 +143,7 @@ class Terminate(Ending):
             driver.end()
         elif status == -signal.SIGTERM and not driver.last_word():
             world.tell(f"{driver.name} was not up yet: Python had no handler")
-        elif status == FAILED and world.setting.sql and _SQL_FAILS in driver.last_word():
+        elif status == FAILED and _SQL_FAILS in driver.last_word():
             world.tell(f"{driver.name} leaves the batch at whose records SQL fails to the next one")
         elif status != 0 and not was_hurt:
             world.faults.append(f"{driver.name} ended with {status} on SIGTERM: {driver.last_word()}")
