@@ -231,8 +231,10 @@ class TrimmedHistory(History):
 
 
 def _tells_of(loss: Loss, record: FakeRecord) -> bool:
+    """By place and by time: who has the records elsewhere looks for them by when they arrived."""
     return (
         loss.shard_id == record.shard_id
+        and loss.since <= record.arrival < loss.until
         and (loss.start is None or loss.start <= at(record.sequence))
         and (loss.end is None or at(record.sequence) < loss.end)
     )

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from lakestream.errors import SettingsError
 from lakestream.kinesis.port import IteratorStart, Shard, StreamSummary
-from lakestream.kinesis.settings import StartingPosition
+from lakestream.kinesis.settings import LEAST_RETENTION, StartingPosition
 from lakestream.model import Cursor, Finished, Loss, Reading, Trim, Unpinned, Waiting
 
 Shards = Mapping[str, Shard]
@@ -185,6 +185,16 @@ def may_be_trimmed(cursor: Cursor, floor: datetime) -> bool:
     """Whether an unread record may have been trimmed. `floor`: see `retained_since`."""
     bound = unread_since(cursor)
     return bound is not None and bound < floor
+
+
+def vanished_before(cursor: Unpinned | Reading | Waiting, trim: Trim, now: datetime) -> datetime:
+    """Before when all records of a shard arrived that is not listed any more, and was not read to its end.
+
+    If nothing of it should have been trimmed yet, the retention was shorter while nobody looked: then the shortest
+    counts that there is.
+    """
+    floor = trim.floor if may_be_trimmed(cursor, trim.floor) else retained_since(now, LEAST_RETENTION)
+    return max(cursor.unread_since, floor)
 
 
 def out_of_reach(cursors: Iterable[Cursor], trim: Trim) -> Cursor | None:

@@ -26,6 +26,7 @@ from lakestream.kinesis.lineage import (
     trim_at,
     unread_since,
     vanished,
+    vanished_before,
     worth_writing,
 )
 from lakestream.kinesis.listing import Listing, Listings
@@ -209,9 +210,8 @@ class Planner:
     def _take_in(self, draft: _Draft, listing: Listing) -> None:
         """Bring the draft's cursors up to date with a listing: new shards, and vanished ones."""
         for cursor in vanished(draft.cursors, listing.shards):
-            since = cursor.unread_since
-            until = max(since, draft.trim.floor)
-            self._lose(draft, Loss(cursor.shard_id, _position(cursor), None, since, until))
+            until = vanished_before(cursor, draft.trim, draft.now)
+            self._lose(draft, Loss(cursor.shard_id, _position(cursor), None, cursor.unread_since, until))
             draft.cursors[cursor.shard_id] = Finished(cursor.shard_id)
         if span := self._settings.span:  # which has passed: what appears now has nothing older than its end
             draft.cursors = adopt(draft.cursors, listing.shards, span.until, span.since)

@@ -196,6 +196,9 @@ class RangeReader:
         else:
             # `end_arrival` may be that of the last record.
             end, until = piece.end, piece.end_arrival + _RESOLUTION
+            if before is not None and not piece.end.after:
+                # The plan may have found it behind others that were gone by then.
+                until = max(until, before.arrival)
         message = f"records from {start} to {end} were trimmed before they were read: {what}"
         if not self._settings.skip_losses:
             raise DataLossError.of(piece.shard_id, message) from cause

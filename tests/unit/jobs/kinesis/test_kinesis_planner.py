@@ -540,6 +540,23 @@ def test_a_shard_that_vanished_unread_is_loss() -> None:
     assert S0 not in {c.shard_id for c in plan.cursors}
 
 
+def test_a_shard_that_vanished_by_a_shorter_retention_than_is_known_is_told_of_by_time_too() -> None:
+    """Lowered, and raised again, while nobody looked: all of it came before what the shortest one there is keeps."""
+    stream = FakeKinesis(retention=timedelta(days=7))
+    stream.put(S0, b"x")
+    stream.advance(seconds(1))
+    before = plan_of(planner_of(stream))
+    lost = [stream.put(S0, b"y"), stream.put(S0, b"z")]
+    stream.split(S0)
+    stream.retention = timedelta(hours=24)
+    stream.advance(timedelta(hours=25))
+    stream.retention = timedelta(days=7)
+    plan = plan_of(planner_of(stream, skip_losses=True), before.cursors, 1, before.trim)
+    (told,) = (loss for loss in plan.losses if loss.shard_id == S0)
+    assert all(told.since <= record.arrival < told.until for record in lost)
+    assert told.until < stream.time - timedelta(hours=23)
+
+
 def test_a_long_tail_is_halved_by_time_not_read() -> None:
     """A producer stopped ten minutes before the horizon, half an hour into its backlog."""
     stream = FakeKinesis()

@@ -197,6 +197,17 @@ def test_a_range_that_was_trimmed_altogether(left: int) -> None:
     assert lost.until > records[6].arrival
 
 
+def test_a_range_that_ends_at_the_first_record_left_tells_of_all_before_it() -> None:
+    """As where the retention was lowered, and raised again, while nobody looked: what ends the range by time is gone as
+    well, and the plan ends it at what is left."""
+    stream, records = filled()
+    trimmed(stream, 8)
+    piece = range_of(records[2], records[4], end=at(records[8].sequence))
+    (lost,) = losses(reader_of(stream, skip=True).read(piece))
+    assert (lost.start, lost.end) == (piece.start, piece.end)
+    assert (lost.since, lost.until) == (records[2].arrival, records[8].arrival)
+
+
 def test_what_is_older_than_the_stream_keeps_it_is_not_waited_for() -> None:
     stream, records = filled()
     stream.retention = timedelta(hours=24)
