@@ -102,17 +102,7 @@ class History(StreamMachine):
     def teardown(self) -> None:
         if not hasattr(self, "stream"):
             return
-        self.stream.latency = timedelta(0)
-        self.pass_time(400.0)
-        until = self.stream.time - timedelta(seconds=1)
-        for _ in range(2_000):
-            self.plan()
-            while len(self.commits) < len(self.plans):
-                self.commit()
-            if self.planner.caught_up_to is not None and self.planner.caught_up_to >= until:
-                break
-        else:
-            pytest.fail("never catches up")
+        self.catch_up()
         self.judge()
 
     def judge(self) -> None:
@@ -121,6 +111,18 @@ class History(StreamMachine):
         assert order_faults(self.batches, {s.shard_id: s.parents for s in self.stream.shards.values()}) == []
 
     # Inside
+
+    def catch_up(self) -> None:
+        self.stream.latency = timedelta(0)
+        self.pass_time(400.0)
+        until = self.stream.time - timedelta(seconds=1)
+        for _ in range(2_000):
+            self.plan()
+            while len(self.commits) < len(self.plans):
+                self.commit()
+            if self.planner.caught_up_to is not None and self.planner.caught_up_to >= until:
+                return
+        pytest.fail("never catches up")
 
     @property
     def wants_all(self) -> bool:
@@ -214,6 +216,22 @@ class TrimmedHistory(History):
         self.stream.retention = timedelta(hours=24)
         self.stream.advance(timedelta(0))
         self.plan()
+
+    @rule(shard=st.integers(0, 99), restarts=st.booleans())
+    @precondition(lambda self: self.plans and len(self.stream.shards) < 12)
+    def lower_and_raise_retention(self, shard: int, restarts: bool) -> None:
+        """Between two plans nobody sees it, but for the last record that was read, which has to be there."""
+        self.stream.retention = timedelta(days=7)
+        for _ in range(2):  # known by the first plan, it counts from the second one on
+            for open_shard in self.stream.open_shards():
+                self.stream.put(open_shard, b"x")
+            self.catch_up()
+        self.put(shard, 1, 0)
+        self.stream.retention = timedelta(hours=24)
+        self.stream.advance(timedelta(hours=25))
+        self.stream.retention = timedelta(days=7)
+        if restarts:
+            self.restart()
 
     def judge(self) -> None:
         assert tiling_faults(self.plans) == []

@@ -187,14 +187,20 @@ def may_be_trimmed(cursor: Cursor, floor: datetime) -> bool:
     return bound is not None and bound < floor
 
 
-def vanished_before(cursor: Unpinned | Reading | Waiting, trim: Trim, now: datetime) -> datetime:
-    """Before when all records of a shard arrived that is not listed any more, and was not read to its end.
+def witness(cursor: Unpinned | Reading, floor: datetime, now: datetime) -> int | None:
+    """The last record that was read, if it has to be asked for; None: nothing is in doubt, or it could not tell.
 
-    If nothing of it should have been trimmed yet, the retention was shorter while nobody looked: then the shortest
-    counts that there is.
+    By the retention that is known, nothing behind it is trimmed yet. If that was shorter while nobody looked, and some
+    is, this record is gone as well, since records are trimmed from the front.
+
+    Args:
+        cursor: behind it.
+        floor: see `retained_since`.
+        now: Kinesis time.
     """
-    floor = trim.floor if may_be_trimmed(cursor, trim.floor) else retained_since(now, LEAST_RETENTION)
-    return max(cursor.unread_since, floor)
+    if isinstance(cursor, Unpinned) or not cursor.position.after or cursor.arrival < floor:
+        return None
+    return cursor.position.sequence if may_be_trimmed(cursor, retained_since(now, LEAST_RETENTION)) else None
 
 
 def out_of_reach(cursors: Iterable[Cursor], trim: Trim) -> Cursor | None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import TracebackType
 
@@ -26,7 +26,7 @@ from lakestream.kinesis.lineage import (
     trim_at,
     unread_since,
     vanished,
-    vanished_before,
+    witness,
     worth_writing,
 )
 from lakestream.kinesis.listing import Listing, Listings
@@ -66,6 +66,8 @@ class _Draft:
     """Of a first plan: the earliest arrival time that is read from."""
     is_complete: bool = True
     """False: a shard that has something to give could not be taken."""
+    unwitnessed: set[str] = field(default_factory=set)
+    """Shards of which the last record that was read is gone, and has no reason to be."""
 
 
 class Planner:
@@ -210,8 +212,8 @@ class Planner:
     def _take_in(self, draft: _Draft, listing: Listing) -> None:
         """Bring the draft's cursors up to date with a listing: new shards, and vanished ones."""
         for cursor in vanished(draft.cursors, listing.shards):
-            until = vanished_before(cursor, draft.trim, draft.now)
-            self._lose(draft, Loss(cursor.shard_id, _position(cursor), None, cursor.unread_since, until))
+            since = cursor.unread_since
+            self._lose(draft, Loss(cursor.shard_id, _position(cursor), None, since, max(since, draft.now)))
             draft.cursors[cursor.shard_id] = Finished(cursor.shard_id)
         if span := self._settings.span:  # which has passed: what appears now has nothing older than its end
             draft.cursors = adopt(draft.cursors, listing.shards, span.until, span.since)
@@ -227,13 +229,12 @@ class Planner:
         # What was trimmed while Kinesis was asked is missing in its answers, too.
         self._look_at_retention(draft, started)
         draft.trim = self._trim_by_now(draft)
-        floor = draft.trim.floor
         self._known = {c.shard_id: (place(c), _lasting(peek)) for c, peek in zip(started, peeks, strict=True)}
         nexts: dict[str, Next] = {}
         ended: dict[str, datetime] = {}
         for cursor, peek in zip(started, peeks, strict=True):
-            if may_be_trimmed(cursor, floor):
-                self._check_loss(draft, cursor, peek, floor)
+            if cursor.shard_id in draft.unwitnessed or may_be_trimmed(cursor, draft.trim.floor):
+                self._check_loss(draft, cursor, peek)
             draft.cursors[cursor.shard_id] = _seen(cursor, peek)
             if isinstance(peek, Next):
                 nexts[cursor.shard_id] = peek
@@ -250,10 +251,12 @@ class Planner:
             self._listings.look_at_retention(draft.now)
 
     def _trim_by_now(self, draft: _Draft) -> Trim:
-        retention = self._listings.at(draft.now).summary.retention
-        return trim_at(draft.trim, self._client.now(), retention)
+        return trim_at(draft.trim, self._client.now(), self._listings.at(draft.now).summary.retention)
 
     def _peek_at(self, cursor: Unpinned | Reading, draft: _Draft) -> Peek:
+        last = witness(cursor, draft.trim.floor, draft.now)
+        if last is not None and not self._prober.has_found(cursor.shard_id, last):
+            draft.unwitnessed.add(cursor.shard_id)
         start = place(cursor)
         where, known = self._known.get(cursor.shard_id, (None, None))
         live = known if where == start else None
@@ -265,14 +268,15 @@ class Planner:
         most = self._rates.worth_peeking_at(cursor.shard_id, draft.now - cursor.unread_since)
         return self._prober.peek(cursor.shard_id, start, live, most=most)
 
-    def _check_loss(self, draft: _Draft, cursor: Unpinned | Reading, peek: Peek, floor: datetime) -> None:
+    def _check_loss(self, draft: _Draft, cursor: Unpinned | Reading, peek: Peek) -> None:
         """The cursor is older than what the stream retains: only the very record that it stands at disproves a loss."""
         position, since = _position(cursor), cursor.unread_since
         found = peek.record if isinstance(peek, Next) else None
         if found is not None and position == at(found.sequence):
             return
-        until = floor if found is None else max(since, min(found.arrival, floor))
-        self._lose(draft, Loss(cursor.shard_id, position, at(found.sequence) if found else None, since, until))
+        # Of how long the retention may have been meanwhile nobody knows all: lost is all before what is left.
+        end, until = (at(found.sequence), found.arrival) if found else (None, draft.now)
+        self._lose(draft, Loss(cursor.shard_id, position, end, since, max(since, until)))
 
     def _lose(self, draft: _Draft, loss: Loss) -> None:
         if not self._settings.skip_losses:
@@ -315,8 +319,7 @@ class Planner:
                 ranges.append(self._range(draft, cursor, first, cut, horizon))
             else:
                 draft.is_complete = False
-        shards = self._listings.at(draft.now).shards
-        draft.cursors = finish(draft.cursors, {s: closed[s] for s in closable}, shards)
+        draft.cursors = finish(draft.cursors, {s: closed[s] for s in closable}, self._listings.at(draft.now).shards)
         return ranges
 
     def _certain_cut(self, draft: _Draft, shard_id: str, found: Next, horizon: datetime) -> Cut:
@@ -327,11 +330,7 @@ class Planner:
         floor = max(self._trim_by_now(draft).floor, retained_since(self._client.now(), LEAST_RETENTION))
         if isinstance(cut, Behind) and cut.record.arrival < floor:
             # Nothing behind the last record, or nothing any more? While that one is there, the first.
-            match self._prober.peek(shard_id, at(cut.record.sequence)):
-                case Next(record) if record.sequence == cut.record.sequence:
-                    return cut
-                case _:
-                    return Behind(cut.record, None)
+            return cut if self._prober.finds(shard_id, cut.record.sequence) else Behind(cut.record, None)
         return cut
 
     def _range(self, draft: _Draft, cursor: Reading, first: Record, cut: Cut, horizon: datetime) -> ShardRange:

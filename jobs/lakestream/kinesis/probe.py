@@ -113,6 +113,7 @@ class Prober:
     def __init__(self, client: KinesisClient, sleep: Sleep) -> None:
         self._client = client
         self._sleep = sleep
+        self._found: dict[str, int] = {}
 
     def peek(self, shard_id: str, start: IteratorStart, live: Idle | None = None, *, most: int = 1) -> Peek:
         """What comes at `start`. With a `live` answer from the same place it costs one GetRecords call.
@@ -134,6 +135,17 @@ class Prober:
                 return Idle(seen_at, page.next_iterator)
             seen_at = self._client.now()
         return Ended()
+
+    def finds(self, shard_id: str, sequence: int) -> bool:
+        """Whether a record is there: then so is all that has come behind it."""
+        found = self.peek(shard_id, at(sequence))
+        return isinstance(found, Next) and found.record.sequence == sequence
+
+    def has_found(self, shard_id: str, sequence: int) -> bool:
+        """Whether a record was there when it was asked for first; later it may be trimmed in its time."""
+        if self._found.get(shard_id) != sequence and self.finds(shard_id, sequence):
+            self._found[shard_id] = sequence
+        return self._found.get(shard_id) == sequence
 
     def cut(self, shard_id: str, first: Record, horizon: datetime, *, is_short: bool) -> Cut:
         """Where a range that begins with `first`, which arrived before the horizon, ends.

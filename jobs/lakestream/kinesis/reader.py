@@ -6,8 +6,9 @@ import logging
 import time
 from bisect import bisect_left
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import lru_cache
 
 import pyarrow as pa
@@ -20,7 +21,7 @@ from lakestream.kinesis.port import MAX_RECORDS_PER_CALL, KinesisClient, Monoton
 from lakestream.kinesis.prefetch import in_order
 from lakestream.kinesis.probe import Record
 from lakestream.kinesis.settings import LEAST_RETENTION, KinesisSettings
-from lakestream.model import Finding, Loss, ShardRange, after, at
+from lakestream.model import Finding, Loss, Position, ShardRange, after, at
 
 log = logging.getLogger(__name__)
 
@@ -191,20 +192,30 @@ class RangeReader:
         start, since = piece.start, piece.first_arrival
         if progress.last is not None:
             start, since = after(progress.last.sequence), progress.last.arrival
-        if before is not None and at(before.sequence) < piece.end:
-            end, until = at(before.sequence), before.arrival
-        else:
-            # `end_arrival` may be that of the last record.
-            end, until = piece.end, piece.end_arrival + _RESOLUTION
-            if before is not None and not piece.end.after:
-                # The plan may have found it behind others that were gone by then.
-                until = max(until, before.arrival)
+        end = piece.end if before is None else min(piece.end, at(before.sequence))
         message = f"records from {start} to {end} were trimmed before they were read: {what}"
         if not self._settings.skip_losses:
             raise DataLossError.of(piece.shard_id, message) from cause
         log.warning("%s: skipping: %s", piece.shard_id, message)
         # Arrival times are approximate, and need not rise.
-        progress.losses.append(Loss(piece.shard_id, start, end, since, max(since, until)))
+        until = max(since, self._arrival_at(piece, end, before))
+        progress.losses.append(Loss(piece.shard_id, start, end, since, until))
+
+    def _arrival_at(self, piece: ShardRange, end: Position, left: Record | None) -> datetime:
+        """Before when all records arrived that are lost before `end`; `left` is the first that is left, if known."""
+        if end.after and not piece.closes_shard:  # the last record of the range, when it was planned
+            return piece.end_arrival + _RESOLUTION
+        # The plan may have found what ends the range behind others that were gone by then.
+        left = left if left is not None or end.after else self._first_at(piece.shard_id, end)
+        return self._client.now() if left is None else left.arrival
+
+    def _first_at(self, shard_id: str, start: Position) -> Record | None:
+        """The first record there that is left."""
+        with suppress(StreamNotFoundError):
+            for page in pages(self._client, shard_id, start, limit=lambda: 1, sleep=self._sleep):
+                if page.sequences or page.at_tip:
+                    return Record.of(page, 0) if page.sequences else None
+        return None
 
 
 def _count_before_end(page: RecordPage, piece: ShardRange) -> int:

@@ -208,6 +208,30 @@ def test_a_range_that_ends_at_the_first_record_left_tells_of_all_before_it() -> 
     assert (lost.since, lost.until) == (records[2].arrival, records[8].arrival)
 
 
+def test_of_a_range_that_ended_at_a_record_which_is_gone_as_well_all_is_told() -> None:
+    """When that one arrived nobody knows any more."""
+    stream, records = filled()
+    trimmed(stream, 10)
+    piece = range_of(records[2], records[4], end=at(records[8].sequence))
+    (lost,) = losses(reader_of(stream, skip=True).read(piece))
+    assert lost.end == piece.end
+    assert lost.until > records[9].arrival
+
+
+@pytest.mark.parametrize("is_left", [False, True])
+def test_what_ends_a_range_is_asked_for_where_that_has_been_given_up(is_left: bool) -> None:
+    """Behind a first page that is empty."""
+    stream, records = filled()
+    stream.retention = timedelta(hours=24)
+    stream.advance(timedelta(hours=25))
+    new = stream.put(S0, b"new") if is_left else None
+    stream.empty_pages = 1
+    piece = range_of(records[2], records[4], end=at(records[8].sequence))
+    (lost,) = losses(reader_of(stream, skip=True).read(piece))
+    assert (lost.end, lost.since) == (piece.end, records[2].arrival)
+    assert lost.until == (new.arrival if new else stream.time)
+
+
 def test_what_is_older_than_the_stream_keeps_it_is_not_waited_for() -> None:
     stream, records = filled()
     stream.retention = timedelta(hours=24)
