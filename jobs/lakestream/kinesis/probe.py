@@ -108,7 +108,7 @@ def _full() -> int:
 
 
 class Prober:
-    """Asks one stream. Thread-safe; keeps nothing."""
+    """Asks one stream. Thread-safe; of what it finds it keeps what `has_found` says."""
 
     def __init__(self, client: KinesisClient, sleep: Sleep) -> None:
         self._client = client

@@ -19,7 +19,7 @@ from lakestream.kinesis.client import HttpKinesisClient
 from lakestream.kinesis.pages import arrival_micros, pages
 from lakestream.kinesis.port import MAX_RECORDS_PER_CALL, KinesisClient, Monotonic, RecordPage, Sleep
 from lakestream.kinesis.prefetch import in_order
-from lakestream.kinesis.probe import Record
+from lakestream.kinesis.probe import Next, Prober, Record
 from lakestream.kinesis.settings import LEAST_RETENTION, KinesisSettings
 from lakestream.model import Finding, Loss, Position, ShardRange, after, at
 
@@ -94,6 +94,7 @@ class RangeReader:
         self._settings = settings
         self._sleep = sleep
         self._monotonic = monotonic
+        self._prober = Prober(client, sleep)
 
     def read(self, piece: ShardRange) -> Iterator[pa.RecordBatch | Finding]:
         """The records, a page in one batch mostly, then what was found. Raises as `read_ranges`."""
@@ -142,9 +143,7 @@ class RangeReader:
         is there."""
         if self._client.now() - last.arrival < min(self._settings.retention, LEAST_RETENTION) - _TRIM_MARGIN:
             return False
-        again = pages(self._client, piece.shard_id, at(last.sequence), limit=lambda: 1, sleep=self._sleep)
-        page = next((page for page in again if page.sequences or page.at_tip), None)
-        return page is None or not page.sequences or int(page.sequences[0]) != last.sequence
+        return not self._prober.finds(piece.shard_id, last.sequence)
 
     def _is_out_of_patience(self, piece: ShardRange, progress: _Progress, page: RecordPage, *, is_first: bool) -> bool:
         """Whether the shard has had nothing behind the last record for too long, although the range goes on.
@@ -206,16 +205,11 @@ class RangeReader:
         if end.after and not piece.closes_shard:  # the last record of the range, when it was planned
             return piece.end_arrival + _RESOLUTION
         # The plan may have found what ends the range behind others that were gone by then.
-        left = left if left is not None or end.after else self._first_at(piece.shard_id, end)
+        if left is None and not end.after:
+            with suppress(StreamNotFoundError):
+                found = self._prober.peek(piece.shard_id, end)
+                left = found.record if isinstance(found, Next) else None
         return self._client.now() if left is None else left.arrival
-
-    def _first_at(self, shard_id: str, start: Position) -> Record | None:
-        """The first record there that is left."""
-        with suppress(StreamNotFoundError):
-            for page in pages(self._client, shard_id, start, limit=lambda: 1, sleep=self._sleep):
-                if page.sequences or page.at_tip:
-                    return Record.of(page, 0) if page.sequences else None
-        return None
 
 
 def _count_before_end(page: RecordPage, piece: ShardRange) -> int:
