@@ -30,7 +30,6 @@ from chaos.driver import FAILED, STORAGE, Driver
 from chaos.faults import Fault
 from chaos.faults.endings import START_SECONDS
 from chaos.schedule import Life, Scenario
-from chaos.setting import Sink
 from chaos.world import WRITER, Tools, World, world
 
 UNDER_FAULTS_SECONDS = 60.0
@@ -192,15 +191,18 @@ def _audit(made: World, lake: Lake, result: Result) -> None:
     truth = made.producer.ledger.settle(made.stored(), made.hash_keys(), made.trimmed, told, made.readings, made.spans)
     result.faults += truth.faults
     table = copied / "table"
-    rows = lake.read_table(table) if made.setting.sink.is_hudi else read_json(table)
-    if made.setting.sink.is_hudi:
-        made.counts.update(services_of(table, is_merge_on_read=made.setting.sink in (Sink.MOR, Sink.MOR_INSERT)))
+    sink = made.setting.sink
     quarantine = read_quarantine(log / "quarantine")
     files, rejects = read_named(log)
-    # Of a Hudi table, its timeline says it.
-    result.faults += [] if made.setting.sink.is_hudi else misnamed(files, lines_of(table))
+    if sink.is_hudi:
+        # Which files it has, its timeline says.
+        rows = lake.read_table(table)
+        made.counts.update(services_of(table, is_merge_on_read=sink.is_merge_on_read))
+    else:
+        rows = read_json(table)
+        result.faults += misnamed(files, lines_of(table))
     result.faults += misnamed(rejects, rows_of(log / "quarantine"))
-    result.verdict = judge(truth, Found(rows, quarantine), keyed=made.setting.sink.is_keyed)
+    result.verdict = judge(truth, Found(rows, quarantine), keyed=sink.is_keyed)
     with (result_file := made.folder / "ledger.jsonl").open("w") as ledger:
         for where, sent in truth.sent.items():
             ledger.write(json.dumps([*where, sent.kind, sent.fate.value, sent.data.decode(errors="replace")]) + "\n")

@@ -20,6 +20,10 @@ class Sink(StrEnum):
         return self is not Sink.JSON
 
     @property
+    def is_merge_on_read(self) -> bool:
+        return self in (Sink.MOR, Sink.MOR_INSERT)
+
+    @property
     def is_keyed(self) -> bool:
         """Whether it has one row for each live key, not one for each record."""
         return self in (Sink.MOR, Sink.COW)

@@ -331,7 +331,7 @@ def _output(setting: Setting, path: str) -> dict[str, Any]:
         return {"json": {"path": path, "partitionBy": [PARTITION]}}
     hudi: dict[str, Any] = {
         "path": path,
-        "tableType": "MERGE_ON_READ" if sink in (Sink.MOR, Sink.MOR_INSERT) else "COPY_ON_WRITE",
+        "tableType": "MERGE_ON_READ" if sink.is_merge_on_read else "COPY_ON_WRITE",
         "recordKey": list(KEY),
         "partitionBy": [PARTITION],
         "operation": "insert",
