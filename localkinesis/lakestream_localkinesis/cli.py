@@ -86,11 +86,7 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of the command
     limits: Annotated[bool, typer.Option(help="Keep Kinesis's rates per shard and operation.")] = True,
     tls: Annotated[
         Path | None,
-        typer.Option(
-            metavar="FOLDER",
-            parser=_folder,
-            help="Serve TLS with tls.crt and tls.key of this folder, made if not there.",
-        ),
+        _folder_option("Serve TLS with tls.crt and tls.key of this folder, made if not there."),
     ] = None,
     data: Annotated[
         Path | None,
