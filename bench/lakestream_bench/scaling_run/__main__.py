@@ -147,8 +147,7 @@ if __name__ == "__main__":
     parser.add_argument("--out", type=out_file, help="write the figures here, as JSON")
     given = parser.parse_args()
     try:
-        for file in filter(None, (given.svg, given.out)):
-            file.open("ab").close()  # now, and not when all has been seen
+        given.svg.open("ab").close()  # now, and not when all has been seen
         asyncio.run(_main(given))
     except (OSError, OperatorError) as error:
         parser.error(str(error))
