@@ -28,7 +28,7 @@ from lakestream.kinesis import HttpKinesisClient, KinesisSettings, Planner, Plan
 from lakestream.kinesis.pages import arrival_micros
 from lakestream.kinesis.port import IteratorStart, RecordPage, Shard, StreamSummary
 from lakestream.log.layout import pack, unpack
-from lakestream.model import BatchCommit, BatchPlan, Cursor, HashKeys, Position, ShardStats
+from lakestream.model import BatchCommit, BatchPlan, Cursor, HashKeys, Position, ShardRange, ShardStats
 from lakestream_api import Progress
 from lakestream_api.report import DriverReport, DriverState, ExecutorsReport
 from lakestream_bench._figures import write_figures
@@ -304,11 +304,16 @@ class _Reports:
 
 
 def _commit(plan: BatchPlan) -> BatchCommit:
-    """As if all had been read that was expected."""
+    """With all that `SteadyStream` has in the ranges; its sequence numbers follow each other."""
     shards = tuple(
-        ShardStats(r.shard_id, max(1, r.expected_records), 250, r.first_arrival, r.end_arrival) for r in plan.ranges
+        ShardStats(r.shard_id, count := _records(r), count * RECORD_BYTES, r.first_arrival, r.end_arrival)
+        for r in plan.ranges
     )
     return BatchCommit.of(plan, epoch=1, committed_at=plan.horizon + INTERVAL, shards=shards)
+
+
+def _records(piece: ShardRange) -> int:
+    return (piece.end.sequence + piece.end.after) - (piece.start.sequence + piece.start.after)
 
 
 _COLUMNS = {
