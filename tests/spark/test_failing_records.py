@@ -9,6 +9,7 @@ import orjson
 import pytest
 from pyspark.sql import SparkSession
 
+from lakestream.errors import SinkError
 from lakestream.kinesis import KinesisSettings
 from lakestream.ports import Fetched
 from lakestream.spark.fetch import SparkFetcher
@@ -136,8 +137,49 @@ def test_batches_are_tried_once_one_was_begun_in_vain(
         fetched.release()
 
 
-def test_rows_of_several_records_fail_as_a_whole(spark: SparkSession, fetcher: Fetch) -> None:
-    sql = "SELECT id, min(timestamp_millis(n)) AS at FROM events GROUP BY id"
+TIMED = "(SELECT id, n, timestamp_millis(n) AS at, _sequence_number, _sub_sequence FROM events)"
+ORDERED = "(PARTITION BY n > 0 ORDER BY n DESC, _sequence_number, _sub_sequence)"
+RANKED = "row_number() OVER (PARTITION BY id ORDER BY at, _sequence_number, _sub_sequence) AS r"
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT id, min(timestamp_millis(n)) AS at FROM events GROUP BY id",
+        "SELECT id FROM events GROUP BY id, timestamp_millis(n)",
+        "SELECT id, count(*) FILTER (WHERE timestamp_millis(n) > timestamp'2000-01-01') AS m FROM events GROUP BY id",
+        "SELECT id, count_if(timestamp_millis(n) > timestamp'2000-01-01') AS m FROM events GROUP BY id",
+        f"SELECT DISTINCT id, at FROM {TIMED}",
+        f"SELECT id, at FROM {TIMED} UNION ALL SELECT id, NULL FROM events WHERE id = 'z'",
+        f"SELECT one.id, two.at FROM events AS one JOIN {TIMED} AS two ON one.id = two.id",
+        f"SELECT one.id, one.at, two.at AS same FROM {TIMED} AS one LEFT JOIN {TIMED} AS two ON one.id = two.id",
+        f"WITH timed AS {TIMED} SELECT one.id, one.at FROM timed AS one JOIN timed AS two ON one.id = two.id",
+        f"SELECT id, at, {RANKED} FROM {TIMED}",
+        "SELECT id, max(timestamp_millis(n)) OVER (PARTITION BY id) AS at FROM events",
+        f"SELECT id, timestamp_millis(n) AS at FROM (SELECT id, n, row_number() OVER {ORDERED} AS r FROM events)",
+    ],
+)
+def test_they_are_found_before_rows_are_put_together(spark: SparkSession, fetcher: Fetch, sql: str) -> None:
     fetched = fetcher(Pipeline.of(spark, DDL, sql))
-    with pytest.raises(Exception, match="overflow"):
-        fetched.rows.collect()
+    assert ids(fetched.rows) == ["a", "b", "null"]
+    assert rejected(fetched) == [("late", FAILS), ("later", FAILS)]
+
+
+def test_what_a_filter_keeps_from_an_aggregate_does_not_fail(spark: SparkSession, fetcher: Fetch) -> None:
+    sql = "SELECT id, max(timestamp_millis(n)) FILTER (WHERE id <> 'late') AS at FROM events GROUP BY id"
+    fetched = fetcher(Pipeline.of(spark, DDL, sql))
+    assert ids(fetched.rows) == ["a", "b", "late", "null"]
+    assert rejected(fetched) == [("later", FAILS)]
+
+
+def test_what_a_window_has_in_their_place_is_tried_as_well(spark: SparkSession, fetcher: Fetch) -> None:
+    best = f"(SELECT id, n FROM (SELECT id, n, row_number() OVER {ORDERED} AS r FROM events) WHERE r = 1)"
+    fetched = fetcher(Pipeline.of(spark, DDL, f"SELECT id, timestamp_millis(n) AS at FROM {best}"))
+    assert ids(fetched.rows) == ["b", "null"]
+    assert rejected(fetched) == [("late", FAILS), ("later", FAILS)]
+
+
+def test_what_fails_at_a_group_is_told(spark: SparkSession, fetcher: Fetch) -> None:
+    sql = "SELECT id, timestamp_millis(max(n)) AS at FROM events GROUP BY id"
+    with pytest.raises(SinkError, match=r"overflow.*At none of the records by itself: mend spec\.transform"):
+        fetcher(Pipeline.of(spark, DDL, sql))

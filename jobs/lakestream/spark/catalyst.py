@@ -38,3 +38,15 @@ def listed(items: Any) -> list[Any]:
 def seq(spark: SparkSession, items: list[Any]) -> Any:
     """One of Scala's."""
     return jvm(spark).org.apache.spark.api.python.PythonUtils.toSeq(items)
+
+
+def aggregate_of(expression: Any) -> Any:
+    """The function of an aggregate that says besides where and how it is applied."""
+    return expression.aggregateFunction() if class_of(expression) == "AggregateExpression" else expression
+
+
+def replaced(function: Any) -> Any:
+    """The aggregate that Spark puts in the place of one, as of `count_if`; itself, where it does not."""
+    while "RuntimeReplaceableAggregate" in {kind.getSimpleName() for kind in function.getClass().getInterfaces()}:
+        function = function.replacement()
+    return function

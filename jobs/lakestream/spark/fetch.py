@@ -88,9 +88,13 @@ class SparkFetcher:
         )
 
     def _screened(self, typed: DataFrame, pipeline: Pipeline) -> Screened | None:
-        # Before: a task that fails tells no tally, and what it has read is kept all the same.
-        _look_at_all(typed)
-        return pipeline.without_failing(typed)
+        try:
+            # Before: a task that fails tells no tally, and what it has read is kept all the same.
+            _look_at_all(typed)
+            return pipeline.without_failing(typed)
+        except BaseException:
+            typed.unpersist()
+            raise
 
     def _read(self, plan: BatchPlan) -> tuple[DataFrame, Pipeline]:
         """The plan's records, and what becomes of them."""

@@ -7,6 +7,7 @@ from its root down to the view, and each projection on the way hands them on.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
@@ -31,50 +32,68 @@ _KEEPING_LEFT = {"Cross", "Inner", "LeftAnti", "LeftOuter", "LeftSemi"}
 """Joins without rows that are made of the right side alone."""
 
 
+@dataclass(frozen=True)
+class Carried:
+    """Rows that are made of one record each."""
+
+    plan: Any
+    """With the identity of the record in its output."""
+    identity: list[Any]
+    """The attributes of `IDENTITY` there."""
+
+
 def with_origin(rows: DataFrame) -> DataFrame | None:
     """Rows and, behind their columns, `ORIGIN`; None if rows are not made of one record each, as by GROUP BY.
 
     A row that a join made of several records has the one on the left.
     """
-    spark = rows.sparkSession
-    catalyst = jvm(spark).org.apache.spark.sql.catalyst
-    # A CTE would be another root of the plan.
-    plan = catalyst.optimizer.InlineCTE(True).apply(rows._jdf.queryExecution().analyzed())
-    found = _carry(spark, plan)
-    if found is None:
+    spark, plan = rows.sparkSession, inlined(rows)
+    if (found := _carry(spark, plan)) is None:
         return None
-    carrying, identity = found
-    wanted = project(spark, [*listed(plan.output()), *identity], carrying)
+    wanted = project(spark, [*listed(plan.output()), *found.identity], found.plan)
     return frame(spark, wanted).toDF(*rows.columns, *ORIGIN)
 
 
-def _carry(spark: SparkSession, plan: Any) -> tuple[Any, list[Any]] | None:
-    """The plan with the identity in its output, and the identity's attributes there; None if it cannot be had."""
+def inlined(rows: DataFrame) -> Any:
+    """The plan of a query, in one tree: a CTE would be another."""
+    catalyst = jvm(rows.sparkSession).org.apache.spark.sql.catalyst
+    return catalyst.optimizer.InlineCTE(True).apply(rows._jdf.queryExecution().analyzed())
+
+
+def events_in(plan: Any) -> Carried | None:
+    """The view of a batch's events, if the plan is that."""
+    if class_of(plan) != "View" or plan.desc().identifier().table() != VIEW:
+        return None
+    return Carried(plan, identity_in(plan))
+
+
+def passing(spark: SparkSession, plan: Any, first: Carried, others: list[Any]) -> Carried | None:
+    """An operator with other children, if its rows have the columns of the first one's."""
     kind = class_of(plan)
-    if kind == "View" and plan.desc().identifier().table() == VIEW:
-        return plan, identity_in(plan)
-    children = listed(plan.children())
-    if kind == "Union":
-        return _carry_all(spark, plan, children)
-    if kind != "Project" and kind not in _PASSING:
+    if kind not in _PASSING or (kind == "Join" and plan.joinType().toString() not in _KEEPING_LEFT):
         return None
-    if kind == "Join" and plan.joinType().toString() not in _KEEPING_LEFT:
-        return None
-    if not children or (found := _carry(spark, children[0])) is None:
-        return None
-    carrying, identity = found
-    if kind == "Project":
-        return project(spark, [*listed(plan.projectList()), *identity], carrying), identity
-    return plan.withNewChildren(seq(spark, [carrying, *children[1:]])), identity
+    return Carried(plan.withNewChildren(seq(spark, [first.plan, *others])), first.identity)
 
 
-def _carry_all(spark: SparkSession, union: Any, children: list[Any]) -> tuple[Any, list[Any]] | None:
+def united(spark: SparkSession, union: Any, children: list[Carried | None]) -> Carried | None:
     """Rows of a union are those of its children, so all of them have to carry, in the same places."""
     carried = []
-    for child in children:
-        if (found := _carry(spark, child)) is None:
+    for child, found in zip(listed(union.children()), children, strict=True):
+        if found is None:
             return None
-        plan, identity = found
-        carried.append(project(spark, [*listed(child.output()), *identity], plan))
+        carried.append(project(spark, [*listed(child.output()), *found.identity], found.plan))
     replaced = union.withNewChildren(seq(spark, carried))
-    return replaced, listed(replaced.output())[-len(IDENTITY) :]
+    return Carried(replaced, listed(replaced.output())[-len(IDENTITY) :])
+
+
+def _carry(spark: SparkSession, plan: Any) -> Carried | None:
+    if (events := events_in(plan)) is not None:
+        return events
+    children = listed(plan.children())
+    if class_of(plan) == "Union":
+        return united(spark, plan, [_carry(spark, child) for child in children])
+    if not children or (found := _carry(spark, children[0])) is None:
+        return None
+    if class_of(plan) == "Project":
+        return Carried(project(spark, [*listed(plan.projectList()), *found.identity], found.plan), found.identity)
+    return passing(spark, plan, found, children[1:])

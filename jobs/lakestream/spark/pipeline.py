@@ -25,6 +25,9 @@ it takes every row."""
 FAILS = "spec.transform or deleteWhen fails"
 """The reason of a record at a value of which Spark has no result for an expression of the document's SQL."""
 
+_ROUNDS = 5
+"""That records are looked for: where one is gone, a window has another in its place, at which SQL may fail as well."""
+
 _WHY = "_lakestream_refusal"
 _DELETES = "_lakestream_deletes"
 
@@ -117,7 +120,7 @@ class Pipeline:
 
     def without_failing(self, typed: DataFrame) -> Screened | None:
         """The same records, of which those at which the document's SQL fails have that as their reason; None: it fails
-        at none. Of rows that are made of several records each, nobody can tell.
+        at none.
 
         A job makes all rows; if it fails, two more find what it fails at, and look whether that is all.
 
@@ -125,26 +128,21 @@ class Pipeline:
             typed: with the columns of `events_schema`; persisted.
 
         Raises:
-            SinkError: it fails at something that cannot be found.
+            SinkError: it fails at something that cannot be found, as at what is made of a whole group of records.
         """
-        if not self.is_by_row or (self.sql is None and self.delete_when is None):
+        if self.sql is None and self.delete_when is None:
             return None
-        rows = self._made(typed)
-        if (failure := failure_of(rows)) is None:
-            return None
-        nowhere = SinkError(f"{failure}. At none of the records by itself: mend spec.transform, or deleteWhen")
-        if (found := failing_records(rows)) is None:
-            raise nowhere
-        failing, records = found
-        why = sf.broadcast(failing.withColumn(_WHY, sf.lit(FAILS)))
-        marked = typed.join(why, [*IDENTITY], "left_outer").withColumn(REASON, sf.coalesce(REASON, _WHY))
-        # Kept by itself, or Spark would filter by what the SQL says before it leaves these records out.
-        marked = marked.select(*(quoted(name) for name in typed.columns)).persist(typed.storageLevel)
-        screened = Screened(marked, records, failure, (marked, failing))
-        if records == 0 or failure_of(self._made(marked)) is not None:
+        screened: Screened | None = None
+        for _ in range(_ROUNDS):
+            rows = self._made(screened.typed if screened else typed)
+            if (failure := failure_of(rows)) is None:
+                return screened
+            if (found := failing_records(rows)) is None:
+                break
+            screened = _marked(typed, *found, screened, failure)
+        if screened is not None:
             screened.release()
-            raise nowhere
-        return screened
+        raise SinkError(f"{failure}. At none of the records by itself: mend spec.transform, or deleteWhen")
 
     def _made(self, typed: DataFrame) -> DataFrame:
         """All that SQL of the document makes of records."""
@@ -177,6 +175,20 @@ class Pipeline:
         found = records.select(_WHY, *(sf.col(at).alias(name) for name, at in zip(IDENTITY, ORIGIN, strict=True)))
         poison = typed.join(found, [*IDENTITY]).withColumn(REASON, sf.col(_WHY)).selectExpr(*RECORD)
         return Divided(accepted, rejected.unionByName(poison), records.count())
+
+
+def _marked(
+    typed: DataFrame, failing: DataFrame, records: int, before: Screened | None, failure: SinkError
+) -> Screened:
+    """Records as `typed`, with a reason for those that fail as well as for those that were found before."""
+    so_far = before.typed if before else typed
+    why = sf.broadcast(failing.withColumn(_WHY, sf.lit(FAILS)))
+    marked = so_far.join(why, [*IDENTITY], "left_outer").withColumn(REASON, sf.coalesce(REASON, _WHY))
+    # Kept by itself, or Spark would filter by what the SQL says before it leaves these records out.
+    marked = marked.select(*(quoted(name) for name in typed.columns)).persist(typed.storageLevel)
+    if before is None:
+        return Screened(marked, records, failure, (marked, failing))
+    return Screened(marked, before.records + records, before.failure, (*before.kept, marked, failing))
 
 
 def count_few(rows: DataFrame) -> int:

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
 
-from lakestream.spark.catalyst import class_of, listed
+from lakestream.spark.catalyst import aggregate_of, class_of, listed, replaced
 from lakestream.spark.parse import jvm
 
 T = TypeVar("T")
@@ -109,13 +109,13 @@ class _Look:
             case "WindowExpression":
                 function = expression.windowFunction()
                 reason = self._of_window(function, expression.windowSpec())
-                return reason or _first(listed(_aggregate_of(function).children()), self._in)
-            case "SortArray" if class_of(_aggregate_of(collected := expression.children().apply(0))) in _COLLECTS:
-                return _first(listed(_aggregate_of(collected).children()), self._in)
+                return reason or _first(listed(aggregate_of(function).children()), self._in)
+            case "SortArray" if class_of(aggregate_of(collected := expression.children().apply(0))) in _COLLECTS:
+                return _first(listed(aggregate_of(collected).children()), self._in)
         if (reason := _first(listed(expression.children()), self._in)) is not None:
             return reason
-        if name == "AggregateExpression" and not _is_exact(_aggregate_of(expression)):
-            return _order(_aggregate_of(expression).prettyName())
+        if name == "AggregateExpression" and not _is_exact(aggregate_of(expression)):
+            return _order(aggregate_of(expression).prettyName())
         is_leaf = expression.children().isEmpty()
         if not expression.deterministic() or (is_leaf and name != "CurrentTimeZone" and self._is_current(expression)):
             return _chance(expression.prettyName().lower())
@@ -132,10 +132,10 @@ class _Look:
         order = list(listed(spec.orderSpec()))
         names = {reference.name() for part in order for reference in listed(part.references().toSeq())}
         by_value = not order or "RangeFrame" in spec.frameSpecification().toString()
-        exact = class_of(function) in _RANKS or (by_value and _is_exact(_aggregate_of(function)))
+        exact = class_of(function) in _RANKS or (by_value and _is_exact(aggregate_of(function)))
         if exact or names >= _UNIQUE:
             return None
-        name = _aggregate_of(function).prettyName()
+        name = aggregate_of(function).prettyName()
         return (
             f"{name}() OVER (…) goes by the order of its rows, and which of two equal ones comes first is chance. Add "
             "_sequence_number, _sub_sequence to its ORDER BY"
@@ -146,16 +146,11 @@ _CUT_WORDS = {"GlobalLimit": "LIMIT", "LocalLimit": "LIMIT", "Sample": "TABLESAM
 
 
 def _is_exact(function: Any) -> bool:
-    if hasattr(function, "replacement") and "RuntimeReplaceableAggregate" in _interfaces(function):
-        return _is_exact(function.replacement())
+    function = replaced(function)
     name = class_of(function)
     if name in _INEXACT:
         return function.children().apply(0).dataType().simpleString() not in _INEXACT[name]
     return name in _EXACT
-
-
-def _aggregate_of(expression: Any) -> Any:
-    return expression.aggregateFunction() if class_of(expression) == "AggregateExpression" else expression
 
 
 def _is_special(cast: Any) -> bool:
@@ -179,10 +174,6 @@ def _order(name: str) -> str:
     instead = "CAST what it adds AS DECIMAL" if sums else "use min or max, or sort_array(collect_list(…))"
     why = "sums of floating point differ in their last digits with the order" if sums else "it goes by the order"
     return f"{name}(): {why} in which Spark sees the rows, which is chance, {_SAME}; {instead}"
-
-
-def _interfaces(node: Any) -> set[str]:
-    return {kind.getSimpleName() for kind in node.getClass().getInterfaces()}
 
 
 def _first(nodes: Any, look: Callable[[Any], str | None]) -> str | None:
