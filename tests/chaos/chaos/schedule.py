@@ -79,6 +79,7 @@ def draw_scenario(seed: str, number: int, *, lives: int | None = None, volume: i
         volume=volume,
         # By a chance of their own: a seed means otherwise what it meant.
         sql=Random(f"{own}, SQL").random() < 0.15,
+        joins=Random(f"{own}, join").random() < 0.5,
         index=Random(f"{own}, index").choices(INDEXES, (6, 1, 1, 1, 1))[0],
     )
     drawn = chance.randint(*LIVES)

@@ -53,6 +53,8 @@ class Setting:
     """Bursts that come at a time."""
     sql: bool = False
     """Whether the document has a transform, which fails at some records."""
+    joins: bool = False
+    """Whether that makes rows of several records."""
     index: str = "bucket"
     """How a table by key finds the file of a key."""
 
@@ -63,5 +65,6 @@ class Setting:
 
     def __str__(self) -> str:
         more = [", with executors"] * self.cluster + [", placed by the stream"] * self.auto + [", by SQL"] * self.sql
+        more += [" that joins"] * (self.sql and self.joins)
         more += [f", index {self.index}"] * (self.sink.is_keyed and self.index != "bucket")
         return f"{self.sink} on {self.place}{''.join(more)}"

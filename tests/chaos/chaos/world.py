@@ -38,7 +38,9 @@ _ONE_AT_A_TIME = "One goes on at a time"
 _UNTIL = re.compile(r"backfill \d+: what arrived in .* to (.*) UTC\.")
 """What `lakestream` says to a request for a span that goes on."""
 _INTERPRETED = "--conf spark.sql.codegen.wholeStage=false --conf spark.sql.codegen.factoryMode=NO_CODEGEN"
-_TRANSFORM = f"SELECT * FROM events WHERE note IS NULL OR note <> '{FAILS}' OR raise_error(note) IS NULL"
+_TRANSFORM = f"SELECT events.* FROM {{}} WHERE note IS NULL OR note <> '{FAILS}' OR raise_error(note) IS NULL"
+_BY_ROW = "events"
+_JOINED = f"{_BY_ROW} JOIN (SELECT DISTINCT _shard_id AS shard FROM events) ON _shard_id = shard"
 _SMALL_PARTS = "--conf spark.hadoop.fs.s3a.multipart.size=5M --conf spark.hadoop.fs.s3a.multipart.threshold=5M"
 
 
@@ -316,7 +318,7 @@ def _document(setting: Setting, root: str, endpoint: str) -> dict[str, Any]:
         "spec": {
             "source": {"kinesis": {"stream": STREAM, "region": "us-east-1", "endpoint": endpoint}},
             "schema": SCHEMA,
-            **({"transform": _TRANSFORM} if setting.sql else {}),
+            **({"transform": _TRANSFORM.format(_JOINED if setting.joins else _BY_ROW)} if setting.sql else {}),
             "trigger": {"interval": "200ms", "maxRecordsPerBatch": 4 * setting.burst * setting.volume},
             "writers": [{"name": WRITER, **_output(setting, f"{root}/table")}],
             "checkpoint": f"{root}/checkpoint",
