@@ -135,6 +135,7 @@ def test_things_go_to_other_partitions_where_the_index_finds_them() -> None:
     drawn = [draw_scenario("indexes", number).setting for number in range(200)]
     assert {setting.index for setting in drawn if setting.moves} == {"global_simple", "global_bloom"}
     assert {setting.index for setting in drawn if setting.sink is Sink.COW} == set(INDEXES)
+    assert {setting.version for setting in drawn if setting.sink is Sink.COW} == {6, 9}
     assert not any(setting.moves for setting in drawn if not setting.sink.is_keyed)
 
 

@@ -57,6 +57,8 @@ class Setting:
     """Whether that makes rows of several records."""
     index: str = "bucket"
     """How a table by key finds the file of a key."""
+    version: int = 6
+    """Of Hudi's table format."""
 
     @property
     def moves(self) -> bool:
@@ -67,4 +69,5 @@ class Setting:
         more = [", with executors"] * self.cluster + [", placed by the stream"] * self.auto + [", by SQL"] * self.sql
         more += [" that joins"] * (self.sql and self.joins)
         more += [f", index {self.index}"] * (self.sink.is_keyed and self.index != "bucket")
+        more += [f", table version {self.version}"] * (self.sink.is_hudi and self.version != Setting.version)
         return f"{self.sink} on {self.place}{''.join(more)}"

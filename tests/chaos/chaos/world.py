@@ -334,6 +334,7 @@ def _output(setting: Setting, path: str) -> dict[str, Any]:
     hudi: dict[str, Any] = {
         "path": path,
         "tableType": "MERGE_ON_READ" if sink.is_merge_on_read else "COPY_ON_WRITE",
+        "tableVersion": setting.version,
         "recordKey": list(KEY),
         "partitionBy": [PARTITION],
         "operation": "insert",
