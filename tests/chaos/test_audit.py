@@ -20,6 +20,7 @@ import pytest
 import chaos
 from chaos.audit import (
     Found,
+    Named,
     Verdict,
     judge,
     lines_of,
@@ -281,7 +282,7 @@ def test_of_equal_versions_the_last_of_its_shard_is_wanted() -> None:
     assert _keyed(across, (("r", 1, 0), row)).ok
     assert _keyed(across, first).altered == 1
     # What was read once more, may have come behind the other one.
-    assert judge(Truth(sent, (), readings=2), Found([first], []), keyed=True).ok
+    assert judge(Truth(sent, (), is_in_order=False), Found([first], []), keyed=True).ok
 
 
 def test_what_may_be_either_has_to_be_one_of_both() -> None:
@@ -341,13 +342,31 @@ def test_files_and_what_the_log_says_of_them_are_held_against_each_other(tmp_pat
     _packed(tmp_path / "manifests" / "1.json.gz", {"batches": [[1, "2026", rows[:half], []]]})
     _packed(tmp_path / "commits" / "2.json.gz", {"batch": 2, "sink": {"files": rows[half:]}, "rejects": refused})
     _packed(tmp_path / "commits" / "3.json.gz", {"batch": 3, "sink": None, "rejects": []})
-    named = read_named(tmp_path)
-    assert named == (files, rejects)
+    assert read_named(tmp_path) == Named(files, rejects, frozenset())
     name = rows[0][0]
     assert misnamed(files, files) == []
     assert misnamed(files, {**files, name: 2}) == [f"{name} has 2 rows, by the log 1"]
     assert misnamed(files, {**files, "more": 1}) == ["more has 1 rows, by the log None"]
     assert misnamed({**files, "more": 1}, files) == ["more has None rows, by the log 1"]
+
+
+@pytest.mark.parametrize("is_old", [True, False])
+def test_what_a_replay_took_out_of_the_quarantine_is_in_it_no_more(tmp_path: Path, is_old: bool) -> None:
+    _lake(tmp_path)
+    rejects = rows_of(tmp_path / "quarantine")
+    rows = [[name, count, 100, ""] for name, count in rejects.items()]
+    first = rows[0][0]
+    _packed(tmp_path / "commits" / "1.json.gz", {"batch": 1, "sink": None, "rejects": rows})
+    if is_old:
+        replayed = {"batches": [[2, "2026", [], []]], "readmits": {"2": [first]}}
+        _packed(tmp_path / "manifests" / "2.json.gz", replayed)
+    else:
+        _packed(tmp_path / "commits" / "2.json.gz", {"batch": 2, "sink": None, "rejects": [], "readmits": [first]})
+    named = read_named(tmp_path)
+    rest = {name: count for name, count in rejects.items() if name != first}
+    assert named == Named({}, rest, frozenset({first}))
+    assert rows_of(tmp_path / "quarantine", named.taken) == rest
+    assert len(read_quarantine(tmp_path / "quarantine", named.taken)) == sum(rest.values())
 
 
 def test_what_services_have_done_is_told_by_the_timeline(tmp_path: Path) -> None:

@@ -189,19 +189,20 @@ def _audit(made: World, lake: Lake, result: Result) -> None:
     log = copied / "checkpoint" / WRITER
     told = replace(read_told(log / "commits"), begins=made.begins)
     truth = made.producer.ledger.settle(made.stored(), made.hash_keys(), made.trimmed, told, made.readings, made.spans)
+    truth = replace(truth, is_in_order=made.readings == 1 and not made.replays)
     result.faults += truth.faults
     table = copied / "table"
     sink = made.setting.sink
-    quarantine = read_quarantine(log / "quarantine")
-    files, rejects = read_named(log)
+    named = read_named(log)
+    quarantine = read_quarantine(log / "quarantine", named.taken)
     if sink.is_hudi:
         # Which files it has, its timeline says.
         rows = lake.read_table(table)
         made.counts.update(services_of(table, is_merge_on_read=sink.is_merge_on_read))
     else:
         rows = read_json(table)
-        result.faults += misnamed(files, lines_of(table))
-    result.faults += misnamed(rejects, rows_of(log / "quarantine"))
+        result.faults += misnamed(named.files, lines_of(table))
+    result.faults += misnamed(named.rejects, rows_of(log / "quarantine", named.taken))
     result.verdict = judge(truth, Found(rows, quarantine), keyed=sink.is_keyed)
     with (result_file := made.folder / "ledger.jsonl").open("w") as ledger:
         for where, sent in truth.sent.items():

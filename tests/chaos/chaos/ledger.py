@@ -101,6 +101,8 @@ class Truth:
     """Those that the stream has no more, and that a driver has told of."""
     readings: int = 1
     """How often each record may have been read: in a table by key that shows nowhere, in quarantine it does."""
+    is_in_order: bool = True
+    """Whether each was read once; if not, an earlier one of a shard may have come behind a later one."""
     again: Mapping[tuple[str, int], int] = field(default_factory=dict)
     """By shard and sequence number, how often a record has to have been read beside the stream."""
 
@@ -163,7 +165,7 @@ class Ledger:
         gone_and_told = frozenset(where for where in sent if where[:2] in skippable)
         if told.losses and not gone:
             faults.append(f"a driver told of losses, and the stream has lost nothing: {told.losses}")
-        return Truth(sent, tuple(faults), gone_and_told, readings, again)
+        return Truth(sent, tuple(faults), gone_and_told, readings, again=again)
 
     def _found(self, data: bytes) -> Put | None:
         waiting = self._unknown.get(data)

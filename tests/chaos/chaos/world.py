@@ -21,7 +21,7 @@ import yaml
 
 from chaos.clock import WallClock
 from chaos.driver import Driver, Launch
-from chaos.events import DELETES, KEY, ORDERING, PARTITION, SCHEMA
+from chaos.events import DELETES, KEY, ORDERING, PARTITION, RELAXED_SCHEMA, SCHEMA
 from chaos.ledger import Span, Stored
 from chaos.poison import FAILS
 from chaos.producer import Producer, hash_keys_of
@@ -35,6 +35,8 @@ WRITER = "things"
 _COMMAND_SECONDS = 120.0
 _ONE_AT_A_TIME = "One goes on at a time"
 """Of a request that is refused rightly."""
+_NO_REPLAY = (_ONE_AT_A_TIME, "nothing to replay", "Give --despite-deletes")
+"""Likewise."""
 _UNTIL = re.compile(r"backfill \d+: what arrived in .* to (.*) UTC\.")
 """What `lakestream` says to a request for a span that goes on."""
 _INTERPRETED = "--conf spark.sql.codegen.wholeStage=false --conf spark.sql.codegen.factoryMode=NO_CODEGEN"
@@ -88,6 +90,8 @@ class World:
         """How often a record may have been read: once by the stream, and by each span that was asked for."""
         self.spans: list[Span] = []
         """That are to be read once more for certain."""
+        self.replays = 0
+        """How often what is in quarantine was to be read once more."""
         self.stressed = False
         """Whether something is switched on that a driver may end of."""
         self._server = s3[0] if s3 else None
@@ -141,23 +145,35 @@ class World:
         if self.document["spec"]["schema"] != SCHEMA:
             self.tell("no span is asked for: the schema is another one than its quarantine is of")
             return
-        path = self.folder / f"span-{self.readings}.yaml"
-        path.write_text(yaml.safe_dump(self.document, sort_keys=False))
         since = self._created_at + but * (self.kinesis.clock.now() - self._created_at)
         # Even if the answer is an error, the request may be there.
         self.readings += 1
         stressed = self.stressed
-        place = ("--file", str(path), "--writer", WRITER)
-        told = self._command("backfill", "span", *place, "--from", since.isoformat(), "--despite-deletes")
+        told = self._command("backfill", "span", "--from", since.isoformat(), "--despite-deletes")
         self.tell(f"asked for a span since {since}: {told}")
         if until := _UNTIL.match(told):
             self.spans.append(Span(since, datetime.fromisoformat(f"{until[1]}+00:00")))
         elif not stressed and _ONE_AT_A_TIME not in told:
             self.faults.append(f"a span since {since} was refused: {told}")
 
+    def replay(self) -> None:
+        """Mend the schema, and ask for what is in quarantine to be read once more; a person tries once."""
+        if self.readings > 1:
+            self.tell("no replay is asked for: what a span brought again would be a row, and in quarantine from before")
+            return
+        self.document["spec"]["schema"] = RELAXED_SCHEMA
+        self.replays += 1
+        stressed = self.stressed
+        told = self._command("quarantine", "replay")
+        self.tell(f"asked for a replay: {told}")
+        if not (stressed or told.startswith("replay") or any(reason in told for reason in _NO_REPLAY)):
+            self.faults.append(f"a replay was refused: {told}")
+
     def _command(self, *arguments: str) -> str:
-        """What `lakestream` says to that, to whoever typed it."""
-        command = [sys.executable, "-m", "lakestream.main", *arguments]
+        """What `lakestream` says to that of the writer, by the document as it is now, to whoever typed it."""
+        path = self.folder / f"request-{self.readings + self.replays}.yaml"
+        path.write_text(yaml.safe_dump(self.document, sort_keys=False))
+        command = [sys.executable, "-m", "lakestream.main", *arguments, "--file", str(path), "--writer", WRITER]
         try:
             done = subprocess.run(
                 command, env=self._environment(), capture_output=True, text=True, timeout=_COMMAND_SECONDS, check=False

@@ -9,7 +9,8 @@ import gzip
 import json
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from itertools import chain
@@ -144,10 +145,10 @@ def _require_numbers(row: dict[str, Any]) -> None:
         raise ValueError(f"{row.get('amount')!r} or {row['version']!r} is another kind of value")
 
 
-def read_quarantine(folder: Path) -> list[tuple[Where, bytes]]:
-    """Place and bytes of each record in quarantine."""
+def read_quarantine(folder: Path, taken: Collection[str] = ()) -> list[tuple[Where, bytes]]:
+    """Place and bytes of each record in quarantine, but for files that were taken out of it."""
     found: list[tuple[Where, bytes]] = []
-    for file in sorted(folder.rglob("*.parquet")):
+    for file in _rejects(folder, taken).values():
         with file.open("rb") as content:
             rows = pyarrow.parquet.read_table(content).to_pylist()
         found += [((r["shard_id"], int(r["sequence_number"]), r["sub_sequence"]), r["data"]) for r in rows]
@@ -160,26 +161,43 @@ def lines_of(folder: Path) -> dict[str, int]:
     return {name: gzip.decompress(file.read_bytes()).count(b"\n") for name, file in files.items()}
 
 
-def rows_of(folder: Path) -> dict[str, int]:
+def rows_of(folder: Path, taken: Collection[str] = ()) -> dict[str, int]:
     """Of each file that `read_quarantine` takes, how many records it has."""
-    files = sorted(folder.rglob("*.parquet"))
-    return {str(file.relative_to(folder)): pyarrow.parquet.read_metadata(file).num_rows for file in files}
+    return {name: pyarrow.parquet.read_metadata(file).num_rows for name, file in _rejects(folder, taken).items()}
 
 
-def read_named(log: Path) -> tuple[dict[str, int], dict[str, int]]:
-    """The files of the table, and those of the quarantine, that a log says batches have written; with their rows.
+def _rejects(folder: Path, taken: Collection[str]) -> dict[str, Path]:
+    files = {str(file.relative_to(folder)): file for file in sorted(folder.rglob("*.parquet"))}
+    return {name: file for name, file in files.items() if name not in taken}
 
-    It says it in commits and, of those that have expired, in manifests.
-    """
-    batches: dict[int, tuple[list[Any], list[Any]]] = {}
+
+@dataclass(frozen=True)
+class Named:
+    """The files that a log says batches have written, with their rows."""
+
+    files: dict[str, int]
+    """Of the table."""
+    rejects: dict[str, int]
+    """Of the quarantine, but for those that were taken."""
+    taken: frozenset[str]
+    """Of the quarantine, read once more by a batch: what was not usable still is in a file of that one."""
+
+
+def read_named(log: Path) -> Named:
+    """What a log says of files: in commits and, of those that have expired, in manifests."""
+    batches: dict[int, tuple[list[Any], list[Any], list[str]]] = {}
     for file in sorted(log.glob("manifests/*.json.gz")):
-        rows = json.loads(gzip.decompress(file.read_bytes()))["batches"]
-        batches |= {batch: (files, rejects) for batch, _, files, rejects in rows}
+        manifest = json.loads(gzip.decompress(file.read_bytes()))
+        taken = manifest.get("readmits", {})
+        rows = manifest["batches"]
+        batches |= {batch: (files, rejects, taken.get(str(batch), [])) for batch, _, files, rejects in rows}
     for file in sorted(log.glob("commits/*.json.gz")):
         commit = json.loads(gzip.decompress(file.read_bytes()))
-        batches[commit["batch"]] = (commit["sink"] or {}).get("files", []), commit["rejects"]
-    files, rejects = (chain.from_iterable(column) for column in zip(*batches.values(), strict=True))
-    return {row[0]: row[1] for row in files}, {row[0]: row[1] for row in rejects}
+        files = (commit["sink"] or {}).get("files", [])
+        batches[commit["batch"]] = files, commit["rejects"], commit.get("readmits", [])
+    files, rejects, gone = (list(chain.from_iterable(column)) for column in zip(*batches.values(), strict=True))
+    kept = {row[0]: row[1] for row in rejects if row[0] not in gone}
+    return Named({row[0]: row[1] for row in files}, kept, frozenset(gone))
 
 
 def read_told(commits: Path) -> Told:

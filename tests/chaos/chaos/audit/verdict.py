@@ -67,7 +67,7 @@ def judge(truth: Truth, found: Found, *, keyed: bool) -> Verdict:
     kept = _quarantine(truth, found.quarantine, verdict)
     rows = {where: sent for where, sent in truth.sent.items() if sent.fate is not Fate.QUARANTINE and where not in kept}
     everything: dict[object, dict[Where, Sent]] = {where: {where: sent} for where, sent in rows.items()}
-    wanted = fold(rows, is_in_order=truth.readings == 1) if keyed else everything
+    wanted = fold(rows, is_in_order=truth.is_in_order) if keyed else everything
     seen: defaultdict[object, list[tuple[Where, Row]]] = defaultdict(list)
     for where, row in found.rows:
         seen[_key(row) if keyed else where].append((where, row))
@@ -119,7 +119,7 @@ def fold(rows: Mapping[Where, Sent], *, is_in_order: bool = True) -> dict[object
 
     Args:
         rows: what may be in the table.
-        is_in_order: whether each was read once; if not, an earlier one may have come again.
+        is_in_order: as `Truth` says.
     """
     newest: dict[object, dict[Where, Sent]] = {}
     for where, sent in sorted(rows.items(), key=itemgetter(0)):

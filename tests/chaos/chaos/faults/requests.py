@@ -36,3 +36,19 @@ class SpanAsked(Fault):
 
     def strike(self, world: World) -> None:
         world.read_again(self.percent / 100)
+
+
+@dataclass(frozen=True)
+class ReplayAsked(Fault):
+    """The schema is mended, as by `SchemaRelaxed`, and what is in quarantine read once more; by a driver that is
+    started with it, which takes what those before it have rejected."""
+
+    phase = Phase.DURING
+    group = "requests"
+
+    @classmethod
+    def draw(cls, chance: Random) -> Self:
+        return cls()
+
+    def strike(self, world: World) -> None:
+        world.replay()
