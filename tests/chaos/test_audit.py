@@ -384,3 +384,19 @@ def test_what_services_have_done_is_told_by_the_timeline(tmp_path: Path) -> None
         (timeline.parent if "_" not in name else timeline).joinpath(f"2{name}").touch()
     assert services_of(table, is_merge_on_read=True) == {"compactions": 2, "clusterings": 0, "cleanings": 1}
     assert services_of(table, is_merge_on_read=False)["compactions"] == 0
+
+
+@pytest.mark.parametrize(("rereads", "there"), [(True, True), (False, False)])
+def test_what_an_undone_replay_took_is_there_again_if_it_is_read_again(
+    tmp_path: Path, rereads: bool, there: bool
+) -> None:
+    _lake(tmp_path)
+    rows = [[name, count, 100, ""] for name, count in rows_of(tmp_path / "quarantine").items()]
+    first, second = rows[0][0], rows[1][0]
+    nothing = {"sink": None, "rejects": []}
+    _packed(tmp_path / "manifests" / "1.json.gz", {"batches": [[1, "2026", [], rows]]})
+    _packed(tmp_path / "commits" / "2.json.gz", {**nothing, "batch": 2, "readmits": [first]})
+    # Behind it, what the undone batches have rejected is forgotten, as it is read again.
+    restore = {"batch": 3, "restore": [1, "20261122083213548", 1, rereads], "readmits": [second]}
+    _packed(tmp_path / "commits" / "3.json.gz", nothing | restore)
+    assert read_named(tmp_path).taken == ({second} if there else {first, second})

@@ -35,6 +35,10 @@ WRITER = "things"
 _COMMAND_SECONDS = 120.0
 _ONE_AT_A_TIME = "One goes on at a time"
 """Of a request that is refused rightly."""
+_NO_RESTORE = (
+    *(_ONE_AT_A_TIME, "nothing is to be undone", "records are gone", "is not known any more", "may have been cleaned"),
+    *("of no batch", "no commit"),
+)
 _NO_REPLAY = (_ONE_AT_A_TIME, "nothing to replay", "Give --despite-deletes")
 """Likewise."""
 _UNTIL = re.compile(r"backfill \d+: what arrived in .* to (.*) UTC\.")
@@ -92,6 +96,8 @@ class World:
         """That are to be read once more for certain."""
         self.replays = 0
         """How often what is in quarantine was to be read once more."""
+        self.restores = 0
+        """How often the table was to go back."""
         self.stressed = False
         """Whether something is switched on that a driver may end of."""
         self._server = s3[0] if s3 else None
@@ -142,8 +148,8 @@ class World:
 
     def read_again(self, but: float) -> None:
         """Ask for a span of the stream up to now, but for such a share of its life; a person tries once."""
-        if self.document["spec"]["schema"] != SCHEMA:
-            self.tell("no span is asked for: the schema is another one than its quarantine is of")
+        if self.document["spec"]["schema"] != SCHEMA or self.restores:
+            self.tell("no span is asked for: its quarantine is of another schema, or a restore may read it again")
             return
         since = self._created_at + but * (self.kinesis.clock.now() - self._created_at)
         # Even if the answer is an error, the request may be there.
@@ -169,9 +175,22 @@ class World:
         if not (stressed or told.startswith("replay") or any(reason in told for reason in _NO_REPLAY)):
             self.faults.append(f"a replay was refused: {told}")
 
+    def restore(self, share: float) -> None:
+        """Ask for the table of so large a share of its life ago, and for the stream from there; a person tries once."""
+        if self.readings > 1:
+            self.tell("no restore is asked for: it would be open how much of a span is read again")
+            return
+        self.restores += 1
+        stressed = self.stressed
+        seconds = round(share * (time.monotonic() - self._began))
+        told = self._command("table", "restore", "--to", f"{seconds}s ago", "--yes")
+        self.tell(f"asked for the table of {seconds} s ago: {told}")
+        if not (stressed or "\nrequest " in told or any(reason in told for reason in _NO_RESTORE)):
+            self.faults.append(f"a restore was refused: {told}")
+
     def _command(self, *arguments: str) -> str:
         """What `lakestream` says to that of the writer, by the document as it is now, to whoever typed it."""
-        path = self.folder / f"request-{self.readings + self.replays}.yaml"
+        path = self.folder / f"request-{self.readings + self.replays + self.restores}.yaml"
         path.write_text(yaml.safe_dump(self.document, sort_keys=False))
         command = [sys.executable, "-m", "lakestream.main", *arguments, "--file", str(path), "--writer", WRITER]
         try:

@@ -13,7 +13,6 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
-from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
@@ -183,21 +182,38 @@ class Named:
     """Of the quarantine, read once more by a batch: what was not usable still is in a file of that one."""
 
 
+@dataclass(frozen=True)
+class _Batch:
+    files: list[Any]
+    rejects: list[Any]
+    readmits: list[str]
+    """Files of the quarantine that it read."""
+    back_to: int | None
+    """The batch behind which it undid all, to have the stream read again."""
+
+
 def read_named(log: Path) -> Named:
     """What a log says of files: in commits and, of those that have expired, in manifests."""
-    batches: dict[int, tuple[list[Any], list[Any], list[str]]] = {}
+    batches: dict[int, _Batch] = {}
     for file in sorted(log.glob("manifests/*.json.gz")):
         manifest = json.loads(gzip.decompress(file.read_bytes()))
-        taken = manifest.get("readmits", {})
-        rows = manifest["batches"]
-        batches |= {batch: (files, rejects, taken.get(str(batch), [])) for batch, _, files, rejects in rows}
+        readmits, back_to = manifest.get("readmits", {}), manifest.get("backTo", {})
+        for number, _, files, rejects in manifest["batches"]:
+            batches[number] = _Batch(files, rejects, readmits.get(str(number), []), back_to.get(str(number)))
     for file in sorted(log.glob("commits/*.json.gz")):
         commit = json.loads(gzip.decompress(file.read_bytes()))
-        files = (commit["sink"] or {}).get("files", [])
-        batches[commit["batch"]] = files, commit["rejects"], commit.get("readmits", [])
-    files, rejects, gone = (list(chain.from_iterable(column)) for column in zip(*batches.values(), strict=True))
-    kept = {row[0]: row[1] for row in rejects if row[0] not in gone}
-    return Named({row[0]: row[1] for row in files}, kept, frozenset(gone))
+        files, restore = (commit["sink"] or {}).get("files", []), commit.get("restore")
+        _, _, back, rereads = restore or (0, "", 0, False)
+        readmits = commit.get("readmits", [])
+        batches[commit["batch"]] = _Batch(files, commit["rejects"], readmits, back if rereads else None)
+    taken: dict[str, int] = {}
+    for number, batch in sorted(batches.items()):
+        if batch.back_to is not None:
+            taken = {path: by for path, by in taken.items() if by <= batch.back_to}
+        taken |= dict.fromkeys(batch.readmits, number)
+    files = {row[0]: row[1] for batch in batches.values() for row in batch.files}
+    rejects = {row[0]: row[1] for batch in batches.values() for row in batch.rejects}
+    return Named(files, {path: count for path, count in rejects.items() if path not in taken}, frozenset(taken))
 
 
 def read_told(commits: Path) -> Told:

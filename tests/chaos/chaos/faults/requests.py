@@ -52,3 +52,25 @@ class ReplayAsked(Fault):
 
     def strike(self, world: World) -> None:
         world.replay()
+
+
+@dataclass(frozen=True)
+class RestoreAsked(Fault):
+    """The table goes back to what it was, and what came since is read again from the stream."""
+
+    percent: int
+    """Of its life so far that is undone."""
+
+    phase = Phase.DURING
+    group = "requests"
+
+    @classmethod
+    def suits(cls, setting: Setting) -> bool:
+        return setting.sink.is_hudi
+
+    @classmethod
+    def draw(cls, chance: Random) -> Self:
+        return cls(chance.choice((5, 20, 50, 80)))
+
+    def strike(self, world: World) -> None:
+        world.restore(self.percent / 100)
