@@ -150,11 +150,24 @@ def inserts(folder: Path, table_type: TableType, version: TableVersion) -> HudiS
     )
 
 
+def nothing_pending(settings: HudiSettings) -> bool:
+    """Whether the timeline has no plan of which the files may be gone."""
+    return not HudiFolder.look(StoreSettings(LakePath.parse(settings.path), S3Settings(""))).timeline.pending
+
+
 @pytest.mark.parametrize(
-    "table_type", [TableType.MERGE_ON_READ, pytest.param(TableType.COPY_ON_WRITE, marks=pytest.mark.slow)]
+    ("table_type", "version"),
+    [
+        (TableType.MERGE_ON_READ, TableVersion.SIX),
+        (TableType.MERGE_ON_READ, TableVersion.NINE),
+        pytest.param(TableType.COPY_ON_WRITE, TableVersion.SIX, marks=pytest.mark.slow),
+        pytest.param(TableType.COPY_ON_WRITE, TableVersion.NINE, marks=pytest.mark.slow),
+    ],
 )
-def test_a_clustering_is_undone_with_the_batches(spark: SparkSession, tmp_path: Path, table_type: TableType) -> None:
-    settings = inserts(tmp_path, table_type, TableVersion.SIX)
+def test_a_clustering_is_undone_with_the_batches(
+    spark: SparkSession, tmp_path: Path, table_type: TableType, version: TableVersion
+) -> None:
+    settings = inserts(tmp_path, table_type, version)
     instant, _ = clustered(spark, settings, behind=3)
     assert seen(spark, settings) == EVERY
     table = RestorableTable(spark, settings)
@@ -162,6 +175,7 @@ def test_a_clustering_is_undone_with_the_batches(spark: SparkSession, tmp_path: 
     table.restore(instant)
     table.release(instant, COMMENT)
     assert seen(spark, settings) == [pair for pair in EVERY if pair[1] < 2]
+    assert nothing_pending(settings)
     with opened(spark, settings) as sink:
         write(spark, sink, 7, INSERTS[2:])
     assert seen(spark, settings) == EVERY
@@ -201,8 +215,7 @@ def test_a_clustering_that_is_half_undone_is_undone(spark: SparkSession, tmp_pat
     table.restore(instant)
     table.release(instant, COMMENT)
     assert seen(spark, settings) == [pair for pair in EVERY if pair[1] < 2]
-    folder = HudiFolder.look(StoreSettings(LakePath.parse(settings.path), S3Settings("")))
-    assert not folder.timeline.pending
+    assert nothing_pending(settings)
     assert not list(Path(settings.path.removeprefix("file://")).rglob(f"*_{clustering}.parquet"))
     with opened(spark, settings) as sink:
         write(spark, sink, 7, INSERTS[2:])

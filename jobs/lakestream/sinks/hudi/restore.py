@@ -76,7 +76,8 @@ class RestorableTable:
         1. Deletes that later batches had are forgotten: what is read again may make other rows of them.
         2. The later commits are written down as undone: should a request of a dead driver complete one afterwards, it
            is none.
-        3. Hudi undoes them.
+        3. Hudi undoes them, of version 9 without the plans of clusterings: completed, these are another action there
+           than pending ones. They would be taken up again, on files of commits that are gone.
 
         Raises:
             ClockBehindError: by this machine's clock, that would be before the table's newest commit.
@@ -89,6 +90,9 @@ class RestorableTable:
         reach("written")
         with closing(self._client(table)) as client:
             client.restore(instant)
+            if table.settings.version is TableVersion.NINE:
+                for later in (one for one in table.pending_clusterings() if one > instant):
+                    client.undo(later)
 
     def release(self, instant: str, comment: str) -> None:
         """Delete the savepoint that `require` has made with this comment, if there is one."""
@@ -116,11 +120,6 @@ class RestorableTable:
                 client.roll_back_pending()
             else:
                 client.end_rollbacks()
-            if table.settings.version is TableVersion.NINE:
-                # Hudi passes over a clustering that is half undone: a pending one is another action there than the
-                # completed one of the restore's plan. It would be taken up again, on files of commits that are gone.
-                for instant in sorted((undoing or set()).intersection(table.pending_clusterings())):
-                    client.undo(instant)
         # A compaction that is half undone is a pending one again, and Hudi passes over it: its files are gone by now.
         table.forget_compactions(instant for instant in table.pending_compactions() if instant in (undoing or ()))
 
