@@ -33,14 +33,13 @@ from lakestream_localkinesis.testing import LocalKinesis, local_kinesis
 STREAM = "things"
 WRITER = "things"
 _COMMAND_SECONDS = 120.0
-_ONE_AT_A_TIME = "One goes on at a time"
-"""Of a request that is refused rightly."""
-_NO_RESTORE = (
-    *(_ONE_AT_A_TIME, "nothing is to be undone", "records are gone", "is not known any more", "may have been cleaned"),
-    *("of no batch", "no commit"),
+_REFUSALS = (
+    *("One goes on at a time", "there is no checkpoint", "there is no folder"),
+    *("nothing to replay", "Give --despite-deletes"),
+    *("nothing is to be undone", "may have been cleaned", "is not known any more", "records are gone"),
+    *("is no commit", "the table can be read as of"),
 )
-_NO_REPLAY = (_ONE_AT_A_TIME, "nothing to replay", "Give --despite-deletes")
-"""Likewise."""
+"""Of what a person asks for, rightly."""
 _UNTIL = re.compile(r"backfill \d+: what arrived in .* to (.*) UTC\.")
 """What `lakestream` says to a request for a span that goes on."""
 _INTERPRETED = "--conf spark.sql.codegen.wholeStage=false --conf spark.sql.codegen.factoryMode=NO_CODEGEN"
@@ -159,7 +158,7 @@ class World:
         self.tell(f"asked for a span since {since}: {told}")
         if until := _UNTIL.match(told):
             self.spans.append(Span(since, datetime.fromisoformat(f"{until[1]}+00:00")))
-        elif not stressed and _ONE_AT_A_TIME not in told:
+        elif not (stressed or _is_refused(told)):
             self.faults.append(f"a span since {since} was refused: {told}")
 
     def replay(self) -> None:
@@ -172,20 +171,20 @@ class World:
         stressed = self.stressed
         told = self._command("quarantine", "replay")
         self.tell(f"asked for a replay: {told}")
-        if not (stressed or told.startswith("replay") or any(reason in told for reason in _NO_REPLAY)):
+        if not (stressed or told.startswith("replay") or _is_refused(told)):
             self.faults.append(f"a replay was refused: {told}")
 
     def restore(self, share: float) -> None:
-        """Ask for the table of so large a share of its life ago, and for the stream from there; a person tries once."""
+        """Ask for the table without such a share of its batches, and for the stream from there; a person tries once."""
         if self.readings > 1:
             self.tell("no restore is asked for: it would be open how much of a span is read again")
             return
         self.restores += 1
         stressed = self.stressed
-        seconds = round(share * (time.monotonic() - self._began))
-        told = self._command("table", "restore", "--to", f"{seconds}s ago", "--yes")
-        self.tell(f"asked for the table of {seconds} s ago: {told}")
-        if not (stressed or "\nrequest " in told or any(reason in told for reason in _NO_RESTORE)):
+        batch = int((1 - share) * self.batches())
+        told = self._command("table", "restore", "--to", f"batch {batch}", "--yes")
+        self.tell(f"asked for the table of batch {batch}: {told}")
+        if not (stressed or "\nrequest " in told or _is_refused(told)):
             self.faults.append(f"a restore was refused: {told}")
 
     def _command(self, *arguments: str) -> str:
@@ -382,3 +381,7 @@ def _output(setting: Setting, path: str) -> dict[str, Any]:
         hudi |= {"operation": "upsert", "orderingField": ORDERING, "deleteWhen": DELETES}
         hudi |= {"index": {"type": setting.index, **({"buckets": 2} if setting.index == "bucket" else {})}}
     return {"hudi": hudi}
+
+
+def _is_refused(told: str) -> bool:
+    return any(reason in told for reason in _REFUSALS)

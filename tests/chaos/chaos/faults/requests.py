@@ -59,7 +59,7 @@ class RestoreAsked(Fault):
     """The table goes back to what it was, and what came since is read again from the stream."""
 
     percent: int
-    """Of its life so far that is undone."""
+    """Of its batches so far that are undone."""
 
     phase = Phase.DURING
     group = "requests"
