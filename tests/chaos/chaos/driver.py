@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import subprocess
@@ -72,6 +73,12 @@ class Driver:
     def batches(self) -> int:
         """That it says it has committed."""
         return self._progress.read_bytes().count(b"\n") if self._progress.exists() else 0
+
+    def commits(self) -> list[str]:
+        """When these were committed, by its clock."""
+        # The last line may be cut.
+        *lines, _ = self._progress.read_text().split("\n") if self._progress.exists() else [""]
+        return [json.loads(line)["finishedAt"] for line in lines]
 
     def has_logged(self, text: str) -> bool:
         return text.encode() in self.log.read_bytes()

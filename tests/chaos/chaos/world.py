@@ -37,7 +37,7 @@ _REFUSALS = (
     *("One goes on at a time", "there is no checkpoint", "there is no folder"),
     *("nothing to replay", "Give --despite-deletes"),
     *("nothing is to be undone", "may have been cleaned", "is not known any more", "records are gone"),
-    *("is no commit", "the table can be read as of"),
+    *("the table can be read as of", "has yet to come", "the checkpoint has no commit"),
 )
 """Of what a person asks for, rightly."""
 _UNTIL = re.compile(r"backfill \d+: what arrived in .* to (.*) UTC\.")
@@ -181,9 +181,10 @@ class World:
             return
         self.restores += 1
         stressed = self.stressed
-        batch = int((1 - share) * self.batches())
-        told = self._command("table", "restore", "--to", f"batch {batch}", "--yes")
-        self.tell(f"asked for the table of batch {batch}: {told}")
+        times = [at for driver in self.drivers for at in driver.commits()]
+        to = times[int((1 - share) * len(times))] if times else "now"
+        told = self._command("table", "restore", "--to", to, "--yes")
+        self.tell(f"asked for the table of {to}: {told}")
         if not (stressed or "\nrequest " in told or _is_refused(told)):
             self.faults.append(f"a restore was refused: {told}")
 
