@@ -188,8 +188,10 @@ def _audit(made: World, lake: Lake, result: Result) -> None:
     copied = made.lake()
     log = copied / "checkpoint" / WRITER
     told = replace(read_told(log / "commits"), begins=made.begins)
-    truth = made.producer.ledger.settle(made.stored(), made.hash_keys(), made.trimmed, told, made.readings, made.spans)
-    truth = replace(truth, is_in_order=made.readings == 1 and not made.replays)
+    asked, ledger = made.asked, made.producer.ledger
+    truth = ledger.settle(made.stored(), made.hash_keys(), made.trimmed, told, asked.readings, asked.spans)
+    in_order = asked.readings == 1 and not asked.replays
+    truth = replace(truth, sent={**truth.sent, **asked.filed}, is_in_order=in_order)
     result.faults += truth.faults
     table = copied / "table"
     sink = made.setting.sink
@@ -204,7 +206,7 @@ def _audit(made: World, lake: Lake, result: Result) -> None:
         result.faults += misnamed(named.files, lines_of(table))
     result.faults += misnamed(named.rejects, rows_of(log / "quarantine", named.taken))
     result.verdict = judge(truth, Found(rows, quarantine), keyed=sink.is_keyed)
-    with (result_file := made.folder / "ledger.jsonl").open("w") as ledger:
+    with (result_file := made.folder / "ledger.jsonl").open("w") as lines:
         for where, sent in truth.sent.items():
-            ledger.write(json.dumps([*where, sent.kind, sent.fate.value, sent.data.decode(errors="replace")]) + "\n")
+            lines.write(json.dumps([*where, sent.kind, sent.fate.value, sent.data.decode(errors="replace")]) + "\n")
     made.tell(f"audited; the ledger is in {result_file.name}")

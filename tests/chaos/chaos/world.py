@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
-import subprocess
 import sys
 import threading
 import time
@@ -12,17 +10,17 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
 from random import Random
 from typing import Any
 
 import yaml
 
+from chaos.asked import Asked
 from chaos.clock import WallClock
 from chaos.driver import Driver, Launch
-from chaos.events import DELETES, KEY, ORDERING, PARTITION, RELAXED_SCHEMA, SCHEMA
-from chaos.ledger import Span, Stored
+from chaos.events import DELETES, KEY, ORDERING, PARTITION, SCHEMA
+from chaos.ledger import Stored
 from chaos.poison import FAILS
 from chaos.producer import Producer, hash_keys_of
 from chaos.resharding import Resharding
@@ -32,16 +30,6 @@ from lakestream_localkinesis.testing import LocalKinesis, local_kinesis
 
 STREAM = "things"
 WRITER = "things"
-_COMMAND_SECONDS = 120.0
-_REFUSALS = (
-    *("One goes on at a time", "there is no checkpoint", "there is no folder"),
-    *("nothing to replay", "Give --despite-deletes"),
-    *("nothing is to be undone", "may have been cleaned", "is not known any more", "records are gone"),
-    *("the table can be read as of", "has yet to come", "the checkpoint has no commit"),
-)
-"""Of what a person asks for, rightly."""
-_UNTIL = re.compile(r"backfill \d+: what arrived in .* to (.*) UTC\.")
-"""What `lakestream` says to a request for a span that goes on."""
 _INTERPRETED = "--conf spark.sql.codegen.wholeStage=false --conf spark.sql.codegen.factoryMode=NO_CODEGEN"
 _TRANSFORM = f"SELECT events.* FROM {{}} WHERE note IS NULL OR note <> '{FAILS}' OR raise_error(note) IS NULL"
 _BY_ROW = "events"
@@ -89,20 +77,14 @@ class World:
         """What the stream had, and has no more."""
         self.begins = kinesis.clock.now()
         """What the stream had before this it lost before the first batch."""
-        self.readings = 1
-        """How often a record may have been read: once by the stream, and by each span that was asked for."""
-        self.spans: list[Span] = []
-        """That are to be read once more for certain."""
-        self.replays = 0
-        """How often what is in quarantine was to be read once more."""
-        self.restores = 0
-        """How often the table was to go back."""
+        self.asked = Asked(self)
+        """What people have asked of the writer."""
         self.stressed = False
         """Whether something is switched on that a driver may end of."""
         self._server = s3[0] if s3 else None
         self._tools = tools
         self._began = time.monotonic()
-        self._created_at = kinesis.clock.now()
+        self.created_at = kinesis.clock.now()
         self._clocks: dict[str, WallClock] = {}
         self._resharding: Resharding | None = None
         self._story = (folder / "story.txt").open("a", buffering=1)
@@ -135,7 +117,7 @@ class World:
         path.write_text(yaml.safe_dump(self.document, sort_keys=False))
         clock = WallClock(self.folder / f"driver-{number:02d}.clock", self._tools.clock, self.clock_offset)
         options = ("--cluster",) if self.setting.cluster else ("--cores", "1")
-        launch = Launch(path, WRITER, {**self._environment(), **clock.environment()}, options, self.folder)
+        launch = Launch(path, WRITER, {**self.environment(), **clock.environment()}, options, self.folder)
         driver = Driver(launch, number, crash_at=crash_at, drain=drain)
         self.clock_ahead = max(self.clock_ahead, self.clock_offset)
         driver.hurt = crash_at is not None or self.clock_offset < self.clock_ahead
@@ -144,62 +126,6 @@ class World:
         self.counts["starts"] += 1
         self.tell(f"{driver.name} starts{f', to die at {crash_at}' if crash_at else ''}")
         return driver
-
-    def read_again(self, but: float) -> None:
-        """Ask for a span of the stream up to now, but for such a share of its life; a person tries once."""
-        if self.document["spec"]["schema"] != SCHEMA or self.restores:
-            self.tell("no span is asked for: its quarantine is of another schema, or a restore may read it again")
-            return
-        since = self._created_at + but * (self.kinesis.clock.now() - self._created_at)
-        # Even if the answer is an error, the request may be there.
-        self.readings += 1
-        stressed = self.stressed
-        told = self._command("backfill", "span", "--from", since.isoformat(), "--despite-deletes")
-        self.tell(f"asked for a span since {since}: {told}")
-        if until := _UNTIL.match(told):
-            self.spans.append(Span(since, datetime.fromisoformat(f"{until[1]}+00:00")))
-        elif not (stressed or _is_refused(told)):
-            self.faults.append(f"a span since {since} was refused: {told}")
-
-    def replay(self) -> None:
-        """Mend the schema, and ask for what is in quarantine to be read once more; a person tries once."""
-        if self.readings > 1:
-            self.tell("no replay is asked for: what a span brought again would be a row, and in quarantine from before")
-            return
-        self.document["spec"]["schema"] = RELAXED_SCHEMA
-        self.replays += 1
-        stressed = self.stressed
-        told = self._command("quarantine", "replay")
-        self.tell(f"asked for a replay: {told}")
-        if not (stressed or told.startswith("replay") or _is_refused(told)):
-            self.faults.append(f"a replay was refused: {told}")
-
-    def restore(self, share: float) -> None:
-        """Ask for the table without such a share of its batches, and for the stream from there; a person tries once."""
-        if self.readings > 1:
-            self.tell("no restore is asked for: it would be open how much of a span is read again")
-            return
-        self.restores += 1
-        stressed = self.stressed
-        times = [at for driver in self.drivers for at in driver.commits()]
-        to = times[int((1 - share) * len(times))] if times else "now"
-        told = self._command("table", "restore", "--to", to, "--yes")
-        self.tell(f"asked for the table of {to}: {told}")
-        if not (stressed or "\nrequest " in told or _is_refused(told)):
-            self.faults.append(f"a restore was refused: {told}")
-
-    def _command(self, *arguments: str) -> str:
-        """What `lakestream` says to that of the writer, by the document as it is now, to whoever typed it."""
-        path = self.folder / f"request-{self.readings + self.replays + self.restores}.yaml"
-        path.write_text(yaml.safe_dump(self.document, sort_keys=False))
-        command = [sys.executable, "-m", "lakestream.main", *arguments, "--file", str(path), "--writer", WRITER]
-        try:
-            done = subprocess.run(
-                command, env=self._environment(), capture_output=True, text=True, timeout=_COMMAND_SECONDS, check=False
-            )
-        except subprocess.TimeoutExpired:
-            return f"no answer in {_COMMAND_SECONDS:.0f} s"
-        return f"{done.stdout}{done.stderr}".strip()
 
     def set_clock(self, driver: Driver, seconds: float) -> None:
         """Set the clock of a driver that runs, to so many seconds before the machine's."""
@@ -288,7 +214,7 @@ class World:
         """That all drivers together have committed."""
         return sum(driver.batches for driver in self.drivers)
 
-    def _environment(self) -> dict[str, str]:
+    def environment(self) -> dict[str, str]:
         own = {name: value for name, value in os.environ.items() if not name.startswith(("AWS_", "SPARK_"))}
         own |= {
             "AWS_ACCESS_KEY_ID": "test",
@@ -382,7 +308,3 @@ def _output(setting: Setting, path: str) -> dict[str, Any]:
         hudi |= {"operation": "upsert", "orderingField": ORDERING, "deleteWhen": DELETES}
         hudi |= {"index": {"type": setting.index, **({"buckets": 2} if setting.index == "bucket" else {})}}
     return {"hudi": hudi}
-
-
-def _is_refused(told: str) -> bool:
-    return any(reason in told for reason in _REFUSALS)

@@ -35,7 +35,7 @@ class SpanAsked(Fault):
         return cls(chance.choice((0, 0, 50, 90)))
 
     def strike(self, world: World) -> None:
-        world.read_again(self.percent / 100)
+        world.asked.span(self.percent / 100)
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class ReplayAsked(Fault):
         return cls()
 
     def strike(self, world: World) -> None:
-        world.replay()
+        world.asked.replay()
 
 
 @dataclass(frozen=True)
@@ -73,4 +73,23 @@ class RestoreAsked(Fault):
         return cls(chance.choice((5, 20, 50, 80)))
 
     def strike(self, world: World) -> None:
-        world.restore(self.percent / 100)
+        world.asked.restore(self.percent / 100)
+
+
+@dataclass(frozen=True)
+class FileAsked(Fault):
+    """A file of events is taken beside the stream."""
+
+    seed: int
+    events: int
+    suffix: str
+
+    phase = Phase.DURING
+    group = "requests"
+
+    @classmethod
+    def draw(cls, chance: Random) -> Self:
+        return cls(chance.randrange(2**32), chance.choice((1, 30, 1000)), chance.choice((".jsonl", ".jsonl.gz")))
+
+    def strike(self, world: World) -> None:
+        world.asked.file(Random(self.seed), self.events, self.suffix)

@@ -1,0 +1,116 @@
+"""What people ask of a writer while its drivers live and die."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from datetime import datetime
+from random import Random
+from typing import TYPE_CHECKING
+
+import yaml
+
+from chaos.events import RELAXED_SCHEMA, SCHEMA, Sent
+from chaos.filed import write_file
+from chaos.ledger import Span, Where
+
+if TYPE_CHECKING:
+    from chaos.world import World
+
+_COMMAND_SECONDS = 120.0
+_REFUSALS = (
+    *("One goes on at a time", "there is no checkpoint", "there is no folder", "the checkpoint has no commit"),
+    *("nothing to replay", "Give --despite-deletes"),
+    *("nothing is to be undone", "may have been cleaned", "is not known any more", "records are gone"),
+    *("the table can be read as of", "has yet to come"),
+)
+"""Of what may be refused, rightly."""
+_UNTIL = re.compile(r"backfill \d+: what arrived in .* to (.*) UTC\.")
+"""What `lakestream` says to a request for a span that goes on."""
+
+
+class Asked:
+    """The requests of a scenario. Each is made once: of one without an answer nobody knows whether it is there."""
+
+    def __init__(self, world: World) -> None:
+        self._world = world
+        self._commands = 0
+        self.readings = 1
+        """How often a record may have been read: once by the stream, and by each span that was asked for."""
+        self.spans: list[Span] = []
+        """That are to be read once more for certain."""
+        self.filed: dict[Where, Sent] = {}
+        """What files hold that were to be taken."""
+        self.replays = 0
+        """How often what is in quarantine was to be read once more."""
+        self.restores = 0
+        """How often the table was to go back."""
+
+    def span(self, but: float) -> None:
+        """Ask for a span of the stream up to now, but for such a share of its life."""
+        world = self._world
+        if world.document["spec"]["schema"] != SCHEMA or self.restores:
+            world.tell("no span is asked for: its quarantine is of another schema, or a restore may read it again")
+            return
+        since = world.created_at + but * (world.kinesis.clock.now() - world.created_at)
+        self.readings += 1
+        told = self._ask(f"a span since {since}", "backfill", "span", "--from", since.isoformat(), "--despite-deletes")
+        if until := _UNTIL.match(told):
+            self.spans.append(Span(since, datetime.fromisoformat(f"{until[1]}+00:00")))
+
+    def file(self, chance: Random, events: int, suffix: str) -> None:
+        """Ask for a file of events to be taken beside the stream."""
+        world = self._world
+        if world.stressed:
+            world.tell("no file is asked for: without an answer nobody knows whether it will be taken")
+            return
+        file = world.folder / "files" / f"{self._commands}{suffix}"
+        sent = write_file(file, chance, events, world.setting.sink)
+        if self._ask(file.name, "backfill", str(file)).startswith("backfill"):
+            self.filed |= sent
+
+    def replay(self) -> None:
+        """Mend the schema, and ask for what is in quarantine to be read once more."""
+        world = self._world
+        if self.readings > 1:
+            world.tell(
+                "no replay is asked for: what a span brought again would be a row, and in quarantine from before"
+            )
+            return
+        world.document["spec"]["schema"] = RELAXED_SCHEMA
+        self.replays += 1
+        self._ask("a replay", "quarantine", "replay")
+
+    def restore(self, share: float) -> None:
+        """Ask for the table without such a share of its batches, and for the stream from there."""
+        world = self._world
+        if self.readings > 1:
+            world.tell("no restore is asked for: it would be open how much of a span is read again")
+            return
+        self.restores += 1
+        times = [at for driver in world.drivers for at in driver.commits()]
+        to = times[int((1 - share) * len(times))] if times else "now"
+        self._ask(f"the table of {to}", "table", "restore", "--to", to, "--yes")
+
+    def _ask(self, what: str, *arguments: str) -> str:
+        """What `lakestream` says to that of the writer, by the document as it is now, to whoever typed it."""
+        world, stressed = self._world, self._world.stressed
+        self._commands += 1
+        path = world.folder / f"request-{self._commands}.yaml"
+        path.write_text(yaml.safe_dump(world.document, sort_keys=False))
+        [writer] = world.document["spec"]["writers"]
+        of_writer = ("--file", str(path), "--writer", writer["name"])
+        command = [sys.executable, "-m", "lakestream.main", *arguments, *of_writer]
+        try:
+            done = subprocess.run(
+                command, env=world.environment(), capture_output=True, text=True, timeout=_COMMAND_SECONDS, check=False
+            )
+        except subprocess.TimeoutExpired:
+            status, told = 1, f"no answer in {_COMMAND_SECONDS:.0f} s"
+        else:
+            status, told = done.returncode, f"{done.stdout}{done.stderr}".strip()
+        world.tell(f"asked for {what}: {told}")
+        if status and not stressed and not any(reason in told for reason in _REFUSALS):
+            world.faults.append(f"{what} was refused: {told}")
+        return told
