@@ -16,17 +16,19 @@ _POISON = ("cut", "no version", "a fraction for a whole number", "no note", "unk
 
 
 def write_file(file: Path, chance: Random, events: int, sink: Sink) -> dict[Where, Sent]:
-    """Write lines, packed if the file's name says so; one in ten is poison.
+    """Write lines, packed if the file's name says so. One in ten is poison, but for the first: files are judged by it.
 
     Returns what they are, each with its place: the file's path, and the byte at which its line begins.
     """
-    supply, place, lines = Events(chance), 0, []
+    supply, place = Events(chance), 0
+    lines: list[bytes] = []
     sent: dict[Where, Sent] = {}
     for _ in range(events):
         thing = supply.fresh()
         # The stream has things of the same names.
         thing = replace(thing, id=f"{file.name}-{thing.id}")
-        one = poison(chance.choice(_POISON), chance, thing, sink) if chance.random() < 0.1 else thing.sent()
+        is_poison = bool(lines) and chance.random() < 0.1
+        one = poison(chance.choice(_POISON), chance, thing, sink) if is_poison else thing.sent()
         sent[str(file), place, 0] = one
         lines.append(one.data + b"\n")
         place += len(lines[-1])
