@@ -153,7 +153,9 @@ class HudiFolder:
             StorageError, StorageUnavailableError: of the store.
         """
         again = replace(self, timeline=_timeline(self.place, self.properties))
-        if version is None or again._removals <= self._removals:
+        # One that was under way then has gone on.
+        under_way = {one.requested for one in self.timeline.pending}
+        if version is None or again._removals <= self._removals - under_way:
             return
         history = again.history
         if version.name not in {one.name for one in history.versions[history.first_kept :]}:

@@ -182,6 +182,12 @@ def test_what_was_undone_meanwhile_is_noticed(table: Table) -> None:
     folder.require_kept(folder.history.versions[-2])
     with pytest.raises(FilesGoneError, match=instant(50)):
         folder.require_kept(folder.history.versions[-1])
+    # Also by a restore that was going on when the query began.
+    folder = table.look()
+    table.undo(30)
+    folder.require_kept(folder.history.versions[-2])
+    with pytest.raises(FilesGoneError, match=instant(30)):
+        folder.require_kept(folder.history.versions[-1])
 
 
 def test_an_instant_that_is_archived_or_undone_meanwhile_is_to_be_asked_for_again(table: Table) -> None:
