@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -10,17 +12,18 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import Result
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from typer.testing import CliRunner
 
 from hudi_orders import Order, opened, ref, rows_of, upserts
 from lab.driver import small_cluster
 from lakestream.main import app
 from lakestream.query import hudi_spark
-from lakestream.query.hudi_spark import _comparable
+from lakestream.query.hudi_spark import HudiSpark, _comparable
 from lakestream.query.images import AFTER, BEFORE
 from lakestream_api import TableType
 from quick_spark import QUICK
@@ -162,6 +165,29 @@ def test_the_folder_for_temporary_files_may_have_any_name(
     monkeypatch.setattr("tempfile.tempdir", str(folder))
     answer = ask(table, "--engine", "spark", "--sql", "SELECT count(*) AS n FROM lake", "-o", "csv")
     assert answer.stdout == "n\n3\n", answer.stderr
+
+
+def test_files_that_were_cleaned_under_tasks_are_to_be_asked_for_again(
+    table: str, tmp_path: Path, ask: Callable[..., Result], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "orders"
+    shutil.copytree(table.removeprefix("file://"), folder)
+    brought = HudiSpark._brought
+
+    def cleaned(source: HudiSpark, answer: DataFrame, place: Path) -> pa.RecordBatchReader:
+        assert answer.inputFiles(), "nothing was listed"
+        newest = max((folder / ".hoodie").glob("*.deltacommit"))
+        shutil.copy(newest, newest.with_name("20990101000000000.deltacommit"))
+        plan = {"earliestInstantToRetain": {"timestamp": "20990101000000000"}}
+        newest.with_name("20990101000001000.clean.requested").write_text(json.dumps(plan))
+        for file in folder.glob("*/*.parquet"):
+            file.unlink()
+        return brought(source, answer, place)
+
+    monkeypatch.setattr(HudiSpark, "_brought", cleaned)
+    failed = ask(str(folder), "--engine", "spark")
+    assert (failed.exit_code, failed.stdout) == (1, ""), failed.stderr
+    assert re.search(r"files of \d{17} .* were removed while they were read: .* Ask again", failed.stderr)
 
 
 def test_who_has_seen_enough_is_told_nothing_of_spark(table: str) -> None:

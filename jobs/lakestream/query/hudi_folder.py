@@ -7,7 +7,7 @@ import json
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import accumulate
@@ -160,6 +160,19 @@ class HudiFolder:
         history = again.history
         if version.name not in {one.name for one in history.versions[history.first_kept :]}:
             raise FilesGoneError(f"files of {version} were removed while they were read: {history.span}. Ask again")
+
+    @contextmanager
+    def reading(self, version: Version | None) -> Iterator[None]:
+        """Where an engine reads a version: that it cannot may be since files of it were removed.
+
+        Raises:
+            FilesGoneError, StorageError, StorageUnavailableError: as `require_kept`.
+        """
+        try:
+            yield
+        except UnreadableError:
+            self.require_kept(version)
+            raise
 
     def require_answer(self) -> None:
         """Look for a data file, of the newest commit.

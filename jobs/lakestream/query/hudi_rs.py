@@ -133,7 +133,7 @@ class HudiRs:
         # Half of the time that we wait for a store is the look's own.
         half = self._folder.place.patience / 2
         folder = replace(self._folder, place=replace(self._folder.place, patience=half))
-        with _in_our_words(folder.place):
+        with folder.reading(self._span.last), _in_our_words(folder.place):
             return awaited(call, half.total_seconds(), folder.require_answer)
 
 

@@ -116,7 +116,8 @@ class HudiSpark:
             # What is read from here by Parquet: Spark's own form of times is read as nanoseconds, and has no zone.
             conf={"spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS"},
         )
-        with _spark_errors(_ON_CLUSTER if self._run.on_cluster else _HERE):
+        remedy = _ON_CLUSTER if self._run.on_cluster else _HERE
+        with self._folder.reading(self._oldest), _spark_errors(remedy):
             spark = build_session(session)
             try:
                 answer = _told(self._selected(spark, statement))
