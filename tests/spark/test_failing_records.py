@@ -139,6 +139,12 @@ def test_batches_are_tried_once_one_was_begun_in_vain(
 
 TIMED = "(SELECT id, n, timestamp_millis(n) AS at, _sequence_number, _sub_sequence FROM events)"
 ORDERED = "(PARTITION BY n > 0 ORDER BY n DESC, _sequence_number, _sub_sequence)"
+OLD = "timestamp'2000-01-01'"
+LIST = f"(SELECT 'late' AS k, {OLD} AS at) AS list"
+WHERE_SUBQUERIES = (
+    "(SELECT id, n FROM events AS e WHERE id IN (SELECT id FROM events) AND EXISTS (SELECT 1 FROM events AS f"
+    f" WHERE f.id = e.id AND (f.n IS NULL OR timestamp_millis(f.n) > {OLD})))"
+)
 RANKED = "row_number() OVER (PARTITION BY id ORDER BY at, _sequence_number, _sub_sequence) AS r"
 
 
@@ -157,6 +163,15 @@ RANKED = "row_number() OVER (PARTITION BY id ORDER BY at, _sequence_number, _sub
         f"SELECT id, at, {RANKED} FROM {TIMED}",
         "SELECT id, max(timestamp_millis(n)) OVER (PARTITION BY id) AS at FROM events",
         f"SELECT id, timestamp_millis(n) AS at FROM (SELECT id, n, row_number() OVER {ORDERED} AS r FROM events)",
+        f"SELECT id, timestamp_millis(n) AS at FROM {WHERE_SUBQUERIES}",
+        "SELECT id, max(timestamp_millis(n)) AS at FROM events GROUP BY GROUPING SETS ((id))",
+        "SELECT id, timestamp_millis(m) AS at FROM (SELECT id, n FROM events) UNPIVOT INCLUDE NULLS (m FOR c IN (n))",
+        f"SELECT one.id FROM events AS one LEFT JOIN {LIST} ON timestamp_millis(one.n) = at",
+        f"SELECT id FROM events LEFT ANTI JOIN {LIST} ON id = k WHERE n IS NULL OR timestamp_millis(n) > {OLD}",
+        f"SELECT id FROM events LEFT JOIN {LIST} ON k = 'late' AND timestamp_millis(n) < at WHERE at IS NULL",
+        "SELECT id FROM events ORDER BY timestamp_millis(n)",
+        "SELECT id FROM events DISTRIBUTE BY timestamp_millis(n)",
+        "SELECT id, (SELECT max(timestamp_millis(n)) FROM events) AS at FROM events",
     ],
 )
 def test_they_are_found_before_rows_are_put_together(spark: SparkSession, fetcher: Fetch, sql: str) -> None:
@@ -172,6 +187,21 @@ def test_what_a_filter_keeps_from_an_aggregate_does_not_fail(spark: SparkSession
     assert rejected(fetched) == [("later", FAILS)]
 
 
+@pytest.mark.parametrize(
+    "sql",
+    [
+        f"SELECT id, {{}} AS at FROM {TIMED}",
+        f"SELECT id, at, {{}} AS day FROM {TIMED} WHERE id <> 'late'",
+        f"SELECT id, if(id = 'late', NULL, at) AS at, {{}} AS day FROM {TIMED}",
+        f"SELECT id, {{}} AS at FROM {TIMED} WHERE n IN (SELECT n FROM {TIMED}) OR n IS NULL",
+    ],
+)
+def test_what_spark_need_not_work_out_does_not_fail(spark: SparkSession, fetcher: Fetch, sql: str) -> None:
+    fetched = fetcher(Pipeline.of(spark, DDL, sql.format("if(id = 'later', timestamp_millis(n), NULL)")))
+    assert {"a", "b", "null"} <= {*ids(fetched.rows)} <= {"a", "b", "late", "null"}
+    assert rejected(fetched) == [("later", FAILS)]
+
+
 def test_what_a_window_has_in_their_place_is_tried_as_well(spark: SparkSession, fetcher: Fetch) -> None:
     best = f"(SELECT id, n FROM (SELECT id, n, row_number() OVER {ORDERED} AS r FROM events) WHERE r = 1)"
     fetched = fetcher(Pipeline.of(spark, DDL, f"SELECT id, timestamp_millis(n) AS at FROM {best}"))
@@ -179,7 +209,24 @@ def test_what_a_window_has_in_their_place_is_tried_as_well(spark: SparkSession, 
     assert rejected(fetched) == [("late", FAILS), ("later", FAILS)]
 
 
-def test_what_fails_at_a_group_is_told(spark: SparkSession, fetcher: Fetch) -> None:
-    sql = "SELECT id, timestamp_millis(max(n)) AS at FROM events GROUP BY id"
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT id, timestamp_millis(max(n)) AS at FROM events GROUP BY id",
+        "SELECT id, timestamp_millis((SELECT max(n) FROM events)) AS at FROM events",
+        "SELECT id FROM events WHERE timestamp_millis((SELECT max(n) FROM events)) IS NOT NULL",
+    ],
+)
+def test_what_fails_at_a_group_is_told(spark: SparkSession, fetcher: Fetch, sql: str) -> None:
     with pytest.raises(SinkError, match=r"overflow.*At none of the records by itself: mend spec\.transform"):
         fetcher(Pipeline.of(spark, DDL, sql))
+
+
+def test_what_is_no_expressions_failure_is_not_put_down_to_one(
+    spark: SparkSession, fetcher: Fetch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    memory = SinkError("a JVM is out of memory")
+    monkeypatch.setattr("lakestream.spark.pipeline.failure_of", lambda _: memory)
+    with pytest.raises(SinkError) as raised:
+        fetcher(Pipeline.of(spark, DDL, "SELECT id, n + 1 AS m FROM events"))
+    assert raised.value is memory

@@ -56,7 +56,7 @@ WRITER = Remedy(
     executor_memory="spec.resources.executor.memory",
     rights="Check the driver's credentials and their policy (charts/lakestream/iam/job.json has what it needs)",
     at_a_value=". An expression of SQL fails at a value of a record. Such records go to quarantine when the batch is "
-    "begun anew, unless rows are made of several records each. Have spec.transform, or deleteWhen, take that value for "
+    "begun anew, unless that value is of several records. Have spec.transform, or deleteWhen, take that value for "
     "null, or leave the record out",
 )
 

@@ -23,12 +23,23 @@ _HINTS = {"RebalancePartitions", "Repartition", "RepartitionByExpression", "Reso
 """`DISTRIBUTE BY`, and what `/*+ REPARTITION(3) */` and its like become: they say where rows are, and not which."""
 
 _PASSING = {
-    *("Filter", "Generate", "GlobalLimit", "Join", "LocalLimit", "Offset", "Sort", "SubqueryAlias", "Window"),
+    *(
+        "Filter",
+        "Generate",
+        "GlobalLimit",
+        "Join",
+        "LocalLimit",
+        "Offset",
+        "Sort",
+        "SubqueryAlias",
+        "Window",
+        "WindowGroupLimit",
+    ),
     *_HINTS,
 }
 """Operators of Catalyst whose rows have the columns of their (first) child's rows."""
 
-_KEEPING_LEFT = {"Cross", "Inner", "LeftAnti", "LeftOuter", "LeftSemi"}
+_KEEPING_LEFT = {"Cross", "ExistenceJoin", "Inner", "LeftAnti", "LeftOuter", "LeftSemi"}
 """Joins without rows that are made of the right side alone."""
 
 
@@ -61,16 +72,15 @@ def inlined(rows: DataFrame) -> Any:
 
 
 def events_in(plan: Any) -> Carried | None:
-    """The view of a batch's events, if the plan is that."""
-    if class_of(plan) != "View" or plan.desc().identifier().table() != VIEW:
-        return None
-    return Carried(plan, identity_in(plan))
+    """The view of a batch's events, if the plan is that, or what the optimizer has for it: what the executors keep."""
+    is_view = class_of(plan) == "View" and plan.desc().identifier().table() == VIEW
+    return Carried(plan, identity_in(plan)) if is_view or class_of(plan) == "InMemoryRelation" else None
 
 
 def passing(spark: SparkSession, plan: Any, first: Carried, others: list[Any]) -> Carried | None:
     """An operator with other children, if its rows have the columns of the first one's."""
     kind = class_of(plan)
-    if kind not in _PASSING or (kind == "Join" and plan.joinType().toString() not in _KEEPING_LEFT):
+    if kind not in _PASSING or (kind == "Join" and _join_type(plan) not in _KEEPING_LEFT):
         return None
     return Carried(plan.withNewChildren(seq(spark, [first.plan, *others])), first.identity)
 
@@ -84,6 +94,10 @@ def united(spark: SparkSession, union: Any, children: list[Carried | None]) -> C
         carried.append(project(spark, [*listed(child.output()), *found.identity], found.plan))
     replaced = union.withNewChildren(seq(spark, carried))
     return Carried(replaced, listed(replaced.output())[-len(IDENTITY) :])
+
+
+def _join_type(join: Any) -> str:
+    return str(join.joinType().toString()).partition("(")[0]
 
 
 def _carry(spark: SparkSession, plan: Any) -> Carried | None:

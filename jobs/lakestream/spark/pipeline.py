@@ -10,7 +10,7 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as sf
 from pyspark.sql.types import StructField, StructType
 
-from lakestream.errors import SchemaError, SinkError
+from lakestream.errors import ExpressionError, SchemaError, SinkError
 from lakestream.spark.events import REASON, ROW, events_schema, unreadable
 from lakestream.spark.failing import failing_records, failure_of
 from lakestream.spark.origin import ORIGIN, with_origin
@@ -128,7 +128,8 @@ class Pipeline:
             typed: with the columns of `events_schema`; persisted.
 
         Raises:
-            SinkError: it fails at something that cannot be found, as at what is made of a whole group of records.
+            SinkError: it fails at something that cannot be found, as at what is made of a whole group of records, or
+                at no value, as for want of memory.
         """
         if self.sql is None and self.delete_when is None:
             return None
@@ -142,6 +143,8 @@ class Pipeline:
             screened = _marked(typed, *found, screened, failure)
         if screened is not None:
             screened.release()
+        if failure is not None and not isinstance(failure, ExpressionError):
+            raise failure
         raise SinkError(f"{failure}. At none of the records by itself: mend spec.transform, or deleteWhen")
 
     def _made(self, typed: DataFrame) -> DataFrame:
