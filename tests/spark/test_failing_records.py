@@ -202,6 +202,23 @@ def test_what_spark_need_not_work_out_does_not_fail(spark: SparkSession, fetcher
     assert rejected(fetched) == [("later", FAILS)]
 
 
+@pytest.mark.parametrize(
+    "made",
+    [
+        "map('k', n, if(id = 'late', 'k', 'j'), n)",
+        "map_from_arrays(array('k', if(id = 'late', 'k', 'j')), words)",
+        "map_concat(map('k', n), map(if(id = 'late', 'k', 'j'), n))",
+        "transform_keys(map('k', n, 'j', n), (k, v) -> if(id = 'late', 'k', k))",
+        "transform(array(1, 2), one -> map('k', one, if(id = 'late', NULL, 'j'), n))",
+    ],
+)
+def test_a_map_that_fails_spoils_none_behind_it(spark: SparkSession, fetcher: Fetch, made: str) -> None:
+    records = [{"id": name, "n": 1, "words": ["x", "y"]} for name in ("a", "late", "b", "late", "c", "late", "d", "e")]
+    fetched = fetcher(Pipeline.of(spark, DDL, f"SELECT id, {made} AS m FROM events"), records)
+    assert ids(fetched.rows) == ["a", "b", "c", "d", "e"]
+    assert rejected(fetched) == [("late", FAILS)] * 3
+
+
 def test_what_a_window_has_in_their_place_is_tried_as_well(spark: SparkSession, fetcher: Fetch) -> None:
     best = f"(SELECT id, n FROM (SELECT id, n, row_number() OVER {ORDERED} AS r FROM events) WHERE r = 1)"
     fetched = fetcher(Pipeline.of(spark, DDL, f"SELECT id, timestamp_millis(n) AS at FROM {best}"))
