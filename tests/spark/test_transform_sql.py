@@ -167,6 +167,8 @@ def test_a_wrong_transform_is_refused_by_name(spark: SparkSession, sql: str, mes
         ("SELECT id, date_diff(current_date, at) AS n FROM events", "current_date() .*to_date.*_arrival"),
         ("SELECT id, TIMESTAMP 'now' AS at FROM events", "TIMESTAMP 'now' .*; _arrival"),
         ("SELECT id, CAST('today' AS date) AS day FROM events", "CAST.'today' AS DATE.*; _arrival"),
+        ("SELECT id, to_timestamp('now') AS at FROM events", "CAST.'now' AS TIMESTAMP.*; _arrival"),
+        ("SELECT id, coalesce(to_date(at), to_date('today')) AS day FROM events", "CAST.'today' AS DATE.*; _arrival"),
         ("WITH x AS (SELECT id, shuffle(array(n)) AS n FROM events) SELECT id FROM x", "shuffle()"),
         ("SELECT id, aes_encrypt(id, '0000111122223333') AS e FROM events", "aes_encrypt takes a random vector"),
         ("SELECT id FROM events e WHERE EXISTS (SELECT 1 FROM events f WHERE f.id = e.id AND rand() < 1)", "rand()"),
@@ -204,6 +206,7 @@ def test_other_tables_are_refused(spark: SparkSession, tmp_path: Path) -> None:
         " AS r FROM events) WHERE r = 1 AND id <> 'now'",
         "SELECT DISTINCT id, word FROM events LATERAL VIEW explode(split(id, ' ')) AS word WHERE n > (SELECT min(n)"
         " FROM events)",
+        "SELECT id, to_date(id, 'yyyy') AS day, to_timestamp('2026-01-31') AS at FROM events WHERE id <> 'now'",
         "SELECT id, current_timezone() AS zone FROM events UNION ALL SELECT id, hash(id, n) AS zone FROM events",
     ],
 )

@@ -42,6 +42,9 @@ _SPECIAL = re.compile(r"\s*(?:now|today|tomorrow|yesterday)\b", re.IGNORECASE)
 _NEEDS_A_CLOSE_LOOK = re.compile(r"aes_encrypt|\b(?:now|today|tomorrow|yesterday)\b", re.IGNORECASE)
 """What Catalyst takes for deterministic; a walk over all expressions is some 10 ms."""
 
+_PARSING = frozenset({"ParseToDate", "ParseToTimestamp"})
+"""`to_date` and `to_timestamp`: casts, if they are given no format."""
+
 _LEAVES = frozenset({"View", "LocalRelation", "LogicalRDD", "OneRowRelation", "Range", "CTERelationRef"})
 """The view is our own; the others are written in the query itself."""
 _CUTS = frozenset({"GlobalLimit", "LocalLimit", "Offset", "Tail", "Sample"})
@@ -121,6 +124,8 @@ class _Look:
             return _chance(expression.prettyName().lower())
         if name == "Cast" and _is_special(expression):
             return _clock(expression.sql())
+        if name in _PARSING:
+            return self._in(expression.replacement())
         if name == "AesEncrypt" and "ECB" not in expression.mode().sql().upper() and "''" in expression.iv().sql():
             return f"aes_encrypt takes a random vector, {_SAME}; give it one (the fifth argument) that is of the record"
         return None
