@@ -23,18 +23,8 @@ _HINTS = {"RebalancePartitions", "Repartition", "RepartitionByExpression", "Reso
 """`DISTRIBUTE BY`, and what `/*+ REPARTITION(3) */` and its like become: they say where rows are, and not which."""
 
 _PASSING = {
-    *(
-        "Filter",
-        "Generate",
-        "GlobalLimit",
-        "Join",
-        "LocalLimit",
-        "Offset",
-        "Sort",
-        "SubqueryAlias",
-        "Window",
-        "WindowGroupLimit",
-    ),
+    *("Filter", "Generate", "GlobalLimit", "Join", "LocalLimit", "Offset", "Sort", "SubqueryAlias"),
+    *("Window", "WindowGroupLimit"),
     *_HINTS,
 }
 """Operators of Catalyst whose rows have the columns of their (first) child's rows."""

@@ -10,23 +10,12 @@ from lakestream.spark.catalyst import class_of, listed, seq
 from lakestream.spark.parse import jvm
 
 _SURE = {
-    *(
-        "And",
-        "AttributeReference",
-        "EqualNullSafe",
-        "EqualTo",
-        "GreaterThan",
-        "GreaterThanOrEqual",
-        "IsNotNull",
-        "IsNull",
-    ),
-    *("LessThan", "LessThanOrEqual", "Literal", "Not", "Or"),
+    *("And", "AttributeReference", "EqualNullSafe", "EqualTo", "GreaterThan", "GreaterThanOrEqual", "IsNotNull"),
+    *("IsNull", "LessThan", "LessThanOrEqual", "Literal", "Not", "Or"),
 }
 """Expressions that fail at nothing if what they are made of does not."""
 _BUILDERS = {"CreateMap", "MapConcat", "MapFromArrays", "MapFromEntries", "StringToMap", "TransformKeys"}
 """Each fills one builder for all rows: where it fails at a key, what that has so far is in the next row's map."""
-
-
 _PACKAGE = "org.apache.spark.sql.catalyst.expressions"
 
 
