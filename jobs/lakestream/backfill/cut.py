@@ -19,7 +19,11 @@ from lakestream.spark.json_rows import doubled_column, unreadable_column
 from lakestream.storage import open_store, translated
 
 _HEAD = _FOOT = 64 * 1024
-"""Bytes that are read of a file to know what it is."""
+"""Bytes that are read of a file to know what it is…"""
+_HEAD_OF_ZSTD = 160 * 1024
+"""…and of what is unpacked by whole blocks, which may have 128 KiB."""
+_UNPACKED = 4 * 1024
+"""That are unpacked at once: of what ends in its middle, as a head does, Arrow gives nothing of the last ones."""
 _LOOKED_AT = 100
 """Lines of them, at most."""
 _PART_BYTES, _PART_ROWS = 4 * 1024 * 1024, 25_000
@@ -45,6 +49,8 @@ def parts_of(file: Found, columns: Collection[str] | None, *, is_table: bool) ->
         return ()
     head = _range(file, 0, min(_HEAD, file.size))
     kind = next((kind for magic, kind in _MAGIC.items() if head.startswith(magic)), Format.JSON)
+    if kind is Format.JSON_ZSTD and len(head) < file.size:
+        head = _range(file, 0, min(_HEAD_OF_ZSTD, file.size))
     cut = _of_parquet(file, columns) if kind is Format.PARQUET else _of_lines(file, kind, head, columns)
     return tuple(
         FilePart(
@@ -70,7 +76,13 @@ _Cut = tuple[int, int, int, int]
 def _of_lines(file: Found, kind: Format, head: bytes, columns: Collection[str] | None) -> Iterator[_Cut]:
     text = head if kind is Format.JSON else _unpacked(file, kind, head)
     lines = text.removeprefix(MARK).split(b"\n")
-    _require_objects(file, lines if len(head) == file.size else lines[:-1], columns)
+    whole = lines if len(head) == file.size else lines[:-1]
+    _require_objects(file, whole, columns)
+    if not whole and not lines[0].lstrip().startswith(b"{"):
+        raise RequestError(
+            f"{file.path} is neither Parquet nor JSON lines: each line has to be a JSON object, and the first one, of "
+            f"{len(text):,} bytes or more, begins with {lines[0][:80].decode(errors='backslashreplace')!r}"
+        )
     lengths = [len(line) + 1 for line in lines[:-1]] or [max(len(text), 1)]
     mean = sum(lengths) / len(lengths)
     if kind is not Format.JSON:
@@ -92,7 +104,7 @@ def _unpacked(file: Found, kind: Format, head: bytes) -> bytes:
     chunks = []
     try:
         with pa.CompressedInputStream(pa.BufferReader(head), kind.codec) as stream:
-            while chunk := stream.read(_HEAD):
+            while chunk := stream.read(_UNPACKED):
                 chunks.append(chunk)
     except DAMAGED as error:
         if not chunks:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import gzip
 import shutil
+from base64 import b64encode
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from random import Random
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -149,6 +151,11 @@ def test_a_large_file_is_cut(lake: Lake, monkeypatch: pytest.MonkeyPatch) -> Non
         ("a.json", b"[\n" + b'{"order_id":"a"},\n' * 999, "of the first 100 lines 100 are none: '['"),
         ("a.json", b'{\n  "order_id": "a"\n}\n', "neither Parquet nor JSON lines"),
         ("a.json", b'{"id":"a"}\n', "a.json is of another table: spec.schema has order_id, version; the file has id"),
+        (
+            "a.json",
+            b"[" + b'{"order_id":"a"},' * 20_000 + b"{}]",
+            "the first one, of 65,536 bytes or more, begins with '[",
+        ),
         ("a.gz", gzip.compress(b"x\n", mtime=0), "neither Parquet nor JSON lines"),
         ("a.gz", b"\x1f\x8b nonsense", "a.gz is damaged: "),
         ("a.parquet", b"PAR1 nonsense", "a.parquet is damaged: "),
@@ -170,6 +177,29 @@ def test_damaged_lines_are_a_matter_of_the_quarantine(
     path = lake.put("a", pack(damaged + b'{"order_id":"a"}\n' * 5))
     assert lake.backfill(path).exit_code == 0
     assert [Path(part.path).name for part in lake.parts()] == ["a"]
+
+
+@pytest.mark.parametrize(("codec", "kind"), [("gzip", Format.JSON_GZIP), ("zstd", Format.JSON_ZSTD)])
+def test_what_hardly_compresses_is_not_called_damaged(lake: Lake, codec: str, kind: Format) -> None:
+    """Of random digits in base 64 more than 64 KiB are left of a block of zstd, which is unpacked as a whole."""
+    chance = Random(0)
+    line = b'{"order_id":"%b"}\n'
+    lines = b"".join(line % b64encode(chance.randbytes(300)) for _ in range(3_000))
+    packed = pa.BufferOutputStream()
+    with pa.CompressedOutputStream(packed, codec) as stream:
+        stream.write(lines)
+    done = lake.backfill(lake.put("a", packed.getvalue().to_pybytes()))
+    assert done.exit_code == 0, done.stderr
+    (part,) = lake.parts()
+    assert part.format is kind
+    assert part.rows == pytest.approx(3_000, rel=0.5)
+
+
+@pytest.mark.parametrize("level", [0, 6])
+def test_a_head_is_unpacked_as_far_as_it_goes(lake: Lake, level: int) -> None:
+    chance = Random(0)
+    lines = b"".join(b'{"order_id":"%d"}\n' % chance.getrandbits(1_000) for _ in range(3_000))
+    assert lake.backfill(lake.put("a", gzip.compress(lines, level))).exit_code == 0
 
 
 def test_parquet_of_another_table_or_with_an_unreadable_column_is_named(lake: Lake) -> None:
