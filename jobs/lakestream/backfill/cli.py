@@ -195,12 +195,12 @@ def _require_no_deletes(writer: Writer) -> None:
 
 @backfill_app.command()
 def status(path: TablePath = None, file: OptionalFile = None, writer: OptionalWriter = None) -> None:
-    """Say how far the newest request is."""
+    """Say how far the request is that goes on, or the newest."""
     log_to_stderr("WARNING")
     with explained():
-        from lakestream.log import ObstoreLogStore, newest_request
+        from lakestream.log import ObstoreLogStore, current_request
 
-        state = newest_request(ObstoreLogStore.at(target_of(path, file, writer).log_for_requests()))
+        state = current_request(ObstoreLogStore.at(target_of(path, file, writer).log_for_requests()))
         if state is None:
             typer.echo("nobody has asked for a backfill")
             return
@@ -217,10 +217,10 @@ def cancel(path: TablePath = None, file: OptionalFile = None, writer: OptionalWr
     """Take no more of the request that goes on. What is in the table by then stays there."""
     log_to_stderr("WARNING")
     with explained():
-        from lakestream.log import ObstoreLogStore, cancel_request, newest_request
+        from lakestream.log import ObstoreLogStore, cancel_request, current_request
 
         store = ObstoreLogStore.at(target_of(path, file, writer).log_for_requests())
-        state = newest_request(store)
+        state = current_request(store)
         if state is None or state.is_done:
             raise RequestError("nothing to cancel" + ("" if state is None else f": {state}"))
         cancel_request(store, state.request.number, datetime.now(UTC))

@@ -12,8 +12,8 @@ from lakestream.log import (
     Document,
     LogStore,
     Request,
+    current_request,
     newest_commit,
-    newest_request,
     next_number,
     put_request,
     requests,
@@ -183,7 +183,7 @@ def typed(time: datetime) -> str:
 
 
 def _require_not_taken(store: LogStore, span: Span, advice: str) -> None:
-    newest = newest_request(store)
+    newest = current_request(store)
     for request in requests(store):
         if request.span is None or not request.span.overlaps(span):
             continue

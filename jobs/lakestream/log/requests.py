@@ -133,7 +133,7 @@ def requests(store: LogStore) -> Iterator[Request]:
     """All there have been, the first one first.
 
     Raises:
-        CorruptLogError, StorageError, StorageUnavailableError: as `newest_request`.
+        CorruptLogError, StorageError, StorageUnavailableError: as `current_request`.
     """
     for number in sorted({number_of(key) for key in store.list(REQUESTS)}):
         yield read_request(store, number)
@@ -159,7 +159,7 @@ def cancel_request(store: LogStore, number: int, now: datetime) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RequestState:
-    """The newest request."""
+    """A request, and how far it is carried out."""
 
     request: Request
     taken: Taken
@@ -167,7 +167,10 @@ class RequestState:
     is_cancelled: bool
     """Whether somebody has asked that no more be taken."""
     waits: bool = False
-    """The newest plan is by the document from before the edit that it was asked for with."""
+    """The newest plan is by a document that does not do: that from before the edit that it was asked for with, or one
+    that has rejected what comes next."""
+    behind: int = 0
+    """So many are taken behind it, since the table was taken back."""
 
     @property
     def is_done(self) -> bool:
@@ -175,8 +178,10 @@ class RequestState:
 
     def __str__(self) -> str:
         """In a sentence without its full stop."""
-        if self.request.span is not None:
-            return _far_in_span(self, self.request.span)
+        far = self._far() if self.request.span is None else _far_in_span(self, self.request.span)
+        return far + (f"; behind it {self.behind} more, since the table was taken back" if self.behind else "")
+
+    def _far(self) -> str:
         taken, of = self.taken.parts, len(self.request.parts)
         then = _WAITS if self.waits else _GOES_ON
         if self.is_done and taken == of:
@@ -222,14 +227,16 @@ def newest_commit(store: LogStore) -> BatchCommit | None:
     """How far the writer is; None: it has committed nothing.
 
     Raises:
-        CorruptLogError, StorageError, StorageUnavailableError: as `newest_request`.
+        CorruptLogError, StorageError, StorageUnavailableError: as `current_request`.
     """
     commits = store.list(COMMITS)
     return unpack(commits[-1], store.get(commits[-1]), BatchCommit.from_json) if commits else None
 
 
-def newest_request(store: LogStore) -> RequestState | None:
-    """The newest request, and how far it is carried out; None: there was none.
+def current_request(store: LogStore) -> RequestState | None:
+    """The first request that is not done, or else the newest, and how far it is carried out; None: there was none.
+
+    Others wait behind it where the table was taken back to before them.
 
     Raises:
         CorruptLogError: an object cannot be decoded.
@@ -237,19 +244,20 @@ def newest_request(store: LogStore) -> RequestState | None:
     """
     if not (keys := store.list(REQUESTS)):
         return None
-    number = number_of(keys[-1])
-    request, cancelled = read_request(store, number), cancelled_key(number) in keys
-    last = newest_commit(store)
-    if last is not None and last.taken is not None and last.taken.request == number:
-        taken = last.taken
-    else:
-        taken = Taken(number, 0, request.size)
-    return RequestState(request, taken, cancelled, not taken.is_done and _waits(store, request.document))
+    newest, last = number_of(keys[-1]), newest_commit(store)
+    behind = last.taken if last else None
+    number = min(newest, 1 if behind is None else behind.request + behind.is_done)
+    request = read_request(store, number)
+    taken = behind if behind is not None and behind.request == number else Taken(number, 0, request.size)
+    waits = not taken.is_done and _waits(store, request, taken)
+    return RequestState(request, taken, cancelled_key(number) in keys, waits, newest - number)
 
 
-def _waits(store: LogStore, document: Document) -> bool:
-    newest = newest_definition(store) if document.instead_of else None
-    return newest is not None and newest.digest == document.instead_of
+def _waits(store: LogStore, request: Request, taken: Taken) -> bool:
+    instead_of, left = request.document.instead_of, request.parts[taken.parts :]
+    left_by = {instead_of, left[0].rejected_by if left else ""} - {""}
+    newest = newest_definition(store) if left_by else None
+    return newest is not None and newest.digest in left_by
 
 
 def next_number(store: LogStore) -> int:
@@ -257,9 +265,9 @@ def next_number(store: LogStore) -> int:
 
     Raises:
         RequestError: the one before is not done.
-        CorruptLogError, StorageError, StorageUnavailableError: as `newest_request`.
+        CorruptLogError, StorageError, StorageUnavailableError: as `current_request`.
     """
-    last = newest_request(store)
+    last = current_request(store)
     if last is not None and not last.is_done:
         raise RequestError(f"{last}. One goes on at a time: wait until it is done")
     return 1 if last is None else last.request.number + 1

@@ -32,13 +32,13 @@ def list_reasons(path: TablePath = None, file: OptionalFile = None, writer: Opti
     """Count the records of committed batches by the reason why they are there, and say how far a replay is."""
     log_to_stderr("WARNING")
     with explained():
-        from lakestream.log import ObstoreLogStore, newest_request
+        from lakestream.log import ObstoreLogStore, current_request
         from lakestream.quarantined.records import COUNTED, tally
         from lakestream.quarantined.text import as_text
 
         log = log_of(path, file, writer)
         typer.echo(as_text(tally(_records(log, COUNTED))), nl=False)
-        if (state := newest_request(ObstoreLogStore.at(log))) is not None:
+        if (state := current_request(ObstoreLogStore.at(log))) is not None:
             typer.echo(state)
 
 

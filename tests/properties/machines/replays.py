@@ -30,8 +30,8 @@ from lakestream.log import (
     Requested,
     cancel_request,
     committed_files,
+    current_request,
     newest_epoch,
-    newest_request,
     put_request,
     without_readmitted,
 )
@@ -310,7 +310,7 @@ class ReplayMachine(RuleBasedStateMachine):
 
     @rule()
     def ask_for_what_is_rejected(self) -> None:
-        far = newest_request(self.store)
+        far = current_request(self.store)
         if far is not None and not far.is_done:
             return
         batches = without_readmitted(committed_files(self.store))
@@ -325,7 +325,7 @@ class ReplayMachine(RuleBasedStateMachine):
     @rule(parts=st.integers(1, 4), records=st.sampled_from([1, 4, 30_000]))
     def ask_for_files(self, parts: int, records: int) -> None:
         """One, a few, or fewer than all of them are a batch."""
-        state = newest_request(self.store)
+        state = current_request(self.store)
         if state is not None and not state.is_done:
             return
         number = 1 if state is None else state.request.number + 1
@@ -339,7 +339,7 @@ class ReplayMachine(RuleBasedStateMachine):
 
     @rule(records=st.integers(1, 3 * IN_A_BATCH))
     def ask_for_a_span(self, records: int) -> None:
-        state = newest_request(self.store)
+        state = current_request(self.store)
         if state is not None and not state.is_done:
             return
         number = 1 if state is None else state.request.number + 1
@@ -350,7 +350,7 @@ class ReplayMachine(RuleBasedStateMachine):
 
     @rule()
     def cancel(self) -> None:
-        state = newest_request(self.store)
+        state = current_request(self.store)
         if state is not None and not state.is_done:
             cancel_request(self.store, state.request.number, NOW)
             self.cancelled.add(state.request.number)
@@ -367,7 +367,7 @@ class ReplayMachine(RuleBasedStateMachine):
         last = self.last_commit()
         assert last is not None
         assert [cursor.position for cursor in last.cursors if isinstance(cursor, Reading)] == [after(self.available)]
-        state = newest_request(self.store)
+        state = current_request(self.store)
         assert state is None or state.is_done or not state.request.is_backfill
 
     def drive(self, life: Life) -> None:
@@ -432,7 +432,7 @@ class ReplayMachine(RuleBasedStateMachine):
         streamed = sorted(record for record in found if record < FILED)
         assert streamed == list(range(len(streamed)))
         assert len(streamed) % IN_A_BATCH == 0
-        newest = newest_request(self.store)
+        newest = current_request(self.store)
         for number, asked in self.backfills.items():
             taken = sorted(record for record in found if record in asked)
             assert taken == list(asked)[: len(taken)], "each once, in order"

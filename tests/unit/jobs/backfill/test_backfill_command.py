@@ -18,7 +18,7 @@ from typer.testing import CliRunner, Result
 
 from lakestream.backfill import ask, cut, find
 from lakestream.backfill.find import _listed
-from lakestream.log import ObstoreLogStore, Request, newest_request
+from lakestream.log import ObstoreLogStore, Request, current_request
 from lakestream.main import app
 from lakestream.model import BatchCommit, FileEntry, FilePart, Format, SinkCommit, Taken
 from lakestream.sinks.owner import Owner, TableClaim
@@ -57,7 +57,7 @@ class Lake:
         return done.stderr
 
     def request(self, writer: str = "hudi") -> Request:
-        state = newest_request(self.store(writer))
+        state = current_request(self.store(writer))
         assert state is not None
         return state.request
 
@@ -166,7 +166,7 @@ def test_what_is_no_file_of_events_is_named(lake: Lake, name: str, content: byte
     refused = lake.refused(lake.put(name, content))
     assert why in refused
     assert str(lake.folder / "files" / name) in refused
-    assert newest_request(lake.store()) is None
+    assert current_request(lake.store()) is None
 
 
 @pytest.mark.parametrize("pack", [bytes, gzip.compress])

@@ -12,7 +12,7 @@ from typer.testing import CliRunner, Result
 from lakestream.backfill.span import span_of, unread_of
 from lakestream.errors import RequestError
 from lakestream.kinesis import StreamSummary
-from lakestream.log import ObstoreLogStore, RequestState, newest_request
+from lakestream.log import ObstoreLogStore, RequestState, current_request
 from lakestream.main import app
 from lakestream.model import BatchCommit, Loss, Span, SpanProgress, Taken, Trim
 from lakestream.storage import LakePath, S3Settings, StoreSettings
@@ -69,7 +69,7 @@ class Lake:
         return state.request.span
 
     def state(self, writer: str) -> RequestState | None:
-        return newest_request(self.store(writer))
+        return current_request(self.store(writer))
 
     def store(self, writer: str) -> ObstoreLogStore:
         place = LakePath.parse(str(self.folder / "checkpoint" / writer))

@@ -18,7 +18,7 @@ from lakestream.log import (
     Request,
     Requested,
     cancel_request,
-    newest_request,
+    current_request,
     next_number,
     put_request,
 )
@@ -68,7 +68,7 @@ def taken_in(found: Portion | None) -> list[str]:
 
 
 def taken_of(store: ObstoreLogStore) -> Taken:
-    state = newest_request(store)
+    state = current_request(store)
     assert state is not None
     return state.taken
 
@@ -225,7 +225,7 @@ def test_a_driver_that_is_started_anew_before_the_edit_reaches_it_leaves_a_reque
     assert Request.from_json(request.to_json()) == request
     put_request(store, request)
     assert Requests(store, ASKED + 1).next(None, BEFORE.digest, MANY) is None
-    assert "leaves it to one that is started with the edited document" in str(newest_request(store))
+    assert "leaves it to one that is started with the edited document" in str(current_request(store))
     for later in (EDITED, Definition("id string, m long", None, None)):
         assert Requests(store, ASKED + 1).next(None, later.digest, MANY) is not None
 
@@ -239,7 +239,7 @@ def test_a_document_that_was_not_edited_waits_for_no_edit(store: ObstoreLogStore
     assert document.is_for(by.digest, document.epoch)
     assert document.is_for(EDITED.digest, document.epoch + 1)
     assert document.is_for(by.digest, document.epoch + 1)
-    assert "the writer's driver goes on with it" in str(newest_request(store))
+    assert "the writer's driver goes on with it" in str(current_request(store))
 
 
 def test_of_a_request_of_an_earlier_release_nobody_knows_what_was_edited() -> None:
@@ -278,7 +278,7 @@ def test_a_damaged_request_does_not_stop_the_stream(
     assert "request 1 cannot be read, and has to wait, and a table with deleteWhen remembers all deletes" in caplog.text
     assert " meanwhile: replays/000000000001.json.gz" in caplog.text
     with pytest.raises(CorruptLogError):
-        newest_request(store)
+        current_request(store)
 
 
 def test_what_is_asked_for_is_due_until_it_is_done(quarantined: ObstoreLogStore) -> None:
@@ -310,13 +310,12 @@ def test_of_two_who_ask_at_once_one_is_told_so(store: ObstoreLogStore) -> None:
     assert put_request(store, request(1, a_file("a"))), "a lost answer"
 
 
-def test_newest_request_a_replay_is(store: ObstoreLogStore) -> None:
-    assert newest_request(store) is None
+def test_the_current_request_is_the_newest_one(store: ObstoreLogStore) -> None:
+    assert current_request(store) is None
     put_request(store, request(1, a_file("a"), a_file("b")))
     assert taken_of(store) == Taken(1, 0, 2)
     commit = BatchCommit.of(plan_of(0, 1), epoch=1, committed_at=EPOCH_TIME)
     store.create(commit_key(0), pack(commit.to_json()))
-    store.create(batch_key(0), b"not looked at")
     assert taken_of(store) == Taken(1, 0, 2)
     done = replace(commit, batch=1, taken=Taken(1, 2, 2))
     store.create(commit_key(1), pack(done.to_json()))
@@ -361,14 +360,14 @@ def test_no_more_is_taken_of_a_request_that_is_cancelled(store: ObstoreLogStore,
     requests = Requests(store, ASKED, clock.monotonic)
     assert requests.next(behind, NEW, 5) is not None
     cancel_request(store, 1, EPOCH_TIME)
-    state = newest_request(store)
+    state = current_request(store)
     assert (state is not None and state.is_cancelled, taken_of(store)) == (True, Taken(1, 0, 3))
     assert "backfill 1 is cancelled at part 0 of 3; the writer's driver is yet to see that" in str(state)
     clock.advance(10)
     assert requests.next(behind, NEW, 5) == Portion((), Taken(1, taken, taken))
     commit = BatchCommit.of(plan_of(0, 1), epoch=1, committed_at=EPOCH_TIME)
     store.create(commit_key(0), pack(replace(commit, taken=Taken(1, taken, taken)).to_json()))
-    assert str(newest_request(store)) == f"backfill 1 was cancelled: {taken} of its 3 parts were taken"
+    assert str(current_request(store)) == f"backfill 1 was cancelled: {taken} of its 3 parts were taken"
     assert next_number(store) == 2
     put_commit(store, 1, rejects="b")
     put_request(store, request(2, a_file("b")))
@@ -485,4 +484,34 @@ def test_it_is_told_how_far_a_span_is(
         committed(store, 0, taken)
     if is_cancelled:
         cancel_request(store, 1, EPOCH_TIME)
-    assert said in str(newest_request(store))
+    assert said in str(current_request(store))
+
+
+def test_of_several_that_wait_since_a_restore_the_first_one_goes_on_and_is_cancelled(
+    quarantined: ObstoreLogStore,
+) -> None:
+    """The document went back with the table, and all that the first one has left was rejected by that: it would keep
+    the second one, and whatever is asked for, waiting for good."""
+    put_request(quarantined, request(1, a_file("a", rejected_by=BEFORE.digest)))
+    put_commit(quarantined, 1, readmits="a")
+    put_request(quarantined, request(2, a_file("b")))
+    put_commit(quarantined, 2, back=0)
+    planned_by(quarantined, BEFORE)
+    assert Requests(quarantined, ASKED + 1).next(None, BEFORE.digest, MANY) is None
+    state = current_request(quarantined)
+    assert state is not None
+    assert str(state) == (
+        "replay 1 has come to part 0 of 1; the writer's driver leaves it to one that is started with the edited "
+        "document, which it was asked for with; if there is to be none, `lakestream backfill cancel`; behind it 1 "
+        "more, since the table was taken back"
+    )
+    with pytest.raises(RequestError, match="replay 1 has come to part 0 of 1"):
+        next_number(quarantined)
+    cancel_request(quarantined, state.request.number, EPOCH_TIME)
+    behind = Requests(quarantined, ASKED + 1).next(None, BEFORE.digest, MANY)
+    assert behind == Portion((), Taken(1, 0, 0))
+    committed(quarantined, 3, behind.taken)
+    assert str(current_request(quarantined)) == "replay 2 has come to part 0 of 1; the writer's driver goes on with it"
+    committed(quarantined, 4, Taken(2, 1, 1))
+    assert str(current_request(quarantined)) == "replay 2 is done"
+    assert next_number(quarantined) == 3
