@@ -24,8 +24,8 @@ from typing import Protocol
 from lakestream.errors import FencedError, RestoreError, RetryLaterError
 from lakestream.faults import reach
 from lakestream.kinesis.lineage import out_of_reach, unread_since
-from lakestream.log import Back, Outcome, ServiceRequest, Undone, Work
-from lakestream.model import BatchCommit, BatchPlan, Definition, Restore, Standing, Trim, in_a_line
+from lakestream.log import Back, Outcome, ServiceRequest, Work
+from lakestream.model import BatchCommit, BatchPlan, Definition, Restore, Trim, in_a_line
 from lakestream.stopping import StopSignal
 
 logger = logging.getLogger(__name__)
@@ -66,7 +66,7 @@ class Log(Protocol):
     def put_commit(self, commit: BatchCommit) -> None: ...
     def check_fence(self) -> None: ...
     def expire(self) -> None: ...
-    def undone_behind(self, standing: Standing) -> Undone: ...
+    def rejects_behind(self, batch: int) -> tuple[str, ...]: ...
 
 
 class Restorer:
@@ -236,8 +236,7 @@ class Restorer:
         reach("sink_committed")
         commit = BatchCommit.of(plan, epoch=self._log.epoch, committed_at=self._now())
         if restore.rereads:
-            standing = Standing(restore.batch, plan.planned_at, plan.horizon, plan.cursors, plan.taken)
-            commit = replace(commit, readmits=self._log.undone_behind(standing).rejects)
+            commit = replace(commit, readmits=self._log.rejects_behind(restore.batch))
         self._log.put_commit(commit)
         reach("committed")
         logger.info("batch %d: the table is as batch %d has left it", plan.batch, restore.batch)

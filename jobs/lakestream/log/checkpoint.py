@@ -31,7 +31,7 @@ from lakestream.log.services import ServiceRequests
 from lakestream.log.standings import forget_standing, keep_standing
 from lakestream.log.store import LogStore, claim
 from lakestream.log.taking import Requests
-from lakestream.log.undone import Undone, undone_behind
+from lakestream.log.undone import rejects_behind
 from lakestream.model import BatchCommit, BatchPlan, Portion, SpanDue, Standing, Taken
 from lakestream.model.codec import encode, time_to_json
 from lakestream.storage import ObjectNotFoundError
@@ -241,9 +241,9 @@ class CheckpointLog:
         """Forget what was kept for the savepoint of an instant."""
         forget_standing(self._store, instant)
 
-    def undone_behind(self, standing: Standing) -> Undone:
-        """What a restore undoes that is not in the table."""
-        return undone_behind(self._store, standing)
+    def rejects_behind(self, batch: int) -> tuple[str, ...]:
+        """What later batches than that one have in quarantine."""
+        return rejects_behind(self._store, batch)
 
     def check_fence(self) -> None:
         """Raise FencedError if a higher epoch exists, CheckpointGoneError if this driver's is gone."""

@@ -30,7 +30,6 @@ def undone_behind(store: LogStore, standing: Standing) -> Undone:
     Raises:
         CorruptLogError, StorageError, StorageUnavailableError: of the store.
     """
-    rejects = (entry.path for one in committed_files(store) if one.batch > standing.batch for entry in one.rejects)
     taken = standing.taken
     first = 1 if taken is None else taken.request + taken.is_done
     keys = store.list(REQUESTS)
@@ -39,4 +38,13 @@ def undone_behind(store: LogStore, standing: Standing) -> Undone:
         tuple(read_request(store, number) for number in numbers if (cancelled_key(number) in keys) is is_cancelled)
         for is_cancelled in (False, True)
     )
-    return Undone(tuple(rejects), left, cancelled)
+    return Undone(rejects_behind(store, standing.batch), left, cancelled)
+
+
+def rejects_behind(store: LogStore, batch: int) -> tuple[str, ...]:
+    """As `Undone.rejects`: all that a restore to that batch needs. Of a request that it cannot read it needs nothing.
+
+    Raises:
+        CorruptLogError, StorageError, StorageUnavailableError: of the store.
+    """
+    return tuple(entry.path for one in committed_files(store) if one.batch > batch for entry in one.rejects)

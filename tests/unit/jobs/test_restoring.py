@@ -25,7 +25,7 @@ from lakestream.log import (
     cancel_service,
 )
 from lakestream.log import newest_service as newest
-from lakestream.log.layout import decided_key
+from lakestream.log.layout import decided_key, request_key
 from lakestream.model import Definition, Restore, Standing, Trim
 from lakestream.restoring import Restorer
 from lakestream.stopping import StopSignal
@@ -142,6 +142,17 @@ def test_a_restore_is_a_batch_whose_cursors_are_those_that_it_goes_back_to(
     found = newest(store)
     assert found is not None
     assert found[1] == Outcome(1, EPOCH_TIME)
+
+
+def test_a_request_of_another_release_does_not_stop_a_restore(log: CheckpointLog, store: ObstoreLogStore) -> None:
+    """A later one's, which this one cannot read, and leaves: the table has been taken back by then."""
+    ask(store, 1)
+    driver = restorer(log, Table())
+    store.create(request_key(1), b"of another release")
+    assert driver.carry_out() == 1
+    last = log.last_commit()
+    assert last is not None
+    assert last.readmits == ("b2.parquet", "b3.parquet")
 
 
 def test_what_came_since_may_stay_out(log: CheckpointLog, store: ObstoreLogStore) -> None:
