@@ -274,6 +274,10 @@ def translated(what: str) -> Iterator[None]:
     except (InvalidPathError, NotSupportedError, UnknownConfigurationKeyError, ValueError) as error:
         raise StorageError(f"{what}: {_first_line(error)}") from error
     except (BaseError, OSError) as error:
+        if _BEYOND.search(str(error)) is not None:
+            raise StorageError(
+                f"{what}: somebody has cut it, as it is shorter than it was: {_first_line(error)}"
+            ) from error
         if " 403 Forbidden" in str(error):  # to a listing; obstore has no name for that
             raise _denied(what, error) from error
         raise StorageUnavailableError(f"{what}: {_first_line(error)}") from error
@@ -320,6 +324,8 @@ def _first_line(error: BaseException) -> str:
     return f"{first.partition(': <')[0]}: {found[1]}{': ' if found[2] else ''}{found[2] or ''}"
 
 
+_BEYOND = re.compile(r" 416 Range Not Satisfiable|\bInvalidRange \{")
+"""What S3, or a folder, is made to say of an object that ends before what is asked for."""
 _DENIED = re.compile(r"\b(?:PermissionDenied|Unauthenticated) \{|status: 40[13]\b| 403 Forbidden|operation lacked ")
 _FAILED = re.compile(r'Generic \{ store: "S3"|Generic S3 error')
 _RETRIED = re.compile(r", source: RetryError\(.*?\binner: ")

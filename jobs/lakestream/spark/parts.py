@@ -39,7 +39,7 @@ _BLANKS = b" \t\r\n"
 """That JSON allows around an object."""
 _WHOLE = re.compile(r"-?\d{1,100}", re.ASCII)
 _REFUSED = re.compile(
-    r"redirect without LOCATION|status code: (?:405|416|451) |status code: 400 [\w ]+: "
+    r"redirect without LOCATION|status code: (?:405|451) |status code: 400 [\w ]+: "
     r"(?:KMS\.(?!Throttl)|InvalidRequest|AuthorizationHeaderMalformed|PermanentRedirect)"
 )
 """What a store answers that is there, and will answer again: the bucket is in another region, the key by which the file

@@ -257,6 +257,7 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
         (ValueError("bad path"), StorageError),
         (GenericError("timeout\n\nDebug source:\n…"), StorageUnavailableError),
         (OSError("disk full"), StorageUnavailableError),
+        (GenericError("GET /lake: 416 Range Not Satisfiable: <Error><Code>InvalidRange</Code></Error>"), StorageError),
     ],
 )
 def test_foreign_errors_become_ours_with_their_cause(theirs: Exception, ours: type[Exception]) -> None:

@@ -288,6 +288,20 @@ def test_files_that_are_gone_are_passed_over_and_damaged_ones_named(
         assert f"{second.name} under {second.parent} is no file of the quarantine any more: " in refused.stderr
 
 
+def test_one_that_was_cut_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of large ones only a part is asked for, which is not there then: no store that does not answer."""
+    monkeypatch.setattr("lakestream.quarantined.records._AS_A_WHOLE", 100)
+    monkeypatch.setattr("lakestream.rejected._FOOTER", 100)
+    kept = Kept(tmp_path)
+    kept.batch(0, [(b"{", "not JSON")])
+    (path,) = (tmp_path / "checkpoint" / "json" / "quarantine").iterdir()
+    path.write_bytes(b"")
+    for command in ("list", "show", "replay"):
+        refused = kept.try_to(command)
+        assert refused.exit_code == 3
+        assert f"{path.name} under {path.parent}: somebody has cut it" in refused.stderr
+
+
 def test_one_that_lacks_a_bit_is_read_or_named(tmp_path: Path) -> None:
     kept = Kept(tmp_path)
     kept.batch(0, [(b"{", f"not JSON, but {number}") for number in range(50)])
