@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from lakestream.log.layout import REQUESTS, cancelled_key, number_of
-from lakestream.log.manifest import committed_files
+from lakestream.log.manifest import BatchFiles, committed_files, rejected_files
 from lakestream.log.requests import Request, read_request
 from lakestream.log.store import LogStore
 from lakestream.model import Standing
@@ -16,7 +17,7 @@ class Undone:
     """Of the batches behind the one that a restore goes back to."""
 
     rejects: tuple[str, ...]
-    """Paths of what they have in quarantine; read again, their records are rejected again, or not."""
+    """Paths of what they have in quarantine still; read again, their records are rejected again, or not."""
     requests: tuple[Request, ...]
     """Replays and backfills of which something is taken again, or for the first time."""
     cancelled: tuple[Request, ...] = ()
@@ -38,13 +39,18 @@ def undone_behind(store: LogStore, standing: Standing) -> Undone:
         tuple(read_request(store, number) for number in numbers if (cancelled_key(number) in keys) is is_cancelled)
         for is_cancelled in (False, True)
     )
-    return Undone(rejects_behind(store, standing.batch), left, cancelled)
+    return Undone(_paths_behind(standing.batch, rejected_files(store)), left, cancelled)
 
 
 def rejects_behind(store: LogStore, batch: int) -> tuple[str, ...]:
-    """As `Undone.rejects`: all that a restore to that batch needs. Of a request that it cannot read it needs nothing.
+    """Paths of all that later batches have put into quarantine, which a restore to that one forgets; what was taken out
+    of it since would be there again. Requests are not looked at, one of which may be of another release.
 
     Raises:
         CorruptLogError, StorageError, StorageUnavailableError: of the store.
     """
-    return tuple(entry.path for one in committed_files(store) if one.batch > batch for entry in one.rejects)
+    return _paths_behind(batch, committed_files(store))
+
+
+def _paths_behind(batch: int, batches: Iterable[BatchFiles]) -> tuple[str, ...]:
+    return tuple(entry.path for one in batches if one.batch > batch for entry in one.rejects)

@@ -24,7 +24,7 @@ from lakestream.log import (
     put_request,
 )
 from lakestream.main import app
-from lakestream.model import Definition, FileEntry, Standing, Trim
+from lakestream.model import BatchCommit, Definition, FileEntry, Restore, Standing, Trim
 from lakestream.settings import definition
 from lakestream.sinks.hudi import stats
 from lakestream.statuses import PLANNED, Exit
@@ -108,6 +108,20 @@ def test_what_is_undone_and_what_is_read_again_is_told(lake: Path) -> None:
     ]
     assert "nothing was done" in done.stderr
     assert ServiceRequests(store(lake)).next() is None
+
+
+def test_what_an_earlier_restore_has_forgotten_is_not_told_again(lake: Path) -> None:
+    log = log_at(lake / "checkpoint" / "hudi")
+    plan = replace(plan_of(BATCHES, log.epoch), restore=Restore(1, instant(1), 1, rereads=True))
+    log.put_plan(plan)
+    commit = BatchCommit.of(plan, epoch=log.epoch, committed_at=plan.planned_at)
+    log.put_commit(replace(commit, readmits=log.rejects_behind(1)))
+    plan = plan_of(BATCHES + 1, log.epoch)
+    log.put_plan(plan)
+    log.put_commit(commit_of(plan, log.epoch, files=1))
+    told = restore(lake, "--to", instant(1)).stdout.splitlines()
+    assert "forgotten: 1 files of the quarantine, whose records come again" in told
+    assert len(log.rejects_behind(1)) == 3
 
 
 def test_what_was_cancelled_is_told_to_be_undone_for_good(lake: Path) -> None:
