@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import Annotated, Any, ClassVar
 
 import typer
@@ -29,7 +30,7 @@ File = Annotated[
 
 def named(file: Path) -> str:
     """What stands for the document in a command that somebody is told to run."""
-    return "lakestream.yaml" if file == Path("-") else str(file)
+    return "lakestream.yaml" if file == Path("-") else quote(str(file))
 
 
 class WithDefault(TyperGroup):

@@ -109,6 +109,14 @@ def test_files_and_folders_are_asked_for_and_it_is_told_how_far_that_is(lake: La
     assert "backfill 2: " in lake.backfill(one).stdout, "a table kept by key takes a file twice"
 
 
+def test_the_command_that_is_told_can_be_run_wherever_the_document_is(tmp_path: Path) -> None:
+    folder = tmp_path / "my lake"
+    folder.mkdir()
+    lake = Lake(folder)
+    done = lake.backfill(lake.put("a.json"))
+    assert f"lakestream ingest -f '{folder}/orders.yaml' --writer hudi" in done.stdout
+
+
 def test_a_partition_by_a_column_with_an_underscore_is_not_hidden(lake: Lake) -> None:
     """As of what `json.partitionBy: [_shard_id]` has written."""
     lake.put("_shard_id=0/a.json")
