@@ -16,7 +16,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 
 from lakestream.errors import ExpressionError, SinkError
-from lakestream.spark.catalyst import aggregate_of, class_of, frame, listed, project, replaced, seq
+from lakestream.spark.catalyst import class_of, frame, listed, project, replaced, seq
 from lakestream.spark.failures import SPARK_ERRORS, WRITER, in_our_words
 from lakestream.spark.origin import Carried, events_in, passing, united
 from lakestream.spark.parse import IDENTITY, jvm
@@ -177,7 +177,7 @@ class _Search:
         found = listed(aggregate.groupingExpressions())
         for one in listed(aggregate.aggregateExpressions()):
             for function in _aggregates_in(one):
-                taken = listed(replaced(aggregate_of(function)).children())
+                taken = listed(replaced(function.aggregateFunction()).children())
                 found += [self._taken_where(function.filter(), one) for one in taken]
         return found
 

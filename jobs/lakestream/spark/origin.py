@@ -48,17 +48,14 @@ def with_origin(rows: DataFrame) -> DataFrame | None:
 
     A row that a join made of several records has the one on the left.
     """
-    spark, plan = rows.sparkSession, inlined(rows)
+    spark = rows.sparkSession
+    # A CTE would be another root of the plan.
+    catalyst = jvm(spark).org.apache.spark.sql.catalyst
+    plan = catalyst.optimizer.InlineCTE(True).apply(rows._jdf.queryExecution().analyzed())
     if (found := _carry(spark, plan)) is None:
         return None
     wanted = project(spark, [*listed(plan.output()), *found.identity], found.plan)
     return frame(spark, wanted).toDF(*rows.columns, *ORIGIN)
-
-
-def inlined(rows: DataFrame) -> Any:
-    """The plan of a query, in one tree: a CTE would be another."""
-    catalyst = jvm(rows.sparkSession).org.apache.spark.sql.catalyst
-    return catalyst.optimizer.InlineCTE(True).apply(rows._jdf.queryExecution().analyzed())
 
 
 def events_in(plan: Any) -> Carried | None:

@@ -134,18 +134,15 @@ class Pipeline:
         if self.sql is None and self.delete_when is None:
             return None
         screened: Screened | None = None
-        for _ in range(_ROUNDS):
-            rows = self._made(screened.typed if screened else typed)
-            if (failure := failure_of(rows)) is None:
-                return screened
-            if (found := failing_records(rows)) is None:
-                break
-            screened = _marked(typed, *found, screened, failure)
-        if screened is not None:
-            screened.release()
-        if failure is not None and not isinstance(failure, ExpressionError):
-            raise failure
-        raise SinkError(f"{failure}. At none of the records by itself: mend spec.transform, or deleteWhen")
+        rounds = 0
+        while (failure := failure_of(rows := self._made(screened.typed if screened else typed))) is not None:
+            found = failing_records(rows) if rounds < _ROUNDS else None
+            if found is None:
+                if screened is not None:
+                    screened.release()
+                raise _of_none(failure)
+            screened, rounds = _marked(typed, *found, screened, failure), rounds + 1
+        return screened
 
     def _made(self, typed: DataFrame) -> DataFrame:
         """All that SQL of the document makes of records."""
@@ -178,6 +175,13 @@ class Pipeline:
         found = records.select(_WHY, *(sf.col(at).alias(name) for name, at in zip(IDENTITY, ORIGIN, strict=True)))
         poison = typed.join(found, [*IDENTITY]).withColumn(REASON, sf.col(_WHY)).selectExpr(*RECORD)
         return Divided(accepted, rejected.unionByName(poison), records.count())
+
+
+def _of_none(failure: SinkError) -> SinkError:
+    """What is said of a failure for which no record is to blame."""
+    if not isinstance(failure, ExpressionError):
+        return failure
+    return SinkError(f"{failure}. At none of the records by itself: mend spec.transform, or deleteWhen")
 
 
 def _marked(
