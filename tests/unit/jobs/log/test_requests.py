@@ -312,15 +312,17 @@ def test_of_two_who_ask_at_once_one_is_told_so(store: ObstoreLogStore) -> None:
 
 def test_the_current_request_is_the_newest_one(store: ObstoreLogStore) -> None:
     assert current_request(store) is None
-    put_request(store, request(1, a_file("a"), a_file("b")))
+    # Of what no document has rejected, none has to be another one.
+    put_request(store, request(1, a_file("a", rejected_by=""), a_file("b", rejected_by="")))
     assert taken_of(store) == Taken(1, 0, 2)
     commit = BatchCommit.of(plan_of(0, 1), epoch=1, committed_at=EPOCH_TIME)
     store.create(commit_key(0), pack(commit.to_json()))
+    store.create(batch_key(0), b"not looked at")
     assert taken_of(store) == Taken(1, 0, 2)
     done = replace(commit, batch=1, taken=Taken(1, 2, 2))
     store.create(commit_key(1), pack(done.to_json()))
     assert taken_of(store) == Taken(1, 2, 2)
-    put_request(store, request(2, a_file("c")))
+    put_request(store, request(2, a_file("c", rejected_by="")))
     assert taken_of(store) == Taken(2, 0, 1)
 
 
