@@ -47,6 +47,11 @@ class Asked:
         self.restores = 0
         """How often the table was to go back."""
 
+    @property
+    def is_in_order(self) -> bool:
+        """As `Truth` says: neither a span nor a replay may have brought a record again."""
+        return self.readings == 1 and not self.replays
+
     def span(self, but: float) -> None:
         """Ask for a span of the stream up to now, but for such a share of its life."""
         world = self._world

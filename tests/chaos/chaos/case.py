@@ -190,8 +190,7 @@ def _audit(made: World, lake: Lake, result: Result) -> None:
     told = replace(read_told(log / "commits"), begins=made.begins)
     asked, ledger = made.asked, made.producer.ledger
     truth = ledger.settle(made.stored(), made.hash_keys(), made.trimmed, told, asked.readings, asked.spans)
-    in_order = asked.readings == 1 and not asked.replays
-    truth = replace(truth, sent={**truth.sent, **asked.filed}, is_in_order=in_order)
+    truth = replace(truth, sent={**truth.sent, **asked.filed}, is_in_order=asked.is_in_order)
     result.faults += truth.faults
     table = copied / "table"
     sink = made.setting.sink
