@@ -20,7 +20,8 @@ if TYPE_CHECKING:
 
 _COMMAND_SECONDS = 120.0
 _REFUSALS = (
-    *("One goes on at a time", "there is no checkpoint", "there is no folder", "the checkpoint has no commit"),
+    *("One goes on at a time", "one is carried out at a time"),
+    *("there is no checkpoint", "there is no folder", "the checkpoint has no commit"),
     *("nothing to replay", "Give --despite-deletes"),
     *("nothing is to be undone", "may have been cleaned", "is not known any more", "records are gone"),
     *("the table can be read as of", "has yet to come"),
