@@ -54,6 +54,9 @@ class Ending(WireModel):
     ran: bool = False
     """Whether it had committed a batch."""
 
+    by_document: int = Field(default=0, ge=0)
+    """Failures in a row that the document may be why of: not a node that was lost, nor an outage of the storage."""
+
     retry_at: AwareDatetime | None = None
     """When the writer is started again; none: only with another document."""
 

@@ -107,7 +107,8 @@ def _count(goal: Goal, app: Application, seen: WriterSeen, now: datetime, *, stu
     failures = seen.memory.failures + 1 if same else 1
     failure = failure_of(app, pod, stuck=stuck)
     pause = failure.retry_after(failures)
-    ran = bool(report and report.has_worked) or bool(same and last and last.ran)
+    before = last if same else None
+    ran = bool(report and report.has_worked) or bool(before and before.ran)
     ending = Ending(
         application_uid=app.uid,
         fingerprint=app.fingerprint,
@@ -116,18 +117,19 @@ def _count(goal: Goal, app: Application, seen: WriterSeen, now: datetime, *, stu
         reason=failure.reason,
         message=_explain(app, seen, failure),
         ran=ran,
+        by_document=failure.by_document + (before.by_document if before else 0),
         retry_at=None if pause is None else now + pause,
     )
-    if can_go_back(goal, app) and not ran and _is_hopeless(ending, failures):
+    if can_go_back(goal, app) and not ran and _is_hopeless(ending):
         return reject(goal, app, seen, ending.message, now)
     memory = seen.memory.model_copy(update={"failures": failures, "ending": ending, "drain": None})
     event = Emit(failure.reason, f"Writer {goal.names.writer}: {ending.message}", warning=True)
     return _wait(memory, ending, now, event)
 
 
-def _is_hopeless(ending: Ending, failures: int) -> bool:
+def _is_hopeless(ending: Ending) -> bool:
     """Whether a document that has not run yet never will."""
-    return ending.exit in (Exit.SETTINGS, Exit.PERMANENT) or failures >= timings.REJECTIONS
+    return ending.exit in (Exit.SETTINGS, Exit.PERMANENT) or ending.by_document >= timings.REJECTIONS
 
 
 def _explain(app: Application, seen: WriterSeen, failure: Failure) -> str:

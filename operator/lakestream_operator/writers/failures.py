@@ -44,6 +44,8 @@ class Failure:
     """Until the next start; None: only another document helps."""
     last: timedelta = timings.LAST_RETRY
     """The longest that doubling it with each failure leads to."""
+    by_document: bool = True
+    """Whether what the driver was given may be why."""
 
     def retry_after(self, failures: int) -> timedelta | None:
         """Until the next start after so many in a row."""
@@ -67,20 +69,27 @@ _BY_STATUS: dict[int | None, Failure] = {
         timings.FENCED_RETRY,
     ),
     Exit.ENDED: Failure(
-        "DriverEnded", "Something sent it SIGTERM, as the drain of a node does.", last=timings.FIRST_RETRY
+        "DriverEnded",
+        "Something sent it SIGTERM, as the drain of a node does.",
+        last=timings.FIRST_RETRY,
+        by_document=False,
     ),
     Exit.STORAGE: Failure(
         "StorageUnavailable",
         "See whether the storage of the tables and the checkpoint answers, and lets the driver in.",
         last=timings.STORAGE_RETRY,
+        by_document=False,
     ),
     Exit.KILLED: Failure(
         "DriverKilled",
         "If it ran out of memory, raise resources.driver.memory or kubernetes.driver.memoryOverhead.",
     ),
-    None: Failure("DriverLost", _SEE_EVENTS),
+    None: Failure("DriverLost", _SEE_EVENTS, by_document=False),
 }
 _OTHERWISE = Failure("DriverFailed", _SEE_LOG)
+_DELETED = Failure(
+    "DriverPodDeleted", "A person did it, or the drain of its node.", last=timings.FIRST_RETRY, by_document=False
+)
 _EVICTED = Failure(
     "DriverEvicted", "Its node has ended the pod: if that lacks something, give it more, or another node."
 )
@@ -105,7 +114,7 @@ def failure_of(app: Application, pod: DriverPod | None, *, stuck: bool = False) 
         return _BY_STATUS[None]
     if pod.deleting and pod.exit in _BY_SIGNALS:
         # Somebody wanted the pod to be gone: that its driver was killed in the end says nothing about it.
-        return Failure("DriverPodDeleted", "A person did it, or the drain of its node.", last=timings.FIRST_RETRY)
+        return _DELETED
     if pod.ended_for and pod.exit in _BY_SIGNALS:
         return _EVICTED
     return _OTHERWISE if pod.exit is None else _BY_STATUS.get(pod.exit, _OTHERWISE)

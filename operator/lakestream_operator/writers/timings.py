@@ -40,7 +40,7 @@ STORAGE_RETRY = timedelta(minutes=1)
 FENCED_RETRY = timedelta(minutes=2)
 """After another driver took over: more than a replaced driver needs to notice and end."""
 REJECTIONS = 3
-"""Starts of a new document that fail before it counts as one that cannot run."""
+"""Starts of a new document that fail, maybe by its fault, before it counts as one that cannot run."""
 REBINDING = timedelta(minutes=10)
 """Between two times that a driver is taken from another operator's role: two of them would do so without end."""
 REMAKING = REBINDING

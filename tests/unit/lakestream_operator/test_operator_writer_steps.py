@@ -564,9 +564,31 @@ ROLLBACK = Goal("lake", NAMES, PLAN, rollback=OLD)
     [(2, 0, True), (3, 0, True), (1, 0, False), (1, 1, False), (1, 2, True), (5, 0, False)],
 )
 def test_a_document_that_never_ran_is_given_up(exit_status: int, failures: int, rejected: bool) -> None:
-    seen = _ended(exit_status, failures=failures, ending=_ending(NOW, "app-0") if failures else None)
+    ending = _ending(NOW, "app-0").model_copy(update={"by_document": failures})
+    seen = _ended(exit_status, failures=failures, ending=ending if failures else None)
     outcome = decide_writer(ROLLBACK, replace(seen, report=report_of(NOW, batches=0)), NOW)
     assert (outcome.memory.rejected == PLAN.fingerprint) == rejected
+
+
+_LOST = WriterSeen(application=replace(APP, state="FAILED", message="driver pod not found"))
+_DELETED = replace(_ended(137), driver_pod=replace(POD, phase=PodPhase.FAILED, exit=137, deleting_since=NOW))
+
+
+@pytest.mark.parametrize("seen", [_LOST, _DELETED, _ended(0), _ended(6)], ids=["lost", "deleted", "SIGTERM", "storage"])
+def test_a_document_is_not_given_up_for_what_is_no_fault_of_it(seen: WriterSeen) -> None:
+    memory = Memory()
+    for number in range(10):
+        app = replace(APP, uid=f"app-{number}", state="FAILED")
+        pod = seen.driver_pod and replace(seen.driver_pod, application_uid=app.uid)
+        step = replace(seen, application=app, driver_pod=pod, report=report_of(NOW, batches=0), memory=memory)
+        memory = decide_writer(ROLLBACK, step, NOW).memory
+    assert (memory.rejected, memory.failures) == (None, 10)
+    for number in range(3):
+        crashed = replace(_ended(1), application=replace(APP, uid=f"crashed-{number}", state="FAILED"))
+        crashed = replace(crashed, driver_pod=replace(crashed.driver_pod or POD, application_uid=f"crashed-{number}"))
+        assert memory.rejected is None
+        memory = decide_writer(ROLLBACK, replace(crashed, report=report_of(NOW, batches=0), memory=memory), NOW).memory
+    assert memory.rejected == PLAN.fingerprint
 
 
 def test_a_document_that_ran_is_not_given_up() -> None:
