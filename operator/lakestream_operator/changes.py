@@ -48,7 +48,8 @@ def changes_for(stream: Stream, decision: WriterDecision, job: JobSettings) -> I
         yield from _applied(decision, document_manifest(goal.plan, stream, good))
         if good != decision.seen.good:
             yield Emit("Running", f"Writer {goal.names.writer} commits batches with this spec.")
-    yield from _controlled(stream, decision)
+    if not goal.unheard:
+        yield from _controlled(stream, decision)
     scaled = (replace(one, message=f"Writer {decision.name}: {one.message}") for one in (scale.events if scale else ()))
     said = [*outcome.actions, *scaled, *(shards.events if shards else ())]
     yield from (one for one in said if not isinstance(one, Emit))

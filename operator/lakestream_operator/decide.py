@@ -189,7 +189,8 @@ def _goal(observed: Observed, wanted: Wanted | None, name: str) -> Goal | None:
     stream, seen, goal = observed.stream, observed.seen(name), partial(Goal, observed.stream.namespace)
     names = WriterNames(stream.name, name)
     if stream.deleting:
-        return goal(names, None, Stop.DELETED)
+        refusal = observed.refusals.get(name)
+        return goal(names, None, Stop.DELETED, unheard=refusal is not None and refusal.lasts)
     if wanted is not None and name not in wanted.plans:
         return goal(names, None, Stop.REMOVED)
     if observed.stream.suspended:

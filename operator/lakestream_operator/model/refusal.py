@@ -15,6 +15,8 @@ MOST_ASKED = timedelta(minutes=2)
 
 _TOLD = 2
 """Refusals in a row from which on it is told: a single one may be a race, which the next look resolves."""
+_LASTING = 7
+"""The same until it has lasted for a minute, and what else there is is done."""
 
 
 def pause_after(failures: int, chance: float, at_least: timedelta | None = None) -> timedelta:
@@ -72,6 +74,11 @@ class Refusal:
     def told(self) -> bool:
         """Whether it is worth a person's attention."""
         return self.tries >= _TOLD
+
+    @property
+    def lasts(self) -> bool:
+        """Whether it is not waited out any more where there is another way."""
+        return self.tries >= _LASTING
 
     @property
     def is_new(self) -> bool:

@@ -117,6 +117,14 @@ def _stop(goal: Goal, app: Application, stop: Stop, seen: WriterSeen, now: datet
     if report is not None and report.state is DriverState.DRAINED:
         event = Emit("Drained", f"Writer {writer} has ended its batch.")
         return goal.deleting(app, stop.value, seen.memory, ended, event)
+    if goal.unheard:
+        event = Emit(
+            "DrainRefused",
+            f"The driver of writer {writer} cannot be told to end, since that is refused; its pod is deleted, and"
+            " SIGTERM ends it after the batch in hand. One that is cut off is written again, exactly once.",
+            warning=True,
+        )
+        return goal.deleting(app, stop.value, memory, ended, event)
     assert memory.drain is not None  # there is a pod
     limit = timings.drain_limit(report)
     if now - memory.drain.since > limit:

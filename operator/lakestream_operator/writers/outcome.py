@@ -52,6 +52,8 @@ class Goal:
     """What it may go back to."""
     went_back: bool = False
     """Whether `plan` is that, because what is asked for never got to run."""
+    unheard: bool = False
+    """Whether its driver cannot be told anything, since that is refused, and is to end all the same."""
 
     def deleting(self, app: Application, reason: str, memory: Memory, message: str, *events: Emit) -> Outcome:
         """What ends its driver: its SparkApplication is deleted."""

@@ -222,6 +222,20 @@ def test_deletion_waits_for_a_deaf_driver_only_so_long() -> None:
     assert "DrainTimedOut" in _reasons(cluster)
 
 
+@pytest.mark.parametrize("mood", [Mood.REFUSES, Mood.OVERLOADED])
+def test_deletion_does_not_wait_for_orders_that_are_refused(mood: Mood) -> None:
+    cluster = _running()
+    cluster.api.moods[Kind.ConfigMap] = mood
+    cluster.delete_lakestream()
+    cluster.advance(timedelta(seconds=30))
+    assert cluster.running(), "what is refused for a moment is waited out"
+    cluster.advance(4 * MINUTE)
+    assert cluster.lakestream is None
+    assert cluster.started[0].exit == (0, "")
+    (said,) = (one.message for one in cluster.events if one.reason == "DrainRefused")
+    assert "SIGTERM" in said
+
+
 def test_an_operator_that_comes_back_finishes_a_deletion() -> None:
     cluster = _running()
     cluster.delete_lakestream()
