@@ -6,6 +6,7 @@ from datetime import datetime
 
 from lakestream_api import format_duration
 from lakestream_operator.model import Application, Emit, Ending, Memory, Remade, WriterSeen
+from lakestream_operator.render import is_restart
 from lakestream_operator.writers import timings
 from lakestream_operator.writers.failures import Exit, Failure, failure_of
 from lakestream_operator.writers.outcome import Goal, Outcome, Situation, Stop
@@ -87,8 +88,11 @@ def edited(what: str) -> Emit:
 
 
 def can_go_back(goal: Goal, app: Application) -> bool:
-    """Whether there is another document that did run."""
-    return goal.rollback is not None and goal.rollback.fingerprint != app.fingerprint
+    """Whether there is another document that did run, and that says something else: a restart alone changes nothing."""
+    good, plan = goal.rollback, goal.plan
+    if good is None or plan is None or good.fingerprint == app.fingerprint:
+        return False
+    return not is_restart(good.document, plan.document)
 
 
 def _was_asked(seen: WriterSeen) -> bool:

@@ -977,6 +977,19 @@ def test_a_spec_that_was_rolled_back_is_tried_again_after_another_one() -> None:
     assert _says(cluster, ConditionType.DEGRADED) == (False, "AsExpected")
 
 
+def test_a_restart_that_fails_is_no_spec_to_go_back_from() -> None:
+    cluster = _running(rollback=True)
+    assert cluster.lakestream is not None
+    cluster.behaviour = lambda _: Behaviour.CRASHES
+    cluster.lakestream["metadata"]["annotations"] = {"lakestream.dev/restart": "now"}
+    cluster.advance(5 * MINUTE)
+    assert _says(cluster, ConditionType.DEGRADED) == (True, "DriverFailed")
+    cluster.behaviour = lambda _: Behaviour.WELL
+    cluster.advance(10 * MINUTE)
+    assert _says(cluster, ConditionType.READY) == (True, "Running")
+    assert "RolledBack" not in _reasons(cluster)
+
+
 def test_without_rollback_a_spec_that_never_runs_stays() -> None:
     cluster = _running()
     (good,) = cluster.running()
