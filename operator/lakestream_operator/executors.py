@@ -67,8 +67,8 @@ def kept_away(decision: ScaleDecision, seen: WriterSeen, quota: str, now: dateti
 
 
 def _missing_since(state: ScalingState, seen: WriterSeen, now: datetime) -> datetime | None:
-    report, control = seen.own_report, seen.control
-    if report is None or control is None or seen.pending_since is not None:
+    report, control, pod = seen.own_report, seen.control, seen.driver_pod
+    if report is None or control is None or pod is None or pod.ended or seen.pending_since is not None:
         return None
     # What the driver has not asked Spark for yet cannot be there.
     short = report.executors.registered < min(report.executors.target, control.executors or 0)

@@ -144,6 +144,14 @@ def test_executors_that_do_not_come_for_no_reason_to_be_seen_are_told_of_once() 
     assert limited.reason != "ExecutorsMissing"
 
 
+def test_a_driver_that_has_ended_misses_no_executors() -> None:
+    """It may be left as it is for good, and its last report is of before they came."""
+    cluster = Cluster(lakestream(), behaviour=lambda _: Behaviour.REFUSES)
+    cluster.advance(10 * MINUTE)
+    assert "ExecutorsMissing" not in [one.reason for one in cluster.events]
+    assert _condition(cluster).reason == "NotLimited"
+
+
 def test_executors_that_a_quota_refuses_are_told_of_once() -> None:
     cluster = Cluster(lakestream())
     cluster.advance(2 * MINUTE)
