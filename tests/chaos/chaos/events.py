@@ -14,8 +14,12 @@ SCHEMA = (
     "amount decimal(12,2), at timestamp, place struct<room: bigint, open: boolean, names: map<string, string>>, "
     "tags array<string>, note string NOT NULL"
 )
-RELAXED_SCHEMA = SCHEMA.removesuffix(" NOT NULL") + ", extra string"
-"""What a person may make of it while no driver runs: a note may be missing, and `extra` gets a column."""
+RELAXED_SCHEMA = (
+    SCHEMA.removesuffix(" NOT NULL").replace("decimal(12,2)", "decimal(13,2)").replace("room:", "level: int, room:")
+    + ", extra string"
+)
+"""What a person may make of it while no driver runs: a note may be missing, amounts and places have room for more, and
+`extra` gets a column."""
 KEY = ("id", "site")
 ORDERING = "version"
 PARTITION = "day"
