@@ -58,6 +58,7 @@ from lakestream.sinks.hudi.late_files import LateFiles
 from lakestream.sinks.hudi.metaclient import HudiTable, SideFiles, instants_in
 from lakestream.sinks.hudi.options import write_options
 from lakestream.sinks.hudi.stats import marks
+from lakestream.sinks.hudi.table import kept_properties
 from lakestream.storage import LakePath, S3Settings, StoreSettings
 from lakestream.table.look import look
 from lakestream.table.report import HudiReport, Savepoint, savepoints_of
@@ -791,6 +792,23 @@ def test_deletes_of_a_driver_whose_clock_is_behind_are_remembered_for_as_long(
         later = now + timedelta(minutes=61)
         write(sink, 3, later, later, [])
         assert sink.remembered_deletes == 0
+
+
+@TABLES
+def test_a_table_is_made_with_all_its_properties(
+    spark: SparkSession, tmp_path: Path, table_type: TableType, version: TableVersion, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """To add some, Hudi deletes their file: on S3 it may be gone long after its driver was killed, and with it what a
+    successor has made."""
+    monkeypatch.delattr(HudiTable, "keep")
+    settings = upserts(tmp_path, table_type, version)
+    with opened(spark, settings) as sink:
+        sink.write(ref(0), rows_of(spark, [Order("a", 1)]), replay=False)
+        assert snapshot(spark, settings) == {"a": 1}
+    found = HudiTable(spark, settings).properties()
+    assert found.items() >= kept_properties(settings, {}).items()
+    with opened(spark, settings):
+        assert HudiTable(spark, settings).properties() == found
 
 
 @TABLE_TYPES

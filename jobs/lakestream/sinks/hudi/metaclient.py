@@ -49,10 +49,14 @@ class HudiTable:
         self.hudi.common.table.HoodieTableConfig.recover(storage, self.path(".hoodie"))
         return True
 
-    def create(self, columns: StructType) -> None:
-        """Make an empty table, whose columns readers see before the first commit."""
+    def create(self, columns: StructType, kept: Mapping[str, str]) -> None:
+        """Make an empty table, whose columns readers see before the first commit.
+
+        With these properties beside Hudi's from the start: to add them Hudi would delete `hoodie.properties` first, and
+        that request may land when its driver is dead and a successor has begun.
+        """
         settings = self.settings
-        (
+        properties = (
             self.hudi.common.table.HoodieTableMetaClient.newTableBuilder()
             .setTableType(settings.table_type.value)
             .setTableVersion(self.hudi.common.table.HoodieTableVersion.fromVersionCode(settings.version.value))
@@ -68,7 +72,11 @@ class HudiTable:
             # Instants are compared as text: drivers in two time zones would disagree on what came first.
             .setCommitTimezone(self.hudi.common.model.HoodieTimelineTimeZone.UTC)
             .setTableCreateSchema(self.hudi_schema(columns).toString())
-            .initTable(self._conf, settings.path)
+            .build()
+        )
+        properties.putAll(dict(kept))
+        self.hudi.common.table.HoodieTableMetaClient.createTableLayoutOnStorage(
+            self._conf, self.path(""), properties, None, True
         )
 
     def properties(self) -> dict[str, str]:
@@ -78,8 +86,7 @@ class HudiTable:
     def keep(self, kept: Mapping[str, str]) -> None:
         """Write these into the table's properties."""
         properties = self.jvm.java.util.Properties()
-        for name, value in kept.items():
-            properties.setProperty(name, value)
+        properties.putAll(dict(kept))
         self.hudi.common.table.HoodieTableConfig.update(self.storage(), self.path(".hoodie"), properties)
 
     def columns(self) -> StructType | None:

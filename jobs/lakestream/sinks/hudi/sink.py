@@ -78,8 +78,8 @@ class HudiSink:
     def prepare(self, output: StructType) -> None:
         """Create the table, or check it; then undo what a driver that died has left.
 
-        1. The table is made, without its layout.     A kill leaves a table without commits, of this same kind.
-        2. The layout is written down.
+        1. The table is made, with its layout.        A kill leaves a table without commits, of this same kind.
+        2. Of one that somebody else made, the layout is written down.
         3. Commits that were begun and not completed are rolled back; the engine has made sure that no other driver
            is still writing them. Those that were completed after their rollback are rolled back once more, and files
            that came after it are deleted.
@@ -114,12 +114,12 @@ class HudiSink:
             self._clock.require_after(table.newest_time(table.meta_client()))
             if settings.completes_by_store_time:
                 require_seen(settings.path, table.early_compactions())
+            if kept := kept_properties(settings, properties):
+                table.keep(kept)
         else:
             require_partitions(output, settings)
-            table.create(columns)
+            table.create(columns, kept_properties(settings, {}))
             logger.info("created the %s table %s", settings.table_type.value, settings.path)
-        if kept := kept_properties(settings, properties):
-            table.keep(kept)
         self._roll_back(columns)
         self._open(columns)
 
