@@ -21,7 +21,7 @@ def test_a_right_that_comes_while_the_table_is_made_is_waited_for(
 ) -> None:
     lab = labs.make(Table.MOR, "s3", s3=shaky.url)
     lab.stream.put(1)
-    shaky.faults.add(S3Fault(Effect.FORBID, "delete"))
+    shaky.faults.add(S3Fault(Effect.FORBID, "properties"))
     with lab.explained():
         driver = lab.start()
         driver.until_logged("the storage denies access: ")

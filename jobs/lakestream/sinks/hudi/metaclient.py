@@ -56,10 +56,11 @@ class HudiTable:
         that request may land when its driver is dead and a successor has begun.
         """
         settings = self.settings
+        version = self.hudi.common.table.HoodieTableVersion.fromVersionCode(settings.version.value)
         properties = (
             self.hudi.common.table.HoodieTableMetaClient.newTableBuilder()
             .setTableType(settings.table_type.value)
-            .setTableVersion(self.hudi.common.table.HoodieTableVersion.fromVersionCode(settings.version.value))
+            .setTableVersion(version)
             .setTableName(settings.table)
             .setRecordKeyFields(",".join(settings.record_key))
             .setPartitionFields(",".join(settings.partition_by))
@@ -76,7 +77,7 @@ class HudiTable:
         )
         properties.putAll(dict(kept))
         self.hudi.common.table.HoodieTableMetaClient.createTableLayoutOnStorage(
-            self._conf, self.path(""), properties, None, True
+            self._conf, self.path(""), properties, version.getTimelineLayoutVersion().getVersion(), True
         )
 
     def properties(self) -> dict[str, str]:

@@ -58,6 +58,7 @@ _TARGETS: dict[str, Callable[[S3Request], bool]] = {
     # `timeline/<begin>_<end>.deltacommit`, in version 6 `<begin>.deltacommit`: makes a batch, or a compaction, visible.
     "hudi commit": lambda request: _puts_instant(request, r"(_\d+)?\.(delta)?commit$"),
     "timeline": lambda request: _puts_instant(request, ""),
+    "properties": lambda request: request.method == "PUT" and request.path.endswith("/.hoodie/hoodie.properties"),
     "side file": lambda request: request.method == "PUT" and "/.hoodie/lakestream/" in request.path,
     "log commit": lambda request: request.method == "PUT" and "/commits/" in request.path,
     "plan": lambda request: request.method == "PUT" and "/batches/" in request.path,
