@@ -27,6 +27,10 @@ Kinesis answers with empty pages while a reader crosses a stretch without record
 no length for it. A day of silence is 96 empty pages here.
 """
 
+_RECORD_START = '{"SequenceNumber":"'
+_NUMBER = slice(len(_RECORD_START), len(_RECORD_START) + 56)
+"""Where a record has its sequence number."""
+
 # Expired records are dropped in bulk: removing the head of a list costs a move of all the rest.
 _DROP_AT_LEAST = 1024
 _DROP_FRACTION = 8
@@ -115,6 +119,8 @@ class Shard:
     _write_rate: WriteRate = field(init=False)
     _base: int = field(init=False)
     _appended: int = field(init=False, default=0)
+    # Record indices that no record has: see `begin_at`.
+    _left_out: int = field(init=False, default=0)
     # Parallel lists, in order of arrival; entries before _head have expired.
     _head: int = field(init=False, default=0)
     _sequences: list[int] = field(init=False, default_factory=list)
@@ -146,7 +152,7 @@ class Shard:
             counters.write_throttles += 1
             return None
         self._appended += 1
-        number = record_sequence(self._base, self._appended, arrival.second)
+        number = record_sequence(self._base, self._left_out + self._appended, arrival.second)
         text = "%d" % number  # noqa: UP031 - 30 % faster than str() for numbers of this size
         self._sequences.append(number)
         self._arrivals.append(arrival.ms)
@@ -155,13 +161,13 @@ class Shard:
         counters.incoming_bytes += size
         named = f',"PartitionKey":{partition_key}' if partition_key else ""
         self._records.append(
-            f'{{"SequenceNumber":"{text}","ApproximateArrivalTimestamp":{arrival.text},"Data":"{data}"{named}}}'.encode()
+            f'{_RECORD_START}{text}","ApproximateArrivalTimestamp":{arrival.text},"Data":"{data}"{named}}}'.encode()
         )
         return text
 
     @property
     def appended(self) -> int:
-        """How many records it was ever given: the index of the newest in its sequence number."""
+        """How many records it was ever given."""
         return self._appended
 
     def given(self) -> tuple[int, int]:
@@ -180,10 +186,8 @@ class Shard:
 
     def extend(self, batch: Batch) -> None:
         """Append records as another shard of the same name gave them by `newest`: with the same sequence numbers."""
-        second = batch.arrival_ms // 1000
         count = len(batch.records)
-        indices = range(batch.before + 1, batch.before + count + 1)
-        self._sequences += [record_sequence(self._base, index, second) for index in indices]
+        self._sequences += [int(record[_NUMBER]) for record in batch.records]
         self._arrivals += [batch.arrival_ms] * count
         self._sizes_before += batch.sizes_before[:-1]
         self._records += batch.records
@@ -191,7 +195,15 @@ class Shard:
 
     def skip(self, batch: Batch) -> None:
         """Count records as `extend` does, and keep none."""
+        self._left_out = record_index_of(int(batch.records[0][_NUMBER])) - batch.before - 1
         self.count_before(batch.before + len(batch.records), batch.sizes_before[-1])
+
+    def begin_at(self, now_ms: int) -> None:
+        """Give record indices from now on that were never given before, whatever is known of those that were.
+
+        A millisecond has 65,536 of them: more than there can be records.
+        """
+        self._left_out = max(self._left_out, (now_ms << 16) - self._appended)
 
     def close(self, now_ms: int) -> None:
         """End the shard: it takes no more records."""
@@ -244,7 +256,7 @@ class Shard:
         found = bisect_left(self._sequences, cursor.position, lo=self._head)
         # Not counted from the end: some that were given may be missing.
         is_last = found == len(self._sequences)
-        before = self._appended if is_last else record_index_of(self._sequences[found]) - 1
+        before = self._left_out + self._appended if is_last else record_index_of(self._sequences[found]) - 1
         return record_sequence(self._base, before, cursor.scanned_ms // 1000 + 1)
 
     def read(self, cursor: Cursor, limit: int, now_ms: int, horizon_ms: int, most_bytes: int = PAGE_BYTES) -> Page:
@@ -291,7 +303,7 @@ class Shard:
 
     def _tip(self) -> int:
         # Not above the next record's number, whenever that arrives.
-        return record_sequence(self._base, self._appended + 1, 0)
+        return record_sequence(self._base, self._left_out + self._appended + 1, 0)
 
 
 def shard_id(index: int) -> str:

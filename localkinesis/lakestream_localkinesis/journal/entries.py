@@ -19,7 +19,9 @@ from typing import BinaryIO
 from lakestream_localkinesis.core.shard import Batch
 from lakestream_localkinesis.core.state import State
 
-VERSION = 1
+VERSION = 2
+READ = (1, 2)
+"""Before 2, the indices of a shard's records had no gaps: who reads it so gives those behind one other numbers."""
 
 _HEADER = struct.Struct("<III")
 _SUMMED = struct.Struct("<II")

@@ -77,7 +77,12 @@ class Journal:
             """The latest time that was written down; 0 in a new folder."""
             self._kept = {stream.id: _all_of(stream) for stream in self.account.streams.values()}
             number = self._closed[-1].number + 1 if self._closed else 1
-            self._segment, self._descriptor = self._begin_first(number, max(now_ms, self.last_ms))
+            begins_ms = max(now_ms, self.last_ms)
+            for stream in self.account.streams.values():
+                for shard in stream.open_shards():
+                    # Readers may have read more than is here: a loss of power takes what was written last.
+                    shard.begin_at(begins_ms)
+            self._segment, self._descriptor = self._begin_first(number, begins_ms)
         except OSError as error:
             self._folder.close()
             raise StartupError(f"{path} cannot be used for the data: {error}") from error

@@ -13,6 +13,7 @@ from lakestream_localkinesis.core.state import update_stream
 from lakestream_localkinesis.core.stream import HOUR_MS, Stream
 from lakestream_localkinesis.errors import StartupError
 from lakestream_localkinesis.journal.entries import (
+    READ,
     VERSION,
     Arrived,
     Changed,
@@ -136,9 +137,9 @@ class Replay:
 
     def _check(self, path: Path, head: Head) -> None:
         settings = self._account.settings
-        if head.version != VERSION:
+        if head.version not in READ:
             raise StartupError(
-                f"{path} is of version {head.version}, and this server reads {VERSION}: use another folder"
+                f"{path} is of version {head.version}, and this server reads {VERSION} at most: use another folder"
             )
         if (head.account, head.region) != (settings.id, settings.region):
             raise StartupError(
@@ -173,7 +174,7 @@ def _damaged(segment: Segment, offset: int, following: Sequence[Segment]) -> Sta
             "begin anew in another folder"
         )
     return StartupError(
-        f"{told} It is the last one, which alone has what streams have become since it began: without it, sequence "
-        "numbers would be given again below what readers have read. Put back a copy of the file; or begin anew in "
+        f"{told} It is the last one, which alone has what streams have become since it began: without it, shards "
+        "would be open again that readers have read to their end. Put back a copy of the file; or begin anew in "
         "another folder"
     )
