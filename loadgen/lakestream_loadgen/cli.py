@@ -75,6 +75,7 @@ def audit_command(  # noqa: PLR0913, PLR0917 - options of a command
     """Exit status: 0 nothing missing, doubled or altered; 1 something is; 2 no, or not all, could be audited."""
     # Here, since `load` needs none of it, and Arrow takes a while to import.
     from lakestream_loadgen.audit import audit, compare, fold, read_json_lake, read_parquet, read_quarantine
+    from lakestream_loadgen.audit.lake import JSON_FILES, PARQUET_FILES
     from lakestream_loadgen.audit.report import exit_status, report_json, report_text
     from lakestream_loadgen.ledger import read_ledgers
 
@@ -85,9 +86,13 @@ def audit_command(  # noqa: PLR0913, PLR0917 - options of a command
         verdict = audit(ledgers.entries, rows, kept, open_ledgers=ledgers.open, allow_open_ledgers=allow_open_ledgers)
         if verdict.ok and not verdict.acknowledged:
             raise LedgerError(f"by the ledgers under {ledger} no record was written: there is nothing to audit")
-        if verdict.quarantine_missing:
-            _require_folder(quarantine, verdict.quarantine_missing)
         compared = None if snapshot is None else compare(fold(rows), read_parquet(snapshot))
+        if verdict.missing and files is None:
+            _require_files(json, JSON_FILES)
+        if verdict.quarantine_missing and quarantine is not None and quarantine_files is None:
+            _require_files(quarantine, PARQUET_FILES)
+        if snapshot is not None and compared is not None and compared.missing:
+            _require_files(snapshot, PARQUET_FILES)
         typer.echo(report_text(verdict, compared))
         if report is not None:
             _write(report, report_json(verdict, compared))
@@ -100,14 +105,13 @@ def audit_command(  # noqa: PLR0913, PLR0917 - options of a command
     raise typer.Exit(exit_status(verdict, compared))
 
 
-def _require_folder(quarantine: str | None, missing: int) -> None:
-    from lakestream_loadgen.storage import is_absent
+def _require_files(location: str, endings: tuple[str, ...]) -> None:
+    """What is missing may be somewhere else: also a prefix on S3 that is none can be listed."""
+    from lakestream_loadgen.storage import Folder, is_absent
 
-    if quarantine is not None and is_absent(quarantine):
-        raise LakeError(
-            f"{quarantine} is not a folder, and the malformed events that were acknowledged ({missing}) belong in it: "
-            "is the path right?"
-        )
+    if is_absent(location) or not any(name.endswith(endings) for name in Folder(location).names()):
+        kinds = ", ".join(f"*{ending}" for ending in endings)
+        raise LakeError(f"{location} has no file ({kinds}), where some should be: is the path right?")
 
 
 def _write(report: Path, content: bytes) -> None:

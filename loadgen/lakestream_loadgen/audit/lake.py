@@ -46,6 +46,9 @@ _JSON_SCHEMA = pa.schema(
     ]
 )
 _COMPRESSIONS = {".json": None, ".gz": "gzip", ".zst": "zstd"}
+JSON_FILES = tuple(_COMPRESSIONS)
+PARQUET_FILES = (".parquet",)
+"""What the names of files end with that are read."""
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 _HUDI = ".hoodie/hoodie.properties"
 _THREADS = 8
@@ -98,7 +101,7 @@ def read_parquet(location: str) -> pa.Table:
 
 def _read_parquet_files(location: str, columns: Sequence[str], files: Sequence[str] | None = None) -> pa.Table:
     folder = Folder(location)
-    names = [name for name in folder.names() if name.endswith(".parquet")] if files is None else sorted(files)
+    names = [name for name in folder.names() if name.endswith(PARQUET_FILES)] if files is None else sorted(files)
 
     def read(name: str) -> pa.Table:
         content = io.BytesIO(folder.read(name))

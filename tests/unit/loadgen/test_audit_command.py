@@ -179,13 +179,31 @@ def test_what_cannot_be_audited_exits_with_2(lake: Path) -> None:
     malformed = RECORDS[0]._replace(event_id="u", data=b"", malformed=True)
     ledger.settled(Settled(Outcome.ACKNOWLEDGED, [ledger.sent([malformed])], [1], ["s0"], ["50"]))
     ledger.close()
-    status, output = run(lake, "--quarantine", str(lake / "none"))
-    assert status == 2
-    assert "none is not a folder, and the malformed events that were acknowledged (1) belong in it" in output
+    for place in ("none", "json"):
+        status, output = run(lake, "--quarantine", str(lake / place))
+        assert status == 2
+        assert f"{lake / place} has no file (*.parquet), where some should be: is the path right?" in output
     (lake / "none").write_bytes(b"")
     status, output = run(lake, "--quarantine", str(lake / "none"))
     assert status == 2
     assert "none is not a folder" in output
+
+
+@pytest.mark.parametrize("option", ["--json", "--snapshot"])
+def test_a_place_without_files_is_no_lake_that_lost_all_of_them(lake: Path, option: str) -> None:
+    """A prefix on S3 is one that was mistyped, as a rule: it said that all that is in the lake was missing."""
+    (lake / "other").mkdir()
+    (lake / "other" / "rows.csv").write_text("order_id\n")
+    status, output = run(lake, option, str(lake / "other"))
+    assert status == 2
+    assert f"{lake / 'other'} has no file (*." in output
+    assert "AUDIT FAILED" not in output
+
+
+def test_a_list_without_files_is_a_lake_that_lost_all_of_them(lake: Path) -> None:
+    (lake / "committed.txt").write_text("")
+    status, output = run(lake, "--files", str(lake / "committed.txt"))
+    assert (status, f"missing: {RECORDS[0].event_id} at s0 0" in output) == (1, True)
 
 
 def test_what_could_not_be_done_is_no_verdict(lake: Path) -> None:
