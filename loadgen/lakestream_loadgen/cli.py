@@ -9,12 +9,15 @@ import sys
 import traceback
 from pathlib import Path
 from threading import Event
-from typing import Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
 
 from lakestream_loadgen.errors import LakeError, LedgerError, LoadgenError
+
+if TYPE_CHECKING:
+    from lakestream_loadgen.ledger import Ledgers
 
 logger = logging.getLogger(__name__)
 
@@ -75,7 +78,7 @@ def audit_command(  # noqa: PLR0913, PLR0917 - options of a command
     """Exit status: 0 nothing missing, doubled or altered; 1 something is; 2 no, or not all, could be audited."""
     # Here, since `load` needs none of it, and Arrow takes a while to import.
     from lakestream_loadgen.audit import audit, compare, fold, read_json_lake, read_parquet, read_quarantine
-    from lakestream_loadgen.audit.lake import JSON_FILES, PARQUET_FILES
+    from lakestream_loadgen.audit.lake import JSON_FILES, require_files
     from lakestream_loadgen.audit.report import exit_status, report_json, report_text
     from lakestream_loadgen.ledger import read_ledgers
 
@@ -86,13 +89,11 @@ def audit_command(  # noqa: PLR0913, PLR0917 - options of a command
         verdict = audit(ledgers.entries, rows, kept, open_ledgers=ledgers.open, allow_open_ledgers=allow_open_ledgers)
         if verdict.ok and not verdict.acknowledged:
             raise LedgerError(f"by the ledgers under {ledger} no record was written: there is nothing to audit")
+        _require_one_stream(ledgers, ledger, verdict.missing)
         compared = None if snapshot is None else compare(fold(rows), read_parquet(snapshot))
-        if verdict.missing and files is None:
-            _require_files(json, JSON_FILES)
-        if verdict.quarantine_missing and quarantine is not None and quarantine_files is None:
-            _require_files(quarantine, PARQUET_FILES)
-        if snapshot is not None and compared is not None and compared.missing:
-            _require_files(snapshot, PARQUET_FILES)
+        require_files(json, files, verdict.missing, JSON_FILES)
+        require_files(quarantine, quarantine_files, verdict.quarantine_missing)
+        require_files(snapshot, None, compared.missing if compared else 0)
         typer.echo(report_text(verdict, compared))
         if report is not None:
             _write(report, report_json(verdict, compared))
@@ -105,13 +106,10 @@ def audit_command(  # noqa: PLR0913, PLR0917 - options of a command
     raise typer.Exit(exit_status(verdict, compared))
 
 
-def _require_files(location: str, endings: tuple[str, ...]) -> None:
-    """What is missing may be somewhere else: also a prefix on S3 that is none can be listed."""
-    from lakestream_loadgen.storage import Folder, is_absent
-
-    if is_absent(location) or not any(name.endswith(endings) for name in Folder(location).names()):
-        kinds = ", ".join(f"*{ending}" for ending in endings)
-        raise LakeError(f"{location} has no file ({kinds}), where some should be: is the path right?")
+def _require_one_stream(ledgers: Ledgers, location: str, missing: int) -> None:
+    if missing and len(ledgers.streams) > 1:
+        several = ", ".join(sorted(ledgers.streams))
+        raise LedgerError(f"the ledgers under {location} are of several streams: say which by --stream ({several})")
 
 
 def _write(report: Path, content: bytes) -> None:

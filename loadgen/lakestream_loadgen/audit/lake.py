@@ -47,8 +47,8 @@ _JSON_SCHEMA = pa.schema(
 )
 _COMPRESSIONS = {".json": None, ".gz": "gzip", ".zst": "zstd"}
 JSON_FILES = tuple(_COMPRESSIONS)
-PARQUET_FILES = (".parquet",)
-"""What the names of files end with that are read."""
+"""What the names of files end with that are read; likewise:"""
+_PARQUET_FILES = (".parquet",)
 _HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 _HUDI = ".hoodie/hoodie.properties"
 _THREADS = 8
@@ -99,9 +99,24 @@ def read_parquet(location: str) -> pa.Table:
     return _read_parquet_files(location, EVENT_SCHEMA.names)
 
 
+def require_files(
+    location: str | None, listed: object | None, missing: int, endings: tuple[str, ...] = _PARQUET_FILES
+) -> None:
+    """What is missing may be somewhere else: also a prefix on S3 that is none can be listed.
+
+    Raises:
+        LakeError: something is missing, and there is no file, nor a list of those that should be.
+    """
+    if location is None or listed is not None or not missing:
+        return
+    if is_absent(location) or not any(name.endswith(endings) for name in Folder(location).names()):
+        kinds = ", ".join(f"*{ending}" for ending in endings)
+        raise LakeError(f"{location} has no file ({kinds}), where some should be: is the path right?")
+
+
 def _read_parquet_files(location: str, columns: Sequence[str], files: Sequence[str] | None = None) -> pa.Table:
     folder = Folder(location)
-    names = [name for name in folder.names() if name.endswith(PARQUET_FILES)] if files is None else sorted(files)
+    names = [name for name in folder.names() if name.endswith(_PARQUET_FILES)] if files is None else sorted(files)
 
     def read(name: str) -> pa.Table:
         content = io.BytesIO(folder.read(name))

@@ -48,6 +48,8 @@ class Ledgers:
     entries: pa.Table
     """As LEDGER_SCHEMA."""
     open: tuple[OpenLedger, ...]
+    streams: frozenset[str]
+    """What they are of."""
 
 
 def read_ledger(location: str, *, stream: str | None = None) -> pa.Table:
@@ -71,6 +73,7 @@ def read_ledgers(location: str, *, stream: str | None = None) -> Ledgers:
         raise LedgerError(f"no *{SUFFIX} file under {location}")
     tables = [LEDGER_SCHEMA.empty_table()]
     opened: list[OpenLedger] = []
+    streams: set[str] = set()
     rows = 0
     for name in names:
         data = join(folder, name, shipped[name]) if name in shipped else folder.read(name)
@@ -83,11 +86,12 @@ def read_ledgers(location: str, *, stream: str | None = None) -> Ledgers:
             table, ended = decode_ledger(data, start, name)
             if not ended:
                 opened.append(OpenLedger(name, header.prefix, range(rows, rows + len(table))))
+            streams.add(header.stream)
             tables.append(table)
             rows += len(table)
     if len(tables) == 1 and stream is not None:
         raise LedgerError(f"no ledger of stream {stream!r} under {location}")
-    return Ledgers(pa.concat_tables(tables), tuple(opened))
+    return Ledgers(pa.concat_tables(tables), tuple(opened), frozenset(streams))
 
 
 def decode_ledger(data: bytes, start: int, name: str) -> tuple[pa.Table, bool]:

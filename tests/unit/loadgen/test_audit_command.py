@@ -66,6 +66,19 @@ def test_where_nothing_was_written_there_is_nothing_to_audit(tmp_path: Path) -> 
     assert (status, output) == (2, told)
 
 
+def test_of_the_ledgers_of_several_streams_one_has_to_be_chosen(lake: Path) -> None:
+    """All records of the other streams were missing."""
+    ledger = LedgerWriter(lake / "ledger", stream="clicks", prefix="u")
+    row = ledger.sent([RECORDS[0]._replace(event_id="u-1")])
+    ledger.settled(Settled(Outcome.ACKNOWLEDGED, [row], [1], ["s0"], ["99"]))
+    ledger.close()
+    status, output = run(lake)
+    told = f"the ledgers under {lake / 'ledger'} are of several streams: say which by --stream (clicks, orders)\n"
+    assert (status, output) == (2, f"lakestream audit: {told}")
+    assert run(lake, "--stream", "orders")[0] == 0
+    assert run(lake, "--stream", "clicks")[0] == 1
+
+
 def test_a_lost_file_exits_with_1_and_says_which_events(lake: Path) -> None:
     (lake / "json" / "b.json").unlink()
     report = lake / "report.json"
