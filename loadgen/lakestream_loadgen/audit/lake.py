@@ -156,6 +156,9 @@ def _read_json_file(folder: Folder, name: str) -> pa.Table:
 
 
 def _parse(plain: bytes) -> pa.Table:
+    if plain.lstrip().startswith(b"null"):
+        # Arrow would end the process.
+        raise pa.ArrowInvalid("its first line is no object")
     try:
         return pa.json.read_json(
             io.BytesIO(plain),

@@ -115,6 +115,13 @@ def test_a_damaged_archive_is_named(tmp_path: Path) -> None:
         read_json_lake(str(tmp_path))
 
 
+def test_a_file_that_begins_with_null_is_named(tmp_path: Path) -> None:
+    """Arrow crashes at it, and the audit ended by SIGSEGV."""
+    put(tmp_path / "odd.json", b"\n null\n" + lines(0, 1))
+    with pytest.raises(LakeError, match=r"odd\.json: its first line is no object"):
+        read_json_lake(str(tmp_path))
+
+
 def test_no_files_are_no_rows(tmp_path: Path) -> None:
     assert len(read_json_lake(str(tmp_path))) == 0
     assert len(read_quarantine(str(tmp_path))) == 0
