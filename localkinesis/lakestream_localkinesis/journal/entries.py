@@ -100,17 +100,17 @@ def read_entries(file: BinaryIO, size: int) -> Iterator[tuple[int, Entry]]:
             raise FrameError(offset, is_tail=True)
         length, checksum, header_checksum = _HEADER.unpack(header)
         if zlib.crc32(header[: _SUMMED.size]) != header_checksum:
-            # Blocks that a machine without power did not write are zeros.
-            raise FrameError(offset, is_tail=not any(header) and _all_zeros(file))
+            raise FrameError(offset, is_tail=_all_zeros(file))
         end = offset + _HEADER.size + length
         payload = file.read(length)
         if zlib.crc32(payload) != checksum:
-            raise FrameError(offset, is_tail=end >= size)
+            raise FrameError(offset, is_tail=_all_zeros(file))
         yield end, _entry(payload)
         offset = end
 
 
 def _all_zeros(file: BinaryIO) -> bool:
+    """Whether nothing else follows: blocks that a machine without power did not write, which begin in any entry."""
     while block := file.read(1 << 20):
         if any(block):
             return False

@@ -327,6 +327,26 @@ def test_blocks_that_a_machine_without_power_did_not_write_are_cut_off(host: Hos
     assert host.start().read_all("orders", shard) == [b"first"]
 
 
+@pytest.mark.parametrize("written", [1, 5, 12, 13, 60, -1])
+@pytest.mark.parametrize("is_followed", [False, True])
+def test_blocks_that_were_not_written_begin_anywhere(host: Host, written: int, is_followed: bool):
+    """Where they began in the middle of an entry, and not at its end, the file was said to be damaged."""
+    api = host.start()
+    api.call("CreateStream", StreamName="orders", ShardCount=1)
+    shard = api.put("orders", b"first")["ShardId"]
+    (segment,) = host.segments()
+    before = segment.stat().st_size
+    api.put("orders", b"second" * 100)
+    after = segment.stat().st_size
+    if is_followed:
+        host.start()
+    host.stop()
+    os.truncate(segment, (before if written > 0 else after) + written)
+    os.truncate(segment, after + 4096)
+
+    assert host.start().read_all("orders", shard) == [b"first"]
+
+
 @pytest.mark.parametrize("lost", ["part of a record", "a record", "all", "blocks"])
 def test_a_segment_that_another_one_follows_may_have_lost_its_end(
     host: Host, lost: str, caplog: pytest.LogCaptureFixture
