@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakestream_loadgen.content import canonical_text, checksums, with_room
-from lakestream_loadgen.errors import LedgerError
+from lakestream_loadgen.errors import LakeError, LedgerError
 from lakestream_loadgen.ledger import OpenLedger, Outcome
 
 _SAMPLES = 10
@@ -127,7 +127,7 @@ def audit(
 
     Raises:
         LedgerError: an event_id occurs twice in the ledger.
-        LakeError: the lake lacks a column of the event.
+        LakeError: the lake lacks a column of the event, or of the places of records.
     """
     judged = _Audit(ledger, _arrivals(lake, quarantine), open_ledgers)
     return replace(judged.verdict(), open_ledgers_allowed=allow_open_ledgers)
@@ -135,6 +135,9 @@ def audit(
 
 def _arrivals(lake: pa.Table, quarantine: pa.Table | None) -> pa.Table:
     """Rows and quarantined records alike: event_id, place, checksum, and which of the two."""
+    lacking = [name for name in ("_shard_id", "_sequence_number") if lake[name].null_count == len(lake) > 0]
+    if lacking:
+        raise LakeError(f"the rows lack {', '.join(lacking)}: the transform of an audited table must keep it")
     good = pa.table(
         {
             "event_id": lake["event_id"],

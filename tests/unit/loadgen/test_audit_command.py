@@ -119,6 +119,17 @@ def test_a_ledger_of_a_killed_worker_passes_if_one_says_that_it_is(lake: Path) -
     ledger.close()
 
 
+@pytest.mark.parametrize("names", [["_shard_id"], ["_sequence_number"], ["_shard_id", "_sequence_number"]])
+def test_a_table_without_the_places_of_its_records_cannot_be_audited(lake: Path, names: list[str]) -> None:
+    """As of a transform that names its columns: all were missing, and all but one doubled."""
+    for path in (lake / "json").iterdir():
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        kept = [{name: value for name, value in row.items() if name not in names} for row in rows]
+        path.write_text("".join(json.dumps(row) + "\n" for row in kept))
+    told = f"lakestream audit: the rows lack {', '.join(names)}: the transform of an audited table must keep it\n"
+    assert run(lake) == (2, told)
+
+
 def test_what_cannot_be_read_of_a_row_is_altered(lake: Path) -> None:
     path = lake / "json" / "a.json"
     first, second, *others = (json.loads(line) for line in path.read_text().splitlines())
