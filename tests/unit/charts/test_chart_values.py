@@ -21,6 +21,8 @@ RECORD_BYTES = 766
 REFERENCE = runpy.run_path(str(CHARTS / "reference.py"))
 NAMES: list[str] = REFERENCE["NAMES"]
 # May be missing, though not empty by default: a label, which is anybody's choice, and what a template asks for.
+OF_HELM = {"global", "enabled"}
+"""Values that a chart has which has this one as a dependency: Helm hands them down."""
 MISSING = {"grafanaDashboard.labels.grafana_dashboard", "s3.image.tag"}
 
 
@@ -90,7 +92,7 @@ def test_schema_and_values_have_the_same_keys(chart: str) -> None:
         # What is Kubernetes's own (resources, affinity, ...) is one value, and may leave things out.
         if schema["additionalProperties"] is not False or path in opaque:
             return
-        known = set(schema["properties"]) - ({"global"} if not path else set())
+        known = set(schema["properties"]) - (OF_HELM if not path else set())
         if known != set(values):
             different[path] = known ^ set(values)
         for key, value in values.items():
@@ -111,6 +113,13 @@ def _taken(chart: str, path: str, change: Any) -> bool:
         at = at[key]
     at[name] = {**at[name], **change} if isinstance(change, dict) else change
     return bool(Draft7Validator(_schema(chart)).is_valid(values))
+
+
+@pytest.mark.parametrize("chart", NAMES)
+def test_a_chart_can_be_a_dependency_with_a_condition(chart: str) -> None:
+    """By `condition: CHART.enabled` Helm leaves it out of the other chart. On its own it cannot be left out."""
+    assert _taken(chart, "enabled", True)
+    assert not _taken(chart, "enabled", False)
 
 
 def _without(values: dict[str, Any], path: str) -> dict[str, Any]:
