@@ -284,7 +284,7 @@ def _path(location: Sequence[int | str]) -> str:
 
 
 _WANTED = {
-    "string_type": "a text; put it in quotes",
+    "string_type": "a text",
     "int_type": "a whole number, without quotes",
     "int_from_float": "a whole number",
     "float_type": "a number, without quotes",
@@ -314,7 +314,8 @@ def _message(detail: ErrorDetails, context: Mapping[str, Any]) -> str:
     if kind in ("literal_error", "enum"):
         return f"is {_shown(given)}; choose {context['expected']}"
     if kind in _WANTED:
-        return f"is {_shown(given)}; must be {_WANTED[kind]}"
+        how = "; put it in quotes" if kind == "string_type" and isinstance(given, (bool, int, float)) else ""
+        return f"is {_shown(given)}; must be {_WANTED[kind]}{how}"
     if kind in _LIMITS:
         key, text = _LIMITS[kind]
         return f"is {_shown(given)}; {text.format(context[key])}"
@@ -322,10 +323,12 @@ def _message(detail: ErrorDetails, context: Mapping[str, Any]) -> str:
 
 
 def _length(kind: str, given: Any, context: Mapping[str, Any]) -> str | None:
+    # Pydantic counts a text that a validator of ours has seen first as if it were a list.
+    text = isinstance(given, str)
     if kind in ("too_short", "string_too_short"):
-        return "is empty; give at least one entry" if kind == "too_short" else "is empty; write it or remove the field"
+        return "is empty; write it or remove the field" if text else "is empty; give at least one entry"
     if kind in ("too_long", "string_too_long"):
-        return f"has {len(given)} {'entries' if kind == 'too_long' else 'characters'}; at most {context['max_length']}"
+        return f"has {len(given)} {'characters' if text else 'entries'}; at most {context['max_length']}"
     return None
 
 

@@ -1,5 +1,6 @@
 """Durations ("10s", "1h30m") and sizes ("256Mi") as people write them in Kubernetes."""
 
+import json
 import re
 from datetime import timedelta
 from typing import Annotated
@@ -86,6 +87,11 @@ def memory_mebibytes(memory: str) -> int:
     return int(number) * (1024 if unit == "g" else 1)
 
 
+def _given(value: object) -> str:
+    """What is not even a text, as a document has it."""
+    return json.dumps(value, default=repr)
+
+
 def _duration(value: object) -> timedelta:
     if isinstance(value, timedelta):
         if value < timedelta(0) or value % timedelta(milliseconds=1):
@@ -93,7 +99,7 @@ def _duration(value: object) -> timedelta:
         return value
     if isinstance(value, str):
         return parse_duration(value)
-    raise ValueError(f'{value!r} has no unit; write a duration as in "10s" or "1h30m"')
+    raise ValueError(f'{_given(value)} has no unit; write a duration as in "10s" or "1h30m"')
 
 
 def _positive(value: timedelta) -> timedelta:
@@ -107,12 +113,12 @@ def _size(value: object) -> int:
         return parse_size(value)
     if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
         return value
-    raise ValueError(f'{value!r} is not a size; write bytes with a unit as in "64Ki" or "256Mi"')
+    raise ValueError(f'{_given(value)} is not a size; write bytes with a unit as in "64Ki" or "256Mi"')
 
 
 def _jvm_memory(value: object) -> str:
     if not isinstance(value, str):
-        raise ValueError(f'{value!r} has no unit; write memory as the JVM does, as in "2g"')
+        raise ValueError(f'{_given(value)} has no unit; write memory as the JVM does, as in "2g"')
     memory_mebibytes(value)
     return value
 
