@@ -25,6 +25,7 @@ from lakestream_api.load import (
     load_scaling,
     unknown_fields,
 )
+from lakestream_api.metadata import Metadata
 from lakestream_api.names import WriterNames, stream_labels
 from lakestream_api.progress import (
     CoreSeconds,
@@ -57,7 +58,6 @@ from lakestream_api.resource import (
     Driver,
     Executor,
     LakeStream,
-    Metadata,
     Quarantine,
     Resources,
     Scaling,

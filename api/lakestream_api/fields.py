@@ -108,7 +108,7 @@ def _label_value(value: str) -> str:
 
 
 def valid_labels(labels: dict[str, str]) -> dict[str, str]:
-    """Of pods, whose labels no API server looks into before: a driver would be ended for one that cannot start."""
+    """As an API server has them. Of pods it sees them late: a driver would be ended for one that cannot start."""
     for key, value in labels.items():
         _label_key(key)
         _label_value(value)

@@ -8,8 +8,9 @@ from pydantic import AfterValidator, ConfigDict, Field, model_validator
 from lakestream_api.base import ApiModel, problem_at
 from lakestream_api.cel import fixed, rule, rules
 from lakestream_api.errors import InvalidDocumentError, Problem
-from lakestream_api.fields import MAX_STREAM_NAME, STREAM_NAME, Location, Namespace, Query, Sql, StreamName, overlap
+from lakestream_api.fields import MAX_STREAM_NAME, STREAM_NAME, Location, Query, Sql, overlap
 from lakestream_api.kubernetes import Kubernetes
+from lakestream_api.metadata import Metadata
 from lakestream_api.quantities import Duration, Heap, PositiveDuration, Size, cpu_millis, format_duration, format_size
 from lakestream_api.source import Source
 from lakestream_api.windows import ExcludedWindow, ScheduledExecutors
@@ -58,28 +59,6 @@ def _batch_bytes(value: int) -> int:
     if value < _MIN_BATCH_BYTES:
         raise ValueError(f"is {format_size(value)}; a batch must have room for 1Mi at least")
     return value
-
-
-class Metadata(ApiModel):
-    """The resource's name and what is attached to it, as in any Kubernetes object."""
-
-    name: StreamName
-    """Name of the LakeStream: at most 30 lower-case letters, digits and `-`, beginning with a
-    letter, so that the names of its pods fit a DNS label."""
-
-    namespace: Namespace | None = None
-    """Kubernetes namespace; not used on a laptop."""
-
-    labels: dict[str, str] = Field(default_factory=dict)
-    """Labels, as in any Kubernetes object."""
-
-    annotations: dict[str, str] = Field(default_factory=dict)
-    """Annotations, as in any Kubernetes object."""
-
-    @property
-    def full_name(self) -> str:
-        """Namespace and name; on a laptop the name alone."""
-        return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
 class Trigger(ApiModel):

@@ -66,6 +66,8 @@ _FIELDS = (
     _Field("day of week", 0, 7, "[0-7]", _DAYS),
 )
 _CRON_CEL = r"\s+".join(f"{field.part}(,{field.part})*" for field in _FIELDS)
+_MOST = 128
+"""Characters."""
 _LONGEST = timedelta(days=7)
 _DAYS_OF_MONTH = dict(enumerate((31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31), start=1))
 """At most."""
@@ -153,13 +155,14 @@ class _Window(ApiModel):
     cron: Annotated[
         str,
         AfterValidator(_cron),
+        Field(max_length=_MOST),
         WithJsonSchema(
             text_schema(
                 rule(
                     f"self.matches(r'^(?i)\\s*{_CRON_CEL}\\s*$')",
                     "write five fields: minute, hour, day of month, month and day of week, as in 0 22 * * 1-5",
                 ),
-                most=128,
+                most=_MOST,
             )
         ),
     ]
