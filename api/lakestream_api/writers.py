@@ -150,7 +150,13 @@ def merged_below(target_file_size: int) -> int:
 class HudiCleaning(ApiModel):
     """Removal of file versions that newer commits have replaced."""
 
-    retain_hours: Hours = Field(default=1, ge=LEAST_HOURS_RETAINED, le=720)
+    # An API server holds whole numbers against the whole part of a bound: 0 against 0.
+    retain_hours: Hours = Field(
+        default=1,
+        ge=LEAST_HOURS_RETAINED,
+        le=720,
+        json_schema_extra=rules(rule(f"self >= {LEAST_HOURS_RETAINED}", "give at least 0.05, three minutes")),
+    )
     """Hours for which a replaced file version stays, parts of one as in `0.25`: how far back time travel and
     incremental queries reach, and how long a running query may take. Storage and the table's timeline grow with it: at
     a batch every 10 s, by 360 commits an hour, and each of them makes every batch dearer."""
