@@ -23,10 +23,10 @@ LEAST_HOURS_RETAINED = 0.05
 _ONE_TABLE = "is fixed once the table exists; add a writer with another name and path instead"
 
 
-def _same(field: str) -> str:
-    """A rule by which a field that may be absent cannot be changed."""
-    here, there = f"self.{field}", f"oldSelf.{field}"
-    return f"has({here}) == has({there}) && (!has({here}) || {here} == {there})"
+def _same(field: str, absent: str = "''") -> str:
+    """A rule by which a field that may be absent cannot be changed; without it, it is what `absent` is."""
+    here, there = (f"(has({one}.{field}) ? {one}.{field} : {absent})" for one in ("self", "oldSelf"))
+    return f"{here} == {there}"
 
 
 class TableType(StrEnum):
@@ -230,7 +230,7 @@ class HudiOutput(ApiModel):
             ),
             rule("self.operation == 'insert' || !has(self.clustering)", _NO_CLUSTERING, ".clustering"),
             rule(_same("orderingField"), _ONE_TABLE, ".orderingField"),
-            rule(_same("partitionBy"), _ONE_TABLE, ".partitionBy"),
+            rule(_same("partitionBy", "[]"), _ONE_TABLE, ".partitionBy"),
             rule(
                 "!has(self.tableVersion) || !has(oldSelf.tableVersion) || self.tableVersion == oldSelf.tableVersion",
                 _ONE_TABLE,
@@ -333,7 +333,7 @@ class HudiOutput(ApiModel):
 class JsonOutput(ApiModel):
     """Files of JSON lines, each record as a row."""
 
-    model_config = ConfigDict(json_schema_extra=rules(rule(_same("partitionBy"), _ONE_TABLE, ".partitionBy")))
+    model_config = ConfigDict(json_schema_extra=rules(rule(_same("partitionBy", "[]"), _ONE_TABLE, ".partitionBy")))
 
     path: Location = Field(json_schema_extra=fixed(_ONE_TABLE))
     """Folder of the files: `s3a://`, `s3://`, `file:///` or a local folder. Fixed once files exist. S3 is asked in

@@ -62,6 +62,13 @@ def test_changing_it_is_refused(other: Kubectl, row: dict[str, Any]) -> None:
         assert fragment in said
 
 
+@pytest.mark.usefixtures("existing")
+def test_a_default_that_is_written_out_is_no_change(other: Kubectl) -> None:
+    written = VALID.replace("path: s3a://lake/orders_json", "path: s3a://lake/orders_json\n        partitionBy: []", 1)
+    written = written.replace("orderingField: version", "orderingField: version\n        partitionBy: []", 1)
+    assert "configured" in other.run("apply", "--dry-run=server", "-f", "-", stdin=written)
+
+
 def test_kubectl_explains_the_fields(other: Kubectl) -> None:
     said = " ".join(other.run("explain", "lakestream.spec.writers").split())  # it breaks lines where it likes
     assert "The outputs, at most 8, each written by an application of its own." in said
