@@ -40,6 +40,8 @@ DRAIN_SECONDS = 2400.0
 BURIAL_SECONDS = 60.0
 """In which the processes of dead drivers have to be gone."""
 _MANY = 1_000_000
+_CROSSED = "was written by an earlier driver, just before it saw"
+"""Said by one whose predecessor had a plan or a commit on its way; whoever restarts it goes on."""
 
 
 @dataclass
@@ -156,6 +158,9 @@ def _judge_end(made: World, driver: Driver) -> None:
     made.tell(f"{driver.name} ended with {driver.status}: {driver.last_word()}")
     if driver.status in (FAILED, STORAGE, -9) and (driver.hurt or made.stressed):
         made.counts["ends under faults"] += 1
+        return
+    if driver.status == FAILED and driver.crosses and _CROSSED in driver.last_word():
+        made.counts["crossed in the log"] += 1
         return
     made.faults.append(f"{driver.name} ended with {driver.status}, though it may not have: {driver.last_word()}")
 

@@ -47,6 +47,8 @@ class Driver:
         self.log = launch.folder / f"{self.name}.log"
         self.hurt = False
         """Whether something was done to it that it may end of."""
+        self.crosses = False
+        """Whether its predecessor lives when it starts: a plan or commit of that one may land in the log after it."""
         self._progress = launch.folder / f"{self.name}.progress.jsonl"
         self._mark = f"{os.getpid()}/{launch.folder}/{self.name}"
         self._launch = launch

@@ -172,6 +172,7 @@ class Freeze(Ending):
         time.sleep(self.seconds / 4 if self.aimed else self.seconds)
         driver.freeze()
         successor = world.start()
+        successor.crosses = True
         await_takeover(world, successor, self.batches)
         world.tell(f"{driver.name} goes on")
         driver.thaw()
@@ -194,6 +195,7 @@ class Rival(Ending):
         await_own_takeover(driver)
         time.sleep(self.seconds)
         rival = world.start()
+        rival.crosses = True
         await_takeover(world, rival, 1)
         require_gone(world, driver)
 
