@@ -19,7 +19,7 @@ from lakestream_api.cel import RULES
 from lakestream_api.names import GROUP, KIND, PLURAL, VERSION
 from lakestream_api.quantities import format_duration
 from lakestream_api.resource import LakeStream
-from lakestream_api.status import LakeStreamStatus
+from lakestream_api.status import LakeStreamStatus, Phase
 
 _HEADER = "# Written from the models in api/ by `make docs`; changes here are lost.\n"
 _READY = '.status.conditions[?(@.type=="Ready")]'
@@ -113,9 +113,16 @@ def openapi_schema() -> dict[str, Any]:
     fields["apiVersion"] = {"type": "string", "description": fields["apiVersion"]["description"]}
     fields["kind"] = {"type": "string", "description": fields["kind"]["description"]}
     fields["metadata"] = {"type": "object"}
-    fields["status"] = _without_defaults(_structural(LakeStreamStatus))
+    fields["status"] = _without_defaults(_structural(LakeStreamStatus)) | {"default": _unseen()}
     schema["required"] = ["spec"]
     return schema
+
+
+def _unseen() -> dict[str, Any]:
+    """The status of a LakeStream that no operator has seen yet. Who goes by kstatus, as Flux and Helm do, takes one
+    without any for one that is as it should be."""
+    status = LakeStreamStatus(observed_generation=-1, phase=Phase.PENDING)
+    return status.model_dump(mode="json", by_alias=True, exclude_unset=True)
 
 
 class _Schemas(GenerateJsonSchema):

@@ -148,8 +148,8 @@ class WriterStatus(WireModel):
 class LakeStreamStatus(WireModel):
     """What was last seen of a LakeStream. Written by the operator."""
 
-    observed_generation: int | None = Field(default=None, ge=0)
-    """`metadata.generation` of the spec that the rest of the status is about."""
+    observed_generation: int | None = Field(default=None, ge=-1)
+    """`metadata.generation` of the spec that the rest of the status is about; -1: no operator has seen any yet."""
 
     phase: Phase = Phase.PENDING
     """The state in a word. `Pending`: not begun. `Starting`: drivers are being started. `Running`:
