@@ -117,11 +117,20 @@ _OWN_CONF = {
 }
 
 
+_OF_THE_SERVICE = tuple(
+    f"spark.kubernetes.driver.service.{one}" for one in ("annotation.", "ipFamilies", "ipFamilyPolicy", "label.")
+)
+"""A person's, though what else begins like them is not: nothing else forms the Service by which executors find their
+driver, and Spark makes it for IPv4, which a cluster may not have."""
+
+
 def conf_problems(conf: Mapping[str, str]) -> Iterator[tuple[str, str]]:
     """Keys of a Spark configuration that are not a person's, each with what to do instead."""
     for key in conf:
         if not key.startswith("spark."):
             yield key, "is no setting of Spark; those of Hadoop begin with 'spark.hadoop.'"
+        if key.startswith(_OF_THE_SERVICE):
+            continue
         for own, why in _OWN_CONF.items():
             if key == own or ((own.endswith(".") or own in _PREFIXES) and key.startswith(own)):
                 yield key, f"is LakeStream's own: {why}"

@@ -98,6 +98,10 @@ def test_a_template_may_not_say(template: dict[str, Any], path: str) -> None:
         "spark.hadoop.fs.gs.x",
         "spark.executor.extraJavaOptions",
         "spark.kubernetes.submission.requestTimeout",
+        "spark.kubernetes.driver.service.ipFamilies",
+        "spark.kubernetes.driver.service.ipFamilyPolicy",
+        "spark.kubernetes.driver.service.label.team",
+        "spark.kubernetes.driver.service.annotation.example.com/cost-center",
     ],
 )
 def test_sparks_configuration_may_have(key: str) -> None:
@@ -110,6 +114,7 @@ def test_sparks_configuration_may_have(key: str) -> None:
         "network.timeout",
         "spark.executor.memoryOverhead",
         "spark.kubernetes.driver.pod.name",
+        "spark.kubernetes.driver.service.deleteOnTermination",
         "spark.dynamicAllocation.enabled",
         "spark.jars.packages",
         "spark.kubernetes.file.upload.path",
