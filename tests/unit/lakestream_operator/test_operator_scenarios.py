@@ -211,6 +211,23 @@ def test_deletion_drains_and_leaves_nothing_but_the_data() -> None:
     assert cluster.events[-1].reason == "DataKept"
 
 
+def test_a_deletion_in_the_foreground_ends_as_well() -> None:
+    cluster = _running(writers=("json", "hudi"))
+    assert cluster.lakestream is not None
+    metadata = cluster.lakestream["metadata"]
+    metadata["finalizers"].append("foregroundDeletion")
+    cluster.delete_lakestream()
+    for reference, one in list(cluster.objects.items()):
+        if metadata["uid"] in {owner["uid"] for owner in one["metadata"]["ownerReferences"]}:
+            cluster.delete(reference)
+    cluster.advance(MINUTE)
+    assert metadata["finalizers"] == ["foregroundDeletion"], "the garbage collector's, which takes it off itself"
+    assert cluster.objects == {}
+    assert cluster.lakestream is not None
+    assert len(cluster.started) == 2
+    assert _reasons(cluster).count("DataKept") == 1
+
+
 def test_deletion_waits_for_a_deaf_driver_only_so_long() -> None:
     cluster = _running()
     cluster.running()[0].behaviour = Behaviour.DEAF
