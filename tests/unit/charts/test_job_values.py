@@ -10,7 +10,7 @@ import yaml
 from jsonschema import Draft7Validator
 from pydantic import ValidationError
 
-from lakestream_api.templates import _OWN_CONF, _PREFIXES
+from lakestream_api.templates import _OF_THE_SERVICE, _OWN_CONF, _PREFIXES
 from lakestream_operator.settings import JobSettings
 
 CHART = Path(__file__).parents[3] / "charts/lakestream"
@@ -37,6 +37,12 @@ def _env(**variable: Any) -> dict[str, Any]:
 KEY = {"name": "aws", "key": "id"}
 GOOD: list[dict[str, Any]] = [
     {"sparkConf": {"spark.network.timeout": "300s", "spark.executor.extraJavaOptions": "-XX:+UseZGC"}},
+    {
+        "sparkConf": {
+            "spark.kubernetes.driver.service.ipFamilies": "IPv6",
+            "spark.kubernetes.driver.service.label.a": "b",
+        }
+    },
     {"sparkConf": {"spark.hadoop.fs.gs.x": "1", "spark.speculationOfMine": "1", "spark.uix": "1"}},
     {"env": [], "envFrom": []},
     _env(value=""),
@@ -51,6 +57,7 @@ GOOD: list[dict[str, Any]] = [
 BAD: list[dict[str, Any]] = [
     {"sparkConf": {"spark.speculation": "true"}},
     {"sparkConf": {"spark.network.timeout": "300s", "spark.executor.memoryOverhead": "1g"}},
+    {"sparkConf": {"spark.kubernetes.driver.service.deleteOnTermination": "false"}},
     {"sparkConf": {"spark.hadoop.fs.s3a.endpoint": "x"}},
     {"sparkConf": {"spark.ui.enabled": "false"}},
     {"sparkConf": {"fs.s3a.endpoint": "x"}},
@@ -103,4 +110,6 @@ def test_the_schema_names_all_of_sparks_configuration_that_is_ours() -> None:
     whole = [own.endswith(".") or own in _PREFIXES for own in _OWN_CONF]
     patterns = [f"^{re.escape(own)}{'' if more else '$'}" for own, more in zip(_OWN_CONF, whole, strict=True)]
     expected = [{"pattern": pattern} for pattern in patterns if pattern.startswith(r"^spark\.")]
-    assert SCHEMA["definitions"]["ownSparkConf"]["anyOf"] == expected
+    ours = SCHEMA["definitions"]["ownSparkConf"]
+    assert ours["anyOf"] == expected
+    assert ours["not"]["anyOf"] == [{"pattern": f"^{re.escape(one)}"} for one in _OF_THE_SERVICE]
