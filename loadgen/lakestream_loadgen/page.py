@@ -8,14 +8,15 @@ from flask import Response, jsonify, request
 from locust.env import Environment
 
 from lakestream_loadgen.errors import SettingsError
-from lakestream_loadgen.settings import settings_with
+from lakestream_loadgen.run import LoadRun
+from lakestream_loadgen.settings import changed_by, settings_with
 
 
 def check_forms(environment: Environment, **_: Any) -> None:
-    """Listener for Locust's init event; a process without a page has no forms.
+    """Listener for Locust's init event, behind LoadRun's; a process without a page has no forms.
 
     Locust takes the values of a form before it starts a run, and a run that cannot start ends the process, page and
-    all.
+    all. Of a run that is there it takes the number of users, and says of all else that it had done so.
     """
     page = environment.web_ui.app if environment.web_ui else None
     if page is not None:
@@ -23,11 +24,23 @@ def check_forms(environment: Environment, **_: Any) -> None:
 
 
 def _refusal(environment: Environment) -> Response | None:
-    if request.method != "POST" or not request.path.endswith("/swarm") or environment.parsed_options is None:
+    options = environment.parsed_options
+    if request.method != "POST" or not request.path.endswith("/swarm") or options is None:
         return None
+    run = LoadRun.of(environment)
     try:
-        settings_with(environment.parsed_options, request.form)
+        settings_with(options, request.form)
+        if run.is_ending:
+            raise SettingsError("the load before this one has not come to its end yet: try again in a while")
+        others = changed_by(options, request.form)
+        if others and run.is_under_way:
+            raise SettingsError(
+                f"{', '.join(others)}: not to be changed in a load that runs; stop it, and start it anew"
+            )
     except SettingsError as error:
         answer: Response = jsonify({"success": False, "message": str(error), "host": environment.host})
         return answer
+    if request.form.get("run_time") == "":
+        # Locust keeps that of the run before.
+        options.run_time = None
     return None

@@ -98,6 +98,8 @@ class LoadRun:
         # Kept apart: a master sends all its options to its workers, in place of theirs.
         self._own_ledger = self._told().ledger
         self.stop_requested = False
+        self.is_under_way = self.is_ending = False
+        """Whether a test runs, also one that is only this master's; and whether it is being stopped."""
         self._records_lost = RecordsLost(environment)
         self._part: Part | None = None
         self._master: _Master | None = None
@@ -115,6 +117,7 @@ class LoadRun:
         except SettingsError as error:
             sys.stderr.write(f"lakestream load: {error}\n")
             sys.exit(CANNOT)
+        run._follow()
         if isinstance(environment.runner, MasterRunner):
             run._master = _Master(environment.runner)
         else:
@@ -156,6 +159,15 @@ class LoadRun:
         if self._environment.runner is None:
             raise LoadgenError("the Locust environment has no runner")
         return self._environment.runner
+
+    def _follow(self) -> None:
+        def follow(*, under_way: bool, ending: bool) -> None:
+            self.is_under_way, self.is_ending = under_way, ending
+
+        events = self._environment.events
+        events.test_start.add_listener(lambda **_: follow(under_way=True, ending=False))
+        events.test_stopping.add_listener(lambda **_: follow(under_way=True, ending=True))
+        events.test_stop.add_listener(lambda **_: follow(under_way=False, ending=False))
 
     def _listen(self) -> None:
         events = self._environment.events

@@ -70,6 +70,8 @@ _OPTIONS = (
     _Option("linger", float, 0.05, "Seconds that a record may wait for others in its request"),
     _Option("connections", int, 16, "Requests under way per process"),
 )
+_USERS = {"user_count": ("num_users", int), "spawn_rate": ("spawn_rate", float)}
+"""Locust's own, by their names in the page's form: as options, and what they are."""
 _STREAM = re.compile(r"[a-zA-Z0-9_.-]{1,128}")
 _WEB_HOST = "LOCUST_WEB_HOST"
 _URI = re.compile(r"([A-Za-z][\w+.-]*):(?://[^/]*)?(/.*|)", re.DOTALL)
@@ -111,6 +113,7 @@ def load_settings(options: Namespace) -> LoadSettings:
         raise SettingsError(f"connections: {options.connections} is not between 1 and {MOST_CONNECTIONS:,}")
     if options.customers > MOST_CUSTOMERS:
         raise SettingsError(f"customers: {options.customers} is more than {MOST_CUSTOMERS:,}")
+    _require_users(options)
     return LoadSettings(
         stream=options.stream,
         shape=make_shape(options.shape, options.events, options.shape_period),
@@ -128,6 +131,15 @@ def load_settings(options: Namespace) -> LoadSettings:
         linger=options.linger,
         connections=options.connections,
     )
+
+
+def _require_users(options: Namespace) -> None:
+    """Locust looks at these only where no shape says how many users there are; with others nothing would be written."""
+    users, spawn_rate = getattr(options, "num_users", None), getattr(options, "spawn_rate", None)
+    if users is not None and users < 1:
+        raise SettingsError(f"users: {users} is below 1")
+    if spawn_rate is not None and not 0 < spawn_rate < math.inf:
+        raise SettingsError(f"spawn-rate: {spawn_rate} users per second is not above 0, or no number to count with")
 
 
 def _folder(text: str) -> Path:
@@ -150,12 +162,24 @@ def settings_with(options: Namespace, form: Mapping[str, str]) -> LoadSettings:
     Raises:
         SettingsError: a value is no number where there is one now, or out of its range.
     """
-    changed = Namespace(**vars(options))
-    for option in _OPTIONS:
-        text = form.get(option.dest)
+    return load_settings(Namespace(**{**vars(options), **_told(form)}))
+
+
+def changed_by(options: Namespace, form: Mapping[str, str]) -> list[str]:
+    """Names of the options of ours to which a form gives other values."""
+    told = _told(form)
+    return [one.dest for one in _OPTIONS if one.dest in told and told[one.dest] != getattr(options, one.dest)]
+
+
+def _told(form: Mapping[str, str]) -> dict[str, object]:
+    """A form's values, by the names of options."""
+    fields = {option.dest: (option.dest, option.kind) for option in _OPTIONS} | _USERS
+    told: dict[str, object] = {}
+    for field, (name, kind) in fields.items():
+        text = form.get(field)
         if text is not None:
             try:
-                setattr(changed, option.dest, option.kind(text))
+                told[name] = kind(text)
             except ValueError as error:
-                raise SettingsError(f"{option.dest}: {text!r} is not {_NUMBERS[option.kind]}") from error
-    return load_settings(changed)
+                raise SettingsError(f"{field}: {text!r} is not {_NUMBERS[kind]}") from error
+    return told
