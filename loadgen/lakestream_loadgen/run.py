@@ -236,8 +236,10 @@ class LoadRun:
         if self._ledger is None:
             return
         self.producer.close()
-        self._ledger.close()
-        self._ledger = self._part = None
+        try:
+            self._ledger.close()
+        except (LoadgenError, OSError) as error:
+            self._fail(f"the ledger cannot be ended: {error}")
 
     def _quitting(self, environment: Environment, **_: Any) -> None:
         # After SIGTERM Locust asks for the exit code before it stops the users.
@@ -248,6 +250,10 @@ class LoadRun:
         if environment.process_exit_code is None:
             environment.process_exit_code = exit_status(environment, self._records_lost, missing)
 
+        self._close()
+        self._ledger = self._part = None
+
+    def _close(self) -> None:
     def _on_workers(self, environment: Environment, msg: Any) -> None:
         workers = max(int(msg.data["workers"]), 1)
         # Later messages tell when the run began no better: each took its time to come.
@@ -257,6 +263,7 @@ class LoadRun:
     def _on_drain(self, environment: Environment, msg: Any) -> None:
         runner = self._runner
         assert isinstance(runner, WorkerRunner)  # only workers are asked
+        self._close()
         self.drain()
         # With the last acknowledgements, and before the answer: a master that quits waits half a second for reports.
         self._report(runner)

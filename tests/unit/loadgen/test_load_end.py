@@ -1,0 +1,47 @@
+"""How a load ends where its ledger cannot. Run in a process of its own: Locust patches the one that imports it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+RUN = """
+import logging, os, resource, sys
+from pathlib import Path
+from locust.argument_parser import get_parser
+from locust.env import Environment
+from lakestream_loadgen import locustfile, run
+
+logging.basicConfig(stream=sys.stdout)
+options = get_parser(default_config_files=[]).parse_args(["--ledger", sys.argv[1]])
+environment = Environment(parsed_options=options)
+environment.create_local_runner()
+run.LoadRun.install(environment)
+environment.events.test_start.fire(environment=environment)
+ledger, = Path(sys.argv[1]).glob("*.ledger")
+# As of a full disk.
+resource.setrlimit(resource.RLIMIT_FSIZE, (ledger.stat().st_size + 1,) * 2)
+if sys.argv[2] == "stopped":
+    environment.events.test_stop.fire(environment=environment)
+environment.events.quitting.fire(environment=environment, reverse=True)
+environment.events.test_stop.fire(environment=environment)
+print("status", environment.process_exit_code)
+"""
+
+
+@pytest.mark.parametrize("how", ["stopped", "SIGTERM"])
+def test_a_load_whose_ledger_cannot_be_ended_fails_and_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, how: str
+) -> None:
+    """Locust asks for the status before it stops the users, when SIGTERM comes to a load with a page."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"):
+        monkeypatch.setenv(name, "local")
+    command = [sys.executable, "-c", RUN, str(tmp_path), how]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "status 2", done.stdout
+    assert "the ledger cannot be ended: " in done.stdout
+    assert "Traceback" not in done.stdout
