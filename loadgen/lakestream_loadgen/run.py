@@ -298,6 +298,8 @@ class _Master:
         self._greenlet = gevent.spawn(self._keep_telling)
 
     def _keep_telling(self) -> None:
+        self._settled = Event()
+        self._settled.set()
         while True:
             gevent.sleep(1.0)
             self._tell_workers()
@@ -316,10 +318,19 @@ class _Master:
 
     def drain(self) -> set[str]:
         """Have the workers settle what is under way; at once if no run is. Returns those that were lost in this run."""
-        if self._greenlet is None:
-            return self._lost
-        self._greenlet.kill()
-        self._greenlet = None
+        if self._greenlet is not None:
+            self._greenlet.kill()
+            self._greenlet = None
+            self._settled.clear()
+            try:
+                self._drain()
+            finally:
+                self._settled.set()
+        # Asked for once more, as by a second SIGTERM: what is said next is the end of the same run.
+        self._settled.wait()
+        return self._lost
+
+    def _drain(self) -> None:
         self._drained.clear()
         self._runner.send_message(_DRAIN)
         began = time.monotonic()
@@ -329,7 +340,6 @@ class _Master:
             # While there is something to wait for, as well: Locust forgets after a minute who is missing.
             self._note_lost()
         self._note_lost()
-        return self._lost
 
     def _awaited(self, seconds: float) -> set[str]:
         """Workers whose answer is waited for after so many seconds: one that is not heard of may just be slow."""

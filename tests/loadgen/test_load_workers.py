@@ -8,7 +8,8 @@ from pathlib import Path
 from lakestream_loadgen.ledger import read_ledgers
 from lakestream_localkinesis.testing import LocalKinesis
 
-from .conftest import audit_stream, free_port, master, wait_for, worker
+from .conftest import audit_stream, free_port, locust, master, wait_for, worker
+from .test_load_runs import rows
 
 
 def test_a_worker_keeps_the_ledger_that_it_was_started_with(kinesis: LocalKinesis, tmp_path: Path) -> None:
@@ -51,3 +52,25 @@ def test_a_worker_that_is_lost_fails_the_run(kinesis: LocalKinesis, tmp_path: Pa
     assert "is not heard of" in output
     verdict = audit_stream(kinesis, tmp_path)
     assert verdict.ok, verdict
+
+
+def test_a_second_sigterm_waits_for_what_the_first_waits_for(kinesis: LocalKinesis, tmp_path: Path) -> None:
+    """As `timeout` sends two: the master ended, with the figures of before, while its workers still settled."""
+    port = str(free_port())
+    page = ("--master", "--autostart", "--web-port", str(free_port()), "--master-bind-port", port)
+    with locust(kinesis, *page, "--users", "20", "-r", "20") as one, worker(kinesis, port, tmp_path):
+        wait_for(lambda: kinesis.records("orders"))
+        kinesis.faults.latency(5, "PutRecords")
+        known = len(kinesis.records("orders"))
+        wait_for(lambda: len(kinesis.records("orders")) > known)
+        assert one.stdout is not None
+        one.send_signal(signal.SIGTERM)
+        for line in one.stdout:
+            if "Got SIGTERM" in line:
+                break
+        one.send_signal(signal.SIGTERM)
+        output, _ = one.communicate(timeout=240)
+    assert one.returncode == 0, output
+    verdict = audit_stream(kinesis, tmp_path)
+    assert verdict.ok, verdict
+    assert rows(output)["records acknowledged"] == verdict.acknowledged
