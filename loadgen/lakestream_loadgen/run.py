@@ -23,7 +23,7 @@ import gevent
 from gevent.event import Event
 from locust import log
 from locust.env import Environment
-from locust.runners import MasterRunner, Runner, WorkerRunner
+from locust.runners import STATE_INIT, MasterRunner, Runner, WorkerRunner
 
 from lakestream_loadgen.errors import LedgerError, LoadgenError, SettingsError
 from lakestream_loadgen.events import OrderEvents
@@ -229,6 +229,13 @@ class LoadRun:
         # First: who was given tokens hands in what they are for.
         self.pacer.stop()
         left = self.producer.drain(DRAIN_SECONDS)
+        runner, options = self._runner, self._environment.parsed_options
+        headless = options is not None and options.headless
+        if headless and isinstance(runner, MasterRunner) and runner.state == STATE_INIT and not runner.shape_greenlet:
+            # Locust waits for its workers, and looks at nothing else.
+            logger.critical("the load has not started: SIGTERM came before its workers")
+            runner.quit()
+            sys.exit(CANNOT)
         if left:
             logger.warning("%d records are not settled after %.0f s, and are given up", left, DRAIN_SECONDS)
 

@@ -74,3 +74,15 @@ def test_a_second_sigterm_waits_for_what_the_first_waits_for(kinesis: LocalKines
     verdict = audit_stream(kinesis, tmp_path)
     assert verdict.ok, verdict
     assert rows(output)["records acknowledged"] == verdict.acknowledged
+
+
+def test_a_master_that_waits_for_its_workers_can_be_ended(kinesis: LocalKinesis) -> None:
+    with master(kinesis, str(free_port()), "--expect-workers", "2") as one:
+        assert one.stdout is not None
+        for line in one.stdout:
+            if "Waiting for workers" in line:
+                break
+        one.send_signal(signal.SIGTERM)
+        output, _ = one.communicate(timeout=240)
+    assert one.returncode == 2, output
+    assert "the load has not started" in output
