@@ -143,3 +143,10 @@ def users_at(shape: Shape, t: float, most: int, workers: int) -> int:
     """
     level = math.ceil(shape.records_per_second(t) / shape.peak * 20 - 1e-9)
     return max(workers, math.ceil(most * level / 20))
+
+
+def next_users(users: int, there: int, spawn_rate: float, seconds: float) -> int:
+    """How many to have on the way from ``there`` to ``users``, so many seconds after the last step; one at least."""
+    due = spawn_rate * seconds
+    step = round(due) if due >= 0.9 else 0
+    return max(min(max(users, there - step), there + step), 1)

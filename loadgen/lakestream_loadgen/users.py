@@ -7,11 +7,12 @@ from typing import Any
 
 from locust import LoadTestShape, User, task
 from locust.exception import StopUser
+from locust.runners import MasterRunner
 
 from lakestream_loadgen.errors import LoadgenError
 from lakestream_loadgen.kinesis.producer import KinesisProducer
 from lakestream_loadgen.run import LoadRun
-from lakestream_loadgen.shapes import users_at
+from lakestream_loadgen.shapes import next_users, users_at
 
 
 class KinesisUser(User):
@@ -58,6 +59,7 @@ class OrderShape(LoadTestShape):
 
     use_common_options = True
 
+    _stepped = 0.0
     def tick(self) -> tuple[int, float] | None:
         if self.runner is None or self.runner.environment.parsed_options is None:
             raise LoadgenError("the load shape needs a runner with options")
@@ -68,4 +70,17 @@ class OrderShape(LoadTestShape):
             return None
         # The runner of a master has workers; of a process on its own it does the work.
         workers = max(getattr(self.runner, "worker_count", 1), 1)
-        return users_at(run.settings.shape, elapsed, options.num_users or 1, workers), options.spawn_rate or 1.0
+        users = users_at(run.settings.shape, elapsed, options.num_users or 1, workers)
+        spawn_rate = options.spawn_rate or 1.0
+        if isinstance(self.runner, MasterRunner):
+            users = self._step(self.runner, users, spawn_rate)
+        return users, spawn_rate
+
+    def _step(self, runner: MasterRunner, users: int, spawn_rate: float) -> int:
+        """A master asks for nothing more, not even whether the run is over, before all users are there."""
+        there = runner.shape_last_tick[0] if runner.shape_last_tick else 0
+        now = time.perf_counter()
+        step = next_users(users, there, spawn_rate, now - self._stepped if there else 1.0)
+        if step != there:
+            self._stepped = now
+        return step

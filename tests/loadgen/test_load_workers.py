@@ -54,6 +54,14 @@ def test_a_worker_that_is_lost_fails_the_run(kinesis: LocalKinesis, tmp_path: Pa
     assert verdict.ok, verdict
 
 
+def test_a_run_is_over_in_time_also_while_its_users_are_started(kinesis: LocalKinesis, tmp_path: Path) -> None:
+    port = str(free_port())
+    arguments = ("--users", "1000", "-r", "1", "--run-time", "3s")
+    with master(kinesis, port, *arguments) as one, worker(kinesis, port, tmp_path):
+        output, _ = one.communicate(timeout=240)
+    assert one.returncode == 0, output
+
+
 def test_a_second_sigterm_waits_for_what_the_first_waits_for(kinesis: LocalKinesis, tmp_path: Path) -> None:
     """As `timeout` sends two: the master ended, with the figures of before, while its workers still settled."""
     port = str(free_port())

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from lakestream_loadgen.errors import SettingsError
 from lakestream_loadgen.pacing import TokenMeter, portion
-from lakestream_loadgen.shapes import SHAPES, Constant, Ramp, make_shape, users_at
+from lakestream_loadgen.shapes import SHAPES, Constant, Ramp, make_shape, next_users, users_at
 
 names = st.sampled_from(sorted(SHAPES))
 times = st.floats(0, 1000)
@@ -115,3 +115,22 @@ def test_portions() -> None:
     assert portion(600, 2000, 100) == 30
     assert portion(600, 2000, 25) == 25
     assert portion(50, 4, 100) == 13
+
+
+@pytest.mark.parametrize(
+    ("there", "spawn_rate", "seconds", "then"),
+    [
+        (0, 1.0, 1.0, 1),
+        (0, 0.1, 1.0, 1),
+        (1, 0.1, 1.0, 1),
+        (1, 0.1, 10.0, 2),
+        (1, 1.0, 0.99, 2),
+        (10, 20.0, 1.1, 32),
+        (90, 20.0, 1.0, 100),
+        (100, 20.0, 1.0, 100),
+        (150, 20.0, 1.0, 130),
+        (110, 20.0, 1.0, 100),
+    ],
+)
+def test_users_come_and_go_at_the_spawn_rate(there: int, spawn_rate: float, seconds: float, then: int) -> None:
+    assert next_users(100, there, spawn_rate, seconds) == then
