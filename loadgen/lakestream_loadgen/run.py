@@ -22,6 +22,7 @@ from weakref import WeakKeyDictionary
 import gevent
 from gevent.event import Event
 from locust import log
+from locust.argument_parser import get_parser
 from locust.env import Environment
 from locust.runners import STATE_INIT, MasterRunner, Runner, WorkerRunner
 
@@ -95,9 +96,12 @@ class LoadRun:
 
     def __init__(self, environment: Environment) -> None:
         self._environment = environment
-        # Kept apart: a master sends all its options to its workers, in place of theirs.
-        self._own_ledger = self._told().ledger
+        # Kept apart: a master sends all its options to its workers, in place of theirs, and may have done so by now.
+        is_worker = isinstance(environment.runner, WorkerRunner)
+        self._own_ledger = (load_settings(get_parser().parse_args()) if is_worker else self._told()).ledger
         self.stop_requested = False
+        self.installed = Event()
+        """Until then a worker's users, which Locust may have started already, have nothing to write to."""
         self.is_under_way = self.is_ending = False
         """Whether a test runs, also one that is only this master's; and whether it is being stopped."""
         self._records_lost = RecordsLost(environment)
@@ -120,8 +124,14 @@ class LoadRun:
         run._follow()
         if isinstance(environment.runner, MasterRunner):
             run._master = _Master(environment.runner)
+            # Or the second worker that comes late would have a share of the rate, and no users to write it.
+            environment.parsed_options.enable_rebalancing = True  # type: ignore[union-attr]  # there are settings
         else:
             run._listen()
+            if getattr(environment.runner, "worker_state", STATE_INIT) != STATE_INIT:
+                # Of a worker that comes late the test began meanwhile, and nobody listened.
+                run._start()
+            run.installed.set()
         environment.events.quitting.add_listener(run._quitting)
         if environment.shape_class is not None:
             # Headless, Locust handles SIGTERM only when its shape has ended; until then it would just die.
@@ -221,6 +231,13 @@ class LoadRun:
 
     def _request_stop(self) -> None:
         self.stop_requested = True
+        runner, options = self._runner, self._environment.parsed_options
+        headless = options is not None and options.headless
+        if headless and isinstance(runner, MasterRunner) and runner.state == STATE_INIT and not runner.shape_greenlet:
+            # Locust waits for its workers, and looks at nothing else.
+            logger.critical("the load has not started: SIGTERM came before its workers")
+            runner.quit()
+            sys.exit(CANNOT)
 
     def drain(self) -> None:
         """Stop new events and wait until everything under way is settled; at once if nothing is."""
@@ -229,17 +246,14 @@ class LoadRun:
         # First: who was given tokens hands in what they are for.
         self.pacer.stop()
         left = self.producer.drain(DRAIN_SECONDS)
-        runner, options = self._runner, self._environment.parsed_options
-        headless = options is not None and options.headless
-        if headless and isinstance(runner, MasterRunner) and runner.state == STATE_INIT and not runner.shape_greenlet:
-            # Locust waits for its workers, and looks at nothing else.
-            logger.critical("the load has not started: SIGTERM came before its workers")
-            runner.quit()
-            sys.exit(CANNOT)
         if left:
             logger.warning("%d records are not settled after %.0f s, and are given up", left, DRAIN_SECONDS)
 
     def _stop(self, **_: Any) -> None:
+        self._close()
+        self._ledger = self._part = None
+
+    def _close(self) -> None:
         if self._ledger is None:
             return
         self.producer.close()
@@ -251,16 +265,13 @@ class LoadRun:
     def _quitting(self, environment: Environment, **_: Any) -> None:
         # After SIGTERM Locust asks for the exit code before it stops the users.
         self.drain()
+        self._close()
         if isinstance(environment.runner, WorkerRunner):
             self._report(environment.runner)
         missing = self._master.drain() if self._master else set()
         if environment.process_exit_code is None:
             environment.process_exit_code = exit_status(environment, self._records_lost, missing)
 
-        self._close()
-        self._ledger = self._part = None
-
-    def _close(self) -> None:
     def _on_workers(self, environment: Environment, msg: Any) -> None:
         workers = max(int(msg.data["workers"]), 1)
         # Later messages tell when the run began no better: each took its time to come.
@@ -270,7 +281,6 @@ class LoadRun:
     def _on_drain(self, environment: Environment, msg: Any) -> None:
         runner = self._runner
         assert isinstance(runner, WorkerRunner)  # only workers are asked
-        self._close()
         self.drain()
         # With the last acknowledgements, and before the answer: a master that quits waits half a second for reports.
         self._report(runner)
@@ -290,6 +300,8 @@ class _Master:
         self._drained: set[str] = set()
         self._lost: set[str] = set()
         self._news = Event()
+        self._settled = Event()
+        self._settled.set()
         self._began = 0.0
         self._greenlet: gevent.Greenlet | None = None
         runner.register_message(_DRAINED, self._on_drained)
@@ -305,8 +317,6 @@ class _Master:
         self._greenlet = gevent.spawn(self._keep_telling)
 
     def _keep_telling(self) -> None:
-        self._settled = Event()
-        self._settled.set()
         while True:
             gevent.sleep(1.0)
             self._tell_workers()

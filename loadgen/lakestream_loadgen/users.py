@@ -32,6 +32,7 @@ class KinesisUser(User):
 
     @property
     def producer(self) -> KinesisProducer:
+        self.run_of_load.installed.wait()
         if not self.run_of_load.is_open:
             # The load could not start, which it has told; Locust makes its users all the same.
             raise StopUser
@@ -58,8 +59,8 @@ class OrderShape(LoadTestShape):
     """
 
     use_common_options = True
-
     _stepped = 0.0
+
     def tick(self) -> tuple[int, float] | None:
         if self.runner is None or self.runner.environment.parsed_options is None:
             raise LoadgenError("the load shape needs a runner with options")

@@ -70,8 +70,10 @@ def master(
     return locust(kinesis, "--master", "--headless", "--master-bind-port", port, *arguments, patience=patience)
 
 
-def worker(kinesis: LocalKinesis, port: str, ledger: Path) -> AbstractContextManager[subprocess.Popen[str]]:
-    return locust(kinesis, "--worker", "--master-port", port, "--ledger", str(ledger))
+def worker(
+    kinesis: LocalKinesis, port: str, ledger: Path, *arguments: str
+) -> AbstractContextManager[subprocess.Popen[str]]:
+    return locust(kinesis, "--worker", "--master-port", port, "--ledger", str(ledger), *arguments)
 
 
 def wait_for(condition: Callable[[], object], seconds: float = 180.0) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import signal
+from contextlib import ExitStack
 from pathlib import Path
 
 from lakestream_loadgen.ledger import read_ledgers
 from lakestream_localkinesis.testing import LocalKinesis
 
-from .conftest import audit_stream, free_port, locust, master, wait_for, worker
+from .conftest import EVENT_ID, audit_stream, free_port, locust, master, wait_for, worker
 from .test_load_runs import rows
 
 
@@ -54,6 +55,22 @@ def test_a_worker_that_is_lost_fails_the_run(kinesis: LocalKinesis, tmp_path: Pa
     assert verdict.ok, verdict
 
 
+def test_workers_that_come_late_write_their_shares(kinesis: LocalKinesis, tmp_path: Path) -> None:
+    """The run goes on without a change of users: whoever comes must be given some, and have what these need."""
+    port, slow = str(free_port()), str(Path(__file__).with_name("slow_locustfile.py"))
+    with ExitStack() as started:
+        told = started.enter_context(master(kinesis, port, "--users", "6", "-r", "6"))
+        started.enter_context(worker(kinesis, port, tmp_path))
+        for number in (1, 2):
+            wait_for(lambda: len(written_by(kinesis)) == number)  # noqa: B023
+            started.enter_context(worker(kinesis, port, tmp_path, "-f", slow))
+        wait_for(lambda: len(written_by(kinesis)) == 3)
+        told.send_signal(signal.SIGTERM)
+        told.communicate(timeout=240)
+    verdict = audit_stream(kinesis, tmp_path)
+    assert verdict.ok, verdict
+
+
 def test_a_run_is_over_in_time_also_while_its_users_are_started(kinesis: LocalKinesis, tmp_path: Path) -> None:
     port = str(free_port())
     arguments = ("--users", "1000", "-r", "1", "--run-time", "3s")
@@ -82,6 +99,12 @@ def test_a_second_sigterm_waits_for_what_the_first_waits_for(kinesis: LocalKines
     verdict = audit_stream(kinesis, tmp_path)
     assert verdict.ok, verdict
     assert rows(output)["records acknowledged"] == verdict.acknowledged
+
+
+def written_by(kinesis: LocalKinesis) -> set[bytes]:
+    """The workers whose events are in the stream."""
+    found = (EVENT_ID.search(record.data) for record in kinesis.records("orders"))
+    return {one[1].split(b"-")[1] for one in found if one}
 
 
 def test_a_master_that_waits_for_its_workers_can_be_ended(kinesis: LocalKinesis) -> None:
