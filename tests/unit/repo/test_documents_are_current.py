@@ -35,6 +35,24 @@ def test_the_orders_example_has_the_schema_of_the_generated_events() -> None:
 
 @pytest.mark.parametrize("document", PROSE, ids=lambda path: str(path.relative_to(ROOT)))
 def test_links_lead_somewhere(document: Path) -> None:
-    targets = re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", document.read_text("utf-8"))
+    targets = re.findall(r"\]\(([^)\s]+)\)", document.read_text("utf-8"))
     local = [target for target in targets if "://" not in target and not target.startswith("mailto:")]
-    assert [target for target in local if not (document.parent / target).exists()] == []
+    assert [target for target in local if not _leads_somewhere(document, target)] == []
+
+
+def _leads_somewhere(document: Path, target: str) -> bool:
+    name, _, anchor = target.partition("#")
+    place = document.parent / name if name else document
+    return place.exists() and (not anchor or anchor in _anchors(place.read_text("utf-8")))
+
+
+def _anchors(text: str) -> set[str]:
+    """Of headings, by GitHub's rule."""
+    headings = re.findall(r"^#+ +(.*)$", re.sub(r"^```.*?^```", "", text, flags=re.MULTILINE | re.DOTALL), re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("document", PROSE, ids=lambda path: str(path.relative_to(ROOT)))
+def test_python_can_be_copied(document: Path) -> None:
+    for block in re.findall(r"^```python\n(.*?)^```", document.read_text("utf-8"), re.MULTILINE | re.DOTALL):
+        compile(block, str(document), "exec")
