@@ -29,6 +29,9 @@ def after_end(goal: Goal, app: Application, seen: WriterSeen, now: datetime) -> 
         return goal.deleting(app, reason, memory, "Its driver has ended.")
     if ending is None or ending.application_uid != app.uid:
         return _count(goal, app, seen, now)
+    if _is_given_up(goal, app, ending):
+        # To go back was not asked for when it was counted, or could not be.
+        return reject(goal, app, seen, ending.message)
     if ending.retry_at is not None and now >= ending.retry_at:
         return _restart(goal, app, memory, ending)
     return _wait(memory, ending, now)
@@ -56,11 +59,11 @@ def _wait(memory: Memory, ending: Ending, now: datetime, *events: Emit) -> Outco
     return Outcome(situation, ending.reason, memory, ending.message, events, wake_at=wake_at)
 
 
-def reject(goal: Goal, app: Application, seen: WriterSeen, why: str, now: datetime) -> Outcome:
+def reject(goal: Goal, app: Application, seen: WriterSeen, why: str) -> Outcome:
     """Give a document up that never got to run, for the one before it that did."""
     event = Emit("RolledBack", f"Writer {goal.names.writer} goes back to the last spec that ran. {why}", warning=True)
     memory = seen.memory.model_copy(update={"rejected": app.fingerprint, "failures": 0, "ending": None})
-    return Outcome(Situation.STOPPING, "RolledBack", memory, event.message, (event,), wake_at=now)
+    return Outcome(Situation.STOPPING, "RolledBack", memory, event.message, (event,))
 
 
 def has_drifted(app: Application, memory: Memory, now: datetime) -> bool:
@@ -124,16 +127,17 @@ def _count(goal: Goal, app: Application, seen: WriterSeen, now: datetime, *, stu
         by_document=failure.by_document + (before.by_document if before else 0),
         retry_at=None if pause is None else now + pause,
     )
-    if can_go_back(goal, app) and not ran and _is_hopeless(ending):
-        return reject(goal, app, seen, ending.message, now)
+    if _is_given_up(goal, app, ending):
+        return reject(goal, app, seen, ending.message)
     memory = seen.memory.model_copy(update={"failures": failures, "ending": ending, "drain": None})
     event = Emit(failure.reason, f"Writer {goal.names.writer}: {ending.message}", warning=True)
     return _wait(memory, ending, now, event)
 
 
-def _is_hopeless(ending: Ending) -> bool:
-    """Whether a document that has not run yet never will."""
-    return ending.exit in (Exit.SETTINGS, Exit.PERMANENT) or ending.by_document >= timings.REJECTIONS
+def _is_given_up(goal: Goal, app: Application, ending: Ending) -> bool:
+    """Whether a document has not run yet and never will, and there is another one that did."""
+    hopeless = ending.exit in (Exit.SETTINGS, Exit.PERMANENT) or ending.by_document >= timings.REJECTIONS
+    return hopeless and not ending.ran and can_go_back(goal, app)
 
 
 def _explain(app: Application, seen: WriterSeen, failure: Failure) -> str:

@@ -161,7 +161,7 @@ def _keep(goal: Goal, app: Application, seen: WriterSeen, now: datetime) -> Outc
         return end_stuck(goal, app, seen, now)
     pends = pod is not None and pod.phase is PodPhase.PENDING
     if pod and pends and seen_so(seen, pod.created_at, now) > timings.NEVER_STARTED and can_go_back(goal, app):
-        return reject(goal, app, seen, f"Its pod never started: {pod.message}", now)
+        return reject(goal, app, seen, f"Its pod never started: {pod.message}")
     report, drain = seen.own_report if pod else None, seen.memory.drain
     # A driver that follows a request will end, even if the request is taken back.
     followed = drain is not None and report is not None and report.drain == drain.id

@@ -1017,6 +1017,33 @@ def test_without_rollback_a_spec_that_never_runs_stays() -> None:
     assert _says(cluster, ConditionType.SPEC_VALID) == (False, "SettingsRefused")
 
 
+@pytest.mark.parametrize("behaviour", [Behaviour.REFUSES, Behaviour.CRASHES])
+def test_rollback_may_be_asked_for_once_a_spec_has_failed(behaviour: Behaviour) -> None:
+    cluster = _running()
+    (good,) = cluster.running()
+    cluster.behaviour = lambda one: Behaviour.WELL if one == good.fingerprint else behaviour
+    cluster.edit(lambda spec: spec.update(schema="order_id whatever"))
+    cluster.advance(5 * MINUTE)
+    cluster.edit(lambda spec: spec.update(rollback=True))
+    cluster.advance(MINUTE)
+    assert [one.fingerprint for one in cluster.running()] == [good.fingerprint]
+    assert _says(cluster, ConditionType.DEGRADED) == (True, "RolledBack")
+
+
+def test_a_rollback_that_is_refused_waits_until_it_is_tried_again() -> None:
+    cluster = _running(rollback=True)
+    (good,) = cluster.running()
+    cluster.behaviour = lambda one: Behaviour.WELL if one == good.fingerprint else Behaviour.REFUSES
+    cluster.edit(lambda spec: spec.update(schema="order_id whatever"))
+    while cluster.started == [good] or good in cluster.running():
+        cluster.advance(timedelta(seconds=5), step=timedelta(seconds=5))
+    cluster.api.moods[Kind.ConfigMap] = Mood.REFUSES
+    cluster.advance(MINUTE)
+    decision = cluster.reconcile()
+    assert decision is not None
+    assert decision.wake_at > cluster.clock()
+
+
 def test_a_restarted_operator_touches_nothing() -> None:
     cluster = _running(writers=("json", "hudi"))
     versions = {key: one["metadata"]["uid"] for key, one in cluster.objects.items()}
