@@ -366,15 +366,16 @@ def _conclude(
     events: list[Emit] = []
     if target != current and not spec.dry_run:
         events.append(Emit("Scaled", text))
+    advised = state.advising(target if spec.dry_run and target != current else None, now)
     if spec.dry_run and target != current:
         text, target = f"dry run, stays at {current}: {text}", current
-        if outcome.target != state.advised:
+        if advised.advised_at != state.advised_at:
             events.append(Emit("DryRun", text))
-    limit, is_news, state = held(spec, state, outcome.condition, target, now)
+    limit, is_news, state = held(spec, advised, outcome.condition, target, now)
     if limit is not None and is_news:
         events.append(Emit(limit.reason.value, limit.message, warning=True))
     wanted = target if outcome.wanted is None else outcome.wanted
-    state = replace(state, explanation=text, wanted=wanted, condition=limit, advised=outcome.target)
+    state = replace(state, explanation=text, wanted=wanted, condition=limit)
     if target != current:
         state = _changed(state, target, outcome.rate, now)
     return ScaleDecision(target, wanted, text, limit, tuple(events), state)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Self
 
 from pydantic import AwareDatetime
 
@@ -14,6 +15,8 @@ _MOST_KEPT = 128 * 1024
 """Characters: Kubernetes lets the annotations of an object have 256 KiB together."""
 _LEAST_ALIKE = 0.01
 """Of a record that comes now: what any record costs at least, however few bytes it has."""
+_ADVISED_EVERY = timedelta(minutes=10)
+"""Between two events of a dry run: what nobody acts on is called for at each evaluation, now more and now less."""
 
 
 class LimitReason(StrEnum):
@@ -212,7 +215,9 @@ class ScalingState(Remembered):
     """What was said at the last evaluation."""
     wanted: int | None = None
     advised: int | None = None
-    """What would have been asked for, but for a dry run."""
+    """What was told last that would have been asked for, but for a dry run."""
+    advised_at: AwareDatetime | None = None
+    """When that was told."""
     condition: ScalingCondition | None = None
     at_maximum_at: AwareDatetime | None = None
     """When more than `maxExecutors` were called for last."""
@@ -230,6 +235,14 @@ class ScalingState(Remembered):
         if not self.samples:
             return ScalingState(target=self.target).to_json()
         return replace(self, samples=self.samples[len(self.samples) // 2 + 1 :]).to_json()
+
+    def advising(self, executors: int | None, now: datetime) -> Self:
+        """The state once so many would be asked for, but for a dry run (None: no others than there are); where that is
+        to be told, `advised_at` is another time."""
+        quiet = self.advised_at is not None and timedelta() <= now - self.advised_at < _ADVISED_EVERY
+        if quiet or executors == self.advised:
+            return self
+        return replace(self, advised=executors, advised_at=self.advised_at if executors is None else now)
 
     def unchanged_for(self, span: timedelta, now: datetime) -> bool:
         """Whether the last step is longer ago than that."""

@@ -613,6 +613,13 @@ def test_a_dry_run_says_and_does_nothing() -> None:
     assert driver.events.count("DryRun") <= 4
 
 
+def test_a_dry_run_of_a_load_that_goes_up_and_down_is_told_every_ten_minutes_at_most() -> None:
+    driver = Driver(2, SPEC.model_copy(update={"dry_run": True}))
+    for number in range(240):
+        driver.run(15, 38_000 * (1.2 if number % 7 < 3 else 0.8))
+    assert 1 <= driver.events.count("DryRun") <= 6
+
+
 def test_in_an_excluded_window_nothing_changes() -> None:
     window = ExcludedWindow(cron="0 12 * * *", duration=timedelta(hours=2))
     driver = Driver(5, SPEC.model_copy(update={"excluded_windows": (window,)}))
