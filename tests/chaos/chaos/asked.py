@@ -24,7 +24,7 @@ _REFUSALS = (
     *("there is no checkpoint", "there is no folder", "the checkpoint has no commit"),
     *("nothing to replay", "Give --despite-deletes"),
     *("nothing is to be undone", "may have been cleaned", "is not known any more", "records are gone"),
-    *("the table can be read as of", "that can be read is", "has yet to come"),
+    *("the table can be read as of", "that can be read is", "has no commits yet", "has yet to come"),
 )
 """Of what may be refused, rightly."""
 _UNTIL = re.compile(r"backfill \d+: what arrived in .* to (.*) UTC\.")
