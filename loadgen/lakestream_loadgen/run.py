@@ -326,8 +326,11 @@ class _Master:
         elapsed = time.monotonic() - self._began
         self._runner.send_message(_WORKERS, {"workers": self._runner.worker_count, "elapsed": elapsed})
 
+    def _missing(self) -> set[str]:
+        return {one.id for one in self._runner.clients.missing}
+
     def _note_lost(self) -> None:
-        missing = {one.id for one in self._runner.clients.missing}
+        missing = self._missing()
         for worker in missing - self._lost:
             logger.warning("worker %s is not heard of: what it had sent may not have been written", worker)
         # Some are just slow, and come back. Locust forgets the others after a while.
@@ -339,10 +342,15 @@ class _Master:
             self._greenlet.kill()
             self._greenlet = None
             self._settled.clear()
+            abandoned = self._missing() if not self._runner.worker_count else set()
+            if abandoned:
+                logger.warning("the load is at its end since no worker was heard of: it is not what was asked for")
             try:
                 self._drain()
             finally:
                 self._settled.set()
+            # Also of those that came back by now.
+            self._lost |= abandoned
         # Asked for once more, as by a second SIGTERM: what is said next is the end of the same run.
         self._settled.wait()
         return self._lost

@@ -55,6 +55,19 @@ def test_a_worker_that_is_lost_fails_the_run(kinesis: LocalKinesis, tmp_path: Pa
     assert verdict.ok, verdict
 
 
+def test_a_run_that_ends_since_its_last_worker_was_not_heard_of_fails(kinesis: LocalKinesis, tmp_path: Path) -> None:
+    port = str(free_port())
+    with master(kinesis, port, patience=5) as one, worker(kinesis, port, tmp_path) as slow:
+        wait_for(lambda: kinesis.records("orders"))
+        slow.send_signal(signal.SIGSTOP)
+        assert one.stdout is not None
+        before = next(line for line in one.stdout if "last worker went missing" in line)
+        slow.send_signal(signal.SIGCONT)
+        output, _ = one.communicate(timeout=240)
+    assert one.returncode == 1, before + output
+    assert "no worker was heard of" in output
+
+
 def test_workers_that_come_late_write_their_shares(kinesis: LocalKinesis, tmp_path: Path) -> None:
     """The run goes on without a change of users: whoever comes must be given some, and have what these need."""
     port, slow = str(free_port()), str(Path(__file__).with_name("slow_locustfile.py"))
