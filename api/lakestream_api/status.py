@@ -28,6 +28,7 @@ class ConditionType(StrEnum):
     READY = "Ready"
     PROGRESSING = "Progressing"
     DEGRADED = "Degraded"
+    STALLED = "Stalled"
     SPEC_VALID = "SpecValid"
     SCALING_LIMITED = "ScalingLimited"
     QUARANTINING = "Quarantining"
@@ -47,8 +48,9 @@ class Condition(WireModel):
 
     type: ConditionType
     """`Ready`: every writer's driver runs and commits batches. `Progressing`: something is being
-    started, changed or stopped. `Degraded`: a writer does not do what it should. `SpecValid`: the
-    spec can be carried out. `ScalingLimited`: more executors are called for than there can be, or
+    started, changed or stopped. `Degraded`: a writer does not do what it should. `Stalled`: part
+    of the spec is not carried out before somebody changes it. `SpecValid`: the spec can be carried
+    out. `ScalingLimited`: more executors are called for than there can be, or
     than would help. `Quarantining`: more of the records than `spec.quarantine.warnFraction` are
     kept in quarantine. `UpToDate`: all run the image that they would be started with now."""
 

@@ -69,6 +69,7 @@ def conditions(stream: Stream, findings: Findings, now: datetime) -> tuple[Condi
         ConditionType.READY: _ready(findings),
         ConditionType.PROGRESSING: _progressing(stream, findings),
         ConditionType.DEGRADED: _degraded(findings),
+        ConditionType.STALLED: _stalled(findings),
         ConditionType.SPEC_VALID: _spec_valid(findings),
         ConditionType.SCALING_LIMITED: _scaling_limited(findings),
         ConditionType.QUARANTINING: _quarantining(findings),
@@ -190,6 +191,19 @@ def _degraded(findings: Findings) -> _Said:
     worst = next(iter(bad.values()))
     ending = worst.memory.ending
     return _Said(True, worst.reason if worst.situation in _TROUBLE or ending is None else ending.reason, told)
+
+
+def _stalled(findings: Findings) -> _Said:
+    """Who goes by kstatus, as Flux does, waits no longer where this is so."""
+    blocked = {name: one for name, one in findings.outcomes.items() if one.situation is Situation.BLOCKED}
+    if not findings.suspended and not findings.let_go:
+        if findings.problems:
+            return _Said(True, "SpecInvalid", findings.problems)
+        if blocked:
+            return _Said(True, _first(blocked), _told(blocked))
+        if findings.rolled_back:
+            return _Said(True, "RolledBack", _went_back(findings))
+    return _Said(False, "NotStalled", "Nothing waits for a change of the spec.")
 
 
 def _trouble(outcome: Outcome) -> str:

@@ -65,12 +65,28 @@ def test_a_changed_spec_is_in_progress_from_the_edit_until_it_runs() -> None:
     assert cluster.running() == [cluster.started[1]]
 
 
-def test_a_spec_that_is_not_carried_out_is_never_current() -> None:
+def test_a_spec_that_is_not_carried_out_has_failed_until_it_is_another_one() -> None:
     cluster = _applied()
     cluster.advance(5 * MINUTE)
     cluster.edit(lambda spec: spec.update(scaling={"minExecutors": 5, "maxExecutors": 2}))
-    assert _advance(cluster, 5 * MINUTE) == ["InProgress"]
+    assert _advance(cluster, 5 * MINUTE) == ["InProgress", "Failed"]
+    cluster.edit(lambda spec: spec.update(scaling={"minExecutors": 2, "maxExecutors": 5}))
+    assert _advance(cluster, 5 * MINUTE) == ["InProgress", "Current"]
+
+
+def test_a_driver_that_is_not_started_again_has_failed_and_one_that_is_has_not() -> None:
+    assert _advance(_applied(behaviour=lambda _: Behaviour.REFUSES), 20 * MINUTE) == ["InProgress", "Failed"]
     assert _advance(_applied(behaviour=lambda _: Behaviour.CRASHES), 20 * MINUTE) == ["InProgress"]
+
+
+def test_a_spec_that_was_given_up_has_failed_though_the_one_before_runs() -> None:
+    cluster = _applied()
+    cluster.advance(5 * MINUTE)
+    good = cluster.started[0].fingerprint
+    cluster.behaviour = lambda one: Behaviour.WELL if one == good else Behaviour.REFUSES
+    cluster.edit(lambda spec: spec.update(schema="order_id whatever", rollback=True))
+    assert _advance(cluster, 10 * MINUTE)[-1] == "Failed"
+    assert [one.fingerprint for one in cluster.running()] == [good]
 
 
 def test_a_suspended_one_is_in_progress_and_a_deleted_one_is_terminating() -> None:
