@@ -106,6 +106,7 @@ def test_suspended_and_resumed(orders: Stream, kubectl: Kubectl) -> None:
 def test_an_unreadable_schema_is_a_condition_and_not_a_crash_loop(bad: Stream) -> None:
     condition = bad.wait_for_condition(ConditionType.SPEC_VALID, "False")
     assert "spec.schema" in condition.message
+    bad.wait_for_condition(ConditionType.STALLED, "True")
     pod = bad.driver("json")
     uid = pod["metadata"]["uid"] if pod else None
     steadily(
