@@ -63,7 +63,9 @@ def test_a_run_that_ends_since_its_last_worker_was_not_heard_of_fails(kinesis: L
         assert one.stdout is not None
         before = next(line for line in one.stdout if "last worker went missing" in line)
         slow.send_signal(signal.SIGCONT)
-        output, _ = one.communicate(timeout=240)
+        # Not by `communicate`, which passes over what was read ahead with that line.
+        output = one.stdout.read()
+        one.wait(timeout=240)
     assert one.returncode == 1, before + output
     assert "no worker was heard of" in output
 
