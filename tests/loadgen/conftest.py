@@ -83,6 +83,25 @@ def wait_for(condition: Callable[[], object], seconds: float = 180.0) -> None:
         time.sleep(0.1)
 
 
+def told(process: subprocess.Popen[str], text: str) -> str:
+    """What it writes up to the line with a text. The others by `rest`: `communicate` skips what was read ahead."""
+    assert process.stdout is not None
+    lines: list[str] = []
+    for line in process.stdout:
+        lines.append(line)
+        if text in line:
+            return "".join(lines)
+    raise AssertionError(f"it ended without {text!r}: {''.join(lines)}")
+
+
+def rest(process: subprocess.Popen[str]) -> str:
+    """What it writes to its end."""
+    assert process.stdout is not None
+    output = process.stdout.read()
+    process.wait(timeout=240)
+    return output
+
+
 def free_port() -> int:
     """Below those that the system picks: one of them might be somebody's connection before Locust listens on it."""
     for port in random.sample(range(10_000, 30_000), 100):

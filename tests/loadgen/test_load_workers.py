@@ -9,15 +9,15 @@ from pathlib import Path
 from lakestream_loadgen.ledger import read_ledgers
 from lakestream_localkinesis.testing import LocalKinesis
 
-from .conftest import EVENT_ID, audit_stream, free_port, locust, master, wait_for, worker
+from .conftest import EVENT_ID, audit_stream, free_port, locust, master, rest, told, wait_for, worker
 from .test_load_runs import rows
 
 
 def test_a_worker_keeps_the_ledger_that_it_was_started_with(kinesis: LocalKinesis, tmp_path: Path) -> None:
     port = str(free_port())
-    with master(kinesis, port, "--users", "10", "-r", "10") as told, worker(kinesis, port, tmp_path) as one:
+    with master(kinesis, port, "--users", "10", "-r", "10") as leader, worker(kinesis, port, tmp_path) as one:
         wait_for(lambda: kinesis.records("orders"))
-        told.send_signal(signal.SIGTERM)
+        leader.send_signal(signal.SIGTERM)
         output, _ = one.communicate(timeout=240)
     assert one.returncode == 0, output
     verdict = audit_stream(kinesis, tmp_path)
@@ -60,13 +60,10 @@ def test_a_run_that_ends_since_its_last_worker_was_not_heard_of_fails(kinesis: L
     with master(kinesis, port, patience=5) as one, worker(kinesis, port, tmp_path) as slow:
         wait_for(lambda: kinesis.records("orders"))
         slow.send_signal(signal.SIGSTOP)
-        assert one.stdout is not None
-        before = next(line for line in one.stdout if "last worker went missing" in line)
+        output = told(one, "last worker went missing")
         slow.send_signal(signal.SIGCONT)
-        # Not by `communicate`, which passes over what was read ahead with that line.
-        output = one.stdout.read()
-        one.wait(timeout=240)
-    assert one.returncode == 1, before + output
+        output += rest(one)
+    assert one.returncode == 1, output
     assert "no worker was heard of" in output
 
 
@@ -74,14 +71,14 @@ def test_workers_that_come_late_write_their_shares(kinesis: LocalKinesis, tmp_pa
     """The run goes on without a change of users: whoever comes must be given some, and have what these need."""
     port, slow = str(free_port()), str(Path(__file__).with_name("slow_locustfile.py"))
     with ExitStack() as started:
-        told = started.enter_context(master(kinesis, port, "--users", "6", "-r", "6"))
+        leader = started.enter_context(master(kinesis, port, "--users", "6", "-r", "6"))
         started.enter_context(worker(kinesis, port, tmp_path))
         for number in (1, 2):
             wait_for(lambda: len(written_by(kinesis)) == number)  # noqa: B023
             started.enter_context(worker(kinesis, port, tmp_path, "-f", slow))
         wait_for(lambda: len(written_by(kinesis)) == 3)
-        told.send_signal(signal.SIGTERM)
-        told.communicate(timeout=240)
+        leader.send_signal(signal.SIGTERM)
+        leader.communicate(timeout=240)
     verdict = audit_stream(kinesis, tmp_path)
     assert verdict.ok, verdict
 
@@ -103,13 +100,10 @@ def test_a_second_sigterm_waits_for_what_the_first_waits_for(kinesis: LocalKines
         kinesis.faults.latency(5, "PutRecords")
         known = len(kinesis.records("orders"))
         wait_for(lambda: len(kinesis.records("orders")) > known)
-        assert one.stdout is not None
         one.send_signal(signal.SIGTERM)
-        for line in one.stdout:
-            if "Got SIGTERM" in line:
-                break
+        output = told(one, "Got SIGTERM")
         one.send_signal(signal.SIGTERM)
-        output, _ = one.communicate(timeout=240)
+        output += rest(one)
     assert one.returncode == 0, output
     verdict = audit_stream(kinesis, tmp_path)
     assert verdict.ok, verdict
@@ -124,11 +118,8 @@ def written_by(kinesis: LocalKinesis) -> set[bytes]:
 
 def test_a_master_that_waits_for_its_workers_can_be_ended(kinesis: LocalKinesis) -> None:
     with master(kinesis, str(free_port()), "--expect-workers", "2") as one:
-        assert one.stdout is not None
-        for line in one.stdout:
-            if "Waiting for workers" in line:
-                break
+        output = told(one, "Waiting for workers")
         one.send_signal(signal.SIGTERM)
-        output, _ = one.communicate(timeout=240)
+        output += rest(one)
     assert one.returncode == 2, output
     assert "the load has not started" in output
