@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-import textwrap
-
 import pytest
 
-RUN = """
-import json, sys, traceback
+from .conftest import errors_of
+
+PREAMBLE = """
 from locust.argument_parser import get_parser
 from locust.env import Environment
 from lakestream_loadgen import locustfile, page, run
 
-def answer(**form):
-    return client.post("/swarm", data={"user_count": "10", "spawn_rate": "5", **form}).get_json()
-
-def starts():
-    return started.pop() if started else None
-
-errors = {}
-for name, case in json.load(sys.stdin).items():
+def fresh():
     started = []
     options = get_parser(default_config_files=[]).parse_args(["--events", "100", "--run-time", "30s"])
     environment = Environment(shape_class=locustfile.OrderShape(), parsed_options=options)
@@ -32,11 +21,14 @@ for name, case in json.load(sys.stdin).items():
     runner.start_shape = lambda: started.append(options.events)
     run.LoadRun.install(environment)
     page.check_forms(environment)
-    try:
-        exec(case)
-    except Exception:
-        errors[name] = traceback.format_exc()
-print(json.dumps(errors))
+
+    def answer(**form):
+        return client.post("/swarm", data={"user_count": "10", "spawn_rate": "5", **form}).get_json()
+
+    def starts():
+        return started.pop() if started else None
+
+    return locals()
 """
 
 CASES = {
@@ -86,14 +78,5 @@ CASES = {
 def test_the_form_is_answered_with_what_becomes_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"):
         monkeypatch.setenv(name, "local")
-    done = subprocess.run(
-        [sys.executable, "-c", RUN],
-        input=json.dumps({name: textwrap.dedent(case) for name, case in CASES.items()}),
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    errors = json.loads(done.stdout.splitlines()[-1])
+    errors = errors_of(PREAMBLE, CASES)
     assert not errors, "\n".join(f"{name}\n{trace}" for name, trace in errors.items())

@@ -2,32 +2,23 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-import textwrap
-
 import pytest
 
-RUN = """
-import json, sys, traceback
+from .conftest import errors_of
+
+PREAMBLE = """
 from collections import Counter
 from locust.env import Environment
 from lakestream_loadgen.errors import OutcomeUnknownError
 from lakestream_loadgen.ledger import Outcome
 from lakestream_loadgen.statistics import LocustStatistics, RecordsLost
 
-errors = {}
-for name, case in json.load(sys.stdin).items():
+def fresh():
     environment = Environment()
     lost = RecordsLost(environment)
     statistics = LocustStatistics(environment, "orders", lost)
     stats = environment.stats
-    try:
-        exec(case)
-    except Exception:
-        errors[name] = traceback.format_exc()
-print(json.dumps(errors))
+    return {**globals(), **locals()}
 """
 
 CASES = {
@@ -127,13 +118,7 @@ CASES = {
 @pytest.fixture(scope="module")
 def errors() -> dict[str, str]:
     """What the cases that failed ended with."""
-    cases = json.dumps({name: textwrap.dedent(case) for name, case in CASES.items()})
-    done = subprocess.run(
-        [sys.executable, "-c", RUN], input=cases, capture_output=True, text=True, timeout=60, check=False
-    )
-    assert done.returncode == 0, done.stderr
-    found: dict[str, str] = json.loads(done.stdout)
-    return found
+    return errors_of(PREAMBLE, CASES)
 
 
 @pytest.mark.parametrize("case", CASES)
