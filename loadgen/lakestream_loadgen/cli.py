@@ -17,7 +17,7 @@ from typer.core import TyperGroup
 from lakestream_loadgen.errors import LakeError, LedgerError, LoadgenError
 
 if TYPE_CHECKING:
-    from lakestream_loadgen.ledger import Ledgers
+    from lakestream_loadgen.ledger.reader import Ledgers
 
 logger = logging.getLogger(__name__)
 
@@ -80,7 +80,7 @@ def audit_command(  # noqa: PLR0913, PLR0917 - options of a command
     from lakestream_loadgen.audit import audit, compare, fold, read_json_lake, read_parquet, read_quarantine
     from lakestream_loadgen.audit.lake import JSON_FILES, require_files
     from lakestream_loadgen.audit.report import exit_status, report_json, report_text
-    from lakestream_loadgen.ledger import read_ledgers
+    from lakestream_loadgen.ledger.reader import read_ledgers
 
     try:
         rows = read_json_lake(json, _listed(files, json))
@@ -146,7 +146,7 @@ def ship(
     every: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 5.0,
 ) -> None:
     """Copy growing ledgers to where they outlive this machine, until SIGTERM; then once more, and end."""
-    from lakestream_loadgen.ledger import LedgerShipper
+    from lakestream_loadgen.ledger.shipping import LedgerShipper
     from lakestream_loadgen.storage import Folder
 
     ended = Event()

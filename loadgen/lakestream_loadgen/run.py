@@ -16,7 +16,7 @@ import time
 from dataclasses import replace
 from functools import partial
 from random import Random
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import gevent
@@ -31,12 +31,14 @@ from lakestream_loadgen.events import OrderEvents
 from lakestream_loadgen.kinesis.batching import BatchLimits
 from lakestream_loadgen.kinesis.client import HttpKinesisClient, KinesisEndpoint
 from lakestream_loadgen.kinesis.producer import KinesisProducer, ProducerSettings
-from lakestream_loadgen.ledger import LedgerWriter
 from lakestream_loadgen.ledger.none import NoLedger
 from lakestream_loadgen.pacer import Pacer
 from lakestream_loadgen.pacing import Part
 from lakestream_loadgen.settings import LoadSettings, load_settings
 from lakestream_loadgen.statistics import LocustStatistics, RecordsLost
+
+if TYPE_CHECKING:
+    from lakestream_loadgen.ledger.writer import LedgerWriter
 
 logger = logging.getLogger(__name__)
 
@@ -74,6 +76,21 @@ def exit_status(environment: Environment, lost: RecordsLost, missing: set[str]) 
         return CANNOT
     raised = environment.runner is not None and bool(environment.runner.exceptions)
     return 1 if missing or raised or lost.records else 0
+
+
+def _opened(settings: LoadSettings, prefix: str) -> LedgerWriter | NoLedger:
+    """
+    Raises:
+        LedgerError: it cannot be written to.
+    """
+    if settings.ledger is None:
+        return NoLedger()
+    from lakestream_loadgen.ledger.writer import LedgerWriter  # loads PyArrow, which a master needs not
+
+    try:
+        return LedgerWriter(settings.ledger, stream=settings.stream, prefix=prefix)
+    except OSError as error:
+        raise LedgerError(f"--ledger {settings.ledger} cannot be written to: {error.strerror}") from error
 
 
 def _tame_garbage_collection() -> None:
@@ -209,13 +226,7 @@ class LoadRun:
         _tame_garbage_collection()
         worker = max(getattr(self._environment.runner, "worker_index", 0), 0)
         prefix = run_prefix(now, worker)
-        if settings.ledger is None:
-            self._ledger = NoLedger()
-        else:
-            try:
-                self._ledger = LedgerWriter(settings.ledger, stream=settings.stream, prefix=prefix)
-            except OSError as error:
-                raise LedgerError(f"--ledger {settings.ledger} cannot be written to: {error.strerror}") from error
+        self._ledger = _opened(settings, prefix)
         # By a greenlet of its own: they tell of it in the event loop, where nothing may wait.
         on_failure = partial(gevent.spawn, self._fail)
         self.events = OrderEvents(seed=settings.seed, worker=worker, prefix=prefix, mix=settings.mix)

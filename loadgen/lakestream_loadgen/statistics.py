@@ -24,7 +24,7 @@ from locust.env import Environment
 from locust.stats import RequestStats, StatsEntry, StatsError, bucket_response_time
 
 from lakestream_loadgen.errors import PutRecordsError
-from lakestream_loadgen.ledger import Outcome
+from lakestream_loadgen.ledger.outcomes import Outcome
 
 METHOD = "kinesis"
 ACKNOWLEDGED = "records acknowledged"

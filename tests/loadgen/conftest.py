@@ -20,7 +20,7 @@ import pytest
 
 from lakestream_loadgen.audit import AuditVerdict, audit
 from lakestream_loadgen.audit.lake import QUARANTINE_SCHEMA
-from lakestream_loadgen.ledger import read_ledger
+from lakestream_loadgen.ledger.reader import read_ledger
 from lakestream_localkinesis.core.limits import Limits
 from lakestream_localkinesis.testing import LocalKinesis, local_kinesis
 

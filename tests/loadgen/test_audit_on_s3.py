@@ -11,7 +11,8 @@ from moto_s3 import moto_s3
 
 from lakestream_loadgen.audit import read_json_lake, read_quarantine
 from lakestream_loadgen.errors import LakeError
-from lakestream_loadgen.ledger import LedgerWriter, read_ledger
+from lakestream_loadgen.ledger.reader import read_ledger
+from lakestream_loadgen.ledger.writer import LedgerWriter
 from lakestream_loadgen.records import Record
 
 

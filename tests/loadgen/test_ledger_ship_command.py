@@ -8,7 +8,8 @@ import sys
 import time
 from pathlib import Path
 
-from lakestream_loadgen.ledger import LedgerWriter, read_ledger
+from lakestream_loadgen.ledger.reader import read_ledger
+from lakestream_loadgen.ledger.writer import LedgerWriter
 from lakestream_loadgen.records import Record
 
 SHIP = (sys.executable, "-m", "lakestream.main", "ledger", "ship")

@@ -13,7 +13,8 @@ from urllib.parse import urlencode
 
 import orjson
 
-from lakestream_loadgen.ledger import Outcome, read_ledger, read_ledgers
+from lakestream_loadgen.ledger.outcomes import Outcome
+from lakestream_loadgen.ledger.reader import read_ledger, read_ledgers
 from lakestream_localkinesis.core.limits import Limits
 from lakestream_localkinesis.testing import LocalKinesis, local_kinesis
 

@@ -3,27 +3,13 @@
 from __future__ import annotations
 
 import signal
-from contextlib import ExitStack
 from pathlib import Path
 
-from lakestream_loadgen.ledger import read_ledgers
+from lakestream_loadgen.ledger.reader import read_ledgers
 from lakestream_localkinesis.testing import LocalKinesis
 
 from .conftest import EVENT_ID, audit_stream, free_port, locust, master, rest, told, wait_for, worker
 from .test_load_runs import rows
-
-
-def test_a_worker_keeps_the_ledger_that_it_was_started_with(kinesis: LocalKinesis, tmp_path: Path) -> None:
-    port = str(free_port())
-    with master(kinesis, port, "--users", "10", "-r", "10") as leader, worker(kinesis, port, tmp_path) as one:
-        wait_for(lambda: kinesis.records("orders"))
-        leader.send_signal(signal.SIGTERM)
-        output, _ = one.communicate(timeout=240)
-    assert one.returncode == 0, output
-    verdict = audit_stream(kinesis, tmp_path)
-    assert verdict.ok, verdict
-    assert verdict.acknowledged > 0
-    assert read_ledgers(str(tmp_path)).open == ()
 
 
 def test_a_worker_that_cannot_write_its_ledger_fails_the_run(kinesis: LocalKinesis, tmp_path: Path) -> None:
@@ -67,20 +53,28 @@ def test_a_run_that_ends_since_its_last_worker_was_not_heard_of_fails(kinesis: L
     assert "no worker was heard of" in output
 
 
-def test_workers_that_come_late_write_their_shares(kinesis: LocalKinesis, tmp_path: Path) -> None:
+def test_a_worker_that_comes_late_writes_its_share_and_keeps_the_ledger_that_it_was_started_with(
+    kinesis: LocalKinesis, tmp_path: Path
+) -> None:
     """The run goes on without a change of users: whoever comes must be given some, and have what these need."""
     port, slow = str(free_port()), str(Path(__file__).with_name("slow_locustfile.py"))
-    with ExitStack() as started:
-        leader = started.enter_context(master(kinesis, port, "--users", "6", "-r", "6"))
-        started.enter_context(worker(kinesis, port, tmp_path))
-        for number in (1, 2):
-            wait_for(lambda: len(written_by(kinesis)) == number)  # noqa: B023
-            started.enter_context(worker(kinesis, port, tmp_path, "-f", slow))
-        wait_for(lambda: len(written_by(kinesis)) == 3)
-        leader.send_signal(signal.SIGTERM)
-        leader.communicate(timeout=240)
+    with (
+        master(kinesis, port, "--users", "6", "-r", "6", "--events", "50") as leader,
+        worker(kinesis, port, tmp_path / "first") as first,
+    ):
+        wait_for(lambda: written_by(kinesis))
+        with worker(kinesis, port, tmp_path / "late", "-f", slow) as late:
+            wait_for(lambda: len(written_by(kinesis)) == 2)
+            leader.send_signal(signal.SIGTERM)
+            output, _ = leader.communicate(timeout=240)
+            assert leader.returncode == 0, output
+            for one in (first, late):
+                one.wait(timeout=240)
+    assert all(list((tmp_path / name).glob("*.ledger")) for name in ("first", "late"))
     verdict = audit_stream(kinesis, tmp_path)
     assert verdict.ok, verdict
+    assert verdict.acknowledged > 0
+    assert read_ledgers(str(tmp_path)).open == ()
 
 
 def test_a_run_is_over_in_time_also_while_its_users_are_started(kinesis: LocalKinesis, tmp_path: Path) -> None:

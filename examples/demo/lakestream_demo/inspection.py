@@ -36,7 +36,7 @@ from lakestream_demo.warmth import WarmUp
 from lakestream_demo.workspace import Workspace
 from lakestream_loadgen.audit import audit, compare, fold, read_json_lake, read_parquet, read_quarantine
 from lakestream_loadgen.content import EVENT_SCHEMA
-from lakestream_loadgen.ledger import read_ledgers
+from lakestream_loadgen.ledger.reader import read_ledgers
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

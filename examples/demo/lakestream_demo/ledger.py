@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 from lakestream_demo.errors import DemoError
 from lakestream_demo.observed import LoadSeen
 from lakestream_loadgen.errors import LoadgenError
-from lakestream_loadgen.ledger import Outcome, read_ledger
+from lakestream_loadgen.ledger.outcomes import Outcome
+from lakestream_loadgen.ledger.reader import read_ledger
 
 
 def ledger_seen(folder: Path) -> LoadSeen:

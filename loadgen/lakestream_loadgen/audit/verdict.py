@@ -13,7 +13,8 @@ import pyarrow.compute as pc
 
 from lakestream_loadgen.content import canonical_text, checksums, with_room
 from lakestream_loadgen.errors import LakeError, LedgerError
-from lakestream_loadgen.ledger import OpenLedger, Outcome
+from lakestream_loadgen.ledger.outcomes import Outcome
+from lakestream_loadgen.ledger.reader import OpenLedger
 
 _SAMPLES = 10
 _EVENT_ID = r'"event_id":"(?P<event_id>[^"]+)"'

@@ -21,7 +21,7 @@ from lakestream_loadgen.kinesis.client import PutRecordsClient
 from lakestream_loadgen.kinesis.groups import Groups
 from lakestream_loadgen.kinesis.retry import RetryPolicy
 from lakestream_loadgen.kinesis.wire import THROTTLED, Answer, decode_answer, encode_request, records_named
-from lakestream_loadgen.ledger import Outcome, Settled
+from lakestream_loadgen.ledger.outcomes import Outcome, Settled
 from lakestream_loadgen.records import Record
 
 logger = logging.getLogger(__name__)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from lakestream_loadgen.ledger.format import Settled
+from lakestream_loadgen.ledger.outcomes import Settled
 from lakestream_loadgen.records import Record
 
 

@@ -11,17 +11,18 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from lakestream_loadgen.errors import LedgerError
+from lakestream_loadgen.ledger import SUFFIX
 from lakestream_loadgen.ledger.format import (
     LEDGER_SCHEMA,
     SENT_SCHEMA,
     SETTLED_SCHEMA,
     FrameKind,
-    Outcome,
     decode_frames,
     decode_header,
     ends_in_header,
 )
-from lakestream_loadgen.ledger.shipping import SUFFIX, join, parts_of
+from lakestream_loadgen.ledger.outcomes import Outcome
+from lakestream_loadgen.ledger.shipping import join, parts_of
 from lakestream_loadgen.storage import Folder
 
 logger = logging.getLogger(__name__)

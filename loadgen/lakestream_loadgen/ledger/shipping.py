@@ -10,9 +10,9 @@ import os
 from pathlib import Path
 
 from lakestream_loadgen.errors import LedgerError
+from lakestream_loadgen.ledger import SUFFIX
 from lakestream_loadgen.storage import Folder
 
-SUFFIX = ".ledger"
 PART_BYTES = 8 * 2**20
 """At most of a part: after an outage of the store there is much to ship, and little memory to do it with."""
 

@@ -12,17 +12,17 @@ import pyarrow as pa
 from isal.isal_zlib import crc32
 
 from lakestream_loadgen.errors import LedgerError
+from lakestream_loadgen.ledger import SUFFIX
 from lakestream_loadgen.ledger.format import (
     END_SCHEMA,
     SENT_SCHEMA,
     SETTLED_SCHEMA,
     FrameKind,
     LedgerHeader,
-    Settled,
     encode_frame,
     encode_header,
 )
-from lakestream_loadgen.ledger.shipping import SUFFIX
+from lakestream_loadgen.ledger.outcomes import Settled
 from lakestream_loadgen.records import Record
 
 

@@ -11,7 +11,7 @@ from pyspark.sql import DataFrame, SparkSession
 from lakestream_loadgen.audit import audit, compare, fold, read_json_lake, read_parquet, read_quarantine
 from lakestream_loadgen.audit.report import report_text
 from lakestream_loadgen.content import EVENT_SCHEMA
-from lakestream_loadgen.ledger import read_ledgers
+from lakestream_loadgen.ledger.reader import read_ledgers
 
 _PLACE = ["shard_id", "sequence_number", "sub_sequence", "data"]
 """Of a record in quarantine."""

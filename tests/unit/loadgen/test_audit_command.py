@@ -15,7 +15,8 @@ from lakestream_loadgen.audit.lake import QUARANTINE_SCHEMA
 from lakestream_loadgen.cli import audit_app
 from lakestream_loadgen.content import EVENT_SCHEMA
 from lakestream_loadgen.events import EventMix, OrderEvents
-from lakestream_loadgen.ledger import LedgerWriter, Outcome, Settled
+from lakestream_loadgen.ledger.outcomes import Outcome, Settled
+from lakestream_loadgen.ledger.writer import LedgerWriter
 
 RECORDS = OrderEvents(seed=3, worker=0, prefix="t", mix=EventMix(malformed=0.0)).take(50, 1.79e9)
 

@@ -16,7 +16,9 @@ from lakestream_loadgen.audit.lake import QUARANTINE_SCHEMA
 from lakestream_loadgen.content import EVENT_SCHEMA
 from lakestream_loadgen.errors import LedgerError
 from lakestream_loadgen.events import EventMix, OrderEvents
-from lakestream_loadgen.ledger import LEDGER_SCHEMA, OpenLedger, Outcome
+from lakestream_loadgen.ledger.format import LEDGER_SCHEMA
+from lakestream_loadgen.ledger.outcomes import Outcome
+from lakestream_loadgen.ledger.reader import OpenLedger
 from lakestream_loadgen.records import Record
 
 RECORDS = OrderEvents(seed=5, worker=0, prefix="t", mix=EventMix(malformed=0.2, inserts=0.5)).take(60, 1.79e9)

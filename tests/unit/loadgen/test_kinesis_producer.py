@@ -17,7 +17,7 @@ from lakestream_loadgen.kinesis.batching import BatchLimits
 from lakestream_loadgen.kinesis.producer import KinesisProducer, ProducerSettings
 from lakestream_loadgen.kinesis.retry import RetryPolicy
 from lakestream_loadgen.kinesis.wire import THROTTLED
-from lakestream_loadgen.ledger import Outcome, Settled
+from lakestream_loadgen.ledger.outcomes import Outcome, Settled
 from lakestream_loadgen.records import Record
 
 Reply = Callable[[Sequence[str]], list[str | None]]

@@ -11,7 +11,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lakestream_loadgen.errors import LakeError, LedgerError
-from lakestream_loadgen.ledger import LEDGER_SCHEMA, LedgerWriter, Outcome, Settled, read_ledger, read_ledgers
+from lakestream_loadgen.ledger.format import LEDGER_SCHEMA
+from lakestream_loadgen.ledger.outcomes import Outcome, Settled
+from lakestream_loadgen.ledger.reader import read_ledger, read_ledgers
+from lakestream_loadgen.ledger.writer import LedgerWriter
 from lakestream_loadgen.records import Record
 
 HEAD_BYTES = 17

@@ -9,8 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lakestream_loadgen.errors import LakeError, LedgerError
-from lakestream_loadgen.ledger import LedgerShipper, LedgerWriter, Outcome, Settled, read_ledger, read_ledgers
-from lakestream_loadgen.ledger.shipping import PART_BYTES, join, parts_of
+from lakestream_loadgen.ledger.outcomes import Outcome, Settled
+from lakestream_loadgen.ledger.reader import read_ledger, read_ledgers
+from lakestream_loadgen.ledger.shipping import PART_BYTES, LedgerShipper, join, parts_of
+from lakestream_loadgen.ledger.writer import LedgerWriter
 from lakestream_loadgen.records import Record
 from lakestream_loadgen.storage import Folder
 

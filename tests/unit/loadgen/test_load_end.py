@@ -20,6 +20,7 @@ options = get_parser(default_config_files=[]).parse_args(["--ledger", sys.argv[1
 environment = Environment(parsed_options=options)
 environment.create_local_runner()
 run.LoadRun.install(environment)
+assert "pyarrow" not in sys.modules, "40 MB in each process, and a master keeps no ledger"
 environment.events.test_start.fire(environment=environment)
 ledger, = Path(sys.argv[1]).glob("*.ledger")
 # As of a full disk.

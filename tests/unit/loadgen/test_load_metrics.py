@@ -9,7 +9,7 @@ import textwrap
 SCRIPT = """
 from collections import Counter
 from locust.env import Environment
-from lakestream_loadgen.ledger import Outcome
+from lakestream_loadgen.ledger.outcomes import Outcome
 from lakestream_loadgen.metrics import serve_metrics
 from lakestream_loadgen.statistics import LocustStatistics, RecordsLost
 

@@ -10,7 +10,7 @@ PREAMBLE = """
 from collections import Counter
 from locust.env import Environment
 from lakestream_loadgen.errors import OutcomeUnknownError
-from lakestream_loadgen.ledger import Outcome
+from lakestream_loadgen.ledger.outcomes import Outcome
 from lakestream_loadgen.statistics import LocustStatistics, RecordsLost
 
 def fresh():
