@@ -8,6 +8,13 @@ from pathlib import Path
 
 import typer
 
+FIT = (
+    "What batches cost, as measured on your machine: the JSON that `python -m lakestream_bench batch_times` writes "
+    "(build/bench/batch_times.json: a line through many batches), or `ingest` (build/bench/ingest.json: a line through "
+    "two points). Default: an `ingest` that comes with this package."
+)
+"""Help of the option `--fit`."""
+
 
 def require_known(what: str, names: Collection[str], known: Collection[str]) -> None:
     """Check that names are among those that there are.

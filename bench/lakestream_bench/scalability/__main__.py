@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from lakestream_bench._ingestion import WRITERS, now
-from lakestream_bench._options import out_file
+from lakestream_bench._options import FIT, out_file
 from lakestream_bench._processes import no_process_left
 from lakestream_bench._telling import Telling
 from lakestream_bench.scalability import measuring
@@ -43,7 +43,7 @@ def find(measured: Sequence[Measured], setting: Setting, costs: BatchCosts, load
         measured=tuple(measured),
         model=costs.source,
         modelled_capacity=tuple(capacity(one.slots, measuring.SHARDS, costs, interval, goal) for one in measured),
-        modelled_demand=tuple(demand(shards, costs, interval, goal) for shards in SHARDS),
+        modelled_demand=tuple(one for shards in SHARDS if (one := demand(shards, costs, interval, goal)) is not None),
     )
 
 
@@ -55,12 +55,15 @@ def main() -> int:
     parser.add_argument("--out", type=out_file, default=Path("build/compare/scalability.json"), help="gets the figures")
     parser.add_argument("--writer", choices=list(WRITERS), default="mor")
     parser.add_argument("--slots", type=int, nargs="+", default=[1, 2], help="task slots to measure, ascending")
-    parser.add_argument("--fit", type=Path, help="batch costs that `python -m lakestream_bench batch_times` wrote")
+    parser.add_argument("--fit", type=Path, help=FIT)
     chosen = parser.parse_args()
     if chosen.slots != sorted(set(chosen.slots)) or chosen.slots[0] < 1:
         parser.error(f"--slots: give numbers of slots from 1 on, ascending, got {chosen.slots}")
     setting = Setting(chosen.writer, INTERVAL_SECONDS, GOAL_SECONDS, STEP_SECONDS)
-    costs = load_costs(chosen.writer, chosen.fit)
+    try:
+        costs = load_costs(chosen.writer, chosen.fit)
+    except (OSError, ValueError) as error:
+        parser.error(f"--fit: {error}")
     load_average = os.getloadavg()[0]
     measured: list[Measured] = []
     telling = Telling(len(chosen.slots))
@@ -84,6 +87,8 @@ def _print(found: Scalability) -> None:
     print(f"\n{'shards':>7}{'records/s':>12}{'slots, modelled':>17}")
     for need in found.modelled_demand:
         print(f"{need.shards:>7,}{need.records_per_second:>12,.0f}{need.slots:>17,}")
+    if not found.modelled_demand:
+        print("by the model no number of slots keeps the goal")
 
 
 if __name__ == "__main__":

@@ -129,6 +129,7 @@ class Scalability:
     modelled_capacity: tuple[Capacity, ...]
     """For the slots that were measured."""
     modelled_demand: tuple[Demand, ...]
+    """Of full shards; those for which no number of slots keeps the goal are left out."""
 
     @property
     def measured_to(self) -> float:

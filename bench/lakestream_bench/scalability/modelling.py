@@ -19,18 +19,24 @@ SECONDS = 600
 """That a load is held for."""
 LATE_SHARE = 0.01
 """Of these, that may be late: one batch in fifty is half as slow again as others."""
+_MOST = 64
+"""Slots for each shard up to which demand is looked for. A full one keeps a tenth of a slot busy."""
 _SMALL, _CORES = 256, 4
 """Streams of more shards have executors of so many cores, smaller ones of one."""
 _SEED = 11
 
 
 @cache
-def demand(shards: int, costs: BatchCosts, interval: float, goal: float) -> Demand:
-    """The fewest slots that keep the goal when each of the shards takes all the records that it may."""
+def demand(shards: int, costs: BatchCosts, interval: float, goal: float) -> Demand | None:
+    """The fewest slots that keep the goal when each of the shards takes all the records that it may.
+
+    None: no number of them does, as where what is fixed in a batch takes longer than the goal by itself.
+    """
     rate = shards * SHARD_WRITE_RECORDS
     scenario = _scenario(shards, rate, costs, interval, goal)
-    executors = _first(lambda executors: _keeps(scenario, costs, executors), 1)
-    return Demand(shards, rate, executors * scenario.cores)
+    most = _MOST * shards // scenario.cores
+    executors = _first(lambda executors: executors > most or _keeps(scenario, costs, executors), 1)
+    return Demand(shards, rate, executors * scenario.cores) if executors <= most else None
 
 
 @cache

@@ -27,7 +27,8 @@ def scalability(found: Scalability) -> str:
         f"<code>{escape(found.writer)}</code>, a batch every {found.interval_seconds:g} s, "
         f"{escape(found.measured_at)}; load average before: {found.load_average:.1f}. The model's batches cost what "
         f"was measured in {escape(found.model)}. A slot is a core of an executor; in the model, loads are full shards "
-        "of 1,000 records per second, and neither what S3 throttles nor a table with more file groups counts.</p>"
+        "of 1,000 records per second, and neither what S3 throttles nor a table with more file groups counts."
+        f"{'' if found.modelled_demand else ' By it no number of slots keeps the goal at any of them.'}</p>"
     )
 
 
@@ -48,7 +49,8 @@ def _demand(found: Scalability) -> LogPlot:
 def _capacity(found: Scalability) -> LogPlot:
     # The inverse of the demand: the highest of the loads that so many slots keep.
     highest = {float(one.slots): one.records_per_second for one in found.modelled_demand}
-    highest |= {float(one.slots): one.records_per_second for one in found.modelled_capacity}
+    # One that is none has no place on an axis of logarithms; the table has it.
+    highest |= {float(one.slots): one.records_per_second for one in found.modelled_capacity if one.records_per_second}
     modelled = sorted(highest.items())
     most = max((one.slots for one in found.measured if one.capacity), default=0)
     return LogPlot(

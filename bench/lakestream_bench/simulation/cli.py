@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from lakestream_bench._options import require_known
+from lakestream_bench._options import FIT, require_known
 
 if TYPE_CHECKING:
     from lakestream_bench.simulation.costs import BatchCosts
@@ -32,7 +32,7 @@ def simulate(  # noqa: PLR0913, PLR0917 - options of a command
     writer: Annotated[str, typer.Option(help="Whose batch costs: json, cow or mor.")] = "mor",
     fit: Annotated[
         Path | None,
-        typer.Option(exists=True, dir_okay=False, help="Batch costs from `python -m lakestream_bench batch_times`."),
+        typer.Option(exists=True, dir_okay=False, help=FIT),
     ] = None,
     html: Annotated[Path | None, typer.Option(help="Write the report, with plots, to this file.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write all figures as JSON to this file.")] = None,

@@ -13,12 +13,12 @@ from hypothesis import strategies as st
 
 from lakestream.testing.progress import progress_with
 from lakestream_api import Freshness, Progress
-from lakestream_bench.scalability.__main__ import find
+from lakestream_bench.scalability.__main__ import find, main
 from lakestream_bench.scalability.figures import Measured, Step, demand_of, judge, load_scalability
 from lakestream_bench.scalability.measuring import LOADS, Setting, search
 from lakestream_bench.scalability.modelling import capacity, demand
 from lakestream_bench.scalability.page import scalability
-from lakestream_bench.simulation.costs import load_costs
+from lakestream_bench.simulation.costs import BatchCosts, StageCost, load_costs
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 COSTS = load_costs("mor")
@@ -84,7 +84,9 @@ def test_demand_is_that_of_the_fewest_slots() -> None:
 
 
 def test_the_model_needs_more_slots_for_more_and_is_its_own_inverse() -> None:
-    needs = [demand(shards, COSTS, 2, 10).slots for shards in (4, 16, 256, 1_000, 10_000)]
+    found = [demand(shards, COSTS, 2, 10) for shards in (4, 16, 256, 1_000, 10_000)]
+    needs = [one.slots for one in found if one is not None]
+    assert len(needs) == len(found)
     assert needs == sorted(needs)
     # No fewer than the cores that the records keep busy, and not many times as many.
     busy = 10_000 * 1_000 * COSTS.per_record
@@ -125,3 +127,29 @@ def test_where_nothing_was_kept_the_page_says_below_what() -> None:
     assert "below 500" in text
     assert "modelled from here on" not in text
     assert scalability(replace(found, measured=())) != text
+
+
+def test_a_goal_that_no_number_of_slots_keeps_has_no_demand() -> None:
+    stage = StageCost(fixed=6.0, per_record=1e-4, residual=0.1)
+    costs = BatchCosts("mor", stage, stage, "a slow machine")
+    assert demand(4, costs, 2, 10) is None
+    found = find([Measured(1, (step(500, kept=False),))], SETTING, costs, load_average=9.0)
+    assert [one.records_per_second for one in found.modelled_capacity] == [0.0]
+    text = scalability(found)
+    assert "By it no number of slots keeps the goal" in text
+    assert "<td>0</td>" in text
+
+
+@pytest.mark.parametrize(("content", "told"), [(None, "No such file"), ("{}", "has no costs of a writer 'mor'")])
+def test_costs_that_cannot_be_read_are_told_before_anything_is_measured(
+    content: str | None, told: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "fit.json"
+    if content is not None:
+        file.write_text(content)
+    monkeypatch.setattr("sys.argv", ["scalability", "--out", str(tmp_path / "out.json"), "--fit", str(file)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert "error: --fit: " in (said := capsys.readouterr().err)
+    assert told in said
