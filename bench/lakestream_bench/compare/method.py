@@ -27,12 +27,18 @@ class Turn:
 
 
 def rotated(scenarios: Sequence[str], arms: Sequence[str], repetitions: int) -> list[Turn]:
-    """All trials; in each repetition another arm begins, so that none always meets the same neighbour's leftovers."""
+    """All trials; in each repetition another arm begins, and none always meets the same neighbour's leftovers.
+
+    To rotate the arms alone would leave those from the fourth on behind the same one in each of three. So the first
+    repetition goes through them as 0, 1, -1, 2, -2 and so on, and each further one a place on: a Latin square in which
+    neighbours differ (E. J. Williams, 1949).
+    """
+    places = [(place + 1) // 2 if place % 2 else -(place // 2) for place in range(len(arms))]
     return [
-        Turn(scenario, repetition, arm)
+        Turn(scenario, repetition, arms[(place + repetition) % len(arms)])
         for scenario in scenarios
         for repetition in range(repetitions)
-        for arm in (*arms[repetition % len(arms) :], *arms[: repetition % len(arms)])
+        for place in places
     ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 
 import pytest
 from hypothesis import given
@@ -19,6 +20,16 @@ def test_in_each_repetition_another_arm_begins() -> None:
     turns = rotated(["s"], ["a", "b", "c"], 3)
     assert [turn.arm for turn in turns] == ["a", "b", "c", "b", "c", "a", "c", "a", "b"]
     assert turns[3] == Turn("s", 1, "b")
+
+
+@pytest.mark.parametrize("arms", [3, 4, 5, 6])
+def test_no_arm_always_comes_behind_the_same_other_one(arms: int) -> None:
+    turns = [turn.arm for turn in rotated(["s"], [f"a{n}" for n in range(arms)], 3)]
+    before: dict[str, set[str]] = {arm: set() for arm in turns}
+    for earlier, later in pairwise(turns):
+        before[later].add(earlier)
+    # The one that begins has two before it; of three arms both may be the same.
+    assert all(len(found) > 1 for arm, found in before.items() if arm != turns[0])
 
 
 @given(st.integers(1, 3), st.integers(1, 5), st.integers(1, 7))
