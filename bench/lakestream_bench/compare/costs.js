@@ -74,6 +74,7 @@ function show(section) {
     const value = stream[cell.dataset.stream];
     cell.textContent = cell.dataset.stream.endsWith("shards") ? Math.floor(value).toLocaleString("en-US") : money(value);
   }
+  section.querySelector("[data-pods]").textContent = money(3 * 730 * inputs.vcpu_hour);
   rivals(model.cpu, inputs).forEach((dollars, number) => {
     section.querySelectorAll("[data-rival]")[number].textContent = money(dollars);
   });

@@ -175,7 +175,8 @@ def _others(found: ScenarioFindings, prices: Prices) -> str:
         rows,
         "List prices for taking the same stream to S3; Kinesis, storage and queries come on top. They have a least "
         "size, and the bills above none, being of CPU that works: the pods of one writer ask for three vCPUs unless "
-        f"told otherwise, ${3 * HOURS_PER_MONTH * prices.of('vcpu_hour'):,.0f} a month however little comes.",
+        f"told otherwise, <span data-pods>${3 * HOURS_PER_MONTH * prices.of('vcpu_hour'):,.0f}</span> a month however "
+        "little comes.",
     )
 
 

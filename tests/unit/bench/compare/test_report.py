@@ -128,6 +128,20 @@ def test_the_page_s_script_and_the_model_come_to_the_same_sums() -> None:
             assert sums["by"] == pytest.approx(dict(expected.by_source))
 
 
+@pytest.mark.skipif(shutil.which("node") is None, reason="needs node")
+def test_what_pods_cost_that_wait_follows_the_price_that_is_changed() -> None:
+    assert "<span data-pods>$89</span> a month however little comes" in PAGE
+    program = (
+        f"{SCRIPT}const cells = {{}}, cell = name => cells[name] ||= {{style: {{}}}};"
+        f"const model = {{textContent: JSON.stringify({json.dumps(model(FOUND[0], PRICES))})}};"
+        "show({querySelector: name => name === 'script' ? model : cell(name), querySelectorAll: name => "
+        "({input: [{name: 'vcpu_hour', value: '1'}], '[data-rival]': [cell(0), cell(1), cell(2)]})[name] || []});"
+        "console.log(cells['[data-pods]'].textContent);"
+    )
+    done = subprocess.run(["node", "-e", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "$2,190\n"
+
+
 def test_a_run_too_short_for_what_the_report_tells_says_so() -> None:
     few = tuple(replace(one, batches=9) for one in made.results().requests)
     found = replace(made.results(), requests=few)
