@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from pathlib import Path
 
 import typer
@@ -24,6 +24,17 @@ def require_known(what: str, names: Collection[str], known: Collection[str]) -> 
     """
     if unknown := set(names) - set(known):
         raise typer.BadParameter(f"there is no {what} {', '.join(sorted(unknown))}; choose from: {', '.join(known)}")
+
+
+def whole(least: int = 1) -> Callable[[str], int]:
+    """A whole number from `least` on, of an option of argparse: none that makes no sense is found out in the end."""
+
+    def number(text: str) -> int:
+        if not text.isdecimal() or int(text) < least:
+            raise argparse.ArgumentTypeError(f"give a whole number from {least} on, got {text}")
+        return int(text)
+
+    return number
 
 
 def out_file(text: str) -> Path:

@@ -25,7 +25,7 @@ from lakestream.kinesis.answers import record_page
 from lakestream.kinesis.batches import SCHEMA, record_batches
 from lakestream.testing.kpl import aggregate
 from lakestream_bench._figures import write_figures
-from lakestream_bench._options import out_file
+from lakestream_bench._options import out_file, whole
 from lakestream_bench._telling import Telling
 
 SHARD = "shardId-000000000000"
@@ -158,7 +158,7 @@ def main() -> None:
     """Measure, print a table, write JSON."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     arguments.add_argument("--out", type=out_file, help="write the figures there as JSON")
-    arguments.add_argument("--rounds", type=int, default=ROUNDS)
+    arguments.add_argument("--rounds", type=whole(), default=ROUNDS)
     chosen = arguments.parse_args()
     figures = run(chosen.rounds)
     print(table(figures))

@@ -14,7 +14,7 @@ from pyspark.sql import types as st
 
 from lakestream.spark.events import EventReader
 from lakestream_bench._figures import write_figures
-from lakestream_bench._options import out_file
+from lakestream_bench._options import out_file, whole
 from lakestream_bench._telling import Telling
 
 ROUNDS = 15
@@ -109,7 +109,7 @@ def main() -> None:
     """Measure, print a table, write JSON."""
     arguments = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     arguments.add_argument("--out", type=out_file, help="write the figures there as JSON")
-    arguments.add_argument("--rounds", type=int, default=ROUNDS)
+    arguments.add_argument("--rounds", type=whole(), default=ROUNDS)
     chosen = arguments.parse_args()
     figures = run(chosen.rounds)
     for figure in figures:

@@ -35,7 +35,7 @@ from lakestream.spark.tasktime import TaskTime
 from lakestream.storage import LakePath, S3Settings, StoreSettings
 from lakestream_api import TableType
 from lakestream_bench._figures import write_figures
-from lakestream_bench._options import out_file
+from lakestream_bench._options import out_file, whole
 from lakestream_bench._processes import no_process_left
 from lakestream_bench._telling import Telling
 
@@ -203,8 +203,8 @@ def measure(folder: Path, sizes: Sequence[int], rounds: int) -> list[Figure]:
 def main() -> None:
     """Print a table, write the figures."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--tasks", type=int, nargs="+", default=list(TASKS))
-    parser.add_argument("--rounds", type=int, default=5, help="batches of each size that are counted")
+    parser.add_argument("--tasks", type=whole(), nargs="+", default=list(TASKS))
+    parser.add_argument("--rounds", type=whole(), default=5, help="batches of each size that are counted")
     parser.add_argument("--out", type=out_file, default=None)
     options = parser.parse_args()
     with (

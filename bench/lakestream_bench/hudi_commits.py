@@ -33,7 +33,7 @@ from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.hudi import HudiSettings, HudiSink
 from lakestream.spark.session import SessionSettings, build_session
 from lakestream_api import TableType
-from lakestream_bench._options import out_file
+from lakestream_bench._options import out_file, whole
 from lakestream_bench._processes import no_process_left
 from lakestream_bench._telling import Telling
 
@@ -211,8 +211,8 @@ def show(compared: Sequence[Commits]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--commits", type=int, default=20, help="of each contender and batch size")
-    parser.add_argument("--rows", type=int, nargs="+", default=[500], help="batch sizes")
+    parser.add_argument("--commits", type=whole(), default=20, help="of each contender and batch size")
+    parser.add_argument("--rows", type=whole(), nargs="+", default=[500], help="batch sizes")
     parser.add_argument(
         "--tables", nargs="+", choices=[kind.name for kind in TableType], default=list(TableType.__members__)
     )

@@ -35,7 +35,7 @@ from lakestream.sinks.hudi import HudiSettings, HudiSink
 from lakestream.sinks.hudi.metaclient import HudiTable
 from lakestream.spark.session import SessionSettings, build_session
 from lakestream_api import Operation, TableType, TableVersion
-from lakestream_bench._options import out_file
+from lakestream_bench._options import out_file, whole
 from lakestream_bench._processes import no_process_left
 from lakestream_bench._telling import Telling
 from lakestream_bench.hudi_commits import batch, cpu_seconds, ours, settings
@@ -160,8 +160,8 @@ def show(kept: Sequence[Kept]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--by", choices=list(VARIANTS), default="retention", help="what the tables differ in")
-    parser.add_argument("--commits", type=int, default=360)
-    parser.add_argument("--rows", type=int, default=200, help="of a batch")
+    parser.add_argument("--commits", type=whole(), default=360)
+    parser.add_argument("--rows", type=whole(), default=200, help="of a batch")
     parser.add_argument(
         "--tables", nargs="+", choices=[kind.name for kind in TableType], default=list(TableType.__members__)
     )

@@ -33,7 +33,7 @@ from lakestream_api import Progress
 from lakestream_api.report import DriverReport, DriverState, ExecutorsReport
 from lakestream_bench._figures import write_figures
 from lakestream_bench._kinesis_contenders import running
-from lakestream_bench._options import out_file
+from lakestream_bench._options import out_file, whole
 from lakestream_bench._processes import no_process_left
 from lakestream_bench._raw_kinesis import RawClient, put_requests
 from lakestream_bench._telling import Telling
@@ -343,9 +343,9 @@ def show(figures: Sequence[Figure]) -> None:
 def main() -> None:
     """Measure, print a table, write JSON."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--shards", type=int, nargs="+", default=[1_000, 10_000])
-    parser.add_argument("--rates", type=int, nargs="+", default=[1, 50], help="records per second of each shard")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--shards", type=whole(), nargs="+", default=[1_000, 10_000])
+    parser.add_argument("--rates", type=whole(), nargs="+", default=[1, 50], help="records per second of each shard")
+    parser.add_argument("--rounds", type=whole(), default=5)
     parser.add_argument("--out", type=out_file, help="write the figures there as JSON")
     options = parser.parse_args()
     cases = [(shards, rate) for shards in options.shards for rate in options.rates]

@@ -23,7 +23,7 @@ from itertools import groupby
 from pathlib import Path
 
 from lakestream_bench._figures import write_figures
-from lakestream_bench._options import out_file
+from lakestream_bench._options import out_file, whole
 from lakestream_bench._processes import no_process_left
 from lakestream_bench.compare.arms import ARMS, COW, JSON, MOR, VERSION_9
 from lakestream_bench.compare.method import ENGINES
@@ -102,11 +102,11 @@ def show(found: Sequence[Reading]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--batches", type=int, default=_SCENARIO.batches)
-    parser.add_argument("--rows", type=int, default=_SCENARIO.rows, help="events of a batch, in the mean")
+    parser.add_argument("--batches", type=whole(2), default=_SCENARIO.batches)
+    parser.add_argument("--rows", type=whole(), default=_SCENARIO.rows, help="events of a batch, in the mean")
     parser.add_argument("--tables", nargs="+", choices=_TABLES, default=list(_TABLES))
-    parser.add_argument("--repetitions", type=int, default=1, help="of all, written anew")
-    parser.add_argument("--again", type=int, default=3, help="times that each question is asked once more")
+    parser.add_argument("--repetitions", type=whole(), default=1, help="of all, written anew")
+    parser.add_argument("--again", type=whole(), default=3, help="times that each question is asked once more")
     parser.add_argument("--out", type=out_file, default=None)
     options = parser.parse_args()
     scenario = replace(_SCENARIO, batches=options.batches, rows=options.rows)

@@ -35,7 +35,7 @@ import psutil
 from lakestream_bench._contenders import CONTENDERS, started
 from lakestream_bench._figures import load_figures
 from lakestream_bench._ingestion import SHARDS, STREAM, Orders, now
-from lakestream_bench._options import out_file
+from lakestream_bench._options import out_file, whole
 from lakestream_bench._ordeals import Ordeal, Ordeals, takes, undergo
 from lakestream_bench._processes import failure, no_process_left
 from lakestream_bench._rival import PER_FILE
@@ -204,8 +204,8 @@ def main() -> int:
     parser.add_argument("--out", type=out_file, required=True, help="gets the figures as JSON")
     parser.add_argument("--contenders", nargs="+", choices=CONTENDERS, default=list(CONTENDERS[:-1]))
     parser.add_argument("--batch", type=int, default=BATCH, help=f"events of a batch, a multiple of {PER_FILE}")
-    parser.add_argument("--batches", type=int, default=BATCHES, help="that count")
-    parser.add_argument("--kills", type=int, default=KILLS, help="of each contender; 0: no ordeals at all")
+    parser.add_argument("--batches", type=whole(), default=BATCHES, help="that count")
+    parser.add_argument("--kills", type=whole(0), default=KILLS, help="of each contender; 0: no ordeals at all")
     chosen = parser.parse_args()
     if chosen.batch < PER_FILE or chosen.batch % PER_FILE:
         parser.error(f"--batch: give a multiple of {PER_FILE}, got {chosen.batch}")

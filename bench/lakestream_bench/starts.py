@@ -17,7 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from lakestream_bench._ingestion import SHARDS, STREAM, WRITERS, Orders, Trigger, ingest, now
-from lakestream_bench._options import out_file
+from lakestream_bench._options import out_file, whole
 from lakestream_bench._processes import ended, no_process_left
 from lakestream_bench._telling import Telling
 from lakestream_localkinesis.testing import LocalKinesis, local_kinesis
@@ -87,7 +87,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=out_file, required=True, help="gets the figures as JSON")
     parser.add_argument("--writers", nargs="+", choices=list(WRITERS), default=list(WRITERS))
-    parser.add_argument("--repetitions", type=int, default=REPETITIONS)
+    parser.add_argument("--repetitions", type=whole(), default=REPETITIONS)
     arguments = parser.parse_args()
     telling = Telling(1 + len(arguments.writers))
     with tempfile.TemporaryDirectory(prefix="lakestream-bench-") as scratch:

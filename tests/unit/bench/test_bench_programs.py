@@ -35,6 +35,28 @@ def test_a_file_that_cannot_be_written_is_told_before_anything_is_measured(
     assert "cannot be written: " in told
 
 
+@pytest.mark.parametrize(
+    ("name", "option", "given"),
+    [
+        ("readers", "--batches", "1"),
+        ("readers", "--again", "0"),
+        ("rivals", "--batches", "0"),
+        ("rivals", "--kills", "-1"),
+        ("planning", "--rounds", "0"),
+        ("producer", "--users", "many"),
+    ],
+)
+def test_a_number_that_makes_no_sense_is_told_before_anything_is_measured(
+    name: str, option: str, given: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", [name, option, given])
+    with pytest.raises(SystemExit) as ended:
+        import_module(f"lakestream_bench.{name}").main()
+    assert ended.value.code == 2
+    assert f"argument {option}: give a whole number from " in (told := capsys.readouterr().err)
+    assert f"on, got {given}" in told
+
+
 def test_the_folder_of_a_file_is_made_and_the_file_only_with_figures(tmp_path: Path) -> None:
     out = out_file(str(tmp_path / "a" / "b" / "figures.json"))
     assert list(out.parent.iterdir()) == []
