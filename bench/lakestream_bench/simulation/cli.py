@@ -39,7 +39,7 @@ def simulate(  # noqa: PLR0913, PLR0917 - options of a command
     seeds: Annotated[int, typer.Option(min=1, max=20, help="Runs of each, with other noise, starts and mishaps.")] = 5,
     cores: Annotated[
         int | None,
-        typer.Option(min=1, max=64, help="Of each executor. Default: 1 at 4 shards, 2 at 64, 4 beyond."),
+        typer.Option(min=1, max=64, help="Of each executor. Default: 1 up to 4 shards, 2 up to 64, 4 beyond."),
     ] = None,
     processes: Annotated[int | None, typer.Option(min=1, help="At work at once. Default: the machine's cores.")] = None,
 ) -> None:

@@ -53,7 +53,9 @@ def _introduction(cases: Sequence[Case], costs: BatchCosts) -> str:
         f"cannot be kept, and the case is left out of the sums. {seeds} seed{'s' if seeds != 1 else ''}. {shown}</p>"
         f"<p>Batches cost what was measured for the writer <code>{escape(costs.writer)}</code> "
         f"({escape(costs.source)}): {stages}. That this holds on more cores than were measured is assumed. "
-        f"Of a record's cost {costs.byte_share:.0%} is taken to go by its bytes. Flink's operator and managed Flink "
+        f"Of a record's cost {costs.byte_share:.0%} is taken to go by its bytes. Records of {costs.record_bytes:.0f} "
+        "bytes come in aggregates of the KPL, so that a full shard has 1 MiB of them per second, and not 1,000. "
+        "Flink's operator and managed Flink "
         f"restart the driver to scale, which takes {START_SECONDS:.0f} s here; KEDA is taken to scale in place.</p>"
     )
 

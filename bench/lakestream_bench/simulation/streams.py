@@ -24,9 +24,9 @@ Series = NDArray[np.float64]
 SHARD_WRITE_BYTES = 1024 * 1024
 NEVER_FULL = 1_000_000
 _INTERVAL = 10.0
-_CORES = {4: 1, 64: 2}
+_CORES = ((4, 1), (64, 2))
 _MORE_CORES = 4
-"""Of an executor, by the stream's shards: larger streams have larger executors."""
+"""Of an executor, by the stream's shards at most: larger streams have larger executors."""
 
 
 class Mishaps(StrEnum):
@@ -179,7 +179,7 @@ class Stream:
 
     @property
     def cores(self) -> int:
-        return self.executor_cores or _CORES.get(self.shards, _MORE_CORES)
+        return self.executor_cores or next((cores for most, cores in _CORES if self.shards <= most), _MORE_CORES)
 
     @property
     def full(self) -> float:

@@ -65,3 +65,9 @@ def test_what_is_taken_back_within_ten_minutes_flaps_if_the_load_did_not(
 ) -> None:
     load = STREAM.scenario("made", "for a test", np.repeat(levels, 60))
     assert flaps([(0.0, 5), *changes], load) == count
+
+
+def test_executors_grow_with_the_stream() -> None:
+    sizes = (1, 4, 8, 64, 65, 10_000)
+    assert [Stream(shards, load_costs("mor"), 1).cores for shards in sizes] == [1, 1, 2, 2, 4, 4]
+    assert Stream(8, load_costs("mor"), 1, executor_cores=4).cores == 4
