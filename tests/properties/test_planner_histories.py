@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import initialize, precondition, rule
 from machines.streams import LATENESS, StreamMachine
 
-from lakestream.errors import DataLossError
+from lakestream.errors import DataLossError, KinesisUnavailableError
 from lakestream.kinesis import KinesisSettings, Planner, PlannerSettings, RangeReader
 from lakestream.model import BatchCommit, BatchPlan, Cursor, Finding, Loss, ShardRange, ShardStats, at, united
 from lakestream.testing.fake_kinesis import START, FakeKinesis, FakeRecord
@@ -78,6 +78,15 @@ class History(StreamMachine):
                 self._fix_start(plan)
             self.plans.append(BatchPlan.from_json(plan.to_json()))
 
+    @rule(shard=st.integers(0, 99), listings=st.integers(1, 2))
+    @precondition(lambda self: self.plans and not self.stream.holes)
+    def list_stale(self, shard: int, listings: int) -> None:
+        """As of a server that is behind: one lacks what the one before had, and the next has it again."""
+        shards = sorted(self.stream.shards)
+        self.stream.holes.extend([frozenset({shards[shard % len(shards)]})] * listings)
+        self.stream.advance(timedelta(seconds=61))
+        self.plan()
+
     @rule()
     @precondition(lambda self: len(self.commits) < len(self.plans))
     def half_read(self) -> None:
@@ -135,7 +144,12 @@ class History(StreamMachine):
         if self.start == "AT_TIMESTAMP" and self.stream.time < START + timedelta(minutes=1):
             self.stream.sleep(60)
         trim = self.plans[-1].trim if self.plans else None
-        return self.planner.plan(batch=len(self.plans), epoch=1, cursors=self._cursors(), trim=trim)
+        try:
+            return self.planner.plan(batch=len(self.plans), epoch=1, cursors=self._cursors(), trim=trim)
+        except KinesisUnavailableError:
+            assert self.stream.listed_stale, "all that there is was listed"
+            self.restart()
+            return None
 
     def _fix_start(self, plan: BatchPlan) -> None:
         match self.start:

@@ -69,12 +69,22 @@ def adopt(cursors: Cursors, shards: Shards, oldest: datetime, since: datetime | 
     A child has no record older than the oldest unread one of its parents, nor than the time that is given.
     """
     known: dict[str, Cursor] = dict(cursors)
+    passed = _passed(cursors, shards)
     # Parents sort before children: shard ids are numbered in the order of creation.
     for shard_id in sorted(shards):
-        if shard_id not in known:
+        if shard_id not in known and shard_id not in passed:
             bounds = [unread_since(known[p]) for p in shards[shard_id].parents if p in known]
             known[shard_id] = Waiting(shard_id, since, max((b for b in bounds if b), default=oldest))
     return known
+
+
+def _passed(cursors: Cursors, shards: Shards) -> set[str]:
+    """Ancestors of shards with a cursor: finished and forgotten since, and listed by a server that is behind."""
+    passed: set[str] = set()
+    for shard_id in sorted(shards, reverse=True):
+        if shard_id in cursors or shard_id in passed:
+            passed.update(shards[shard_id].parents)
+    return passed
 
 
 def start_ready(cursors: Cursors, shards: Shards) -> dict[str, Cursor]:
@@ -146,6 +156,15 @@ def finishable(closed: Collection[str], shards: Shards) -> set[str]:
     """
     followed = {parent for shard in shards.values() for parent in shard.parents} if closed else set()
     return {s for s in followed.intersection(closed) if s in shards and shards[s].ending_sequence is not None}
+
+
+def unlisted(cursors: Cursors, shards: Shards) -> list[str]:
+    """Shards that a listing lacks, though they may have unread records: those that are not finished, and the parents of
+    new ones. Kinesis has dropped them, or the listing is older than one before.
+    """
+    parents = {parent for shard_id, shard in shards.items() if shard_id not in cursors for parent in shard.parents}
+    unfinished = {shard_id for shard_id, cursor in cursors.items() if not isinstance(cursor, Finished)}
+    return sorted((parents - cursors.keys() | unfinished) - shards.keys())
 
 
 def vanished(cursors: Cursors, shards: Shards) -> list[Waiting | Unpinned | Reading]:

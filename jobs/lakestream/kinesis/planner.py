@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from types import TracebackType
 
-from lakestream.errors import DataLossError, KinesisAnswerError, StreamNotFoundError
+from lakestream.errors import DataLossError, KinesisAnswerError, KinesisUnavailableError, StreamNotFoundError
 from lakestream.kinesis.admission import Admission, admit, assign_tasks
 from lakestream.kinesis.crew import Crew
 from lakestream.kinesis.lineage import (
@@ -24,6 +24,7 @@ from lakestream.kinesis.lineage import (
     retained_since,
     start_ready,
     trim_at,
+    unlisted,
     unread_since,
     vanished,
     witness,
@@ -31,7 +32,7 @@ from lakestream.kinesis.lineage import (
 )
 from lakestream.kinesis.listing import Listing, Listings
 from lakestream.kinesis.port import IteratorStart, KinesisClient, Shard, Sleep
-from lakestream.kinesis.probe import Before, Behind, Closed, Cut, Ended, Idle, Next, Peek, Prober, Record
+from lakestream.kinesis.probe import Before, Behind, Closed, Cut, Ended, Next, Peek, Prober, Record, lasting, seen
 from lakestream.kinesis.rates import Rates
 from lakestream.kinesis.settings import LEAST_RETENTION, PlannerSettings
 from lakestream.model import (
@@ -199,6 +200,7 @@ class Planner:
         listing = self._listings.at(now)
         trim = trim_at(known, now, listing.summary.retention)
         span = self._settings.span
+        self._trust(listing, {c.shard_id: c for c in cursors})
         if not cursors:
             start = span.since if span else self._settings.starting_position
             # From the time of the listing: a shard that it lacks has nothing older.
@@ -208,6 +210,13 @@ class Planner:
         self._take_in(draft, listing)
         draft.cursors = start_ready(draft.cursors, listing.shards)
         return draft
+
+    def _trust(self, listing: Listing, cursors: Mapping[str, Cursor]) -> None:
+        """Of what a listing should have, and lacks, Kinesis itself is asked: ListShards may be behind what it said."""
+        lacking = unlisted(cursors, listing.shards)
+        there = [s for s, has in zip(lacking, self._crew.ask(self._prober.has_shard, lacking), strict=True) if has]
+        if there:
+            raise KinesisUnavailableError(f"ListShards does not list {', '.join(there)}, which Kinesis has")
 
     def _take_in(self, draft: _Draft, listing: Listing) -> None:
         """Bring the draft's cursors up to date with a listing: new shards, and vanished ones."""
@@ -229,13 +238,13 @@ class Planner:
         # What was trimmed while Kinesis was asked is missing in its answers, too.
         self._look_at_retention(draft, started)
         draft.trim = self._trim_by_now(draft)
-        self._known = {c.shard_id: (place(c), _lasting(peek)) for c, peek in zip(started, peeks, strict=True)}
+        self._known = {c.shard_id: (place(c), lasting(peek)) for c, peek in zip(started, peeks, strict=True)}
         nexts: dict[str, Next] = {}
         ended: dict[str, datetime] = {}
         for cursor, peek in zip(started, peeks, strict=True):
             if cursor.shard_id in draft.unwitnessed or may_be_trimmed(cursor, draft.trim.floor):
                 self._check_loss(draft, cursor, peek)
-            draft.cursors[cursor.shard_id] = _seen(cursor, peek)
+            draft.cursors[cursor.shard_id] = seen(cursor, peek)
             if isinstance(peek, Next):
                 nexts[cursor.shard_id] = peek
             elif isinstance(peek, Ended):
@@ -299,6 +308,7 @@ class Planner:
         ready = finishable(ended, self._listings.at(draft.now).shards)
         if ready != ended:
             listing = self._listings.anew(draft.now)
+            self._trust(listing, draft.cursors)
             self._take_in(draft, listing)
             ready = finishable(ended, listing.shards)
         return ready
@@ -380,20 +390,3 @@ class Planner:
 
 def _position(cursor: Cursor) -> Position | None:
     return cursor.position if isinstance(cursor, Reading) else None
-
-
-def _lasting(peek: Peek) -> Peek:
-    """What of a peek the next plan may go by: where records end does not stay so."""
-    return Next(peek.record) if isinstance(peek, Next) else peek
-
-
-def _seen(cursor: Unpinned | Reading, peek: Peek) -> Cursor:
-    """The cursor with what a peek at its place adds: it is pinned, or nothing is unread up to now."""
-    match cursor, peek:
-        case Unpinned(shard_id), Next(record):
-            return Reading(shard_id, at(record.sequence), record.arrival, None)
-        case Unpinned(shard_id, since), Idle(seen_at):
-            return Unpinned(shard_id, since, seen_at)
-        case Reading(shard_id, position, arrival), Idle(seen_at):
-            return Reading(shard_id, after(position.sequence), arrival, seen_at)
-    return cursor

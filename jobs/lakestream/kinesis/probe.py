@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
+from lakestream.errors import StreamNotFoundError
 from lakestream.kinesis.pages import arrival_micros, arrival_time, pages
 from lakestream.kinesis.port import MAX_RECORDS_PER_CALL, IteratorStart, KinesisClient, RecordPage, Sleep
-from lakestream.model import at
+from lakestream.model import Cursor, Reading, Unpinned, after, at
 
 _LONG_TAIL = timedelta(seconds=10)
 """A tail that may cover more than this is halved by time instead of read: at full load it has 10 MB, one page."""
@@ -103,6 +104,23 @@ class Next:
 Peek: TypeAlias = Next | Idle | Ended
 
 
+def lasting(peek: Peek) -> Peek:
+    """What of a peek the next plan may go by: where records end does not stay so."""
+    return Next(peek.record) if isinstance(peek, Next) else peek
+
+
+def seen(cursor: Unpinned | Reading, peek: Peek) -> Cursor:
+    """The cursor with what a peek at its place adds: it is pinned, or nothing is unread up to now."""
+    match cursor, peek:
+        case Unpinned(shard_id), Next(record):
+            return Reading(shard_id, at(record.sequence), record.arrival, None)
+        case Unpinned(shard_id, since), Idle(seen_at):
+            return Unpinned(shard_id, since, seen_at)
+        case Reading(shard_id, position, arrival), Idle(seen_at):
+            return Reading(shard_id, after(position.sequence), arrival, seen_at)
+    return cursor
+
+
 def _full() -> int:
     return MAX_RECORDS_PER_CALL
 
@@ -135,6 +153,14 @@ class Prober:
                 return Idle(seen_at, page.next_iterator)
             seen_at = self._client.now()
         return Ended()
+
+    def has_shard(self, shard_id: str) -> bool:
+        """Whether Kinesis has a shard, whatever ListShards says of it."""
+        try:
+            self._client.get_shard_iterator(shard_id, None)
+        except StreamNotFoundError:
+            return False
+        return True
 
     def finds(self, shard_id: str, sequence: int) -> bool:
         """Whether a record is there: then so is all that has come behind it."""

@@ -77,6 +77,10 @@ class FakeKinesis:
         """What goes by before each GetRecords answers."""
         self.failures: deque[Exception | None] = deque()
         """What the next calls of get_records raise, one each; None: nothing."""
+        self.holes: deque[frozenset[str]] = deque()
+        """Shards that the next answers of list_shards lack, though they are there: a set for each."""
+        self.listed_stale = False
+        """Whether the last of them lacked one."""
         self._sequence = 49_590_338_271_490_256_608_559_692_538_361_571_095
         self._iterators: list[_Iterator] = []
         for number in range(shards):
@@ -150,9 +154,11 @@ class FakeKinesis:
 
     def list_shards(self) -> tuple[Shard, ...]:
         self.calls["ListShards"] += 1
-        return tuple(
-            Shard(s.shard_id, s.parents, s.hash_keys, s.ending_sequence) for s in self.shards.values() if s.is_listed
-        )
+        lacks: frozenset[str] = self.holes.popleft() if self.holes else frozenset()
+        there = [shard for shard in self.shards.values() if shard.is_listed]
+        listed = [shard for shard in there if shard.shard_id not in lacks]
+        self.listed_stale = listed != there
+        return tuple(Shard(s.shard_id, s.parents, s.hash_keys, s.ending_sequence) for s in listed)
 
     def get_shard_iterator(self, shard_id: str, start: IteratorStart) -> str:
         self.calls["GetShardIterator"] += 1

@@ -7,7 +7,13 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from lakestream.errors import DataLossError, ExpiredIteratorError, SettingsError, StreamRecreatedError
+from lakestream.errors import (
+    DataLossError,
+    ExpiredIteratorError,
+    KinesisUnavailableError,
+    SettingsError,
+    StreamRecreatedError,
+)
 from lakestream.kinesis import Planner, PlannerSettings
 from lakestream.model import (
     BatchCommit,
@@ -349,6 +355,65 @@ def test_finished_shards_are_kept_while_listed() -> None:
     stream.shards[S0].is_listed = False
     stream.advance(seconds(61))
     assert [c.shard_id for c in plan_of(planner, cursors, 1).cursors] == [S1, S2]
+
+
+@pytest.mark.parametrize("skip", [False, True])
+def test_a_listing_that_lacks_a_shard_which_is_there_is_no_loss(skip: bool) -> None:
+    """ListShards may be behind what it said before: then one that is asked later tells more."""
+    stream = FakeKinesis()
+    stream.put(S0, b"x")
+    low, high = stream.split(S0)
+    stream.put(low, b"y")
+    stream.advance(seconds(1))
+    planner = planner_of(stream, skip_losses=skip)
+    first = plan_of(planner)
+    stream.advance(seconds(61))
+    stream.holes.append(frozenset({low, high}))
+    with pytest.raises(KinesisUnavailableError, match=f"{low}"):
+        plan_of(planner, first.cursors, batch=1, trim=first.trim)
+    second = plan_of(planner_of(stream), first.cursors, batch=1, trim=first.trim)
+    assert second.losses == ()
+    assert [piece.shard_id for piece in second.ranges] == [low]
+
+
+@pytest.mark.parametrize("is_old", [False, True])
+def test_a_shard_that_was_read_to_its_end_is_not_read_again_when_it_is_listed_again(is_old: bool) -> None:
+    """Gone and there again, as a closed shard may be for a moment when it expires."""
+    stream = FakeKinesis()
+    stream.put(S0, b"x")
+    low, _ = stream.split(S0)
+    planner = planner_of(stream)
+    stream.advance(seconds(1))
+    plan = plan_of(planner)
+    for _ in range(25 if is_old else 1):
+        stream.holes.append(frozenset({S0}))
+        stream.advance(timedelta(hours=1))
+        stream.put(low, b"y")
+        plan = plan_of(planner, plan.cursors, batch=1, trim=plan.trim)
+    assert S0 not in {cursor.shard_id for cursor in plan.cursors}
+    stream.shards[S0].is_listed, stream.shards[S0].closed_at = True, stream.time
+    stream.advance(seconds(61))
+    again = plan_of(planner, plan.cursors, batch=2, trim=plan.trim)
+    assert ({piece.shard_id for piece in again.ranges}, again.losses) == ({low}, ())
+
+
+def test_a_child_is_not_begun_while_the_listing_lacks_its_unread_parent() -> None:
+    stream = FakeKinesis()
+    stream.put(S0, b"x")
+    stream.advance(seconds(1))
+    planner = planner_of(stream)
+    first = plan_of(planner)
+    low, _ = stream.split(S0)
+    stream.put(low, b"y")
+    child, _ = stream.split(low)
+    stream.put(child, b"z")
+    stream.advance(seconds(61))
+    stream.holes.append(frozenset({low}))
+    with pytest.raises(KinesisUnavailableError, match=f"{low}"):
+        plan_of(planner, first.cursors, batch=1, trim=first.trim)
+    second = plan_of(planner_of(stream), first.cursors, batch=1, trim=first.trim)
+    assert [piece.shard_id for piece in second.ranges] == []
+    assert {cursor.shard_id for cursor in second.cursors} == stream.shards.keys()
 
 
 def test_a_parent_that_was_gone_before_the_first_start_counts_as_finished() -> None:
