@@ -151,11 +151,15 @@ class CheckpointLog:
     def newest_files(self) -> Mapping[int, frozenset[str]]:
         """The objects of the newest batches that are committed, by batch; from any thread.
 
+        Of those alone whose commits stay: an older one has come back by a driver that stood still within its PUT until
+        it had expired, and what it says may not be what was committed.
+
         Raises:
             CorruptLogError, StorageError, StorageUnavailableError: of the log.
         """
         with self._lock:
-            batches = [number_of(key) for key in self._entries if key.startswith(COMMITS)]
+            commits = [number_of(key) for key in self._entries if key.startswith(COMMITS)]
+            batches = [batch for batch in commits if batch >= self._first_kept()]
         found: dict[int, frozenset[str]] = {}
         for batch in batches:
             with suppress(ObjectNotFoundError):  # expired meanwhile
@@ -261,8 +265,7 @@ class CheckpointLog:
                 return
             try:
                 self._write_manifests(self._last_commit.batch + 1)
-                oldest = self._last_commit.batch - self._keep + 1
-                stale = [key for key in self._entries if number_of(key) < oldest]
+                stale = [key for key in self._entries if number_of(key) < self._first_kept()]
                 stale += [key for key in self._epochs if number_of(key) < self.epoch - self._keep + 1]
                 self._store.delete(stale)
             except LakeStreamError as error:
@@ -320,6 +323,10 @@ class CheckpointLog:
 
     def _next_batch(self) -> int:
         return self._plans[-1].batch + 1 if self._plans else self._first_pending()
+
+    def _first_kept(self) -> int:
+        """The oldest batch whose commit stays when others expire."""
+        return self._first_pending() - self._keep
 
     def _first_pending(self) -> int:
         return 0 if self._last_commit is None else self._last_commit.batch + 1

@@ -249,9 +249,13 @@ def test_a_log_that_is_older_than_its_table_is_not_gone_on_with(store: FaultyLog
 def test_the_files_of_the_newest_batches_are_told(store: FaultyLogStore) -> None:
     log = open_log(store, keep=3)
     run_batches(log, 0, 4)
-    assert log.newest_files() == {batch: frozenset({f"b{batch}-0.json"}) for batch in range(5)}
+    newest = {batch: frozenset({f"b{batch}-0.json"}) for batch in (2, 3, 4)}
+    assert log.newest_files() == newest, "before older ones expire, as where they cannot"
     log.expire()
-    assert list(log.newest_files()) == [2, 3, 4]
+    assert log.newest_files() == newest
+    # As of a driver that stood still within its PUT until that batch's commit had expired: the manifest has the truth.
+    store.create(f"commits/{0:012d}.json.gz", pack(commit_of(plan_of(0, 1), 1, files=2).to_json()))
+    assert open_log(store, keep=3).newest_files() == newest
     store.delete([f"commits/{2:012d}.json.gz"])
     assert list(log.newest_files()) == [3, 4], "another one may expire while they are read"
 
