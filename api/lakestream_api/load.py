@@ -12,6 +12,7 @@ from pydantic_core import ErrorDetails
 from yaml.composer import Composer
 
 from lakestream_api.errors import InvalidDocumentError, Problem
+from lakestream_api.names import GROUP
 from lakestream_api.resource import LakeStream, Scaling
 
 M = TypeVar("M", bound=BaseModel)
@@ -82,15 +83,15 @@ def load_lakestream(text: str) -> LakeStream:
 def lakestreams_in(text: str) -> list[Mapping[str, Any]]:
     """The LakeStreams among the documents of a YAML text, and in its lists, as `kubectl get -o yaml` prints them.
 
-    There is none in a list without items. Elsewhere, where there is none, a text with one document is that: it is told
-    what it lacks.
+    So is what is of our API by another kind: it is misspelled, and told so. There is none in a list without items.
+    Elsewhere, where there is none, a text with one document is that: it is told what it lacks.
 
     Raises:
         InvalidDocumentError: it is no YAML, or has no LakeStream, and is no empty list.
     """
     documents = _documents(text)
     items = [one for document in documents for one in _items(document)]
-    found = [one for one in items if _kind(one) == LakeStream.__name__]
+    found = [one for one in items if _kind(one) == LakeStream.__name__ or _is_ours(one)]
     return found if found or (documents and not items) else [_only(documents)]
 
 
@@ -246,6 +247,11 @@ def _items(document: Any) -> Sequence[Any]:
 
 def _kind(document: Any) -> object:
     return document.get("kind") if isinstance(document, Mapping) else None
+
+
+def _is_ours(document: Any) -> bool:
+    """Whether it is of our API, which has one kind."""
+    return isinstance(document, Mapping) and str(document.get("apiVersion")).startswith(f"{GROUP}/")
 
 
 def _only(documents: Sequence[Any]) -> Mapping[str, Any]:

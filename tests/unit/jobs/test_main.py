@@ -84,6 +84,16 @@ def test_what_stands_beside_a_lakestream_in_its_file_is_passed_over() -> None:
     assert result.exit_code == 0
 
 
+def test_a_misspelled_kind_is_not_passed_over_beside_others() -> None:
+    """The API server would refuse it."""
+    good = EXAMPLE.read_text("utf-8")
+    wrong = good.replace("kind: LakeStream", "kind: Lakestream").replace("name: orders", "name: returns", 1)
+    result = CliRunner().invoke(app, ["validate", "-f", "-"], input=f"{good}---\n{wrong}")
+    assert "LakeStream orders is valid" in result.stdout
+    assert "lakestream: returns: kind: is \"Lakestream\"; choose 'LakeStream'" in result.stderr
+    assert result.exit_code == 2
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [
