@@ -123,7 +123,7 @@ def load_settings(path: Path) -> Settings:
         return Settings.model_validate(_given(yaml.safe_load(path.read_text(encoding="utf-8"))))
     except OSError as error:
         raise SettingsError(f"{path}: {error.strerror}") from error
-    except yaml.YAMLError as error:
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
         raise SettingsError(f"{path} is not valid YAML: {error}") from error
     except ValidationError as error:
         raise SettingsError(f"{path}: {'; '.join(map(_problem, error.errors()))}") from error

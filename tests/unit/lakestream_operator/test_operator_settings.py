@@ -76,6 +76,13 @@ def test_sparks_configuration_may_have_no_more_than_a_lakestreams(tmp_path: Path
     assert says in str(caught.value)
 
 
+def test_a_file_that_is_no_text_is_told_so(tmp_path: Path) -> None:
+    path = tmp_path / "operator.yaml"
+    path.write_bytes(MINIMAL.encode("utf-16"))
+    with pytest.raises(SettingsError, match=r"operator\.yaml is not valid YAML: 'utf-8' codec can't decode"):
+        load_settings(path)
+
+
 def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="nowhere"):
         load_settings(tmp_path / "nowhere.yaml")
