@@ -7,7 +7,7 @@ when it is called, or listed. Those of this package are named here, since in the
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pathlib import Path
 from typing import Annotated, Any
@@ -19,7 +19,7 @@ from lakestream.command import File, explained, load, text_of
 from lakestream.logs import log_to_stderr
 from lakestream.statuses import Exit
 from lakestream.texts import printable_lines
-from lakestream_api import InvalidDocumentError, LakeStream, advice, lakestreams_in, load_manifest
+from lakestream_api import InvalidDocumentError, LakeStream, Problem, advice, lakestreams_in, load_manifest
 
 _GROUP = "lakestream.commands"
 _OURS = {
@@ -104,14 +104,16 @@ def ingest(
 
 @app.command()
 def validate(
-    file: Annotated[Path, typer.Option("--file", "-f", help="YAML; - is the standard input.")],
+    files: Annotated[
+        list[Path], typer.Option("--file", "-f", help="YAML; - is the standard input. May be given several times.")
+    ],
 ) -> None:
     """Check a LakeStream document, and say what is wrong with it, but for what only Spark can tell.
 
     Of several documents, or a list as kubectl prints it, each LakeStream is checked, and all else passed over.
     """
     with explained():
-        found = lakestreams_in(text_of(file))
+        found = _lakestreams_of(files)
         if not found:
             typer.echo("there are no LakeStreams in the list")
             return
@@ -120,6 +122,19 @@ def validate(
         elif [manifest for manifest in found if not _is_valid(manifest)]:
             raise typer.Exit(Exit.SETTINGS)
         typer.echo("Spark, which reads spec.schema and spec.transform, has not been asked: a start does.")
+
+
+def _lakestreams_of(files: Sequence[Path]) -> list[Mapping[str, Any]]:
+    """Raises InvalidDocumentError, which names the file if there are several."""
+    found: list[Mapping[str, Any]] = []
+    for file in files:
+        try:
+            found += lakestreams_in(text_of(file))
+        except InvalidDocumentError as error:
+            if len(files) == 1:
+                raise
+            raise InvalidDocumentError([Problem("", f"{file}: {problem}") for problem in error.problems]) from error
+    return found
 
 
 def _is_valid(manifest: Mapping[str, Any]) -> bool:

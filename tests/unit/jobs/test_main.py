@@ -142,6 +142,20 @@ def test_a_document_that_is_no_text_is_told_so(tmp_path: Path) -> None:
     assert result.exit_code == 2
 
 
+def test_each_of_several_files_is_validated(tmp_path: Path) -> None:
+    """As kubectl takes them: of the last one alone nobody would think."""
+    broken, empty = tmp_path / "broken.yaml", tmp_path / "empty.yaml"
+    broken.write_text(EXAMPLE.read_text("utf-8").replace("interval: 10s", "interval: 1ms"), "utf-8")
+    empty.write_text("")
+    result = CliRunner().invoke(app, ["validate", "-f", str(broken), "-f", str(EXAMPLE)])
+    assert result.exit_code == 2
+    assert "orders is valid" in result.stdout
+    assert "lakestream: orders: spec.trigger.interval: " in result.stderr
+    result = CliRunner().invoke(app, ["validate", "-f", str(EXAMPLE), "-f", str(empty)])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert result.stderr.startswith(f"lakestream: {empty}: ")
+
+
 def test_what_the_machine_refuses_is_told_without_a_traceback() -> None:
     command = [sys.executable, "-m", "lakestream.main", "validate", "-f", str(EXAMPLE)]
     with Path("/dev/full").open("w") as full:
