@@ -225,6 +225,18 @@ def test_a_lakestreams_own_settings_win_over_the_operators() -> None:
     assert spec["driver"]["template"]["metadata"]["labels"]["team"] == "lake"
 
 
+def test_executors_of_the_example_are_spread_whatever_it_is_renamed_to() -> None:
+    """As by a namePrefix of kustomize, which does not look into templates."""
+    example = yaml.safe_load((Path(__file__).parents[3] / "examples/placement.yaml").read_text("utf-8"))
+    example["metadata"] = {"name": "eu-placed", "namespace": "lake", "uid": "uid-1"}
+    (plan,) = wanted_of(stream_of(example)).plans.values()
+    template = render_application(plan, stream_of(example), JOB, 2)["spec"]["executor"]["template"]
+    (constraint,) = template["spec"]["topologySpreadConstraints"]
+    labels = template["metadata"]["labels"] | {"spark-role": "executor"}
+    assert constraint["labelSelector"]["matchLabels"].items() <= labels.items()
+    assert {key: labels[key] for key in constraint["matchLabelKeys"]} == {"lakestream.dev/stream": "eu-placed"}
+
+
 @pytest.mark.parametrize(
     ("heap", "cores", "driver", "executor"),
     [("1g", 1, "640m", "640m"), ("1500m", 4, "640m", "1408m"), ("8g", 2, "3276m", "3276m")],
