@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from rendering import CHARTS, Render, containers, ours, pods, template
 
@@ -64,3 +65,32 @@ def test_labels_by_which_pods_are_found_are_the_charts_own(label: str, render: R
     for chart, values in (("lakestream", {"operator": labels}), ("loadgen", labels)):
         with pytest.raises(ValueError, match=f"'app.kubernetes.io/{label}'"):
             render(chart, values)
+
+
+@pytest.mark.parametrize("chart", NAMES)
+def test_labels_may_be_given_to_all_objects_and_pods(chart: str, render: Render) -> None:
+    """As policies of a cluster ask for, which refuse an object without."""
+    values = yaml.safe_load((CHARTS / chart / "ci/everything.yaml").read_text("utf-8"))
+    rendered = render(chart, {**values, "commonLabels": MORE})
+    for each in ours(rendered):
+        template = each["spec"]["template"] if each["kind"] in ("Deployment", "Job") else {}
+        for metadata in (one["metadata"] for one in (each, template) if one):
+            assert MORE.items() <= metadata["labels"].items(), each
+    before = {each["metadata"]["name"]: each["spec"]["selector"] for each in render(chart, values).of("Deployment")}
+    assert {each["metadata"]["name"]: each["spec"]["selector"] for each in rendered.of("Deployment")} == before
+
+
+@pytest.mark.parametrize("chart", NAMES)
+def test_a_label_of_pods_goes_before_that_of_all(chart: str, render: Render) -> None:
+    values: dict[str, Any] = {"lakestream": {"operator": {"podLabels": {"team": "ops"}}}}.get(chart, {})
+    for each in ours(render(chart, {**values, "commonLabels": {"team": "data"}})):
+        if each["kind"] == "Deployment":
+            labels = each["spec"]["template"]["metadata"]["labels"]
+            assert labels["team"] == ("ops" if values else "data")
+            assert each["metadata"]["labels"]["team"] == "data"
+
+
+@pytest.mark.parametrize("chart", NAMES)
+def test_labels_of_all_may_not_be_those_by_which_pods_are_found(chart: str, render: Render) -> None:
+    with pytest.raises(ValueError, match=r"'app\.kubernetes\.io/name'"):
+        render(chart, {"commonLabels": {"app.kubernetes.io/name": "shop"}})

@@ -33,12 +33,17 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{ .Chart.AppVersion | replace "+" "_" }}
 {{- end }}
 
-{{- define "loadgen.labels" -}}
+{{- define "loadgen.ownLabels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 app.kubernetes.io/version: {{ include "loadgen.version" . | trunc 63 | trimSuffix "-" | quote }}
 app.kubernetes.io/part-of: lakestream
 {{ include "loadgen.selector" . }}
+{{- end }}
+
+{{/* Of each object and pod: the chart's own, of which `commonLabels` may change some. */}}
+{{- define "loadgen.labels" -}}
+{{- mergeOverwrite (include "loadgen.ownLabels" . | fromYaml) (.Values.commonLabels | default dict) | toYaml }}
 {{- end }}
 
 {{/* Labels beside those of the chart, of which they may change some; (list $ "component" more), "" for no component. */}}

@@ -3,12 +3,17 @@
 {{ .Chart.AppVersion | replace "+" "_" }}
 {{- end }}
 
-{{- define "local-aws.labels" -}}
+{{- define "local-aws.ownLabels" -}}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 app.kubernetes.io/version: {{ include "local-aws.version" . | trunc 63 | trimSuffix "-" | quote }}
 app.kubernetes.io/part-of: lakestream
 {{ include "local-aws.selector" . }}
+{{- end }}
+
+{{/* Of each object and pod: the chart's own, of which `commonLabels` may change some. */}}
+{{- define "local-aws.labels" -}}
+{{- mergeOverwrite (include "local-aws.ownLabels" . | fromYaml) (.Values.commonLabels | default dict) | toYaml }}
 {{- end }}
 
 {{/* Labels beside those of the chart, of which they may change some; (list $ "component" more), "" for no component. */}}
