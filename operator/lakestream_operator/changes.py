@@ -20,7 +20,7 @@ from lakestream_operator.model import (
     Stream,
     WriterSeen,
 )
-from lakestream_operator.render import control_manifest, document_manifest, render_application, supports
+from lakestream_operator.render import control_manifest, document_manifest, labelled, render_application, supports
 from lakestream_operator.settings import JobSettings
 from lakestream_operator.writers import Goal, WriterDecision
 
@@ -43,19 +43,19 @@ def changes_for(stream: Stream, decision: WriterDecision, job: JobSettings) -> I
     # What a driver of another document has, it needs until it has ended: its rights above all.
     if goal.plan is not None and (outcome.start or _runs_this(decision)):
         for manifest in supports(goal.plan, stream, job.cluster_role):
-            yield from _supported(decision, manifest)
+            yield from _supported(decision, labelled(manifest, job.labels))
         good = goal.plan.document if outcome.ran else decision.seen.good
-        yield from _applied(decision, document_manifest(goal.plan, stream, good))
+        yield from _applied(decision, labelled(document_manifest(goal.plan, stream, good), job.labels))
         if good != decision.seen.good:
             yield Emit("Running", f"Writer {goal.names.writer} commits batches with this spec.")
     if not goal.unheard:
-        yield from _controlled(stream, decision)
+        yield from _controlled(stream, decision, job)
     scaled = (replace(one, message=f"Writer {decision.name}: {one.message}") for one in (scale.events if scale else ()))
     said = [*outcome.actions, *scaled, *(shards.events if shards else ())]
     yield from (one for one in said if not isinstance(one, Emit))
     if outcome.start and goal.plan is not None:
         executors = scale.target if scale else goal.plan.stream.spec.scaling.min_executors
-        yield Create(render_application(goal.plan, stream, job, executors))
+        yield Create(labelled(render_application(goal.plan, stream, job, executors), job.labels))
     yield from (one for one in said if isinstance(one, Emit))
 
 
@@ -74,7 +74,7 @@ def _runs_this(decision: WriterDecision) -> bool:
     return app is not None and plan is not None and app.fingerprint == plan.fingerprint
 
 
-def _controlled(stream: Stream, decision: WriterDecision) -> Iterator[Action]:
+def _controlled(stream: Stream, decision: WriterDecision, job: JobSettings) -> Iterator[Action]:
     """Orders and memory. The object is made along with the first driver, and stays while there is something to say."""
     goal, seen, memory = decision.goal, decision.seen, decision.outcome.memory
     scale, shards = decision.scale, decision.shards
@@ -93,7 +93,7 @@ def _controlled(stream: Stream, decision: WriterDecision) -> Iterator[Action]:
         scaling_state=scale.state.to_json() if scale and keep else seen.scaling_state,
         shard_state=shards.state.to_json() if shards and keep else seen.shard_state,
     )
-    yield from _applied(decision, manifest)
+    yield from _applied(decision, labelled(manifest, job.labels))
 
 
 def _applied(decision: WriterDecision, manifest: Manifest) -> Iterator[Action]:

@@ -2,7 +2,7 @@
 
 from lakestream_operator.render.application import executor_needs, render_application
 from lakestream_operator.render.document import Plan, Wanted, document_of, is_restart, plan_of, scaling_of, wanted_of
-from lakestream_operator.render.objects import control_manifest, document_manifest, supports
+from lakestream_operator.render.objects import control_manifest, document_manifest, labelled, supports
 
 __all__ = [
     "Plan",
@@ -12,6 +12,7 @@ __all__ = [
     "document_of",
     "executor_needs",
     "is_restart",
+    "labelled",
     "plan_of",
     "render_application",
     "scaling_of",

@@ -60,6 +60,9 @@ def render_application(plan: Plan, stream: Stream, job: JobSettings, executors: 
     }
     if image_secrets:
         application["spec"]["imagePullSecrets"] = image_secrets
+    if job.labels:
+        # Of a Service that the Spark Operator makes by default for a page, and without which it submits nothing.
+        application["spec"]["sparkUIOptions"] = {"serviceLabels": dict(job.labels)}
     return application
 
 
@@ -83,6 +86,7 @@ def _spark_conf(plan: Plan, job: JobSettings) -> dict[str, str]:
     """What only the submission can set; the driver sets all else before it starts Spark."""
     names = plan.names
     return {
+        **{f"spark.kubernetes.driver.service.label.{key}": value for key, value in job.labels.items()},
         **job.spark_conf,
         **plan.stream.spec.kubernetes.spark_conf,
         "spark.kubernetes.driver.pod.name": names.driver_pod,

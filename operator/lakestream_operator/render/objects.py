@@ -34,6 +34,12 @@ def manifest_of(
     return {"apiVersion": kind.api_version, "kind": kind.name, "metadata": metadata}
 
 
+def labelled(manifest: Manifest, labels: Mapping[str, str]) -> Manifest:
+    """An object with more labels, as policies of the cluster ask for."""
+    metadata = manifest["metadata"]
+    return {**manifest, "metadata": {**metadata, "labels": {**labels, **metadata["labels"]}}}
+
+
 def document_manifest(plan: Plan, stream: Stream, good: str | None) -> Manifest:
     """ConfigMap of the document; `good` is the last one that got to run."""
     names = plan.names

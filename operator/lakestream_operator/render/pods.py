@@ -72,7 +72,7 @@ def driver_template(plan: Plan, job: JobSettings) -> dict[str, Any]:
     pod["terminationGracePeriodSeconds"] = job.termination_grace_period_seconds
     # Said here, since an account that somebody else made may have it off.
     pod["automountServiceAccountToken"] = True
-    template = {"metadata": _metadata(plan, _LET_BE), "spec": pod}
+    template = {"metadata": _metadata(plan, job, _LET_BE), "spec": pod}
     return dict(merged(template, plan.stream.spec.kubernetes.driver.template or {}))
 
 
@@ -80,13 +80,13 @@ def executor_template(plan: Plan, job: JobSettings) -> dict[str, Any]:
     """PodTemplateSpec of the executors."""
     # Executors never talk to the API server.
     pod = _pod(_container(EXECUTOR_CONTAINER, plan, job), plan) | {"automountServiceAccountToken": False}
-    template = {"metadata": _metadata(plan), "spec": pod}
+    template = {"metadata": _metadata(plan, job), "spec": pod}
     return dict(merged(template, plan.stream.spec.kubernetes.executor.template or {}))
 
 
-def _metadata(plan: Plan, annotations: Mapping[str, str] | None = None) -> dict[str, Any]:
+def _metadata(plan: Plan, job: JobSettings, annotations: Mapping[str, str] | None = None) -> dict[str, Any]:
     pods = plan.stream.spec.kubernetes
-    labels = {**pods.pod_labels, **plan.names.labels}
+    labels = {**job.labels, **pods.pod_labels, **plan.names.labels}
     return {"labels": labels, "annotations": {**(annotations or {}), **pods.pod_annotations}}
 
 

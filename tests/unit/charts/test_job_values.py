@@ -45,6 +45,7 @@ GOOD: list[dict[str, Any]] = [
     },
     {"sparkConf": {"spark.hadoop.fs.gs.x": "1", "spark.speculationOfMine": "1", "spark.uix": "1"}},
     {"env": [], "envFrom": []},
+    {"labels": {"team": "data", "example.com/cost-centre": "1234", "a_B.c": ""}},
     _env(value=""),
     _env(name="_a.B-1", value="x" * 8192),
     _env(name="HOMES", value="x"),
@@ -62,6 +63,12 @@ BAD: list[dict[str, Any]] = [
     {"sparkConf": {"spark.ui.enabled": "false"}},
     {"sparkConf": {"fs.s3a.endpoint": "x"}},
     {"sparkConf": {"spark.network.timeout": 300}},
+    *[
+        {"labels": {key: "x"}}
+        for key in ("lakestream.dev/stream", "app.kubernetes.io/name", "spark-role", "a.sparkx/b")
+    ],
+    *[{"labels": {key: "x"}} for key in ("", "-a", "Example.com/a", "a/b/c", "x" * 64)],
+    *[{"labels": {"team": value}} for value in (1, "data platform", "a-", "x" * 64)],
     _env(),
     _env(value=1),
     _env(value="x", valueFrom={"secretKeyRef": KEY}),

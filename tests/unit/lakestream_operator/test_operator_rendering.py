@@ -237,6 +237,20 @@ def test_executors_of_the_example_are_spread_whatever_it_is_renamed_to() -> None
     assert {key: labels[key] for key in constraint["matchLabelKeys"]} == {"lakestream.dev/stream": "eu-placed"}
 
 
+def test_pods_and_the_drivers_service_have_the_labels_of_the_operators_settings() -> None:
+    job = JOB.model_copy(update={"labels": {"team": "data", "example.com/cost-centre": "1"}})
+    plan = _plan(kubernetes={"podLabels": {"team": "shop"}})
+    spec = render_application(plan, OWNER, job, 3)["spec"]
+    for role in ("driver", "executor"):
+        labels = spec[role]["template"]["metadata"]["labels"]
+        assert (labels["team"], labels["example.com/cost-centre"]) == ("shop", "1")
+    prefix = "spark.kubernetes.driver.service.label."
+    of_the_service = {key.removeprefix(prefix): one for key, one in spec["sparkConf"].items() if key.startswith(prefix)}
+    assert of_the_service == spec["sparkUIOptions"]["serviceLabels"] == job.labels
+    own = job.model_copy(update={"spark_conf": {f"{prefix}team": "mine"}})
+    assert render_application(plan, OWNER, own, 3)["spec"]["sparkConf"][f"{prefix}team"] == "mine"
+
+
 @pytest.mark.parametrize(
     ("heap", "cores", "driver", "executor"),
     [("1g", 1, "640m", "640m"), ("1500m", 4, "640m", "1408m"), ("8g", 2, "3276m", "3276m")],

@@ -520,6 +520,30 @@ def test_one_record_of_very_many_is_more_than_none() -> None:
     assert cluster.status.quarantined == "0.01%"
 
 
+def test_labels_of_the_operators_settings_are_on_all_that_is_made() -> None:
+    """Those of a driver that runs at once, without a restart; its application and pods at its next start."""
+    cluster, labels = _running(), {"team": "data"}
+    before = _uids(cluster)
+    cluster.job = JOB.model_copy(update={"labels": labels})
+    cluster.advance(2 * MINUTE)
+    assert _uids(cluster) == before
+    bare = {
+        reference
+        for reference, one in cluster.objects.items()
+        if not labels.items() <= one["metadata"]["labels"].items()
+    }
+    assert {reference.kind for reference in bare} == {Kind.SparkApplication, Kind.Pod}
+    assert APP in bare
+    cluster.edit(lambda spec: spec.update(suspend=True))
+    cluster.advance(2 * MINUTE)
+    cluster.edit(lambda spec: spec.update(suspend=False))
+    cluster.advance(2 * MINUTE)
+    assert _uids(cluster).keys() == before.keys()
+    for one in cluster.objects.values():
+        assert labels.items() <= one["metadata"]["labels"].items()
+        assert one["metadata"]["labels"]["lakestream.dev/stream"] == "orders"
+
+
 def test_an_older_image_is_told_and_goes_on() -> None:
     cluster = _running()
     assert cluster.status.writers[0].image == JOB.image
