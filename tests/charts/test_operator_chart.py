@@ -40,6 +40,7 @@ def test_the_operator_understands_its_settings(render: Render, tmp_path: Path) -
     assert settings.job.env[1].value_from is not None
     assert len(settings.job.env_from) == 2
     assert settings.job.spark_conf == {"spark.executor.extraJavaOptions": "-XX:+UseZGC"}
+    assert settings.job.labels == {"example.com/cost-centre": "1234"}
     assert settings.job.cluster_role == "test-lake-driver"
     assert settings.namespaces == ()
     assert settings.log.level == "DEBUG"

@@ -18,6 +18,8 @@ def test_it_watches_all_namespaces_and_has_no_webhook(render: Render) -> None:
     (container,) = pod["containers"]
     assert container["image"] == "ghcr.io/kubeflow/spark-operator/controller:2.5.0"
     assert '--namespaces=""' in container["args"]
+    # No driver has a page that such a Service would lead to; and what refuses one refuses the application.
+    assert "--enable-ui-service=false" in container["args"]
     assert rendered.of("MutatingWebhookConfiguration") == []
     assert rendered.of("ValidatingWebhookConfiguration") == []
 
