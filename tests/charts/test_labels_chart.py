@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import string
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +31,24 @@ def test_a_version_may_name_its_build(chart: str, tmp_path: Path) -> None:
     assert {each["app.kubernetes.io/version"] for each in labels} == {f"0.1.0-{'0a' * 20}_4e1243bd"}
     images = {each["image"] for _, pod in pods(rendered) for each in containers(pod) if "lakestream/" in each["image"]}
     assert {image.rpartition(":")[2] for image in images} == {f"0.1.0-{'0a' * 20}_4e1243bd"}
+
+
+@pytest.mark.parametrize("chart", NAMES)
+def test_a_long_version_is_cut_where_a_label_may_end(chart: str, tmp_path: Path) -> None:
+    """As that of a branch: the 63rd character may be what stands before its build."""
+    copy = shutil.copytree(CHARTS / chart, tmp_path / chart)
+    path = copy / "Chart.yaml"
+    version = f"0.1.0-{'a' * (62 - len(f'{chart}-0.1.0-'))}+4e1243bd"
+    path.write_text(path.read_text("utf-8").replace("\nversion: 0.1.0\n", f"\nversion: {version}\n"), "utf-8")
+    values = {"nameOverride": f"{'n' * 38}--lake", "fullnameOverride": "lake"} if chart != "local-aws" else {}
+    objects = [each for each in ours(template(str(copy), json.dumps(values))) if each["metadata"].get("labels")]
+    ends = {value[-1] for each in objects for value in each["metadata"]["labels"].values()}
+    assert ends <= set(string.ascii_letters + string.digits)
+
+
+def test_a_long_name_is_cut_where_a_name_may_end() -> None:
+    names = [each["metadata"]["name"] for each in template("loadgen", "{}", release=f"{'r' * 48}--eu").objects]
+    assert [name for name in names if name.endswith("-")] == []
 
 
 MORE = {"app.kubernetes.io/part-of": "shop", "app.kubernetes.io/version": "2", "team": "data"}

@@ -1,5 +1,5 @@
 {{- define "lakestream.name" -}}
-{{ .Values.nameOverride | default .Chart.Name | trunc 40 | trimSuffix "-" }}
+{{ .Values.nameOverride | default .Chart.Name | trunc 40 | trimAll "-_." }}
 {{- end }}
 
 {{- define "lakestream.fullname" -}}
@@ -12,7 +12,7 @@
 {{- if not (regexMatch "^[a-z][-a-z0-9]*$" $name) }}
 {{- fail (printf "%s begins the name of a Service, which has a letter first, then lower-case letters, digits and '-'; choose another release name, or set fullnameOverride" $name) }}
 {{- end }}
-{{- $name | trunc 42 | trimSuffix "-" }}
+{{- $name | trunc 42 | trimAll "-_." }}
 {{- end }}
 
 {{- define "lakestream.operator.name" -}}
@@ -43,9 +43,9 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{- define "lakestream.ownLabels" -}}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-_." }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
-app.kubernetes.io/version: {{ include "lakestream.version" . | trunc 63 | trimSuffix "-" | quote }}
+app.kubernetes.io/version: {{ include "lakestream.version" . | trunc 63 | trimAll "-_." | quote }}
 app.kubernetes.io/part-of: lakestream
 {{ include "lakestream.selector" . }}
 {{- end }}

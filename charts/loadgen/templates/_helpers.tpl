@@ -1,5 +1,5 @@
 {{- define "loadgen.name" -}}
-{{ .Values.nameOverride | default .Chart.Name | trunc 40 | trimSuffix "-" }}
+{{ .Values.nameOverride | default .Chart.Name | trunc 40 | trimAll "-_." }}
 {{- end }}
 
 {{- define "loadgen.fullname" -}}
@@ -12,7 +12,7 @@
 {{- if not (regexMatch "^[a-z][-a-z0-9]*$" $name) }}
 {{- fail (printf "%s begins the name of a Service, which has a letter first, then lower-case letters, digits and '-'; choose another release name, or set fullnameOverride" $name) }}
 {{- end }}
-{{- $name | trunc 50 | trimSuffix "-" }}
+{{- $name | trunc 50 | trimAll "-_." }}
 {{- end }}
 
 {{- define "loadgen.serviceAccount" -}}
@@ -34,9 +34,9 @@ app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{- define "loadgen.ownLabels" -}}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-_." }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
-app.kubernetes.io/version: {{ include "loadgen.version" . | trunc 63 | trimSuffix "-" | quote }}
+app.kubernetes.io/version: {{ include "loadgen.version" . | trunc 63 | trimAll "-_." | quote }}
 app.kubernetes.io/part-of: lakestream
 {{ include "loadgen.selector" . }}
 {{- end }}

@@ -4,9 +4,9 @@
 {{- end }}
 
 {{- define "local-aws.ownLabels" -}}
-helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimSuffix "-" }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | trunc 63 | trimAll "-_." }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
-app.kubernetes.io/version: {{ include "local-aws.version" . | trunc 63 | trimSuffix "-" | quote }}
+app.kubernetes.io/version: {{ include "local-aws.version" . | trunc 63 | trimAll "-_." | quote }}
 app.kubernetes.io/part-of: lakestream
 {{ include "local-aws.selector" . }}
 {{- end }}
