@@ -274,6 +274,22 @@ def test_values_that_are_null_are_left_out_or_told(chart: str, render: Render) -
     assert len(told) > 5
 
 
+@pytest.mark.parametrize("chart", NAMES)
+def test_a_switch_that_is_null_is_off(chart: str, render: Render) -> None:
+    """As one that `helm upgrade --reuse-values` does not have yet."""
+
+    def off(values: dict[str, Any]) -> dict[str, Any]:
+        deeper = {key: off(value) for key, value in values.items() if isinstance(value, dict)}
+        return {key: found for key, found in deeper.items() if found} | {
+            key: None for key, value in values.items() if value is False
+        }
+
+    values = yaml.safe_load((CHARTS / chart / "values.yaml").read_text("utf-8"))
+    switches = off({**values, "sparkOperator": {}})
+    assert switches
+    assert render(chart, switches) == render(chart)
+
+
 @pytest.mark.parametrize("chart", ["lakestream", "loadgen"])
 @pytest.mark.parametrize("name", ["2orders", "orders.eu", "Orders"])
 def test_names_that_no_service_may_have_are_refused(chart: str, name: str, render: Render) -> None:

@@ -59,7 +59,7 @@ app.kubernetes.io/part-of: lakestream
 
 {{/* Workers that are there at least: the run waits for them. */}}
 {{- define "loadgen.workers" -}}
-{{ ternary .Values.workers.autoscaling.minReplicas .Values.workers.replicas .Values.workers.autoscaling.enabled }}
+{{ .Values.workers.autoscaling.enabled | default false | ternary .Values.workers.autoscaling.minReplicas .Values.workers.replicas }}
 {{- end }}
 
 {{- define "loadgen.keepsLedger" -}}
