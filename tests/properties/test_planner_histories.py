@@ -35,8 +35,11 @@ class History(StreamMachine):
         page_size=st.integers(1, 4),
         empty_pages=st.integers(0, 2),
         max_records=st.sampled_from([1, 50, 5_000_000]),
+        unknown=st.integers(0, 11),
     )
-    def begin(self, shards: int, start: str, page_size: int, empty_pages: int, max_records: int) -> None:
+    def begin(
+        self, shards: int, start: str, page_size: int, empty_pages: int, max_records: int, unknown: int = 0
+    ) -> None:
         self.stream = FakeKinesis(shards, retention=self.retention)
         self.stream.page_size, self.stream.empty_pages = page_size, empty_pages
         self.start = start
@@ -48,6 +51,7 @@ class History(StreamMachine):
         self.commits: list[BatchCommit] = []
         self.batches: list[list[tuple[str, int]]] = []
         self.at_first_start: set[str] = set()
+        self.unknown, self.listed = unknown, self.stream.listed()
         self.restart()
 
     # The driver
@@ -78,12 +82,18 @@ class History(StreamMachine):
                 self._fix_start(plan)
             self.plans.append(BatchPlan.from_json(plan.to_json()))
 
-    @rule(shard=st.integers(0, 99), listings=st.integers(1, 2))
-    @precondition(lambda self: self.plans and not self.stream.holes)
-    def list_stale(self, shard: int, listings: int) -> None:
-        """As of a server that is behind: one lacks what the one before had, and the next has it again."""
+    @rule()
+    def remember_a_listing(self) -> None:
+        self.listed = self.stream.listed()
+
+    @rule(lacks_one=st.booleans(), listings=st.integers(1, 2))
+    @precondition(lambda self: self.plans and not self.stream.stale_listings)
+    def list_stale(self, lacks_one: bool, listings: int) -> None:
+        """As of a server that is behind, or does not know a shard yet; the next one has all."""
         shards = sorted(self.stream.shards)
-        self.stream.holes.extend([frozenset({shards[shard % len(shards)]})] * listings)
+        unknown = shards[self.unknown % len(shards)]
+        stale = self.stream.listed(but=unknown) if lacks_one else self.listed
+        self.stream.stale_listings.extend([stale] * listings)
         self.stream.advance(timedelta(seconds=61))
         self.plan()
 
@@ -123,6 +133,7 @@ class History(StreamMachine):
 
     def catch_up(self) -> None:
         self.stream.latency = timedelta(0)
+        self.stream.stale_listings.clear()
         self.pass_time(400.0)
         until = self.stream.time - timedelta(seconds=1)
         for _ in range(2_000):

@@ -144,16 +144,18 @@ class Planner:
             StreamRecreatedError: the stream was deleted and created again while we watched.
             SettingsError: the starting timestamp lies in the future.
             StreamNotFoundError: the stream is gone.
-            KinesisError: Kinesis did not answer.
+            KinesisError: Kinesis did not answer, or ListShards is behind the other answers.
         """
         while True:
             try:
                 return self._plan(batch, epoch, cursors, trim)
-            except StreamNotFoundError:
-                # A closed shard was dropped with its last records since it was listed, unless the stream is gone.
+            except StreamNotFoundError as error:
+                # Of a stream that is gone there are no listings. A closed shard was dropped since it was listed.
                 known = self._listings.newest
-                if known is None or self._listings.anew(self._client.now()).shards.keys() == known.shards.keys():
+                if known is None:
                     raise
+                if self._listings.anew(self._client.now()).shards.keys() == known.shards.keys():
+                    raise KinesisUnavailableError(f"ListShards lists what Kinesis does not have: {error}") from error
 
     def _plan(self, batch: int, epoch: int, cursors: Sequence[Cursor], trim: Trim | None) -> BatchPlan | None:
         self._caught_up_to = None

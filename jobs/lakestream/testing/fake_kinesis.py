@@ -77,10 +77,10 @@ class FakeKinesis:
         """What goes by before each GetRecords answers."""
         self.failures: deque[Exception | None] = deque()
         """What the next calls of get_records raise, one each; None: nothing."""
-        self.holes: deque[frozenset[str]] = deque()
-        """Shards that the next answers of list_shards lack, though they are there: a set for each."""
+        self.stale_listings: deque[tuple[Shard, ...]] = deque()
+        """What the next calls of list_shards answer, one each, in place of what there is."""
         self.listed_stale = False
-        """Whether the last of them lacked one."""
+        """Whether the last of them did."""
         self._sequence = 49_590_338_271_490_256_608_559_692_538_361_571_095
         self._iterators: list[_Iterator] = []
         for number in range(shards):
@@ -131,6 +131,11 @@ class FakeKinesis:
     def open_shards(self) -> list[str]:
         return [shard.shard_id for shard in self.shards.values() if shard.is_open]
 
+    def listed(self, *, but: str | None = None) -> tuple[Shard, ...]:
+        """What list_shards answers unless it is told otherwise; without one of the shards."""
+        shards = (shard for shard in self.shards.values() if shard.is_listed and shard.shard_id != but)
+        return tuple(Shard(s.shard_id, s.parents, s.hash_keys, s.ending_sequence) for s in shards)
+
     def history(self) -> list[FakeRecord]:
         """Every record that was ever put, shard by shard."""
         return [record for shard in self.shards.values() for record in shard.records]
@@ -154,11 +159,10 @@ class FakeKinesis:
 
     def list_shards(self) -> tuple[Shard, ...]:
         self.calls["ListShards"] += 1
-        lacks: frozenset[str] = self.holes.popleft() if self.holes else frozenset()
-        there = [shard for shard in self.shards.values() if shard.is_listed]
-        listed = [shard for shard in there if shard.shard_id not in lacks]
-        self.listed_stale = listed != there
-        return tuple(Shard(s.shard_id, s.parents, s.hash_keys, s.ending_sequence) for s in listed)
+        listed = self.listed()
+        answer = self.stale_listings.popleft() if self.stale_listings else listed
+        self.listed_stale = answer != listed
+        return answer
 
     def get_shard_iterator(self, shard_id: str, start: IteratorStart) -> str:
         self.calls["GetShardIterator"] += 1
