@@ -6,6 +6,7 @@ import random
 from dataclasses import dataclass
 from enum import StrEnum
 
+from lakestream_localkinesis.core.stream import REMEMBERED_MS
 from lakestream_localkinesis.errors import SettingsError
 
 
@@ -25,6 +26,8 @@ class FaultKind(StrEnum):
     """The connection closes before the request took effect: the client cannot tell this from DROP."""
     EMPTY_PAGE = "empty_page"
     """GetRecords answers without records, and does not move."""
+    STALE = "stale"
+    """ListShards answers with the shards as they were a while ago, and so do the pages that follow."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +42,8 @@ class Fault:
     probability: float = 1.0
     """The share of matching requests (or records) that are befallen."""
     latency_ms: int = 0
+    stale_ms: int = 0
+    """How long ago, by the server's clock."""
 
     def __post_init__(self) -> None:
         if not 0 < self.probability <= 1:
@@ -47,6 +52,10 @@ class Fault:
             raise SettingsError(f"times: {self.times} is below 1")
         if (self.kind is FaultKind.LATENCY) != (self.latency_ms > 0):
             raise SettingsError(f"latency_ms: {self.latency_ms} does not go with a fault of kind {self.kind}")
+        if (self.kind is FaultKind.STALE) != (self.stale_ms > 0):
+            raise SettingsError(f"stale_ms: {self.stale_ms} does not go with a fault of kind {self.kind}")
+        if self.stale_ms > REMEMBERED_MS:
+            raise SettingsError(f"stale_ms: {self.stale_ms} is above {REMEMBERED_MS}: no more is remembered")
 
 
 class FaultPlan:

@@ -18,6 +18,7 @@ from lakestream_localkinesis.fields import Fields
 from lakestream_localkinesis.operations import OPERATIONS
 from lakestream_localkinesis.operations.answer import Answer
 from lakestream_localkinesis.operations.get_records import empty_page
+from lakestream_localkinesis.operations.list_shards import list_shards
 from lakestream_localkinesis.operations.put_records import put_records
 
 _THROTTLED = frozenset({"PutRecord", "GetRecords", "GetShardIterator"})
@@ -28,6 +29,7 @@ _LIMITED = frozenset({"DescribeStream", "DescribeStreamSummary", "ListShards", "
 _BEFALLEN = {
     FaultKind.THROTTLE: _THROTTLED | _LIMITED | {"PutRecords"},
     FaultKind.EMPTY_PAGE: frozenset({"GetRecords"}),
+    FaultKind.STALE: frozenset({"ListShards"}),
 }
 """Of other kinds: every operation."""
 
@@ -58,6 +60,9 @@ def execute_with_faults(plan: FaultPlan, operation: str, account: Account, field
         raise LimitExceededException(f"Rate exceeded for account {account.settings.id} (a fault that is switched on).")
     if operation == "GetRecords" and plan.strikes(FaultKind.EMPTY_PAGE, operation):
         return empty_page(account, fields, now_ms)
+    if operation == "ListShards" and fields.values.get("NextToken") is None:
+        stale = plan.strikes(FaultKind.STALE, operation)
+        return list_shards(account, fields, now_ms, now_ms - stale.stale_ms if stale else None)
     return OPERATIONS[operation](account, fields, now_ms)
 
 

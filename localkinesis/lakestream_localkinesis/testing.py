@@ -142,6 +142,10 @@ class FaultControl:
         """GetRecords answers with MillisBehindLatest above 0, no records, and an iterator that stays."""
         self._add(FaultKind.EMPTY_PAGE, ("GetRecords",), times, probability)
 
+    def stale(self, seconds: float, times: int | None = None, probability: float = 1.0) -> None:
+        """ListShards answers with the shards as they were so long ago by the server's clock; all else stays true."""
+        self._add(FaultKind.STALE, ("ListShards",), times, probability, stale_ms=round(seconds * 1000))
+
     def clear(self) -> None:
         """Switch all faults off."""
         self._control.call("DELETE", "faults")
@@ -152,10 +156,10 @@ class FaultControl:
         operations: tuple[str, ...],
         times: int | None,
         probability: float,
-        latency_ms: int = 0,
+        **more: int,
     ) -> None:
         fields = {"kind": kind, "operations": operations, "times": times, "probability": probability}
-        self._control.call("POST", "faults", **fields, latency_ms=latency_ms)
+        self._control.call("POST", "faults", **fields, **more)
 
 
 class LocalKinesis:

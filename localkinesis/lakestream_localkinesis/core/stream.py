@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from lakestream_localkinesis.core.changes import Change
@@ -16,6 +17,8 @@ from lakestream_localkinesis.core.shard import Shard
 HOUR_MS = 3600 * 1000
 DEFAULT_RETENTION_HOURS = 24
 SWEEP_MS = 1000
+REMEMBERED_MS = 24 * HOUR_MS
+"""For so long it is known which shards there were."""
 LEAST_RECORD_KIB = 1024
 MOST_RECORD_KIB = 10 * 1024
 
@@ -79,6 +82,8 @@ class Stream:
     transition: Transition | None = None
     demand: Demand = field(default_factory=Demand)
     next_index: int = 0
+    expired: list[tuple[int, Shard]] = field(default_factory=list)
+    """Shards that are remembered, without their records, and when they were gone."""
     trimmed_ms: int = 0
     """The horizon when retention last changed: what was gone then stays gone, however long retention is now."""
     deleted: bool = False
@@ -135,9 +140,17 @@ class Stream:
         if mode is StreamMode.PROVISIONED:
             self.distribution = RecordDistribution.USER_PARTITION_KEY
 
-    def first_opened_ms(self) -> int:
-        """When the oldest shard that is listed was opened."""
-        return min((shard.created_ms for shard in self.shards.values()), default=self.created_ms)
+    def shards_at(self, moment_ms: int) -> list[Shard]:
+        """The shards as they were, at most `REMEMBERED_MS` ago; before there were any, the first ones."""
+        present = list(self.shards.values())
+        at_ms = max(moment_ms, first_opened_ms([*present, *(shard for _, shard in self.expired)]))
+        present += [shard for gone_ms, shard in self.expired if gone_ms > at_ms]
+        return [
+            # A copy, without an end and without the records.
+            replace(shard, closed_ms=None) if shard.closed_ms is not None and shard.closed_ms > at_ms else shard
+            for shard in sorted(present, key=lambda shard: shard.index)
+            if shard.created_ms <= at_ms
+        ]
 
     def open_shards(self) -> list[Shard]:
         """The shards that take records, by hash key."""
@@ -217,7 +230,9 @@ class Stream:
             shard.trim(horizon_ms)
             if shard.closed_ms is not None and shard.closed_ms < horizon_ms:
                 del self.shards[shard.index]
+                self.expired.append((now_ms, shard))
                 self.settled += 1
+        self.expired = [(gone_ms, shard) for gone_ms, shard in self.expired if now_ms - gone_ms <= REMEMBERED_MS]
         if self.mode is StreamMode.ON_DEMAND and self.status is StreamStatus.ACTIVE:
             self._grow(now_ms)
 
@@ -237,3 +252,8 @@ class Stream:
             # SplitShard leaves no shard with less than two hash keys, either.
             if end - start >= 3:
                 self.split(shard, (start + end + 1) // 2, now_ms)
+
+
+def first_opened_ms(shards: Iterable[Shard]) -> int:
+    """When the oldest of these was opened; 0 if there are none."""
+    return min((shard.created_ms for shard in shards), default=0)

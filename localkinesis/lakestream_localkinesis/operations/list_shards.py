@@ -7,7 +7,7 @@ from typing import Any
 
 from lakestream_localkinesis.core.account import Account, find_shard
 from lakestream_localkinesis.core.shard import Shard
-from lakestream_localkinesis.core.stream import Stream
+from lakestream_localkinesis.core.stream import Stream, first_opened_ms
 from lakestream_localkinesis.core.token import Payload
 from lakestream_localkinesis.errors import InvalidArgumentException
 from lakestream_localkinesis.fields import SHARD_ID, Fields, Text
@@ -41,19 +41,23 @@ class Listing:
     stream_id: str
     after_index: int
     filter: ShardFilter
+    as_of_ms: int | None = None
+    """Of an answer that is out of date: the time that it tells of."""
 
 
-def list_shards(account: Account, fields: Fields, now_ms: int) -> Answer:
-    """A page of a stream's shards, oldest first."""
+def list_shards(account: Account, fields: Fields, now_ms: int, as_of_ms: int | None = None) -> Answer:
+    """A page of a stream's shards, oldest first; with `as_of_ms` as they were then, and so in the pages that follow."""
     limit = min(fields.optional_integer("MaxResults", most=MOST_ASKED) or PAGE_SHARDS, PAGE_SHARDS)
     token = fields.optional_text("NextToken", NEXT_TOKEN)
-    listing = _new_listing(account, fields, now_ms) if token is None else _continued(account, fields, token, now_ms)
+    if token is None:
+        listing = replace(_new_listing(account, fields, now_ms), as_of_ms=as_of_ms)
+    else:
+        listing = _continued(account, fields, token, now_ms)
     stream = account.opened_stream(listing.stream, now_ms)
     account.admit_to(stream, "ListShards", now_ms)
     if stream.id != listing.stream_id:
         raise InvalidArgumentException("NextToken belongs to a stream that has been deleted.")
-    listed = _filter(stream, listing.filter, now_ms)
-    shards = [shard for shard in listed if shard.index > listing.after_index]
+    shards = [shard for shard in _listed(stream, listing, now_ms) if shard.index > listing.after_index]
     page = shards[:limit]
     answer: dict[str, Any] = {"Shards": [describe_shard(shard) for shard in page]}
     if len(shards) > limit:
@@ -107,24 +111,42 @@ def _continued(account: Account, fields: Fields, token: str, now_ms: int) -> Lis
         if name in fields.names():
             raise InvalidArgumentException(f"NextToken and {name} cannot be provided together.")
     match account.sealer.open(token):
-        case ["shards", str(name), str(ident), int(after), str(kind), int(filter_after), int(filter_ms), int(at)]:
+        case [
+            "shards",
+            str(name),
+            str(ident),
+            int(after),
+            str(kind),
+            int(filter_after),
+            int(filter_ms),
+            as_of,
+            int(at),
+        ]:
             check_age(at, now_ms)
-            return Listing(name, ident, after, ShardFilter(kind, filter_after, filter_ms))
+            as_of_ms = None if as_of is None else int(as_of)
+            return Listing(name, ident, after, ShardFilter(kind, filter_after, filter_ms), as_of_ms)
         case _:
             raise InvalidArgumentException("NextToken is invalid.")
 
 
 def _seal(account: Account, listing: Listing, now_ms: int) -> str:
     chosen = listing.filter
-    where: Payload = [chosen.type, chosen.after_index, chosen.timestamp_ms]
+    where: Payload = [chosen.type, chosen.after_index, chosen.timestamp_ms, listing.as_of_ms]
     return account.sealer.seal(["shards", listing.stream, listing.stream_id, listing.after_index, *where, now_ms])
 
 
-def _filter(stream: Stream, chosen: ShardFilter, now_ms: int) -> list[Shard]:
+def _listed(stream: Stream, listing: Listing, now_ms: int) -> list[Shard]:
+    if listing.as_of_ms is None:
+        return _filter(list(stream.shards.values()), listing.filter, stream.horizon_ms(now_ms))
+    shards = stream.shards_at(listing.as_of_ms)
+    # The retention may have been longer, or the clock have made a leap: what was listed was not behind the horizon.
+    closed_ms = [shard.closed_ms for shard in shards if shard.closed_ms is not None]
+    return _filter(shards, listing.filter, min([stream.horizon_ms(listing.as_of_ms), *closed_ms]))
+
+
+def _filter(shards: list[Shard], chosen: ShardFilter, horizon_ms: int) -> list[Shard]:
     # Before the stream was there nothing was open: its first shards stand for the time before.
-    horizon_ms = max(stream.horizon_ms(now_ms), stream.first_opened_ms())
-    at_ms = max(chosen.timestamp_ms, horizon_ms)
-    shards = list(stream.shards.values())
+    at_ms = max(chosen.timestamp_ms, horizon_ms, first_opened_ms(shards))
     match chosen.type:
         case "AFTER_SHARD_ID":
             return [shard for shard in shards if shard.index > chosen.after_index]

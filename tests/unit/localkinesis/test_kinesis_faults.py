@@ -124,6 +124,7 @@ def test_a_plan_is_reproducible_from_its_seed():
         ({"probability": 1.1}, "probability"),
         ({"times": 0}, "times"),
         ({"latency_ms": 5}, "latency_ms"),
+        ({"stale_ms": 5}, "stale_ms"),
     ],
 )
 def test_faults_that_make_no_sense(fields: dict, named: str):
@@ -166,6 +167,9 @@ def test_the_control_endpoint_drives_the_clock(api: Api):
             "GetRecords, GetShardIterator, ListShards, ListStreams, PutRecord",
         ),
         ("POST", "faults", {"kind": "empty_page", "operations": ["PutRecords"]}, "GetRecords"),
+        ("POST", "faults", {"kind": "stale", "stale_ms": 1, "operations": ["DescribeStream"]}, "ListShards"),
+        ("POST", "faults", {"kind": "stale"}, "stale_ms: 0"),
+        ("POST", "faults", {"kind": "stale", "stale_ms": 86_400_001}, "86400000"),
         ("POST", "streams", {"name": "orders", "shards": 0}, "shards: 0"),
         ("POST", "streams", {"name": "orders", "shards": -3}, "shards: -3"),
         ("POST", "streams", {"name": "orders", "shards": 1.5}, "shards: 1.5"),
