@@ -10,10 +10,12 @@ from typing import cast
 import pytest
 
 from chaos.driver import Driver
-from chaos.faults.disturbances import DeletingForbidden
+from chaos.faults.disturbances import DeletingForbidden, ListingsStale
 from chaos.faults.endings import CrashAt, Terminate
+from chaos.producer import hash_keys_of
 from chaos.s3 import AWAITED, S3Faults, S3Request
 from chaos.world import World
+from lakestream_localkinesis.testing import local_kinesis
 
 DELETE = S3Request("DELETE", "/chaos/table/.hoodie/1.commit.requested", "", {})
 MANY = 10 * AWAITED
@@ -70,3 +72,26 @@ def test_a_driver_that_is_up_ends_in_order_when_asked_to(status: int, said: str,
     world = SimpleNamespace(tell=told.append, calm=lambda: None, stressed=False, faults=faults)
     Terminate(0, whole_group=False).end(cast(World, world), cast(Driver, driver))
     assert bool(faults) == is_fault
+
+
+def test_listings_are_stale_for_drivers_and_the_audit_knows_better() -> None:
+    reshards = list[float]()
+    with local_kinesis() as kinesis:
+        client = kinesis.client()
+        kinesis.create_stream("things", shards=1)
+        kinesis.clock.freeze()
+        kinesis.clock.advance(60)
+        [parent] = client.list_shards(StreamName="things")["Shards"]
+        client.split_shard(StreamName="things", ShardToSplit=parent["ShardId"], NewStartingHashKey=str(2**127))
+        kinesis.clock.advance(1)
+        world = SimpleNamespace(
+            kinesis=kinesis,
+            driver=SimpleNamespace(hurt=False),
+            stressed=False,
+            reshard=lambda chance, seconds: reshards.append(seconds),
+        )
+        ListingsStale(4.0, 1.0, 2, 1).strike(cast(World, world))
+        assert (world.stressed, world.driver.hurt, reshards) == (True, True, [2.0])
+        assert len(hash_keys_of(client, "things")) == 3
+        listed = [client.list_shards(StreamName="things")["Shards"] for _ in range(3)]
+        assert [len(shards) for shards in listed] == [1, 1, 3]

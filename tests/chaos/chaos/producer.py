@@ -18,6 +18,7 @@ from chaos.events import Events, Sent
 from chaos.kpl import aggregate
 from chaos.ledger import Ledger, Put
 from chaos.poison import landed, poison
+from chaos.resharding import shards_of
 from chaos.setting import Setting
 
 if TYPE_CHECKING:
@@ -193,6 +194,5 @@ class Producer:
 
 def hash_keys_of(client: KinesisClient, stream: str) -> dict[str, range]:
     """The hash keys of each shard that the stream has or had."""
-    shards = client.list_shards(StreamName=stream)["Shards"]
-    bounds = {shard["ShardId"]: shard["HashKeyRange"] for shard in shards}
+    bounds = {shard["ShardId"]: shard["HashKeyRange"] for shard in shards_of(client, stream)}
     return {shard: range(int(at["StartingHashKey"]), int(at["EndingHashKey"]) + 1) for shard, at in bounds.items()}

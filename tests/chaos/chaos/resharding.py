@@ -44,7 +44,8 @@ class Resharding:
                 continue  # Kinesis is being faulty as well
 
     def _once(self) -> None:
-        shards = self._client.list_shards(StreamName=self._stream, ShardFilter={"Type": "AT_LATEST"})["Shards"]
+        every = shards_of(self._client, self._stream)
+        shards = [shard for shard in every if "EndingSequenceNumber" not in shard["SequenceNumberRange"]]
         shards.sort(key=lambda shard: _bounds(shard)[0])
         if len(shards) > 1 and (len(shards) >= _MOST or self._chance.random() < 0.5):
             place = self._chance.randrange(len(shards) - 1)
@@ -59,6 +60,12 @@ class Resharding:
             self._client.split_shard(
                 StreamName=self._stream, ShardToSplit=shard["ShardId"], NewStartingHashKey=str(max(middle, start + 1))
             )
+
+
+def shards_of(client: KinesisClient, stream: str) -> list[ShardTypeDef]:
+    """The shards that are open or retained, by an operation that no fault befalls: ListShards may be out of date."""
+    pages = client.get_paginator("describe_stream").paginate(StreamName=stream)
+    return [shard for page in pages for shard in page["StreamDescription"]["Shards"]]
 
 
 def _bounds(shard: ShardTypeDef) -> tuple[int, int]:

@@ -82,6 +82,40 @@ class Reshards(Fault):
 
 
 @dataclass(frozen=True)
+class ListingsStale(Fault):
+    """While shards are split and merged, some listings are of a while ago, and a driver may end of each.
+
+    Struck before its first batch, those of its start as well.
+    """
+
+    seconds: float
+    """Ago."""
+    share: float
+    times: int
+    seed: int
+
+    phase = Phase.DURING
+    weight = 3
+
+    @classmethod
+    def suits(cls, setting: Setting) -> bool:
+        return not setting.auto
+
+    @classmethod
+    def draw(cls, chance: Random) -> Self:
+        seconds = chance.choice((1.0, 4.0, 15.0, 60.0))
+        return cls(seconds, chance.choice((0.3, 1.0)), chance.choice((1, 3, 10)), chance.randrange(2**32))
+
+    def strike(self, world: World) -> None:
+        world.stressed = True
+        if world.driver is not None:
+            # What it was told it may end of a little later.
+            world.driver.hurt = True
+        world.reshard(Random(self.seed), 2.0)
+        world.kinesis.faults.stale(self.seconds, times=self.times, probability=self.share)
+
+
+@dataclass(frozen=True)
 class S3Fails(Fault):
     """Requests to S3 meet a fault."""
 
