@@ -69,12 +69,13 @@ def adopt(cursors: Cursors, shards: Shards, oldest: datetime, since: datetime | 
     A child has no record older than the oldest unread one of its parents, nor than the time that is given.
     """
     known: dict[str, Cursor] = dict(cursors)
-    passed = _passed(cursors, shards)
+    new = shards.keys() - cursors.keys()
+    if new:
+        new -= _passed(cursors, shards)
     # Parents sort before children: shard ids are numbered in the order of creation.
-    for shard_id in sorted(shards):
-        if shard_id not in known and shard_id not in passed:
-            bounds = [unread_since(known[p]) for p in shards[shard_id].parents if p in known]
-            known[shard_id] = Waiting(shard_id, since, max((b for b in bounds if b), default=oldest))
+    for shard_id in sorted(new):
+        bounds = [unread_since(known[p]) for p in shards[shard_id].parents if p in known]
+        known[shard_id] = Waiting(shard_id, since, max((b for b in bounds if b), default=oldest))
     return known
 
 
