@@ -252,12 +252,15 @@ class Pod(ApiModel):
         return self
 
 
-def others_labels(labels: dict[str, str]) -> dict[str, str]:
-    """Without those that LakeStream and Spark set."""
+def _others_labels(labels: dict[str, str]) -> dict[str, str]:
     for key in labels:
         if key.startswith(("lakestream.dev/", "app.kubernetes.io/", "spark-")) or ".spark" in key.partition("/")[0]:
             raise ValueError(f"{key!r} is set by LakeStream or Spark; choose another key")
     return labels
+
+
+OthersLabels = Annotated[dict[str, str], AfterValidator(valid_labels), AfterValidator(_others_labels)]
+"""Labels, but none that LakeStream or Spark sets."""
 
 
 class Kubernetes(ApiModel):
@@ -310,7 +313,7 @@ class Kubernetes(ApiModel):
     tolerations: Annotated[tuple[Toleration, ...], Field(max_length=16)] = ()
     """Taints of nodes that the pods put up with."""
 
-    pod_labels: Annotated[dict[str, str], AfterValidator(valid_labels), AfterValidator(others_labels)] = Field(
+    pod_labels: OthersLabels = Field(
         default_factory=dict,
         max_length=32,
         json_schema_extra=rules(

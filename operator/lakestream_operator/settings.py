@@ -6,12 +6,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
 import yaml
-from pydantic import AfterValidator, Field, ValidationError, model_validator
+from pydantic import Field, ValidationError, model_validator
 
 from lakestream_api import EnvFrom, EnvVar, ImagePullPolicy
 from lakestream_api.base import ApiModel, problem_at
-from lakestream_api.fields import valid_labels
-from lakestream_api.kubernetes import env_problems, others_labels
+from lakestream_api.kubernetes import OthersLabels, env_problems
 from lakestream_api.templates import conf_problems
 from lakestream_operator.errors import SettingsError
 
@@ -38,9 +37,7 @@ class JobSettings(ApiModel):
     env_from: tuple[EnvFrom, ...] = ()
     """Secrets and ConfigMaps of each LakeStream's namespace whose entries all become variables."""
 
-    labels: Annotated[dict[str, str], AfterValidator(valid_labels), AfterValidator(others_labels)] = Field(
-        default_factory=dict
-    )
+    labels: OthersLabels = Field(default_factory=dict)
     """Labels of all that is made for LakeStreams; of pods, a LakeStream's own win."""
 
     spark_conf: dict[str, str] = Field(default_factory=dict)
