@@ -164,8 +164,8 @@ def unlisted(cursors: Cursors, shards: Shards) -> list[str]:
     new ones. Kinesis has dropped them, or the listing is older than one before.
     """
     parents = {parent for shard_id, shard in shards.items() if shard_id not in cursors for parent in shard.parents}
-    unfinished = {shard_id for shard_id, cursor in cursors.items() if not isinstance(cursor, Finished)}
-    return sorted((parents - cursors.keys() | unfinished) - shards.keys())
+    gone = {cursor.shard_id for cursor in vanished(cursors, shards)}
+    return sorted(gone | parents - cursors.keys() - shards.keys())
 
 
 def vanished(cursors: Cursors, shards: Shards) -> list[Waiting | Unpinned | Reading]:

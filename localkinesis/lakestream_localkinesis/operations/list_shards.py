@@ -119,11 +119,10 @@ def _continued(account: Account, fields: Fields, token: str, now_ms: int) -> Lis
             str(kind),
             int(filter_after),
             int(filter_ms),
-            as_of,
+            None | int() as as_of_ms,
             int(at),
         ]:
             check_age(at, now_ms)
-            as_of_ms = None if as_of is None else int(as_of)
             return Listing(name, ident, after, ShardFilter(kind, filter_after, filter_ms), as_of_ms)
         case _:
             raise InvalidArgumentException("NextToken is invalid.")
