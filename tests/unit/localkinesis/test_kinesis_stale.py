@@ -1,4 +1,4 @@
-"""Listings of shards that are out of date, as Kinesis gives them now and then."""
+"""Listings of shards that are out of date."""
 
 from __future__ import annotations
 
