@@ -344,7 +344,9 @@ class OperatorMachine(RuleBasedStateMachine):
         for app in self.cluster.find(Kind.SparkApplication):
             assert "spec" not in app or app["spec"]["driver"]["template"]
         for pod in self.cluster.find(Kind.Pod):
-            assert pod["metadata"]["annotations"][FINGERPRINT_ANNOTATION]
+            (owner,) = pod["metadata"]["ownerReferences"]
+            # An executor's driver has it.
+            assert owner["kind"] == Kind.Pod.name or pod["metadata"]["annotations"][FINGERPRINT_ANNOTATION]
             assert {STREAM_LABEL, WRITER_LABEL} <= pod["metadata"]["labels"].keys()
 
 
