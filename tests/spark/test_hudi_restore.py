@@ -27,7 +27,7 @@ from hudi_orders import (
 from lakestream.errors import RestoreError
 from lakestream.log import ServiceRequest, Work
 from lakestream.query.hudi_folder import HudiFolder
-from lakestream.sinks.hudi import HudiSettings, HudiSink, RestorableTable
+from lakestream.sinks.hudi import HudiSettings, HudiSink, RestorableTable, delete_files
 from lakestream.sinks.hudi.clock import ClockBehindError
 from lakestream.sinks.hudi.metaclient import HudiTable
 from lakestream.storage import LakePath, S3Settings, StoreSettings
@@ -153,6 +153,28 @@ def inserts(folder: Path, table_type: TableType, version: TableVersion) -> HudiS
 def nothing_pending(settings: HudiSettings) -> bool:
     """Whether the timeline has no plan of which the files may be gone."""
     return not HudiFolder.look(StoreSettings(LakePath.parse(settings.path), S3Settings(""))).timeline.pending
+
+
+def test_a_delete_of_before_is_remembered_though_its_key_was_deleted_again(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Deletes of many batches are merged, those of batches that are undone with those of before."""
+    monkeypatch.setattr(delete_files, "_MOST", 1)
+    settings = settings_of(tmp_path, TableType.COPY_ON_WRITE, TableVersion.SIX)
+    before = [[Order("a", 5, "d"), Order("b", 2, "d"), Order("c", 1)]]
+    after = [[Order("a", 2, "d"), Order("b", 5, "d")], [Order("a", 5, "d")], [Order("c", 2, "d")], [Order("d", 1)]]
+    again = [[Order("a", 4), Order("b", 1), Order("d", 2)], [Order("b", 3)]]
+    with opened(spark, settings) as sink:
+        write(spark, sink, 0, before)
+        instant = instant_of(sink, 0)
+        write(spark, sink, 1, after)
+    table = RestorableTable(spark, settings)
+    table.require(instant, 0, CHECKPOINT, COMMENT)
+    table.restore(instant)
+    table.release(instant, COMMENT)
+    with opened(spark, settings) as sink:
+        write(spark, sink, 5, again)
+    assert seen(spark, settings) == state([*before, *again])
 
 
 @pytest.mark.parametrize(

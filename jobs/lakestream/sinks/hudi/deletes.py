@@ -157,7 +157,7 @@ class DeleteGuard:
             self._files.expire(self._age.oldest)
             self._index.expire(self._age.oldest)
         if self._files.is_scattered:
-            kept = _newest(self._live(self._deletes(self._files.chunks, keyed)))
+            kept = _distinct(self._live(self._deletes(self._files.chunks, keyed)))
             self._files.merge(lambda name: self._write(name, kept))
         given = sf.expr(f"{_DELETED} AND {_POSITION} < {_COLLECTED}")
         texts = [sf.when(given, sf.col(name)).alias(name) for name in (_KEY, _ORDERING)]
@@ -245,9 +245,6 @@ class DeleteGuard:
 def forget_since(spark: SparkSession, files: DataFiles, time: float) -> None:
     """Forget the deletes that were seen after a time: the batches that they came with are undone.
 
-    A key that was deleted before as well may be among those that are merged into one file, with its newest delete
-    alone, and is forgotten with that: an older version that comes later could bring it back, unless it is deleted anew.
-
     Args:
         spark: the session.
         files: of the table.
@@ -276,9 +273,12 @@ def _collected(rows: DataFrame) -> pa.Table:
     return pa.Table.from_batches(rows._collect_as_arrow(), to_arrow_schema(rows.schema))
 
 
-def _newest(deletes: DataFrame) -> DataFrame:
-    """One row for each key."""
-    return deletes.groupBy(_KEY).agg(*(sf.max(name).alias(name) for name in (_ORDERING, _SEEN, _COME_BY)))
+def _distinct(deletes: DataFrame) -> DataFrame:
+    """One row for each version at which a key was deleted.
+
+    The highest version alone would do but for restores, which forget some: of a key it may have come first or last.
+    """
+    return deletes.groupBy(_KEY, _ORDERING).agg(sf.min(_SEEN).alias(_SEEN), sf.max(_COME_BY).alias(_COME_BY))
 
 
 _SQL_TYPES = {int: "long", float: "double", str: "string"}
