@@ -26,6 +26,25 @@ def test_the_highest_version_stays_and_of_equal_ones_the_last(spark: SparkSessio
     assert len(found) == 1_000
 
 
+def test_equal_versions_are_told_apart_by_their_sequence_numbers(spark: SparkSession) -> None:
+    """Behind a join, rows are in any order."""
+    sent = [
+        ("a", 1, "100", 0, "last"),
+        ("a", 1, "99", 7, "before"),
+        ("a", 0, "101", 0, "older"),
+        ("b", 1, "98", 1, "last"),
+        ("b", 1, "98", 0, "before"),
+        ("b", 1, None, None, "of no record"),
+    ]
+    rows = spark.createDataFrame(
+        sent, "key string, version long, _sequence_number string, _sub_sequence long, n string"
+    ).coalesce(1)
+    for order in (rows, rows.orderBy("n")):
+        assert {row["key"]: row["n"] for row in newest(order, SETTINGS).collect()} == {"a": "last", "b": "last"}
+    changed = rows.selectExpr("key", "version", "1 AS _sequence_number", "_sub_sequence", "n")
+    assert {row["n"] for row in newest(changed, SETTINGS).collect()} <= {"last", "before", "of no record"}
+
+
 def test_keys_are_one_if_hudi_takes_them_for_one(spark: SparkSession) -> None:
     """In it they are texts; and a partition that is null or empty is the same one."""
     settings = replace(SETTINGS, partition_by=("dt",))
