@@ -7,7 +7,7 @@ import gzip
 import json
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -21,6 +21,7 @@ import chaos
 from chaos.audit import (
     Found,
     Named,
+    Reject,
     Verdict,
     judge,
     lines_of,
@@ -31,10 +32,16 @@ from chaos.audit import (
     rows_of,
     services_of,
 )
-from chaos.events import Digits, Events, Fate, Row, Sent
+from chaos.events import Digits, Events, Fate, Row, Sent, epoch_micros
 from chaos.ledger import Truth, Where
 from chaos.poison import landed, poison
 from chaos.setting import Sink
+
+ARRIVED = datetime(2026, 1, 31, 12, tzinfo=UTC)
+
+
+def _arrival(sequence: int) -> datetime:
+    return ARRIVED + timedelta(microseconds=sequence)
 
 
 def _truth(events: int) -> Truth:
@@ -43,7 +50,12 @@ def _truth(events: int) -> Truth:
     records = list(supply.take(events, datetime.now(UTC))) + [
         poison(kind, chance, supply.fresh(), Sink.JSON) for kind in landed(sql=True)
     ]
-    return Truth({("shardId-0", 100 + number, 0): sent for number, sent in enumerate(records)}, ())
+    sent = {("shardId-0", 100 + number, 0): sent for number, sent in enumerate(records)}
+    origins: dict[Where, Row] = {
+        where: {"_arrival": epoch_micros(_arrival(where[1])), "_partition_key": one.partition_key}
+        for where, one in sent.items()
+    }
+    return Truth(sent, (), origins=origins)
 
 
 TRUTH = _truth(300)
@@ -53,13 +65,14 @@ def _lake(folder: Path) -> None:
     """What a JSON writer would make of it: in quarantine is all that may be."""
     for (shard, sequence, sub), sent in TRUTH.sent.items():
         if sent.fate is not Fate.ROW:
-            _quarantine(folder, shard, sequence, sub, sent.data)
+            _quarantine(folder, (shard, sequence, sub), sent)
             continue
         assert sent.row is not None
         fields = json.loads(sent.data)
         row = {name: sent.row[name] for name in ("id", "site", "version", "op", "note")} | {"at": fields["at"]}
         row |= {name: sent.row[name] for name in ("place", "tags") if sent.row[name] is not None}
         row |= {"_shard_id": shard, "_sequence_number": str(sequence), "_sub_sequence": sub}
+        row |= {"_arrival": _arrival(sequence).isoformat(), "_partition_key": sent.partition_key}
         if unknown := _unknown(sent.data):
             row["_rescued"] = unknown
         line = json.dumps(row)[:-1] + f', "amount": {sent.row["amount"]}}}'
@@ -89,8 +102,10 @@ def _text(value: object) -> str:
     return repr(value) if isinstance(value, Digits) else json.dumps(value)
 
 
-def _quarantine(folder: Path, shard: str, sequence: int, sub: int, data: bytes) -> None:
-    row = {"shard_id": shard, "sequence_number": str(sequence), "sub_sequence": sub, "data": data}
+def _quarantine(folder: Path, where: Where, sent: Sent) -> None:
+    shard, sequence, sub = where
+    row = {"shard_id": shard, "sequence_number": str(sequence), "sub_sequence": sub, "data": sent.data}
+    row |= {"arrival": _arrival(sequence), "partition_key": sent.partition_key}
     (folder / "quarantine").mkdir(parents=True, exist_ok=True)
     pyarrow.parquet.write_table(pa.Table.from_pylist([row]), folder / "quarantine" / f"b{sequence}.parquet")
 
@@ -112,10 +127,10 @@ def _double_a_row(folder: Path) -> None:
     file.with_name("copy.json.gz").write_bytes(file.read_bytes())
 
 
-def _change_a_value(folder: Path) -> None:
+def _change(name: str, value: object, folder: Path) -> None:
     file = _a_file(folder)
     row = json.loads(gzip.decompress(file.read_bytes()))
-    file.write_bytes(gzip.compress(json.dumps({**row, "version": row["version"] + 1}).encode() + b"\n"))
+    file.write_bytes(gzip.compress(json.dumps({**row, name: value}).encode() + b"\n"))
 
 
 def _round_a_nested_number(folder: Path) -> None:
@@ -144,12 +159,22 @@ def _double_a_quarantine_file(folder: Path) -> None:
 
 
 def _change_bytes_in_quarantine(folder: Path) -> None:
-    _quarantine(folder, *next(w for w, sent in TRUTH.sent.items() if sent.fate is Fate.QUARANTINE), b"other")
+    where, sent = _rejected()
+    _quarantine(folder, where, replace(sent, data=b"other"))
+
+
+def _keep_another_key_in_quarantine(folder: Path) -> None:
+    where, sent = _rejected()
+    _quarantine(folder, where, replace(sent, partition_key="other"))
+
+
+def _rejected() -> tuple[Where, Sent]:
+    return next((where, sent) for where, sent in TRUTH.sent.items() if sent.fate is Fate.QUARANTINE)
 
 
 def _keep_a_good_one_in_quarantine(folder: Path) -> None:
     where, sent = next(iter(TRUTH.sent.items()))
-    _quarantine(folder, *where, sent.data)
+    _quarantine(folder, where, sent)
 
 
 def _hide(folder: Path) -> None:
@@ -187,7 +212,9 @@ def test_a_lake_that_is_right_is_found_right(tmp_path: Path) -> None:
         (_hide, "lost"),
         (_double_a_row, "doubled"),
         (_copy_to_another_name, "doubled"),
-        (_change_a_value, "altered"),
+        (partial(_change, "version", 77), "altered"),
+        (partial(_change, "_arrival", "2026-01-31T12:00:00.1Z"), "altered"),
+        (partial(_change, "_partition_key", None), "altered"),
         (_round_a_nested_number, "altered"),
         (_move_to_another_day, "altered"),
         (partial(_rescue_otherwise, "[0.70", "[0.7"), "altered"),
@@ -195,6 +222,7 @@ def test_a_lake_that_is_right_is_found_right(tmp_path: Path) -> None:
         (_drop_a_quarantine_file, "lost"),
         (_double_a_quarantine_file, "doubled"),
         (_change_bytes_in_quarantine, "altered"),
+        (_keep_another_key_in_quarantine, "altered"),
         (_keep_a_good_one_in_quarantine, "foreign"),
     ],
 )
@@ -292,9 +320,9 @@ def test_what_may_be_either_has_to_be_one_of_both() -> None:
     truth = Truth({NEW: record}, ())
     for rows, quarantine, ok in (
         ([(NEW, row)], [], True),
-        ([], [(NEW, b"{}")], True),
+        ([], [Reject(NEW, b"{}")], True),
         ([], [], False),
-        ([(NEW, row)], [(NEW, b"{}")], False),
+        ([(NEW, row)], [Reject(NEW, b"{}")], False),
     ):
         assert judge(truth, Found(rows, quarantine), keyed=False).ok is ok
 
@@ -313,8 +341,8 @@ def test_the_harness_shares_no_code_with_what_it_judges() -> None:
 
 def test_what_was_read_again_may_be_in_quarantine_again(tmp_path: Path) -> None:
     _lake(tmp_path)
-    where, sent = next((where, sent) for where, sent in TRUTH.sent.items() if sent.fate is Fate.QUARANTINE)
-    quarantine = [*read_quarantine(tmp_path / "quarantine"), (where, sent.data)]
+    where, sent = _rejected()
+    quarantine = [*read_quarantine(tmp_path / "quarantine"), Reject(where, sent.data, TRUTH.origin(where))]
     found = Found(read_json(tmp_path / "table"), quarantine)
     assert judge(TRUTH, found, keyed=False).doubled == 1
     assert judge(replace(TRUTH, readings=2), found, keyed=False).ok
@@ -324,7 +352,7 @@ def test_what_a_span_had_to_read_again_is_in_quarantine_again() -> None:
     record = Sent("noise", "t1", b"noise", Fate.QUARANTINE, None)
     for copies, again, kind in ((1, 0, None), (1, 1, "lost"), (2, 1, None), (2, 2, "lost"), (3, 1, "doubled")):
         truth = Truth({NEW: record}, (), readings=2, again={NEW[:2]: again})
-        verdict = judge(truth, Found([], [(NEW, b"noise")] * copies), keyed=True)
+        verdict = judge(truth, Found([], [Reject(NEW, b"noise")] * copies), keyed=True)
         assert [name for name in ("lost", "doubled") if getattr(verdict, name)] == ([kind] if kind else [])
 
 

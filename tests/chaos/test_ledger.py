@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 from chaos.audit import Found, judge
-from chaos.events import Fate, Sent
+from chaos.events import Fate, Sent, epoch_micros
 from chaos.kpl import aggregate, hash_key
 from chaos.ledger import Ledger, Loss, Put, Span, Stored, Told
 
@@ -45,6 +45,20 @@ def test_an_aggregate_is_several_records() -> None:
     put, ledger = _aggregate("a", "b"), Ledger()
     ledger.acknowledge("s", 1, put)
     assert list(ledger.settle([Stored("s", 1, put.data)], {"s": range(1)}).sent) == [("s", 1, 0), ("s", 1, 1)]
+
+
+def test_where_a_record_is_from_is_known_of_each() -> None:
+    put, ledger = _aggregate("a", "b"), Ledger()
+    alone = Put("c", b"c", (Sent("event", "c", b"c", Fate.QUARANTINE, None),))
+    for number, one in enumerate((put, alone)):
+        ledger.acknowledge("s", number, one)
+    # The stream may have it without the partition key that was offered.
+    truth = ledger.settle([Stored("s", 0, put.data, NOON, "a"), Stored("s", 1, b"c", NOON)], {})
+    origins = [truth.origin(where) for where in (("s", 0, 0), ("s", 0, 1), ("s", 1, 0), ("file", 0, 0))]
+    noon = epoch_micros(NOON)
+    assert [(one.get("_arrival"), one.get("_partition_key")) for one in origins] == [
+        *((noon, "a"), (noon, "b"), (noon, None), (None, None))
+    ]
 
 
 def test_members_that_belong_to_another_shard_do_not_count_in_an_aggregate_with_strays() -> None:

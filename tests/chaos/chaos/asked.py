@@ -22,6 +22,7 @@ _COMMAND_SECONDS = 120.0
 _REFUSALS = (
     *("One goes on at a time", "one is carried out at a time"),
     *("there is no checkpoint", "there is no folder", "the checkpoint has no commit"),
+    "is no Hudi table: it has no .hoodie/hoodie.properties",  # it is being made
     *("nothing to replay", "Give --despite-deletes"),
     *("nothing is to be undone", "may have been cleaned", "is not known any more", "records are gone"),
     *("the table can be read as of", "that can be read is", "has no commits yet", "has yet to come"),
@@ -95,7 +96,7 @@ class Asked:
             world.tell("no restore is asked for: it would be open how much of a span is read again")
             return
         self.restores += 1
-        times = [at for driver in world.drivers for at in driver.commits()]
+        times = [commit["finishedAt"] for driver in world.drivers for commit in driver.commits()]
         to = times[int((1 - share) * len(times))] if times else "now"
         self._ask(f"the table of {to}", "table", "restore", "--to", to, "--yes")
 

@@ -17,11 +17,13 @@ from chaos.audit import (
     Lake,
     Verdict,
     judge,
+    judge_seen,
     lines_of,
     misnamed,
     read_json,
     read_named,
     read_quarantine,
+    read_seen,
     read_told,
     rows_of,
     services_of,
@@ -210,6 +212,8 @@ def _audit(made: World, lake: Lake, result: Result) -> None:
         result.faults += misnamed(named.files, lines_of(table))
     result.faults += misnamed(named.rejects, rows_of(log / "quarantine", named.taken))
     result.verdict = judge(truth, Found(rows, quarantine), keyed=sink.is_keyed)
+    seen = [read_seen(reading) for reading in made.readings.taken]
+    result.faults += judge_seen(truth, seen, keyed=sink.is_keyed)
     with (result_file := made.folder / "ledger.jsonl").open("w") as lines:
         for where, sent in truth.sent.items():
             lines.write(json.dumps([*where, sent.kind, sent.fate.value, sent.data.decode(errors="replace")]) + "\n")

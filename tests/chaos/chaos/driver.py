@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from chaos.processes import MARK, Part, family, part_of, send
 
@@ -76,11 +77,11 @@ class Driver:
         """That it says it has committed."""
         return self._progress.read_bytes().count(b"\n") if self._progress.exists() else 0
 
-    def commits(self) -> list[str]:
-        """When these were committed, by its clock."""
+    def commits(self) -> list[Mapping[str, Any]]:
+        """What it says of each of these."""
         # The last line may be cut.
         *lines, _ = self._progress.read_text().split("\n") if self._progress.exists() else [""]
-        return [json.loads(line)["finishedAt"] for line in lines]
+        return [json.loads(line) for line in lines]
 
     def has_logged(self, text: str) -> bool:
         return text.encode() in self.log.read_bytes()

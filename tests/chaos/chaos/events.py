@@ -142,7 +142,12 @@ def bare(value: object) -> object:
 
 def micros(text: str) -> int:
     """Microseconds since the epoch of an ISO time."""
-    return (datetime.fromisoformat(text) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
+    return epoch_micros(datetime.fromisoformat(text))
+
+
+def epoch_micros(time: datetime) -> int:
+    """Microseconds since the epoch."""
+    return (time - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(microseconds=1)
 
 
 class Events:

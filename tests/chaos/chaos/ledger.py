@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import chain, compress
 from typing import TypeAlias
 
-from chaos.events import Sent
+from chaos.events import Row, Sent, epoch_micros
 from chaos.kpl import hash_key
 
 _LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
@@ -48,6 +48,12 @@ class Stored:
     sequence: int
     data: bytes
     arrival: datetime = _LONG_AGO
+    partition_key: str | None = None
+
+    def origin(self, member: Sent) -> Row:
+        """Of a user record in it: one of an aggregate has a partition key of its own."""
+        key = self.partition_key if member.data == self.data else member.partition_key
+        return {"_arrival": epoch_micros(self.arrival), "_partition_key": key}
 
 
 @dataclass(frozen=True)
@@ -105,6 +111,12 @@ class Truth:
     """Whether each was read once; if not, an earlier one of a shard may have come behind a later one."""
     again: Mapping[tuple[str, int], int] = field(default_factory=dict)
     """By shard and sequence number, how often a record has to have been read beside the stream."""
+    origins: Mapping[Where, Row] = field(default_factory=dict)
+    """Arrival (microseconds since the epoch) and partition key of those that are of the stream."""
+
+    def origin(self, where: Where) -> Row:
+        """What a lake has to say of where a record is from: of files nothing is asked."""
+        return self.origins.get(where, {})
 
 
 class Ledger:
@@ -151,6 +163,7 @@ class Ledger:
         faults = []
         missing = dict(self._acknowledged)
         again: Counter[tuple[str, int]] = Counter()
+        origins: dict[Where, Row] = {}
         for record in chain(gone.values(), stream):
             again[record.shard, record.sequence] += sum(span.has(record) for span in spans)
             put = missing.pop((record.shard, record.sequence), None) or self._found(record.data)
@@ -159,13 +172,14 @@ class Ledger:
                 continue
             belong = put.belong(hash_keys.get(record.shard))
             for sub, member in compress(enumerate(put.members), belong):
-                sent[record.shard, record.sequence, sub] = member
+                where = record.shard, record.sequence, sub
+                sent[where], origins[where] = member, record.origin(member)
         faults += [f"the stream lacks an acknowledged record: {shard} {sequence}" for shard, sequence in missing]
         skippable = {at for at, record in gone.items() if told.covers(record)}
         gone_and_told = frozenset(where for where in sent if where[:2] in skippable)
         if told.losses and not gone:
             faults.append(f"a driver told of losses, and the stream has lost nothing: {told.losses}")
-        return Truth(sent, tuple(faults), gone_and_told, readings, again=again)
+        return Truth(sent, tuple(faults), gone_and_told, readings, again=again, origins=origins)
 
     def _found(self, data: bytes) -> Put | None:
         waiting = self._unknown.get(data)

@@ -143,8 +143,8 @@ class Producer:
 
     def _aggregate(self, members: Sequence[Sent], *, strays: bool) -> Put:
         key = members[0].partition_key
-        keyed = [(member.partition_key if strays else key, member.data) for member in members]
-        return Put(key, aggregate(keyed), tuple(members), strays)
+        keyed = [member if strays else replace(member, partition_key=key) for member in members]
+        return Put(key, aggregate([(one.partition_key, one.data) for one in keyed]), tuple(keyed), strays)
 
     def _poison(self, kind: str) -> Put:
         record = poison(kind, self._chance, self._events.fresh(), self._setting.sink)

@@ -23,6 +23,7 @@ from chaos.events import DELETES, KEY, ORDERING, PARTITION, SCHEMA
 from chaos.ledger import Stored
 from chaos.poison import FAILS
 from chaos.producer import Producer, hash_keys_of
+from chaos.readings import Readings
 from chaos.resharding import Resharding
 from chaos.s3 import AWAITED, Effect, S3Faults, S3Proxy, S3Server
 from chaos.setting import Place, Setting, Sink
@@ -79,6 +80,8 @@ class World:
         """What the stream had before this it lost before the first batch."""
         self.asked = Asked(self)
         """What people have asked of the writer."""
+        self.readings = Readings(self)
+        """What they have read of its table."""
         self.stressed = False
         """Whether something is switched on that a driver may end of."""
         self._server = s3[0] if s3 else None
@@ -177,7 +180,8 @@ class World:
     def stored(self) -> Iterator[Stored]:
         """What the stream has."""
         for record in self.kinesis.records(STREAM):
-            yield Stored(record.shard_id, int(record.sequence_number), record.data, record.arrival)
+            number = int(record.sequence_number)
+            yield Stored(record.shard_id, number, record.data, record.arrival, record.partition_key)
 
     def hash_keys(self) -> dict[str, range]:
         """Of each shard that there is or was; none if the stream places records itself."""

@@ -21,13 +21,14 @@ from urllib.parse import unquote
 
 import pyarrow.parquet
 
-from chaos.events import PARTITION, Digits, Row, bare, micros
+from chaos.audit.verdict import Reject
+from chaos.events import PARTITION, Digits, Row, bare, epoch_micros, micros
 from chaos.ledger import Loss, Told, Where
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
-_NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+NULL_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 _COLUMNS = (
     "id",
     "site",
@@ -40,7 +41,14 @@ _COLUMNS = (
     "place",
     "tags",
 )
-_WHERE = ("_rescued", "_shard_id", "_sequence_number", "_sub_sequence")
+_METADATA = (
+    "_rescued",
+    "_shard_id",
+    "_sequence_number",
+    "_sub_sequence",
+    "_partition_key",
+    "unix_micros(_arrival) AS _arrival",
+)
 
 
 class Lake:
@@ -73,7 +81,7 @@ class Lake:
         spark = self._spark = self._spark or self._start()
         rows = spark.read.format("hudi").load(table.as_uri())
         extra = ["extra"] if "extra" in rows.columns else []
-        return [_placed(row.asDict(recursive=True)) for row in rows.selectExpr(*_COLUMNS, *_WHERE, *extra).collect()]
+        return [_placed(row.asDict(recursive=True)) for row in rows.selectExpr(*_COLUMNS, *_METADATA, *extra).collect()]
 
     def _start(self) -> SparkSession:
         from pyspark.sql import SparkSession
@@ -126,7 +134,7 @@ def read_json(folder: Path) -> list[tuple[Where, Row]]:
             for line in lines:
                 row = json.loads(line, parse_float=Decimal)
                 _require_numbers(row)
-                row["at"] = None if row.get("at") is None else micros(row["at"])
+                row |= {name: micros(row[name]) for name in ("at", "_arrival") if row.get(name) is not None}
                 found.append(_placed({**row, **partition}))
         except (EOFError, OSError, ValueError) as error:
             raise ValueError(f"readers take {file} as well: {error}") from error
@@ -144,14 +152,21 @@ def _require_numbers(row: dict[str, Any]) -> None:
         raise ValueError(f"{row.get('amount')!r} or {row['version']!r} is another kind of value")
 
 
-def read_quarantine(folder: Path, taken: Collection[str] = ()) -> list[tuple[Where, bytes]]:
-    """Place and bytes of each record in quarantine, but for files that were taken out of it."""
-    found: list[tuple[Where, bytes]] = []
+def read_quarantine(folder: Path, taken: Collection[str] = ()) -> list[Reject]:
+    """Each record in quarantine, but for files that were taken out of it."""
+    found: list[Reject] = []
     for file in _rejects(folder, taken).values():
         with file.open("rb") as content:
             rows = pyarrow.parquet.read_table(content).to_pylist()
-        found += [((r["shard_id"], int(r["sequence_number"]), r["sub_sequence"]), r["data"]) for r in rows]
+        found += map(_reject, rows)
     return found
+
+
+def _reject(row: dict[str, Any]) -> Reject:
+    where = (row["shard_id"], int(row["sequence_number"]), row["sub_sequence"])
+    return Reject(
+        where, row["data"], {"_arrival": epoch_micros(row["arrival"]), "_partition_key": row["partition_key"]}
+    )
 
 
 def lines_of(folder: Path) -> dict[str, int]:
@@ -228,13 +243,13 @@ def read_told(commits: Path) -> Told:
 def _partition(folders: tuple[str, ...]) -> Iterator[tuple[str, str | None]]:
     for folder in folders:
         name, _, value = folder.partition("=")
-        yield name, None if value == _NULL_PARTITION else unquote(value)
+        yield name, None if value == NULL_PARTITION else unquote(value)
 
 
 def _placed(row: dict[str, Any]) -> tuple[Where, Row]:
     """`extra` is in its column since there is one, and was rescued before."""
     rescued = json.loads(row.get("_rescued") or "{}", parse_float=Digits)
-    if PARTITION in row and row[PARTITION] == _NULL_PARTITION:
+    if PARTITION in row and row[PARTITION] == NULL_PARTITION:
         row[PARTITION] = None
     unknown = {name: value for name, value in rescued.items() if name != "extra"}
     extra = row.get("extra") if row.get("extra") is not None else rescued.get("extra")

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from decimal import Decimal
 from operator import itemgetter
+from types import MappingProxyType
 
 from chaos.events import DELETES, KEY, ORDERING, Fate, Row, Sent
 from chaos.ledger import Truth, Where
@@ -17,11 +18,21 @@ _SAMPLES = 5
 
 
 @dataclass(frozen=True)
+class Reject:
+    """A record in quarantine."""
+
+    where: Where
+    data: bytes
+    origin: Row = field(default_factory=dict)
+    """As `Truth` has it."""
+
+
+@dataclass(frozen=True)
 class Found:
     """What was read of a lake."""
 
     rows: list[tuple[Where, Row]]
-    quarantine: list[tuple[Where, bytes]]
+    quarantine: list[Reject]
 
 
 @dataclass
@@ -70,7 +81,7 @@ def judge(truth: Truth, found: Found, *, keyed: bool) -> Verdict:
     wanted = fold(rows, is_in_order=truth.is_in_order) if keyed else everything
     seen: defaultdict[object, list[tuple[Where, Row]]] = defaultdict(list)
     for where, row in found.rows:
-        seen[_key(row) if keyed else where].append((where, row))
+        seen[key_of(row) if keyed else where].append((where, row))
     for identity, choice in wanted.items():
         if identity in seen:
             continue
@@ -83,12 +94,16 @@ def judge(truth: Truth, found: Found, *, keyed: bool) -> Verdict:
         if identity not in wanted:
             verdict.tell("foreign", identity, f"{len(copies)} times", *copies[0])
             continue
-        _compare(wanted[identity], identity, copies, verdict)
+        _compare(truth, wanted[identity], identity, copies, verdict)
     return verdict
 
 
 def _compare(
-    choice: Mapping[Where, Sent], identity: object, copies: Sequence[tuple[Where, Row]], verdict: Verdict
+    truth: Truth,
+    choice: Mapping[Where, Sent],
+    identity: object,
+    copies: Sequence[tuple[Where, Row]],
+    verdict: Verdict,
 ) -> None:
     """Judge the rows of one record, or key, that may come from any of these."""
     where, sent = next(iter(choice.items()))
@@ -97,7 +112,7 @@ def _compare(
     for at, row in copies:
         if at not in choice:
             verdict.tell("altered", where, sent.kind, f"comes from {at}")
-        elif differing := differences(choice[at], row):
+        elif differing := differences(choice[at], row, truth.origin(at)):
             verdict.tell("altered", at, sent.kind, differing)
 
 
@@ -124,7 +139,7 @@ def fold(rows: Mapping[Where, Sent], *, is_in_order: bool = True) -> dict[object
     newest: dict[object, dict[Where, Sent]] = {}
     for where, sent in sorted(rows.items(), key=itemgetter(0)):
         assert sent.row is not None
-        choice = newest.setdefault(_key(sent.row), {})
+        choice = newest.setdefault(key_of(sent.row), {})
         highest = max(map(_version, choice.values()), default=_version(sent))
         if _version(sent) < highest:
             continue
@@ -132,13 +147,17 @@ def fold(rows: Mapping[Where, Sent], *, is_in_order: bool = True) -> dict[object
         for at in outdone:
             del choice[at]
         choice[where] = sent
-    return {key: choice for key, choice in newest.items() if not any(map(_is_delete, choice.values()))}
+    return {
+        key: choice
+        for key, choice in newest.items()
+        if not any(is_delete(one.row) for one in choice.values() if one.row)
+    }
 
 
-def differences(sent: Sent, row: Row) -> dict[str, tuple[object, object]]:
+def differences(sent: Sent, row: Row, origin: Row = MappingProxyType({})) -> dict[str, tuple[object, object]]:
     """Columns that do not say what was sent: what they should say, and what they do. Numbers are compared by value."""
     assert sent.row is not None
-    expected = {"rescued": None, **sent.row}
+    expected = {"rescued": None, **sent.row, **origin}
     return {
         name: (value, row.get(name))
         for name, value in expected.items()
@@ -146,12 +165,12 @@ def differences(sent: Sent, row: Row) -> dict[str, tuple[object, object]]:
     }
 
 
-def _quarantine(truth: Truth, found: Iterable[tuple[Where, bytes]], verdict: Verdict) -> set[Where]:
+def _quarantine(truth: Truth, found: Iterable[Reject], verdict: Verdict) -> set[Where]:
     """Judge the quarantine; returns what may be there and is."""
     sent = truth.sent
-    copies: defaultdict[Where, list[bytes]] = defaultdict(list)
-    for where, data in found:
-        copies[where].append(data)
+    copies: defaultdict[Where, list[Reject]] = defaultdict(list)
+    for one in found:
+        copies[one.where].append(one)
     for where, record in sent.items():
         if record.fate is not Fate.QUARANTINE or where in copies:
             continue
@@ -160,44 +179,51 @@ def _quarantine(truth: Truth, found: Iterable[tuple[Where, bytes]], verdict: Ver
         else:
             verdict.tell("lost", where, record.kind, "is not in quarantine", record.data)
     kept = set()
-    for where, datas in copies.items():
+    for where, rejects in copies.items():
         if where not in sent:
-            verdict.tell("foreign", where, "in quarantine", datas[0])
+            verdict.tell("foreign", where, "in quarantine", rejects[0].data)
             continue
         if sent[where].fate is Fate.ROW:
-            verdict.tell("foreign", where, sent[where].kind, "is in quarantine, and is good", datas[0])
+            verdict.tell("foreign", where, sent[where].kind, "is in quarantine, and is good", rejects[0].data)
         else:
             kept.add(where)
-        _count(truth, where, datas, verdict)
+        _count(truth, where, rejects, verdict)
     return kept
 
 
-def _count(truth: Truth, where: Where, datas: Sequence[bytes], verdict: Verdict) -> None:
+def _count(truth: Truth, where: Where, rejects: Sequence[Reject], verdict: Verdict) -> None:
     """Judge the copies of one record in quarantine."""
     sent, again = truth.sent[where], truth.again.get(where[:2], 0)
-    if len(datas) > truth.readings:
-        verdict.tell("doubled", where, sent.kind, f"is in quarantine {len(datas)} times")
-    elif sent.fate is Fate.QUARANTINE and len(datas) <= again:
-        verdict.tell("lost", where, sent.kind, f"was to be read again {again} times, and is there {len(datas)} times")
-    if any(data != sent.data for data in datas):
-        verdict.tell("altered", where, sent.kind, "has other bytes in quarantine", datas[0])
+    times = len(rejects)
+    if times > truth.readings:
+        verdict.tell("doubled", where, sent.kind, f"is in quarantine {times} times")
+    elif sent.fate is Fate.QUARANTINE and times <= again:
+        verdict.tell("lost", where, sent.kind, f"was to be read again {again} times, and is there {times} times")
+    if any(one.data != sent.data for one in rejects):
+        verdict.tell("altered", where, sent.kind, "has other bytes in quarantine", rejects[0].data)
+    if others := [one.origin for one in rejects if not truth.origin(where).items() <= one.origin.items()]:
+        verdict.tell("altered", where, sent.kind, "in quarantine is from", others[0], "and not", truth.origin(where))
 
 
 def _is_number(name: str, row: Row) -> bool:
     return name == "amount" and row.get(name) is not None
 
 
-def _key(row: Row) -> tuple[object, ...]:
+def key_of(row: Row) -> tuple[object, ...]:
     return tuple(row[name] for name in KEY)
-
-
-def _is_delete(sent: Sent) -> bool:
-    return sent.row is not None and sent.row["op"] == "d"
 
 
 def _version(sent: Sent) -> int:
     assert sent.row is not None
-    version = sent.row[ORDERING]
+    return version_of(sent.row)
+
+
+def is_delete(row: Row) -> bool:
+    return row["op"] == "d"
+
+
+def version_of(row: Row) -> int:
+    version = row[ORDERING]
     assert isinstance(version, int)
     return version
 

@@ -1,6 +1,6 @@
 """All that can happen: `FAULTS` is the table. To add a kind of fault, add a class to one of these modules."""
 
-from chaos.faults import changes, disturbances, endings, held, requests
+from chaos.faults import changes, disturbances, endings, held, readings, requests
 from chaos.faults.base import FAULTS, Ending, Fault, Phase, fault_from_json, fault_to_json, kinds
 
 __all__ = [
@@ -15,5 +15,6 @@ __all__ = [
     "fault_to_json",
     "held",
     "kinds",
+    "readings",
     "requests",
 ]

@@ -1,0 +1,115 @@
+"""Whether what was read of a table meanwhile is what it may have had by then. The verdict is pure."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import islice
+from typing import Any
+
+import pyarrow.parquet
+
+from chaos.audit.lake import NULL_PARTITION
+from chaos.audit.verdict import differences, is_delete, key_of, version_of
+from chaos.events import PARTITION, Row, epoch_micros, micros
+from chaos.ledger import Truth, Where
+from chaos.readings import Reading
+
+_SAMPLES = 3
+"""Of each kind and reading, for a person."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """A table as it was read once; the other fields are as of `Reading`."""
+
+    rows: list[tuple[Where, Row]]
+    told: int = 0
+    restores: int = 0
+
+
+def read_seen(reading: Reading) -> Seen:
+    rows = pyarrow.parquet.read_table(reading.file).to_pylist()
+    return Seen([_placed(row) for row in rows], reading.told, reading.restores)
+
+
+def judge_seen(truth: Truth, seen: Sequence[Seen], *, keyed: bool) -> list[str]:
+    """What none of them may have had, or lacked.
+
+    A row is of the stream, as it was sent, and once there. It stays, unless the table was taken back: in a table by key
+    until a newer version or a delete comes. What a driver has told of as committed is there for who asks then.
+
+    Args:
+        truth: each record of the stream, also of those that came later.
+        seen: in the order in which they were read.
+        keyed: the table keeps the newest version of each key, and not every record.
+    """
+    faults = []
+    for number, one in enumerate(seen, 1):
+        wrong = [*_unlike(truth, one), *_doubled(one, keyed=keyed)]
+        if not one.restores:
+            if not keyed and len(one.rows) < one.told:
+                wrong.append(f"{len(one.rows)} rows, and drivers had told of {one.told}")
+            if number > 1:
+                wrong += _taken_back(truth, seen[number - 2], one) if keyed else _gone(seen[number - 2], one)
+        faults += [f"reading {number}: {fault}" for fault in wrong]
+    return faults
+
+
+def _unlike(truth: Truth, seen: Seen) -> Iterator[str]:
+    return islice(_all_unlike(truth, seen), _SAMPLES)
+
+
+def _all_unlike(truth: Truth, seen: Seen) -> Iterator[str]:
+    for where, row in seen.rows:
+        sent = truth.sent.get(where)
+        if sent is None or sent.row is None:
+            yield f"{where} made no row: {row}"
+            continue
+        asked = {name: value for name, value in sent.row.items() if name in row}
+        if differing := differences(replace(sent, row=asked), row, truth.origin(where)):
+            yield f"{where} is another: {differing}"
+
+
+def _doubled(seen: Seen, *, keyed: bool) -> Iterator[str]:
+    copies = Counter(key_of(row) if keyed else where for where, row in seen.rows)
+    return islice((f"{one} is there {times} times" for one, times in copies.items() if times > 1), _SAMPLES)
+
+
+def _gone(before: Seen, after: Seen) -> Iterator[str]:
+    there = {where for where, _ in after.rows}
+    return islice((f"{where} is gone" for where, _ in before.rows if where not in there), _SAMPLES)
+
+
+def _taken_back(truth: Truth, before: Seen, after: Seen) -> Iterator[str]:
+    return islice(_all_taken_back(truth, before, after), _SAMPLES)
+
+
+def _all_taken_back(truth: Truth, before: Seen, after: Seen) -> Iterator[str]:
+    there = {key_of(row): version_of(row) for _, row in after.rows}
+    deleted: dict[tuple[object, ...], int] = {}
+    for sent in truth.sent.values():
+        if sent.row is not None and is_delete(sent.row):
+            key = key_of(sent.row)
+            deleted[key] = max(version_of(sent.row), deleted.get(key, version_of(sent.row)))
+    for _, row in before.rows:
+        key, version = key_of(row), version_of(row)
+        if key not in there and deleted.get(key, version - 1) < version:
+            yield f"{key} is gone, with version {version}, and nobody has deleted it"
+        elif there.get(key, version) < version:
+            yield f"{key} had version {version}, and has {there[key]}"
+
+
+def _placed(row: dict[str, Any]) -> tuple[Where, Row]:
+    where = (row["_shard_id"], int(row["_sequence_number"]), row["_sub_sequence"])
+    times = {name: _micros(row[name]) for name in ("at", "_arrival")}
+    return where, {**row, **times, PARTITION: None if row[PARTITION] == NULL_PARTITION else row[PARTITION]}
+
+
+def _micros(time: datetime | str | None) -> int | None:
+    """Of JSON files behind a transform, times are texts."""
+    if time is None:
+        return None
+    return micros(time) if isinstance(time, str) else epoch_micros(time)
