@@ -30,7 +30,7 @@ from lakestream_demo.reaper import TOKEN_VARIABLE, Reaper
 
 _FIGURES = (
     "starts", "kills", "freezes", "held requests", "rivals", "terminations", "faults", "changes", "reshards",
-    "compactions", "clusterings", "cleanings",
+    "readings", "compactions", "clusterings", "cleanings",
 )  # fmt: skip
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

@@ -18,6 +18,7 @@ class TableRead(Fault):
 
     phase = Phase.DURING
     group = "readings"
+    weight = 6
 
     @classmethod
     def draw(cls, chance: Random) -> Self:
@@ -33,6 +34,7 @@ class RemnantRead(Fault):
 
     phase = Phase.BEFORE
     group = "readings"
+    weight = 6
 
     @classmethod
     def draw(cls, chance: Random) -> Self:
