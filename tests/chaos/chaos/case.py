@@ -28,7 +28,7 @@ from chaos.audit import (
     rows_of,
     services_of,
 )
-from chaos.driver import FAILED, STORAGE, Driver
+from chaos.driver import FAILED, STORAGE, Driver, crowding
 from chaos.faults import Fault
 from chaos.faults.endings import START_SECONDS
 from chaos.schedule import Life, Scenario
@@ -39,6 +39,7 @@ UNDER_FAULTS_SECONDS = 60.0
 STILL_SECONDS = 240.0
 """Without a batch, and with nothing wrong: it is stuck."""
 DRAIN_SECONDS = 2400.0
+"""For all of a drain, on a machine of its own."""
 BURIAL_SECONDS = 60.0
 """In which the processes of dead drivers have to be gone."""
 _MANY = 1_000_000
@@ -170,11 +171,11 @@ def _judge_end(made: World, driver: Driver) -> None:
 def _drain(made: World) -> None:
     """Nothing is wrong any more: a driver has to come to the tip of the stream."""
     driver = made.start(drain=True)
-    until = time.monotonic() + DRAIN_SECONDS
+    until = time.monotonic() + DRAIN_SECONDS * crowding()
     while time.monotonic() < until and _await_one_more(driver):
         pass
     if driver.status != 0:
-        why = f"stands still after {driver.batches} batches"
+        why = f"is not at the tip after {driver.batches} batches"
         if driver.status is not None:
             why = f"ended with {driver.status}: {driver.last_word()}"
         made.faults.append(f"stuck: the drain by {driver.name} {why}")
