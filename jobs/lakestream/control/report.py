@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol, TypeGuard
@@ -147,9 +147,23 @@ def _shards(commit: BatchCommit, visible: datetime, previous: Progress | None) -
     stats = {shard.shard_id: shard for shard in commit.shards}
     return tuple(
         _shard(cursor, commit, visible, stats.get(cursor.shard_id), known.get(cursor.shard_id))
-        for cursor in commit.cursors
-        if isinstance(cursor, (Reading, Unpinned)) or _is_next(cursor, commit)
+        for cursor in _unread(commit)
     )
+
+
+def _unread(commit: BatchCommit) -> Iterator[Reading | Unpinned | Waiting]:
+    """The shards that may have something to read."""
+    is_told = commit.caught_up or any(
+        _is_next(cursor, commit) or (isinstance(cursor, Reading) and not cursor.tip_seen) for cursor in commit.cursors
+    )
+    for cursor in commit.cursors:
+        # What a batch has left, and none of these has, others have that wait.
+        if (
+            isinstance(cursor, (Reading, Unpinned))
+            or _is_next(cursor, commit)
+            or (not is_told and isinstance(cursor, Waiting))
+        ):
+            yield cursor
 
 
 def _is_next(cursor: Cursor, commit: BatchCommit) -> TypeGuard[Waiting]:

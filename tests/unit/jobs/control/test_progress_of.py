@@ -89,7 +89,7 @@ def test_only_shards_that_are_read_count() -> None:
     found = progress(
         replace(
             commit(
-                AT_TIP,
+                BEHIND,
                 Finished("shard-3"),
                 Waiting("shard-4", since=None, unread_since=second(-900)),
                 Unpinned("shard-5", since=None, unread_since=second(-900)),
@@ -97,7 +97,7 @@ def test_only_shards_that_are_read_count() -> None:
             base=second(-600),
         )
     )
-    assert [(s.shard_id, s.lag_seconds) for s in found.shards] == [("shard-2", 0), ("shard-5", 0)]
+    assert [(s.shard_id, s.lag_seconds) for s in found.shards] == [("shard-0", 40), ("shard-5", 0)]
     assert progress(commit(Finished("shard-3"))).lag_seconds == 0
 
 
@@ -129,6 +129,21 @@ def test_children_of_parents_that_were_empty_to_their_end_are_as_far_behind_as_t
     )
     assert [(s.shard_id, s.lag_seconds) for s in found.shards] == [("shard-4", 9000), ("shard-5", 9000)]
     assert found.lag_seconds == 9000
+
+
+def test_where_nothing_that_is_read_is_behind_what_a_batch_has_left_is_in_shards_that_wait() -> None:
+    """Parents may have been empty to their end, in a batch that has read records of a later time in other shards."""
+    found = progress(
+        replace(
+            commit(AT_TIP, Finished("shard-3"), Waiting("shard-4", since=None, unread_since=second(-900))),
+            base=second(-600),
+            horizon=second(-300),
+        )
+    )
+    assert [(s.shard_id, s.lag_seconds, s.tip_reached) for s in found.shards] == [
+        ("shard-2", 0, True),
+        ("shard-4", 300, False),
+    ]
 
 
 @pytest.mark.parametrize("ahead", [-30, 30])
