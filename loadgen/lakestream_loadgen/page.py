@@ -30,6 +30,9 @@ def _refusal(environment: Environment) -> Response | None:
     run = LoadRun.of(environment)
     try:
         settings_with(options, request.form)
+        if not getattr(environment.runner, "worker_count", 1):
+            # Locust would start nothing, also once there is one, and take it for a load that runs.
+            raise SettingsError("there is no worker to write a load: try again once one is there")
         if run.is_ending:
             raise SettingsError("the load before this one has not come to its end yet: try again in a while")
         others = changed_by(options, request.form)

@@ -63,6 +63,15 @@ CASES = {
         assert answer(events="400")["success"]
         assert starts() == 400.0
     """,
+    "a master starts no load that nobody writes": """
+        runner.worker_count = 0
+        refused = answer()
+        assert refused["message"].startswith("there is no worker"), refused
+        assert starts() is None
+        runner.worker_count = 1
+        assert answer()["success"]
+        assert starts() == 100.0
+    """,
     "a run time that the form has no more is none": """
         assert options.run_time == 30
         assert answer(run_time="5s")["success"]
