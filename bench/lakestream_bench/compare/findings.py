@@ -117,7 +117,7 @@ class ArmFindings:
     work_over_time: Curve
     """Seconds of all batches so far, waiting left out."""
     aggregate_since_compaction: Curve
-    """Warm seconds of an aggregate over commits since the last compaction (`batches`); by looks, all repetitions."""
+    """Warm seconds of an aggregate over commits since the last compaction (`batches`), just before it and behind it."""
     measured: Measured
     """What the money model takes."""
 
@@ -344,7 +344,8 @@ def _beside(trials: Sequence[Trial]) -> tuple[BesideFindings, ...]:
 def _since_compaction(trials: Sequence[Trial]) -> Curve:
     points: dict[int, list[float]] = {}
     for trial in trials:
-        for look in trial.looks:
+        # Of one age, as it grows with each batch; what is not compacted is as old then.
+        for look in before_and_after(trial.looks):
             points.setdefault(look.since_compaction or 0, []).extend(seconds_of([look], Kind.AGGREGATE.value))
     ordered = sorted(points)
     return Curve(tuple(ordered), tuple(statistics.median(points[commits]) for commits in ordered))
