@@ -30,7 +30,7 @@ class Price(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     name: str
-    dollars: float = Field(ge=0)
+    dollars: float = Field(ge=0, allow_inf_nan=False)
     unit: str
     as_of: str | None
     """When the source says that it held; None: it gives no date."""
@@ -102,8 +102,8 @@ class Load:
         for one in fields(self):
             if not 0 <= getattr(self, one.name) < math.inf:
                 raise ValueError(f"{one.name} must be a number from 0 on, got {getattr(self, one.name)}")
-        if not (self.utilization > 0 and self.batch_seconds > 0):
-            raise ValueError("utilization and batch_seconds must be above zero")
+        if not (self.events_per_second > 0 and self.utilization > 0 and self.batch_seconds > 0):
+            raise ValueError("events_per_second, utilization and batch_seconds must be above zero")
 
 
 @dataclass(frozen=True)
