@@ -147,15 +147,18 @@ def ship(
 ) -> None:
     """Copy growing ledgers to where they outlive this machine, until SIGTERM; then once more, and end."""
     from lakestream_loadgen.ledger.shipping import LedgerShipper
-    from lakestream_loadgen.storage import Folder
+    from lakestream_loadgen.storage import Folder, require_place
 
+    try:
+        require_place(target)
+        source.mkdir(parents=True, exist_ok=True)
+    except LakeError as error:
+        raise typer.BadParameter(str(error), param_hint="'target'") from error
+    except OSError as error:
+        raise typer.BadParameter(f"{source} cannot be made: {error.strerror}", param_hint="'source'") from error
     ended = Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: ended.set())
-    try:
-        source.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise typer.BadParameter(f"{source} cannot be made: {error.strerror}", param_hint="'source'") from error
     shipper: LedgerShipper | None = None
     over = False
     while not over:

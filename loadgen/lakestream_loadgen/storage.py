@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 _ENDPOINTS = ("AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL")
 _URL = re.compile(r"https?://[!-~]+")
 _LOCAL = ("", "file")
+_S3 = ("s3", "s3a")
 _URI = re.compile(r"(\w+):(?://([^/]*))?(/.*|)", re.DOTALL)
 _SAID = re.compile(r"<Code>([\w.]+)</Code>(?:\s*<Message>([^<]*)</Message>)?")
 
@@ -113,15 +114,25 @@ def _plain(location: str) -> str:
     return f"{bucket}{path}".rstrip("/") if scheme not in _LOCAL else os.path.abspath(path)
 
 
+def require_place(location: str) -> None:
+    """Check that it can be one, whatever is made, granted or started meanwhile.
+
+    Raises:
+        LakeError: it cannot.
+    """
+    scheme, bucket, path = _split(location)
+    # The empty path, as of a variable that is not set, would be the working folder.
+    if not (path if scheme in _LOCAL else bucket and scheme in _S3):
+        raise LakeError(f"{location or repr(location)}: give a folder, or an s3:// location with its bucket")
+
+
 def _open(location: str) -> LocalStore | S3Store:
+    require_place(location)
     scheme, bucket, path = _split(location)
     if scheme in _LOCAL:
-        # The empty path, as of a variable that is not set, would be the working folder.
-        if not path or not Path(path).is_dir():
-            raise LakeError(f"{location or repr(location)} is not a folder")
+        if not Path(path).is_dir():
+            raise LakeError(f"{location} is not a folder")
         return LocalStore(path)
-    if scheme not in ("s3", "s3a"):
-        raise LakeError(f"{location}: give a folder, or an s3:// location")
     for name in _ENDPOINTS:
         # Empty it is none to us, and a URL to obstore, which reads it as well and panics.
         if not os.environ.get(name, "none"):

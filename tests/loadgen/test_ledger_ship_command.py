@@ -8,6 +8,10 @@ import sys
 import time
 from pathlib import Path
 
+import pytest
+from typer.testing import CliRunner
+
+from lakestream_loadgen.cli import ledger_app
 from lakestream_loadgen.ledger.reader import read_ledger
 from lakestream_loadgen.ledger.writer import LedgerWriter
 from lakestream_loadgen.records import Record
@@ -52,6 +56,13 @@ def test_a_ledger_that_cannot_be_read_is_named(tmp_path: Path) -> None:
         shipper.send_signal(signal.SIGTERM)
         assert shipper.wait(120) == 1
         assert "Traceback" not in shipper.stderr.read()
+
+
+@pytest.mark.parametrize("target", ["gs://bucket/ledger", "s3://", ""])
+def test_where_nothing_can_be_shipped_to_is_refused_at_once(tmp_path: Path, target: str) -> None:
+    shipped = CliRunner().invoke(ledger_app, ["ship", str(tmp_path), target])
+    assert shipped.exit_code == 2
+    assert "give a folder, or an s3:// location" in " ".join(shipped.output.replace("│", " ").split())
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path) -> None:

@@ -259,7 +259,7 @@ def test_what_an_audit_cannot_use_is_named(lake: Path) -> None:
         (["--report", str(lake)], f"--report {lake} cannot be written: Is a directory"),
         (["--files", str(lake / "none.txt")], "none.txt, the list of files, cannot be read: No such file or directory"),
         (["--files", str(lake / "binary.txt")], "binary.txt, the list of files, cannot be read: it is no text"),
-        (["--json", ""], "'' is not a folder"),
+        (["--json", ""], "'': give a folder"),
         (["--snapshot", str(lake / "snapshot")], f"`lakestream query {lake / 'snapshot'} -o parquet"),
     ):
         status, output = run(lake, *arguments)
