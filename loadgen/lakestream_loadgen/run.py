@@ -21,7 +21,6 @@ from weakref import WeakKeyDictionary
 
 import gevent
 from gevent.event import Event
-from locust import log
 from locust.argument_parser import get_parser
 from locust.env import Environment
 from locust.runners import STATE_INIT, MasterRunner, Runner, WorkerRunner
@@ -35,7 +34,8 @@ from lakestream_loadgen.ledger.none import NoLedger
 from lakestream_loadgen.pacer import Pacer
 from lakestream_loadgen.pacing import Part
 from lakestream_loadgen.settings import LoadSettings, load_settings
-from lakestream_loadgen.statistics import LocustStatistics, RecordsLost
+from lakestream_loadgen.statistics import LocustStatistics, RecordsSettled
+from lakestream_loadgen.status import CANNOT, exit_status
 
 if TYPE_CHECKING:
     from lakestream_loadgen.ledger.writer import LedgerWriter
@@ -47,9 +47,6 @@ DRAIN_SECONDS = 40.0
 
 MISSING_SECONDS = 15.0
 """How long it waits for workers without a heartbeat for some seconds."""
-
-CANNOT = 2
-"""Exit status of a load that could not start or go on."""
 
 _WORKERS = "lakestream_workers"
 _DRAIN = "lakestream_drain"
@@ -64,18 +61,6 @@ def run_prefix(started: float, worker: int) -> str:
         number, digit = divmod(number, 36)
         digits = "0123456789abcdefghijklmnopqrstuvwxyz"[digit] + digits
     return f"{digits}-w{worker}"
-
-
-def exit_status(environment: Environment, lost: RecordsLost, missing: set[str]) -> int:
-    """Of a load that came to its end; ``missing``: workers that were not heard of.
-
-    Locust would count each call that failed, also those whose records were written by the next one. What it counts of
-    users and listeners stays: those that only raise write nothing, and nothing is lost.
-    """
-    if log.unhandled_greenlet_exception:
-        return CANNOT
-    raised = environment.runner is not None and bool(environment.runner.exceptions)
-    return 1 if missing or raised or lost.records else 0
 
 
 def _opened(settings: LoadSettings, prefix: str) -> LedgerWriter | NoLedger:
@@ -121,7 +106,7 @@ class LoadRun:
         """Until then a worker's users, which Locust may have started already, have nothing to write to."""
         self.is_under_way = self.is_ending = False
         """Whether a test runs, also one that is only this master's; and whether it is being stopped."""
-        self._records_lost = RecordsLost(environment)
+        self._settled = RecordsSettled(environment)
         self._part: Part | None = None
         self._master: _Master | None = None
         self._ledger: LedgerWriter | NoLedger | None = None
@@ -207,12 +192,15 @@ class LoadRun:
             runner.register_message(_DRAIN, self._on_drain, concurrent=True)
 
     def _start(self, **_: Any) -> None:
-        if not isinstance(self._runner, WorkerRunner):
-            self._part = Part(workers=1, began=time.monotonic())
         try:
             self._open(self.settings, time.time())
         except (LoadgenError, OSError) as error:
             self._fail(f"the load cannot start: {error}")
+        if not isinstance(self._runner, WorkerRunner):
+            self._part = Part(workers=1, began=time.monotonic())
+            if self._environment.shape_class is not None:
+                # As a master's: its run time is not for what took a while to load.
+                self._environment.shape_class.reset_time()
 
     def _fail(self, why: str) -> None:
         """End this process; its master goes on with the other workers, and tells of it by its exit status."""
@@ -234,7 +222,7 @@ class LoadRun:
             ProducerSettings(settings.stream, settings.connections, BatchLimits(linger=settings.linger)),
             HttpKinesisClient(self._endpoint, connections=settings.connections),
             ledger=self._ledger,
-            observer=LocustStatistics(self._environment, settings.stream, self._records_lost),
+            observer=LocustStatistics(self._environment, settings.stream, self._settled),
             random=Random(),
             on_failure=on_failure,
         )
@@ -281,7 +269,7 @@ class LoadRun:
             self._report(environment.runner)
         missing = self._master.drain() if self._master else set()
         if environment.process_exit_code is None:
-            environment.process_exit_code = exit_status(environment, self._records_lost, missing)
+            environment.process_exit_code = exit_status(environment, self._settled, missing)
 
     def _on_workers(self, environment: Environment, msg: Any) -> None:
         workers = max(int(msg.data["workers"]), 1)

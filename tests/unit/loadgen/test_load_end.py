@@ -1,4 +1,4 @@
-"""How a load ends where its ledger cannot. Run in a process of its own: Locust patches the one that imports it."""
+"""How a load ends, and when. Run in a process of its own: Locust patches the one that imports it."""
 
 from __future__ import annotations
 
@@ -46,3 +46,26 @@ def test_a_load_whose_ledger_cannot_be_ended_fails_and_says_so(
     assert done.stdout.splitlines()[-1] == "status 2", done.stdout
     assert "the ledger cannot be ended: " in done.stdout
     assert "Traceback" not in done.stdout
+
+
+LATE = """
+from locust.argument_parser import get_parser
+from locust.env import Environment
+from lakestream_loadgen import locustfile, run
+
+options = get_parser(default_config_files=[]).parse_args(["--headless", "--users", "1", "--run-time", "5s"])
+environment = Environment(shape_class=locustfile.OrderShape(), parsed_options=options)
+environment.shape_class.runner = environment.create_local_runner()
+run.LoadRun.install(environment)
+environment.shape_class.start_time -= 60
+assert environment.shape_class.tick() is None
+environment.events.test_start.fire(environment=environment)
+assert environment.shape_class.tick() == (1, 1.0)
+"""
+
+
+def test_the_run_time_is_not_for_what_takes_a_while_to_load(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"):
+        monkeypatch.setenv(name, "local")
+    done = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr

@@ -11,11 +11,11 @@ from collections import Counter
 from locust.env import Environment
 from lakestream_loadgen.ledger.outcomes import Outcome
 from lakestream_loadgen.metrics import serve_metrics
-from lakestream_loadgen.statistics import LocustStatistics, RecordsLost
+from lakestream_loadgen.statistics import LocustStatistics, RecordsSettled
 
 environment = Environment()
 for stream in ("orders", "clicks"):
-    statistics = LocustStatistics(environment, stream, RecordsLost(environment))
+    statistics = LocustStatistics(environment, stream, RecordsSettled(environment))
     statistics.called(0.02, 1000, None)
     statistics.acknowledged(500, 125_000, Counter({0.03: 500}))
 statistics.given_up(3, Outcome.FAILED, "ValidationException")

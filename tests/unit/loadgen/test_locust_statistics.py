@@ -7,16 +7,17 @@ import pytest
 from .conftest import errors_of
 
 PREAMBLE = """
+from argparse import Namespace
 from collections import Counter
 from locust.env import Environment
 from lakestream_loadgen.errors import OutcomeUnknownError
 from lakestream_loadgen.ledger.outcomes import Outcome
-from lakestream_loadgen.statistics import LocustStatistics, RecordsLost
+from lakestream_loadgen.statistics import LocustStatistics, RecordsSettled
 
 def fresh():
     environment = Environment()
-    lost = RecordsLost(environment)
-    statistics = LocustStatistics(environment, "orders", lost)
+    settled = RecordsSettled(environment)
+    statistics = LocustStatistics(environment, "orders", settled)
     stats = environment.stats
     return {**globals(), **locals()}
 """
@@ -48,7 +49,7 @@ CASES = {
         row = stats.get("orders: records throttled", "kinesis")
         assert (row.num_requests, row.num_failures) == (7, 0)
         assert stats.total.num_requests == 0
-        assert lost.records == 0
+        assert settled.lost == 0
     """,
     "what is given up is a failure, with its reason": """
         statistics.given_up(3, Outcome.FAILED, "Throttled")
@@ -59,19 +60,20 @@ CASES = {
         assert (stats.total.num_requests, stats.total.num_failures) == (5, 5)
         reasons = {error.error: error.occurrences for error in stats.errors.values()}
         assert reasons == {"Throttled": 3, "ConnectionLost": 2}
-        assert lost.records == 5
+        assert settled.lost == 5
     """,
     "what is lost stays so when the tables are emptied, and is forgotten in the next run": """
         statistics.given_up(3, Outcome.FAILED, "Throttled")
         environment.events.reset_stats.fire()
         stats.reset_all()
-        assert lost.records == 3
+        assert settled.lost == 3
         environment.events.test_start.fire(environment=environment)
-        assert lost.records == 0
+        assert settled.lost == 0
     """,
     "what workers lose is told to their master once": """
         master = Environment()
-        all_lost = RecordsLost(master)
+        all_settled = RecordsSettled(master)
+        statistics.acknowledged(5, 1000, Counter({0.0: 5}))
         for records in (3, 0, 4):
             if records:
                 statistics.given_up(records, Outcome.UNKNOWN, "ConnectionLost")
@@ -79,7 +81,7 @@ CASES = {
             environment.events.report_to_master.fire(client_id="worker", data=report)
             master.events.worker_report.fire(client_id="worker", data=report)
         master.events.worker_report.fire(client_id="a worker of another locustfile", data={})
-        assert all_lost.records == 7
+        assert (all_settled.acknowledged, all_settled.lost) == (5, 7)
     """,
     "a call without an answer is a failed call, and no failed record": """
         statistics.called(0.1, 10, OutcomeUnknownError("ConnectionLost", "reset"))
@@ -90,15 +92,26 @@ CASES = {
     """,
     "a load whose users only raise is no success": """
         from locust import log
-        from lakestream_loadgen.run import exit_status
+        from lakestream_loadgen.status import exit_status
         environment.create_local_runner()
         statistics.called(0.1, 10, OutcomeUnknownError("ConnectionLost", "reset"))
-        assert exit_status(environment, lost, set()) == 0, "its records were written by the next call"
-        assert exit_status(environment, lost, {"worker-1"}) == 1
+        assert exit_status(environment, settled, set()) == 0, "its records were written by the next call"
+        assert exit_status(environment, settled, {"worker-1"}) == 1
         environment.runner.log_exception("local", "no such producer", "Traceback")
-        assert exit_status(environment, lost, set()) == 1
+        assert exit_status(environment, settled, set()) == 1
         log.unhandled_greenlet_exception = True
-        assert exit_status(environment, lost, set()) == 2
+        assert exit_status(environment, settled, set()) == 2
+        log.unhandled_greenlet_exception = False
+    """,
+    "a load that begins by itself and writes nothing is no success": """
+        from lakestream_loadgen.status import exit_status
+        environment.create_local_runner()
+        assert exit_status(environment, settled, set()) == 0, "nobody may have asked its page for a load"
+        for begins in ({"headless": True, "autostart": False}, {"headless": False, "autostart": True}):
+            environment.parsed_options = Namespace(**begins)
+            assert exit_status(environment, settled, set()) == 2
+        statistics.acknowledged(1, 100, Counter({0.0: 1}))
+        assert exit_status(environment, settled, set()) == 0
     """,
     "rows can be sent to a master and added up there": """
         statistics.acknowledged(500, 125_000, Counter({0.03: 500}))
