@@ -356,9 +356,11 @@ class _Master:
 
     def _drain(self) -> None:
         self._drained.clear()
+        # Who comes from now on was not asked, and does not answer.
+        asked = {one.id for one in self._runner.clients.all}
         self._runner.send_message(_DRAIN)
         began = time.monotonic()
-        while not self._drained.issuperset(self._awaited(time.monotonic() - began)):
+        while not self._drained.issuperset(self._awaited(time.monotonic() - began) & asked):
             self._news.clear()
             self._news.wait(timeout=1.0)
             # While there is something to wait for, as well: Locust forgets after a minute who is missing.
