@@ -130,6 +130,7 @@ class KinesisProducer:
         Raises:
             LoadgenError: the producer is broken (its ledger cannot be written).
             GreenletExit: the run has come to its end, as Locust tells a user that it stops.
+            UnicodeEncodeError: a partition key is no text; nothing is written.
         """
         if not records:
             return 0
@@ -139,9 +140,10 @@ class KinesisProducer:
             raise gevent.GreenletExit
         now = self._clock()
         ticket = _Ticket(len(records))
+        cut = list(parcels(records, ticket, now, self._settings.limits))
         self._unsettled += len(records)
         self._idle.clear()
-        for parcel in parcels(records, ticket, now, self._settings.limits):
+        for parcel in cut:
             self._enqueue(self._groups.admit(parcel), now)
         self._tickets.add(ticket)
         try:

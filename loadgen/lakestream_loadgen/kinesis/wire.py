@@ -60,14 +60,18 @@ _NAMED = re.compile(r"\brecords\.([1-9][0-9]{0,2})\.member")
 
 
 def size_of(record: Record) -> int:
-    """Bytes that count against the limits: data and partition key, before base64."""
-    return len(record[1]) + len(record[2])
+    """Bytes that count against the limits: data, before base64, and partition key.
+
+    Raises:
+        UnicodeEncodeError: the key has half a pair of surrogates; Kinesis refuses all of a call, and names no record.
+    """
+    return len(record[1].encode()) + len(record[2])
 
 
 def sizes_of(records: Sequence[Record]) -> tuple[int, int]:
-    """Bytes of data, and those that count against the limits, of many records."""
+    """Bytes of data, and those that count against the limits, of many records; likewise."""
     data = sum(map(len, map(_DATA, records)))
-    return data, data + sum(map(len, map(_PARTITION_KEY, records)))
+    return data, data + sum(map(len, map(str.encode, map(_PARTITION_KEY, records))))
 
 
 def encode_request(stream: str, records: Sequence[Record]) -> bytes:

@@ -248,6 +248,15 @@ def test_any_number_of_records_that_kinesis_never_takes_cost_the_others_no_attem
     assert [len(call) for call in setting.kinesis.calls] == [*range(22, 1, -1), 1]
 
 
+def test_a_key_that_is_no_text_is_told_to_whoever_hands_it_in_and_keeps_nothing_from_others() -> None:
+    setting = Setting()
+    for key in ("\ud83d", "a\udc00b"):
+        with pytest.raises(UnicodeEncodeError, match="surrogates not allowed"):
+            setting.put(event("a"), Record("b", key, b"b"))
+    assert setting.producer.drain(0.0) == 0
+    assert setting.kinesis.calls == setting.ledger.sent_ids == []
+
+
 def test_a_delete_leaves_after_its_orders_updates_are_settled() -> None:
     setting = Setting(throttle(0), throttle(0))
     assert setting.put(event("update", "o1"), event("delete", "o1", last=True), event("other", "o2")) == 3

@@ -28,6 +28,7 @@ def test_a_request_says_what_it_was_given(stream: str, batch: list[Record]) -> N
 
 def test_sizes_count_data_and_keys_before_base64() -> None:
     assert sizes_of([Record("e1", "key", b"12345"), Record("e2", "k", b"")]) == (5, 9)
+    assert sizes_of([Record("e3", "誕生日", b"12345")]) == (5, 14)
 
 
 def answer(*records: dict[str, str], failed: int = 0) -> bytes:
