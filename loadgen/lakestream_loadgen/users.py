@@ -51,6 +51,10 @@ class OrderUser(KinesisUser):
         tokens = run.pacer.take(self.burst)
         producer.put(run.events.take(tokens, time.time()))
 
+    def stop(self, force: bool = False) -> bool:
+        # When a run ends all is settled, and who waits for tokens would do so for all of `--stop-timeout`.
+        return bool(super().stop(force=force or self.run_of_load.is_ending))
+
 
 class OrderShape(LoadTestShape):
     """Users in proportion to the load: ``--users`` at its peak, and one a worker at least.

@@ -69,3 +69,34 @@ def test_the_run_time_is_not_for_what_takes_a_while_to_load(monkeypatch: pytest.
         monkeypatch.setenv(name, "local")
     done = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, timeout=240, check=False)
     assert done.returncode == 0, done.stderr
+
+
+GRACEFUL = """
+import gevent
+from gevent.pool import Group
+from locust.argument_parser import get_parser
+from locust.env import Environment
+from lakestream_loadgen import locustfile, run
+
+environment = Environment(parsed_options=get_parser(default_config_files=[]).parse_args(["--events", "1e-9"]))
+environment.create_local_runner()
+run.LoadRun.install(environment)
+environment.events.test_start.fire(environment=environment)
+users = Group()
+for _ in range(2):
+    locustfile.OrderUser(environment).start(users)
+gevent.sleep(0)
+leaving, staying = (greenlet.args[0] for greenlet in users)
+assert not leaving.stop(force=False), "it was not asked to finish what it does"
+environment.events.test_stopping.fire(environment=environment)
+assert staying.stop(force=False)
+assert len(users) == 1
+"""
+
+
+def test_users_that_wait_for_tokens_are_not_waited_for_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Locust would for its `--stop-timeout`, which is for users that leave in the midst of a load."""
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"):
+        monkeypatch.setenv(name, "local")
+    done = subprocess.run([sys.executable, "-c", GRACEFUL], capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr
