@@ -9,7 +9,7 @@ from locust.env import Environment
 
 from lakestream_loadgen.errors import SettingsError
 from lakestream_loadgen.run import LoadRun
-from lakestream_loadgen.settings import changed_by, settings_with
+from lakestream_loadgen.settings import NO_HOST, changed_by, settings_with
 
 
 def check_forms(environment: Environment, **_: Any) -> None:
@@ -35,6 +35,8 @@ def _refusal(environment: Environment) -> Response | None:
             raise SettingsError("there is no worker to write a load: try again once one is there")
         if run.is_ending:
             raise SettingsError("the load before this one has not come to its end yet: try again in a while")
+        if request.form.get("host", shown := _shown_host(environment)) != shown:
+            raise SettingsError(f"host: {NO_HOST}")
         others = changed_by(options, request.form)
         if others and run.is_under_way:
             raise SettingsError(
@@ -47,3 +49,10 @@ def _refusal(environment: Environment) -> Response | None:
         # Locust keeps that of the run before.
         options.run_time = None
     return None
+
+
+def _shown_host(environment: Environment) -> str:
+    """What Locust puts into its form, and gets back if nobody changes it."""
+    assert environment.web_ui is not None
+    environment.web_ui.update_template_args()
+    return str(environment.web_ui.template_args["host"])

@@ -33,7 +33,7 @@ from lakestream_loadgen.kinesis.producer import KinesisProducer, ProducerSetting
 from lakestream_loadgen.ledger.none import NoLedger
 from lakestream_loadgen.pacer import Pacer
 from lakestream_loadgen.pacing import Part
-from lakestream_loadgen.settings import LoadSettings, load_settings
+from lakestream_loadgen.settings import NO_HOST, LoadSettings, load_settings
 from lakestream_loadgen.statistics import LocustStatistics, RecordsSettled
 from lakestream_loadgen.status import CANNOT, exit_status
 
@@ -116,6 +116,8 @@ class LoadRun:
         """Listener for Locust's init event. Ends the process with a clear message if the settings are wrong."""
         try:
             run = cls._runs[environment] = cls(environment)
+            if environment.parsed_options is not None and environment.parsed_options.host:
+                raise SettingsError(f"--host: {NO_HOST}")
             logger.info("load: %s", run.settings)
             if not isinstance(environment.runner, MasterRunner):
                 run._endpoint = KinesisEndpoint.from_environment()

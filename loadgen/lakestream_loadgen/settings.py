@@ -72,6 +72,8 @@ _OPTIONS = (
 )
 _USERS = {"user_count": ("num_users", int), "spawn_rate": ("spawn_rate", float)}
 """Locust's own, by their names in the page's form: as options, and what they are."""
+NO_HOST = "where records go is said by AWS_ENDPOINT_URL_KINESIS and the region alone"
+"""Locust takes one, and nothing would go there."""
 _STREAM = re.compile(r"[a-zA-Z0-9_.-]{1,128}")
 _WEB_HOST = "LOCUST_WEB_HOST"
 _URI = re.compile(r"([A-Za-z][\w+.-]*):(?://[^/]*)?(/.*|)", re.DOTALL)

@@ -72,6 +72,22 @@ CASES = {
         assert answer()["success"]
         assert starts() == 100.0
     """,
+    "where records go is not said by the form": """
+        shown = "https://kinesis.local.amazonaws.com"
+        for form in ({"host": shown}, {}):
+            assert answer(**form)["success"], form
+        refused = answer(host="http://127.0.0.1:4567")
+        assert refused["message"].startswith("host: where records go is said by AWS_ENDPOINT_URL_KINESIS"), refused
+        assert environment.host == shown
+        from lakestream_loadgen.run import LoadRun
+        options.host = "http://127.0.0.1:4567"
+        try:
+            LoadRun.install(environment)
+        except SystemExit as ended:
+            assert ended.code == 2
+        else:
+            raise AssertionError("--host was taken")
+    """,
     "a run time that the form has no more is none": """
         assert options.run_time == 30
         assert answer(run_time="5s")["success"]
