@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Callable, Collection
 from pathlib import Path
 
@@ -34,6 +35,17 @@ def whole(least: int = 1) -> Callable[[str], int]:
             raise argparse.ArgumentTypeError(f"give a whole number from {least} on, got {text}")
         return int(text)
 
+    return number
+
+
+def above_zero(text: str) -> float:
+    """A time, of an option of argparse; likewise."""
+    try:
+        number = float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise argparse.ArgumentTypeError(f"give a number above zero, got {text}")
     return number
 
 

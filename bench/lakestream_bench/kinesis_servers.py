@@ -25,7 +25,7 @@ from queue import Empty
 from typing import Any
 
 from lakestream_bench._kinesis_contenders import UnavailableError, running
-from lakestream_bench._options import out_file, whole
+from lakestream_bench._options import above_zero, out_file, whole
 from lakestream_bench._processes import no_process_left
 from lakestream_bench._raw_kinesis import RawClient, put_requests, request
 from lakestream_bench._telling import Telling
@@ -234,7 +234,7 @@ def table(results: list[Result]) -> str:
 def main() -> None:
     """Measure, print the table, write the figures."""
     parser = argparse.ArgumentParser(description="Records per second of servers that speak the Kinesis API.")
-    parser.add_argument("--seconds", type=float, default=6.0, help="how long the producers of a round put")
+    parser.add_argument("--seconds", type=above_zero, default=6.0, help="how long the producers of a round put")
     parser.add_argument("--rounds", type=whole(), default=2)
     parser.add_argument("--out", type=out_file, help="where to write the figures as JSON")
     options = parser.parse_args()

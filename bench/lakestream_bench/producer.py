@@ -26,7 +26,7 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from lakestream_bench._options import out_file, whole
+from lakestream_bench._options import above_zero, out_file, whole
 from lakestream_bench._processes import no_process_left
 from lakestream_bench._telling import Telling
 from lakestream_loadgen.testing import answering_server
@@ -203,7 +203,7 @@ def table(results: list[Result]) -> str:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--seconds", type=float, default=10.0)
+    parser.add_argument("--seconds", type=above_zero, default=10.0)
     parser.add_argument("--rounds", type=whole(), default=3)
     parser.add_argument("--users", type=whole(), default=1000)
     parser.add_argument("--out", type=out_file)

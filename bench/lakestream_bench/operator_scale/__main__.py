@@ -29,7 +29,7 @@ import psutil
 import yaml
 from kubernetes.aio.client import ApiClient
 
-from lakestream_bench._options import out_file, whole
+from lakestream_bench._options import above_zero, out_file, whole
 from lakestream_bench._processes import no_process_left
 from lakestream_bench._telling import Telling
 from lakestream_bench.operator_scale.drivers import SimulatedDrivers, clear
@@ -183,7 +183,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="lakestream_bench.operator_scale")
     parser.add_argument("--streams", type=whole(), default=1000)
     parser.add_argument("--namespace", default="scale", help="must exist; is emptied before and after")
-    parser.add_argument("--steady", type=float, default=120.0, help="seconds")
+    parser.add_argument("--steady", type=above_zero, default=120.0, help="seconds")
     parser.add_argument("--reactions", type=whole(), default=50)
     parser.add_argument("--out", type=out_file)
     options = Options(**vars(parser.parse_args()))

@@ -23,7 +23,7 @@ from typing import Any
 from lakestream_api import BatchSummary, DriverReport, LakeStreamStatus, WriterNames
 from lakestream_api.names import REPORT_KEY
 from lakestream_api.quantities import parse_duration
-from lakestream_bench._options import out_file
+from lakestream_bench._options import above_zero, out_file
 from lakestream_bench._telling import Telling
 from lakestream_operator.adapters.client import KubeClient
 from lakestream_operator.adapters.credentials import credentials_of
@@ -142,7 +142,7 @@ if __name__ == "__main__":
     parser.add_argument("--namespace", required=True, help="of the LakeStream")
     parser.add_argument("--name", required=True, help="of the LakeStream")
     parser.add_argument("--writer", required=True, help="name of one of its writers")
-    parser.add_argument("--minutes", type=float, default=10.0, help="how long to look on")
+    parser.add_argument("--minutes", type=above_zero, default=10.0, help="how long to look on")
     parser.add_argument("--svg", type=Path, required=True, help="write the drawing here")
     parser.add_argument("--out", type=out_file, help="write the figures here, as JSON")
     given = parser.parse_args()
