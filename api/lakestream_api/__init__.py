@@ -93,6 +93,9 @@ from lakestream_api.writers import (
     merged_below,
 )
 
+__version__ = "0.1.0"
+"""Of LakeStream: all its packages and charts have the same. In images no package announces its own."""
+
 __all__ = [
     "DELETES_REMEMBERED",
     "BatchSummary",
@@ -166,6 +169,7 @@ __all__ = [
     "Writer",
     "WriterNames",
     "WriterStatus",
+    "__version__",
     "advice",
     "format_duration",
     "format_size",

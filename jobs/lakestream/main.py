@@ -19,7 +19,15 @@ from lakestream.command import File, explained, load, text_of
 from lakestream.logs import log_to_stderr
 from lakestream.statuses import Exit
 from lakestream.texts import printable_lines
-from lakestream_api import InvalidDocumentError, LakeStream, Problem, advice, lakestreams_in, load_manifest
+from lakestream_api import (
+    InvalidDocumentError,
+    LakeStream,
+    Problem,
+    __version__,
+    advice,
+    lakestreams_in,
+    load_manifest,
+)
 
 _GROUP = "lakestream.commands"
 _OURS = {
@@ -63,6 +71,21 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Keep a lakehouse fresh from Amazon Kinesis.",
 )
+
+
+def _tell_version(asked: bool) -> None:
+    if asked:
+        typer.echo(f"lakestream {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_tell_version, help="Tell the release, and end.")
+    ] = False,
+) -> None:
+    """Those of no command."""
 
 
 @app.command()

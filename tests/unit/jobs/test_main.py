@@ -14,9 +14,15 @@ from typer.main import get_command
 from typer.testing import CliRunner
 
 from lakestream.main import app
+from lakestream_api import __version__
 
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples" / "orders.yaml"
+
+
+def test_the_release_is_told() -> None:
+    result = CliRunner().invoke(app, ["--version"])
+    assert (result.exit_code, result.output) == (0, f"lakestream {__version__}\n")
 
 
 @pytest.mark.parametrize(
