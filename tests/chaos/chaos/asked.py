@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from datetime import datetime
 from random import Random
 from typing import TYPE_CHECKING
 
-import yaml
-
+from chaos.commands import call
 from chaos.events import RELAXED_SCHEMA, SCHEMA, Sent
 from chaos.filed import write_file
 from chaos.ledger import Span, Where
@@ -18,7 +15,6 @@ from chaos.ledger import Span, Where
 if TYPE_CHECKING:
     from chaos.world import World
 
-_COMMAND_SECONDS = 120.0
 _REFUSALS = (
     *("One goes on at a time", "one is carried out at a time"),
     *("there is no checkpoint", "there is no folder", "the checkpoint has no commit"),
@@ -104,20 +100,9 @@ class Asked:
         """What `lakestream` says to that of the writer, by the document as it is now, to whoever typed it."""
         world, stressed = self._world, self._world.stressed
         self._commands += 1
-        path = world.folder / f"request-{self._commands}.yaml"
-        path.write_text(yaml.safe_dump(world.document, sort_keys=False))
-        [writer] = world.document["spec"]["writers"]
-        of_writer = ("--file", str(path), "--writer", writer["name"])
-        command = [sys.executable, "-m", "lakestream.main", *arguments, *of_writer]
-        try:
-            done = subprocess.run(
-                command, env=world.environment(), capture_output=True, text=True, timeout=_COMMAND_SECONDS, check=False
-            )
-        except subprocess.TimeoutExpired:
-            status, told = 1, f"no answer in {_COMMAND_SECONDS:.0f} s"
-        else:
-            status, told = done.returncode, f"{done.stdout}{done.stderr}".strip()
+        answer = call(world, f"request-{self._commands}", arguments)
+        told = answer.said
         world.tell(f"asked for {what}: {told}")
-        if status and not stressed and not any(reason in told for reason in _REFUSALS):
+        if answer.status and not stressed and not any(reason in told for reason in _REFUSALS):
             world.faults.append(f"{what} was refused: {told}")
         return told

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import yaml
+from chaos.commands import call
 
 if TYPE_CHECKING:
     from chaos.world import World
 
-_SECONDS = 180.0
 _NOTHING_YET = ("there is no folder", "there is no checkpoint", "has no commits yet", "is no Hudi table")
 """Why a table may not be there."""
 _QUERY = """SELECT id, site, day, version, op, amount, "at", note, _shard_id, _sequence_number, _sub_sequence, _arrival,
@@ -44,35 +41,15 @@ class Readings:
         """Read the table. Without faults that has to succeed, if there is one."""
         world, stressed = self._world, self._world.stressed
         self._commands += 1
-        document = world.folder / f"reading-{self._commands}.yaml"
-        document.write_text(yaml.safe_dump(world.document, sort_keys=False))
-        told, restores = self._told(), world.asked.restores
-        reading = Reading(world.folder / f"reading-{self._commands}.parquet", told, restores)
-        [writer] = world.document["spec"]["writers"]
-        command = [
-            *(sys.executable, "-m", "lakestream.main", "query", "--file", str(document), "--writer", writer["name"]),
-            *("--engine", "native", "--output", "parquet", "--sql", _QUERY),
-        ]
-        with reading.file.open("wb") as output:
-            try:
-                done = subprocess.run(
-                    command,
-                    env=world.environment(),
-                    stdout=output,
-                    stderr=subprocess.PIPE,
-                    text=True,
-                    timeout=_SECONDS,
-                    check=False,
-                )
-            except subprocess.TimeoutExpired:
-                status, said = 1, f"no answer in {_SECONDS:.0f} s"
-            else:
-                status, said = done.returncode, done.stderr.strip()
-        world.tell(f"read: {said}")
-        if status == 0:
+        name = f"reading-{self._commands}"
+        reading = Reading(world.folder / f"{name}.parquet", self._told(), world.asked.restores)
+        query = ("query", "--engine", "native", "--output", "parquet", "--sql", _QUERY)
+        answer = call(world, name, query, reading.file)
+        world.tell(f"read: {answer.said}")
+        if answer.status == 0:
             self.taken.append(reading)
-        elif not stressed and (told or not any(reason in said for reason in _NOTHING_YET)):
-            world.faults.append(f"the table could not be read: {said}")
+        elif not stressed and (reading.told or not any(reason in answer.said for reason in _NOTHING_YET)):
+            world.faults.append(f"the table could not be read: {answer.said}")
 
     def _told(self) -> int:
         """By batch, as two drivers may tell of one."""

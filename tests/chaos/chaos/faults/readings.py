@@ -29,16 +29,11 @@ class TableRead(Fault):
 
 
 @dataclass(frozen=True)
-class RemnantRead(Fault):
+class RemnantRead(TableRead):
     """The table is read as the driver before has left it."""
 
     phase = Phase.BEFORE
-    group = "readings"
-    weight = 6
 
     @classmethod
     def draw(cls, chance: Random) -> Self:
         return cls()
-
-    def strike(self, world: World) -> None:
-        world.readings.take()
