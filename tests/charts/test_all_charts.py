@@ -127,6 +127,13 @@ def test_hooks_run_where_the_operator_does(render: Render) -> None:
         assert found == [operator[field]] * 3, field
 
 
+@pytest.mark.parametrize("chart", NAMES)
+def test_all_pods_have_the_priority_class_that_is_asked_for(chart: str, render: Render) -> None:
+    found = [pod.get("priorityClassName") for _, pod in pods(Rendered(tuple(ours(render(chart, case="everything")))))]
+    assert set(found) == {"system-cluster-critical"}
+    assert not any("priorityClassName" in pod for _, pod in pods(render(chart)))
+
+
 def test_containers_ask_for_what_they_need_and_bound_their_memory(rendered: Rendered) -> None:
     for name, pod in pods(rendered):
         for container in containers(pod):

@@ -163,6 +163,7 @@ def test_the_pod_of_the_audit_is_restricted_and_may_be_where_the_others_are(tmp_
         "envFrom": [{"configMapRef": {"name": "local-aws"}}],
         "imagePullSecrets": [{"name": "registry"}],
         "tolerations": [{"key": "dedicated", "operator": "Exists"}],
+        "priorityClassName": "batch",
     }
     overrides = re.search(r"--overrides='(.*)'", notes("loadgen", values, tmp_path))
     assert overrides is not None
@@ -174,8 +175,9 @@ def test_the_pod_of_the_audit_is_restricted_and_may_be_where_the_others_are(tmp_
     assert container["envFrom"] == values["envFrom"]
     # A quota of memory takes no pod without a limit.
     assert container["resources"]["limits"] == {"memory": "4Gi"}
-    assert {key: pod.get(key) for key in ("imagePullSecrets", "nodeSelector", "tolerations")} == {
+    assert {key: pod.get(key) for key in ("imagePullSecrets", "nodeSelector", "tolerations", "priorityClassName")} == {
         "imagePullSecrets": values["imagePullSecrets"],
         "nodeSelector": None,
         "tolerations": values["tolerations"],
+        "priorityClassName": "batch",
     }
