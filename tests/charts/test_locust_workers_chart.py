@@ -131,6 +131,16 @@ def test_workers_reach_what_they_call_and_hear_nobody(render: Render) -> None:
     assert agent["to"] == [{"ipBlock": {"cidr": cidr}} for cidr in ("169.254.170.23/32", "fd00:ec2::23/128")]
 
 
+def test_the_role_of_the_node_can_be_let_in_as_the_readme_says(render: Render) -> None:
+    text = (CHARTS / "loadgen/README.md").read_text("utf-8")
+    found = re.search(r"--set-json 'networkPolicy\.egress=(.*)'", text)
+    assert found is not None
+    rules = json.loads(found[1])
+    policy = render("loadgen", {"networkPolicy": {"egress": rules}}).one("NetworkPolicy", "test-loadgen-worker")["spec"]
+    assert policy["egress"][-1:] == rules
+    assert "169.254.169.254" not in str(render("loadgen").objects)
+
+
 def test_rights_come_by_the_account(render: Render) -> None:
     rendered = render("loadgen", case="everything")
     account = rendered.one("ServiceAccount", "test-load")
