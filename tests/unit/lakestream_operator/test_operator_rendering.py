@@ -237,6 +237,21 @@ def test_executors_of_the_example_are_spread_whatever_it_is_renamed_to() -> None
     assert {key: labels[key] for key in constraint["matchLabelKeys"]} == {"lakestream.dev/stream": "eu-placed"}
 
 
+def test_all_pods_of_the_example_have_the_certificates_where_they_are_told_of_them() -> None:
+    example = yaml.safe_load((Path(__file__).parents[3] / "examples/private-ca.yaml").read_text("utf-8"))
+    example["metadata"] |= {"namespace": "lake", "uid": "uid-1"}
+    (plan,) = wanted_of(stream_of(example)).plans.values()
+    application = render_application(plan, stream_of(example), JOB, 2)
+    for role, pod in zip(("driver", "executor"), _pods(application), strict=True):
+        assert {"name": "ca", "configMap": {"name": "ca"}} in pod["volumes"]
+        (container,) = pod["containers"]
+        (folder,) = (one["mountPath"] for one in container["volumeMounts"] if one["name"] == "ca")
+        told = {one["name"]: one.get("value") for one in container["env"]}
+        assert told["AWS_CA_BUNDLE"] == told["SSL_CERT_FILE"] == f"{folder}/ca.crt"
+        options = application["spec"]["sparkConf"][f"spark.{role}.extraJavaOptions"]
+        assert options.split()[0] == f"-Djavax.net.ssl.trustStore={folder}/ca.p12"
+
+
 def test_pods_and_the_drivers_service_have_the_labels_of_the_operators_settings() -> None:
     job = JOB.model_copy(update={"labels": {"team": "data", "example.com/cost-centre": "1"}})
     plan = _plan(kubernetes={"podLabels": {"team": "shop"}})
