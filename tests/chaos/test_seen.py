@@ -42,7 +42,7 @@ def _without_tags(rows: list[tuple[Where, Row]]) -> list[tuple[Where, Row]]:
         (False, [Seen([]), Seen(_rows(A1, B2), told=2), Seen(_rows(B2, A2, A1), told=2)]),
         (False, [Seen(_without_tags(_rows(A1)))]),
         (False, [Seen(_rows(A1, B1), told=2), Seen(_rows(A1), told=2, restores=1)]),
-        (True, [Seen(_rows(A1, B1), told=9), Seen(_rows(A2), told=9)]),
+        (True, [Seen(_rows(A1, B1), told=9, again=frozenset({A1, B1})), Seen(_rows(A2), told=9)]),
         (True, [Seen(_rows(A2)), Seen(_rows(A1, B1), restores=1)]),
     ],
 )
@@ -59,6 +59,8 @@ def test_what_may_be_seen(keyed: bool, readings: list[Seen]) -> None:
         (True, [Seen(_rows(A1, A2))], "reading 1: ('a', 'north') is there 2 times"),
         (True, [Seen(_rows(A2)), Seen(_rows(A1))], "reading 2: ('a', 'north') had version 2, and has 1"),
         (True, [Seen(_rows(A1)), Seen([])], "reading 2: ('a', 'north') is gone, with version 1, and nobody"),
+        (True, [Seen(_rows(A1), again=frozenset({A1, B1}))], "reading 1: ('s', 2, 0) is there then"),
+        (True, [Seen(_rows(A1), again=frozenset())], "reading 1: ('s', 0, 0) is there then"),
         (False, [Seen(_rows(NOISE))], "reading 1: ('s', 4, 0) made no row"),
         (False, [Seen([(("t", 0, 0), {})])], "reading 1: ('t', 0, 0) made no row"),
         (False, [Seen([(A1, {**_rows(A1)[0][1], "amount": "1.11"})])], "reading 1: ('s', 0, 0) is another: {'amount'"),

@@ -83,6 +83,7 @@ def run_case(scenario: Scenario, folder: Path, tools: Tools, lake: Lake) -> Resu
         with world(scenario.setting, folder, tools, Random(scenario.seed)) as made:
             result.counts, result.faults = made.counts, made.faults
             _live(scenario, made)
+            made.readings.repeat()
             _audit(made, lake, result)
     except Exception:  # noqa: BLE001 - a case that cannot be judged is a failure, and its folder says why
         result.faults.append(f"the case broke off: {traceback.format_exc()}")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,10 +12,17 @@ from chaos.commands import call
 if TYPE_CHECKING:
     from chaos.world import World
 
-_NOTHING_YET = ("there is no folder", "there is no checkpoint", "has no commits yet", "is no Hudi table")
+_NOTHING_YET = (
+    *("there is no folder", "there is no checkpoint", "has no commits yet", "is no Hudi table"),
+    "no batch with rows is committed yet",
+)
 """Why a table may not be there."""
+_PAST = ("were cleaned", "the table can be read as of", "that can be read is")
+"""Why it may not be asked any more as it was."""
+_AS_OF = re.compile(r", as of (\d{17}|batch \d+) ")
 _QUERY = """SELECT id, site, day, version, op, amount, "at", note, _shard_id, _sequence_number, _sub_sequence, _arrival,
 _partition_key FROM lake"""
+_READ = ("query", "--engine", "native", "--output", "parquet", "--sql", _QUERY)
 
 
 @dataclass(frozen=True)
@@ -27,6 +35,10 @@ class Reading:
     """Rows in batches that drivers had told of as committed before that."""
     restores: int
     """That had been asked for."""
+    as_of: str | None
+    """The newest commit of it; None: it had none."""
+    again: Path | None = None
+    """The table as of this commit, as it was read when all was over; None: it was not."""
 
 
 class Readings:
@@ -42,14 +54,29 @@ class Readings:
         world, stressed = self._world, self._world.stressed
         self._commands += 1
         name = f"reading-{self._commands}"
-        reading = Reading(world.folder / f"{name}.parquet", self._told(), world.asked.restores)
-        query = ("query", "--engine", "native", "--output", "parquet", "--sql", _QUERY)
-        answer = call(world, name, query, reading.file)
+        file, told = world.folder / f"{name}.parquet", self._told()
+        answer = call(world, name, _READ, file)
         world.tell(f"read: {answer.said}")
         if answer.status == 0:
-            self.taken.append(reading)
-        elif not stressed and (reading.told or not any(reason in answer.said for reason in _NOTHING_YET)):
+            as_of = _AS_OF.search(answer.said)
+            self.taken.append(Reading(file, told, world.asked.restores, as_of and as_of[1]))
+        elif not stressed and (told or not any(reason in answer.said for reason in _NOTHING_YET)):
             world.faults.append(f"the table could not be read: {answer.said}")
+
+    def repeat(self) -> None:
+        """Read the table as it was at each reading, as far as there is that past. Nothing is wrong any more."""
+        if self._world.asked.restores == 0:
+            self.taken = [one if one.as_of is None else self._repeated(one, one.as_of) for one in self.taken]
+
+    def _repeated(self, reading: Reading, as_of: str) -> Reading:
+        again = reading.file.with_suffix(".again.parquet")
+        answer = call(self._world, reading.file.stem, (*_READ, "--at", as_of), again)
+        self._world.tell(f"read as of {as_of}: {answer.said}")
+        if answer.status == 0:
+            return replace(reading, again=again)
+        if not any(reason in answer.said for reason in _PAST):
+            self._world.faults.append(f"the table could not be read as of {as_of}: {answer.said}")
+        return reading
 
     def _told(self) -> int:
         """By batch, as two drivers may tell of one."""

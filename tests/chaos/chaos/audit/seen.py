@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import pyarrow.parquet
@@ -28,18 +29,21 @@ class Seen:
     rows: list[tuple[Where, Row]]
     told: int = 0
     restores: int = 0
+    again: frozenset[Where] | None = None
+    """What the rows come from, as it was read once more; None: it was not."""
 
 
 def read_seen(reading: Reading) -> Seen:
-    rows = pyarrow.parquet.read_table(reading.file).to_pylist()
-    return Seen([_placed(row) for row in rows], reading.told, reading.restores)
+    again = None if reading.again is None else frozenset(where for where, _ in _rows(reading.again))
+    return Seen(_rows(reading.file), reading.told, reading.restores, again)
 
 
 def judge_seen(truth: Truth, seen: Sequence[Seen], *, keyed: bool) -> list[str]:
     """What none of them may have had, or lacked.
 
     A row is of the stream, as it was sent, and once there. It stays, unless the table was taken back: in a table by key
-    until a newer version or a delete comes. What a driver has told of as committed is there for who asks then.
+    until a newer version or a delete comes. What a driver has told of as committed is there for who asks then. Who asks
+    later for the table as it was finds the same.
 
     Args:
         truth: each record of the stream, also of those that came later.
@@ -48,7 +52,7 @@ def judge_seen(truth: Truth, seen: Sequence[Seen], *, keyed: bool) -> list[str]:
     """
     faults = []
     for number, one in enumerate(seen, 1):
-        wrong = [*_unlike(truth, one), *_doubled(one, keyed=keyed)]
+        wrong = [*_unlike(truth, one), *_doubled(one, keyed=keyed), *_changed(one)]
         if not one.restores:
             if not keyed and len(one.rows) < one.told:
                 wrong.append(f"{len(one.rows)} rows, and drivers had told of {one.told}")
@@ -78,6 +82,12 @@ def _doubled(seen: Seen, *, keyed: bool) -> Iterator[str]:
     return islice((f"{one} is there {times} times" for one, times in copies.items() if times > 1), _SAMPLES)
 
 
+def _changed(seen: Seen) -> Iterator[str]:
+    if seen.again is not None:
+        other = seen.again ^ {where for where, _ in seen.rows}
+        yield from islice((f"{where} is there then, and not as of then, or the other way" for where in other), _SAMPLES)
+
+
 def _gone(before: Seen, after: Seen) -> Iterator[str]:
     there = {where for where, _ in after.rows}
     return islice((f"{where} is gone" for where, _ in before.rows if where not in there), _SAMPLES)
@@ -100,6 +110,10 @@ def _all_taken_back(truth: Truth, before: Seen, after: Seen) -> Iterator[str]:
             yield f"{key} is gone, with version {version}, and nobody has deleted it"
         elif there.get(key, version) < version:
             yield f"{key} had version {version}, and has {there[key]}"
+
+
+def _rows(file: Path) -> list[tuple[Where, Row]]:
+    return [_placed(row) for row in pyarrow.parquet.read_table(file).to_pylist()]
 
 
 def _placed(row: dict[str, Any]) -> tuple[Where, Row]:
