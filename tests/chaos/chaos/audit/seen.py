@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import pyarrow.parquet
 
@@ -17,6 +17,8 @@ from chaos.audit.verdict import differences, is_delete, key_of, version_of
 from chaos.events import PARTITION, Row, epoch_micros, micros
 from chaos.ledger import Truth, Where
 from chaos.readings import Reading
+
+Key: TypeAlias = tuple[object, ...]
 
 _SAMPLES = 3
 """Of each kind and reading, for a person."""
@@ -51,22 +53,16 @@ def judge_seen(truth: Truth, seen: Sequence[Seen], *, keyed: bool) -> list[str]:
         keyed: the table keeps the newest version of each key, and not every record.
     """
     faults = []
-    for number, one in enumerate(seen, 1):
-        wrong = [*_unlike(truth, one), *_doubled(one, keyed=keyed), *_changed(one)]
+    deleted = _deleted(truth) if keyed else {}
+    for number, (before, one) in enumerate(zip([Seen([]), *seen], seen, strict=False), 1):
+        wrong = [_unlike(truth, one), _doubled(one, keyed=keyed), _changed(one)]
         if not one.restores:
-            if not keyed and len(one.rows) < one.told:
-                wrong.append(f"{len(one.rows)} rows, and drivers had told of {one.told}")
-            if number > 1:
-                wrong += _taken_back(truth, seen[number - 2], one) if keyed else _gone(seen[number - 2], one)
-        faults += [f"reading {number}: {fault}" for fault in wrong]
+            wrong += [_taken_back(deleted, before, one)] if keyed else [_gone(before, one), _lacking(one)]
+        faults += [f"reading {number}: {fault}" for kind in wrong for fault in islice(kind, _SAMPLES)]
     return faults
 
 
 def _unlike(truth: Truth, seen: Seen) -> Iterator[str]:
-    return islice(_all_unlike(truth, seen), _SAMPLES)
-
-
-def _all_unlike(truth: Truth, seen: Seen) -> Iterator[str]:
     for where, row in seen.rows:
         sent = truth.sent.get(where)
         if sent is None or sent.row is None:
@@ -79,31 +75,37 @@ def _all_unlike(truth: Truth, seen: Seen) -> Iterator[str]:
 
 def _doubled(seen: Seen, *, keyed: bool) -> Iterator[str]:
     copies = Counter(key_of(row) if keyed else where for where, row in seen.rows)
-    return islice((f"{one} is there {times} times" for one, times in copies.items() if times > 1), _SAMPLES)
+    return (f"{one} is there {times} times" for one, times in copies.items() if times > 1)
 
 
 def _changed(seen: Seen) -> Iterator[str]:
     if seen.again is not None:
-        other = seen.again ^ {where for where, _ in seen.rows}
-        yield from islice((f"{where} is there then, and not as of then, or the other way" for where in other), _SAMPLES)
+        for where in seen.again ^ {where for where, _ in seen.rows}:
+            yield f"{where} is there then, and not as of then, or the other way"
 
 
 def _gone(before: Seen, after: Seen) -> Iterator[str]:
     there = {where for where, _ in after.rows}
-    return islice((f"{where} is gone" for where, _ in before.rows if where not in there), _SAMPLES)
+    return (f"{where} is gone" for where, _ in before.rows if where not in there)
 
 
-def _taken_back(truth: Truth, before: Seen, after: Seen) -> Iterator[str]:
-    return islice(_all_taken_back(truth, before, after), _SAMPLES)
+def _lacking(seen: Seen) -> Iterator[str]:
+    if len(seen.rows) < seen.told:
+        yield f"{len(seen.rows)} rows, and drivers had told of {seen.told}"
 
 
-def _all_taken_back(truth: Truth, before: Seen, after: Seen) -> Iterator[str]:
-    there = {key_of(row): version_of(row) for _, row in after.rows}
-    deleted: dict[tuple[object, ...], int] = {}
+def _deleted(truth: Truth) -> dict[Key, int]:
+    """The highest version at which each key was deleted."""
+    found: dict[Key, int] = {}
     for sent in truth.sent.values():
         if sent.row is not None and is_delete(sent.row):
-            key = key_of(sent.row)
-            deleted[key] = max(version_of(sent.row), deleted.get(key, version_of(sent.row)))
+            key, version = key_of(sent.row), version_of(sent.row)
+            found[key] = max(version, found.get(key, version))
+    return found
+
+
+def _taken_back(deleted: Mapping[Key, int], before: Seen, after: Seen) -> Iterator[str]:
+    there = {key_of(row): version_of(row) for _, row in after.rows}
     for _, row in before.rows:
         key, version = key_of(row), version_of(row)
         if key not in there and deleted.get(key, version - 1) < version:
