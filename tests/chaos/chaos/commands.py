@@ -14,7 +14,7 @@ import yaml
 if TYPE_CHECKING:
     from chaos.world import World
 
-_SECONDS = 180.0
+_SECONDS = 120.0
 
 
 @dataclass(frozen=True)
