@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import logging
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Protocol, TypeGuard
@@ -22,6 +22,7 @@ from lakestream.model import (
     BatchCommit,
     BatchPlan,
     Cursor,
+    Finished,
     Reading,
     ServiceStatus,
     ShardStats,
@@ -151,19 +152,15 @@ def _shards(commit: BatchCommit, visible: datetime, previous: Progress | None) -
     )
 
 
-def _unread(commit: BatchCommit) -> Iterator[Reading | Unpinned | Waiting]:
+def _unread(commit: BatchCommit) -> list[Reading | Unpinned | Waiting]:
     """The shards that may have something to read."""
-    is_told = commit.caught_up or any(
-        _is_next(cursor, commit) or (isinstance(cursor, Reading) and not cursor.tip_seen) for cursor in commit.cursors
+    left = [cursor for cursor in commit.cursors if not isinstance(cursor, Finished)]
+    known = [cursor for cursor in left if not isinstance(cursor, Waiting) or _is_next(cursor, commit)]
+    are_behind = any(
+        isinstance(cursor, Waiting) or (isinstance(cursor, Reading) and not cursor.tip_seen) for cursor in known
     )
-    for cursor in commit.cursors:
-        # What a batch has left, and none of these has, others have that wait.
-        if (
-            isinstance(cursor, (Reading, Unpinned))
-            or _is_next(cursor, commit)
-            or (not is_told and isinstance(cursor, Waiting))
-        ):
-            yield cursor
+    # What a batch has left, and none of these has, others have that wait.
+    return known if commit.caught_up or are_behind else left
 
 
 def _is_next(cursor: Cursor, commit: BatchCommit) -> TypeGuard[Waiting]:
