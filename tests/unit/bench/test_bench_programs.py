@@ -36,28 +36,27 @@ def test_a_file_that_cannot_be_written_is_told_before_anything_is_measured(
 
 
 @pytest.mark.parametrize(
-    ("name", "option", "given"),
+    ("name", "option", "given", "wanted"),
     [
-        ("readers", "--batches", "1"),
-        ("readers", "--again", "0"),
-        ("rivals", "--batches", "0"),
-        ("rivals", "--kills", "-1"),
-        ("planning", "--rounds", "0"),
-        ("producer", "--users", "many"),
-        ("producer", "--seconds", "0"),
-        ("producer", "--seconds", "long"),
-        ("kinesis_servers", "--seconds", "nan"),
+        ("readers", "--batches", "1", "a whole number from 2 on"),
+        ("readers", "--again", "0", "a whole number from 1 on"),
+        ("rivals", "--batches", "0", "a whole number from 1 on"),
+        ("rivals", "--kills", "-1", "a whole number from 0 on"),
+        ("planning", "--rounds", "0", "a whole number from 1 on"),
+        ("producer", "--users", "many", "a whole number from 1 on"),
+        ("producer", "--seconds", "0", "a number above zero"),
+        ("producer", "--seconds", "long", "a number above zero"),
+        ("kinesis_servers", "--seconds", "nan", "a number above zero"),
     ],
 )
 def test_a_number_that_makes_no_sense_is_told_before_anything_is_measured(
-    name: str, option: str, given: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    name: str, option: str, given: str, wanted: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr(sys, "argv", [name, option, given])
     with pytest.raises(SystemExit) as ended:
         import_module(f"lakestream_bench.{name}").main()
     assert ended.value.code == 2
-    assert f"argument {option}: give a " in (told := capsys.readouterr().err)
-    assert f", got {given}" in told
+    assert f"argument {option}: give {wanted}, got {given}" in capsys.readouterr().err
 
 
 def test_the_folder_of_a_file_is_made_and_the_file_only_with_figures(tmp_path: Path) -> None:
