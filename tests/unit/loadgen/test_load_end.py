@@ -33,19 +33,24 @@ print("status", environment.process_exit_code)
 """
 
 
+def output_of(program: str, monkeypatch: pytest.MonkeyPatch, *arguments: str) -> str:
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"):
+        monkeypatch.setenv(name, "local")
+    command = [sys.executable, "-c", program, *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
 @pytest.mark.parametrize("how", ["stopped", "SIGTERM"])
 def test_a_load_whose_ledger_cannot_be_ended_fails_and_says_so(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, how: str
 ) -> None:
     """Locust asks for the status before it stops the users, when SIGTERM comes to a load with a page."""
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"):
-        monkeypatch.setenv(name, "local")
-    command = [sys.executable, "-c", RUN, str(tmp_path), how]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=240, check=False)
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.splitlines()[-1] == "status 2", done.stdout
-    assert "the ledger cannot be ended: " in done.stdout
-    assert "Traceback" not in done.stdout
+    told = output_of(RUN, monkeypatch, str(tmp_path), how)
+    assert told.splitlines()[-1] == "status 2", told
+    assert "the ledger cannot be ended: " in told
+    assert "Traceback" not in told
 
 
 LATE = """
@@ -65,10 +70,7 @@ assert environment.shape_class.tick() == (1, 1.0)
 
 
 def test_the_run_time_is_not_for_what_takes_a_while_to_load(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"):
-        monkeypatch.setenv(name, "local")
-    done = subprocess.run([sys.executable, "-c", LATE], capture_output=True, text=True, timeout=240, check=False)
-    assert done.returncode == 0, done.stderr
+    output_of(LATE, monkeypatch)
 
 
 GRACEFUL = """
@@ -96,7 +98,4 @@ assert len(users) == 1
 
 def test_users_that_wait_for_tokens_are_not_waited_for_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Locust would for its `--stop-timeout`, which is for users that leave in the midst of a load."""
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_REGION"):
-        monkeypatch.setenv(name, "local")
-    done = subprocess.run([sys.executable, "-c", GRACEFUL], capture_output=True, text=True, timeout=240, check=False)
-    assert done.returncode == 0, done.stderr
+    output_of(GRACEFUL, monkeypatch)
