@@ -361,7 +361,7 @@ def _publishers(stack: ExitStack, run_settings: RunSettings, control: DriverCont
     if run_settings.metrics_port is not None:
         registry = CollectorRegistry()
         # In a pod Prometheus comes from outside; on a laptop nobody does.
-        stack.enter_context(serve_metrics(registry, run_settings.metrics_port, "127.0.0.1" if local else "0.0.0.0"))
+        stack.enter_context(serve_metrics(registry, run_settings.metrics_port, loopback=local))
         publishers.append(PrometheusProgress(registry))
     return publishers
 

@@ -73,7 +73,7 @@ def _folder_option(meaning: str) -> Any:
 
 @app.command()
 def serve(  # noqa: PLR0913, PLR0917 - the options of the command
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    host: Annotated[str, typer.Option(help="Address to listen on; :: is all, of IPv4 and IPv6.")] = "127.0.0.1",
     port: Annotated[
         int, typer.Option(help="Port to listen on; 0 takes a free one and logs it.", min=0, max=MOST_PORT)
     ] = 4567,
@@ -100,7 +100,7 @@ def serve(  # noqa: PLR0913, PLR0917 - the options of the command
     try:
         if not host:
             # As of a variable that is not set; to the socket it is all interfaces, and nobody is asked who they are.
-            raise SettingsError("host: it is empty; give an address, 0.0.0.0 or :: for all of them")
+            raise SettingsError("host: it is empty; give an address, or :: for all of them")
         if not math.isfinite(transition):
             raise SettingsError(f"transition: {transition} is no number of seconds")
         settings = AccountSettings(id=account, region=region, limits=rates, transition_ms=round(transition * 1000))

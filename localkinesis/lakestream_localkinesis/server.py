@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import resource
+import socket
 import ssl
 from collections import deque
 from collections.abc import Callable
@@ -29,6 +30,8 @@ PUSH_SECONDS = 0.02
 """How often subscriptions are asked for what is due."""
 SETTLE_SECONDS = 1.0
 """How often streams are brought up to date that nobody asks about."""
+EVERYWHERE = "::"
+"""All addresses of the machine, of IPv4 and IPv6."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +43,10 @@ class Address:
 
     def url(self, *, tls: bool = False) -> str:
         """As clients take it."""
-        host = f"[{self.host}]" if ":" in self.host else self.host
-        return f"{'https' if tls else 'http'}://{host}:{self.port}"
+        return f"{'https' if tls else 'http'}://{self}"
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
 class Dates:
@@ -262,10 +267,14 @@ class Server:
         loop = asyncio.get_running_loop()
         dates = Dates(self._application)
         host, port = self._address.host, self._address.port
+        new = self._connection(dates)
         try:
-            self._server = await loop.create_server(self._connection(dates), host, port, ssl=self._tls)
+            if host == EVERYWHERE:
+                self._server = await loop.create_server(new, sock=_listen_everywhere(port), ssl=self._tls)
+            else:
+                self._server = await loop.create_server(new, host, port, ssl=self._tls)
         except (OSError, UnicodeError) as error:  # a name with an empty label is not even looked up
-            raise StartupError(f"cannot listen on {host}:{port}: {error}") from error
+            raise StartupError(f"cannot listen on {self._address}: {error}") from error
         self._settling = loop.create_task(self._settle())
         bound = self._server.sockets[0].getsockname()
         return Address(bound[0], bound[1])
@@ -287,6 +296,13 @@ class Server:
         while True:
             await asyncio.sleep(SETTLE_SECONDS)
             self._application.settle()
+
+
+def _listen_everywhere(port: int) -> socket.socket:
+    """One socket for IPv4 and IPv6, which asyncio has for IPv6 alone; for IPv4 where a machine has no other."""
+    if socket.has_dualstack_ipv6():
+        return socket.create_server((EVERYWHERE, port), family=socket.AF_INET6, dualstack_ipv6=True)
+    return socket.create_server(("", port))
 
 
 def new_event_loop() -> asyncio.AbstractEventLoop:

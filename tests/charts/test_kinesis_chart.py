@@ -22,7 +22,7 @@ def test_the_server_takes_its_arguments(render: Render) -> None:
     group = typer.main.get_command(cli.app)
     serve = group.commands[command]  # type: ignore[attr-defined]
     options = serve.make_context("serve", arguments).params
-    assert options["host"] == "0.0.0.0"
+    assert options["host"] == "::"
     assert options["port"] == PORT
     assert options["region"] == "eu-west-1"
     assert options["transition"] == 1.5

@@ -53,7 +53,7 @@ def test_locust_understands_the_load(render: Render) -> None:
         "autostart": True,
         "expect_workers": 3,
         "enable_rebalancing": True,
-        "web_host": "0.0.0.0",
+        "web_host": "*",
         "num_users": 5000,
         "spawn_rate": 100.0,
         "run_time": 7200,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -133,12 +134,16 @@ class PrometheusProgress:
 
 
 @contextmanager
-def serve_metrics(registry: CollectorRegistry, port: int, address: str = "0.0.0.0") -> Iterator[int]:
+def serve_metrics(registry: CollectorRegistry, port: int, *, loopback: bool) -> Iterator[int]:
     """Serve a registry at `/metrics` until the end of the context; the port, also if 0 was asked for.
+
+    To this machine alone, or at all addresses, of IPv4 and IPv6.
 
     Raises:
         SettingsError: the port is taken, or nobody but root may have it.
     """
+    everywhere = "::" if socket.has_dualstack_ipv6() else "0.0.0.0"
+    address = "127.0.0.1" if loopback else everywhere
     try:
         server, thread = start_http_server(port, address, registry)
     except OSError as error:

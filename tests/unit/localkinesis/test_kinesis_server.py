@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import resource
 import socket
 import urllib.request
@@ -14,8 +15,12 @@ from urllib.parse import urlsplit
 import psutil
 import pytest
 
+from lakestream_localkinesis.application import Application
+from lakestream_localkinesis.core.account import Account, AccountSettings
+from lakestream_localkinesis.core.clock import SystemClock
 from lakestream_localkinesis.core.limits import Limits
 from lakestream_localkinesis.errors import SettingsError, StartupError
+from lakestream_localkinesis.server import Address, Server
 from lakestream_localkinesis.testing import LocalKinesis, connect, local_kinesis
 
 LIST_STREAMS = (
@@ -187,14 +192,18 @@ def test_a_second_handle_on_the_same_server(server: LocalKinesis):
     }
 
 
+def test_all_addresses_are_those_of_ipv4_and_ipv6():
+    async def reach() -> None:
+        server = Server(Application(Account(AccountSettings()), SystemClock()), Address("::", 0))
+        bound = await server.start()
+        for host in ("127.0.0.2", "::1"):
+            socket.create_connection((host, bound.port), 60).close()
+        await server.stop()
+
+    asyncio.run(reach())
+
+
 def test_a_port_that_is_taken(server: LocalKinesis):
-    import asyncio
-
-    from lakestream_localkinesis.application import Application
-    from lakestream_localkinesis.core.account import Account, AccountSettings
-    from lakestream_localkinesis.core.clock import SystemClock
-    from lakestream_localkinesis.server import Address, Server
-
     port = urlsplit(server.endpoint).port or 0
     application = Application(Account(AccountSettings()), SystemClock())
     with pytest.raises(StartupError, match=f"cannot listen on 127.0.0.1:{port}"):

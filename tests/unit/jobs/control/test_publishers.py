@@ -286,7 +286,7 @@ def listening() -> set[int]:
 def test_metrics_are_served_until_the_end() -> None:
     registry = CollectorRegistry()
     PrometheusProgress(registry).publish(progress(7))
-    with serve_metrics(registry, 0, "127.0.0.1") as port:
+    with serve_metrics(registry, 0, loopback=True) as port:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics", timeout=60) as answer:
             body = answer.read().decode()
         assert 'lakestream_last_batch{stream="orders",writer="hudi"} 7.0' in body
@@ -295,11 +295,17 @@ def test_metrics_are_served_until_the_end() -> None:
     assert port not in listening()
 
 
+def test_metrics_of_a_pod_are_served_to_others_over_ipv4_and_ipv6() -> None:
+    with serve_metrics(CollectorRegistry(), 0, loopback=False) as port:
+        for host in ("127.0.0.2", "[::1]"):
+            urllib.request.urlopen(f"http://{host}:{port}/metrics", timeout=60).close()
+
+
 def test_a_port_that_another_driver_has_is_told_by_its_option() -> None:
     with (
-        serve_metrics(CollectorRegistry(), 0, "127.0.0.1") as port,
+        serve_metrics(CollectorRegistry(), 0, loopback=True) as port,
         pytest.raises(SettingsError, match=rf"--metrics-port {port} cannot be had: Address already in use"),
-        serve_metrics(CollectorRegistry(), port, "127.0.0.1"),
+        serve_metrics(CollectorRegistry(), port, loopback=True),
     ):
         pass
 
