@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
+from operator import itemgetter
 from random import Random
 from typing import Protocol
 
@@ -25,6 +26,8 @@ from lakestream_loadgen.ledger.outcomes import Outcome, Settled
 from lakestream_loadgen.records import Record
 
 logger = logging.getLogger(__name__)
+
+_EVENT_ID = itemgetter(0)
 
 
 class Observer(Protocol):
@@ -130,7 +133,7 @@ class KinesisProducer:
         Raises:
             LoadgenError: the producer is broken (its ledger cannot be written).
             GreenletExit: the run has come to its end, as Locust tells a user that it stops.
-            UnicodeEncodeError: a partition key is no text; nothing is written.
+            UnicodeEncodeError: a partition key or an event's id is no text; nothing is written.
         """
         if not records:
             return 0
@@ -138,6 +141,8 @@ class KinesisProducer:
         if self._ending:
             # To wait until Locust stops the user would be to wait for ever in its `on_stop`.
             raise gevent.GreenletExit
+        # The ledger takes no other ids, and without it nobody could write any more.
+        "".join(map(_EVENT_ID, records)).encode()
         now = self._clock()
         ticket = _Ticket(len(records))
         cut = list(parcels(records, ticket, now, self._settings.limits))

@@ -248,11 +248,11 @@ def test_any_number_of_records_that_kinesis_never_takes_cost_the_others_no_attem
     assert [len(call) for call in setting.kinesis.calls] == [*range(22, 1, -1), 1]
 
 
-def test_a_key_that_is_no_text_is_told_to_whoever_hands_it_in_and_keeps_nothing_from_others() -> None:
+def test_a_key_or_an_id_that_is_no_text_is_told_to_whoever_hands_it_in_and_keeps_nothing_from_others() -> None:
     setting = Setting()
-    for key in ("\ud83d", "a\udc00b"):
+    for event_id, key in (("b", "\ud83d"), ("b", "a\udc00b"), ("a\udc00b", "key")):
         with pytest.raises(UnicodeEncodeError, match="surrogates not allowed"):
-            setting.put(event("a"), Record("b", key, b"b"))
+            setting.put(event("a"), Record(event_id, key, b"b"))
     assert setting.producer.drain(0.0) == 0
     assert setting.kinesis.calls == setting.ledger.sent_ids == []
 
