@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
 
@@ -10,12 +12,20 @@ from pydantic import Field, ValidationError, model_validator
 
 from lakestream_api import EnvFrom, EnvVar, ImagePullPolicy
 from lakestream_api.base import ApiModel, problem_at
-from lakestream_api.kubernetes import OthersLabels, env_problems
-from lakestream_api.templates import conf_problems
+from lakestream_api.kubernetes import OthersLabels, PodTemplate, env_problems
+from lakestream_api.templates import DRIVER_CONTAINER, EXECUTOR_CONTAINER, conf_problems, template_problems
 from lakestream_operator.errors import SettingsError
 
 if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
+
+
+class PodSettings(ApiModel):
+    """What of one kind of pod is changed."""
+
+    template: PodTemplate = Field(default_factory=dict)
+    """A PodTemplateSpec, merged into all pods of the kind before what a LakeStream gives for its own. What is refused
+    there is refused here; so are labels and the environment of Spark's container, for which there are other fields."""
 
 
 class JobSettings(ApiModel):
@@ -43,6 +53,12 @@ class JobSettings(ApiModel):
     spark_conf: dict[str, str] = Field(default_factory=dict)
     """More of Spark's configuration. What LakeStream sets itself is refused by name, as in a LakeStream."""
 
+    driver: PodSettings = PodSettings()
+    """All drivers' pods."""
+
+    executor: PodSettings = PodSettings()
+    """All executors' pods."""
+
     cluster_role: str = Field(min_length=1)
     """ClusterRole that each driver's service account is bound to in its namespace."""
 
@@ -57,10 +73,32 @@ class JobSettings(ApiModel):
         return self
 
     @model_validator(mode="after")
+    def _templates_have_what_is_not_said_elsewhere(self) -> Self:
+        for name, pod, container in (
+            ("driver", self.driver, DRIVER_CONTAINER),
+            ("executor", self.executor, EXECUTOR_CONTAINER),
+        ):
+            for path, problem in chain(
+                template_problems(pod.template, container), _said_elsewhere(pod.template, container)
+            ):
+                raise problem_at(f"{name}.template.{path}", problem)
+        return self
+
+    @model_validator(mode="after")
     def _each_variable_is_given_once(self) -> Self:
         for path, problem in env_problems(self.env):
             raise problem_at(path, problem)
         return self
+
+
+def _said_elsewhere(template: Mapping[str, Any], container: str) -> Iterator[tuple[str, str]]:
+    """What has fields of its own, which a LakeStream's go before. Of a template that can be looked into."""
+    if "labels" in template.get("metadata", {}):
+        yield "metadata.labels", "use job.labels"
+    for one in template.get("spec", {}).get("containers", ()):
+        if one.get("name") == container:
+            for field in one.keys() & {"env", "envFrom"}:
+                yield f"spec.containers.{container}.{field}", f"use job.{field}"
 
 
 class PortSettings(ApiModel):
@@ -133,10 +171,12 @@ def load_settings(path: Path) -> Settings:
 
 
 def _given(settings: Any) -> Any:
-    """Without what is null: helm hands on a value of which a file has nothing but the name, or comments below it."""
+    """Without what is null: helm hands on a value of which a file has nothing but the name, or comments below it.
+    In a template it takes a field away."""
     if not isinstance(settings, dict):
         return settings
-    return {name: _given(value) for name, value in settings.items() if value is not None}
+    given = {name: value for name, value in settings.items() if value is not None}
+    return {name: value if name == "template" else _given(value) for name, value in given.items()}
 
 
 def _problem(detail: ErrorDetails) -> str:

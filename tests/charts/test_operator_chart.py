@@ -41,6 +41,8 @@ def test_the_operator_understands_its_settings(render: Render, tmp_path: Path) -
     assert len(settings.job.env_from) == 2
     assert settings.job.spark_conf == {"spark.executor.extraJavaOptions": "-XX:+UseZGC"}
     assert settings.job.labels == {"example.com/cost-centre": "1234"}
+    assert settings.job.driver.template == {"metadata": {"annotations": {"example.com/team": "data"}}}
+    assert settings.job.executor.template["spec"]["securityContext"] == {"runAsUser": None}
     assert settings.job.cluster_role == "test-lake-driver"
     assert settings.namespaces == ()
     assert settings.log.level == "DEBUG"
@@ -50,11 +52,13 @@ def test_the_operator_understands_its_settings(render: Render, tmp_path: Path) -
 def test_the_operator_understands_the_default_settings(render: Render, tmp_path: Path) -> None:
     settings = _settings(render("lakestream"), tmp_path)
     assert (settings.job.env, settings.job.env_from, settings.job.spark_conf) == ((), (), {})
+    assert settings.job.driver.template == settings.job.executor.template == {}
     assert settings.job.termination_grace_period_seconds == 120
 
 
 def test_the_operator_understands_settings_that_are_missing(render: Render, tmp_path: Path) -> None:
     values: dict[str, Any] = {"job": dict.fromkeys(("imagePullSecrets", "env", "envFrom", "sparkConf"))}
+    values["job"] |= {"driver": {"template": None}}
     settings = _settings(render("lakestream", {**values, "operator": {"namespaces": None}}), tmp_path)
     assert (settings.job.env, settings.job.env_from, settings.job.spark_conf, settings.namespaces) == ((), (), {}, ())
 

@@ -33,7 +33,7 @@ def merged(base: Any, patch: Any, field: str = "") -> Any:
         given = {name: merged(base.get(name), value, name) for name, value in patch.items() if value is not None}
         return {name: (kept | given)[name] for name in [*base, *patch] if name in kept or name in given}
     if isinstance(base, Sequence) and isinstance(patch, Sequence) and field in _KEYS and not isinstance(patch, str):
-        return _by_key(base, patch, _KEYS[field], _variable if field == "env" else merged)
+        return _by_key(base, patch, _KEYS[field], _OF_ONE_SOURCE.get(field, merged))
     return patch
 
 
@@ -47,6 +47,14 @@ def _by_key(base: Sequence[Any], patch: Sequence[Any], key: str, both: Callable[
 def _variable(base: Any, patch: Any) -> Any:
     """A variable with its value from elsewhere is another one: no pod may have it from two places at once."""
     return merged(base if _sources(patch) <= _sources(base) else {}, patch)
+
+
+def _volume(base: Any, patch: Any) -> Any:
+    """Likewise one that is something else."""
+    return merged(base if patch.keys() <= base.keys() else {}, patch)
+
+
+_OF_ONE_SOURCE = {"env": _variable, "volumes": _volume}
 
 
 def _sources(variable: Mapping[str, Any]) -> set[str]:

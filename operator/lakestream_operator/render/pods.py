@@ -7,10 +7,11 @@ the restricted pod security standard.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
+from functools import reduce
 from typing import Any
 
-from lakestream_api import EnvVar
+from lakestream_api import EnvVar, Kubernetes, Pod
 from lakestream_api.names import (
     DOCUMENT_FOLDER,
     DOCUMENT_KEY,
@@ -22,7 +23,7 @@ from lakestream_api.names import (
 from lakestream_api.templates import DRIVER_CONTAINER, EXECUTOR_CONTAINER
 from lakestream_operator.render.document import Plan
 from lakestream_operator.render.merge import merged
-from lakestream_operator.settings import JobSettings
+from lakestream_operator.settings import JobSettings, PodSettings
 
 METRICS_PORT = 9090
 """Port of the driver's Prometheus metrics."""
@@ -65,45 +66,54 @@ def driver_template(plan: Plan, job: JobSettings) -> dict[str, Any]:
     }
     container["env"] += downward
     container["volumeMounts"].append({"name": "document", "mountPath": DOCUMENT_FOLDER, "readOnly": True})
-    pod = _pod(container, plan)
+    pod = _pod(container)
     # Only what this driver was started with: the same ConfigMap may hold an older document too.
     items = [{"key": DOCUMENT_KEY, "path": DOCUMENT_KEY}]
     pod["volumes"].append({"name": "document", "configMap": {"name": plan.names.document, "items": items}})
     pod["terminationGracePeriodSeconds"] = job.termination_grace_period_seconds
     # Said here, since an account that somebody else made may have it off.
     pod["automountServiceAccountToken"] = True
-    template = {"metadata": _metadata(plan, job, _LET_BE), "spec": pod}
-    return dict(merged(template, plan.stream.spec.kubernetes.driver.template or {}))
+    template = {"metadata": {"labels": _labels(plan, job), "annotations": _LET_BE}, "spec": pod}
+    return _changed(template, job.driver, plan.stream.spec.kubernetes, plan.stream.spec.kubernetes.driver)
 
 
 def executor_template(plan: Plan, job: JobSettings) -> dict[str, Any]:
     """PodTemplateSpec of the executors."""
     # Executors never talk to the API server.
-    pod = _pod(_container(EXECUTOR_CONTAINER, plan, job), plan) | {"automountServiceAccountToken": False}
-    template = {"metadata": _metadata(plan, job), "spec": pod}
-    return dict(merged(template, plan.stream.spec.kubernetes.executor.template or {}))
+    pod = _pod(_container(EXECUTOR_CONTAINER, plan, job)) | {"automountServiceAccountToken": False}
+    template = {"metadata": {"labels": _labels(plan, job), "annotations": {}}, "spec": pod}
+    return _changed(template, job.executor, plan.stream.spec.kubernetes, plan.stream.spec.kubernetes.executor)
 
 
-def _metadata(plan: Plan, job: JobSettings, annotations: Mapping[str, str] | None = None) -> dict[str, Any]:
-    pods = plan.stream.spec.kubernetes
-    labels = {**job.labels, **pods.pod_labels, **plan.names.labels}
-    return {"labels": labels, "annotations": {**(annotations or {}), **pods.pod_annotations}}
+def _changed(template: dict[str, Any], all_of_them: PodSettings, pods: Kubernetes, own: Pod) -> dict[str, Any]:
+    """By what is for all LakeStreams, then for both kinds of pods of this one, then for this kind alone."""
+    return dict(reduce(merged, (all_of_them.template, _of_both(pods), own.template or {}), template))
 
 
-def _pod(container: dict[str, Any], plan: Plan) -> dict[str, Any]:
-    pods = plan.stream.spec.kubernetes
-    pod: dict[str, Any] = {
+def _labels(plan: Plan, job: JobSettings) -> dict[str, str]:
+    return {**job.labels, **plan.stream.spec.kubernetes.pod_labels, **plan.names.labels}
+
+
+def _of_both(pods: Kubernetes) -> dict[str, Any]:
+    """A LakeStream's fields for driver and executors, as a template."""
+    spec: dict[str, Any] = {}
+    if pods.node_selector:
+        spec["nodeSelector"] = dict(pods.node_selector)
+    if pods.tolerations:
+        spec["tolerations"] = [
+            one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in pods.tolerations
+        ]
+    if pods.priority_class_name:
+        spec["priorityClassName"] = pods.priority_class_name
+    return {"metadata": {"annotations": dict(pods.pod_annotations)}, "spec": spec}
+
+
+def _pod(container: dict[str, Any]) -> dict[str, Any]:
+    return {
         "containers": [container],
         "securityContext": _POD_SECURITY,
         "volumes": [{"name": "tmp", "emptyDir": {}}],
     }
-    if pods.node_selector:
-        pod["nodeSelector"] = dict(pods.node_selector)
-    if pods.tolerations:
-        pod["tolerations"] = [one.model_dump(mode="json", by_alias=True, exclude_none=True) for one in pods.tolerations]
-    if pods.priority_class_name:
-        pod["priorityClassName"] = pods.priority_class_name
-    return pod
 
 
 def _container(name: str, plan: Plan, job: JobSettings) -> dict[str, Any]:

@@ -43,6 +43,15 @@ GOOD: list[dict[str, Any]] = [
             "spark.kubernetes.driver.service.label.a": "b",
         }
     },
+    {"driver": {}, "executor": {"template": {}}},
+    {
+        "driver": {
+            "template": {
+                "metadata": {"annotations": {"a": "b"}},
+                "spec": {"securityContext": {"runAsUser": None}, "tolerations": [{"key": "lake"}]},
+            }
+        }
+    },
     {"sparkConf": {"spark.hadoop.fs.gs.x": "1", "spark.speculationOfMine": "1", "spark.uix": "1"}},
     {"env": [], "envFrom": []},
     {"labels": {"team": "data", "example.com/cost-centre": "1234", "a_B.c": ""}},
@@ -63,6 +72,19 @@ BAD: list[dict[str, Any]] = [
     {"sparkConf": {"spark.ui.enabled": "false"}},
     {"sparkConf": {"fs.s3a.endpoint": "x"}},
     {"sparkConf": {"spark.network.timeout": 300}},
+    {"driver": {"templates": {}}},
+    *[
+        {pod: {"template": template}}
+        for pod in ("driver", "executor")
+        for template in (
+            {"kind": "Pod"},
+            {"metadata": {"labels": {"team": "data"}}},
+            {"metadata": {"name": "x"}},
+            {"spec": []},
+            {"spec": {"serviceAccountName": "x"}},
+            {"spec": {"automountServiceAccountToken": True}},
+        )
+    ],
     *[
         {"labels": {key: "x"}}
         for key in ("lakestream.dev/stream", "app.kubernetes.io/name", "spark-role", "a.sparkx/b")

@@ -237,11 +237,18 @@ def test_executors_of_the_example_are_spread_whatever_it_is_renamed_to() -> None
     assert {key: labels[key] for key in constraint["matchLabelKeys"]} == {"lakestream.dev/stream": "eu-placed"}
 
 
-def test_all_pods_of_the_example_have_the_certificates_where_they_are_told_of_them() -> None:
-    example = yaml.safe_load((Path(__file__).parents[3] / "examples/private-ca.yaml").read_text("utf-8"))
+@pytest.mark.parametrize("of_the_chart", [False, True])
+def test_all_pods_of_the_example_have_the_certificates_where_they_are_told_of_them(of_the_chart: bool) -> None:
+    examples = Path(__file__).parents[3] / "examples"
+    example = yaml.safe_load((examples / "private-ca.yaml").read_text("utf-8"))
     example["metadata"] |= {"namespace": "lake", "uid": "uid-1"}
+    job = JOB
+    if of_the_chart:
+        del example["spec"]["kubernetes"]
+        values = yaml.safe_load((examples / "values/private-ca.yaml").read_text("utf-8"))
+        job = JobSettings.model_validate({"image": "lakestream/spark:1", "clusterRole": "driver", **values["job"]})
     (plan,) = wanted_of(stream_of(example)).plans.values()
-    application = render_application(plan, stream_of(example), JOB, 2)
+    application = render_application(plan, stream_of(example), job, 2)
     for role, pod in zip(("driver", "executor"), _pods(application), strict=True):
         assert {"name": "ca", "configMap": {"name": "ca"}} in pod["volumes"]
         (container,) = pod["containers"]

@@ -37,6 +37,13 @@ def test_what_a_values_file_leaves_empty_is_not_given(tmp_path: Path) -> None:
     assert (settings.job.env, settings.job.spark_conf, settings.namespaces, settings.log.level) == ((), {}, (), "INFO")
 
 
+def test_what_is_null_in_a_template_is_given(tmp_path: Path) -> None:
+    """It takes a field away."""
+    text = "job: {image: i, clusterRole: c, driver: {template: {spec: {securityContext: {runAsUser: null}}}}}"
+    settings = load_settings(_written(tmp_path, text))
+    assert settings.job.driver.template == {"spec": {"securityContext": {"runAsUser": None}}}
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -49,6 +56,27 @@ def test_what_a_values_file_leaves_empty_is_not_given(tmp_path: Path) -> None:
         (
             MINIMAL.replace("}", ", env: [{name: A, value: x}, {name: B, value: x}, {name: A, value: y}]}"),
             r"job.env\[2\].name: 'A' is given twice; give it once",
+        ),
+        (
+            MINIMAL.replace("}", ", driver: {template: {spec: {volumes: [{name: tmp}]}}}}"),
+            "job.driver.template.spec.volumes.tmp: is LakeStream's own; choose another name",
+        ),
+        (
+            MINIMAL.replace("}", ", executor: {template: {metadata: {labels: {team: data}}}}}"),
+            "job.executor.template.metadata.labels: use job.labels",
+        ),
+        *[
+            (
+                MINIMAL.replace(
+                    "}", f", driver: {{template: {{spec: {{containers: [{{name: {name}, {field}: []}}]}}}}}}}}"
+                ),
+                f"job.driver.template.spec.containers.{name}.{field}: use job.{field}",
+            )
+            for name, field in (("spark-kubernetes-driver", "env"), ("spark-kubernetes-driver", "envFrom"))
+        ],
+        (
+            "job: {image: i, clusterRole: c, driver: {template: {spec: {containers: null}}}}",
+            "must be a list of mappings",
         ),
         ("job: [", "not valid YAML"),
     ],

@@ -19,6 +19,7 @@ from lakestream_api.templates import DRIVER_CONTAINER, EXECUTOR_CONTAINER
 from lakestream_operator.observer import stream_of
 from lakestream_operator.render import render_application, wanted_of
 from lakestream_operator.render.merge import merged
+from lakestream_operator.settings import JobSettings, PodSettings
 from lakestream_operator.testing import lakestream
 from lakestream_operator.testing.cluster import JOB
 
@@ -45,6 +46,16 @@ OWNER = stream_of({**lakestream(), "metadata": {"name": "orders", "namespace": "
             {"env": [{"name": "A", "value": "1"}]},
             {"env": [{"name": "A", "value": "2"}, {"name": "A", "value": "3"}]},
             {"env": [{"name": "A", "value": "3"}]},
+        ),
+        (
+            {"volumes": [{"name": "ca", "configMap": {"name": "ours", "optional": True}}]},
+            {"volumes": [{"name": "ca", "configMap": {"name": "theirs"}}]},
+            {"volumes": [{"name": "ca", "configMap": {"name": "theirs", "optional": True}}]},
+        ),
+        (
+            {"volumes": [{"name": "ca", "configMap": {"name": "ca"}}]},
+            {"volumes": [{"name": "ca", "secret": {"secretName": "ca"}}]},
+            {"volumes": [{"name": "ca", "secret": {"secretName": "ca"}}]},
         ),
         ({"tolerations": [{"key": "a"}]}, {"tolerations": [{"key": "b"}]}, {"tolerations": [{"key": "b"}]}),
     ],
@@ -88,11 +99,11 @@ def test_merging_nothing_or_the_same_changes_nothing(value: Any) -> None:
     assert merged(base, base) == base
 
 
-def _templates(**kubernetes: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+def _templates(job: JobSettings = JOB, **kubernetes: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     manifest = lakestream()
     manifest["metadata"] |= {"uid": "uid-1"}
     manifest["spec"]["kubernetes"] = kubernetes
-    application = render_application(wanted_of(stream_of(manifest)).plans["json"], OWNER, JOB, 1)
+    application = render_application(wanted_of(stream_of(manifest)).plans["json"], OWNER, job, 1)
     return application["spec"]["driver"]["template"], application["spec"]["executor"]["template"]
 
 
@@ -278,6 +289,39 @@ def test_drivers_are_let_be_and_executors_are_not() -> None:
     assert executor["metadata"]["annotations"] == {}
     driver, _ = _templates(driver={"template": {"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "false"}}}})
     assert driver["metadata"]["annotations"] == {"karpenter.sh/do-not-disrupt": "false"}
+
+
+def test_all_pods_of_a_kind_are_as_the_chart_has_them_unless_a_stream_says_otherwise() -> None:
+    template = {
+        "metadata": {"annotations": {"a": "chart", "b": "chart", "c": "chart"}},
+        "spec": {
+            "securityContext": {"runAsUser": None},
+            "nodeSelector": {"a": "chart", "b": "chart", "c": "chart"},
+            "tolerations": [{"key": "lake"}],
+            "priorityClassName": "chart",
+            "volumes": [{"name": "ca", "configMap": {"name": "ca"}}],
+        },
+    }
+    job = JOB.model_copy(update={"executor": PodSettings(template=template)})
+    assert _templates(job)[0] == _templates()[0]
+    _, given = _templates(job)
+    _, plain = _templates()
+    del plain["spec"]["securityContext"]["runAsUser"]
+    plain["spec"]["volumes"] += template["spec"].pop("volumes")
+    del template["spec"]["securityContext"]
+    assert given == {"metadata": plain["metadata"] | template["metadata"], "spec": plain["spec"] | template["spec"]}
+    _, own = _templates(
+        job,
+        podAnnotations={"b": "fields", "c": "fields"},
+        nodeSelector={"b": "fields", "c": "fields"},
+        tolerations=[{"key": "mine"}],
+        priorityClassName="fields",
+        executor={"template": {"metadata": {"annotations": {"c": "own"}}, "spec": {"nodeSelector": {"c": "own"}}}},
+    )
+    each = {"a": "chart", "b": "fields", "c": "own"}
+    assert own["metadata"]["annotations"] == own["spec"]["nodeSelector"] == each
+    assert [one["key"] for one in own["spec"]["tolerations"]] == ["mine"]
+    assert own["spec"]["priorityClassName"] == "fields"
 
 
 def test_a_streams_spark_configuration_goes_before_the_operators() -> None:
