@@ -11,7 +11,7 @@ import yaml
 from pyspark.sql import SparkSession
 
 from cluster.commands import CommandError, Kubectl, Object
-from cluster.installation import IMAGES, LAKE, ROOT, SYSTEM
+from cluster.installation import IMAGES, LAKE, MARK, ROOT, SYSTEM
 from cluster.lake import Lake
 from cluster.load import RELEASE, load
 from cluster.notes import commands_of, typed
@@ -32,6 +32,13 @@ def state_of(application: Object | None) -> str:
     return state
 
 
+def marks(orders: Stream, writer: str) -> set[str | None]:
+    """Of a writer's pods."""
+    driver = orders.driver(writer)
+    pods = [*([driver] if driver else []), *orders.executors(writer)]
+    return {pod["metadata"].get("annotations", {}).get(MARK) for pod in pods}
+
+
 def test_both_drivers_run(orders: Stream, kubectl: Kubectl) -> None:
     orders.wait_for_condition(ConditionType.READY, "True")
     assert orders.status.phase is Phase.RUNNING
@@ -42,6 +49,12 @@ def test_both_drivers_run(orders: Stream, kubectl: Kubectl) -> None:
             lambda writer=writer: state_of(orders.application(writer)) == "RUNNING",  # type: ignore[misc]
             STARTS,
             lambda writer=writer: orders.application(writer),  # type: ignore[misc]
+        )
+        eventually(
+            f"driver and executors of writer {writer} have what the chart's values give to all",
+            lambda writer=writer: marks(orders, writer) == {"driver", "executor"},  # type: ignore[misc]
+            STARTS,
+            lambda writer=writer: marks(orders, writer),  # type: ignore[misc]
         )
     header, row = kubectl.run("get", "lks", "orders").splitlines()
     assert header.split()[:3] == ["NAME", "PHASE", "LAG"]

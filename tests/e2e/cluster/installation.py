@@ -46,6 +46,8 @@ class Images:
 
 
 IMAGES = Images()
+MARK = "lake-of"
+"""The annotation by which the chart's values say of a pod what it is."""
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,10 @@ class Release:
             "job.env[0].name": "JAVA_TOOL_OPTIONS",
             "job.env[0].value": QUICK_JAVA,
         }
+        if self.charts == CHARTS:
+            # Former ones had none.
+            for pod in ("driver", "executor"):
+                values[f"job.{pod}.template.metadata.annotations.{MARK}"] = pod
         for number, namespace in enumerate(self.namespaces):
             values[f"operator.namespaces[{number}]"] = namespace
             values[f"sparkOperator.spark.jobNamespaces[{number}]"] = namespace
