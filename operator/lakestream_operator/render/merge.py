@@ -50,7 +50,7 @@ def _variable(base: Any, patch: Any) -> Any:
 
 
 def _volume(base: Any, patch: Any) -> Any:
-    """Likewise one that is something else."""
+    """A volume of another kind takes the place of the one of its name: likewise."""
     return merged(base if patch.keys() <= base.keys() else {}, patch)
 
 
