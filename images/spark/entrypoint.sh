@@ -46,6 +46,12 @@ executor() {
         --podName "$SPARK_EXECUTOR_POD_NAME"
 }
 
+# A user whom the cluster has chosen, as OpenShift does, has no name, and Hadoop does not start without one.
+if ! getent passwd "$UID" >/dev/null; then
+    printf 'spark:x:%s:0::%s:/bin/false\n' "$UID" "$HOME" >"$HOME/passwd"
+    export LD_PRELOAD=libnss_wrapper.so NSS_WRAPPER_PASSWD=$HOME/passwd NSS_WRAPPER_GROUP=/etc/group
+fi
+
 case ${1-} in
     driver | executor) "$@" ;;
     *) exec tini -- "$@" ;;

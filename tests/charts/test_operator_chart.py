@@ -6,11 +6,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from lakestream_operator.settings import Settings, load_settings
-from rendering import Render, Rendered
+from rendering import Render, Rendered, containers, pods
 
 pytestmark = pytest.mark.charts
+ROOT = Path(__file__).parents[2]
 Rules = set[tuple[str, str, str]]
 
 
@@ -54,6 +56,17 @@ def test_the_operator_understands_the_default_settings(render: Render, tmp_path:
     assert (settings.job.env, settings.job.env_from, settings.job.spark_conf) == ((), (), {})
     assert settings.job.driver.template == settings.job.executor.template == {}
     assert settings.job.termination_grace_period_seconds == 120
+
+
+def test_no_pod_has_a_user_of_its_own_on_openshift(render: Render, tmp_path: Path) -> None:
+    values = yaml.safe_load((ROOT / "examples/values/openshift.yaml").read_text("utf-8"))
+    rendered = render("lakestream", values)
+    for _, pod in pods(rendered):
+        for part in (pod, *containers(pod)):
+            assert not part.get("securityContext", {}).keys() & {"runAsUser", "runAsGroup", "fsGroup"}
+    job = _settings(rendered, tmp_path).job
+    for given in (job.driver.template, job.executor.template):
+        assert given["spec"]["securityContext"] == {"runAsUser": None, "fsGroup": None}
 
 
 def test_the_operator_understands_settings_that_are_missing(render: Render, tmp_path: Path) -> None:

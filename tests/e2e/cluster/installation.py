@@ -46,6 +46,8 @@ class Images:
 
 
 IMAGES = Images()
+USER = 1000660000
+"""Of drivers and executors: one that no image knows, as OpenShift chooses them."""
 MARK = "lake-of"
 """The annotation by which the chart's values say of a pod what it is."""
 
@@ -80,6 +82,9 @@ class Release:
             # Former ones had none.
             for pod in ("driver", "executor"):
                 values[f"job.{pod}.template.metadata.annotations.{MARK}"] = pod
+                values |= {
+                    f"job.{pod}.template.spec.securityContext.{field}": USER for field in ("runAsUser", "fsGroup")
+                }
         for number, namespace in enumerate(self.namespaces):
             values[f"operator.namespaces[{number}]"] = namespace
             values[f"sparkOperator.spark.jobNamespaces[{number}]"] = namespace

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 from pathlib import Path
 
@@ -17,6 +18,7 @@ def _run(tmp_path: Path) -> list[str]:
     (tmp_path / "tini").chmod(0o755)
     (tmp_path / "classpath").write_text("/jars/a.jar:/jars/b.jar", "utf-8")
     variables = {
+        "HOME": f"{tmp_path}",
         "PATH": f"{tmp_path}:/usr/bin:/bin",
         "SPARK_HOME": f"{tmp_path}",
         "JAVA_HOME": "/java",
@@ -46,6 +48,21 @@ def test_an_executor_begins_with_the_jars_that_the_archive_is_for(run: list[str]
     words = _java(run)
     assert words[:3] == ["/java/bin/java", "-Done=1", "-Dtwo=a b"]
     assert _classes(words).startswith("/jars/a.jar:/jars/b.jar:/conf:")
+
+
+def test_a_user_without_a_name_gets_one(run: list[str], tmp_path: Path) -> None:
+    (tmp_path / "tini").write_text("#!/bin/sh\nenv\n", "utf-8")
+    variables = ("LD_PRELOAD=", "NSS_WRAPPER_PASSWD=", "NSS_WRAPPER_GROUP=")
+    assert not any(word.startswith(variables) for word in _java(run))
+    (tmp_path / "getent").write_text("#!/bin/sh\nexit 2\n", "utf-8")
+    (tmp_path / "getent").chmod(0o755)
+    given = [word for word in _java(run) if word.startswith(variables)]
+    assert sorted(given) == [
+        "LD_PRELOAD=libnss_wrapper.so",
+        "NSS_WRAPPER_GROUP=/etc/group",
+        f"NSS_WRAPPER_PASSWD={tmp_path}/passwd",
+    ]
+    assert (tmp_path / "passwd").read_text("utf-8").startswith(f"spark:x:{os.getuid()}:0:")
 
 
 def test_an_executors_own_class_path_goes_first(run: list[str]) -> None:
