@@ -31,8 +31,11 @@ METRICS_PORT = 9090
 _UID = 185
 """The user of Spark's images. The group is root's, as is usual where users are assigned at will."""
 
-# A driver that is moved costs a start of a minute or more; executors come and go at will.
-_LET_BE = {"karpenter.sh/do-not-disrupt": "true"}
+# A driver that is moved costs a start of a minute or more; executors come and go at will, and where a node has but one
+# of them left the Cluster Autoscaler would let it be, for their folders and since no controller that it knows has them.
+_EVICTABLE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
+_LET_BE = {"karpenter.sh/do-not-disrupt": "true", _EVICTABLE: "false"}
+_MOVED = {_EVICTABLE: "true"}
 
 _POD_SECURITY = {
     "runAsNonRoot": True,
@@ -81,7 +84,7 @@ def executor_template(plan: Plan, job: JobSettings) -> dict[str, Any]:
     """PodTemplateSpec of the executors."""
     # Executors never talk to the API server.
     pod = _pod(_container(EXECUTOR_CONTAINER, plan, job)) | {"automountServiceAccountToken": False}
-    template = {"metadata": {"labels": _labels(plan, job), "annotations": {}}, "spec": pod}
+    template = {"metadata": {"labels": _labels(plan, job), "annotations": _MOVED}, "spec": pod}
     return _changed(template, job.executor, plan.stream.spec.kubernetes, plan.stream.spec.kubernetes.executor)
 
 

@@ -23,6 +23,7 @@ from lakestream_operator.settings import JobSettings, PodSettings
 from lakestream_operator.testing import lakestream
 from lakestream_operator.testing.cluster import JOB
 
+EVICTABLE = "cluster-autoscaler.kubernetes.io/safe-to-evict"
 OWNER = stream_of({**lakestream(), "metadata": {"name": "orders", "namespace": "lake", "uid": "uid-1"}})
 
 
@@ -280,15 +281,15 @@ def test_driver_and_executors_may_be_on_different_nodes() -> None:
     assert driver["spec"] == plain[0]["spec"] | {"nodeSelector": arch | on_demand["nodeSelector"]}
     assert executor["spec"]["nodeSelector"] == arch | {"karpenter.sh/capacity-type": "spot"}
     assert executor["spec"]["containers"] == plain[1]["spec"]["containers"]
-    assert executor["metadata"]["annotations"] == {"example.com/a": "b"}
+    assert executor["metadata"]["annotations"] == {EVICTABLE: "true", "example.com/a": "b"}
 
 
 def test_drivers_are_let_be_and_executors_are_not() -> None:
     driver, executor = _templates()
-    assert driver["metadata"]["annotations"] == {"karpenter.sh/do-not-disrupt": "true"}
-    assert executor["metadata"]["annotations"] == {}
+    assert driver["metadata"]["annotations"] == {"karpenter.sh/do-not-disrupt": "true", EVICTABLE: "false"}
+    assert executor["metadata"]["annotations"] == {EVICTABLE: "true"}
     driver, _ = _templates(driver={"template": {"metadata": {"annotations": {"karpenter.sh/do-not-disrupt": "false"}}}})
-    assert driver["metadata"]["annotations"] == {"karpenter.sh/do-not-disrupt": "false"}
+    assert driver["metadata"]["annotations"] == {"karpenter.sh/do-not-disrupt": "false", EVICTABLE: "false"}
 
 
 def test_all_pods_of_a_kind_are_as_the_chart_has_them_unless_a_stream_says_otherwise() -> None:
@@ -309,7 +310,8 @@ def test_all_pods_of_a_kind_are_as_the_chart_has_them_unless_a_stream_says_other
     del plain["spec"]["securityContext"]["runAsUser"]
     plain["spec"]["volumes"] += template["spec"].pop("volumes")
     del template["spec"]["securityContext"]
-    assert given == {"metadata": plain["metadata"] | template["metadata"], "spec": plain["spec"] | template["spec"]}
+    plain["metadata"]["annotations"] |= template["metadata"]["annotations"]
+    assert given == {"metadata": plain["metadata"], "spec": plain["spec"] | template["spec"]}
     _, own = _templates(
         job,
         podAnnotations={"b": "fields", "c": "fields"},
@@ -319,7 +321,8 @@ def test_all_pods_of_a_kind_are_as_the_chart_has_them_unless_a_stream_says_other
         executor={"template": {"metadata": {"annotations": {"c": "own"}}, "spec": {"nodeSelector": {"c": "own"}}}},
     )
     each = {"a": "chart", "b": "fields", "c": "own"}
-    assert own["metadata"]["annotations"] == own["spec"]["nodeSelector"] == each
+    assert own["metadata"]["annotations"] == {EVICTABLE: "true"} | each
+    assert own["spec"]["nodeSelector"] == each
     assert [one["key"] for one in own["spec"]["tolerations"]] == ["mine"]
     assert own["spec"]["priorityClassName"] == "fields"
 
