@@ -47,10 +47,7 @@ executor() {
 }
 
 # A user whom the cluster has chosen, as OpenShift does, has no name, and Hadoop does not start without one.
-if ! getent passwd "$UID" >/dev/null; then
-    printf 'spark:x:%s:0::%s:/bin/false\n' "$UID" "$HOME" >"$HOME/passwd"
-    export LD_PRELOAD=libnss_wrapper.so NSS_WRAPPER_PASSWD=$HOME/passwd NSS_WRAPPER_GROUP=/etc/group
-fi
+getent passwd "$UID" >/dev/null || printf 'spark:x:%s:100::/tmp:/bin/false\n' "$UID" >"$HOME/passwd"
 
 case ${1-} in
     driver | executor) "$@" ;;
