@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import obstore
 from botocore.session import Session
-from obstore.exceptions import BaseError
+from obstore.exceptions import AlreadyExistsError, BaseError
 from obstore.store import LocalStore, S3Store
 
 from lakestream_loadgen.credentials import RenewedCredentials, checked_region, find_credentials
@@ -43,10 +43,7 @@ class Folder:
 
     def sizes(self) -> dict[str, int]:
         """Bytes of all files, by their paths as `names` gives them."""
-        try:
-            found = {entry["path"]: entry["size"] for page in obstore.list(self._store) for entry in page}
-        except (BaseError, OSError) as error:
-            raise LakeError(f"{self.location} cannot be listed: {_told(error)}") from error
+        found = self._listed()
         return {path: size for path, size in found.items() if not any(map(_is_hidden, path.split("/")))}
 
     def read(self, name: str) -> bytes:
@@ -66,12 +63,26 @@ class Folder:
             raise LakeError(f"{self.location}/{name} cannot be looked at: {_told(error)}") from error
         return True
 
-    def write(self, name: str, data: bytes) -> None:
-        """A whole file, in place of one of that name."""
+    def add(self, name: str, data: bytes) -> int:
+        """A whole file, unless there is one of that name; the bytes of the one that is there now."""
         try:
-            obstore.put(self._store, name, data)
+            # In one request: S3 completes an upload in parts whatever is there.
+            obstore.put(self._store, name, data, mode="create", use_multipart=False)
+        except AlreadyExistsError:
+            # Who may write need not have the right to read.
+            found = self._listed(name.rpartition("/")[0])
+            if name not in found:
+                raise LakeError(f"{self.location}/{name} cannot be written: others write it") from None
+            return found[name]
         except (BaseError, OSError) as error:
             raise LakeError(f"{self.location}/{name} cannot be written: {_told(error)}") from error
+        return len(data)
+
+    def _listed(self, folder: str = "") -> dict[str, int]:
+        try:
+            return {entry["path"]: entry["size"] for page in obstore.list(self._store, folder) for entry in page}
+        except (BaseError, OSError) as error:
+            raise LakeError(f"{self.location} cannot be listed: {_told(error)}") from error
 
 
 def _told(error: Exception) -> str:

@@ -1,7 +1,8 @@
 """Copies ledger files that still grow to a place that outlives the machine.
 
 A worker's file is shipped in parts, `<prefix>.ledger/<offset of its first byte>`: what has been appended since the last
-part. A part is never changed, so that any object store will do, and whoever ships next goes on where the parts end.
+part. A part is never changed: a request for one that is there already, as of a shipper that was killed in it, has no
+effect. So whoever ships next goes on where the parts end.
 """
 
 from __future__ import annotations
@@ -24,8 +25,6 @@ class LedgerShipper:
         self._source = source
         self._target = target
         self._shipped: dict[str, int] = {}
-        self._begun: dict[str, int] = {}
-        """Bytes of the part of each ledger whose writing failed. It may take effect yet, so what follows must fit."""
         for name, parts in parts_of(target.sizes()).items():
             last = max(parts)
             self._shipped[name] = last + parts[last]
@@ -53,12 +52,10 @@ class LedgerShipper:
         with path.open("rb") as file:
             # What is appended meanwhile is the next call's: this one would have no end.
             end = file.seek(0, os.SEEK_END)
-            file.seek(offset)
-            while data := file.read(self._begun.get(path.name) or min(PART_BYTES, end - offset)):
-                self._begun[path.name] = len(data)
-                self._target.write(f"{path.name}/{offset:020d}", data)
-                del self._begun[path.name]
-                offset = self._shipped[path.name] = offset + len(data)
+            while offset < end:
+                file.seek(offset)
+                part = self._target.add(f"{path.name}/{offset:020d}", file.read(min(PART_BYTES, end - offset)))
+                offset = self._shipped[path.name] = offset + part
         return offset - begin
 
 

@@ -21,8 +21,8 @@ POLICIES = {
 # Calls of code that runs beside the load, under somebody's own name: `lakestream audit` reads.
 ELSEWHERE = {"loadgen": {"get", "head"}}
 OBSTORE = {
-    # A large object is put in parts, and an upload that failed is aborted.
-    "put": {"s3:PutObject", "s3:AbortMultipartUpload"},
+    # The load puts objects in one request, whatever their size; an upload in parts that failed would be aborted.
+    "put": {"s3:PutObject"},
     "get": {"s3:GetObject"},
     "get_range": {"s3:GetObject"},
     "head": {"s3:GetObject"},

@@ -53,21 +53,25 @@ def test_another_shipper_goes_on_where_the_parts_end(tmp_path: Path, target: Fol
     assert read_ledgers(target.location).open == ()
 
 
-def test_a_part_that_a_store_writes_after_it_said_no_fits_to_what_follows(tmp_path: Path, target: Folder) -> None:
+@pytest.mark.parametrize("again", [False, True], ids=["the same shipper", "another one"])
+@pytest.mark.parametrize("when", ["before", "behind"])
+def test_a_part_that_a_store_writes_after_it_gave_no_answer_fits_to_what_follows(
+    tmp_path: Path, target: Folder, when: str, again: bool
+) -> None:
     class Late:
-        """Takes what it refused at first when all the rest is there."""
+        """Carries out its first request before the second one, or behind all others, whatever it told of it."""
 
         def __init__(self) -> None:
             self.held: list[tuple[str, bytes]] = []
+            self.sizes = target.sizes
 
-        def sizes(self) -> dict[str, int]:
-            return {}
-
-        def write(self, name: str, data: bytes) -> None:
+        def add(self, name: str, data: bytes) -> int:
             if not self.held:
                 self.held.append((name, data))
                 raise LakeError("it does not answer")
-            target.write(name, data)
+            if when == "before":
+                target.add(*self.held[0])
+            return target.add(name, data)
 
     late = Late()
     writer = LedgerWriter(tmp_path / "here", stream="orders", prefix="t-w0")
@@ -77,8 +81,10 @@ def test_a_part_that_a_store_writes_after_it_said_no_fits_to_what_follows(tmp_pa
         shipper.ship()
     writer.sent(RECORDS[3:])
     writer.close()
+    if again:
+        shipper = LedgerShipper(tmp_path / "here", late)  # type: ignore[arg-type]
     shipper.ship()
-    target.write(*late.held[0])
+    target.add(*late.held[0])
     assert read_ledger(target.location).equals(read_ledger(str(tmp_path / "here")))
 
 
@@ -91,11 +97,12 @@ def test_much_is_shipped_in_small_parts_and_gone_on_with_where_it_failed(tmp_pat
         def sizes(self) -> dict[str, int]:
             return {}
 
-        def write(self, name: str, data: bytes) -> None:
+        def add(self, name: str, data: bytes) -> int:
             if not self.left:
                 raise LakeError("it is away")
             self.left -= 1
             self.parts[name] = len(data)
+            return len(data)
 
     target = Failing()
     with (tmp_path / "t.ledger").open("wb") as ledger:
@@ -117,9 +124,10 @@ def test_what_is_appended_while_it_is_shipped_waits_for_the_next_time(tmp_path: 
         def sizes(self) -> dict[str, int]:
             return {}
 
-        def write(self, name: str, data: bytes) -> None:
+        def add(self, name: str, data: bytes) -> int:
             with source.open("ab") as growing:
                 growing.write(b"more")
+            return len(data)
 
     shipper = LedgerShipper(tmp_path, Slow())  # type: ignore[arg-type]
     assert [shipper.ship() for _ in range(3)] == [4, 4, 4]
@@ -140,7 +148,7 @@ def test_one_that_cannot_be_read_holds_up_no_other(tmp_path: Path, target: Folde
 
 def test_a_missing_part_is_an_error_that_names_it(tmp_path: Path, target: Folder) -> None:
     for offset, data in ((0, b"abc"), (5, b"f")):
-        target.write(f"t.ledger/{offset:020d}", data)
+        target.add(f"t.ledger/{offset:020d}", data)
     with pytest.raises(LedgerError, match="from byte 3 to 5 is missing"):
         join(target, "t.ledger", parts_of(target.sizes())["t.ledger"])
 

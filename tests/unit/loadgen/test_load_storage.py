@@ -183,8 +183,8 @@ def test_a_login_that_has_expired_is_told_in_a_line(monkeypatch: pytest.MonkeyPa
 )
 @pytest.mark.parametrize(
     "ask",
-    [Folder.names, lambda folder: folder.read("a"), lambda folder: folder.write("a", b"1")],
-    ids=["list", "read", "write"],
+    [Folder.names, lambda folder: folder.read("a"), lambda folder: folder.add("a", b"1")],
+    ids=["list", "read", "add"],
 )
 def test_what_s3_says_is_told_in_a_line(s3: EmptyS3, answer: bytes, said: str, ask: Callable[[Folder], object]) -> None:
     """obstore adds what is behind it in the words of Rust, in 24 lines and more."""
