@@ -71,7 +71,7 @@ def test_no_pod_has_a_user_of_its_own_on_openshift(render: Render, tmp_path: Pat
 
 def test_the_operator_understands_settings_that_are_missing(render: Render, tmp_path: Path) -> None:
     values: dict[str, Any] = {"job": dict.fromkeys(("imagePullSecrets", "env", "envFrom", "sparkConf"))}
-    values["job"] |= {"driver": {"template": None}}
+    values["job"] |= {"driver": None, "executor": {"template": None}}
     settings = _settings(render("lakestream", {**values, "operator": {"namespaces": None}}), tmp_path)
     assert (settings.job.env, settings.job.env_from, settings.job.spark_conf, settings.namespaces) == ((), (), {}, ())
 
