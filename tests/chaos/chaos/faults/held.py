@@ -65,6 +65,7 @@ class HeldRequest(Ending):
         else:
             driver.kill()
         successor = world.start()
+        successor.crosses = self.frozen
         logged = _LANDINGS[self.landing]
         await_takeover(world, successor, 0 if logged else 1, logged)
         proxy.faults.clear()
