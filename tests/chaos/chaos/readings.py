@@ -88,7 +88,7 @@ class Readings:
     def _ask_by(self, engine: str, sql: str, name: str, file: Path, *options: str) -> Answer:
         command = ("query", "--engine", engine, "--output", "parquet", "--sql", sql, *options)
         answer = call(self._world, name, command, file)
-        self._world.tell(f"read {' '.join(options)}: {answer.said}")
+        self._world.tell(f"{' '.join(('read', *options))}: {answer.said}")
         return answer
 
     def _told(self) -> int:
