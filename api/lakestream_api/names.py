@@ -37,6 +37,8 @@ STREAM_LABEL = f"{GROUP}/stream"
 WRITER_LABEL = f"{GROUP}/writer"
 FINGERPRINT_ANNOTATION = f"{GROUP}/fingerprint"
 """Hash of all that a running driver cannot take up: another one needs a restart."""
+SETTINGS_HASH_ANNOTATION = f"{GROUP}/settings-hash"
+"""Of a SparkApplication: hash of what the operator's settings, and its release, make of its pods."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,8 @@ class Condition(WireModel):
     of the spec is not carried out before somebody changes it. `SpecValid`: the spec can be carried
     out. `ScalingLimited`: more executors are called for than there can be, or
     than would help. `Quarantining`: more of the records than `spec.quarantine.warnFraction` are
-    kept in quarantine. `UpToDate`: all run the image that they would be started with now."""
+    kept in quarantine. `UpToDate`: all run as they would be started now, by image and by
+    the operator's settings."""
 
     status: ConditionStatus
     """Whether it is so."""

@@ -237,13 +237,16 @@ def _scaling_limited(findings: Findings) -> _Said:
 
 
 def _up_to_date(findings: Findings) -> _Said:
-    old = [(name, one) for name, one in findings.writers.items() if one.is_outdated]
-    if not old:
-        return _Said(True, "Current", "All that runs, runs the image that it would be started with now.")
+    old = [(name, one) for name, one in findings.writers.items() if one.has_other_image]
+    otherwise = [name for name, one in findings.writers.items() if one.has_other_settings and not one.has_other_image]
+    if not old and not otherwise:
+        return _Said(True, "Current", "All that runs, runs as it would be started now.")
     runs = {name: one.seen.application.image for name, one in old if one.seen.application}
-    said = " ".join(f"Writer {name} runs {runs[name]}, not {one.wanted_image}." for name, one in old)
-    advice = "The next start takes it; for one at the end of the batch in hand, annotate the LakeStream with"
-    return _Said(False, "OlderImage", f"{said} {advice} lakestream.dev/restart=<anything>.")
+    said = [f"Writer {name} runs {runs[name]}, not {one.wanted_image}." for name, one in old]
+    said += [f"Writer {name} runs with other pods than the operator's settings ask for now." for name in otherwise]
+    advice = "The next start takes it up; for one at the end of the batch in hand, annotate the LakeStream with"
+    reason = "OlderImage" if old else "OlderSettings"
+    return _Said(False, reason, f"{' '.join(said)} {advice} lakestream.dev/restart=<anything>.")
 
 
 def _quarantining(findings: Findings) -> _Said:

@@ -17,7 +17,7 @@ from lakestream_operator.model import Action, Create, Emit, Finalize, Kind, Obse
 from lakestream_operator.observer import kept_since
 from lakestream_operator.quarantine import quarantine_of, tell_of
 from lakestream_operator.quotas import in_the_way, is_short, quotas_of
-from lakestream_operator.render import Plan, Wanted, executor_needs, plan_of, scaling_of, wanted_of
+from lakestream_operator.render import Plan, Wanted, executor_needs, plan_of, scaling_of, settings_hash, wanted_of
 from lakestream_operator.resharding import reshard
 from lakestream_operator.settings import JobSettings
 from lakestream_operator.status import status_of
@@ -236,7 +236,8 @@ def _decide_writer(
     decision = WriterDecision(goal, seen, outcome, failing=services, rebound=rebound)
     if plan is None:
         return decision
-    decision = replace(decision, wanted_image=plan.stream.spec.kubernetes.image or job.image)
+    image = plan.stream.spec.kubernetes.image or job.image
+    decision = replace(decision, wanted_image=image, wanted_settings=settings_hash(plan, job))
     bounds = wanted.stream.spec.scaling if wanted else scaling_of(observed.stream)
     if bounds is None:
         return decision

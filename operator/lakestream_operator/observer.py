@@ -18,6 +18,7 @@ from lakestream_api.names import (
     GROUP,
     MANAGED_BY,
     REPORT_KEY,
+    SETTINGS_HASH_ANNOTATION,
 )
 from lakestream_operator.model import (
     Application,
@@ -224,6 +225,7 @@ def _application(manifest: Manifest) -> Application:
         message=" ".join(state.get("errorMessage", "").split())[:_MAX_MESSAGE],
         submitted=status.get("executionAttempts", 0) > 0,
         image=(manifest.get("spec") or {}).get("image", ""),
+        settings_hash=metadata.get("annotations", {}).get(SETTINGS_HASH_ANNOTATION, ""),
         finalizers=tuple(metadata.get("finalizers", ())),
     )
 

@@ -45,6 +45,8 @@ class Application:
     """Whether it ever got as far as to have a driver's pod."""
     image: str = ""
     """Of its pods."""
+    settings_hash: str = ""
+    """Of what the operator's settings made of its pods; empty of one that an operator made which wrote down none."""
     finalizers: tuple[str, ...] = ()
     """What keeps it once it is deleted."""
 

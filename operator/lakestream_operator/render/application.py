@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from typing import Any
 
 from lakestream_api import Pod, memory_mebibytes
-from lakestream_api.names import DOCUMENT_PATH, FINGERPRINT_ANNOTATION
+from lakestream_api.names import DOCUMENT_PATH, FINGERPRINT_ANNOTATION, SETTINGS_HASH_ANNOTATION
 from lakestream_operator.model import Kind, Manifest, Stream
 from lakestream_operator.render.document import Plan
 from lakestream_operator.render.objects import manifest_of
@@ -25,13 +27,30 @@ def render_application(plan: Plan, stream: Stream, job: JobSettings, executors: 
     It is created once and never changed: the Spark Operator ends the driver on any change of a spec. What may change
     while it runs goes through the control ConfigMap; what may not needs a new one.
     """
+    names, spec = plan.names, _spec(plan, job)
+    annotations = {FINGERPRINT_ANNOTATION: plan.fingerprint, SETTINGS_HASH_ANNOTATION: _hash(spec)}
+    application = manifest_of(Kind.SparkApplication, names.application, names, stream, annotations=annotations)
+    application["spec"] = spec | {"executor": {**spec["executor"], "instances": executors}}
+    return application
+
+
+def settings_hash(plan: Plan, job: JobSettings) -> str:
+    """Hash of all that a SparkApplication of this plan would say now: with the plan unchanged, another one means that
+    the operator's settings, or its release, would make other pods of it."""
+    return _hash(_spec(plan, job))
+
+
+def _hash(spec: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _spec(plan: Plan, job: JobSettings) -> dict[str, Any]:
+    """All of the application but how many executors it begins with."""
     names, spec = plan.names, plan.stream.spec
     pods = spec.kubernetes
     account = pods.service_account or names.service_account
     image_secrets = [*job.image_pull_secrets, *pods.image_pull_secrets]
-    annotations = {FINGERPRINT_ANNOTATION: plan.fingerprint}
-    application = manifest_of(Kind.SparkApplication, names.application, names, stream, annotations=annotations)
-    application["spec"] = {
+    application: dict[str, Any] = {
         "type": "Python",
         "mode": "cluster",
         "sparkVersion": SPARK_VERSION,
@@ -50,7 +69,6 @@ def render_application(plan: Plan, stream: Stream, job: JobSettings, executors: 
             "template": driver_template(plan, job),
         },
         "executor": {
-            "instances": executors,
             "cores": spec.resources.executor.cores,
             "memory": spec.resources.executor.memory,
             **_sizes(pods.executor, spec.resources.executor.memory, pythons=spec.resources.executor.cores),
@@ -59,10 +77,10 @@ def render_application(plan: Plan, stream: Stream, job: JobSettings, executors: 
         },
     }
     if image_secrets:
-        application["spec"]["imagePullSecrets"] = image_secrets
+        application["imagePullSecrets"] = image_secrets
     if job.labels:
         # Of a Service that the Spark Operator makes by default for a page, and without which it submits nothing.
-        application["spec"]["sparkUIOptions"] = {"serviceLabels": dict(job.labels)}
+        application["sparkUIOptions"] = {"serviceLabels": dict(job.labels)}
     return application
 
 

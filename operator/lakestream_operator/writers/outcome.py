@@ -96,6 +96,8 @@ class WriterDecision:
     """What keeps failing beside its batches."""
     wanted_image: str = ""
     """That it would be started with now; empty: it would not be."""
+    wanted_settings: str = ""
+    """Hash of what the operator's settings would make of its pods now; empty: nothing."""
     rebound: bool = False
     """Whether it was taken from another operator's role a while ago: if it has that again, somebody gives it back."""
 
@@ -114,7 +116,15 @@ class WriterDecision:
         return self.goal.went_back or self.outcome.reason == Stop.ROLLED_BACK.value
 
     @property
-    def is_outdated(self) -> bool:
+    def has_other_image(self) -> bool:
         """Whether it runs another image than it would be started with now."""
         app = self.seen.application
         return bool(self.wanted_image and app and app.image not in ("", self.wanted_image))
+
+    @property
+    def has_other_settings(self) -> bool:
+        """Whether its pods would be made in another way now, though it would run the same document."""
+        app, plan = self.seen.application, self.goal.plan
+        if app is None or plan is None or app.fingerprint != plan.fingerprint:
+            return False
+        return bool(self.wanted_settings and app.settings_hash not in ("", self.wanted_settings))

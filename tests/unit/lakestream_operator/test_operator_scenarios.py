@@ -7,10 +7,11 @@ from typing import Any
 
 import pytest
 
-from lakestream_api import Condition, ConditionStatus, ConditionType, Control, DriverState, Phase, TableService
+from lakestream_api import Condition, ConditionStatus, ConditionType, Control, DriverState, EnvVar, Phase, TableService
 from lakestream_api.names import CONTROL_KEY, DOCUMENT_KEY, REPORT_KEY
 from lakestream_operator.model import Kind, Reference
 from lakestream_operator.observer import FINALIZER
+from lakestream_operator.settings import PodSettings
 from lakestream_operator.testing import Behaviour, Cluster, Mood, lakestream
 from lakestream_operator.testing.cluster import JOB
 
@@ -559,6 +560,50 @@ def test_an_older_image_is_told_and_goes_on() -> None:
     assert cluster.lakestream is not None
     cluster.lakestream["metadata"]["annotations"] = {"lakestream.dev/restart": "now"}
     cluster.advance(2 * MINUTE)
+    assert _says(cluster, ConditionType.UP_TO_DATE) == (True, "Current")
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"env": (EnvVar(name="ZONE", value="a"),)},
+        {"spark_conf": {"spark.locality.wait": "0s"}},
+        {"labels": {"team": "lake"}},
+        {"executor": PodSettings(template={"spec": {"priorityClassName": "batch"}})},
+    ],
+)
+def test_older_settings_of_the_chart_are_told_and_taken_up_by_the_next_start(changed: dict[str, object]) -> None:
+    cluster = _running()
+    uids = _uids(cluster)
+    cluster.job = JOB.model_copy(update=changed)
+    cluster.advance(MINUTE)
+    assert _says(cluster, ConditionType.UP_TO_DATE) == (False, "OlderSettings")
+    assert "Writer json runs with other pods" in _condition(cluster, ConditionType.UP_TO_DATE).message
+    assert _uids(cluster) == uids
+    assert cluster.lakestream is not None
+    cluster.lakestream["metadata"]["annotations"] = {"lakestream.dev/restart": "now"}
+    cluster.advance(2 * MINUTE)
+    assert _says(cluster, ConditionType.UP_TO_DATE) == (True, "Current")
+
+
+def test_executors_and_edits_of_a_spec_are_no_settings_of_the_chart() -> None:
+    cluster = _running()
+    cluster.edit(lambda spec: spec.update(scaling={"minExecutors": 3, "maxExecutors": 5}))
+    cluster.advance(MINUTE)
+    assert _says(cluster, ConditionType.UP_TO_DATE) == (True, "Current")
+    cluster.edit(lambda spec: spec.update(kubernetes={"priorityClassName": "batch"}))
+    for _ in range(24):
+        cluster.advance(timedelta(seconds=5))
+        assert _says(cluster, ConditionType.UP_TO_DATE) == (True, "Current")
+
+
+def test_of_a_driver_that_another_release_started_the_image_alone_is_known() -> None:
+    cluster = _running()
+    application = cluster.api.objects[APP]
+    del application["metadata"]["annotations"]["lakestream.dev/settings-hash"]
+    cluster.api.touch(application)
+    cluster.job = JOB.model_copy(update={"env": (EnvVar(name="ZONE", value="a"),)})
+    cluster.advance(MINUTE)
     assert _says(cluster, ConditionType.UP_TO_DATE) == (True, "Current")
 
 
