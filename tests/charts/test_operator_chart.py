@@ -214,7 +214,7 @@ def test_who_may_ask_it_and_whom_it_may_ask(render: Render) -> None:
     # DNS and the API server, and nothing in AWS.
     assert [[port["port"] for port in rule["ports"]] for rule in policy["egress"]] == [
         [53, 53, 5353, 5353],
-        [443, 6443],
+        [443, 6443, 8443, 16443],
     ]
     assert [rule["ports"][0]["port"] for rule in policy["ingress"]] == ["health", "metrics"]
     (rule,) = render("lakestream").one("NetworkPolicy", "test-lakestream-operator")["spec"]["ingress"]
@@ -227,7 +227,7 @@ def test_hooks_may_ask_the_api_server_and_the_operator_how_it_is(render: Render)
     assert policy["ingress"] == []
     assert [[port["port"] for port in rule["ports"]] for rule in policy["egress"]] == [
         [53, 53, 5353, 5353],
-        [443, 6443],
+        [443, 6443, 8443, 16443],
         ["health"],
     ]
     operator = rendered.one("NetworkPolicy", "test-lakestream-operator")["spec"]
