@@ -46,6 +46,12 @@ def fixed(message: str) -> Rules:
     return rules(rule("self == oldSelf", message))
 
 
+def same(field: str, absent: str = "''") -> str:
+    """The expression by which a field that may be absent cannot be changed; without it, it is what `absent` is."""
+    here, there = (f"(has({one}.{field}) ? {one}.{field} : {absent})" for one in ("self", "oldSelf"))
+    return f"{here} == {there}"
+
+
 def text_schema(*made: Rule, most: int) -> dict[str, JsonValue]:
     """The JSON schema of a text with rules. What a rule costs is reckoned from the greatest length."""
     return {"type": "string", "maxLength": most, RULES: list(made)}

@@ -11,11 +11,15 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, AwareDatetime, BeforeValidator, ConfigDict, Field, WithJsonSchema, model_validator
 
 from lakestream_api.base import ApiModel, problem_at
-from lakestream_api.cel import fixed, rule, rules, text_schema
+from lakestream_api.cel import fixed, rule, rules, same, text_schema
 
 _STREAM = re.compile(r"[a-zA-Z0-9_.-]{1,128}")
+_ACCOUNT = re.compile(r"[0-9]{12}")
 _REGION = re.compile(r"[a-z]{2,}(-[a-z]+)+-\d+")
 _TIME = re.compile(r"\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})")
+_NOT_OURS = (
+    "has an effect on a stream of one's own account only; remove it, and let the stream's owner see to its shards"
+)
 _ONE_STREAM = "is fixed: the checkpoint counts this stream's records; make another LakeStream for another stream"
 
 
@@ -54,6 +58,12 @@ def _region(name: str) -> str:
     if _REGION.fullmatch(name) is None:
         raise ValueError(f"{name!r} is not an AWS region; write one as in eu-west-1")
     return name
+
+
+def _account(number: str) -> str:
+    if _ACCOUNT.fullmatch(number) is None:
+        raise ValueError(f"{number!r} is not an AWS account; write its twelve digits in quotes")
+    return number
 
 
 def _endpoint(url: str) -> str:
@@ -115,6 +125,8 @@ class KinesisSource(ApiModel):
                 "has an effect with startingPosition AT_TIMESTAMP only; remove it or set that",
                 ".timestamp",
             ),
+            rule(same("account"), _ONE_STREAM, ".account"),
+            rule("!has(self.account) || !has(self.shards)", _NOT_OURS, ".shards"),
         )
     )
 
@@ -144,6 +156,22 @@ class KinesisSource(ApiModel):
 
     S3 and Glue are asked in it as well, unless the environment names another by `AWS_REGION`, or else
     `AWS_DEFAULT_REGION`: on Kubernetes in `kubernetes.env`."""
+
+    account: (
+        Annotated[
+            str,
+            AfterValidator(_account),
+            WithJsonSchema(
+                text_schema(
+                    rule(f"self.matches(r'^{_ACCOUNT.pattern}$')", "write its twelve digits in quotes"), most=64
+                )
+            ),
+        ]
+        | None
+    ) = None
+    """AWS account that the stream belongs to, in quotes, if that is another one than its readers'. It
+    is asked for by its ARN then, which its owner has to allow by a policy of the stream
+    (docs/eks.md). Fixed."""
 
     endpoint: (
         Annotated[
@@ -217,6 +245,12 @@ class KinesisSource(ApiModel):
                 f"has no effect with startingPosition {self.starting_position};"
                 " remove it or set startingPosition: AT_TIMESTAMP",
             )
+        return self
+
+    @model_validator(mode="after")
+    def _shards_are_the_owners(self) -> Self:
+        if self.account is not None and self.shards is not None:
+            raise problem_at("shards", _NOT_OURS)
         return self
 
 

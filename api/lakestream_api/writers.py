@@ -8,7 +8,7 @@ from pydantic import AfterValidator, ConfigDict, Field, model_validator
 
 from lakestream_api.base import ApiModel, problem_at
 from lakestream_api.catalogs import Catalog
-from lakestream_api.cel import fixed, rule, rules
+from lakestream_api.cel import fixed, rule, rules, same
 from lakestream_api.fields import Column, Columns, Location, Sql, WriterName
 from lakestream_api.hudi_options import OWNED, REFUSED, problem_of_option
 from lakestream_api.quantities import Hours, Size
@@ -21,12 +21,6 @@ LEAST_HOURS_RETAINED = 0.05
 """For how long files stay at least that newer ones have replaced: three minutes, for queries that run."""
 
 _ONE_TABLE = "is fixed once the table exists; add a writer with another name and path instead"
-
-
-def _same(field: str, absent: str = "''") -> str:
-    """A rule by which a field that may be absent cannot be changed; without it, it is what `absent` is."""
-    here, there = (f"(has({one}.{field}) ? {one}.{field} : {absent})" for one in ("self", "oldSelf"))
-    return f"{here} == {there}"
 
 
 class TableType(StrEnum):
@@ -89,7 +83,7 @@ class HudiIndex(ApiModel):
                 ".buckets",
             ),
             rule(
-                f"self.type != 'bucket' || oldSelf.type != 'bucket' || {_same('expectedPartitionSize')}",
+                f"self.type != 'bucket' || oldSelf.type != 'bucket' || {same('expectedPartitionSize')}",
                 _ONE_TABLE,
                 ".expectedPartitionSize",
             ),
@@ -229,8 +223,8 @@ class HudiOutput(ApiModel):
                 ".deleteWhen",
             ),
             rule("self.operation == 'insert' || !has(self.clustering)", _NO_CLUSTERING, ".clustering"),
-            rule(_same("orderingField"), _ONE_TABLE, ".orderingField"),
-            rule(_same("partitionBy", "[]"), _ONE_TABLE, ".partitionBy"),
+            rule(same("orderingField"), _ONE_TABLE, ".orderingField"),
+            rule(same("partitionBy", "[]"), _ONE_TABLE, ".partitionBy"),
             rule(
                 "!has(self.tableVersion) || !has(oldSelf.tableVersion) || self.tableVersion == oldSelf.tableVersion",
                 _ONE_TABLE,
@@ -333,7 +327,7 @@ class HudiOutput(ApiModel):
 class JsonOutput(ApiModel):
     """Files of JSON lines, each record as a row."""
 
-    model_config = ConfigDict(json_schema_extra=rules(rule(_same("partitionBy", "[]"), _ONE_TABLE, ".partitionBy")))
+    model_config = ConfigDict(json_schema_extra=rules(rule(same("partitionBy", "[]"), _ONE_TABLE, ".partitionBy")))
 
     path: Location = Field(json_schema_extra=fixed(_ONE_TABLE))
     """Folder of the files: `s3a://`, `s3://`, `file:///` or a local folder. Fixed once files exist. S3 is asked in

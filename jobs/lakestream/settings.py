@@ -22,6 +22,7 @@ def kinesis_settings(source: KinesisSource) -> KinesisSettings:
     return KinesisSettings(
         stream=source.stream,
         region=source.region,
+        account=source.account,
         endpoint=source.endpoint,
         skip_losses=source.on_data_loss is OnDataLoss.SKIP,
     )

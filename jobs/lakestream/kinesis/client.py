@@ -52,7 +52,10 @@ class HttpKinesisClient:
             SettingsError: there are no credentials, or no endpoint for the region.
             KinesisDeniedError, KinesisUnavailableError: nobody gives any, or not within `patience`.
         """
-        self._stream = settings.stream
+        arn = _arn(settings)
+        self._of_stream = {"StreamName": settings.stream} if arn is None else {"StreamARN": arn}
+        self._of_page = {} if arn is None else {"StreamARN": arn}
+        """An iterator tells the stream, but not whose it is."""
         self._backoff = Backoff(settings.patience, sleep, monotonic)
         self._url, credentials, authorities = self._backoff.call(lambda: _resolve(settings))
         self._credentials = RenewedCredentials(credentials, monotonic)
@@ -80,7 +83,7 @@ class HttpKinesisClient:
         return now
 
     def describe_stream_summary(self) -> StreamSummary:
-        return self._call("DescribeStreamSummary", {"StreamName": self._stream}, answers.stream_summary)
+        return self._call("DescribeStreamSummary", self._of_stream, answers.stream_summary)
 
     def list_shards(self) -> tuple[Shard, ...]:
         try:
@@ -89,25 +92,26 @@ class HttpKinesisClient:
             return self._listed()
 
     def _listed(self) -> tuple[Shard, ...]:
-        shards, token = self._call("ListShards", {"StreamName": self._stream}, answers.shard_page)
+        shards, token = self._call("ListShards", self._of_stream, answers.shard_page)
         while token is not None:
             page, token = self._call("ListShards", {"NextToken": token}, answers.shard_page)
             shards += page
         return tuple(shards)
 
     def get_shard_iterator(self, shard_id: str, start: IteratorStart) -> str:
-        request = {"StreamName": self._stream, "ShardId": shard_id, **_iterator_fields(start)}
+        request = {**self._of_stream, "ShardId": shard_id, **_iterator_fields(start)}
         iterator = self._call("GetShardIterator", request, answers.shard_iterator)
         self._shards.of(iterator, shard_id)
         return iterator
 
     def get_records(self, iterator: str, limit: int) -> RecordPage:
         began = 0.0
+        request = {"ShardIterator": iterator, "Limit": limit, **self._of_page}
 
         def ask() -> RecordPage:
             nonlocal began
             began = self._monotonic()
-            return self._once("GetRecords", {"ShardIterator": iterator, "Limit": limit}, answers.record_page)
+            return self._once("GetRecords", request, answers.record_page)
 
         page = self._backoff.call(ask, self._shards.free_at(iterator))
         self._shards.gave(iterator, page, began)
@@ -123,7 +127,7 @@ class HttpKinesisClient:
             KinesisRejectedError: the stream is on-demand, or the right is missing.
             KinesisUnavailableError: nobody knows whether it was taken, or the stream is being updated.
         """
-        request = {"StreamName": self._stream, "TargetShardCount": shards, "ScalingType": "UNIFORM_SCALING"}
+        request = {**self._of_stream, "TargetShardCount": shards, "ScalingType": "UNIFORM_SCALING"}
         self._once("UpdateShardCount", request, orjson.loads)
 
     def _call(self, operation: str, request: dict[str, Any], decode: Callable[[bytes], T]) -> T:
@@ -189,6 +193,17 @@ def _iterator_fields(start: IteratorStart) -> dict[str, Any]:
 def _seconds(time: datetime) -> float:
     """Seconds since 1970 with the three decimals that Kinesis keeps."""
     return round(time.timestamp(), 3)
+
+
+def _arn(settings: KinesisSettings) -> str | None:
+    """Of a stream of another account, which is not to be had by its name."""
+    if settings.account is None:
+        return None
+    try:
+        partition = botocore.session.get_session().get_partition_for_region(settings.region)
+    except BotoCoreError as error:
+        raise SettingsError(f"no ARN of a stream in region {settings.region!r}: {error}") from error
+    return f"arn:{partition}:kinesis:{settings.region}:{settings.account}:stream/{settings.stream}"
 
 
 def _resolve(settings: KinesisSettings) -> tuple[str, Credentials, str | None]:

@@ -24,6 +24,8 @@ class KinesisSettings:
     region: str
     endpoint: str | None = None
     """URL of the endpoint; None: AWS_ENDPOINT_URL_KINESIS, AWS_ENDPOINT_URL, else that of the region."""
+    account: str | None = None
+    """Whose the stream is, which is asked for by its ARN then; None: the account of who asks."""
     skip_losses: bool = False
     """`onDataLoss: skip`: go on behind records that were trimmed before they were read, instead of failing."""
     retention: timedelta = LEAST_RETENTION

@@ -82,6 +82,12 @@ def test_a_driver_does_the_same_with_its_document_as_with_the_whole_one(example:
         assert given.spec.checkpoint == whole.spec.checkpoint
 
 
+def test_a_driver_knows_whose_stream_it_reads() -> None:
+    plan = _plan(source={"kinesis": {"stream": "orders", "region": "eu-west-1", "account": "111122223333"}})
+    source = load_lakestream(plan.document).spec.source.kinesis
+    assert settings.kinesis_settings(source).account == "111122223333"
+
+
 def test_the_driver_knows_its_pod_and_finds_its_config_maps() -> None:
     plan = _plan()
     names = WriterNames("orders", "json")

@@ -2,27 +2,31 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 from lakestream.errors import (
     KinesisAnswerError,
+    KinesisDeniedError,
     KinesisRejectedError,
     KinesisUnavailableError,
     RetryLaterError,
     SettingsError,
 )
 from lakestream.kinesis import HttpKinesisClient, KinesisSettings, PlannerSettings, RangeReader, read_ranges
+from lakestream.kinesis.connections import Connections, Response
 from lakestream.model import ShardRange, after, at
 from lakestream.testing.consumer import Consume, Consumer
 from lakestream.testing.kpl import aggregate
@@ -39,6 +43,52 @@ def test_the_endpoint_of_the_environment(
     client = HttpKinesisClient(KinesisSettings(f"by-{variable}", server.region))
     assert client.describe_stream_summary().arn.endswith(f"stream/by-{variable}")
     client.close()
+
+
+def test_a_stream_of_another_account_is_read_by_its_arn_alone(
+    server: LocalKinesis, consume: Consume, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.create_stream("theirs", shards=2)
+    local = server.client()
+    arn = local.describe_stream_summary(StreamName="theirs")["StreamDescriptionSummary"]["StreamARN"]
+    asked: list[tuple[str, dict[str, Any]]] = []
+    post = Connections.post
+
+    def told(self: Connections, headers: Mapping[str, str], body: bytes) -> Response:
+        asked.append((headers["x-amz-target"].rpartition(".")[2], json.loads(body)))
+        return post(self, headers, body)
+
+    monkeypatch.setattr(Connections, "post", told)
+    consumer = consume("theirs", account=arn.split(":")[4])
+    for number in range(40):
+        local.put_record(StreamName="theirs", Data=b"%d" % number, PartitionKey=str(number))
+    consumer.client.update_shard_count(4)
+    for number in range(40):
+        local.put_record(StreamName="theirs", Data=b"%d" % number, PartitionKey=str(number))
+    consumer.catch_up(server.clock.now())
+    consumer.require_exactly(server.records("theirs"))
+    operations = {"DescribeStreamSummary", "ListShards", "GetShardIterator", "GetRecords", "UpdateShardCount"}
+    assert {operation for operation, _ in asked} == operations
+    assert {request.get("StreamARN") for _, request in asked} == {arn}
+    assert not any("StreamName" in request for _, request in asked)
+
+
+@pytest.mark.parametrize(
+    ("region", "partition"), [("eu-west-1", "aws"), ("cn-north-1", "aws-cn"), ("us-gov-west-1", "aws-us-gov")]
+)
+def test_a_stream_of_another_account_that_does_not_let_us_read(consume: Consume, region: str, partition: str) -> None:
+    with local_kinesis(region=region) as theirs:
+        theirs.create_stream("theirs")
+        settings = KinesisSettings("theirs", region, theirs.endpoint, account="111122223333")
+        client = HttpKinesisClient(settings)
+        with pytest.raises(KinesisDeniedError, match=f"arn:{partition}:kinesis:{region}:111122223333:stream/theirs"):
+            client.list_shards()
+        client.close()
+
+
+def test_a_region_that_is_in_no_partition(consume: Consume) -> None:
+    with pytest.raises(SettingsError, match="no ARN of a stream in region 'xx-foo-1': Unknown region"):
+        HttpKinesisClient(KinesisSettings("theirs", "xx-foo-1", "http://127.0.0.1:9", account="111122223333"))
 
 
 @pytest.mark.parametrize("port", ["99999", "kinesis"])

@@ -124,8 +124,8 @@ def test_the_full_document_has_every_field() -> None:
             said |= {f"{path}.{alias}" for alias in fields.values()}
             models += [(getattr(model, name), f"{path}.{alias}") for name, alias in fields.items()]
     fields = {path for path in NODES if path.startswith(".spec.") and not path.endswith(("[]", "{}"))}
-    # Only one of the two can be given.
-    assert fields - said == {".spec.kubernetes.serviceAccount"}
+    # Of two, only one can be given: annotations of an account or its name, shards or an account of the stream.
+    assert fields - said == {".spec.kubernetes.serviceAccount", ".spec.source.kinesis.account"}
 
 
 def test_the_defaults_are_those_of_the_models() -> None:

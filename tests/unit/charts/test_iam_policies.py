@@ -14,6 +14,8 @@ POLICIES = {
     "jobs": ROOT / "charts/lakestream/iam/job.json",
     # Besides, for streams with spec.source.kinesis.shards.
     "reshard": ROOT / "charts/lakestream/iam/reshard.json",
+    # A stream's own, for readers of another account.
+    "shared": ROOT / "charts/lakestream/iam/shared-stream.json",
     # Besides, for writers with a catalog.
     "glue": ROOT / "charts/lakestream/iam/glue.json",
     "loadgen": ROOT / "charts/loadgen/iam/policy.json",
@@ -89,6 +91,11 @@ def test_the_jobs_policy_is_what_the_jobs_call() -> None:
     assert sorted(_actions(POLICIES["jobs"]) + reshard) == sorted(calls | stored | S3A)
 
 
+def test_who_reads_anothers_stream_is_let_do_what_readers_of_their_own_are() -> None:
+    reading = [action for action in _actions(POLICIES["jobs"]) if action.startswith("kinesis:")]
+    assert _actions(POLICIES["shared"]) == reading
+
+
 def test_the_policy_of_catalogs_is_what_they_are_asked() -> None:
     assert sorted(_actions(POLICIES["glue"])) == sorted(_calls("jobs/lakestream/catalogs", "glue"))
 
@@ -121,5 +128,5 @@ def test_the_guide_fills_in_all_that_policies_leave_open() -> None:
     left = {
         name for policy in POLICIES.values() for name in re.findall(r"\b[A-Z][A-Z_]{3,}\b", policy.read_text("utf-8"))
     }
-    assert left == {"PARTITION", "REGION", "ACCOUNT", "STREAM", "BUCKET", "LEDGER_PREFIX", "DATABASE"}
+    assert left == {"PARTITION", "REGION", "ACCOUNT", "STREAM", "BUCKET", "LEDGER_PREFIX", "DATABASE", "READER"}
     assert left <= filled
