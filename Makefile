@@ -24,6 +24,9 @@ SPARK_TESTS := tests/spark tests/chaos tests/demo
 # driver and its workers 3 s, a process that runs tests 10 s.
 export PYTHONDONTWRITEBYTECODE :=
 
+# Of each property, the inner loop tries a third of the examples, and others the next time.
+EXAMPLES := $(if $(CI)$(filter test,$(MAKECMDGOALS)),,--hypothesis-profile few)
+
 .PHONY: help setup jars demo check test spark chaos e2e lint bench compare docs lock clean
 
 help: ## Show what there is to make
@@ -49,7 +52,7 @@ demo: jars ## Run everything on this machine for a minute and audit it: EVENTS= 
 
 check: lint ## Lint, and run all tests without Spark side by side: the inner loop
 	$(BIN)/pytest -m "not spark and not slow and not charts" --ignore tests/spark --ignore tests/charts \
-		--numprocesses $(CHECK_WORKERS) --dist loadfile --no-loadscope-reorder
+		--numprocesses $(CHECK_WORKERS) --dist loadfile --no-loadscope-reorder $(EXAMPLES)
 
 test: check spark ## Check, then run the tests with Spark
 

@@ -12,12 +12,13 @@ from _pytest.nodeid import NodeId
 from hypothesis import HealthCheck, settings
 
 # What takes long on a busy machine is no failure. Each run of `all` looks elsewhere; CI's `same` looks where it looked
-# before, so that what fails is the change and not the day; `many` searches for long. Tests whose examples are dear or
+# before, so that what fails is the change and not the day; `few` is for the inner loop, and `many` searches for long. Tests whose examples are dear or
 # cheap take a part or a multiple of their profile's number.
 settings.register_profile(
     "all", deadline=None, max_examples=60, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
 settings.register_profile("same", settings.get_profile("all"), derandomize=True)
+settings.register_profile("few", settings.get_profile("all"), max_examples=20)
 settings.register_profile("many", settings.get_profile("all"), max_examples=2_000)
 settings.load_profile("same" if os.environ.get("CI") else "all")
 
