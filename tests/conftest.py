@@ -12,8 +12,8 @@ from _pytest.nodeid import NodeId
 from hypothesis import HealthCheck, settings
 
 # What takes long on a busy machine is no failure. Each run of `all` looks elsewhere; CI's `same` looks where it looked
-# before, so that what fails is the change and not the day; `few` is for the inner loop, and `many` searches for long. Tests whose examples are dear or
-# cheap take a part or a multiple of their profile's number.
+# before, so that what fails is the change and not the day; `few` is for the inner loop, and `many` searches for long.
+# Tests whose examples are dear or cheap take a part or a multiple of their profile's number.
 settings.register_profile(
     "all", deadline=None, max_examples=60, print_blob=True, suppress_health_check=[HealthCheck.too_slow]
 )
