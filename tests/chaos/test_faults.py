@@ -37,11 +37,17 @@ class _Hanging:
         self.ended = True
 
 
-@pytest.mark.parametrize(("batches", "denied"), [(None, AWAITED), (0, AWAITED), (1, MANY)])
-def test_only_a_driver_that_works_can_do_without_the_right_to_delete(batches: int | None, denied: int) -> None:
+@pytest.mark.parametrize(
+    ("batches", "restores", "denied"), [(None, 0, AWAITED), (0, 0, AWAITED), (1, 0, MANY), (1, 1, AWAITED)]
+)
+def test_only_a_driver_that_works_can_do_without_the_right_to_delete(
+    batches: int | None, restores: int, denied: int
+) -> None:
     faults = S3Faults(Random(1))
     driver = None if batches is None else SimpleNamespace(batches=batches)
-    DeletingForbidden().strike(cast(World, SimpleNamespace(proxy=SimpleNamespace(faults=faults), driver=driver)))
+    asked = SimpleNamespace(restores=restores)
+    world = SimpleNamespace(proxy=SimpleNamespace(faults=faults), driver=driver, asked=asked)
+    DeletingForbidden().strike(cast(World, world))
     assert sum(faults.strikes(DELETE) is not None for _ in range(MANY)) == denied
 
 

@@ -92,6 +92,7 @@ class Asked:
             world.tell("no restore is asked for: it would be open how much of a span is read again")
             return
         self.restores += 1
+        world.let_delete()  # without which a table cannot go back
         times = [commit["finishedAt"] for driver in world.drivers for commit in driver.commits()]
         to = times[int((1 - share) * len(times))] if times else "now"
         self._ask(f"the table of {to}", "table", "restore", "--to", to, "--yes")

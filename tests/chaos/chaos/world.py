@@ -113,8 +113,7 @@ class World:
 
         What it finds open it undoes first, for which it needs the right to delete.
         """
-        if self.proxy is not None:
-            self.proxy.faults.bound(Effect.FORBID, AWAITED)
+        self.let_delete()
         number = len(self.drivers) + 1
         path = self.folder / f"driver-{number:02d}.yaml"
         path.write_text(yaml.safe_dump(self.document, sort_keys=False))
@@ -129,6 +128,11 @@ class World:
         self.counts["starts"] += 1
         self.tell(f"{driver.name} starts{f', to die at {crash_at}' if crash_at else ''}")
         return driver
+
+    def let_delete(self) -> None:
+        """Give back the right to delete, where somebody took it, to who has been denied it some times, and waits."""
+        if self.proxy is not None:
+            self.proxy.faults.bound(Effect.FORBID, AWAITED)
 
     def set_clock(self, driver: Driver, seconds: float) -> None:
         """Set the clock of a driver that runs, to so many seconds before the machine's."""

@@ -152,8 +152,8 @@ class S3Fails(Fault):
 class DeletingForbidden(Fault):
     """The driver's role may not delete from S3 any more: nothing is cleaned or expires, and batches go on.
 
-    A table cannot be made so, nor can a driver that starts undo what another one left: then the right comes after some
-    requests, which drivers wait for.
+    A table cannot be made so, nor go back, nor can a driver that starts undo what another one left: then the right
+    comes after some requests, which drivers wait for.
     """
 
     phase = Phase.DURING
@@ -169,7 +169,7 @@ class DeletingForbidden(Fault):
 
     def strike(self, world: World) -> None:
         assert world.proxy is not None  # it suits S3 alone
-        works = world.driver is not None and world.driver.batches
+        works = world.driver is not None and world.driver.batches and not world.asked.restores
         world.proxy.faults.add(S3Fault(Effect.FORBID, "delete", times=None if works else AWAITED))
 
 
