@@ -66,6 +66,9 @@ class JobSettings(ApiModel):
     """Seconds that a driver has to end the batch in hand when its pod is deleted, as by the drain of a node.
     A batch that is cut off is written again, exactly once, by the next driver."""
 
+    def __hash__(self) -> int:
+        return hash(self.image)
+
     @model_validator(mode="after")
     def _what_is_ours_is_left_alone(self) -> Self:
         for key, problem in conf_problems(self.spark_conf):

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
+from functools import lru_cache
 from typing import Any
 
 from lakestream_api import Pod, memory_mebibytes
 from lakestream_api.names import DOCUMENT_PATH, FINGERPRINT_ANNOTATION, SETTINGS_HASH_ANNOTATION
 from lakestream_operator.model import Kind, Manifest, Stream
-from lakestream_operator.render.document import Plan
+from lakestream_operator.render.document import Plan, hash_of
 from lakestream_operator.render.objects import manifest_of
 from lakestream_operator.render.pods import METRICS_PORT, driver_template, executor_template
 from lakestream_operator.settings import JobSettings
@@ -28,20 +27,17 @@ def render_application(plan: Plan, stream: Stream, job: JobSettings, executors: 
     while it runs goes through the control ConfigMap; what may not needs a new one.
     """
     names, spec = plan.names, _spec(plan, job)
-    annotations = {FINGERPRINT_ANNOTATION: plan.fingerprint, SETTINGS_HASH_ANNOTATION: _hash(spec)}
+    annotations = {FINGERPRINT_ANNOTATION: plan.fingerprint, SETTINGS_HASH_ANNOTATION: hash_of(spec)}
     application = manifest_of(Kind.SparkApplication, names.application, names, stream, annotations=annotations)
     application["spec"] = spec | {"executor": {**spec["executor"], "instances": executors}}
     return application
 
 
+@lru_cache(maxsize=8192)  # asked for with each decision, and the same until one of the two is another
 def settings_hash(plan: Plan, job: JobSettings) -> str:
     """Hash of all that a SparkApplication of this plan would say now: with the plan unchanged, another one means that
     the operator's settings, or its release, would make other pods of it."""
-    return _hash(_spec(plan, job))
-
-
-def _hash(spec: dict[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(spec, sort_keys=True).encode()).hexdigest()[:16]
+    return hash_of(_spec(plan, job))
 
 
 def _spec(plan: Plan, job: JobSettings) -> dict[str, Any]:

@@ -48,6 +48,9 @@ class Plan:
     stream: LakeStream
     writer: Writer
 
+    def __hash__(self) -> int:
+        return hash(self.document)
+
     @property
     def names(self) -> WriterNames:
         return WriterNames(self.stream.metadata.name, self.writer.name)
@@ -101,6 +104,11 @@ def _whole(said: Any) -> Any:
     for path, former in FORMER_DEFAULTS.items():
         said = completed(said, path, former)
     return said
+
+
+def hash_of(said: Any) -> str:
+    """A short hash of what can be said as JSON."""
+    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()[:16]
 
 
 def is_restart(before: str | None, document: str) -> bool:
@@ -179,5 +187,4 @@ def plan_of(document: str) -> Plan:
         stream = load_lakestream(document)
     for path, former in FORMER_DEFAULTS.items():
         whole = without(whole, path, former)
-    fingerprint = hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()[:16]
-    return Plan(document, fingerprint, stream, stream.spec.writers[0])
+    return Plan(document, hash_of(whole), stream, stream.spec.writers[0])
