@@ -1257,6 +1257,39 @@ def test_a_clustering_that_a_driver_left_is_completed_and_no_row_lost(
         assert not [one for one in sink.services if one.failed]
 
 
+@TABLES
+def test_an_archiving_that_a_driver_left_stops_no_batch_and_is_ended(
+    spark: SparkSession, tmp_path: Path, table_type: TableType, version: TableVersion
+) -> None:
+    """Of all instants, Hudi deletes what they began with before what completed them."""
+    settings = inserts(tmp_path, table_type, version, retain=timedelta(0), compact_every=2)
+    with opened(spark, settings) as sink:
+        for batch in range(3):
+            sink.write(ref(batch), rows_of(spark, [Order("a", batch)]), replay=False)
+            sink.finish_services()
+        require_done(sink, Work.CLUSTERING)
+    with opened(spark, replace(settings, cluster_into=None)) as sink:
+        for batch in range(3, 7):
+            sink.write(ref(batch), rows_of(spark, [Order("a", batch)]), replay=False)
+            sink.finish_services()
+        require_done(sink, Work.CLEANING)
+    folder = timeline_folder(tmp_path / "orders")
+    clustered = max(path.name[:17] for path in folder.glob("*.replacecommit"))
+    left = [path for path in folder.glob("[0-9]*") if path.name[:17] <= clustered]
+    for path in left:
+        if path.suffix in (".requested", ".inflight"):
+            path.unlink()
+    with opened(spark, settings) as sink:
+        for batch in range(7, 11):
+            sink.write(ref(batch), rows_of(spark, [Order("a", batch)]), replay=False)
+            sink.finish_services()
+        require_done(sink, Work.CLUSTERING)
+        assert all_rows(spark, settings) == [("a", version) for version in range(11)]
+        assert [one.name for one in sink.services if one.failing] == []
+        assert [sink.find(ref(batch)) is not None for batch in range(12)] == [True] * 11 + [False]
+    assert not any(path.exists() for path in left)
+
+
 def killed_while_clustering(client: HudiClient, instant: str) -> None:
     """Begin a clustering for good, and leave it there."""
     client._client.getConfig().setValue("hoodie.auto.commit", "false")

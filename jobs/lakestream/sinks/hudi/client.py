@@ -19,7 +19,7 @@ from pyspark.sql.types import StructType
 from lakestream.errors import SinkError
 from lakestream.sinks.hudi.metaclient import HudiTable
 from lakestream.sinks.hudi.newest import nullable
-from lakestream.sinks.hudi.options import FAILED_WRITES, record_options, retention
+from lakestream.sinks.hudi.options import FAILED_WRITES, kept, record_options, retention
 from lakestream.sinks.hudi.stats import WriteStat
 
 _RECORDS = "org.apache.hudi.HoodieCreateRecordUtils$"
@@ -137,8 +137,14 @@ class HudiClient:
         self._client.clean()
 
     def archive(self, since: datetime) -> None:
-        """Move instants out of the active timeline that are older than that time."""
+        """Move instants out of the active timeline that are older than that time.
+
+        So does what is left of those that an archiving was moving when it was cut off, whatever is to be kept by now:
+        until then nothing can be clustered, as Hudi misses how the clusterings among them began.
+        """
         self._retain(since)
+        if (newer := self._table.behind_half_archived()) is not None:
+            self._configure(kept(newer))
         self._client.archive()
 
     def end_rollbacks(self) -> list[str]:
@@ -186,7 +192,10 @@ class HudiClient:
 
     def _retain(self, since: datetime) -> None:
         """Each counts for itself: one may fail, and must not have the other go by what it has not counted."""
-        for name, value in retention(self._table.commits_since(since)).items():
+        self._configure(retention(self._table.commits_since(since)))
+
+    def _configure(self, options: Mapping[str, str]) -> None:
+        for name, value in options.items():
             self._client.getConfig().setValue(name, value)
 
     def _hold_log_names(self) -> None:

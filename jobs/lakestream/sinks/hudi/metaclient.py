@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
 from lakestream.places import PROPERTIES
+from lakestream.sinks.hudi.archiving import behind_half_archived
 from lakestream.sinks.hudi.clock import newest_time
 from lakestream.sinks.hudi.options import key_generator, merge_mode
 from lakestream.sinks.hudi.settings import HudiSettings
@@ -25,6 +26,7 @@ logger = logging.getLogger(__name__)
 
 _INSTANT = re.compile(r"\[(?:==>)?(\d+)__")
 _NAME = re.compile(r"([^/]+), length=\d+, isDirectory=")
+_TIMELINES = {TableVersion.SIX: ".hoodie", TableVersion.NINE: ".hoodie/timeline"}
 
 
 class HudiTable:
@@ -143,6 +145,10 @@ class HudiTable:
         storage, folder = self.storage(), self.path(partition)
         # By one call, as `instants_in`.
         return _NAME.findall(storage.listDirectEntries(folder).toString()) if storage.exists(folder) else []
+
+    def behind_half_archived(self) -> int | None:
+        """How many commits are newer than those that an archiving has left when it was cut off; None: none was."""
+        return behind_half_archived(self.names_in(_TIMELINES[self.settings.version]))
 
     def create_empty(self, file: str) -> None:
         """An empty file, by its path in the table, if there is none."""

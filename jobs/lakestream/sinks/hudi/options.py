@@ -81,6 +81,9 @@ _REQUIRED = {
     # write is up to our log, and what a dead driver has begun is undone by the sink. Not EAGER either: that refuses to
     # undo what others have followed, and every start would fail once a request of a dead driver has come late.
     FAILED_WRITES: "NEVER",
+    # Nobody else writes, so nobody changes columns meanwhile. To find that out, each commit reads how the clusterings
+    # before it began, and fails where an archiving was cut off that had removed this already.
+    "hoodie.write.concurrency.schema.conflict.resolution.enable": "false",
     # A batch whose rows were all overtaken still leaves its mark.
     "hoodie.allow.empty.commit": "true",
     "hoodie.combine.before.upsert": "true",
@@ -197,4 +200,14 @@ def retention(commits: int) -> dict[str, str]:
         "hoodie.clean.commits.retained": str(commits),
         "hoodie.keep.min.commits": str(keep),
         "hoodie.keep.max.commits": str(keep + 10),
+    }
+
+
+def kept(commits: int) -> dict[str, str]:
+    """Options by which archiving leaves fewer than so many commits, whatever cleaning keeps; Hudi takes one more along
+    than it has to."""
+    return {
+        "hoodie.clean.commits.retained": "1",
+        "hoodie.keep.min.commits": str(commits - 1),
+        "hoodie.keep.max.commits": str(commits),
     }

@@ -137,7 +137,8 @@ class S3Fails(Fault):
         effect = chance.choice(
             (Effect.REFUSE, Effect.CUT, Effect.LOSE_ANSWER, Effect.LOSE_ANSWER, Effect.DELAY, Effect.LATE)
         )
-        target = chance.choice(("any", "write", "conditional put", "complete", "hudi commit", "timeline", "data"))
+        targets = ("any", "write", "conditional put", "complete", "hudi commit", "timeline", "archived", "data")
+        target = chance.choice(targets)
         seconds = chance.choice((0.5, 4.0, 20.0, 90.0) if effect is Effect.LATE else (0.2, 2.0, 40.0))
         times = 2 if seconds > 10 else chance.choice((1, 3, 10))
         return cls(effect.value, target, times, chance.choice((0.3, 1.0)), seconds)

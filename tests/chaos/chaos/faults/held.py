@@ -21,6 +21,7 @@ _HOLD_BATCHES = 8
 """That may be committed without such a request, before one is not waited for any more."""
 _KINDS = (
     "hudi commit", "hudi commit", "timeline", "log commit", "plan", "data", "data", "complete", "delete", "side file",
+    "archived",
 )  # fmt: skip
 _LANDINGS = (OWNS_THE_LOG, "lakestream.app: reading the stream", "")
 """What the successor has logged by then: that it owns the log; that it has undone what was not complete. Empty: it has
@@ -51,7 +52,7 @@ class HeldRequest(Ending):
     def end(self, world: World, driver: Driver) -> None:
         proxy = world.proxy
         assert proxy is not None  # it suits S3 alone
-        is_hudis = self.target in ("hudi commit", "timeline", "complete", "side file")
+        is_hudis = self.target in ("hudi commit", "timeline", "complete", "side file", "archived")
         target = "data" if is_hudis and not world.setting.sink.is_hudi else self.target
         if target == "complete":
             world.producer.flood(*IN_PARTS)

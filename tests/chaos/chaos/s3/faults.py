@@ -44,6 +44,9 @@ class S3Request:
     """Names in lower case."""
 
 
+_COMPLETED = re.compile(r"/\.hoodie/(timeline/)?\d+(_\d+)?\.(delta|replace)?commit$")
+
+
 def _puts_instant(request: S3Request, ending: str) -> bool:
     return request.method == "PUT" and re.search(rf"/\.hoodie/(timeline/)?\d+{ending}", request.path) is not None
 
@@ -58,6 +61,8 @@ _TARGETS: dict[str, Callable[[S3Request], bool]] = {
     # `timeline/<begin>_<end>.deltacommit`, in version 6 `<begin>.deltacommit`: makes a batch, or a compaction, visible.
     "hudi commit": lambda request: _puts_instant(request, r"(_\d+)?\.(delta)?commit$"),
     "timeline": lambda request: _puts_instant(request, ""),
+    # What an archiving ends with, when what commits began with is gone.
+    "archived": lambda request: request.method == "DELETE" and _COMPLETED.search(request.path) is not None,
     "properties": lambda request: request.method == "PUT" and request.path.endswith("/.hoodie/hoodie.properties"),
     "side file": lambda request: request.method == "PUT" and "/.hoodie/lakestream/" in request.path,
     "log commit": lambda request: request.method == "PUT" and "/commits/" in request.path,
