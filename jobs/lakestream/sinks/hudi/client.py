@@ -136,14 +136,18 @@ class HudiClient:
         self._retain(since)
         self._client.clean()
 
-    def archive(self, since: datetime) -> None:
-        """Move instants out of the active timeline that are older than that time.
+    def archive(self, since: datetime, shown_since: datetime) -> None:
+        """Move instants out of the active timeline that are older than two times.
 
-        So does what is left of those that an archiving was moving when it was cut off, whatever is to be kept by now:
-        until then nothing can be clustered, as Hudi misses how the clusterings among them began.
+        So do clusterings that an archiving was moving when it was cut off, be they newer than the first by now:
+        until then nothing can be clustered, as Hudi misses how they began.
+
+        Args:
+            since: readers need commits from then on.
+            shown_since: the same time, or an earlier one from which on none may go in any case.
         """
-        self._retain(since)
-        if (newer := self._table.behind_half_archived()) is not None:
+        self._retain(shown_since)
+        if since == shown_since and (newer := self._table.behind_half_archived()) is not None:
             self._configure(kept(newer))
         self._client.archive()
 

@@ -147,7 +147,7 @@ class HudiTable:
         return _NAME.findall(storage.listDirectEntries(folder).toString()) if storage.exists(folder) else []
 
     def behind_half_archived(self) -> int | None:
-        """How many commits are newer than those that an archiving has left when it was cut off; None: none was."""
+        """How many commits are newer than clusterings that an archiving has left, cut off; None: it has left none."""
         return behind_half_archived(self.names_in(_TIMELINES[self.settings.version]))
 
     def create_empty(self, file: str) -> None:

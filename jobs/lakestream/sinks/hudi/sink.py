@@ -372,7 +372,8 @@ class HudiSink:
     def _archive(self) -> None:
         assert self._beside is not None
         assert self._rollbacks is not None
-        self._beside.archive(self._rollbacks.late.shown_since(datetime.now(UTC) - self._settings.retain))
+        since = datetime.now(UTC) - self._settings.retain
+        self._beside.archive(since, self._rollbacks.late.shown_since(since))
 
     def _compact(self, every: int) -> None:
         """Compact what has been planned, also by a driver that died; then what is due, if it may be planned here."""

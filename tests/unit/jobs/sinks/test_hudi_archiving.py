@@ -8,11 +8,13 @@ from lakestream.sinks.hudi.archiving import behind_half_archived
     [
         ([], None),
         (["1.commit.requested", "1.inflight", "1.commit", "2.commit.requested"], None),
-        (["1.deltacommit", "2.deltacommit.requested", "2.deltacommit.inflight", "2.deltacommit"], 1),
+        (["1.replacecommit", "2.deltacommit.requested", "2.deltacommit.inflight", "2.deltacommit"], 1),
         # What instants began with goes in any order.
         (["1.commit.requested", "1.commit", "2.replacecommit", "3.commit.requested", "3.commit"], 1),
-        (["1_2.commit", "3.clustering.requested", "3_4.replacecommit", "5.compaction.requested", "5_6.commit"], 2),
-        (["1_2.replacecommit", "3_4.deltacommit"], 0),
+        (["1_2.commit", "3_4.replacecommit", "5.clustering.requested", "5_6.replacecommit", "7_8.commit"], 2),
+        (["1_2.deltacommit", "3_4.replacecommit"], 0),
+        # It came after its rollback.
+        (["1.commit.requested", "1.inflight", "1.commit", "2.commit"], None),
         # Others do not begin so, or are of no files.
         (["1.clean", "2.rollback", "3.savepoint", "archived", "hoodie.properties", ".aux"], None),
     ],
