@@ -67,8 +67,8 @@ def test_a_run_ends_with_closing_lines_and_the_table(checkout: Path) -> None:
     closing, table = output.split("\nstep ")
     assert closing.count("    ==== 1 passed in 0.01s ====") == 2
     assert "    charts a-chart.tgz\n" in closing
-    steps = {line.split(" ")[0] for line in table.splitlines()[1:7]}
-    assert steps == {"setup", "test", "demo", "cluster", "charts", "e2e"}
+    steps = {line.split(" ")[0] for line in table.splitlines()[1:8]}
+    assert steps == {"setup", "kit", "test", "demo", "cluster", "charts", "e2e"}
     assert "7.0  test  a::of_test\n" in table
     assert "7.0  e2e  a::of_e2e\n" in table
     said = asked.read_text("utf-8").splitlines()
@@ -109,7 +109,7 @@ def test_an_end_to_end_test_that_fails_ends_the_run_with_its_log(checkout: Path)
 
 
 def test_a_run_that_is_ended_leaves_nothing_running(checkout: Path) -> None:
-    asked = _kit(checkout, KIT + 'test "$1" != build || exec sleep 600\n')
+    asked = _kit(checkout, KIT + 'test "$1" != up || exec sleep 600\n')
     (checkout / "Makefile").write_text(
         "test: left\nleft:\n\t@sh -c 'setsid sleep 600 >/dev/null 2>&1 & echo pids $$$$ $$!; exec sleep 600'\n"
         + MAKEFILE,
