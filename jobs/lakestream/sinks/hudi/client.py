@@ -147,7 +147,8 @@ class HudiClient:
             shown_since: the same time, or an earlier one from which on none may go in any case.
         """
         self._retain(shown_since)
-        if since == shown_since and (newer := self._table.behind_half_archived()) is not None:
+        clusters = self._table.settings.cluster_into is not None
+        if clusters and since == shown_since and (newer := self._table.behind_half_archived()) is not None:
             self._configure(kept(newer))
         self._client.archive()
 

@@ -69,7 +69,6 @@ def test_archiving_keeps_what_is_to_be_kept_where_cleaning_fails(monkeypatch: py
     rollbacks = SimpleNamespace(look=list, instants=set(), newest=None, late=Late())
     monkeypatch.setattr(HudiTable, "commits_since", commits_since)
     monkeypatch.setattr(HudiTable, "pending_clusterings", lambda _: [])
-    monkeypatch.setattr(HudiTable, "behind_half_archived", lambda _: None)
     monkeypatch.setattr(sink_module, "HudiClient", client)
     monkeypatch.setattr(sink_module, "Rollbacks", lambda _: rollbacks)
     settings = HudiSettings(
