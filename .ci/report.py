@@ -4,20 +4,23 @@
 
 FOLDER/steps has a line for each step: its name, its seconds, and the seconds that it may take, separated by tabs; the
 last is empty for what has no budget. FOLDER/<step>/ has the JUnit reports of the test runners that the step started.
-Exits with 1 when a step took more than half as much again as it may. Needs Python alone.
+FOLDER/paces has what `pace.py` said, a line for each time. Exits with 1 when a step took more than half as much again
+as it may on a machine that is as slow as the slowest of them. Needs Python alone.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from xml.etree import ElementTree
 
 SLACK = 1.5
 """What of its budget a step may take: machines are busy at times."""
 SLOWEST = 10
+MAX_PACE = 2.0
+"""A machine that is slower still is told of, and not waited for."""
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,10 @@ class Step:
     seconds: int
     budget: int | None
     tests: tuple[Case, ...] = ()
+
+    def on(self, pace: float) -> Step:
+        """The same with the budget that it has on a machine that takes `pace` times as long."""
+        return replace(self, budget=self.budget and round(self.budget * pace))
 
     @property
     def is_over(self) -> bool:
@@ -57,6 +64,13 @@ def steps_in(folder: Path) -> list[Step]:
     return steps
 
 
+def pace_in(folder: Path) -> float:
+    """How many times as long the machine took as the one of the budgets, at its slowest: not less than 1, so that no
+    budget gets shorter on a faster one."""
+    said = [float(line) for line in (folder / "paces").read_text("utf-8").split()]
+    return min(max(1.0, *said), MAX_PACE)
+
+
 def table(steps: Sequence[Step]) -> str:
     rows = [("step", "seconds", "budget", "tests")]
     rows += [(step.name, str(step.seconds), str(step.budget or ""), str(len(step.tests) or "")) for step in steps]
@@ -75,7 +89,10 @@ def slowest(steps: Sequence[Step], count: int = SLOWEST) -> str:
 
 
 def main(folder: Path) -> int:
-    steps = steps_in(folder)
+    pace = pace_in(folder)
+    steps = [step.on(pace) for step in steps_in(folder)]
+    if pace > 1:
+        sys.stdout.write(f"This machine is slow: the budgets are {pace:.2f} times those in `.ci/run`.\n\n")
     sys.stdout.write(f"{table(steps)}\n\nThe slowest tests, in seconds:\n{slowest(steps)}\n")
     over = [step.name for step in steps if step.is_over]
     if over:

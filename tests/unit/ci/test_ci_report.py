@@ -1,11 +1,15 @@
 """What CI says at its end."""
 
 import runpy
+import subprocess
+import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-REPORT = runpy.run_path(str(Path(__file__).parents[3] / ".ci" / "report.py"))
+CI = Path(__file__).parents[3] / ".ci"
+REPORT = runpy.run_path(str(CI / "report.py"))
 Step, Case = REPORT["Step"], REPORT["Case"]
 JUNIT = """<?xml version="1.0" encoding="utf-8"?>
 <testsuites><testsuite name="pytest" tests="3">
@@ -15,8 +19,9 @@ JUNIT = """<?xml version="1.0" encoding="utf-8"?>
 </testsuite></testsuites>"""
 
 
-def _run_with(folder: Path, *steps: str) -> Path:
+def _run_with(folder: Path, *steps: str, paces: Sequence[float] = (1.0,)) -> Path:
     (folder / "steps").write_text("".join(f"{step}\n" for step in steps), "utf-8")
+    (folder / "paces").write_text("".join(f"{pace:.2f}\n" for pace in paces), "utf-8")
     return folder
 
 
@@ -65,3 +70,19 @@ def test_a_run_over_its_budget_fails(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "1.5 times" not in capsys.readouterr().out
     assert REPORT["main"](_run_with(tmp_path, "setup\t271\t180", "demo\t10\t120")) == 1
     assert capsys.readouterr().out.endswith("More than 1.5 times its budget: setup\n")
+
+
+@pytest.mark.parametrize(("paces", "pace"), [((0.8, 0.9), 1), ((1.1, 1.75), 1.75), ((1.2, 1.0), 1.2), ((9.0,), 2)])
+def test_a_budget_grows_with_what_the_machine_takes_at_its_slowest_within_limits(
+    paces: Sequence[float], pace: float, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    # Half as much again of what the budget is there, and a second more.
+    within, over = round(150 * pace), round(150 * pace) + 1
+    assert REPORT["main"](_run_with(tmp_path, f"charts\t{within}\t100", "cluster\t9\t", paces=paces)) == 0
+    assert ("This machine is slow" in capsys.readouterr().out) is (pace > 1)
+    assert REPORT["main"](_run_with(tmp_path, f"charts\t{over}\t100", paces=paces)) == 1
+
+
+def test_the_pace_of_the_machine_is_a_number() -> None:
+    said = subprocess.run([sys.executable, CI / "pace.py"], check=True, capture_output=True, text=True).stdout
+    assert 0.1 < float(said) < 100

@@ -30,6 +30,7 @@ def checkout(tmp_path: Path) -> Path:
     folder = tmp_path / "checkout"
     shutil.copytree(CI, folder / ".ci")
     (folder / "Makefile").write_text(MAKEFILE, "utf-8")
+    (folder / ".ci" / "pace.py").write_text("print(1.25)\n", "utf-8")
     return folder
 
 
@@ -69,6 +70,7 @@ def test_a_run_ends_with_closing_lines_and_the_table(checkout: Path) -> None:
     assert "    charts a-chart.tgz\n" in closing
     steps = {line.split(" ")[0] for line in table.splitlines()[1:8]}
     assert steps == {"setup", "kit", "test", "demo", "cluster", "charts", "e2e"}
+    assert "This machine is slow: the budgets are 1.25 times those in `.ci/run`.\n" in closing
     assert "7.0  test  a::of_test\n" in table
     assert "7.0  e2e  a::of_e2e\n" in table
     said = asked.read_text("utf-8").splitlines()
