@@ -1,8 +1,6 @@
 """What CI says at its end."""
 
 import runpy
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -10,6 +8,7 @@ import pytest
 
 CI = Path(__file__).parents[3] / ".ci"
 REPORT = runpy.run_path(str(CI / "report.py"))
+PACE = runpy.run_path(str(CI / "pace.py"))
 Step, Case = REPORT["Step"], REPORT["Case"]
 JUNIT = """<?xml version="1.0" encoding="utf-8"?>
 <testsuites><testsuite name="pytest" tests="3">
@@ -83,6 +82,13 @@ def test_a_budget_grows_with_what_the_machine_takes_at_its_slowest_within_limits
     assert REPORT["main"](_run_with(tmp_path, f"charts\t{over}\t100", paces=paces)) == 1
 
 
-def test_the_pace_of_the_machine_is_a_number() -> None:
-    said = subprocess.run([sys.executable, CI / "pace.py"], check=True, capture_output=True, text=True).stdout
-    assert 0.1 < float(said) < 100
+def test_the_pace_is_told_as_the_report_reads_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    PACE["tell"]([1.0, 3.1, 1.26])
+    told = capsys.readouterr().out
+    assert told == "1.26\n"
+    (tmp_path / "paces").write_text(told + "1.10\n", "utf-8")
+    assert REPORT["pace_in"](tmp_path) == 1.26
+
+
+def test_what_the_pace_is_taken_by_takes_time() -> None:
+    assert PACE["compile_all"]([__file__]) > 0
