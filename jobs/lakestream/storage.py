@@ -316,18 +316,30 @@ def _denied(what: str, error: BaseException) -> StorageError | StorageUnavailabl
 
 
 def _first_line(error: BaseException) -> str:
-    """Without the dump of its internals that obstore appends; what S3 said, in XML, in its words."""
+    """Without the dump of its internals that obstore appends, but for the cause of what it tells as "error sending
+    request"; what S3 said, in XML, in its words."""
     text = str(error)
     first, found = text.split("\n", 1)[0], _SAID.search(text)
     if found is None:
-        return first
+        return first + _cause(text) if first.endswith("error sending request") else first
     return f"{first.partition(': <')[0]}: {found[1]}{': ' if found[2] else ''}{found[2] or ''}"
+
+
+def _cause(dump: str) -> str:
+    """Of a request that was not answered, what is innermost in the dump."""
+    found = _INNERMOST.search(dump)
+    cause = f": {found[1] or found[2]}" if found is not None else ""
+    if "InvalidCertificate(" not in dump:
+        return cause
+    return f"{cause}: the certificate of the server is not trusted; SSL_CERT_FILE names a file of those that are"
 
 
 _BEYOND = re.compile(r" 416 Range Not Satisfiable|\bInvalidRange \{")
 """What S3, or a folder, is made to say of an object that ends before what is asked for."""
 _DENIED = re.compile(r"\b(?:PermissionDenied|Unauthenticated) \{|status: 40[13]\b| 403 Forbidden|operation lacked ")
 _FAILED = re.compile(r'Generic \{ store: "S3"|Generic S3 error')
+_INNERMOST = re.compile(r'(?:"([^"]+)"|\b(\w+)),?[\s)}\],]*\Z')
+"""The last value of what Rust prints with `{:#?}`."""
 _RETRIED = re.compile(r", source: RetryError\(.*?\binner: ")
 _SAID = re.compile(r"<Code>([\w.]+)</Code>(?:\s*<Message>([^<]*)</Message>)?")
 _AWAY = re.compile(rf"{StorageUnavailableError.__name__}: (no credentials of AWS: .*)")

@@ -27,6 +27,7 @@ _LOCAL = ("", "file")
 _S3 = ("s3", "s3a")
 _URI = re.compile(r"(\w+):(?://([^/]*))?(/.*|)", re.DOTALL)
 _SAID = re.compile(r"<Code>([\w.]+)</Code>(?:\s*<Message>([^<]*)</Message>)?")
+_INNERMOST = re.compile(r'(?:"([^"]+)"|\b(\w+)),?[\s)}\],]*\Z')
 
 
 class Folder:
@@ -86,9 +87,12 @@ class Folder:
 
 
 def _told(error: Exception) -> str:
-    """Its first line, without obstore's dump of what is behind it; what S3 said as XML, in its words."""
+    """Its first line, without obstore's dump of what is behind it, but for the cause where nothing was answered; what
+    S3 said as XML, in its words."""
     text = str(error)
     line = text.partition("\n")[0]
+    if line.endswith("error sending request") and (cause := _INNERMOST.search(text)) is not None:
+        return f"{line}: {cause[1] or cause[2]}"
     if (said := _SAID.search(text)) is None:
         return line
     return ": ".join(filter(None, (line.partition(": <")[0], *said.groups())))

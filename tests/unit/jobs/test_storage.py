@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import re
+import threading
+from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -12,6 +15,7 @@ import pytest
 from botocore.exceptions import ClientError, CredentialRetrievalError, EndpointConnectionError
 from obstore.exceptions import GenericError, PermissionDeniedError, UnauthenticatedError
 from obstore.store import LocalStore, S3Store
+from werkzeug.serving import make_server
 
 from aws_credentials import Giver, take_away
 from lakestream.errors import AccessDeniedError
@@ -23,6 +27,7 @@ from lakestream.storage import (
     StorageError,
     StorageUnavailableError,
     StoreSettings,
+    exists,
     open_store,
     translated,
 )
@@ -265,6 +270,58 @@ def test_foreign_errors_become_ours_with_their_cause(theirs: Exception, ours: ty
         raise theirs
     assert caught.value.__cause__ is theirs
     assert "Debug source" not in str(caught.value)
+
+
+@pytest.fixture
+def secure() -> Iterator[str]:
+    """The endpoint of a server whose certificate nobody knows."""
+    server = make_server("127.0.0.1", 0, lambda *_: [], ssl_context="adhoc")
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    yield f"https://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def _told_of(endpoint: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> str:
+    take_away(monkeypatch, tmp_path)
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "test")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "test")
+    monkeypatch.setattr("lakestream.storage._retries", lambda _: {"max_retries": 0})
+    with pytest.raises(StorageUnavailableError) as caught:
+        exists(StoreSettings(LakePath.parse("s3://lake"), S3Settings("eu-west-1", endpoint)), "x")
+    told = str(caught.value)
+    assert "\n" not in told
+    return told.partition("error sending request")[2]
+
+
+def test_a_server_that_is_away_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    assert _told_of("http://127.0.0.1:1", monkeypatch, tmp_path) == ": Connection refused"
+
+
+def test_a_certificate_that_is_not_trusted_is_told_with_what_to_set(
+    secure: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    told = _told_of(secure, monkeypatch, tmp_path)
+    assert re.fullmatch(r": \w+: the certificate of the server is not trusted; SSL_CERT_FILE names .*", told), told
+
+
+@pytest.mark.parametrize(
+    ("dump", "cause"),
+    [
+        ("Http {\n kind: Timeout,\n source: reqwest::Error {\n source: TimedOut,\n },\n },\n}", ": TimedOut"),
+        (
+            'Custom {\n kind: Other,\n error: "failed to look up: Name unknown",\n },\n),\n}',
+            ": failed to look up: Name unknown",
+        ),
+        ("…", ""),
+    ],
+)
+def test_of_what_was_not_answered_the_innermost_cause_is_told(dump: str, cause: str) -> None:
+    with pytest.raises(StorageUnavailableError) as caught, translated("put x"):
+        raise GenericError(f"GET /x: HTTP error: error sending request\n\nDebug source:\n{dump}")
+    assert str(caught.value) == f"put x: GET /x: HTTP error: error sending request{cause}"
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,14 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import obstore
 import pytest
 from botocore.exceptions import UnauthorizedSSOTokenError
+from obstore.exceptions import GenericError
 from obstore.store import S3Store
 from werkzeug.serving import make_server
 
@@ -193,3 +196,19 @@ def test_what_s3_says_is_told_in_a_line(s3: EmptyS3, answer: bytes, said: str, a
         ask(Folder("s3://lake/_ledger"))
     assert "\n" not in str(caught.value)
     assert "Debug source" not in str(caught.value)
+
+
+def test_a_server_that_is_away_is_told_with_the_cause(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:1")
+    error = GenericError(
+        'GET /x: error sending request\n\nDebug source:\nOs {\n message: "Connection refused",\n },\n}'
+    )
+    monkeypatch.setattr(obstore, "head", partial(_fail, error))
+    with pytest.raises(
+        LakeError, match=r"^s3://lake/_ledger/x cannot be .*: error sending request: Connection refused$"
+    ):
+        Folder("s3://lake/_ledger").has("x")
+
+
+def _fail(error: Exception, *_: object) -> None:
+    raise error
