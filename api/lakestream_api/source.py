@@ -187,7 +187,8 @@ class KinesisSource(ApiModel):
     ) = None
     """URL of a Kinesis API other than the region's own. Without it, `AWS_ENDPOINT_URL_KINESIS`
     and `AWS_ENDPOINT_URL` are honoured; `AWS_CA_BUNDLE` names certificates to trust instead of the
-    system's. HTTP proxies are not used: it has to be reached directly, or by a VPC endpoint."""
+    system's, and `HTTPS_PROXY` (`HTTP_PROXY` where the URL begins with `http:`) a proxy, but for the
+    hosts of `NO_PROXY`."""
 
     starting_position: StartingPosition = StartingPosition.TRIM_HORIZON
     """Where a new checkpoint begins: the oldest record retained (`TRIM_HORIZON`; of a stream that

@@ -31,6 +31,7 @@ from lakestream.kinesis.connections import Connections, Response
 from lakestream.kinesis.credentials import RenewedCredentials, find_credentials
 from lakestream.kinesis.pages import arrival_time
 from lakestream.kinesis.port import IteratorStart, Monotonic, RecordPage, Shard, Sleep, StreamSummary
+from lakestream.kinesis.proxies import proxy_of
 from lakestream.kinesis.retry import Backoff
 from lakestream.kinesis.settings import KinesisSettings
 from lakestream.kinesis.signing import Signer
@@ -49,7 +50,7 @@ class HttpKinesisClient:
         """Find the endpoint and credentials.
 
         Raises:
-            SettingsError: there are no credentials, or no endpoint for the region.
+            SettingsError: there are no credentials, no endpoint for the region, or what is to be its proxy is none.
             KinesisDeniedError, KinesisUnavailableError: nobody gives any, or not within `patience`.
         """
         arn = _arn(settings)
@@ -62,7 +63,11 @@ class HttpKinesisClient:
         self._signer = Signer(settings.region, urlsplit(self._url).netloc)
         try:
             self._connections = Connections(
-                self._url, most=settings.connections, timeout=settings.timeout, authorities=authorities
+                self._url,
+                most=settings.connections,
+                timeout=settings.timeout,
+                authorities=authorities,
+                proxy=proxy_of(self._url),
             )
         except OSError as error:  # an ssl.SSLError is one
             raise SettingsError(f"AWS_CA_BUNDLE (or ca_bundle of the profile) {authorities}: {error}") from error

@@ -12,10 +12,13 @@ import ssl
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException
 from threading import BoundedSemaphore
 from urllib.parse import urlsplit
 
 import httptools
+
+from lakestream.kinesis.proxies import Proxy
 
 _RECEIVE = 1 << 16
 _KNOWN = "accept-encoding: identity\r\nuser-agent: lakestream\r\n"
@@ -34,7 +37,9 @@ class Response:
 class Connections:
     """To one host, that of a URL; at most so many at once. Thread-safe."""
 
-    def __init__(self, url: str, *, most: int, timeout: float, authorities: str | None = None) -> None:
+    def __init__(
+        self, url: str, *, most: int, timeout: float, authorities: str | None = None, proxy: Proxy | None = None
+    ) -> None:
         """`timeout`: seconds for connecting, and without a byte, after which a request counts as lost.
 
         `authorities`: a file of certificates (PEM) that are trusted instead of the system's.
@@ -49,6 +54,13 @@ class Connections:
         # A client may be dropped without a word, as in a task that fails.
         weakref.finalize(self, _close_all, self._idle)
         self._tls = ssl.create_default_context(cafile=authorities) if is_secure else None
+        self._proxy = proxy
+        self._target, forwarded = "/", ""
+        if proxy is not None and not is_secure:
+            # Who forwards is told to whom, and knows us by each request.
+            self._target = f"http://{parts.netloc}/"
+            forwarded = "".join(f"{name}: {value}\r\n" for name, value in proxy.headers.items())
+        self._known = _KNOWN + forwarded
 
     def post(self, headers: Mapping[str, str], body: bytes) -> Response:
         """POST to `/`. `headers` have the host, and neither the length nor what this module sends by itself.
@@ -57,7 +69,7 @@ class Connections:
             OSError: there was no answer, or not a whole one. The request may have taken effect.
         """
         lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-        head = f"POST / HTTP/1.1\r\n{lines}{_KNOWN}content-length: {len(body)}\r\n\r\n"
+        head = f"POST {self._target} HTTP/1.1\r\n{lines}{self._known}content-length: {len(body)}\r\n\r\n"
         with self._slots:
             connection = self._take()
             try:
@@ -84,13 +96,29 @@ class Connections:
             connection.close()
 
     def _open(self) -> _Connection:
-        plain = socket.create_connection((self._host, self._port), self._timeout)
+        plain = self._reached()
         try:
             plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             return _Connection(self._tls.wrap_socket(plain, server_hostname=self._host) if self._tls else plain)
         except BaseException:
             plain.close()
             raise
+
+    def _reached(self) -> socket.socket:
+        """What leads to the host, if need be through a proxy, and is not encrypted yet."""
+        if self._proxy is None:
+            return socket.create_connection((self._host, self._port), self._timeout)
+        address = (self._proxy.host, self._proxy.port)
+        try:
+            if self._tls is None:
+                return socket.create_connection(address, self._timeout)
+            tunnel = HTTPConnection(*address, timeout=self._timeout)
+            tunnel.set_tunnel(self._host, self._port, dict(self._proxy.headers))
+            tunnel.connect()
+        except (HTTPException, OSError) as error:
+            raise ConnectionError(f"by the proxy {self._proxy.host}:{self._proxy.port}: {error}") from error
+        # It is ours from here on: nobody else closes it.
+        return tunnel.sock
 
 
 def _close_all(connections: list[_Connection]) -> None:
