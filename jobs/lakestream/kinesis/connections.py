@@ -12,7 +12,7 @@ import ssl
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass
-from http.client import HTTPConnection, HTTPException
+from http.client import HTTPException, HTTPResponse
 from threading import BoundedSemaphore
 from urllib.parse import urlsplit
 
@@ -108,17 +108,31 @@ class Connections:
         """What leads to the host, if need be through a proxy, and is not encrypted yet."""
         if self._proxy is None:
             return socket.create_connection((self._host, self._port), self._timeout)
-        address = (self._proxy.host, self._proxy.port)
         try:
-            if self._tls is None:
-                return socket.create_connection(address, self._timeout)
-            tunnel = HTTPConnection(*address, timeout=self._timeout)
-            tunnel.set_tunnel(self._host, self._port, dict(self._proxy.headers))
-            tunnel.connect()
+            plain = socket.create_connection((self._proxy.host, self._proxy.port), self._timeout)
+            if self._tls is not None:
+                _tunnel(plain, self._host, self._port, self._proxy)
         except (HTTPException, OSError) as error:
-            raise ConnectionError(f"by the proxy {self._proxy.host}:{self._proxy.port}: {error}") from error
-        # It is ours from here on: nobody else closes it.
-        return tunnel.sock
+            told = " ".join(str(error).split())
+            raise ConnectionError(f"by the proxy {self._proxy.host}:{self._proxy.port}: {told:.200}") from error
+        return plain
+
+
+def _tunnel(plain: socket.socket, host: str, port: int, proxy: Proxy) -> None:
+    """Have a proxy lead on to a host. By HTTP/1.1, where `http.client` of Python 3.11 says 1.0, which Envoy refuses."""
+    there = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    lines = "".join(f"{name}: {value}\r\n" for name, value in {"host": there, **proxy.headers}.items())
+    try:
+        plain.sendall(f"CONNECT {there} HTTP/1.1\r\n{lines}\r\n".encode("latin-1"))
+        answer = HTTPResponse(plain, method="CONNECT")
+        answer.begin()
+        # Of its reader alone; there is nothing behind the head before we say something.
+        answer.close()
+        if answer.status // 100 != 2:
+            raise ConnectionError(f"{answer.status} {answer.reason}")
+    except BaseException:
+        plain.close()
+        raise
 
 
 def _close_all(connections: list[_Connection]) -> None:

@@ -34,7 +34,7 @@ class _Asked(socketserver.StreamRequestHandler):
     def handle(self) -> None:
         method, target, version = self.rfile.readline().decode().split()
         head = list(iter(self.rfile.readline, b"\r\n"))
-        self.server.asked.append(f"{method} {target}")
+        self.server.asked.append(f"{method} {target} {version}")
         known = b"Basic " + base64.b64encode(f"me:{PASSWORD}".encode())
         if not any(line.lower().startswith(b"proxy-authorization:") and known in line for line in head):
             self.wfile.write(b"HTTP/1.1 407 Proxy Authentication Required\r\nContent-Length: 0\r\n\r\n")
@@ -109,7 +109,7 @@ def test_kinesis_is_asked_through_a_tunnel_that_is_kept(
         with client_of(f"https://{HOST}", server, monkeypatch) as client:
             assert client.describe_stream_summary().arn.endswith("stream/orders")
             assert len(client.list_shards()) == 3
-    assert proxy.asked == [f"CONNECT {HOST}:443"]
+    assert proxy.asked == [f"CONNECT {HOST}:443 HTTP/1.1"]
 
 
 def test_plain_requests_are_forwarded(proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,7 +119,7 @@ def test_plain_requests_are_forwarded(proxy: Proxy, monkeypatch: pytest.MonkeyPa
         proxy.port = urlsplit(server.endpoint).port or 0
         with client_of(f"http://{HOST}:4567", server, monkeypatch) as client:
             assert len(client.list_shards()) == 3
-    assert proxy.asked == [f"POST http://{HOST}:4567/"]
+    assert proxy.asked == [f"POST http://{HOST}:4567/ HTTP/1.1"]
 
 
 def test_a_proxy_that_refuses_or_is_away_is_named_without_its_password(
@@ -139,6 +139,31 @@ def test_a_proxy_that_refuses_or_is_away_is_named_without_its_password(
         ):
             client.list_shards()
     assert "wrong" not in str(refused.value)
+
+
+def test_what_is_no_proxy_is_told_in_a_line(monkeypatch: pytest.MonkeyPatch, proxy: Proxy) -> None:
+    with local_kinesis() as server, socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+        monkeypatch.setenv("HTTPS_PROXY", f"127.0.0.1:{port}")
+        talking = threading.Thread(target=_talk_otherwise, args=(other,))
+        talking.start()
+        with (
+            client_of(f"https://{HOST}", server, monkeypatch) as client,
+            pytest.raises(KinesisUnavailableError, match=rf"by the proxy 127\.0\.0\.1:{port}: SSH-2\.0") as told,
+        ):
+            client.list_shards()
+        other.shutdown(socket.SHUT_RDWR)
+        talking.join()
+    assert "\n" not in str(told.value)
+
+
+def _talk_otherwise(listening: socket.socket) -> None:
+    with suppress(OSError):
+        while True:
+            connection, _ = listening.accept()
+            with connection:
+                connection.sendall(b"SSH-2.0-OpenSSH_9.6\r\n")
+                connection.recv(1 << 16)
 
 
 def test_what_needs_no_proxy_is_asked_directly(proxy: Proxy, monkeypatch: pytest.MonkeyPatch) -> None:
