@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Protocol
 import pyarrow as pa
 
 from lakestream.query.answer import answer as answer_native
+from lakestream.query.form import Format
 from lakestream.query.moments import Commit
-from lakestream.query.output import Format
 from lakestream.query.question import TABLE as LAKE
 from lakestream.query.question import Asked, Changes, Engine, NetChanges, Question, ReadOptimized, Snapshot, SparkRun
 from lakestream.query.target import Kind, Target

@@ -12,8 +12,8 @@ import typer
 
 from lakestream.command import File, explained, load, named
 from lakestream.logs import log_to_stderr
+from lakestream.query.form import MOST, SHOWN, Format, require_stdout
 from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, log_of
-from lakestream.query.output import MOST, SHOWN, Format, require_stdout
 
 if TYPE_CHECKING:
     import pyarrow as pa

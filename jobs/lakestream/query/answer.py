@@ -10,9 +10,10 @@ import pyarrow as pa
 
 from lakestream.errors import SettingsError
 from lakestream.query.errors import FilesGoneError, UnreadableError
+from lakestream.query.form import Format
 from lakestream.query.hudi_folder import HudiFolder
 from lakestream.query.kept import take_back
-from lakestream.query.output import Format, write_rows
+from lakestream.query.output import write_rows
 from lakestream.query.question import Asked, Engine, NetChanges, ReadOptimized, SparkRun, names_a_time
 from lakestream.query.spans import comparison_of, span_of
 from lakestream.query.target import Kind, Target

@@ -11,9 +11,9 @@ import typer
 
 from lakestream.command import explained
 from lakestream.logs import log_to_stderr
+from lakestream.query.form import MOST, SHOWN, Format, answering, require_stdout
 from lakestream.query.kept import kept_at
 from lakestream.query.options import OptionalFile, OptionalWriter, TablePath, require_extra, target_of
-from lakestream.query.output import MOST, SHOWN, Format, answering, require_stdout
 from lakestream.query.question import TABLE, Asked, Engine, SparkRun, ask
 
 query_app = typer.Typer(help="Ask a table: as it is, as it was, what changed.", add_completion=False)

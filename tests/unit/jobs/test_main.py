@@ -129,6 +129,14 @@ def test_the_image_has_the_data_planes_commands_though_no_package_announces_any(
     assert word in capsys.readouterr().out
 
 
+def test_to_be_told_of_the_commands_is_to_wait_for_no_library_of_theirs() -> None:
+    asked = "import sys; from lakestream.main import app; app(['--help'], standalone_mode=False)"
+    told = f"{asked}; print(*{{'boto3', 'duckdb', 'locust', 'numpy', 'pyarrow', 'pyspark'}} & sys.modules.keys())"
+    done = subprocess.run([sys.executable, "-c", told], capture_output=True, text=True, check=True)
+    assert "query" in done.stdout
+    assert done.stdout.splitlines()[-1] == ""
+
+
 def test_no_command_offers_a_completion_of_its_own() -> None:
     """The shell would take it for that of all of `lakestream`."""
     commands = get_command(app)

@@ -15,8 +15,8 @@ import pytest
 from lakestream.errors import LakeStreamError
 from lakestream.query import answer
 from lakestream.query.errors import FilesGoneError
+from lakestream.query.form import Format
 from lakestream.query.moments import Commit
-from lakestream.query.output import Format
 from lakestream.query.question import Asked, Engine, Snapshot, SparkRun
 from lakestream.query.target import Kind, Target
 from lakestream.storage import LakePath, S3Settings, StoreSettings

@@ -15,7 +15,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from lakestream.query.errors import SqlError
-from lakestream.query.output import Format, write_rows
+from lakestream.query.form import Format
+from lakestream.query.output import write_rows
 
 ROWS = pa.table(
     {
