@@ -14,7 +14,9 @@ import yaml
 if TYPE_CHECKING:
     from chaos.world import World
 
-_SECONDS = 120.0
+_SECONDS = 600.0
+"""What hangs for ever is told. What is slow is not: a command asks a store for three minutes that gives no answers, and
+others may take up the machine."""
 
 
 @dataclass(frozen=True)
