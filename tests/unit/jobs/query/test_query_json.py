@@ -111,7 +111,7 @@ def keys_of(table: Table, *arguments: str) -> str:
 @pytest.mark.parametrize("command", [["query"], ["quarantine", "show"]], ids=" ".join)
 def test_a_closed_stdout_is_told(table: Table, command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """As Python has it with `>&-`."""
-    monkeypatch.setattr("lakestream.query.output.sys", SimpleNamespace(stdout=None))
+    monkeypatch.setattr("lakestream.query.form.sys", SimpleNamespace(stdout=None))
     done = CliRunner().invoke(app, [*command, str(table.folder)])
     assert done.exit_code == 2
     assert "stdout is closed" in done.stderr
