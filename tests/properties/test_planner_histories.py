@@ -303,3 +303,14 @@ def test_an_iterator_that_has_expired_is_one_of_those_that_are_to() -> None:
     machine.expire_an_iterator(calls=0)
     machine.lose_a_plan()
     machine.teardown()
+
+
+def test_what_is_trimmed_while_a_first_plan_is_made_is_told_of_by_time_too() -> None:
+    """It arrived in the very moment at which the plan was begun."""
+    machine = TrimmedHistory()
+    machine.begin(shards=3, start="TRIM_HORIZON", page_size=1, empty_pages=2, max_records=1)
+    for shard in range(3):
+        machine.put(shard=shard, count=1, late=0)
+    machine.answer_slowly(minutes=4)
+    machine.plan()
+    machine.teardown()

@@ -224,7 +224,7 @@ class Planner:
         """Bring the draft's cursors up to date with a listing: new shards, and vanished ones."""
         for cursor in vanished(draft.cursors, listing.shards):
             since = cursor.unread_since
-            self._lose(draft, Loss(cursor.shard_id, _position(cursor), None, since, max(since, draft.now)))
+            self._lose(draft, Loss(cursor.shard_id, _position(cursor), None, since, max(since, self._client.now())))
             draft.cursors[cursor.shard_id] = Finished(cursor.shard_id)
         if span := self._settings.span:  # which has passed: what appears now has nothing older than its end
             draft.cursors = adopt(draft.cursors, listing.shards, span.until, span.since)
@@ -285,8 +285,9 @@ class Planner:
         found = peek.record if isinstance(peek, Next) else None
         if found is not None and position == at(found.sequence):
             return
-        # Of how long the retention may have been meanwhile nobody knows all: lost is all before what is left.
-        end, until = (at(found.sequence), found.arrival) if found else (None, draft.now)
+        # Of how long the retention may have been meanwhile nobody knows all: lost is all before what is left; if that
+        # is nothing, up to now, which may be long after the plan was begun.
+        end, until = (at(found.sequence), found.arrival) if found else (None, self._client.now())
         self._lose(draft, Loss(cursor.shard_id, position, end, since, max(since, until)))
 
     def _lose(self, draft: _Draft, loss: Loss) -> None:
