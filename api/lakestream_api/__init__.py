@@ -4,6 +4,7 @@ from lakestream_api.advice import advice
 from lakestream_api.catalogs import Catalog, GlueTable, HiveTable
 from lakestream_api.control import Control
 from lakestream_api.errors import InvalidDocumentError, LakeStreamApiError, Problem
+from lakestream_api.filters import Filter
 from lakestream_api.kubernetes import (
     EnvFrom,
     EnvSource,
@@ -119,6 +120,7 @@ __all__ = [
     "ExecutorsStatus",
     "Failure",
     "FetchedBatch",
+    "Filter",
     "Freshness",
     "GlueTable",
     "HiveTable",

@@ -174,6 +174,9 @@ class Progress(WireModel):
     misplaced: int = Field(default=0, ge=0)
     """Records of aggregates that were left out, since they belong to other shards; not among `records`."""
 
+    filtered: int = Field(default=0, ge=0)
+    """Records that `spec.filter` left out; among `records`."""
+
     losses: tuple[LossProgress, ...] = ()
     """What was skipped, since `onDataLoss: skip` allows it."""
 

@@ -32,6 +32,8 @@ class Summarised(Protocol):
     @property
     def quarantined(self) -> int: ...
     @property
+    def filtered(self) -> int: ...
+    @property
     def largest_shard_bytes(self) -> int: ...
     @property
     def largest_shard_kinesis_records(self) -> int: ...
@@ -61,7 +63,7 @@ class Recent(WireModel):
     """The batches of the last five minutes together."""
 
     records: Count
-    """Records read."""
+    """Records read, but for those that `spec.filter` left out."""
 
     quarantined: Count
     """Those of them that are in quarantine."""
@@ -81,7 +83,7 @@ class Recent(WireModel):
         # Those of a time that the driver's clock was set back from are no later ones.
         last = [one for one in batches if end - WINDOW < one.finished_at <= end]
         return cls(
-            records=sum(one.records for one in last),
+            records=sum(one.records - one.filtered for one in last),
             quarantined=sum(one.quarantined for one in last),
             arrived=_arrived(batches, caught_up_to),
         )

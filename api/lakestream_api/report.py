@@ -75,6 +75,9 @@ class BatchSummary(WireModel):
     misplaced: Count = 0
     """Records of aggregates that were left out, since they belong to other shards."""
 
+    filtered: Count = 0
+    """Records that `spec.filter` left out."""
+
     losses: Count = 0
     """Ranges of shards that were skipped, since their records were trimmed before they were read."""
 

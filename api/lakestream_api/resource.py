@@ -9,6 +9,7 @@ from lakestream_api.base import ApiModel, problem_at
 from lakestream_api.cel import fixed, rule, rules
 from lakestream_api.errors import InvalidDocumentError, Problem
 from lakestream_api.fields import MAX_STREAM_NAME, STREAM_NAME, Location, Query, Sql, overlap
+from lakestream_api.filters import MOST_FILTERS, Filter, require_apart
 from lakestream_api.kubernetes import Kubernetes
 from lakestream_api.metadata import Metadata
 from lakestream_api.quantities import Duration, Heap, PositiveDuration, Size, cpu_millis, format_duration, format_size
@@ -242,6 +243,14 @@ class Spec(ApiModel):
     source: Source
     """Where the records come from."""
 
+    filter: tuple[Filter, ...] = Field(
+        default=(),
+        max_length=MOST_FILTERS,
+        json_schema_extra={"x-kubernetes-list-type": "map", "x-kubernetes-list-map-keys": ["path"]},
+    )
+    """What a record has to have, all of it; the others are left out before `schema` is looked at. For a
+    stream that has the records of several tables. What is no JSON object is not left out, but quarantined."""
+
     event_schema: Sql = Field(validation_alias="schema", serialization_alias="schema")
     """Columns of a record's JSON as Spark DDL, as in `order_id string, amount double`. Fields
     that it lacks, at any depth, are kept in the column `_rescued`. A record with a value that a
@@ -288,6 +297,11 @@ class Spec(ApiModel):
 
     kubernetes: Kubernetes = Kubernetes()
     """How the pods of all writers look on Kubernetes. Not used on a laptop."""
+
+    @model_validator(mode="after")
+    def _filters_are_apart(self) -> Self:
+        require_apart(self.filter)
+        return self
 
     @model_validator(mode="after")
     def _writers_are_apart(self) -> Self:

@@ -203,7 +203,8 @@ class _Parts:
                 stack.callback(by_hand.settle)
             stack.callback(sink.close)
             pipeline = Pipeline.of(
-                self.spark, definition.schema, definition.transform, sink.refusal, definition.delete_when
+                *(self.spark, definition.schema, definition.transform, sink.refusal, definition.delete_when),
+                filters=definition.filters,
             )
             # Spark would plan anew behind each stage, and give what is kept in memory a job of its own: 15 ms a batch.
             shuffles = isinstance(sink, HudiSink) or not pipeline.is_by_row

@@ -319,7 +319,7 @@ class Engine(Generic[Rows]):
             committed_at=written,
             sink=sink,
             # Of records that a transform takes together, rows are kept: there may be more of them.
-            quarantined=min(sum(entry.rows for entry in rejects), sum(stats.records for stats in shards)),
+            quarantined=min(sum(entry.rows for entry in rejects), sum(stats.taken for stats in shards)),
             rejects=rejects,
             shards=shards,
             seconds=seconds,
@@ -358,9 +358,9 @@ class Engine(Generic[Rows]):
         if plan.parts:
             return  # the stream is not to blame
         # Divided as the limit is written: 0.29 times 100 is less than 29.
-        if fetched.rejected_count and fetched.rejected_count / fetched.records > self._settings.max_rejected:
+        if fetched.rejected_count and fetched.rejected_count / fetched.taken > self._settings.max_rejected:
             raise QuarantineLimitError(
-                f"batch {plan.batch}: {fetched.rejected_count} of {fetched.records} records cannot be used, more than "
+                f"batch {plan.batch}: {fetched.rejected_count} of {fetched.taken} records cannot be used, more than "
                 f"spec.quarantine.maxFraction {self._settings.max_rejected:g} allows. Nothing of it was written. "
                 "Mend the producer and spec.schema, or raise the limit to keep such records in quarantine."
             )

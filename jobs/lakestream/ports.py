@@ -46,8 +46,9 @@ class Fetched(Generic[Rows]):
     """Frees the executors' memory."""
 
     @property
-    def records(self) -> int:
-        return sum(shard.records for shard in self.shards)
+    def taken(self) -> int:
+        """Records that no filter left out: each is in one of the two."""
+        return sum(shard.taken for shard in self.shards)
 
 
 class Planner(Protocol):

@@ -8,7 +8,7 @@ from datetime import UTC
 
 from lakestream.engine import EngineSettings
 from lakestream.kinesis import KinesisSettings, PlannerSettings, StartingPosition
-from lakestream.model import Definition
+from lakestream.model import Definition, Filter
 from lakestream.sinks.hudi.settings import HudiSettings
 from lakestream.sinks.json_files import Compression, JsonSettings
 from lakestream.spark.session import SessionSettings
@@ -98,6 +98,7 @@ def definition(document: LakeStream, writer: Writer) -> Definition:
         transform=document.spec.transform,
         delete_when=writer.hudi.delete_when if writer.hudi else None,
         compression=writer.json_files.compression.value if writer.json_files else None,
+        filters=tuple(Filter(one.steps, frozenset(one.values)) for one in document.spec.filter),
     )
 
 

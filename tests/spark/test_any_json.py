@@ -46,7 +46,7 @@ def test_a_record_comes_out_equal_or_is_quarantined_with_its_bytes(
     pipeline = Pipeline.of(spark, columns(schema), None)
     assert pipeline.schema == schema
     plan, reader = scripted([datas])
-    typed = read_batch(spark, kinesis, plan, plan.tasks, pipeline.schema, reader, Tallies(spark))
+    typed = read_batch(spark, kinesis, plan, plan.tasks, pipeline, reader, Tallies(spark))
     rows = pa.Table.from_batches(typed._collect_as_arrow()).to_pylist()  # type: ignore[operator]
     for event, data, row in zip(events, datas, rows, strict=True):
         assert row[DATA] == data

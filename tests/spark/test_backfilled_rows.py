@@ -15,7 +15,7 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from lakestream.backfill.cut import parts_of
 from lakestream.backfill.find import find_files
 from lakestream.kinesis import KinesisSettings
-from lakestream.model import BatchPlan, Taken
+from lakestream.model import BatchPlan, Filter, Taken
 from lakestream.ports import Fetched
 from lakestream.sinks.contract import BatchRef
 from lakestream.sinks.json_files import JsonSettings, JsonSink
@@ -115,6 +115,23 @@ def test_rows_of_a_table_with_a_column_that_is_not_read_from_json_are_kept(
     found.release()
 
 
+def test_archived_events_are_filtered_and_rows_are_not(spark: SparkSession, fetch: Fetch, tmp_path: Path) -> None:
+    """Rows have what the transform makes, and need not have what the filter looks at."""
+    path = tmp_path / "events.json"
+    path.write_bytes(b'{"id":"a","type":"order"}\n{"id":["b"],"type":"visit"}\nbad\n{"id":"c"}\n')
+    orders = Pipeline.of(spark, "id string", None, filters=(Filter(("type",), frozenset({"order"})),))
+    found = fetch(path, is_table=False, by=orders)
+    assert [row["id"] for row in found.rows.collect()] == ["a"]
+    assert [bytes(row["data"]) for row in found.rejected.collect()] == [b"bad"]
+    (stats,) = found.shards
+    assert (stats.records, stats.filtered, found.rejected_count) == (4, 2, 1)
+    found.release()
+    path.write_bytes(b'{"id":"a"}\n')
+    rows = fetch(path, by=orders)
+    assert [row["id"] for row in rows.rows.collect()] == ["a"]
+    rows.release()
+
+
 def test_a_null_in_an_array_that_has_none_is_kept_in_quarantine(
     spark: SparkSession, fetch: Fetch, tmp_path: Path
 ) -> None:
@@ -167,7 +184,7 @@ def test_files_of_events_go_through_the_transform(fetch: Fetch, tmp_path: Path) 
     assert (two["name"], two["_sequence_number"]) == ("B", "25")
     (rejected,) = found.rejected.collect()
     assert (rejected["_reason"], rejected["sequence_number"]) == ("not JSON", "17")
-    assert (found.records, found.rejected_count, found.arrivals) == (3, 1, ())
+    assert (found.taken, found.rejected_count, found.arrivals) == (3, 1, ())
     found.release()
 
 

@@ -71,7 +71,7 @@ def ids(rows: Any) -> list[str]:
 def rejected(fetched: Fetched[Any]) -> list[tuple[str, str]]:
     found = sorted((orjson.loads(bytes(row.data))["id"], row._reason) for row in fetched.rejected.collect())
     assert fetched.rejected_count == len(found)
-    assert fetched.records >= len(RECORDS), "all of them are told of"
+    assert fetched.taken >= len(RECORDS), "all of them are told of"
     return found
 
 

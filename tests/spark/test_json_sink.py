@@ -127,7 +127,7 @@ def test_what_is_fetched_is_counted_by_shard(fetch: Fetch) -> None:
         ("shardId-000000000002", 3, sum(map(len, TASKS[2]))),
     ]
     assert [s.kinesis_records for s in fetched.shards] == [None, None], "there is no aggregate"
-    assert (fetched.records, fetched.rejected_count, fetched.rows.count()) == (7, 3, 4)
+    assert (fetched.taken, fetched.rejected_count, fetched.rows.count()) == (7, 3, 4)
     assert (fetched.shards[0].last_arrival - fetched.shards[0].first_arrival).total_seconds() == 3
     assert fetched.arrivals[0] == fetched.shards[0].first_arrival
     assert fetched.arrivals[-1] == fetched.shards[0].last_arrival

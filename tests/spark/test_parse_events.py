@@ -100,7 +100,7 @@ def typed(
     def parse(records: list[bytes], ddl: str = DDL) -> tuple[Pipeline, list[Row]]:
         pipeline = Pipeline.of(spark, ddl, None)
         plan, reader = scripted([records])
-        return pipeline, read_batch(spark, kinesis, plan, plan.tasks, pipeline.schema, reader, Tallies(spark)).collect()
+        return pipeline, read_batch(spark, kinesis, plan, plan.tasks, pipeline, reader, Tallies(spark)).collect()
 
     return parse
 
@@ -135,7 +135,7 @@ def test_events_have_the_columns_of_the_schema_and_of_kinesis(
 ) -> None:
     pipeline = Pipeline.of(spark, "id string", None)
     plan, reader = scripted([[b'{"id":"a"}', b"bad"], [b'{"id":"b","x":1}']])
-    typed = read_batch(spark, kinesis, plan, plan.tasks, pipeline.schema, reader, Tallies(spark))
+    typed = read_batch(spark, kinesis, plan, plan.tasks, pipeline, reader, Tallies(spark))
     rows = [row.asDict() for row in good_events(typed).collect()]
     arrival = datetime(2026, 1, 31, 12)
     common = {"_sequence_number": "1", "_sub_sequence": 0, "_arrival": arrival, "_partition_key": "key-1"}

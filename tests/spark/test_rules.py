@@ -53,7 +53,7 @@ def test_rows_change_only_with_the_rules(
 ) -> None:
     pipeline = Pipeline.of(spark, DDL, "SELECT * FROM events")
     plan, reader = scripted([RECORDS])
-    typed = read_batch(spark, kinesis, plan, plan.tasks, pipeline.schema, reader, Tallies(spark))
+    typed = read_batch(spark, kinesis, plan, plan.tasks, pipeline, reader, Tallies(spark))
     divided = pipeline.divide(typed)
     both = (divided.rows, divided.rejected.select("data", "_reason"))
     rows = [row[0] for frame in both for row in frame.select(sf.to_json(sf.struct("*"), MICROS)).collect()]

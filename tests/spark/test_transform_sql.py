@@ -34,7 +34,7 @@ def test_rows_are_what_the_query_selects(
     pipeline = Pipeline.of(spark, DDL, sql, lambda _: sf.when(sf.col("id").isNull(), sf.lit("missing: id")))
     assert pipeline.output.simpleString() == "struct<id:string,twice:bigint,dt:string>"
     plan, reader = scripted([[b'{"id":"a","n":1}', b'{"id":"b","n":2,"at":"2026-01-31T23:59:59Z"}', b'{"n":3}']])
-    typed = read_batch(spark, kinesis, plan, plan.tasks, pipeline.schema, reader, Tallies(spark))
+    typed = read_batch(spark, kinesis, plan, plan.tasks, pipeline, reader, Tallies(spark))
     divided = pipeline.divide(typed)
     assert [tuple(row) for row in divided.rows.collect()] == [("b", 4, "2026-01-31")]
     assert [bytes(row["data"]) for row in divided.rejected.collect()] == [b'{"n":3}']
@@ -48,7 +48,7 @@ def test_rows_are_counted_and_made_by_the_same_rules(
     sql = "SELECT to_date(id, 'yyyy-MM-dd') AS day FROM events"
     pipeline = Pipeline.of(spark, DDL, sql, lambda _: sf.when(sf.col("day") < "2026-01-01", sf.lit("old")))
     plan, reader = scripted([[b'{"id":"2026-1-5"}', b'{"id":"2026-01-05"}', b'{"id":"2025-01-05"}']])
-    divided = pipeline.divide(read_batch(spark, kinesis, plan, plan.tasks, pipeline.schema, reader, Tallies(spark)))
+    divided = pipeline.divide(read_batch(spark, kinesis, plan, plan.tasks, pipeline, reader, Tallies(spark)))
     assert divided.refused == 1
     assert {str(row.day) for row in divided.rows.collect()} == {"None", "2026-01-05"}
 
@@ -58,7 +58,7 @@ def test_texts_are_what_they_are(spark: SparkSession, kinesis: KinesisSettings, 
     texts = "'${x}' AS x, '${env:PATH}' AS path, '${system:java.home}' AS home, '${spark.app.name}' AS name"
     pipeline = Pipeline.of(spark, DDL, f"SELECT {texts} FROM events")
     plan, reader = scripted([[b"{}"]])
-    divided = pipeline.divide(read_batch(spark, kinesis, plan, plan.tasks, pipeline.schema, reader, Tallies(spark)))
+    divided = pipeline.divide(read_batch(spark, kinesis, plan, plan.tasks, pipeline, reader, Tallies(spark)))
     found = [tuple(row) for row in divided.rows.collect()]
     assert found == [("${x}", "${env:PATH}", "${system:java.home}", "${spark.app.name}")]
 
@@ -114,7 +114,7 @@ def test_the_record_of_a_row_is_known_behind_any_query_that_makes_it_of_one(
 ) -> None:
     plan, reader = scripted([[b'{"id":"a","n":1}', b'{"id":"b","n":2}']])
     pipeline = Pipeline.of(spark, DDL, None)
-    typed = read_batch(spark, kinesis, plan, plan.tasks, pipeline.schema, reader, Tallies(spark))
+    typed = read_batch(spark, kinesis, plan, plan.tasks, pipeline, reader, Tallies(spark))
     rows = transform(good_events(typed), sql)
     traced = with_origin(rows)
     assert (traced is None) == (found is None)

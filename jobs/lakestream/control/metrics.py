@@ -58,27 +58,20 @@ class PrometheusProgress:
         def gauge(name: str, meaning: str) -> Gauge:
             return Gauge(f"lakestream_{name}", meaning, names, registry=registry)
 
+        def histogram(name: str, meaning: str, *labels: str) -> Histogram:
+            labels = (*names, *labels)
+            return Histogram(f"lakestream_{name}", meaning, labels, buckets=_SECONDS, registry=registry)
+
         self._batches = counter("batches", "Batches committed.")
         self._records = counter("records", "Records read and committed.")
         self._bytes = counter("record_bytes", "Bytes of record data committed.")
         self._quarantined = counter("quarantined_records", "Records kept in quarantine.")
         self._losses = counter("losses", "Ranges of shards that were trimmed before they were read, and skipped.")
+        self._filtered = counter("filtered_records", "Records left out by spec.filter.")
         self._misplaced = counter("misplaced_records", "Records of aggregates left out, as of other shards.")
         self._rows = counter("rows_written", "Rows given to the sink.")
-        self._batch_seconds = Histogram(
-            "lakestream_batch_duration_seconds",
-            "Work of a batch, waiting for the trigger excluded.",
-            names,
-            buckets=_SECONDS,
-            registry=registry,
-        )
-        self._stage_seconds = Histogram(
-            "lakestream_stage_duration_seconds",
-            "Work of a batch by stage.",
-            (*names, "stage"),
-            buckets=_SECONDS,
-            registry=registry,
-        )
+        self._batch_seconds = histogram("batch_duration_seconds", "Work of a batch, waiting for the trigger excluded.")
+        self._stage_seconds = histogram("stage_duration_seconds", "Work of a batch by stage.", "stage")
         self._lag = gauge("last_batch_lag_seconds", "Lag of the slowest shard; 0 at its tip.")
         self._shard_lag = Gauge(
             "lakestream_shard_lag_seconds", "Lag of each shard, up to 100.", (*names, "shard"), registry=registry
@@ -108,6 +101,7 @@ class PrometheusProgress:
         self._quarantined.labels(*job).inc(progress.quarantined)
         self._losses.labels(*job).inc(len(progress.losses))
         self._misplaced.labels(*job).inc(progress.misplaced)
+        self._filtered.labels(*job).inc(progress.filtered)
         self._rows.labels(*job).inc(progress.rows_written)
         self._batch_seconds.labels(*job).observe(progress.seconds.total)
         for stage in type(progress.seconds).model_fields:

@@ -88,8 +88,6 @@ def progress_of(
     """The progress of a committed batch.
 
     Args:
-        commit: the batch.
-        job: the job.
         executors: that ran the batch.
         arrivals: arrival times at evenly spaced quantiles of the batch's records, first to last.
         commit_seconds: what writing the commit down took.
@@ -111,6 +109,7 @@ def progress_of(
         quarantined=commit.quarantined,
         losses=_losses(commit),
         misplaced=commit.misplaced,
+        filtered=commit.filtered,
         rows_written=commit.rows_written,
         seconds=_stages(commit, commit_seconds),
         trigger_interval=job.trigger_interval,
@@ -325,9 +324,10 @@ class ProgressReporter:
         self._previous = progress
         self._read_until.append(commit.horizon)
         logger.info(
-            "batch %d: %d records, %d rows, %d in quarantine, %.1f s of work, lag %.1f s",
+            "batch %d: %d records%s, %d rows, %d in quarantine, %.1f s of work, lag %.1f s",
             progress.batch,
             progress.records,
+            f", {progress.filtered} left out by the filter" if progress.filtered else "",
             progress.rows_written,
             progress.quarantined,
             progress.seconds.total,

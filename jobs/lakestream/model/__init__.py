@@ -2,7 +2,7 @@
 
 from lakestream.model.commit import PAUSE, TABLE_SERVICES, BatchCommit, ShardStats, SinkCommit
 from lakestream.model.cursors import Cursor, Finished, Reading, Unpinned, Waiting
-from lakestream.model.definition import RULES, Definition
+from lakestream.model.definition import RULES, Definition, Filter
 from lakestream.model.files import FileEntry
 from lakestream.model.findings import Finding, united
 from lakestream.model.plan import BatchPlan
@@ -22,6 +22,7 @@ __all__ = [
     "Definition",
     "FileEntry",
     "FilePart",
+    "Filter",
     "Finding",
     "Finished",
     "Format",

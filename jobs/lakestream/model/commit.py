@@ -89,13 +89,20 @@ class ShardStats:
     last_arrival: datetime
     kinesis_records: int | None = None
     """As Kinesis counts them, a KPL aggregate as one. None: as many as `records`."""
+    filtered: int = 0
+    """How many of the user records `spec.filter` left out."""
 
     def __post_init__(self) -> None:
         require_count("records", self.records)
         require_count("bytes", self.bytes)
         require_count("kinesis_records", self.kinesis_records or 0)
+        require_count("filtered", self.filtered)
         require_utc("first_arrival", self.first_arrival)
         require_utc("last_arrival", self.last_arrival)
+
+    @property
+    def taken(self) -> int:
+        return self.records - self.filtered
 
     def to_row(self) -> list[Any]:
         return [
@@ -107,9 +114,9 @@ class ShardStats:
         ]
 
     @classmethod
-    def from_row(cls, row: list[Any], kinesis_records: int | None) -> ShardStats:
-        shard_id, records, size, first_arrival, last_arrival = row
-        return cls(shard_id, records, size, required_time(first_arrival), required_time(last_arrival), kinesis_records)
+    def from_row(cls, row: list[Any], kinesis_records: int | None, filtered: int) -> ShardStats:
+        shard_id, records, size, first, last = row
+        return cls(shard_id, records, size, required_time(first), required_time(last), kinesis_records, filtered)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,8 +185,8 @@ class BatchCommit:
         for name in ("planned_at", "committed_at", "base", "horizon", "read_from"):
             require_utc(name, getattr(self, name))
         require_text("readmits", *self.readmits)
-        if self.quarantined > self.records:
-            raise InvalidValueError(f"batch {self.batch}: {self.quarantined} of {self.records} records quarantined")
+        if self.quarantined > (taken := self.records - self.filtered):
+            raise InvalidValueError(f"batch {self.batch}: {self.quarantined} of {taken} records quarantined")
         require_sorted(f"batch {self.batch}: cursors", [c.shard_id for c in self.cursors])
         require_sorted(f"batch {self.batch}: shards", [s.shard_id for s in self.shards])
 
@@ -252,6 +259,11 @@ class BatchCommit:
         return sum(s.records if s.kinesis_records is None else s.kinesis_records for s in self.shards)
 
     @property
+    def filtered(self) -> int:
+        """How many of the records were left out by `spec.filter`."""
+        return sum(s.filtered for s in self.shards)
+
+    @property
     def rows_written(self) -> int:
         """Rows that the sink made visible; deletes and duplicates within the batch make it differ from `records`."""
         return 0 if self.sink is None else self.sink.rows
@@ -282,6 +294,7 @@ class BatchCommit:
                 "rejects": [entry.to_row() for entry in self.rejects],
                 "misplaced": self.misplaced,
                 **aggregated,
+                **({"filtered": [s.filtered for s in self.shards]} if self.filtered else {}),
                 **({"rejectedBy": self.rejected_by} if self.rejected_by else {}),
                 **({"readmits": self.readmits} if self.readmits else {}),
                 **({"backfills": self.backfills} if self.backfills else {}),
@@ -313,10 +326,11 @@ class BatchCommit:
                 sink=None if fields["sink"] is None else SinkCommit.from_fields(fields["sink"]),
                 cursors=tuple(cursor_from_row(row) for row in fields["cursors"]),
                 shards=tuple(
-                    ShardStats.from_row(row, kinesis_records)
-                    for row, kinesis_records in zip(
+                    ShardStats.from_row(*row)
+                    for row in zip(
                         fields["shards"],
                         fields.get("kinesisRecords") or repeat(None, len(fields["shards"])),
+                        fields.get("filtered") or repeat(0, len(fields["shards"])),
                         strict=True,
                     )
                 ),

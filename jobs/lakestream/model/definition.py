@@ -17,6 +17,24 @@ quarantine. Raise it with every change that makes another row, or none, of some 
 
 
 @dataclass(frozen=True, slots=True)
+class Filter:
+    """What a record has to have at one place to be taken."""
+
+    steps: tuple[str, ...]
+    """Names, from the outside in."""
+    values: frozenset[str]
+    """What may be there: texts, and numbers and booleans as they are written."""
+
+    def to_row(self) -> list[Any]:
+        return [list(self.steps), sorted(self.values)]
+
+    @classmethod
+    def from_row(cls, row: list[Any]) -> Filter:
+        steps, values = row
+        return cls(tuple(steps), frozenset(values))
+
+
+@dataclass(frozen=True, slots=True)
 class Definition:
     """All that decides which row a record becomes, or that it is quarantined.
 
@@ -39,6 +57,9 @@ class Definition:
     """The writer's `json.compression`, which decides the names of the files that a batch is written to, and not its
     rows; None: of another sink, or of a release that did not keep it."""
 
+    filters: tuple[Filter, ...] = ()
+    """`spec.filter`, all of which a record has to meet."""
+
     def __post_init__(self) -> None:
         if self.rules < 1:
             raise InvalidValueError(f"rules are numbered from 1, got {self.rules}")
@@ -46,6 +67,7 @@ class Definition:
     def differences(self, other: Definition) -> str:
         """What another definition has changed, in the document's words."""
         changed = {
+            "spec.filter": self.filters != other.filters,
             "spec.schema": self.schema != other.schema,
             "spec.transform": self.transform != other.transform,
             "hudi.deleteWhen": self.delete_when != other.delete_when,
@@ -72,9 +94,10 @@ class Definition:
             "transform": self.transform,
             "deleteWhen": self.delete_when,
             "rules": self.rules,
+            **({"filter": [one.to_row() for one in self.filters]} if self.filters else {}),
         }
 
     @classmethod
     def from_fields(cls, fields: dict[str, Any]) -> Definition:
         row = (fields["schema"], fields["transform"], fields["deleteWhen"], fields["rules"])
-        return cls(*row, fields.get("compression"))
+        return cls(*row, fields.get("compression"), tuple(map(Filter.from_row, fields.get("filter", ()))))

@@ -94,8 +94,8 @@ def _why_nothing(same: int, several: int) -> str:
     reasons = []
     if same:
         reasons.append(
-            f"{same:,} records were rejected by the very spec.schema, spec.transform and deleteWhen that the document "
-            "has, and would be again: mend these first"
+            f"{same:,} records were rejected by the very spec.filter, spec.schema, spec.transform and deleteWhen that "
+            "the document has, and would be again: mend these first"
         )
     if several:
         reasons.append(f"{several:,} rows were made of several records each by a transform, and are no records")

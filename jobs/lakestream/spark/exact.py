@@ -100,7 +100,7 @@ def exact_reader(schema: st.StructType) -> Callable[[bytes], Read]:
     event, lacking = _struct(schema, top=True), lacking_of(schema)
 
     def read(data: bytes) -> Read:
-        record = _decoded(data)
+        record = decoded(data)
         if not isinstance(record, dict):
             raise RecordError(NOT_AN_OBJECT)
         values, rest = event(record), lacking(record)
@@ -116,7 +116,7 @@ def _refuse_constant(_: str) -> NoReturn:
 _DECODER = json.JSONDecoder(parse_int=Raw, parse_float=Raw, parse_constant=_refuse_constant)
 
 
-def _decoded(data: bytes) -> _Value:
+def decoded(data: bytes) -> _Value:
     if not data:
         raise RecordError(EMPTY)
     try:

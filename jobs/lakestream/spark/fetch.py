@@ -74,13 +74,14 @@ class SparkFetcher:
         if len(self._tallies.of(plan.batch)) < len(plan.parts or plan.tasks):
             _look_at_all(typed)  # a transform need not
         tallies = [tally for task in self._tallies.of(plan.batch).values() for tally in task]
+        shards = _shard_stats(tallies)
         rejected = sum(tally.rejected for tally in tallies) + divided.refused + (screened.records if screened else 0)
         return Fetched(
             rows=divided.rows,
             rejected=divided.rejected,
             # Of records that a transform takes together, rows are refused: there may be more of them.
-            rejected_count=min(rejected, sum(tally.records for tally in tallies)),
-            shards=_shard_stats(tallies),
+            rejected_count=min(rejected, sum(stats.taken for stats in shards)),
+            shards=shards,
             # How fresh records are that somebody has asked for tells nothing of the stream.
             arrivals=() if plan.parts else merge_quantiles([(one.records, one.arrivals) for one in tallies]),
             findings=lambda: self._findings.of(plan.batch),
@@ -100,12 +101,12 @@ class SparkFetcher:
         """The plan's records, and what becomes of them."""
         pipeline = self._pipeline
         if plan.readmits:
-            return read_readmitted(self._spark, self._quarantine, plan, pipeline.schema, self._tallies), pipeline
+            return read_readmitted(self._spark, self._quarantine, plan, pipeline, self._tallies), pipeline
         if plan.backfills:
             of_table = plan.backfills[0][0].is_table
             pipeline = pipeline.of_table if of_table else pipeline
             s3 = self._quarantine.s3
-            frame = read_backfill(self._spark, s3, plan, pipeline.schema, self._tallies, of_table=of_table)
+            frame = read_backfill(self._spark, s3, plan, pipeline, self._tallies, of_table=of_table)
             return frame, pipeline
         settings, trim = self._settings, plan.trim
         if plan.spans:
@@ -115,7 +116,7 @@ class SparkFetcher:
         settings = replace(settings, retention=trim.retention) if trim else settings
         reader = self._findings.kept(plan.batch, self._reader)
         tasks = plan.spans or plan.tasks
-        return read_batch(self._spark, settings, plan, tasks, pipeline.schema, reader, self._tallies), pipeline
+        return read_batch(self._spark, settings, plan, tasks, pipeline, reader, self._tallies), pipeline
 
 
 def _look_at_all(typed: DataFrame) -> None:
@@ -146,6 +147,7 @@ def _stats(shard_id: str, tallies: Sequence[Tally]) -> ShardStats:
         first_arrival=_time(min(tally.arrivals[0] for tally in tallies)),
         last_arrival=_time(max(tally.arrivals[-1] for tally in tallies)),
         kinesis_records=None if kinesis_records == records else kinesis_records,
+        filtered=sum(tally.filtered for tally in tallies),
     )
 
 

@@ -11,6 +11,7 @@ from pyspark.sql import functions as sf
 from pyspark.sql.types import StructField, StructType
 
 from lakestream.errors import ExpressionError, SchemaError, SinkError
+from lakestream.model import Filter
 from lakestream.spark.events import REASON, ROW, events_schema, unreadable
 from lakestream.spark.failing import failing_records, failure_of
 from lakestream.spark.origin import ORIGIN, with_origin
@@ -78,10 +79,18 @@ class Pipeline:
     """Of the sink, for rows of `output`."""
     delete_when: str | None = None
     """Of the sink as well: a predicate that it looks at for each row."""
+    filters: tuple[Filter, ...] = ()
+    """`spec.filter`: which records are looked at at all."""
 
     @classmethod
     def of(
-        cls, spark: SparkSession, ddl: str, sql: str | None, guard: Guard | None = None, delete_when: str | None = None
+        cls,
+        spark: SparkSession,
+        ddl: str,
+        sql: str | None,
+        guard: Guard | None = None,
+        delete_when: str | None = None,
+        filters: tuple[Filter, ...] = (),
     ) -> Pipeline:
         """Check schema and transform against each other and Spark, without reading anything.
 
@@ -91,6 +100,7 @@ class Pipeline:
             sql: `spec.transform`.
             guard: of the sink.
             delete_when: `spec.writers.hudi.deleteWhen`; the sink checks it.
+            filters: `spec.filter`.
 
         Raises:
             SchemaError: names `spec.schema` or `spec.transform`, and the column.
@@ -110,13 +120,14 @@ class Pipeline:
             is_by_row=sql is None or is_by_row(rows),
             refusal=None if guard is None else guard(rows.schema),
             delete_when=delete_when,
+            filters=filters,
         )
 
     @property
     def of_table(self) -> Pipeline:
-        """For rows that are as the table has them: no transform, and all of its columns come from the row."""
+        """For rows as the table has them: no filter, no transform, and all of its columns come from the row."""
         columns = ", ".join(f"{_of_row(field)} AS {quoted(field.name)}" for field in self.output.fields)
-        return replace(self, schema=self.output, sql=f"SELECT {columns} FROM {VIEW}")
+        return replace(self, schema=self.output, sql=f"SELECT {columns} FROM {VIEW}", filters=())
 
     def without_failing(self, typed: DataFrame) -> Screened | None:
         """The same records, of which those at which the document's SQL fails have that as their reason; None: it fails

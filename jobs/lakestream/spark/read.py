@@ -5,14 +5,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import StructType
 
 from lakestream.faults import reach
 from lakestream.kinesis import KinesisSettings
 from lakestream.model import BatchPlan, FileEntry, FilePart, ShardRange
 from lakestream.spark.arrow import map_in_arrow
 from lakestream.spark.events import events_schema, typed
+from lakestream.spark.filters import taken
 from lakestream.spark.parts import literals_of, read_parts
+from lakestream.spark.pipeline import Pipeline
 from lakestream.spark.rejects import read_rejects
 from lakestream.spark.tallies import Tallies
 from lakestream.spark.worker import settle_worker
@@ -30,7 +31,7 @@ def read_batch(
     settings: KinesisSettings,
     plan: BatchPlan,
     tasks: Sequence[Sequence[ShardRange]],
-    schema: StructType,
+    pipeline: Pipeline,
     reader: Reader,
     tallies: Tallies,
 ) -> DataFrame:
@@ -43,7 +44,7 @@ def read_batch(
         settings: how executors reach Kinesis; pickled.
         plan: names the ranges.
         tasks: these, by task: of the stream, or of a span; one at least.
-        schema: of the events; pickled.
+        pipeline: what becomes of the records.
         reader: yields the records of ranges, with the columns of `lakestream.kinesis.SCHEMA`; pickled.
         tallies: are told what each task has read; pickled.
     """
@@ -51,11 +52,11 @@ def read_batch(
     def read(ranges: Sequence[ShardRange]) -> "Iterator[pa.RecordBatch]":
         return past_half(reader(settings, ranges), sum(piece.expected_records for piece in ranges))
 
-    return _events(spark, plan.batch, tasks, read, schema, tallies)
+    return _events(spark, plan.batch, tasks, read, pipeline, tallies)
 
 
 def read_readmitted(
-    spark: SparkSession, place: StoreSettings, plan: BatchPlan, schema: StructType, tallies: Tallies
+    spark: SparkSession, place: StoreSettings, plan: BatchPlan, pipeline: Pipeline, tallies: Tallies
 ) -> DataFrame:
     """The records of a plan's files of the quarantine, as `read_batch` gives those of the stream.
 
@@ -63,18 +64,18 @@ def read_readmitted(
         spark: the session.
         place: the writer's quarantine; pickled.
         plan: has at least one such file.
-        schema: of the events; pickled.
+        pipeline: what becomes of the records.
         tallies: are told what each task has read; pickled.
     """
 
     def read(files: Sequence[FileEntry]) -> "Iterator[pa.RecordBatch]":
         return past_half(read_rejects(place, files), sum(entry.rows for entry in files))
 
-    return _events(spark, plan.batch, plan.readmits, read, schema, tallies)
+    return _events(spark, plan.batch, plan.readmits, read, pipeline, tallies)
 
 
 def read_backfill(
-    spark: SparkSession, s3: S3Settings, plan: BatchPlan, schema: StructType, tallies: Tallies, *, of_table: bool
+    spark: SparkSession, s3: S3Settings, plan: BatchPlan, pipeline: Pipeline, tallies: Tallies, *, of_table: bool
 ) -> DataFrame:
     """The records of a plan's parts of files, as `read_batch` gives those of the stream.
 
@@ -82,16 +83,16 @@ def read_backfill(
         spark: the session.
         s3: how to reach files on S3; pickled.
         plan: has at least one such part.
-        schema: of the events, or of the table; pickled.
+        pipeline: what becomes of the records; of rows of a table, that of these.
         tallies: are told what each task has read; pickled.
         of_table: the records are rows of a table.
     """
-    literals = literals_of(schema)
+    literals = literals_of(pipeline.schema)
 
     def read(parts: Sequence[FilePart]) -> "Iterator[pa.RecordBatch]":
         return past_half(read_parts(s3, parts, literals), sum(part.rows for part in parts))
 
-    return _events(spark, plan.batch, plan.backfills, read, schema, tallies, of_table=of_table)
+    return _events(spark, plan.batch, plan.backfills, read, pipeline, tallies, of_table=of_table)
 
 
 def _events(
@@ -99,20 +100,24 @@ def _events(
     number: int,
     tasks: Sequence[Task],
     records: "Callable[[Task], Iterator[pa.RecordBatch]]",
-    schema: StructType,
+    pipeline: Pipeline,
     tallies: Tallies,
     *,
     of_table: bool = False,
 ) -> DataFrame:
+    schema, filters = pipeline.schema, pipeline.filters  # and not the JVM's columns: they are pickled
     # Each task unpickles what all of them are given: of what is the others' it shall only copy bytes.
     pickled = [pickle.dumps(task) for task in tasks]
+
+    def become(raw: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+        return typed(taken(raw, filters), schema, of_table=of_table)
 
     def read(batches: "Iterable[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         settle_worker()
         for batch in batches:
             for task in batch.column(0).to_pylist():
                 own: Task = pickle.loads(pickled[task])
-                yield from tallies.kept(number, task, typed(records(own), schema, of_table=of_table))
+                yield from tallies.kept(number, task, records(own), become)
 
     return map_in_arrow(spark.range(0, len(tasks), 1, len(tasks)), read, events_schema(schema, of_table=of_table))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -11,13 +11,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark import AccumulatorParam
 
-from lakestream.spark.events import DATA, REASON
+from lakestream.spark.events import REASON
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 QUANTILES = [step / 20 for step in range(21)]
 """Arrival times that stand for all of them: the first, every 5 %, the last."""
+
+Become: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 _BATCHES = 4
 """So many of the newest are remembered: more than are ever in hand."""
@@ -34,6 +36,8 @@ class Tally:
     """As Kinesis counts them, a KPL aggregate as one."""
     bytes: int
     """Their data."""
+    filtered: int
+    """User records that a filter leaves out."""
     rejected: int
     """Those with a reason."""
     arrivals: tuple[int, ...]
@@ -54,14 +58,23 @@ class Tallies:
     def __init__(self, spark: SparkSession) -> None:
         self._found = spark.sparkContext.accumulator({}, _Latest())
 
-    def kept(self, batch: int, task: int, events: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """The events of a task (`typed`) as they are; once all are handed on, the driver is told how many."""
+    def kept(
+        self, batch: int, task: int, records: Iterable[pa.RecordBatch], become: Become
+    ) -> Iterator[pa.RecordBatch]:
+        """What becomes of the records of a task, as it is; once all is handed on, the driver is told how many there
+        were.
+
+        Args:
+            batch: its number.
+            task: of the batch.
+            records: raw ones (`lakestream.kinesis.SCHEMA`), each shard's in batches of its own.
+            become: makes events of them (`typed`).
+        """
         shards: defaultdict[str, _Count] = defaultdict(_Count)
-        for part in events:
-            if part.num_rows:
-                # The reader gives each shard batches of its own.
-                shards[part.column("_shard_id")[0].as_py()].add(part)
-            yield part
+        for events in become(_counted(records, shards)):
+            if events.num_rows:
+                shards[events.column("_shard_id")[0].as_py()].hand_on(events)
+            yield events
         self._found.add({batch: {task: tuple(count.tally(shard) for shard, count in sorted(shards.items()))}})
 
     def of(self, batch: int) -> Mapping[int, tuple[Tally, ...]]:
@@ -69,25 +82,39 @@ class Tallies:
         return self._found.value.get(batch, {})
 
 
+def _counted(records: Iterable[pa.RecordBatch], shards: defaultdict[str, _Count]) -> Iterator[pa.RecordBatch]:
+    for part in records:
+        if part.num_rows:
+            shards[part.column("shard_id")[0].as_py()].add(part)
+        yield part
+
+
 @dataclass(slots=True)
 class _Count:
     records: int = 0
     kinesis_records: int = 0
     bytes: int = 0
+    handed_on: int = 0
     rejected: int = 0
     arrivals: list[pa.Array] = field(default_factory=list)
 
-    def add(self, events: pa.RecordBatch) -> None:
-        self.records += events.num_rows
+    def add(self, records: pa.RecordBatch) -> None:
+        self.records += records.num_rows
         # User records of an aggregate are numbered from 0 on.
-        self.kinesis_records += pc.sum(pc.equal(events.column("_sub_sequence"), 0)).as_py()
-        self.bytes += pc.sum(pc.binary_length(events.column(DATA))).as_py()
+        self.kinesis_records += pc.sum(pc.equal(records.column("sub_sequence"), 0)).as_py()
+        self.bytes += pc.sum(pc.binary_length(records.column("data"))).as_py()
+        self.arrivals.append(records.column("arrival").cast(pa.int64()))
+
+    def hand_on(self, events: pa.RecordBatch) -> None:
+        self.handed_on += events.num_rows
         self.rejected += events.num_rows - events.column(REASON).null_count
-        self.arrivals.append(events.column("_arrival").cast(pa.int64()))
 
     def tally(self, shard_id: str) -> Tally:
         quantiles = pc.quantile(pa.chunked_array(self.arrivals), QUANTILES, interpolation="lower").to_pylist()
-        return Tally(shard_id, self.records, self.kinesis_records, self.bytes, self.rejected, tuple(quantiles))
+        filtered = self.records - self.handed_on
+        return Tally(
+            *(shard_id, self.records, self.kinesis_records, self.bytes, filtered, self.rejected, tuple(quantiles))
+        )
 
 
 class _Latest(AccumulatorParam[_ByBatch]):

@@ -215,7 +215,7 @@ def test_counters_add_up_and_gauges_show_the_last_batch() -> None:
     publisher = PrometheusProgress(registry)
     publisher.publish(progress(6, lag=30, freshness=Freshness(p50_seconds=1, p99_seconds=2)))
     lost = LossProgress(shard_id="shard-0", since=EPOCH_TIME, until=EPOCH_TIME)
-    publisher.publish(progress(7, lag=3).model_copy(update={"losses": (lost,) * 3, "misplaced": 5}))
+    publisher.publish(progress(7, lag=3).model_copy(update={"losses": (lost,) * 3, "misplaced": 5, "filtered": 6}))
 
     def value(name: str, **labels: str) -> float | None:
         return registry.get_sample_value(name, {**LABELS, **labels})
@@ -226,6 +226,7 @@ def test_counters_add_up_and_gauges_show_the_last_batch() -> None:
     assert value("lakestream_quarantined_records_total") == 4
     assert value("lakestream_losses_total") == 3
     assert value("lakestream_misplaced_records_total") == 5
+    assert value("lakestream_filtered_records_total") == 6
     assert value("lakestream_rows_written_total") == 196
     assert value("lakestream_last_batch_lag_seconds") == 3
     assert value("lakestream_shards") == 2

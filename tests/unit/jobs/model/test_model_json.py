@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lakestream.errors import CorruptLogError
+from lakestream.errors import CorruptLogError, InvalidValueError
 from lakestream.model import (
     BatchCommit,
     BatchPlan,
@@ -61,11 +61,21 @@ def test_records_as_kinesis_counts_them_are_told_apart_from_what_earlier_release
     assert [old.kinesis_records, old.records] == [507, 507]
 
 
-def test_without_aggregates_a_commit_says_nothing_of_them() -> None:
+def test_without_aggregates_and_filters_a_commit_says_nothing_of_them() -> None:
     shards = (ShardStats("shardId-0", 500, 1000, NOW, NOW),)
     commit = BatchCommit.of(an_empty_plan(), epoch=1, committed_at=NOW, shards=shards)
     assert b"kinesisRecords" not in commit.to_json()
-    assert commit.kinesis_records == 500
+    assert b"filtered" not in commit.to_json()
+    assert (commit.kinesis_records, commit.filtered) == (500, 0)
+
+
+def test_what_a_filter_left_out_is_among_what_was_read() -> None:
+    shards = (ShardStats("a", 500, 1000, NOW, NOW, filtered=499), ShardStats("b", 7, 70, NOW, NOW))
+    commit = BatchCommit.of(an_empty_plan(), epoch=1, committed_at=NOW, shards=shards, quarantined=8)
+    assert (commit.records, commit.filtered) == (507, 499)
+    assert BatchCommit.from_json(commit.to_json()) == commit
+    with pytest.raises(InvalidValueError, match="9 of 8 records quarantined"):
+        replace(commit, quarantined=9)
 
 
 @given(plans())

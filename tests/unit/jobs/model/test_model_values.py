@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
 
@@ -15,6 +16,7 @@ from lakestream.model import (
     BatchCommit,
     BatchPlan,
     Definition,
+    Filter,
     Finding,
     Finished,
     Loss,
@@ -134,6 +136,15 @@ def test_of_two_readings_of_a_range_the_greater_loss_counts() -> None:
     expected = (Finding("s-0", (loss(1, 9), loss(10, 12))), Finding("s-1", (loss(1, 2, "s-1"),)))
     for order in itertools.permutations([*told, told[0]]):
         assert united(order) == expected
+
+
+def test_another_filter_is_another_definition() -> None:
+    plain = Definition("id string", None, None)
+    orders = replace(plain, filters=(Filter(("metadata", "table-name"), frozenset({"orders", "returns"})),))
+    assert plain.differences(orders) == "spec.filter"
+    assert orders.digest != plain.digest
+    assert Definition.from_fields(json.loads(json.dumps(orders.to_fields()))) == orders
+    assert "filter" not in plain.to_fields(), "as earlier releases write it"
 
 
 def test_what_decides_the_names_of_files_alone_makes_no_other_definition_of_rows() -> None:

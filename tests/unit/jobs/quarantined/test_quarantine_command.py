@@ -227,7 +227,7 @@ def test_what_the_document_has_rejected_already_is_not_asked_for(tmp_path: Path)
     kept.batch(0, [(b"{", "not JSON"), (b"[", "not JSON")], rejected_by=SAME)
     refused = kept.try_to("replay")
     assert refused.exit_code == 3
-    assert "nothing to replay: 2 records were rejected by the very spec.schema" in refused.stderr
+    assert "nothing to replay: 2 records were rejected by the very spec.filter, spec.schema" in refused.stderr
     kept.batch(1, [(b"x", "not JSON")], rejected_by="another")
     done = kept.ask("replay")
     assert "replay 1: 1 records in 1 files" in done.stdout
