@@ -63,7 +63,10 @@ class Recent(WireModel):
     """The batches of the last five minutes together."""
 
     records: Count
-    """Records read, but for those that `spec.filter` left out."""
+    """Records read."""
+
+    filtered: Count = 0
+    """Those of them that `spec.filter` left out."""
 
     quarantined: Count
     """Those of them that are in quarantine."""
@@ -83,7 +86,8 @@ class Recent(WireModel):
         # Those of a time that the driver's clock was set back from are no later ones.
         last = [one for one in batches if end - WINDOW < one.finished_at <= end]
         return cls(
-            records=sum(one.records - one.filtered for one in last),
+            records=sum(one.records for one in last),
+            filtered=sum(one.filtered for one in last),
             quarantined=sum(one.quarantined for one in last),
             arrived=_arrived(batches, caught_up_to),
         )

@@ -88,7 +88,7 @@ class QuarantineStatus(WireModel):
     """Records that did not parse, or that the output cannot take."""
 
     share: float = Field(default=0.0, ge=0, le=1)
-    """Their share of all records that were read."""
+    """Their share of the records that were read, but for those that `spec.filter` left out."""
 
     reason: str = ""
     """Why one of the last ones is there."""
@@ -128,6 +128,9 @@ class WriterStatus(WireModel):
 
     records_per_second: float | None = Field(default=None, ge=0)
     """Records read per second over the last batches."""
+
+    filtered_share: float = Field(default=0.0, ge=0, le=1)
+    """Share of the records of the last five minutes' batches that `spec.filter` left out. `1`: it took none."""
 
     quarantine: QuarantineStatus = QuarantineStatus()
     """Records that are in quarantine and not in the table."""

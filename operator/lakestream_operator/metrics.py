@@ -19,6 +19,10 @@ _OF_WRITERS: Mapping[str, tuple[str, Callable[[WriterStatus], float | None]]] = 
     "lakestream_records_per_second": ("Records read.", lambda one: one.records_per_second),
     "lakestream_executors": ("Executors that can be given tasks.", lambda one: one.executors.now),
     "lakestream_executors_target": ("Executors that there should be.", lambda one: one.executors.target),
+    "lakestream_filtered_share": (
+        "Share of the last five minutes' records left out by spec.filter.",
+        lambda one: one.filtered_share,
+    ),
     "lakestream_quarantined_share": (
         "Share of the last five minutes' records in quarantine.",
         lambda one: one.quarantine.share,

@@ -11,9 +11,9 @@ def quarantine_of(report: DriverReport | None) -> QuarantineStatus:
     recent = report.lately if report else None
     if report is None or recent is None or not recent.quarantined:
         return QuarantineStatus()
-    kept = recent.quarantined
+    kept, taken = recent.quarantined, recent.records - recent.filtered
     # Not rounded: a single one of millions is more than the nothing that `warnFraction: 0.0` allows.
-    return QuarantineStatus(records=kept, share=kept / max(recent.records, kept), reason=report.quarantine_reason)
+    return QuarantineStatus(records=kept, share=kept / max(taken, kept), reason=report.quarantine_reason)
 
 
 def tell_of(writer: str, kept: QuarantineStatus) -> str:

@@ -68,6 +68,7 @@ def _writer(decision: WriterDecision, before: WriterStatus | None, now: datetime
         lag_seconds=lag.seconds if lag else None,
         read_until=lag.until if lag else None,
         records_per_second=_rate(report, now) if report and alive else None,
+        filtered_share=_filtered(report),
         quarantine=quarantine_of(report),
         executors=ExecutorsStatus(
             now=report.executors.registered if report and alive else 0,
@@ -78,6 +79,11 @@ def _writer(decision: WriterDecision, before: WriterStatus | None, now: datetime
         message=outcome.message or " ".join(one.message for one in decision.failing),
         scaling=scale.explanation if scale and not stopped else "",
     )
+
+
+def _filtered(report: DriverReport | None) -> float:
+    recent = report.lately if report else None
+    return min(1.0, recent.filtered / recent.records) if recent and recent.records else 0.0
 
 
 def _target(decision: WriterDecision) -> int:

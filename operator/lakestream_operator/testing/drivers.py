@@ -81,6 +81,8 @@ class Driver:
     """What it tells of its table."""
     largest_file: int = 0
     """Bytes, as it tells."""
+    filtered: float = 0.0
+    """Share of the records that its filter leaves out."""
     poison: float = 0.0
     """Share of its records that are unusable."""
     room: int = 1000
@@ -151,7 +153,9 @@ class Driver:
         records, open_shards = 10 * self.kinesis.records_per_second, self.kinesis.open_shards
         number = self.report.batches[-1].batch + 1 if self.report.batches else 0
         batch = batch_of(number, now, records=records, open_shards=open_shards)
-        batch = batch.model_copy(update={"quarantined": round(self.poison * records)})
+        left_out = round(self.filtered * records)
+        kept = round(self.poison * (records - left_out))
+        batch = batch.model_copy(update={"quarantined": kept, "filtered": left_out})
         if self.kinesis.core_seconds:
             batch = worked(batch, self.kinesis.core_seconds, self.report.executors.registered or 1)
         batch = batch.model_copy(update={"finished_at": now + self.ahead})

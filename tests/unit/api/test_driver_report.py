@@ -158,13 +158,13 @@ def test_batches_that_are_not_published_are_added_up() -> None:
     report = REPORT
     for number in range(60):
         batch = _batch(number, 10 * number, a=(0, 100))
-        horizon = {"horizon": batch.finished_at, "quarantined": 1}
+        horizon = {"horizon": batch.finished_at, "quarantined": 1, "filtered": 2}
         report = report.after(batch.model_copy(update=horizon))
     published = report.published()
     assert published.lately == report.lately
     recent = published.recent
     assert recent is not None
-    assert (recent.records, recent.quarantined) == (3000, 30)
+    assert (recent.records, recent.filtered, recent.quarantined) == (3000, 60, 30)
     assert recent.arrived is not None
     assert recent.arrived.until - recent.arrived.since == timedelta(minutes=5)
     assert (recent.arrived.bytes, recent.arrived.kinesis_records, recent.arrived.largest_shard_bytes) == (

@@ -507,6 +507,23 @@ def test_data_that_is_all_poison_is_told() -> None:
     assert cluster.status.quarantined == "0.1%"
 
 
+def test_shares_in_quarantine_are_of_what_a_filter_takes() -> None:
+    """Else all of a table could be unusable, and be a few records of a stream of many tables."""
+    cluster = _running()
+    (driver,) = cluster.running()
+    driver.filtered = 0.995
+    cluster.advance(10 * MINUTE)
+    assert cluster.status.writers[0].filtered_share == pytest.approx(0.995)
+    assert _says(cluster, ConditionType.QUARANTINING) == (False, "Usable")
+    driver.poison = 1.0
+    cluster.advance(10 * MINUTE)
+    assert cluster.status.writers[0].quarantine.share == 1.0
+    assert _says(cluster, ConditionType.QUARANTINING) == (True, "RecordsUnusable")
+    driver.filtered = 1.0
+    cluster.advance(10 * MINUTE)
+    assert cluster.status.writers[0].filtered_share == 1.0
+
+
 def test_one_record_of_very_many_is_more_than_none() -> None:
     cluster = _running()
     cluster.kinesis.records_per_second = 10_000
