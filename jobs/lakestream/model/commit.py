@@ -11,6 +11,7 @@ from typing import Any
 
 from lakestream.errors import InvalidValueError
 from lakestream.model.codec import (
+    FILTERED,
     decode,
     encode,
     require_count,
@@ -178,6 +179,8 @@ class BatchCommit:
     """As in the plan."""
     restore: Restore | None = None
     """As in the plan."""
+    is_filtered: bool = False
+    """As in the plan."""
 
     def __post_init__(self) -> None:
         for name in ("batch", "epoch", "records", "bytes", "quarantined", "misplaced"):
@@ -229,6 +232,7 @@ class BatchCommit:
             ends_request=plan.ends_request,
             read_from=plan.read_from,
             restore=plan.restore,
+            is_filtered=plan.is_filtered,
         )
 
     def finding(self, findings: Iterable[Finding]) -> BatchCommit:
@@ -303,8 +307,9 @@ class BatchCommit:
                 **({"readFrom": time_to_json(self.read_from)} if self.read_from else {}),
                 **(self.taken.to_fields() if self.taken else {}),
                 **({"restore": self.restore.to_row()} if self.restore else {}),
+                **({"isFiltered": True} if self.is_filtered else {}),
             },
-            version=version_of(bool(self.backfills), self.taken, spans=self.of_span),
+            version=FILTERED if self.is_filtered else version_of(bool(self.backfills), self.taken, spans=self.of_span),
         )
 
     @classmethod
@@ -347,6 +352,7 @@ class BatchCommit:
                 ends_request=fields.get("endsRequest", False),
                 read_from=time_from_json(fields.get("readFrom")),
                 restore=Restore.from_row(row) if (row := fields.get("restore")) else None,
+                is_filtered=fields.get("isFiltered", False),
             )
 
         return decode("commit", content, build)

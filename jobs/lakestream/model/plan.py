@@ -10,6 +10,7 @@ from typing import Any
 
 from lakestream.errors import InvalidValueError
 from lakestream.model.codec import (
+    FILTERED,
     decode,
     encode,
     require_count,
@@ -165,9 +166,21 @@ class BatchPlan:
                 **(self.taken.to_fields() if self.taken else {}),
                 **({"restore": self.restore.to_row()} if self.restore else {}),
             },
-            # A release that knows no restore would move the cursors back, and leave the table as it is.
-            version=5 if self.restore else version_of(bool(self.backfills), self.taken, spans=bool(self.spans)),
+            version=self._version,
         )
+
+    @property
+    def is_filtered(self) -> bool:
+        """Whether a filter is in force."""
+        return self.definition is not None and bool(self.definition.filters)
+
+    @property
+    def _version(self) -> int:
+        if self.is_filtered:
+            return FILTERED
+        if self.restore:
+            return 5  # who knows no restore would move the cursors back, and leave the table as it is
+        return version_of(bool(self.backfills), self.taken, spans=bool(self.spans))
 
     @classmethod
     def from_json(cls, content: bytes) -> BatchPlan:

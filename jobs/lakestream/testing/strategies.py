@@ -13,6 +13,7 @@ from lakestream.model import (
     Definition,
     FileEntry,
     FilePart,
+    Filter,
     Finished,
     Format,
     HashKeys,
@@ -40,8 +41,11 @@ some_times = st.none() | times
 counts = st.integers(min_value=0, max_value=2**53)
 hash_keys = st.builds(HashKeys, st.integers(0, 2**127), st.integers(2**127, 2**128 - 1))
 
+filters = st.builds(Filter, st.lists(st.text(), min_size=1).map(tuple), st.frozensets(st.text()))
 definitions = st.builds(
-    Definition, st.text(), st.none() | st.text(), st.none() | st.text(), st.integers(min_value=1, max_value=2**53)
+    Definition,
+    *(st.text(), st.none() | st.text(), st.none() | st.text(), st.integers(min_value=1, max_value=2**53)),
+    filters=st.lists(filters, max_size=2).map(tuple),
 )
 files = st.builds(FileEntry, st.text(min_size=1), counts, counts, st.text())
 file_parts = st.builds(

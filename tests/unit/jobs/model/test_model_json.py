@@ -103,6 +103,10 @@ def test_a_release_that_does_not_know_of_a_span_leaves_it_while_it_is_read(plan:
     commit = orjson.loads(BatchCommit.of(plan, epoch=1, committed_at=NOW).to_json())
     reads_span = plan.spans or (plan.taken and plan.taken.span and not plan.taken.is_done)
     expected = 4 if reads_span else 3 if plan.backfills else 2 if plan.taken else 1
+    if plan.definition and plan.definition.filters:
+        # It would pass over them in the document as well, and write the records of other tables from there on.
+        assert (version, commit["version"]) == (6, 6)
+        return
     # Of a restore only the plan matters: behind its commit the cursors are those of the table.
     assert (version, commit["version"]) == (5 if plan.restore else expected, expected)
 
@@ -151,7 +155,7 @@ def changed(**fields: object) -> bytes:
         (b"[]", "not a plan document"),
         (b'{"kind":"plan"}', "not a plan document"),
         (changed(kind="commit"), "expected a plan document, found a 'commit'"),
-        (changed(version=6), "has version 6; this release reads versions up to 5"),
+        (changed(version=7), "has version 7; this release reads versions up to 6"),
         (changed(batch=-1), "batch must not be negative"),
         (changed(horizon=None), "a time is missing"),
         (changed(horizon="0001-01-01T00:00:00+10:00"), "damaged: OverflowError"),
