@@ -37,7 +37,7 @@ FieldPath = Annotated[
     str,
     AfterValidator(_path),
     Field(max_length=_LONGEST),
-    WithJsonSchema(text_schema(rule(f"self.matches('^{_PATH.pattern}$')", _PATH_RULE), most=_LONGEST)),
+    WithJsonSchema(text_schema(rule(f"self.matches(r'^{_PATH.pattern}$')", _PATH_RULE), most=_LONGEST)),
 ]
 
 

@@ -6,6 +6,7 @@ what the models say to the same documents.
 
 import copy
 import json
+import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -92,6 +93,14 @@ def test_every_rule_says_what_to_do_and_where() -> None:
             assert "\n" not in rule["message"]
             if "fieldPath" in rule:
                 assert path + rule["fieldPath"] in NODES
+
+
+def test_backslashes_of_rules_are_in_raw_texts() -> None:
+    """In others CEL takes them for escapes, and an API server refuses the whole CRD for one that it does not know."""
+    for path, node in NODES.items():
+        for rule in node.get(RULES, []):
+            for prefix, text in re.findall(r"(\w?)'([^']*)'", rule["rule"]):
+                assert prefix == "r" or "\\" not in text, (path, text)
 
 
 def test_texts_and_lists_under_rules_have_a_greatest_size() -> None:
