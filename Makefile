@@ -14,8 +14,6 @@ options = $(strip $(foreach name,$(1),$(if $($(shell echo $(name) | tr a-z A-Z))
 
 # Processes that run tests side by side: one more than there are cores, since some tests wait for others' processes.
 WORKERS ?= $(shell expr $$(getconf _NPROCESSORS_ONLN) + 1)
-# Without JVMs, of which each is two gigabytes, there is room for two more, as long as others wait.
-CHECK_WORKERS ?= $(shell expr $(WORKERS) + 2)
 
 # Where there are tests with Spark: to import all the others takes each process that runs tests longer than many of them.
 SPARK_TESTS := tests/spark tests/chaos tests/demo
@@ -25,7 +23,9 @@ SPARK_TESTS := tests/spark tests/chaos tests/demo
 export PYTHONDONTWRITEBYTECODE :=
 
 # Of each property, the inner loop tries a third of the examples, and others the next time.
-EXAMPLES := $(if $(CI)$(filter test,$(MAKECMDGOALS)),,--hypothesis-profile few)
+EXAMPLES := $(if $(CI),,--hypothesis-profile few)
+
+WITHOUT_SPARK := $(BIN)/pytest -m "not spark and not slow and not charts" --dist loadfile --no-loadscope-reorder
 
 .PHONY: help setup jars demo check test spark chaos e2e lint bench compare docs lock clean
 
@@ -50,11 +50,13 @@ jars: setup ## Fetch the Java libraries of Spark on this machine and prepare a f
 demo: jars ## Run everything on this machine for a minute and audit it: EVENTS= SHARDS= TABLE=cow|mor DURATION= LAKE=s3
 	$(BIN)/lakestream demo $(call options,events shards table duration lake)
 
-check: lint ## Lint, and run all tests without Spark side by side: the inner loop
-	$(BIN)/pytest -m "not spark and not slow and not charts" --ignore tests/spark --ignore tests/charts \
-		--numprocesses $(CHECK_WORKERS) --dist loadfile --no-loadscope-reorder $(EXAMPLES)
+check: lint ## Lint, and run the unit tests and the properties side by side: the inner loop
+	$(WITHOUT_SPARK) tests/unit tests/properties --numprocesses $(WORKERS) $(EXAMPLES)
 
-test: check spark ## Check, then run the tests with Spark
+# Without JVMs, of which each is two gigabytes, there is room for two processes more, as long as others wait.
+test: lint ## Lint, and run all tests but the slow ones and those that need a cluster
+	$(WITHOUT_SPARK) --ignore tests/spark --ignore tests/charts --numprocesses $$(expr $(WORKERS) + 2)
+	$(MAKE) --no-print-directory spark
 
 spark: jars ## Run the tests with Spark, but not the slow ones
 	$(BIN)/pytest $(SPARK_TESTS) -m "spark and not slow" --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder
