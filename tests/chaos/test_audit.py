@@ -64,6 +64,8 @@ TRUTH = _truth(300)
 def _lake(folder: Path) -> None:
     """What a JSON writer would make of it: in quarantine is all that may be."""
     for (shard, sequence, sub), sent in TRUTH.sent.items():
+        if sent.fate is Fate.LEFT_OUT:
+            continue
         if sent.fate is not Fate.ROW:
             _quarantine(folder, (shard, sequence, sub), sent)
             continue

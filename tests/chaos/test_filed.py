@@ -16,9 +16,9 @@ from chaos.setting import Sink
 @pytest.mark.parametrize("name", ["1.jsonl", "2.jsonl.gz"])
 def test_each_line_is_found_at_its_place(tmp_path: Path, name: str) -> None:
     file = tmp_path / "files" / name
-    sent = write_file(file, Random(7), 200, Sink.JSON)
+    sent = write_file(file, Random(8), 400, Sink.JSON)
     data = gzip.decompress(file.read_bytes()) if name.endswith(".gz") else file.read_bytes()
-    assert len(sent) == 200 == data.count(b"\n")
+    assert len(sent) == 400 == data.count(b"\n")
     assert all(data[place:].split(b"\n", 1)[0] == one.data for (_, place, _), one in sent.items())
     assert {where[0] for where in sent} == {str(file)}
     assert {one.fate for one in sent.values()} == set(Fate)

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from chaos.events import LATEST, Events, Fate, Sent
+from chaos.events import LATEST, Events, Sent
 from chaos.faults import FAULTS, Phase, fault_from_json, fault_to_json, kinds
 from chaos.poison import POISON, landed, poison
 from chaos.schedule import INDEXES, LIVES, Scenario, draw_scenario
@@ -84,7 +84,7 @@ def test_poison_is_bytes_and_says_what_has_to_become_of_it(kind: str) -> None:
     for sink in Sink:
         record = poison(kind, chance, Events(chance).fresh(), sink)
         assert isinstance(record.data, bytes)
-        assert (record.row is None) == (record.fate is Fate.QUARANTINE)
+        assert (record.row is None) == (not record.fate.may_be_row)
 
 
 def test_what_has_landed_is_drawn() -> None:

@@ -54,6 +54,16 @@ class Fate(Enum):
     QUARANTINE = "quarantine"
     EITHER = "either"
     """A row that says what the record says, or in quarantine with its bytes: exactly one of them."""
+    LEFT_OUT = "left out"
+    """Of another table: neither of them."""
+
+    @property
+    def may_be_row(self) -> bool:
+        return self in (Fate.ROW, Fate.EITHER)
+
+    @property
+    def may_be_quarantined(self) -> bool:
+        return self in (Fate.QUARANTINE, Fate.EITHER)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,15 @@ from chaos.ledger import Where
 from chaos.poison import poison
 from chaos.setting import Sink
 
-_POISON = ("cut", "no version", "a fraction for a whole number", "no note", "unknown fields", "a name twice")
+_POISON = (
+    "cut",
+    "no version",
+    "a fraction for a whole number",
+    "no note",
+    "unknown fields",
+    "a name twice",
+    "another table",
+)
 
 
 def write_file(file: Path, chance: Random, events: int, sink: Sink) -> dict[Where, Sent]:

@@ -47,7 +47,7 @@ def poison(kind: str, chance: Random, thing: Event, sink: Sink) -> Sent:
     """One record of a kind."""
     entry = POISON[kind]
     fate = entry.fate(sink)
-    row = None if fate is Fate.QUARANTINE else entry.change(thing.row())
+    row = entry.change(thing.row()) if fate.may_be_row else None
     return Sent(kind, thing.id, entry.make(chance, thing), fate, row)
 
 
@@ -99,6 +99,10 @@ def _row(make: Bytes, change: Callable[[Row], Row] = lambda row: row) -> Poison:
     return Poison(make, Fate.ROW, Fate.ROW, change)
 
 
+def _left_out(make: Bytes) -> Poison:
+    return Poison(make, Fate.LEFT_OUT, Fate.LEFT_OUT)
+
+
 def _either(make: Bytes, change: Callable[[Row], Row]) -> Poison:
     return Poison(make, Fate.EITHER, Fate.EITHER, change)
 
@@ -122,7 +126,6 @@ POISON: Mapping[str, Poison] = {
     # Values that the schema has no room for.
     "no version": Poison(_without("version")),
     "no id": Poison(_without("id")),
-    "null op": Poison(_raw("op", "null")),
     "text for a number": Poison(_raw("version", '"7"')),
     "a fraction for a whole number": Poison(_raw("version", "1.5")),
     "a number above 64 bits": Poison(_raw("version", str(2**63))),
@@ -135,7 +138,15 @@ POISON: Mapping[str, Poison] = {
     "too large for the decimal": Poison(_raw("amount", "123456789012.5")),
     # A person may relax the schema while these are on their way.
     "no note": _either(_without("note"), _set(note=None)),
+    # Of other tables, by the filter of `world`; whatever else is in them.
+    "null op": _left_out(_raw("op", "null")),
+    "no op": _left_out(_without("op")),
+    "another table": _left_out(_with(op="visit", id=[1], version="none", amount={}, more=[0.70])),
+    "another op that counts": _left_out(_raw("unknown", '1,"op":"c","op":{"c":"c"}')),
     # Good, though they do not look it.
+    "an op with escapes": _row(
+        lambda chance, thing: encoded(thing.fields()).replace(b'"op":"c"', b'"o\\u0070":"\\u0063"')
+    ),
     "a name twice": _row(_doubled_name),
     "no day": _row(_without("day"), _set(day=None)),
     "unknown fields": _row(_raw("unknown", _UNKNOWN), _set(rescued={"unknown": _PARSED})),

@@ -76,7 +76,7 @@ def judge(truth: Truth, found: Found, *, keyed: bool) -> Verdict:
     """
     verdict = Verdict(len(truth.sent), len(found.rows), len(found.quarantine))
     kept = _quarantine(truth, found.quarantine, verdict)
-    rows = {where: sent for where, sent in truth.sent.items() if sent.fate is not Fate.QUARANTINE and where not in kept}
+    rows = {where: sent for where, sent in truth.sent.items() if sent.fate.may_be_row and where not in kept}
     everything: dict[object, dict[Where, Sent]] = {where: {where: sent} for where, sent in rows.items()}
     wanted = fold(rows, is_in_order=truth.is_in_order) if keyed else everything
     seen: defaultdict[object, list[tuple[Where, Row]]] = defaultdict(list)
@@ -183,8 +183,8 @@ def _quarantine(truth: Truth, found: Iterable[Reject], verdict: Verdict) -> set[
         if where not in sent:
             verdict.tell("foreign", where, "in quarantine", rejects[0].data)
             continue
-        if sent[where].fate is Fate.ROW:
-            verdict.tell("foreign", where, sent[where].kind, "is in quarantine, and is good", rejects[0].data)
+        if not sent[where].fate.may_be_quarantined:
+            verdict.tell("foreign", where, sent[where].kind, "is in quarantine", rejects[0].data)
         else:
             kept.add(where)
         _count(truth, where, rejects, verdict)
