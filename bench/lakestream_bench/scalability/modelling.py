@@ -63,10 +63,13 @@ def _scenario(shards: int, rate: float, costs: BatchCosts, interval: float, goal
 
 
 def _keeps(scenario: Scenario, costs: BatchCosts, executors: int) -> bool:
-    world = World(scenario, costs, executors)
-    world.run(float(scenario.seconds))
+    world, late = World(scenario, costs, executors), LATE_SHARE * scenario.seconds
+    for minute in range(60, scenario.seconds + 60, 60):
+        world.run(float(min(minute, scenario.seconds)))
+        if world.meter.late > late:
+            return False  # what is late stays so
     world.close()
-    return world.meter.late <= LATE_SHARE * scenario.seconds
+    return world.meter.late <= late
 
 
 def _first(holds: Callable[[int], bool], low: int) -> int:
