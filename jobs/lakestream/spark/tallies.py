@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 QUANTILES = [step / 20 for step in range(21)]
 """Arrival times that stand for all of them: the first, every 5 %, the last."""
 
-Become: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+_Become: TypeAlias = Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 
 _BATCHES = 4
 """So many of the newest are remembered: more than are ever in hand."""
@@ -59,7 +59,7 @@ class Tallies:
         self._found = spark.sparkContext.accumulator({}, _Latest())
 
     def kept(
-        self, batch: int, task: int, records: Iterable[pa.RecordBatch], become: Become
+        self, batch: int, task: int, records: Iterable[pa.RecordBatch], become: _Become
     ) -> Iterator[pa.RecordBatch]:
         """What becomes of the records of a task, as it is; once all is handed on, the driver is told how many there
         were.
