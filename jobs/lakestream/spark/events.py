@@ -3,8 +3,8 @@
 Spark's `from_json` is lenient where an alteration or a loss would go unseen: it replaces bytes that are not UTF-8,
 stops reading behind the first value (`{"a":1}{"a":2}`), drops fields that are not in the schema, prints numbers anew
 (`1.10` is `1.1`), rounds decimals, lets times and TINYINT wrap, gives a time without a date that of today, and takes
-eight minutes for a DECIMAL of `1e100000000`. So Spark is given values: most records are read as they are (`plain`), the
-others with every digit (`exact`).
+eight minutes for a DECIMAL of `1e100000000`. So Spark is given values: most records are read as they are (`plain`, or
+`surplus`), the others with every digit (`exact`).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -17,8 +17,10 @@ import pyarrow.compute as pc
 from pyspark.sql import types as st
 
 from lakestream.spark.columns import arrow_type, column_of, columns_of
-from lakestream.spark.exact import MISSING, RecordError, exact_reader
-from lakestream.spark.plain import NotPlain, plain_decoder
+from lakestream.spark.digits import RecordError
+from lakestream.spark.exact import MISSING, exact_reader
+from lakestream.spark.plain import NotPlain, plain_decoder, tells_of_surplus
+from lakestream.spark.surplus import surplus_decoder
 
 METADATA = ("_rescued", "_shard_id", "_sequence_number", "_sub_sequence", "_arrival", "_partition_key")
 """Columns that every event has beside those of the schema."""
@@ -129,6 +131,7 @@ class EventReader:
     def __init__(self, schema: st.StructType) -> None:
         self._exact = exact_reader(schema)
         self._plain = plain_decoder(schema)
+        self._surplus = surplus_decoder(schema)
         self._types = [column_of(field.dataType) for field in schema.fields]
         self._nothing = (None,) * len(self._types)
         self._needed = [(at, field.name) for at, field in enumerate(schema.fields) if not field.nullable]
@@ -136,12 +139,16 @@ class EventReader:
     def read(self, datas: Sequence[bytes]) -> Events:
         """Records to columns."""
         found = _Found([], [None] * len(datas), [None] * len(datas))
+        has_surplus = False  # as the record before has, so will this one
         for position, data in enumerate(datas):
             try:
-                found.rows.append(self._plain(data))
-            except NotPlain:
-                found.rows.append(self._nothing)
-                self._read_exactly(found, position, data)
+                if not has_surplus:
+                    found.rows.append(self._plain(data))
+                    continue
+            except NotPlain as error:
+                has_surplus = tells_of_surplus(error)
+            found.rows.append(self._nothing)
+            has_surplus = self._read_unusual(found, position, data, has_surplus)
         columns = self._columns(found, datas, 0, len(datas))
         for at, name in self._needed:
             _require(columns[at], name, found.reasons)
@@ -159,6 +166,17 @@ class EventReader:
         for position in range(start, end):
             self._read_exactly(found, position, datas[position])
         return columns_of(self._types, found.rows[start:end])
+
+    def _read_unusual(self, found: "_Found", position: int, data: bytes, has_surplus: bool) -> bool:
+        """Read a record that may have more than the schema; whether it has, and is plain but for that."""
+        if has_surplus:
+            try:
+                found.rows[position], found.rescued[position] = self._surplus(data)
+                return found.rescued[position] is not None
+            except NotPlain:
+                pass
+        self._read_exactly(found, position, data)
+        return False
 
     def _read_exactly(self, found: "_Found", position: int, data: bytes) -> None:
         try:

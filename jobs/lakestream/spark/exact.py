@@ -20,7 +20,6 @@ Times keep microseconds, and what is finer is cut off. Of a name that occurs twi
 """
 
 import binascii
-import json
 import math
 import re
 from collections.abc import Callable
@@ -28,28 +27,23 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Context, Decimal, Inexact, InvalidOperation
 from struct import pack, unpack
-from typing import Any, NoReturn
+from typing import Any
 
-import msgspec
 from msgspec import Raw
 from pyspark.sql import types as st
 
+from lakestream.spark.digits import RecordError, decoded, text_of
 from lakestream.spark.lacking import lacking_of
 from lakestream.spark.plain import FIRST_SECOND, INSTANT, LAST_SECOND, LOCAL
 
-EMPTY = "empty"
-NOT_UTF8 = "not UTF-8"
-NOT_JSON = "not JSON"
 NOT_AN_OBJECT = "not a JSON object"
-TOO_DEEP = "nested too deeply"
-
 MISMATCH = "does not match the schema"
 MISSING = "missing"
 NO_DATE = "a time without a date"
 SECONDS = "seconds since the epoch expected"
 
 _Value = Any
-"""Of JSON as `_DECODER` gives it: null and what has no null is None, a number its digits (`Raw`)."""
+"""As `digits` reads it."""
 
 _BLANKS = " \t\r\n"
 _INTEGER = re.compile(rb"-?[0-9]{1,19}")
@@ -79,22 +73,6 @@ class Read:
     """JSON of what the schema lacks, at the paths of the record; None: nothing."""
 
 
-class RecordError(Exception):
-    """A record cannot be used; the text says why, and names the field."""
-
-    def __init__(self, reason: str, path: str | None = None) -> None:
-        super().__init__(reason)
-        self._reason = reason
-        self._path = path
-
-    def within(self, step: str) -> "RecordError":
-        """The same, told of the value that the field is in."""
-        return RecordError(self._reason, step + (self._path or ""))
-
-    def __str__(self) -> str:
-        return self._reason if self._path is None else f"{self._reason}: {self._path.removeprefix('.')}"
-
-
 def exact_reader(schema: st.StructType) -> Callable[[bytes], Read]:
     """A function that reads a record by the schema; it raises RecordError."""
     event, lacking = _struct(schema, top=True), lacking_of(schema)
@@ -104,41 +82,9 @@ def exact_reader(schema: st.StructType) -> Callable[[bytes], Read]:
         if not isinstance(record, dict):
             raise RecordError(NOT_AN_OBJECT)
         values, rest = event(record), lacking(record)
-        return Read(values, None if rest is None else _text(rest))
+        return Read(values, None if rest is None else text_of(rest))
 
     return read
-
-
-def _refuse_constant(_: str) -> NoReturn:
-    raise ValueError  # NaN and Infinity are no JSON
-
-
-_DECODER = json.JSONDecoder(parse_int=Raw, parse_float=Raw, parse_constant=_refuse_constant)
-
-
-def decoded(data: bytes) -> _Value:
-    if not data:
-        raise RecordError(EMPTY)
-    try:
-        record = _DECODER.decode(data.decode())
-        if b"\\u" in data:
-            _text(record)  # there may be half of a pair of surrogates
-    except UnicodeDecodeError as error:
-        raise RecordError(NOT_UTF8) from error
-    except RecursionError as error:
-        raise RecordError(TOO_DEEP) from error
-    except ValueError as error:
-        raise RecordError(NOT_JSON) from error
-    return record
-
-
-def _text(value: _Value) -> str:
-    try:
-        return msgspec.json.encode(value).decode()
-    except RecursionError as error:
-        raise RecordError(TOO_DEEP) from error
-    except UnicodeEncodeError as error:
-        raise RecordError(NOT_JSON) from error
 
 
 _Reader = Callable[[_Value], _Value]
@@ -169,7 +115,7 @@ def _misfit(type: str) -> RecordError:
 
 
 def _string(value: _Value) -> _Value:
-    return value if isinstance(value, str) else _text(value)
+    return value if isinstance(value, str) else text_of(value)
 
 
 def _boolean(value: _Value) -> _Value:

@@ -15,8 +15,8 @@ import pyarrow as pa
 from msgspec import Raw
 
 from lakestream.model import Filter
+from lakestream.spark.digits import RecordError, decoded
 from lakestream.spark.events import REASON
-from lakestream.spark.exact import RecordError, decoded
 from lakestream.spark.plain import NotPlain
 
 Takes: TypeAlias = Callable[[bytes], bool]

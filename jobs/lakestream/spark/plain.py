@@ -54,14 +54,19 @@ _SCALARS: dict[type[st.DataType], Any] = {
 }
 
 
-def plain_decoder(schema: st.StructType) -> Callable[[bytes], tuple[Any, ...]]:
+def plain_decoder(schema: st.StructType, *, closed: bool = True) -> Callable[[bytes], tuple[Any, ...]]:
     """A function that reads the values of a record, in the order of the schema, as `columns` takes them.
 
     It raises one of `NotPlain` for records that are not plain.
+
+    Args:
+        schema: of the records.
+        closed: a record with a field that the schema lacks is not plain. If not, a record may have some at its top, of
+            which nothing is looked at but their syntax.
     """
     kinds = _Kinds()
     try:
-        event = kinds.struct(schema, top=True)
+        event = kinds.struct(schema, top=True, closed=closed)
     except ValueError:
         # A name with a quote, a backslash or a control character, which msgspec does not look for.
         return _never
@@ -73,6 +78,11 @@ def plain_decoder(schema: st.StructType) -> Callable[[bytes], tuple[Any, ...]]:
     return read
 
 
+def tells_of_surplus(error: Exception) -> bool:
+    """Whether a record is not plain for a field that the schema lacks, as far as it was looked at."""
+    return isinstance(error, msgspec.ValidationError) and str(error).startswith("Object contains unknown field")
+
+
 class _Kinds:
     """Types of msgspec's for those of Spark; what they cannot say is checked by functions of our own."""
 
@@ -82,7 +92,7 @@ class _Kinds:
     def check(self, kind: type[Decimal], value: object) -> Decimal:
         return kind(self._checks[kind](value))
 
-    def struct(self, type: st.StructType, *, top: bool = False) -> Any:
+    def struct(self, type: st.StructType, *, top: bool = False, closed: bool = True) -> Any:
         # A null in a column that is NOT NULL is told when the column is there; within a column it has to be told here.
         fields: list[Any] = []
         for position, field in enumerate(type.fields):
@@ -92,7 +102,7 @@ class _Kinds:
             "Event",
             fields,
             rename={f"f{position}": field.name for position, field in enumerate(type.fields)},
-            forbid_unknown_fields=True,
+            forbid_unknown_fields=closed,
             kw_only=True,
             gc=False,
         )
