@@ -5,6 +5,8 @@ counts. What is no JSON is refused: constants such as NaN, bytes that are not UT
 """
 
 import json
+import re
+from decimal import Decimal
 from typing import Any, NoReturn, TypeAlias
 
 import msgspec
@@ -17,6 +19,10 @@ TOO_DEEP = "nested too deeply"
 
 Value: TypeAlias = Any
 """Of JSON: str, bool, None, list, dict; of a number its digits."""
+
+BLANKS = " \t\r\n"
+# Each text matches in one way only: or else a megabyte of digits that is none would be looked at for hours.
+_DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 
 
 class RecordError(Exception):
@@ -75,3 +81,49 @@ def text_of(value: Value) -> str:
         raise RecordError(TOO_DEEP) from error
     except UnicodeEncodeError as error:
         raise RecordError(NOT_JSON) from error
+
+
+def compact(value: Raw) -> Raw:
+    """The JSON of a value as `text_of` has it.
+
+    Args:
+        value: in UTF-8; of it, a decoder has looked at the syntax.
+
+    Raises:
+        ValueError: it is to be read with the rest of its record, to tell what is wrong with it.
+    """
+    text = bytes(value)
+    return Raw(_anew(text).encode()) if text.startswith(_OPENING) or b"\\" in text else value
+
+
+def text_in(value: Raw) -> str | None:
+    """What a column of STRING has of a value: the letters of a string, nothing of null, of all others their JSON.
+
+    Args and errors are those of `compact`.
+    """
+    text = bytes(value)
+    if text.startswith(b'"'):
+        return msgspec.json.decode(text, type=str) if b"\\" in text else text[1:-1].decode()
+    if text == b"null":
+        return None
+    return _anew(text) if text.startswith(_OPENING) else text.decode()
+
+
+def decimal_in(text: str) -> Decimal | None:
+    """The number that a text has the digits of, all of them; None: it has something else.
+
+    Raises:
+        InvalidOperation: its exponent is out of all bounds.
+    """
+    text = text.strip(BLANKS)
+    return Decimal(text) if _DECIMAL.fullmatch(text) else None
+
+
+_OPENING = (b"{", b"[")
+
+
+def _anew(text: bytes) -> str:
+    try:
+        return text_of(decoded(text))
+    except RecordError as error:
+        raise ValueError from error

@@ -19,7 +19,7 @@ from pyspark.sql import types as st
 from lakestream.spark.columns import arrow_type, column_of, columns_of
 from lakestream.spark.digits import RecordError
 from lakestream.spark.exact import MISSING, exact_reader
-from lakestream.spark.plain import NotPlain, plain_decoder, tells_of_surplus
+from lakestream.spark.plain import NotPlain, loose_strings, plain_decoder, tells_of_surplus
 from lakestream.spark.surplus import surplus_decoder
 
 METADATA = ("_rescued", "_shard_id", "_sequence_number", "_sub_sequence", "_arrival", "_partition_key")
@@ -30,6 +30,8 @@ DATA, REASON = "_lakestream_data", "_lakestream_reason"
 
 _FEW = 64
 """Records of which one is not plain, and that are all read exactly rather than parted again."""
+_LOOKS = 32
+"""Records that had to be read exactly and that nothing was learnt of, until no more are looked at for that."""
 
 
 ROW = "_lakestream_row_"
@@ -129,7 +131,10 @@ class EventReader:
     """
 
     def __init__(self, schema: st.StructType) -> None:
+        self._schema = schema
         self._exact = exact_reader(schema)
+        self._loose: frozenset[int] = frozenset()
+        self._looks = _LOOKS
         self._plain = plain_decoder(schema)
         self._surplus = surplus_decoder(schema)
         self._types = [column_of(field.dataType) for field in schema.fields]
@@ -176,7 +181,18 @@ class EventReader:
             except NotPlain:
                 pass
         self._read_exactly(found, position, data)
+        if self._looks and found.reasons[position] is None:
+            self._learn(data)
         return False
+
+    def _learn(self, data: bytes) -> None:
+        """Where a record has numbers, objects and the like in columns of STRING, so may all that come."""
+        self._looks -= 1
+        if new := loose_strings(self._schema, data) - self._loose:
+            self._loose |= new
+            self._looks = _LOOKS
+            self._plain = plain_decoder(self._schema, loose=self._loose)
+            self._surplus = surplus_decoder(self._schema, self._loose)
 
     def _read_exactly(self, found: "_Found", position: int, data: bytes) -> None:
         try:

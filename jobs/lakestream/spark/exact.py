@@ -32,7 +32,7 @@ from typing import Any
 from msgspec import Raw
 from pyspark.sql import types as st
 
-from lakestream.spark.digits import RecordError, decoded, text_of
+from lakestream.spark.digits import BLANKS, RecordError, decimal_in, decoded, text_of
 from lakestream.spark.lacking import lacking_of
 from lakestream.spark.plain import FIRST_SECOND, INSTANT, LAST_SECOND, LOCAL
 
@@ -45,10 +45,7 @@ SECONDS = "seconds since the epoch expected"
 _Value = Any
 """As `digits` reads it."""
 
-_BLANKS = " \t\r\n"
 _INTEGER = re.compile(rb"-?[0-9]{1,19}")
-# Each text matches in one way only: or else a megabyte of digits that is none would be looked at for hours.
-_DECIMAL = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _DAY = r"(?P<year>[0-9]{4})-(?P<month>[0-9]{1,2})-(?P<day>[0-9]{1,2})"
 _TIME = (
     r"(?P<hour>[0-9]{1,2})(?::(?P<minute>[0-9]{1,2})(?::(?P<second>[0-9]{1,2})(?:\.(?P<fraction>[0-9]*))?)?)?"
@@ -182,11 +179,11 @@ def _decimal(type: st.DecimalType) -> _Reader:
     context = Context(prec=type.precision, traps=[Inexact, InvalidOperation])
 
     def decimal(value: _Value) -> _Value:
-        text = value.strip(_BLANKS) if isinstance(value, str) else _digits(value).decode()
-        if not _DECIMAL.fullmatch(text):
-            raise _mismatch()
         try:
-            return context.quantize(Decimal(text), unit)
+            number = decimal_in(value if isinstance(value, str) else _digits(value).decode())
+            if number is None:
+                raise _mismatch()
+            return context.quantize(number, unit)
         except (Inexact, InvalidOperation) as error:
             raise _misfit(type.simpleString()) from error
 
@@ -205,7 +202,7 @@ def _binary(value: _Value) -> _Value:
 def _stripped(value: _Value) -> str:
     if not isinstance(value, str):
         raise _mismatch()
-    return value.strip(_BLANKS)
+    return value.strip(BLANKS)
 
 
 def _date(value: _Value) -> _Value:

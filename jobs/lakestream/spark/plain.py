@@ -6,14 +6,17 @@ What is not plain, `exact` reads. Whether a time is one, and a float the nearest
 """
 
 import builtins
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from datetime import date
 from decimal import Context, Decimal, Inexact, InvalidOperation, Rounded
 from typing import Annotated, Any
 
 import msgspec
+from msgspec import Raw
 from msgspec.structs import astuple
 from pyspark.sql import types as st
+
+from lakestream.spark.digits import decimal_in, text_in
 
 NotPlain = (ValueError, ArithmeticError, RecursionError)
 """What tells that a record is not plain (msgspec's errors are values')."""
@@ -54,7 +57,9 @@ _SCALARS: dict[type[st.DataType], Any] = {
 }
 
 
-def plain_decoder(schema: st.StructType, *, closed: bool = True) -> Callable[[bytes], tuple[Any, ...]]:
+def plain_decoder(
+    schema: st.StructType, *, closed: bool = True, loose: Collection[int] = ()
+) -> Callable[[bytes], tuple[Any, ...]]:
     """A function that reads the values of a record, in the order of the schema, as `columns` takes them.
 
     It raises one of `NotPlain` for records that are not plain.
@@ -63,10 +68,12 @@ def plain_decoder(schema: st.StructType, *, closed: bool = True) -> Callable[[by
         schema: of the records.
         closed: a record with a field that the schema lacks is not plain. If not, a record may have some at its top, of
             which nothing is looked at but their syntax.
+        loose: where in the schema there are columns of STRING that take any value, as its JSON; to read one takes
+            longer.
     """
     kinds = _Kinds()
     try:
-        event = kinds.struct(schema, top=True, closed=closed)
+        event = kinds.event(schema, closed, loose)
     except ValueError:
         # A name with a quote, a backslash or a control character, which msgspec does not look for.
         return _never
@@ -75,7 +82,26 @@ def plain_decoder(schema: st.StructType, *, closed: bool = True) -> Callable[[by
     def read(data: bytes) -> tuple[Any, ...]:
         return astuple(decode(data))
 
-    return read
+    def read_loosely(data: bytes) -> tuple[Any, ...]:
+        data.decode()  # the decoder does not, of what it only finds the end of
+        values = list(astuple(decode(data)))
+        for at in loose:
+            if (value := values[at]) is not None:
+                values[at] = text_in(value)
+        return tuple(values)
+
+    return read_loosely if loose else read
+
+
+def loose_strings(schema: st.StructType, data: bytes) -> frozenset[int]:
+    """Where in the schema there are columns of STRING of which a record has a value that is none."""
+    try:
+        fields = msgspec.json.decode(data, type=dict[str, Raw])
+    except NotPlain:
+        return frozenset()
+    strings = (at for at, field in enumerate(schema.fields) if isinstance(field.dataType, st.StringType))
+    found = ((at, fields.get(schema.names[at])) for at in strings)
+    return frozenset(at for at, value in found if value is not None and not bytes(value).startswith((b'"', b"null")))
 
 
 def tells_of_surplus(error: Exception) -> bool:
@@ -92,20 +118,15 @@ class _Kinds:
     def check(self, kind: type[Decimal], value: object) -> Decimal:
         return kind(self._checks[kind](value))
 
-    def struct(self, type: st.StructType, *, top: bool = False, closed: bool = True) -> Any:
-        # A null in a column that is NOT NULL is told when the column is there; within a column it has to be told here.
-        fields: list[Any] = []
-        for position, field in enumerate(type.fields):
-            kind = self._kind(field.dataType)
-            fields.append((f"f{position}", kind | None, None) if field.nullable or top else (f"f{position}", kind))
-        return msgspec.defstruct(
-            "Event",
-            fields,
-            rename={f"f{position}": field.name for position, field in enumerate(type.fields)},
-            forbid_unknown_fields=closed,
-            kw_only=True,
-            gc=False,
-        )
+    def event(self, type: st.StructType, closed: bool, loose: Collection[int]) -> Any:
+        # A null in a column that is NOT NULL is told when the column is there.
+        kinds = (Raw if at in loose else self._kind(field.dataType) | None for at, field in enumerate(type.fields))
+        return _struct(type.names, [(kind, None) for kind in kinds], closed)
+
+    def _struct(self, type: st.StructType) -> Any:
+        # Within a column, a null has to be told here.
+        kinds = ((self._kind(field.dataType), field.nullable) for field in type.fields)
+        return _struct(type.names, [(kind | None, None) if is_nullable else (kind,) for kind, is_nullable in kinds])
 
     def _kind(self, type: st.DataType) -> Any:
         match type:
@@ -116,7 +137,7 @@ class _Kinds:
             case st.MapType():
                 return dict[str, self._element(type.valueType, type.valueContainsNull)]  # type: ignore[misc]
             case st.StructType():
-                return self.struct(type)
+                return self._struct(type)
         return _SCALARS[type.__class__]
 
     def _element(self, type: st.DataType, is_nullable: bool) -> Any:
@@ -129,6 +150,18 @@ class _Kinds:
         return kind
 
 
+def _struct(names: Sequence[str], fields: Sequence[tuple[Any, ...]], closed: bool = True) -> Any:
+    """A struct of msgspec's. A field is its kind, and what it is where there is none."""
+    return msgspec.defstruct(
+        "Event",
+        [(f"f{position}", *field) for position, field in enumerate(fields)],
+        rename={f"f{position}": name for position, name in enumerate(names)},
+        forbid_unknown_fields=closed,
+        kw_only=True,
+        gc=False,
+    )
+
+
 def _fits(precision: int, scale: int) -> Callable[[object], Decimal]:
     unit = Decimal((0, (1,), -scale))
     context = Context(prec=precision, traps=[Inexact, InvalidOperation])
@@ -136,6 +169,8 @@ def _fits(precision: int, scale: int) -> Callable[[object], Decimal]:
     short = Context(prec=2 * precision, traps=[Rounded])
 
     def check(value: object) -> Decimal:
+        if isinstance(value, str):
+            value = decimal_in(value)
         if not isinstance(value, int | Decimal) or isinstance(value, bool):
             raise ValueError
         return context.quantize(short.plus(value), unit)

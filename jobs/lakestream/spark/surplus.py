@@ -4,25 +4,30 @@ Their values are read as those of plain records (`plain`), and the other fields 
 where `exact` takes 7. Fields that are lacking within a column are for `exact`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Any
 
 import msgspec
 from msgspec import Raw
 from pyspark.sql import types as st
 
-from lakestream.spark.digits import RecordError, decoded, text_of
+from lakestream.spark.digits import compact
 from lakestream.spark.plain import plain_decoder
 
-_OPENING = (b"{", b"[")
 
-
-def surplus_decoder(schema: st.StructType) -> Callable[[bytes], tuple[tuple[Any, ...], str | None]]:
+def surplus_decoder(
+    schema: st.StructType, loose: Collection[int] = ()
+) -> Callable[[bytes], tuple[tuple[Any, ...], str | None]]:
     """A function that reads of a record what `exact_reader` would, as a pair.
 
     It raises one of `NotPlain` for records that are not plain, whatever else they have.
+
+    Args:
+        schema: of the records.
+        loose: as `plain_decoder` has it.
     """
-    values_of, fields_of = plain_decoder(schema, closed=False), msgspec.json.Decoder(dict[str, Raw]).decode
+    values_of = plain_decoder(schema, closed=False, loose=loose)
+    fields_of = msgspec.json.Decoder(dict[str, Raw]).decode
     known = frozenset(schema.names)
 
     def read(data: bytes) -> tuple[tuple[Any, ...], str | None]:
@@ -35,18 +40,7 @@ def surplus_decoder(schema: st.StructType) -> Callable[[bytes], tuple[tuple[Any,
         if not others:
             return values, None
         if b"\\" in data or b"[" in data or data.rfind(b"{") > 0:
-            others = {name: _compact(field) for name, field in others.items()}
+            others = {name: compact(field) for name, field in others.items()}
         return values, msgspec.json.encode(others).decode()
 
     return read
-
-
-def _compact(field: Raw) -> Raw:
-    """The same value without blanks, escapes that it does not need and names that it has twice."""
-    text = bytes(field)
-    if text.startswith(_OPENING) or b"\\" in text:
-        try:
-            return Raw(text_of(decoded(text)).encode())
-        except RecordError as error:
-            raise ValueError from error
-    return field

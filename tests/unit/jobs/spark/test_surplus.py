@@ -1,7 +1,10 @@
-"""Fields that a schema lacks: read by decoders in C as they are read with every digit, or not by them."""
+"""What decoders in C read beside plain records, as it is read with every digit: fields that the schema lacks, and any
+value in a column of STRING."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from decimal import Decimal
 from typing import Any
 
 import pytest
@@ -14,8 +17,8 @@ from pyspark.sql import types as sql
 from lakestream.spark import events
 from lakestream.spark.digits import RecordError
 from lakestream.spark.events import EventReader
-from lakestream.spark.exact import exact_reader
-from lakestream.spark.plain import NotPlain, plain_decoder, tells_of_surplus
+from lakestream.spark.exact import Read, exact_reader
+from lakestream.spark.plain import NotPlain, loose_strings, plain_decoder, tells_of_surplus
 from lakestream.spark.surplus import surplus_decoder
 
 INNER = sql.StructType([sql.StructField("a", sql.StringType())])
@@ -26,7 +29,7 @@ SCHEMA = sql.StructType(
         sql.StructField("inner", INNER),
     ]
 )
-EXACTLY, QUICKLY = exact_reader(SCHEMA), surplus_decoder(SCHEMA)
+EXACTLY, QUICKLY, LOOSELY = exact_reader(SCHEMA), surplus_decoder(SCHEMA), surplus_decoder(SCHEMA, [0])
 
 VALUES = (
     *("0", "-0", "1.10", "1E+5", "1e400", "123456789012345678901234567890", "true", "false", "null"),
@@ -50,17 +53,13 @@ def read(data: bytes) -> Any:
     return found.values, found.lacking
 
 
-def quickly(data: bytes) -> Any:
-    values, lacking = QUICKLY(data)
-    return tuple(astuple(value) if isinstance(value, Struct) else value for value in values), lacking
-
-
-def _is_quick(data: bytes) -> bool:
+def by(decoder: Callable[[bytes], Any], data: bytes) -> Any:
+    """What a decoder gives; nothing: it leaves the record to others."""
     try:
-        QUICKLY(data)
+        values, lacking = decoder(data)
     except NotPlain:
-        return False
-    return True
+        return None
+    return tuple(astuple(value) if isinstance(value, Struct) else value for value in values), lacking
 
 
 texts = st.lists(
@@ -75,24 +74,32 @@ damaged = st.tuples(texts, st.integers(0, 200), st.binary(max_size=2), st.intege
 @example(b'{"x":"\xff"}')
 @example(b'{"\xff":1}')
 def test_what_the_decoders_take_is_what_every_digit_gives(data: bytes) -> None:
-    if _is_quick(data):
-        assert quickly(data) == read(data)
+    for decoder in (QUICKLY, LOOSELY):
+        assert by(decoder, data) in (read(data), None)
 
 
 @pytest.mark.parametrize("value", VALUES)
-def test_values_of_every_kind_are_taken_quickly(value: str) -> None:
-    data = f'{{"id":"a","x":{value},"n":1}}'.encode()
-    assert quickly(data) == read(data)
+def test_values_of_every_kind_are_taken(value: str) -> None:
+    for decoder, data in (
+        (QUICKLY, f'{{"id":"a","x":{value},"n":1}}'),
+        (LOOSELY, f'{{"id":{value},"n":1}}'),
+        (LOOSELY, f'{{"id" : {value} , "x": {value}}}'),
+    ):
+        assert by(decoder, data.encode()) == read(data.encode())
 
 
 @pytest.mark.parametrize("value", NO_VALUES)
 def test_what_is_no_json_is_not_skipped(value: str) -> None:
-    assert not _is_quick(f'{{"id":"a","x":{value},"n":1}}'.encode())
+    assert by(QUICKLY, f'{{"id":"a","x":{value},"n":1}}'.encode()) is None
+    assert by(LOOSELY, f'{{"id":{value},"n":1}}'.encode()) is None
 
 
-@pytest.mark.parametrize("data", [b'{"id":1,"x":2}', b'{"inner":{"a":"b","c":1},"x":2}', b'{"x":"\xff"}', b"[]", b""])
+@pytest.mark.parametrize(
+    "data",
+    [b'{"n":1.0,"x":2}', b'{"inner":{"a":"b","c":1},"x":2}', b'{"x":"\xff"}', b'{"id":"\xff"}', b"[]", b"", b'{"id":'],
+)
 def test_what_is_unusual_in_another_way_is_left_to_every_digit(data: bytes) -> None:
-    assert not _is_quick(data)
+    assert by(QUICKLY, data) is by(LOOSELY, data) is None
 
 
 def test_the_library_says_of_which_records_it_is() -> None:
@@ -103,24 +110,65 @@ def test_the_library_says_of_which_records_it_is() -> None:
         assert tells_of_surplus(raised.value) is is_surplus
 
 
-def test_records_with_more_than_the_schema_are_read_with_every_digit_only_where_they_must(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    exactly: list[bytes] = []
+@pytest.fixture
+def exactly(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
+    """The records that readers read with every digit."""
+    found: list[bytes] = []
 
-    def reader(schema: sql.StructType) -> Any:
-        def read(data: bytes) -> Any:
-            exactly.append(data)
-            return exact_reader(schema)(data)
+    def reader(schema: sql.StructType) -> Callable[[bytes], Read]:
+        read = exact_reader(schema)
 
-        return read
+        def noted(data: bytes) -> Read:
+            found.append(data)
+            return read(data)
+
+        return noted
 
     monkeypatch.setattr(events, "exact_reader", reader)
-    plain, more, number, both = b'{"id":"a"}', b'{"id":"b","x":1}', b'{"id":1.0}', b'{"x":2,"id":2.0}'
-    found = EventReader(SCHEMA).read([plain, more, more, plain, plain, number, more, number, both, plain, more])
-    assert exactly == [number, number, both]
-    assert found.columns[0].to_pylist() == ["a", "b", "b", "a", "a", "1.0", "b", "1.0", "2.0", "a", "b"]
-    assert found.rescued.to_pylist() == [
-        *(None, '{"x":1}', '{"x":1}', None, None, None, '{"x":1}', None),
-        *('{"x":2}', None, '{"x":1}'),
-    ]
+    return found
+
+
+PLAIN, MORE, UNUSUAL = b'{"id":"a"}', b'{"id":"b","x":1}', b'{"inner":{"b":1}}'
+
+
+def test_no_record_is_read_with_every_digit_for_what_the_schema_lacks_at_its_top(exactly: list[bytes]) -> None:
+    datas = [PLAIN, MORE, MORE, PLAIN, PLAIN, UNUSUAL, MORE, UNUSUAL, PLAIN, MORE]
+    found = EventReader(SCHEMA).read(datas)
+    assert exactly == [UNUSUAL, UNUSUAL]
+    assert found.columns[0].to_pylist() == ["a", "b", "b", "a", "a", None, "b", None, "a", "b"]
+    more, within = '{"x":1}', '{"inner":{"b":1}}'
+    assert found.rescued.to_pylist() == [None, more, more, None, None, within, more, within, None, more]
+
+
+def test_the_first_values_that_are_no_strings_tell_of_the_others(exactly: list[bytes]) -> None:
+    number, array, both = b'{"id":1.0}', b'{"id":[1.0]}', b'{"id":2.0,"x":[ ]}'
+    reader = EventReader(SCHEMA)
+    found = reader.read([PLAIN, number, number, PLAIN, array, both, UNUSUAL, number])
+    assert exactly == [number, UNUSUAL]
+    assert found.columns[0].to_pylist() == ["a", "1.0", "1.0", "a", "[1.0]", "2.0", None, "1.0"]
+    assert found.rescued.to_pylist() == [None, None, None, None, None, '{"x":[]}', '{"inner":{"b":1}}', None]
+    reader.read([number])
+    assert exactly == [number, UNUSUAL], "in the next batch it is known"
+
+
+def test_records_that_nothing_is_learnt_of_are_not_looked_at_for_ever(
+    exactly: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looked: list[bytes] = []
+
+    def look(schema: sql.StructType, data: bytes) -> frozenset[int]:
+        looked.append(data)
+        return loose_strings(schema, data)
+
+    monkeypatch.setattr(events, "loose_strings", look)
+    reader = EventReader(SCHEMA)
+    reader.read([UNUSUAL] * 100)
+    assert len(looked) < len(exactly) == 100
+
+
+def test_a_decimal_may_be_a_text(exactly: list[bytes]) -> None:
+    price = sql.StructType([sql.StructField("price", sql.DecimalType(5, 2))])
+    texts = ("1.50", " +1.5e0\t", "-.5", "0e9999")
+    found = EventReader(price).read([f'{{"price":"{text}"}}'.encode().replace(b"\t", b"\\t") for text in texts])
+    assert (exactly, found.reasons.null_count) == ([], len(texts))
+    assert found.columns[0].to_pylist() == [Decimal("1.50"), Decimal("1.50"), Decimal("-0.50"), Decimal("0.00")]
