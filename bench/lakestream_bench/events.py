@@ -90,7 +90,11 @@ CASES = (
     ),
     Case("and a map", {**_COLUMNS, "tags": st.MapType(_STRING, _STRING)}, {"tags": {"a": "b", "c": "d", "e": "f"}}),
     Case("five columns of ten", dict(list(_COLUMNS.items())[:5]), {}),
+    Case("a struct with more", {**_COLUMNS, "item": _struct(_ITEM)}, {"item": {"sku": "a", "unit": "kg"}}),
     Case("a number in a string", {**_COLUMNS, "amount": _STRING}, {}),
+    Case("an object in a string", {**_COLUMNS, "item": _STRING}, {"item": {"sku": "a", "price": 1.25, "qty": 2}}),
+    Case("a decimal that is a text", {**_COLUMNS, "amount": _PRICE}, {"amount": "123.45"}),
+    Case("a text in an integer", _COLUMNS, {"version": "7"}),
     Case("two times, by a filter", _COLUMNS, {}, _of_status("PAID")),
     Case("left out by a filter", _COLUMNS, {}, _of_status("NEW")),
 )

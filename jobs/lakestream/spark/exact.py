@@ -33,7 +33,7 @@ from msgspec import Raw
 from pyspark.sql import types as st
 
 from lakestream.spark.digits import BLANKS, RecordError, decimal_in, decoded, text_of
-from lakestream.spark.lacking import lacking_of
+from lakestream.spark.lacking import Access, lacking_of
 from lakestream.spark.plain import FIRST_SECOND, INSTANT, LAST_SECOND, LOCAL
 
 NOT_AN_OBJECT = "not a JSON object"
@@ -60,6 +60,9 @@ _TIME_ONLY = re.compile("T?[0-9]{1,2}:.*", re.DOTALL)
 _UNITS = (("milliseconds", 10**3), ("microseconds", 10**6), ("nanoseconds", 10**9))
 
 
+_READ = Access(fields=lambda value: value, items=lambda value: value, kept=lambda fields: fields)
+
+
 @dataclass(frozen=True)
 class Read:
     """A record that fits."""
@@ -72,7 +75,7 @@ class Read:
 
 def exact_reader(schema: st.StructType) -> Callable[[bytes], Read]:
     """A function that reads a record by the schema; it raises RecordError."""
-    event, lacking = _struct(schema, top=True), lacking_of(schema)
+    event, lacking = _struct(schema, top=True), lacking_of(schema, _READ)
 
     def read(data: bytes) -> Read:
         record = decoded(data)

@@ -66,14 +66,14 @@ def plain_decoder(
 
     Args:
         schema: of the records.
-        closed: a record with a field that the schema lacks is not plain. If not, a record may have some at its top, of
-            which nothing is looked at but their syntax.
+        closed: a record with fields that the schema lacks is not plain. If not, nothing of these is looked at but their
+            syntax.
         loose: where in the schema there are columns of STRING that take any value, as its JSON; to read one takes
             longer.
     """
-    kinds = _Kinds()
+    kinds = _Kinds(closed)
     try:
-        event = kinds.event(schema, closed, loose)
+        event = kinds.event(schema, loose)
     except ValueError:
         # A name with a quote, a backslash or a control character, which msgspec does not look for.
         return _never
@@ -112,21 +112,35 @@ def tells_of_surplus(error: Exception) -> bool:
 class _Kinds:
     """Types of msgspec's for those of Spark; what they cannot say is checked by functions of our own."""
 
-    def __init__(self) -> None:
+    def __init__(self, closed: bool) -> None:
+        self._closed = closed
         self._checks: dict[type, Callable[[object], Decimal]] = {}
 
     def check(self, kind: type[Decimal], value: object) -> Decimal:
         return kind(self._checks[kind](value))
 
-    def event(self, type: st.StructType, closed: bool, loose: Collection[int]) -> Any:
+    def event(self, type: st.StructType, loose: Collection[int]) -> Any:
         # A null in a column that is NOT NULL is told when the column is there.
         kinds = (Raw if at in loose else self._kind(field.dataType) | None for at, field in enumerate(type.fields))
-        return _struct(type.names, [(kind, None) for kind in kinds], closed)
+        return self._struct(type.names, [(kind, None) for kind in kinds])
 
-    def _struct(self, type: st.StructType) -> Any:
+    def _inner(self, type: st.StructType) -> Any:
         # Within a column, a null has to be told here.
         kinds = ((self._kind(field.dataType), field.nullable) for field in type.fields)
-        return _struct(type.names, [(kind | None, None) if is_nullable else (kind,) for kind, is_nullable in kinds])
+        return self._struct(
+            type.names, [(kind | None, None) if is_nullable else (kind,) for kind, is_nullable in kinds]
+        )
+
+    def _struct(self, names: Sequence[str], fields: Sequence[tuple[Any, ...]]) -> Any:
+        """A struct of msgspec's. A field is its kind, and what it is where there is none."""
+        return msgspec.defstruct(
+            "Event",
+            [(f"f{position}", *field) for position, field in enumerate(fields)],
+            rename={f"f{position}": name for position, name in enumerate(names)},
+            forbid_unknown_fields=self._closed,
+            kw_only=True,
+            gc=False,
+        )
 
     def _kind(self, type: st.DataType) -> Any:
         match type:
@@ -137,7 +151,7 @@ class _Kinds:
             case st.MapType():
                 return dict[str, self._element(type.valueType, type.valueContainsNull)]  # type: ignore[misc]
             case st.StructType():
-                return self._struct(type)
+                return self._inner(type)
         return _SCALARS[type.__class__]
 
     def _element(self, type: st.DataType, is_nullable: bool) -> Any:
@@ -148,18 +162,6 @@ class _Kinds:
         kind = builtins.type("Decimal", (Decimal,), {})  # msgspec wants what a check gives back to be of the type
         self._checks[kind] = _fits(type.precision, type.scale)
         return kind
-
-
-def _struct(names: Sequence[str], fields: Sequence[tuple[Any, ...]], closed: bool = True) -> Any:
-    """A struct of msgspec's. A field is its kind, and what it is where there is none."""
-    return msgspec.defstruct(
-        "Event",
-        [(f"f{position}", *field) for position, field in enumerate(fields)],
-        rename={f"f{position}": name for position, name in enumerate(names)},
-        forbid_unknown_fields=closed,
-        kw_only=True,
-        gc=False,
-    )
 
 
 def _fits(precision: int, scale: int) -> Callable[[object], Decimal]:

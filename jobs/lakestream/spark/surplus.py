@@ -1,7 +1,7 @@
-"""Records that are plain but for fields that the schema lacks: read by two passes of decoders in C.
+"""Records that are plain but for fields that the schema lacks: read by decoders in C, some more passes of them.
 
 Their values are read as those of plain records (`plain`), and the other fields as the JSON that they came with: 2.5 µs
-where `exact` takes 7. Fields that are lacking within a column are for `exact`.
+where `exact` takes 7.
 """
 
 from collections.abc import Callable, Collection
@@ -12,7 +12,15 @@ from msgspec import Raw
 from pyspark.sql import types as st
 
 from lakestream.spark.digits import compact
+from lakestream.spark.lacking import Access, lacking_of
 from lakestream.spark.plain import plain_decoder
+
+_FIELDS, _ITEMS = msgspec.json.Decoder(dict[str, Raw] | None), msgspec.json.Decoder(list[Raw] | None)
+_AS_THEY_ARE = Access(_FIELDS.decode, _ITEMS.decode, lambda fields: fields)
+_COMPACT = Access(_FIELDS.decode, _ITEMS.decode, lambda fields: {name: compact(fields[name]) for name in fields})
+
+# Of bytes, numbers are looked for ten times as fast as bytes.
+_BACKSLASH, _BRACKET, _BRACE = b"\\[{"
 
 
 def surplus_decoder(
@@ -27,20 +35,14 @@ def surplus_decoder(
         loose: as `plain_decoder` has it.
     """
     values_of = plain_decoder(schema, closed=False, loose=loose)
-    fields_of = msgspec.json.Decoder(dict[str, Raw]).decode
-    known = frozenset(schema.names)
+    of_flat, of_any = lacking_of(schema, _AS_THEY_ARE), lacking_of(schema, _COMPACT)
 
     def read(data: bytes) -> tuple[tuple[Any, ...], str | None]:
         values = values_of(data)
         # Decoders skip what they are not asked for, and so look at the syntax of it, not at its letters.
         data.decode()
-        others = fields_of(data)
-        for name in known:
-            others.pop(name, None)
-        if not others:
-            return values, None
-        if b"\\" in data or b"[" in data or data.rfind(b"{") > 0:
-            others = {name: compact(field) for name, field in others.items()}
-        return values, msgspec.json.encode(others).decode()
+        is_flat = _BACKSLASH not in data and _BRACKET not in data and data.rfind(_BRACE) <= 0
+        rest = of_flat(data) if is_flat else of_any(data)
+        return values, None if rest is None else msgspec.json.encode(rest).decode()
 
     return read

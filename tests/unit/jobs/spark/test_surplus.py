@@ -96,7 +96,7 @@ def test_what_is_no_json_is_not_skipped(value: str) -> None:
 
 @pytest.mark.parametrize(
     "data",
-    [b'{"n":1.0,"x":2}', b'{"inner":{"a":"b","c":1},"x":2}', b'{"x":"\xff"}', b'{"id":"\xff"}', b"[]", b"", b'{"id":'],
+    [b'{"n":1.0,"x":2}', b'{"inner":{"a":1,"c":1},"x":2}', b'{"x":"\xff"}', b'{"id":"\xff"}', b"[]", b"", b'{"id":'],
 )
 def test_what_is_unusual_in_another_way_is_left_to_every_digit(data: bytes) -> None:
     assert by(QUICKLY, data) is by(LOOSELY, data) is None
@@ -128,16 +128,17 @@ def exactly(monkeypatch: pytest.MonkeyPatch) -> list[bytes]:
     return found
 
 
-PLAIN, MORE, UNUSUAL = b'{"id":"a"}', b'{"id":"b","x":1}', b'{"inner":{"b":1}}'
+PLAIN, MORE, UNUSUAL = b'{"id":"a"}', b'{"id":"b","x":1}', b'{"inner":{"a":1,"b":1}}'
 
 
-def test_no_record_is_read_with_every_digit_for_what_the_schema_lacks_at_its_top(exactly: list[bytes]) -> None:
-    datas = [PLAIN, MORE, MORE, PLAIN, PLAIN, UNUSUAL, MORE, UNUSUAL, PLAIN, MORE]
+def test_no_record_is_read_with_every_digit_for_what_the_schema_lacks(exactly: list[bytes]) -> None:
+    within = b'{"inner":{"a":"b","c":[1, 2]},"n":1,"y":{}}'
+    datas = [PLAIN, MORE, within, PLAIN, PLAIN, UNUSUAL, MORE, UNUSUAL, PLAIN, within]
     found = EventReader(SCHEMA).read(datas)
     assert exactly == [UNUSUAL, UNUSUAL]
-    assert found.columns[0].to_pylist() == ["a", "b", "b", "a", "a", None, "b", None, "a", "b"]
-    more, within = '{"x":1}', '{"inner":{"b":1}}'
-    assert found.rescued.to_pylist() == [None, more, more, None, None, within, more, within, None, more]
+    assert found.columns[0].to_pylist() == ["a", "b", None, "a", "a", None, "b", None, "a", None]
+    more, some, unusual = '{"x":1}', '{"y":{},"inner":{"c":[1,2]}}', '{"inner":{"b":1}}'
+    assert found.rescued.to_pylist() == [None, more, some, None, None, unusual, more, unusual, None, some]
 
 
 def test_the_first_values_that_are_no_strings_tell_of_the_others(exactly: list[bytes]) -> None:
