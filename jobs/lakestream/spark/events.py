@@ -30,8 +30,6 @@ DATA, REASON = "_lakestream_data", "_lakestream_reason"
 
 _FEW = 64
 """Records of which one is not plain, and that are all read exactly rather than parted again."""
-_LOOKS = 32
-"""Records that had to be read exactly and that nothing was learnt of, until no more are looked at for that."""
 
 
 ROW = "_lakestream_row_"
@@ -134,7 +132,7 @@ class EventReader:
         self._schema = schema
         self._exact = exact_reader(schema)
         self._loose: frozenset[int] = frozenset()
-        self._looks = _LOOKS
+        self._unusual = 0
         self._plain = plain_decoder(schema)
         self._surplus = surplus_decoder(schema)
         self._types = [column_of(field.dataType) for field in schema.fields]
@@ -181,16 +179,16 @@ class EventReader:
             except NotPlain:
                 pass
         self._read_exactly(found, position, data)
-        if self._looks and found.reasons[position] is None:
+        self._unusual += 1
+        # The first, the second, the fourth: to make decoders takes as long as to read a hundred such records.
+        if self._unusual.bit_count() == 1:
             self._learn(data)
         return False
 
     def _learn(self, data: bytes) -> None:
         """Where a record has numbers, objects and the like in columns of STRING, so may all that come."""
-        self._looks -= 1
         if new := loose_strings(self._schema, data) - self._loose:
             self._loose |= new
-            self._looks = _LOOKS
             self._plain = plain_decoder(self._schema, loose=self._loose)
             self._surplus = surplus_decoder(self._schema, self._loose)
 

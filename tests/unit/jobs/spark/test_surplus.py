@@ -152,7 +152,7 @@ def test_the_first_values_that_are_no_strings_tell_of_the_others(exactly: list[b
     assert exactly == [number, UNUSUAL], "in the next batch it is known"
 
 
-def test_records_that_nothing_is_learnt_of_are_not_looked_at_for_ever(
+def test_records_that_nothing_is_learnt_of_are_looked_at_ever_less(
     exactly: list[bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     looked: list[bytes] = []
@@ -164,7 +164,7 @@ def test_records_that_nothing_is_learnt_of_are_not_looked_at_for_ever(
     monkeypatch.setattr(events, "loose_strings", look)
     reader = EventReader(SCHEMA)
     reader.read([UNUSUAL] * 100)
-    assert len(looked) < len(exactly) == 100
+    assert (len(looked), len(exactly)) == (7, 100)
 
 
 def test_a_decimal_may_be_a_text(exactly: list[bytes]) -> None:
